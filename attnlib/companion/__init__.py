@@ -1,0 +1,1 @@
+"""What turns experiments into a book: notebooks, workflow, claims, site."""

@@ -1,0 +1,40 @@
+"""The errors a user can meet. Each says what was given, what was expected, and the way out."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class AttnlibError(Exception):
+    """Base of every error that attnlib raises on purpose; the command line prints it without a traceback."""
+
+
+class BadInput(AttnlibError, ValueError):
+    """An argument, parameter or file that cannot be used as it is."""
+
+
+class UnknownName(BadInput):
+    """A name that is not one of the known ones; the message offers the nearest.
+
+    >>> str(UnknownName("task", "one_to_won", ["one_to_one", "scan"]))
+    "no task 'one_to_won'; did you mean 'one_to_one'? Known: one_to_one, scan"
+    """
+
+    def __init__(self, kind: str, name: str, options: Iterable[str]):
+        options = list(options)
+        near = get_close_matches(name, options, n=1, cutoff=0.5)
+        hint = f"; did you mean {near[0]!r}?" if near else "."
+        shown = ", ".join(options[:30]) + (f", … ({len(options)} in all)" if len(options) > 30 else "")
+        super().__init__(f"no {kind} {name!r}{hint} Known: {shown}")
+        self.kind, self.name, self.options = kind, name, options
+
+
+class DataUnavailable(AttnlibError):
+    """A data set that is neither in the local mirror nor in the cache."""
+
+
+class CorruptFile(AttnlibError):
+    """A file whose content is not what its checksum says."""
+
+
+class TrainingDiverged(AttnlibError):
+    """A loss that is not finite; names the step, the seed and the setting."""

@@ -1,0 +1,1 @@
+"""Experiments compute; they write numbers, never pictures. One module an experiment."""

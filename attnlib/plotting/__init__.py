@@ -1,0 +1,1 @@
+"""How results are drawn: one look for the whole book."""

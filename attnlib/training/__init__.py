@@ -1,0 +1,1 @@
+"""Training: seeded, resumable, cached."""
