@@ -1,0 +1,22 @@
+"""Tasks: what goes into the models. ``load("scan")`` gives a Task, ``collate`` a padded Batch."""
+
+from attnlib.tasks.corpus import Batch, Corpus, collate, evaluation_batches, training_batches
+from attnlib.tasks.registry import load, names
+from attnlib.tasks.task import Task
+from attnlib.tasks.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
+
+__all__ = [
+    "BOS",
+    "EOS",
+    "PAD",
+    "UNK",
+    "Batch",
+    "Corpus",
+    "Task",
+    "Vocabulary",
+    "collate",
+    "evaluation_batches",
+    "load",
+    "names",
+    "training_batches",
+]
