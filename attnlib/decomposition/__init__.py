@@ -1,0 +1,25 @@
+"""Hidden states as temporal + input + residual components, and what each carries of the attention."""
+
+from attnlib.decomposition.components import Components
+from attnlib.decomposition.parts import PART_NAMES, Parts
+from attnlib.decomposition.shares import Shares, ShareSums
+from attnlib.decomposition.substitution import SUBSETS, Substitution, SubstitutionSums
+from attnlib.decomposition.terms import alignment_terms, map_parts, require_bilinear
+from attnlib.decomposition.typicality import AttentionCells, Typicality, typicality
+
+__all__ = [
+    "PART_NAMES",
+    "SUBSETS",
+    "AttentionCells",
+    "Components",
+    "Parts",
+    "ShareSums",
+    "Shares",
+    "Substitution",
+    "SubstitutionSums",
+    "Typicality",
+    "alignment_terms",
+    "map_parts",
+    "require_bilinear",
+    "typicality",
+]

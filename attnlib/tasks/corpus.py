@@ -113,7 +113,7 @@ def training_batches(corpus: Corpus, batch_size: int, *, seed: int, start_step: 
     """Endless batches for training, from step ``start_step`` on.
 
     Batch ``k`` depends on (corpus, batch_size, seed, k) alone, so a training that stopped after k steps
-    goes on with ``start_step=k`` as if it had not. An epoch visits every sample once; one batch may be smaller.
+    goes on with ``start_step=k`` as if it had not. An epoch visits every sample once; one batch may be small.
 
     Raises:
         BadInput: the corpus is empty, or ``batch_size`` < 1, or ``seed`` or ``start_step`` < 0.

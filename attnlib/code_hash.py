@@ -1,0 +1,91 @@
+"""The hash of the code behind a number: the modules it imports, as syntax, without comments and docstrings."""
+
+import ast
+import hashlib
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+PACKAGE = "attnlib"
+
+
+def code_hash(*modules: str) -> str:
+    """Sixteen hex digits over the given modules and all of attnlib that they import, directly or not.
+
+    A package's ``__init__`` counts only where something is imported from it directly, so that a name re-exported
+    for users does not tie every result to every module. Formatting, comments and docstrings do not count.
+
+    >>> code_hash("attnlib.errors") == code_hash("attnlib.errors", "attnlib.errors")
+    True
+    """
+    digest = hashlib.sha256()
+    for module in sorted(imported_modules(*modules)):
+        digest.update(f"{module}\n{_syntax(module)}\n".encode())
+    return digest.hexdigest()[:16]
+
+
+def imported_modules(*modules: str) -> frozenset[str]:
+    """The given modules and the attnlib modules they import, transitively."""
+    found: set[str] = set()
+    waiting = list(modules)
+    while waiting:
+        module = waiting.pop()
+        if module not in found:
+            found.add(module)
+            waiting.extend(_direct_imports(module))
+    return frozenset(found)
+
+
+@cache
+def _source(module: str) -> Path:
+    spec = find_spec(module)
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError(f"no source for module {module!r}")
+    return Path(spec.origin)
+
+
+@cache
+def _tree(module: str) -> ast.Module:
+    return ast.parse(_source(module).read_text(encoding="utf-8"))
+
+
+def _direct_imports(module: str) -> set[str]:
+    found = set()
+    for node in ast.walk(_tree(module)):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            submodules = {f"{node.module}.{alias.name}" for alias in node.names}
+            found.update(name if _is_module(name) else node.module for name in submodules)
+    return {name for name in found if name.partition(".")[0] == PACKAGE}
+
+
+@cache
+def _is_module(name: str) -> bool:
+    if name.partition(".")[0] != PACKAGE:
+        return False
+    try:
+        return find_spec(name) is not None
+    except ModuleNotFoundError:  # the parent is a module, so the name is one of its members
+        return False
+
+
+@cache
+def _syntax(module: str) -> str:
+    return _dump(_tree(module))
+
+
+def _dump(node: object) -> str:
+    """Like :func:`ast.dump`, without docstrings and without empty fields, which differ between Python versions."""
+    if isinstance(node, list):
+        return "[" + ",".join(_dump(item) for item in node) + "]"
+    if not isinstance(node, ast.AST):
+        return repr(node)
+    fields = {name: value for name, value in ast.iter_fields(node) if value is not None and value != []}
+    if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and _has_docstring(node):
+        fields["body"] = node.body[1:]
+    return type(node).__name__ + "(" + ",".join(f"{name}={_dump(value)}" for name, value in fields.items()) + ")"
+
+
+def _has_docstring(node: ast.AST) -> bool:
+    return ast.get_docstring(node, clean=False) is not None

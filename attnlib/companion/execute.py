@@ -1,0 +1,213 @@
+"""Execute one figure: MyST source → notebook → papermill → an executed notebook that is the same every time.
+
+``python -m attnlib.companion.execute attend/alignment_breakdown --profile quick`` runs one into the book's folder.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from attnlib.companion.figures import Figure, find
+from attnlib.companion.parameters import check_known, defaults, parameters_cell
+from attnlib.companion.project import PROFILES, Project, current_project
+from attnlib.errors import AttnlibError, BadInput
+from attnlib.files import write_text_atomic
+
+
+class FigureFailed(AttnlibError):
+    """A cell of a notebook raised; names the cell, the error, and the files kept."""
+
+
+@dataclass(frozen=True)
+class Execution:
+    """Where one execution of a figure puts things.
+
+    Attributes:
+        output: the executed notebook.
+        files: folder for the figure's svg, png and csv.
+        run_folder: folder of a run with parameters of its own, which also gets the results; None for the book.
+        folder: the kernel's working folder; the output's own for the book, as under nbval.
+    """
+
+    figure: Figure
+    output: Path
+    files: Path
+    parameters: Mapping[str, object] = field(default_factory=dict)
+    run_folder: Path | None = None
+    folder: Path | None = None
+
+    @property
+    def partial(self) -> Path:
+        """What was executed before a cell failed."""
+        return self.output.with_suffix(".partial.ipynb")
+
+    @property
+    def error(self) -> Path:
+        """What failed, as text."""
+        return self.output.with_suffix(".error.txt")
+
+
+def for_the_book(figure: Figure, project: Project, profile: str = "quick") -> Execution:
+    """The execution whose product the book shows."""
+    output = project.executed(profile) / f"{figure.id}.ipynb"
+    parameters = {} if profile == "quick" else {"profile": profile}
+    return Execution(figure, output, output.with_suffix(".files"), parameters)
+
+
+def for_a_run(figure: Figure, parameters: Mapping[str, object], run_folder: Path, caller: Path) -> Execution:
+    """The execution of a run with parameters of its own, apart from the book."""
+    output = run_folder / f"{figure.experiment}.ipynb"
+    return Execution(figure, output, output.with_suffix(".files"), parameters, run_folder, caller)
+
+
+def notebook_parameters(figure: Figure) -> dict[str, object]:
+    """The parameters of a figure's notebook with their defaults.
+
+    Raises:
+        BadInput: the notebook has not exactly one cell tagged ``parameters``, or it is not plain assignments.
+    """
+    import jupytext
+
+    cell = parameters_cell(jupytext.read(figure.path).cells, figure.id)
+    return defaults(cell["source"], figure.id)
+
+
+def execute(execution: Execution, project: Project) -> Path:
+    """Run a notebook and write it, whole, to ``execution.output``.
+
+    Returns:
+        the executed notebook's path.
+
+    Raises:
+        UnknownName: a parameter that the notebook does not have.
+        BadInput: no cell tagged ``parameters``; an output folder that cannot be written.
+        FigureFailed: a cell raised; the partial notebook and the error stay beside where the output would be.
+    """
+    import jupytext
+    import nbformat
+    import papermill
+
+    figure = execution.figure
+    check_known(execution.parameters, notebook_parameters(figure))
+    folder = execution.folder or execution.output.parent
+    for needed in (execution.output.parent, execution.files):
+        _writable(needed)
+    for old in (execution.partial, execution.error):
+        old.unlink(missing_ok=True)
+    notebook = jupytext.read(figure.path)
+    working = execution.output.with_name(f".{execution.output.stem}.running.ipynb")
+    try:
+        with _environment(_kernel_environment(execution, project)):
+            papermill.execute_notebook(
+                notebook, working, dict(execution.parameters), kernel_name="python3", language="python", cwd=folder,
+                progress_bar=False, start_timeout=180,
+            )  # fmt: skip
+        _write(nbformat.read(working, as_version=4), execution.output, project)
+    except papermill.PapermillExecutionError as error:
+        partial = nbformat.read(working, as_version=4)
+        _write(partial, execution.partial, project)
+        message = _describe(error, execution, project)
+        write_text_atomic(execution.error, message + "\n\n" + _plain("\n".join(error.traceback), project) + "\n")
+        raise FigureFailed(
+            f"{message}\nKept: {_shown(execution.partial, project)} (up to that cell) and "
+            f"{_shown(execution.error, project)} (the whole traceback)."
+        ) from error
+    finally:
+        working.unlink(missing_ok=True)
+    return execution.output
+
+
+def _kernel_environment(execution: Execution, project: Project) -> dict[str, str]:
+    variables = {
+        "ATTNLIB_ROOT": str(project.root),
+        "ATTNLIB_FIGURE_FILES": str(execution.files),
+        "PYDEVD_DISABLE_FILE_VALIDATION": "1",  # the kernel's debugger warns about frozen modules otherwise
+    }
+    if execution.run_folder is not None:
+        variables["ATTNLIB_RUN_DIR"] = str(execution.run_folder)
+    return variables
+
+
+@contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Papermill hands its own environment to the kernel, so the variables are set here and put back."""
+    names = {*variables, "ATTNLIB_RUN_DIR"}
+    before = {name: os.environ.get(name) for name in names}
+    for name in names:
+        os.environ.pop(name, None)
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
+
+
+def _writable(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / ".writable"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise BadInput(f"cannot write into {folder}: {error.strerror}; choose a folder you may write to") from error
+
+
+def _write(notebook, path: Path, project: Project) -> None:
+    import nbformat
+
+    from attnlib.companion.normalise import normalise
+
+    write_text_atomic(path, nbformat.writes(normalise(notebook, project.root)) + "\n")
+
+
+def _describe(error, execution: Execution, project: Project) -> str:
+    """One line: the figure, the cell by number, line and first words, the error."""
+    first = next((line.strip() for line in error.source.splitlines() if line.strip()), "")
+    source = execution.figure.path.read_text(encoding="utf-8")
+    position = source.find(error.source.strip())
+    line = f", line {source[:position].count(chr(10)) + 1} of the notebook's source" if position >= 0 else ""
+    return _plain(
+        f"{execution.figure.id}: cell {error.cell_index + 1}{line}, which starts `{first[:80]}`, "
+        f"failed with {error.ename}: {error.evalue}",
+        project,
+    )
+
+
+def _plain(text: str, project: Project) -> str:
+    """Without terminal colours and without this machine's folders."""
+    import re
+
+    return re.sub(r"\x1b\[[0-9;]*m", "", text).replace(f"{project.root}/", "")
+
+
+def _shown(path: Path, project: Project) -> str:
+    return str(path.relative_to(project.root)) if path.is_relative_to(project.root) else str(path)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Command line of this module, for the workflow; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m attnlib.companion.execute", description="Execute one figure.")
+    parser.add_argument("figure", help="its id, such as attend/alignment_breakdown")
+    parser.add_argument("--profile", choices=PROFILES, default="quick")
+    given = parser.parse_args(arguments)
+    project = current_project()
+    try:
+        execute(for_the_book(find(project, given.figure), project, given.profile), project)
+    except FigureFailed as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except AttnlibError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

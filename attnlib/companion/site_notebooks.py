@@ -1,0 +1,161 @@
+"""The page of a figure: its executed notebook made ready for the book, or a page that says why there is none.
+
+What a notebook must hold for the book is in `figure_page`.
+"""
+
+import re
+from html import escape
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+
+from attnlib.errors import BadInput
+
+IMAGE_TYPES = ("image/svg+xml", "image/png", "image/jpeg")
+# In the order in which a page lists them; the vector figure first.
+DOWNLOAD_LABELS = {
+    ".csv": "Data",
+    ".svg": "Figure",
+    ".png": "Figure",
+    ".md": "Source of this page",
+    ".py": "Experiment",
+}
+# What a cell's image output may say about itself, and where Jupyter Book looks for it.
+FROM_OUTPUT = {"alt": "image", "caption": "figure", "name": "figure"}
+
+
+def figure_page(figure: str, root: Path, executed: Path) -> tuple[str, str, tuple[Path, ...]]:
+    """Suffix, text and downloads of the page of one figure.
+
+    In an executed notebook every image output carries alternative text, either in the metadata of its cell
+    (``mystnb: {image: {alt: …}, figure: {caption: …, name: …}}``) or, where the text depends on the numbers, in
+    the metadata of the output (``{"alt": …, "caption": …, "name": …}`` for the mime type or for the whole
+    output). A cell shows at most one image. Cells that papermill injected are left out.
+
+    Args:
+        figure: path without suffix, such as ``attend/temporal_share``.
+        root: the repository; the notebook's source and its experiment become downloads.
+        executed: folder with ``<figure>.ipynb``, ``<figure>.files/`` and, after a failure,
+            ``<figure>.error.txt``.
+
+    Returns:
+        ``(".ipynb" or ".md", text, files to offer)``.
+
+    Raises:
+        BadInput: an image without alternative text, or several in one cell.
+    """
+    notebook_path = executed / f"{figure}.ipynb"
+    error_path = executed / f"{figure}.error.txt"
+    sources = tuple(
+        path
+        for path in (
+            root / "notebooks" / f"{figure}.md",
+            root / "attnlib" / "experiments" / f"{figure.rsplit('/', 1)[-1]}.py",
+        )
+        if path.is_file()
+    )
+    if error_path.is_file() or not notebook_path.is_file():
+        reason = error_path.read_text(encoding="utf-8", errors="replace") if error_path.is_file() else ""
+        return ".md", _missing_page(figure, reason, sources), sources
+    notebook = nbformat.read(notebook_path, as_version=4)
+    failure = _failed_cell(notebook)
+    if failure:
+        return ".md", _missing_page(figure, failure, sources), sources
+
+    for number, cell in enumerate(notebook.cells, start=1):
+        if cell.cell_type == "code":
+            _describe_image(figure, number, cell)
+        if "injected-parameters" in cell.metadata.get("tags", []):
+            cell.metadata.tags = [*cell.metadata.tags, "remove-cell"]
+    products = (executed / f"{figure}.files").glob("*")
+    files = tuple(sorted(path for path in products if path.suffix in (".csv", ".svg", ".png")))
+    text = f"## Downloads, and how to rerun this page\n\n{_download_list(figure, files + sources)}"
+    cell = nbformat.v4.new_markdown_cell(text)
+    cell["id"] = "downloads"
+    notebook.cells.append(cell)
+    return ".ipynb", nbformat.writes(notebook), files + sources
+
+
+def image_of(figure: str, executed: Path, name: str | None = None) -> tuple[Path, str] | None:
+    """The first (or the named) image a figure offers as a file, with its alternative text; None if there is none.
+
+    The file is ``<figure>.files/<name>.svg`` and the text that of the notebook's cell whose figure has this
+    name, or of the first image.
+    """
+    notebook_path = executed / f"{figure}.ipynb"
+    files = sorted((executed / f"{figure}.files").glob(f"{name or '*'}.svg"))
+    if not files or not notebook_path.is_file():
+        return None
+    described = []
+    for number, cell in enumerate(nbformat.read(notebook_path, as_version=4).cells, start=1):
+        if cell.cell_type == "code" and _describe_image(figure, number, cell):
+            shown = cell.metadata.mystnb
+            described.append((shown.get("figure", {}).get("name"), shown["image"]["alt"]))
+    if not described:
+        return None
+    return files[0], dict(described).get(files[0].stem, described[0][1])
+
+
+def _failed_cell(notebook: NotebookNode) -> str:
+    for number, cell in enumerate(notebook.cells, start=1):
+        for output in cell.get("outputs", []):
+            if output.output_type == "error":
+                return f"Cell {number} stopped with {output.ename}: {output.evalue}"
+    return ""
+
+
+def _describe_image(figure: str, number: int, cell: NotebookNode) -> bool:
+    """Move what an image output says about itself to where Jupyter Book reads it; say whether there is one."""
+    images = [output for output in cell.outputs if any(kind in output.get("data", {}) for kind in IMAGE_TYPES)]
+    if not images:
+        return False
+    if len(images) > 1:
+        raise BadInput(
+            f"{figure}, cell {number} shows {len(images)} images, but one alternative text serves one cell; "
+            "split the cell"
+        )
+    metadata = images[0].get("metadata", {})
+    said = dict(metadata)
+    for kind in IMAGE_TYPES:
+        said |= metadata.get(kind, {})
+    options = cell.metadata.setdefault("mystnb", {})
+    for key, place in FROM_OUTPUT.items():
+        if str(said.get(key, "")).strip():
+            options.setdefault(place, {})[key] = str(said[key]).strip()
+    if not str(options.get("image", {}).get("alt", "")).strip():
+        raise BadInput(
+            f"{figure}, cell {number} shows an image without alternative text; display it with "
+            'metadata={"image/svg+xml": {"alt": "what the figure shows"}} or set mystnb.image.alt on the cell'
+        )
+    return True
+
+
+def _download_list(figure: str, files: tuple[Path, ...]) -> str:
+    up = "../" * figure.count("/")
+    groups: dict[str, list[str]] = {}
+    for path in sorted(files, key=lambda path: (list(DOWNLOAD_LABELS).index(path.suffix), path.name)):
+        link = f"{up}_static/figures/{figure}/{path.name}"
+        groups.setdefault(DOWNLOAD_LABELS[path.suffix], []).append(
+            f'<a href="{escape(link)}" download>{escape(path.name)}</a>'
+        )
+    rows = "".join(f"<li><b>{label}:</b> {' · '.join(links)}</li>" for label, links in groups.items())
+    return f'<ul class="downloads">{rows}</ul>\n\n```bash\nattnlib run {figure}\n```\n'
+
+
+def _missing_page(figure: str, reason: str, sources: tuple[Path, ...]) -> str:
+    title = "# " + figure.rsplit("/", 1)[-1].replace("_", " ").capitalize()
+    for source in sources:
+        if source.suffix == ".md":
+            lines = source.read_text(encoding="utf-8").splitlines()
+            title = next((line for line in lines if line.startswith("# ")), title)
+    what = "This figure has not been run here."
+    quoted = ""
+    if reason.strip():
+        what = "This figure was run and did not finish. The rest of the book is not affected."
+        fence = "`" * max(4, 1 + max(map(len, re.findall("`+", reason)), default=0))
+        quoted = f"{fence}text\n{reason.strip()}\n{fence}\n\n"
+    return (
+        f"{title}\n\n:::{{admonition}} No figure on this page\n:class: warning\n{what}\n:::\n\n{quoted}"
+        f"## How to run it\n\n{_download_list(figure, sources)}"
+    )

@@ -1,0 +1,164 @@
+"""How a number from a result is held against a statement: the four kinds of judge, and the verdict.
+
+A statement is a set of numbers that satisfy it (a half-line or a band, so always convex). An estimate is a
+point with, usually, an interval. The verdict is
+
+* *reproduced* when the whole interval, point included, satisfies the statement;
+* *partly* when the point does and some of the interval does not;
+* *not reproduced* when the point does not, or is undefined;
+* *not run at this profile* when there is no number, and *cannot be run* when there never can be one here.
+
+An estimate without an interval is decided by its point alone, and shown as such. A claim with several keys
+says that the statement holds for each of them, so its verdict is the weakest of theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from operator import ge, gt, le, lt
+from typing import Protocol
+
+from attnlib.companion.estimates import CannotBeRun, Estimate, MissingKey, difference, look_up
+
+
+class Verdict(StrEnum):
+    """The five verdicts, spelled as readers see them, the weakest first."""
+
+    CANNOT_BE_RUN = "cannot be run"
+    NOT_RUN = "not run at this profile"
+    NOT_REPRODUCED = "not reproduced"
+    PARTLY = "partly"
+    REPRODUCED = "reproduced"
+
+    @property
+    def judged(self) -> bool:
+        """Whether a number was held against the statement; only such verdicts can count as changed."""
+        return self not in (Verdict.NOT_RUN, Verdict.CANNOT_BE_RUN)
+
+    @property
+    def css_class(self) -> str:
+        """``reproduced``, ``partly``, ``not-reproduced``, ``not-run`` or ``cannot-be-run``."""
+        return "not-run" if self is Verdict.NOT_RUN else self.value.replace(" ", "-")
+
+
+def weakest(verdicts: Sequence[Verdict]) -> Verdict:
+    return min(verdicts, key=list(Verdict).index)
+
+
+class Judge(Protocol):
+    """A statement about numbers: what it asks of each, and which estimates of a result it asks about."""
+
+    def holds(self, value: float) -> bool: ...
+
+    def describe(self) -> str: ...
+
+    def evidence(self, values: Mapping, keys: Sequence[str]) -> dict[str, Estimate]: ...
+
+
+class _EachKey:
+    def evidence(self, values: Mapping, keys: Sequence[str]) -> dict[str, Estimate]:
+        return {key: look_up(values, key) for key in keys}
+
+
+@dataclass(frozen=True)
+class Tolerance(_EachKey):
+    """Within ``allowed`` of the ``published`` value, ends included."""
+
+    published: float
+    allowed: float
+
+    def holds(self, value: float) -> bool:
+        # A hair of slack, because in floating point 53.1 - 53 is more than 0.1.
+        return abs(value - self.published) <= self.allowed + 1e-9 * max(1.0, abs(self.published))
+
+    def describe(self) -> str:
+        return f"within {self.allowed:g} of the published {self.published:g}"
+
+
+RELATIONS = {">": (gt, "above"), ">=": (ge, "at least"), "<": (lt, "below"), "<=": (le, "at most")}
+
+
+@dataclass(frozen=True)
+class Inequality(_EachKey):
+    """On the named side of ``threshold``; ``relation`` is one of ``> >= < <=``."""
+
+    relation: str
+    threshold: float
+
+    def holds(self, value: float) -> bool:
+        return RELATIONS[self.relation][0](value, self.threshold)
+
+    def describe(self) -> str:
+        return f"{RELATIONS[self.relation][1]} {self.threshold:g}"
+
+
+@dataclass(frozen=True)
+class Trend(_EachKey):
+    """A slope or correlation of the named sign (+1 or -1), 0 excluded."""
+
+    sign: int
+
+    def holds(self, value: float) -> bool:
+        return value * self.sign > 0
+
+    def describe(self) -> str:
+        return "above 0" if self.sign > 0 else "below 0"
+
+
+@dataclass(frozen=True)
+class Order:
+    """The first key's number is larger than the second's: the interval of their difference lies above 0.
+
+    That interval is the result's own at the key ``paired``, where there is one (it is the sharp answer for
+    two numbers of the same models); else it is made from the two (`attnlib.companion.estimates.difference`).
+    """
+
+    paired: str | None = None
+    independent: bool = False
+
+    def holds(self, value: float) -> bool:
+        return value > 0
+
+    def describe(self) -> str:
+        return "the first above the second"
+
+    def evidence(self, values: Mapping, keys: Sequence[str]) -> dict[str, Estimate]:
+        first, second = keys
+        if self.paired is not None:
+            return {self.paired: look_up(values, self.paired)}
+        both = {key: look_up(values, key) for key in keys}
+        between = difference(both[first], both[second], independent=self.independent)
+        return {f"{first} − {second}": between}
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A verdict with the numbers it rests on, and a reason where there are none."""
+
+    verdict: Verdict
+    evidence: Mapping[str, Estimate]
+    reason: str = ""
+    miswired: bool = False  # the result is there and lacks the key: a mistake, not a verdict
+
+
+def weigh(judge: Judge, estimate: Estimate) -> Verdict:
+    """Hold one estimate against the statement; that is convex, so the ends speak for the interval."""
+    if not estimate.defined or not judge.holds(estimate.value):
+        return Verdict.NOT_REPRODUCED
+    ends = (estimate.low, estimate.high) if estimate.has_interval else ()
+    return Verdict.REPRODUCED if all(judge.holds(end) for end in ends) else Verdict.PARTLY
+
+
+def judge_values(judge: Judge, values: Mapping, keys: Sequence[str]) -> Judgement:
+    """Judge a result's values; a missing key is reported, not raised, so that no claim hides another."""
+    try:
+        evidence = judge.evidence(values, keys)
+    except CannotBeRun as error:
+        return Judgement(Verdict.CANNOT_BE_RUN, {}, str(error))
+    except MissingKey as error:
+        return Judgement(Verdict.NOT_RUN, {}, str(error), miswired=True)
+    undefined = [label for label, estimate in evidence.items() if not estimate.defined]
+    reason = f"undefined: {', '.join(undefined)}" if undefined else ""
+    return Judgement(weakest([weigh(judge, estimate) for estimate in evidence.values()]), evidence, reason)

@@ -1,0 +1,110 @@
+"""Substitution test: the attention that a subset of the nine terms builds, against the full one (DESIGN.md, Shares 3).
+
+    similarity       = 1 - total variation between the two rows of attention, averaged over rows
+    argmax agreement = share of rows whose largest entry stands at the same source position
+
+Rows with one valid source position are left out: any subset gets them right. Where the subset's largest entry is tied
+(uniform attention: always), agreement counts the share of the tied positions that are largest in the full row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from attnlib.decomposition.parts import PART_NAMES
+from attnlib.decomposition.rows import masked_softmax, total_variation, valid_rows
+from attnlib.errors import BadInput, UnknownName
+
+Pair = tuple[str, str]  # (decoder part, encoder part)
+ALL_PAIRS: frozenset[Pair] = frozenset((decoder, encoder) for decoder in PART_NAMES for encoder in PART_NAMES)
+
+SUBSETS: dict[str, frozenset[Pair]] = {
+    "uniform": frozenset(),  # the reference: what a subset must beat
+    "temporal_only": frozenset({("temporal", "temporal")}),
+    "input_only": frozenset({("input", "input")}),
+    "no_residual": frozenset(pair for pair in ALL_PAIRS if "residual" not in pair),
+    **{f"without_{d}_{e}": ALL_PAIRS - {(d, e)} for d in PART_NAMES for e in PART_NAMES},
+}
+
+
+@dataclass(frozen=True)
+class Substitution:
+    """Between 0 and 1, NaN without rows."""
+
+    similarity: float
+    argmax_agreement: float
+    rows: int
+
+
+class SubstitutionSums:
+    """Streaming sums behind the test, one entry for each named subset of (decoder part, encoder part) pairs.
+
+    Raises UnknownName for a part that is none of `PART_NAMES`.
+    """
+
+    def __init__(self, subsets: Mapping[str, Iterable[Pair]] = SUBSETS) -> None:
+        self.subsets = {name: frozenset(pairs) for name, pairs in subsets.items()}
+        self._weights = torch.zeros(len(self.subsets), 3, 3, dtype=torch.float64)
+        for k, pairs in enumerate(self.subsets.values()):
+            for pair in pairs:
+                self._weights[k, _part(pair[0]), _part(pair[1])] = 1.0
+        self.similarity = torch.zeros(len(self.subsets), dtype=torch.float64)
+        self.agreement = torch.zeros(len(self.subsets), dtype=torch.float64)
+        self.rows = 0
+
+    def update(
+        self,
+        terms: Float[Tensor, "3 3 batch target source"],
+        target_mask: Bool[Tensor, "batch target"],
+        source_mask: Bool[Tensor, "batch source"],
+    ) -> SubstitutionSums:
+        """Adds a batch of alignment terms. Raises BadInput where masks and terms differ in shape."""
+        rows, valid = valid_rows(terms, target_mask, source_mask, at_least=2)
+        full = masked_softmax(rows.sum((0, 1)), valid)
+        full_best = _largest(rows.sum((0, 1)), valid)
+        for k, weights in enumerate(self._weights.to(rows.device)):
+            scores = (weights[:, :, None, None] * rows).sum((0, 1))
+            best = _largest(scores, valid)
+            self.similarity[k] += float((1 - total_variation(masked_softmax(scores, valid), full)).sum())
+            self.agreement[k] += float(((best & full_best).sum(-1) / best.sum(-1)).sum())
+        self.rows += len(valid)
+        return self
+
+    def merge(self, other: SubstitutionSums) -> SubstitutionSums:
+        """New sums of both. Raises BadInput when the two hold different subsets."""
+        if self.subsets != other.subsets:
+            raise BadInput(
+                f"Cannot merge substitution sums over {sorted(self.subsets)} with those over {sorted(other.subsets)}: "
+                "make both with the same subsets."
+            )
+        merged = SubstitutionSums(self.subsets)
+        order = [list(other.subsets).index(name) for name in self.subsets]
+        merged.similarity = self.similarity + other.similarity[order]
+        merged.agreement = self.agreement + other.agreement[order]
+        merged.rows = self.rows + other.rows
+        return merged
+
+    __add__ = merge
+
+    def result(self) -> dict[str, Substitution]:
+        rows = self.rows or float("nan")
+        return {
+            name: Substitution(float(self.similarity[k]) / rows, float(self.agreement[k]) / rows, self.rows)
+            for k, name in enumerate(self.subsets)
+        }
+
+
+def _part(name: str) -> int:
+    if name not in PART_NAMES:
+        raise UnknownName("part", name, PART_NAMES)
+    return PART_NAMES.index(name)
+
+
+def _largest(rows: Float[Tensor, "row source"], valid: Bool[Tensor, "row source"]) -> Bool[Tensor, "row source"]:
+    rows = rows.masked_fill(~valid, -torch.inf)
+    return rows == rows.amax(-1, keepdim=True)

@@ -1,0 +1,41 @@
+"""What defines a network of the encoder-decoder family, as one frozen value."""
+
+from dataclasses import dataclass
+from typing import get_args, Literal
+
+from attnlib.errors import BadInput, UnknownName
+
+Architecture = Literal["VED", "AED", "AO"]
+Cell = Literal["gru", "lstm", "vanilla"]
+Positions = Literal["sinusoidal", "none"]
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """Size and kind of an :class:`~attnlib.models.encoder_decoder.EncoderDecoder`.
+
+    Attributes:
+        architecture: ``"VED"`` (recurrent, linked by the encoder's last state alone), ``"AED"`` (the same with
+            attention), ``"AO"`` (attention only: feed-forward states, order known from positions alone).
+        cell: the recurrent cell of VED and AED; ``"vanilla"`` is the tanh network. AO has none and ignores it.
+        width: size of a hidden state, and of the embeddings.
+        source_size, target_size: number of words of the two vocabularies, marks included.
+        positions: AO's position code, added to the embeddings.
+    """
+
+    architecture: Architecture
+    source_size: int
+    target_size: int
+    cell: Cell = "gru"
+    width: int = 128
+    positions: Positions = "sinusoidal"
+
+    def __post_init__(self) -> None:
+        for name, kind in (("architecture", Architecture), ("cell", Cell), ("positions", Positions)):
+            if getattr(self, name) not in get_args(kind):
+                raise UnknownName(name, str(getattr(self, name)), get_args(kind))
+        for name in ("width", "source_size", "target_size"):
+            if getattr(self, name) < 1:
+                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
+        if self.architecture == "AO" and self.width % 2:
+            raise BadInput(f"width {self.width} is odd; sinusoidal positions need an even width")

@@ -1,0 +1,94 @@
+"""Recurrent layers: torch's fused ones, and the same equations step by step, to read and to test against."""
+
+from typing import Literal
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from attnlib.models.config import Cell
+
+FUSED: dict[Cell, type[nn.RNNBase]] = {"gru": nn.GRU, "lstm": nn.LSTM, "vanilla": nn.RNN}
+State = Float[Tensor, "batch width"] | tuple[Float[Tensor, "batch width"], Float[Tensor, "batch width"]]
+
+
+def fused_layer(cell: Cell, width: int) -> nn.RNNBase:
+    """A one-layer torch recurrence from ``width`` to ``width``, batch first. An LSTM's state is (h, memory)."""
+    return FUSED[cell](width, width, batch_first=True)
+
+
+def unroll(
+    layer: nn.RNNBase,
+    inputs: Float[Tensor, "batch time width"],
+    initial: State | None = None,
+    lengths: Int[Tensor, "batch"] | None = None,
+    *,
+    implementation: Literal["fused", "loop"] = "fused",
+) -> tuple[Float[Tensor, "batch time width"], State]:
+    """Hidden states at every step, and the full state (for an LSTM: h and memory) each sample ends in.
+
+    Args:
+        lengths: valid steps of each sample (all of them by default). A sample's state stops changing after its
+            last valid step; the states returned beyond it are zero.
+        implementation: ``"loop"`` computes one step at a time what ``"fused"`` leaves to torch; the two agree to
+            rounding.
+    """
+    if lengths is not None and bool((lengths == inputs.shape[1]).all()):
+        lengths = None
+    return (_loop if implementation == "loop" else _fused)(layer, inputs, initial, lengths)
+
+
+def _fused(layer: nn.RNNBase, inputs: Tensor, initial: State | None, lengths: Tensor | None) -> tuple[Tensor, State]:
+    if initial is not None:  # torch wants a leading axis for the layers of a stack
+        initial = tuple(part[None] for part in initial) if isinstance(initial, tuple) else initial[None]
+    if lengths is None:
+        states, last = layer(inputs, initial)
+    else:
+        packed = pack_padded_sequence(inputs, lengths.cpu(), batch_first=True, enforce_sorted=False)
+        packed, last = layer(packed, initial)
+        states, _ = pad_packed_sequence(packed, batch_first=True, total_length=inputs.shape[1])
+    return states, (tuple(part[0] for part in last) if isinstance(last, tuple) else last[0])
+
+
+def _loop(layer: nn.RNNBase, inputs: Tensor, initial: State | None, lengths: Tensor | None) -> tuple[Tensor, State]:
+    step = {nn.GRU: _gru_step, nn.LSTM: _lstm_step, nn.RNN: _vanilla_step}[type(layer)]
+    weights = (layer.weight_ih_l0, layer.weight_hh_l0, layer.bias_ih_l0, layer.bias_hh_l0)
+    zeros = inputs.new_zeros(inputs.shape[0], layer.hidden_size)
+    state = initial if initial is not None else ((zeros, zeros) if isinstance(layer, nn.LSTM) else zeros)
+    states = []
+    for index, column in enumerate(inputs.unbind(dim=1)):
+        stepped = step(column, state, *weights)
+        if lengths is None:
+            valid, state = None, stepped
+        else:
+            valid = (index < lengths)[:, None]  # (batch, 1)
+            pairs = zip(stepped, state, strict=True) if isinstance(state, tuple) else [(stepped, state)]
+            kept = tuple(torch.where(valid, new, old) for new, old in pairs)
+            state = kept if isinstance(state, tuple) else kept[0]
+        hidden = state[0] if isinstance(state, tuple) else state
+        states.append(hidden if valid is None else hidden * valid)
+    return torch.stack(states, dim=1), state
+
+
+def _vanilla_step(x: Tensor, h: Tensor, w_x: Tensor, w_h: Tensor, b_x: Tensor, b_h: Tensor) -> Tensor:
+    """h' = tanh(W x + U h + b)."""
+    return torch.tanh(x @ w_x.T + b_x + h @ w_h.T + b_h)
+
+
+def _gru_step(x: Tensor, h: Tensor, w_x: Tensor, w_h: Tensor, b_x: Tensor, b_h: Tensor) -> Tensor:
+    """Cho et al. 2014 in torch's form, the reset gate applied after the recurrent product."""
+    reset_x, update_x, new_x = (x @ w_x.T + b_x).chunk(3, dim=-1)
+    reset_h, update_h, new_h = (h @ w_h.T + b_h).chunk(3, dim=-1)
+    reset, update = torch.sigmoid(reset_x + reset_h), torch.sigmoid(update_x + update_h)
+    return (1 - update) * torch.tanh(new_x + reset * new_h) + update * h
+
+
+def _lstm_step(
+    x: Tensor, state: tuple[Tensor, Tensor], w_x: Tensor, w_h: Tensor, b_x: Tensor, b_h: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Hochreiter and Schmidhuber 1997 with a forget gate; gates in torch's order: in, forget, new, out."""
+    h, memory = state
+    gate_in, forget, new, gate_out = (x @ w_x.T + b_x + h @ w_h.T + b_h).chunk(4, dim=-1)
+    memory = torch.sigmoid(forget) * memory + torch.sigmoid(gate_in) * torch.tanh(new)
+    return torch.sigmoid(gate_out) * torch.tanh(memory), memory

@@ -1,0 +1,38 @@
+"""Train one model into a store: ``python -m attnlib.training --spec '{…}' --models build/models``."""
+
+import argparse
+import sys
+
+import torch
+
+from attnlib.errors import AttnlibError
+from attnlib.training.spec import ModelSpec
+from attnlib.training.store import Store
+
+
+def printed_report(spec: ModelSpec, step: int, steps: int, loss: float) -> None:
+    """A line on standard error ten times a training."""
+    if step % max(1, steps // 10) == 0:
+        print(f"{spec.setting}: step {step} of {steps}, loss {loss:.4f}", file=sys.stderr, flush=True)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Parse, train, and say where the product is."""
+    parser = argparse.ArgumentParser(prog="python -m attnlib.training", description=__doc__)
+    parser.add_argument("--spec", required=True, help="a model spec as JSON")
+    parser.add_argument("--models", required=True, help="folder of trained models")
+    parser.add_argument("--device", default="cpu", help="cpu or cuda (default: cpu)")
+    parser.add_argument("--threads", type=int, default=1, help="torch threads; results are equal only for equal numbers")
+    options = parser.parse_args(arguments)
+    torch.set_num_threads(options.threads)
+    try:
+        product = Store(options.models, options.device, printed_report).model(ModelSpec.from_json(options.spec))
+    except AttnlibError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    print(f"{product.spec.key}: {product.history['held_out']}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,77 @@
+"""Checkpoints in safetensors: written whole, verified by checksum, the last two kept."""
+
+import hashlib
+import json
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from safetensors.torch import load, save
+from torch import Tensor, nn
+
+from attnlib.files import atomic_path, write_json_atomic
+
+log = logging.getLogger(__name__)
+KEPT = 2
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a training has come: the number of updates made and the records along the way."""
+
+    step: int
+    records: list[dict]
+
+
+def save_checkpoint(folder: Path, model: nn.Module, optimiser: torch.optim.Optimizer, progress: Progress) -> None:
+    """Write ``step-N.safetensors`` and its checksum, then drop all but the last two."""
+    tensors = {f"model.{name}": value for name, value in model.state_dict().items()}
+    for index, state in optimiser.state_dict()["state"].items():
+        tensors |= {f"optimiser.{index}.{name}": value for name, value in state.items()}
+    content = save({name: value.contiguous().cpu() for name, value in tensors.items()})
+    path = folder / f"step-{progress.step:08d}.safetensors"
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(content)
+    # The side file is written last: a checkpoint without one never counts.
+    write_json_atomic(
+        path.with_suffix(".json"),
+        {"sha256": hashlib.sha256(content).hexdigest(), "step": progress.step, "records": progress.records},
+    )
+    for old in sorted(folder.glob("step-*.safetensors"))[:-KEPT]:
+        old.with_suffix(".json").unlink(missing_ok=True)
+        old.unlink()
+
+
+def load_newest(folder: Path, model: nn.Module, optimiser: torch.optim.Optimizer) -> Progress:
+    """Bring model and optimiser to the newest sound checkpoint; a damaged one is passed over and reported.
+
+    Returns:
+        the progress it holds, or step 0 when there is none.
+    """
+    for path in sorted(folder.glob("step-*.safetensors"), reverse=True):
+        try:
+            side = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+            content = path.read_bytes()
+        except (OSError, ValueError):
+            log.warning("checkpoint %s has no readable side file; falling back to the one before", path.name)
+            continue
+        if hashlib.sha256(content).hexdigest() != side["sha256"]:
+            log.warning("checkpoint %s is corrupt (wrong checksum); falling back to the one before", path.name)
+            continue
+        _restore(load(content), model, optimiser)
+        return Progress(side["step"], side["records"])
+    return Progress(0, [])
+
+
+def _restore(tensors: dict[str, Tensor], model: nn.Module, optimiser: torch.optim.Optimizer) -> None:
+    parts: dict[str, dict[str, Tensor]] = {"model": {}, "optimiser": {}}
+    for name, value in tensors.items():
+        kind, _, rest = name.partition(".")
+        parts[kind][rest] = value
+    model.load_state_dict(parts["model"])
+    state: dict[int, dict[str, Tensor]] = {}
+    for name, value in parts["optimiser"].items():
+        index, _, field = name.partition(".")
+        state.setdefault(int(index), {})[field] = value
+    optimiser.load_state_dict({"state": state, "param_groups": optimiser.state_dict()["param_groups"]})
