@@ -12,7 +12,7 @@ _SPLIT = 0x5CA1
 
 
 def scan(*, held_out_share: float = 0.2, n_train: int | None = None, seed: int = 0) -> Task:
-    """Lake & Baroni's SCAN (arXiv 1711.00350) with a random split, as in their first experiment (80 % to train on).
+    """Lake & Baroni's SCAN (arXiv 1711.00350) with a random split, by default 80 % to train on as theirs.
 
     The split is our own draw; their published one holds other commands in either part.
 

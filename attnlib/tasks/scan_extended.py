@@ -20,18 +20,18 @@ def scan_extended(
     n_held_out: int = 6_000,
     seed: int = 0,
 ) -> Task:
-    """Our reading of the extended SCAN of Aitken et al. 2021 (arXiv 2110.15253), whose details we do not have.
+    """Our reading of the extended SCAN of Aitken et al. 2021 (arXiv 2110.15253); we lack its details.
 
-    A phrase is drawn so: its number of words, joins counted, uniform in ``min_words … max_words``; then commands
-    uniform among the 102 of SCAN without a join, and joins uniform, until that number is reached exactly (other
-    draws are thrown away), and only if it stands for at most ``max_actions`` actions. The joins are read from left
-    to right, as :func:`attnlib.tasks.scan_grammar.interpret` says. No phrase is in both parts.
+    A phrase is drawn so: its number of words, joins counted, uniform in ``min_words … max_words``; then
+    commands uniform among the 102 of SCAN without a join, and joins uniform, until that number is reached
+    exactly (other draws are thrown away), and only if it stands for at most ``max_actions`` actions. The joins
+    are read from left to right, see :func:`attnlib.tasks.scan_grammar.interpret`. No phrase is in both parts.
 
     Args:
         min_words: words in the shortest phrase, joins counted.
         max_words: words in the longest.
-        max_actions: longest target. "around" and "thrice" can stand for 24 actions by themselves; the bound makes
-            them rarer than in SCAN, and the cells of equal source and target length fuller.
+        max_actions: longest target. "around" with "thrice" makes 24 actions out of four words; the bound
+            leaves fewer of those than SCAN has, and fills the cells of equal source and target length.
         n_train: training phrases.
         n_held_out: held-out phrases.
         seed: of the draw.
@@ -45,7 +45,7 @@ def scan_extended(
             f"got {min_words=}, {max_words=}, {n_train=}, {n_held_out=}, {seed=}"
         )
     if max_actions < max_words:
-        # Shorter targets exist (a bare verb takes one word and one join), but hardly any draw would meet them.
+        # Shorter targets exist (a bare verb takes one word and one join), but are hardly ever drawn.
         raise BadInput(f"max_actions must be at least max_words ({max_words}); got {max_actions}")
     sizes = (min_words, max_words, max_actions)
     held_out = _draw(np.random.default_rng([_HELD_OUT, seed]), n_held_out, sizes, frozenset())
@@ -64,8 +64,8 @@ def _draw(
     actions_in = np.array([len(interpret(words)) for words in simple_commands()])
     most = (max_words + 1) // 2
     phrases: list[tuple[str, ...]] = [()] * n
-    # The number of words is settled before the tries: short phrases meet the bound on actions more often and would
-    # otherwise crowd out the long ones.
+    # The number of words is settled before the tries: short phrases meet the bound on actions more often
+    # and would otherwise crowd out the long ones.
     wanted = draw.integers(min_words, max_words, size=n, endpoint=True)
     missing = np.arange(n)
     while len(missing):

@@ -1,7 +1,7 @@
 """The SCAN commands and what they mean.
 
-Grammar and meanings are those of Lake & Baroni 2018, "Generalization without systematicity" (arXiv 1711.00350,
-figures 6 and 7 of its supplement)::
+Grammar and meanings are those of Lake & Baroni 2018, "Generalization without systematicity" (arXiv
+1711.00350, supplement)::
 
     C → S and S | S after S | S
     S → V twice | V thrice | V
@@ -9,8 +9,8 @@ figures 6 and 7 of its supplement)::
     D → U left | U right | turn left | turn right
     U → walk | look | run | jump
 
-``D[1] opposite D[2]`` stands for "walk opposite left" or "turn opposite left". The grammar makes 102 commands S and
-102 + 2 · 102² = 20,910 commands C, all different.
+``D[1] opposite D[2]`` stands for "walk opposite left" or "turn opposite left". The grammar makes 102
+commands S and 102 + 2 · 102² = 20,910 commands C, all different.
 """
 
 from collections.abc import Iterator, Sequence
@@ -48,9 +48,9 @@ def commands() -> Iterator[tuple[str, ...]]:
 def interpret(words: Sequence[str]) -> tuple[str, ...]:
     """The actions that a command stands for.
 
-    Any number of joins is allowed. They are read from left to right, each joining its command to everything before
-    it: "and" puts the actions of its command behind, "after" in front. So "a and b after c" means c a b, and "a after
-    b and c" means b a c. With one join this is SCAN's own meaning.
+    Any number of joins is allowed. They are read from left to right, each joining its command to everything
+    before it: "and" puts the actions of its command behind, "after" in front. So "a and b after c" means
+    c a b, and "a after b and c" means b a c. With one join this is SCAN's own meaning.
 
     >>> interpret("turn opposite left after jump twice".split())
     ('I_JUMP', 'I_JUMP', 'I_TURN_LEFT', 'I_TURN_LEFT')
