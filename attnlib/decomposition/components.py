@@ -5,13 +5,12 @@
     chi(w) = mean of h - mu_t over every occurrence of token w          (input component)
     delta  = what is left                                                (residual component)
 
-The paper's abstract and introduction name the two means and the rest; the sums and the treatment of padding and of
-unseen tokens are this project's definitions.
+The paper's abstract and introduction name the two means and the rest; the sums and the treatment of padding
+and of unseen tokens are this project's definitions.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 import torch
@@ -41,8 +40,8 @@ class Components:
             components.update(states, tokens, mask)
         parts = components.split(states, tokens, mask)        # parts.temporal, parts.input, parts.residual
 
-    Sums are float64 and live on `device`; states may come from any device and in float16, bfloat16, float32 or
-    float64.
+    Sums are float64 and live on `device`; states may come from any device and in float16, bfloat16, float32
+    or float64.
     """
 
     def __init__(self, n_tokens: int, n_positions: int, width: int, *, device: torch.device | str = "cpu"):
@@ -54,7 +53,7 @@ class Components:
         self.pair_counts = torch.zeros(n_tokens, n_positions, dtype=torch.int64, device=device)
         self._means: tuple[Tensor, Tensor] | None = None
 
-    # sizes and counts ------------------------------------------------------------------------------------------
+    # sizes and counts ---------------------------------------------------------------------------------------
 
     @property
     def n_tokens(self) -> int:
@@ -80,18 +79,18 @@ class Components:
     def seen(self) -> Bool[Tensor, "tokens"]:
         return self.token_counts > 0
 
-    # fitting -----------------------------------------------------------------------------------------------------
+    # fitting ------------------------------------------------------------------------------------------------
 
     def update(
         self,
         states: Float[Tensor, "batch length width"],
         tokens: Int[Tensor, "batch length"],
         mask: Bool[Tensor, "batch length"],
-    ) -> Components:
+    ) -> Self:
         """Adds a batch. `mask` is True at valid positions; what stands at padding is never read.
 
-        Raises BadInput, leaving the sums as they were, for shapes that differ, a token outside the vocabulary, a
-        position beyond the table, a row that is all padding, a state that is not finite.
+        Raises BadInput, leaving the sums as they were, for shapes that differ, a token outside the
+        vocabulary, a position beyond the table, a row that is all padding, a state that is not finite.
         """
         valid = self._check(states, tokens, mask)
         if not len(valid):
@@ -106,7 +105,9 @@ class Components:
         position_sums = sums_by_position(rows, valid)[:length]
         if not bool(position_sums.isfinite().all()):
             at = (~rows.isfinite().all(-1)).cpu().numpy() & valid
-            where = tuple(int(i) for i in np.argwhere(at)[0]) if at.any() else "none alone: their sum overflows"
+            where = (
+                tuple(int(i) for i in np.argwhere(at)[0]) if at.any() else "none alone: their sum overflows"
+            )
             raise BadInput(f"A state is not finite: first at (sample, position) {where}. Nothing was added.")
 
         device = self.token_sums.device
@@ -117,10 +118,12 @@ class Components:
         return self
 
     def _count(self, ids: np.ndarray, valid: np.ndarray) -> None:
-        pairs = torch.from_numpy((ids * self.n_positions + np.arange(ids.shape[1]))[valid]).to(self.pair_counts.device)
+        pairs = torch.from_numpy((ids * self.n_positions + np.arange(ids.shape[1]))[valid]).to(
+            self.pair_counts.device
+        )
         self.pair_counts.view(-1).index_add_(0, pairs, torch.ones_like(pairs))
 
-    def merge(self, other: Components) -> Components:
+    def merge(self, other: Self) -> Self:
         """New components of the two corpora together; both arguments stay as they are."""
         sizes = [(c.n_tokens, c.n_positions, c.width) for c in (self, other)]
         if sizes[0] != sizes[1]:
@@ -128,7 +131,7 @@ class Components:
                 f"Cannot merge components of (tokens, positions, width) {sizes[0]} with {sizes[1]}: "
                 "make both with the same three numbers."
             )
-        merged = Components(*sizes[0], device=self.token_sums.device)
+        merged = type(self)(*sizes[0], device=self.token_sums.device)
         for name in _TABLES:
             mine = getattr(self, name)
             setattr(merged, name, mine + getattr(other, name).to(mine.device))
@@ -136,7 +139,7 @@ class Components:
 
     __add__ = merge
 
-    # results -----------------------------------------------------------------------------------------------------
+    # results ------------------------------------------------------------------------------------------------
 
     @property
     def temporal(self) -> Float[Tensor, "positions width"]:
@@ -164,12 +167,15 @@ class Components:
     ) -> Parts:
         """The three parts of `states`, in their dtype and on their device, zero at padding.
 
-        They sum to the states by construction. A token never seen while fitting has input component zero; how many
-        there were is in `Parts.unseen_tokens`. Raises BadInput as `update` does, and before any `update`.
+        They sum to the states by construction. A token never seen while fitting has input component zero; how
+        many there were is in `Parts.unseen_tokens`. Raises BadInput as `update` does, and before any
+        `update`.
         """
         valid = torch.from_numpy(self._check(states, tokens, mask))
         if not bool(self.pair_counts.any()):
-            raise BadInput("These components hold no samples yet: call update(states, tokens, mask) before split.")
+            raise BadInput(
+                "These components hold no samples yet: call update(states, tokens, mask) before split."
+            )
         home = self.token_sums.device
         ids = tokens.to(home).long().masked_fill(~valid.to(home), 0)
         places = torch.arange(states.shape[1], device=home).clamp(max=self.n_positions - 1)
@@ -186,15 +192,17 @@ class Components:
         parts = (part.to(states.dtype) for part in (temporal, inputs, residual))
         return Parts(*parts, keep, unseen_tokens, unseen_positions)
 
-    # files -------------------------------------------------------------------------------------------------------
+    # files --------------------------------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> None:
         """Writes the sums and counts as safetensors; the file appears whole or not at all."""
         with atomic_path(path) as temporary:
-            save_file({name: getattr(self, name).cpu() for name in _TABLES}, temporary, metadata={"format": _FORMAT})
+            save_file(
+                {name: getattr(self, name).cpu() for name in _TABLES}, temporary, metadata={"format": _FORMAT}
+            )
 
     @classmethod
-    def load(cls, path: str | Path, *, device: torch.device | str = "cpu") -> Components:
+    def load(cls, path: str | Path, *, device: torch.device | str = "cpu") -> Self:
         """Raises CorruptFile for a file that `save` did not write whole, FileNotFoundError for none."""
         try:
             with safe_open(path, framework="pt", device=str(device)) as file:
@@ -202,13 +210,15 @@ class Components:
                     raise CorruptFile(f"{path} holds no components (format {_FORMAT}): write it with save().")
                 tables = {name: file.get_tensor(name) for name in _TABLES}
         except SafetensorError as error:
-            raise CorruptFile(f"{path} cannot be read as safetensors ({error}): write it again with save().") from error
+            raise CorruptFile(
+                f"{path} cannot be read as safetensors ({error}): write it again with save()."
+            ) from error
         components = cls(*tables["pair_counts"].shape, tables["token_sums"].shape[1], device=device)
         for name, table in tables.items():
             setattr(components, name, table)
         return components
 
-    # checks ------------------------------------------------------------------------------------------------------
+    # checks -------------------------------------------------------------------------------------------------
 
     def _check(self, states: Tensor, tokens: Tensor, mask: Tensor) -> np.ndarray:
         """The mask as numpy, or BadInput."""
@@ -227,7 +237,9 @@ class Components:
             raise BadInput(f"Mask of {mask.dtype}: expected torch.bool, True at valid positions.")
         valid = mask.cpu().numpy()
         if not valid.any(1).all():
-            raise BadInput(f"Row {int(np.argmin(valid.any(1)))} of the mask is all padding: leave such samples out.")
+            raise BadInput(
+                f"Row {int(np.argmin(valid.any(1)))} of the mask is all padding: leave such samples out."
+            )
         if valid[:, self.n_positions :].any():
             last = int(np.flatnonzero(valid.any(0))[-1])
             raise BadInput(
@@ -239,7 +251,7 @@ class Components:
         if outside.any():
             sample, position = np.argwhere(outside)[0]
             raise BadInput(
-                f"Token {ids[sample, position]} at sample {sample}, position {position} is outside the vocabulary of "
-                f"{self.n_tokens} (0 to {self.n_tokens - 1}): make Components with the vocabulary's length."
+                f"Token {ids[sample, position]} at sample {sample}, position {position} is outside the "
+                f"vocabulary of {self.n_tokens} (0 to {self.n_tokens - 1}): give Components its length."
             )
         return valid

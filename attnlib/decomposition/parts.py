@@ -1,7 +1,5 @@
 """The three parts of a batch of hidden states."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -16,8 +14,8 @@ PART_NAMES = ("temporal", "input", "residual")
 class Parts:
     """States as temporal + input + residual, zero at padding, in the dtype and on the device of the states.
 
-    `unseen_tokens` and `unseen_positions` count the valid places whose token (position) the components never saw
-    while they were fitted: their input (temporal) component is zero. Summed over batches and divided by
+    `unseen_tokens` and `unseen_positions` count the valid places whose token (position) the components never
+    saw while they were fitted: their input (temporal) component is zero. Summed over batches and divided by
     `valid` they give the share that must be reported beside a decomposition.
     """
 

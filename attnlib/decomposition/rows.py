@@ -1,7 +1,5 @@
 """Rows of attention and of scores under the masks of both sides."""
 
-from __future__ import annotations
-
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
@@ -24,8 +22,8 @@ def valid_rows(
     expected = tuple(rows.shape[-3:])
     if tuple(target_mask.shape) != expected[:2] or tuple(source_mask.shape) != (expected[0], expected[2]):
         raise BadInput(
-            f"Rows of shape {tuple(rows.shape)} with a target mask of {tuple(target_mask.shape)} and a source mask of "
-            f"{tuple(source_mask.shape)}: expected (batch, target) and (batch, source)."
+            f"Rows of shape {tuple(rows.shape)} with a target mask of {tuple(target_mask.shape)} and a "
+            f"source mask of {tuple(source_mask.shape)}: expected (batch, target) and (batch, source)."
         )
     keep = target_mask & (source_mask.sum(1) >= at_least)[:, None]
     valid = source_mask[:, None, :].expand(keep.shape + source_mask.shape[1:])[keep]

@@ -1,20 +1,19 @@
 """How much of the score each of the nine alignment terms carries (DESIGN.md, Shares 1 and 2).
 
-A constant added to a row of scores leaves its softmax unchanged, so every term is first centred over the valid
-source positions of its row; rows with one valid position are left out. Then, pooled over the valid positions of all
-samples,
+A constant added to a row of scores leaves its softmax unchanged, so every term is first centred over the
+valid source positions of its row; rows with one valid position are left out. Then, pooled over the valid
+positions of all samples,
 
     mean absolute share(i, j) = mean |term_ij| / sum over the nine of mean |term|
     covariance share(i, j)    = cov(term_ij, total) / var(total)          (sums to one)
 
-The first is how Aitken et al. 2021 (contribution 1) look at terms; the second says how much of the variation of
-the scores along the source a term explains, with its sign. "Temporal share" without more words is the covariance
-share of temporal times temporal.
+The first is how Aitken et al. 2021 (contribution 1) look at terms; the second says how much of the variation
+of the scores along the source a term explains, with its sign. "Temporal share" without more words is the
+covariance share of temporal times temporal.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
+from typing import Self
 
 import torch
 from jaxtyping import Bool, Float
@@ -59,7 +58,7 @@ class ShareSums:
         terms: Float[Tensor, "3 3 batch target source"],
         target_mask: Bool[Tensor, "batch target"],
         source_mask: Bool[Tensor, "batch source"],
-    ) -> ShareSums:
+    ) -> Self:
         """Adds a batch of alignment terms. Raises BadInput where masks and terms differ in shape."""
         rows, valid = valid_rows(terms, target_mask, source_mask, at_least=2)
         rows = centred(rows, valid)  # (3, 3, row, source); centred, so covariances are mean products
@@ -73,9 +72,9 @@ class ShareSums:
         self.rows_left_out += int(target_mask.sum()) - len(valid)
         return self
 
-    def merge(self, other: ShareSums) -> ShareSums:
+    def merge(self, other: Self) -> Self:
         """New sums of both; the arguments stay as they are."""
-        merged = ShareSums()
+        merged = type(self)()
         for name in vars(merged):
             setattr(merged, name, getattr(self, name) + getattr(other, name))
         return merged
@@ -83,7 +82,8 @@ class ShareSums:
     __add__ = merge
 
     def result(self) -> Shares:
-        """NaN shares where there is nothing to share: no rows, all terms zero, or (covariance) no variance."""
+        """NaN shares where there is nothing to share: no rows, all terms zero, or (covariance) no
+        variance."""
         undefined = torch.full((3, 3), torch.nan, dtype=torch.float64)
         absolute = self.absolute / self.absolute.sum() if self.absolute.sum() > 0 else undefined
         varies = self.total_square > _NO_VARIANCE * float(self.square.sum())

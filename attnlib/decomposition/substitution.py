@@ -1,16 +1,17 @@
-"""Substitution test: the attention that a subset of the nine terms builds, against the full one (DESIGN.md, Shares 3).
+"""Substitution test: the attention that a subset of the nine terms builds, against the full one (DESIGN.md,
+Shares 3).
 
     similarity       = 1 - total variation between the two rows of attention, averaged over rows
     argmax agreement = share of rows whose largest entry stands at the same source position
 
-Rows with one valid source position are left out: any subset gets them right. Where the subset's largest entry is tied
-(uniform attention: always), agreement counts the share of the tied positions that are largest in the full row.
+Rows with one valid source position are left out: any subset gets them right. Where the subset's largest entry
+is tied (uniform attention: always), agreement counts the share of the tied positions that are largest in the
+full row.
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Self
 
 import torch
 from jaxtyping import Bool, Float
@@ -62,7 +63,7 @@ class SubstitutionSums:
         terms: Float[Tensor, "3 3 batch target source"],
         target_mask: Bool[Tensor, "batch target"],
         source_mask: Bool[Tensor, "batch source"],
-    ) -> SubstitutionSums:
+    ) -> Self:
         """Adds a batch of alignment terms. Raises BadInput where masks and terms differ in shape."""
         rows, valid = valid_rows(terms, target_mask, source_mask, at_least=2)
         full = masked_softmax(rows.sum((0, 1)), valid)
@@ -75,14 +76,14 @@ class SubstitutionSums:
         self.rows += len(valid)
         return self
 
-    def merge(self, other: SubstitutionSums) -> SubstitutionSums:
+    def merge(self, other: Self) -> Self:
         """New sums of both. Raises BadInput when the two hold different subsets."""
         if self.subsets != other.subsets:
             raise BadInput(
-                f"Cannot merge substitution sums over {sorted(self.subsets)} with those over {sorted(other.subsets)}: "
-                "make both with the same subsets."
+                f"Cannot merge substitution sums over {sorted(self.subsets)} with those over "
+                f"{sorted(other.subsets)}: make both with the same subsets."
             )
-        merged = SubstitutionSums(self.subsets)
+        merged = type(self)(self.subsets)
         order = [list(other.subsets).index(name) for name in self.subsets]
         merged.similarity = self.similarity + other.similarity[order]
         merged.agreement = self.agreement + other.agreement[order]
@@ -105,6 +106,8 @@ def _part(name: str) -> int:
     return PART_NAMES.index(name)
 
 
-def _largest(rows: Float[Tensor, "row source"], valid: Bool[Tensor, "row source"]) -> Bool[Tensor, "row source"]:
+def _largest(
+    rows: Float[Tensor, "row source"], valid: Bool[Tensor, "row source"]
+) -> Bool[Tensor, "row source"]:
     rows = rows.masked_fill(~valid, -torch.inf)
     return rows == rows.amax(-1, keepdim=True)

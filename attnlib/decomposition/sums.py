@@ -1,11 +1,10 @@
 """Sums of rows by token and by position: the only pass over the data that `Components` makes.
 
 Rows are gathered in bags of at most `BAG` and each bag is added up in the precision of the states (float32 at
-least); bags are then added in float64. The first step runs at the speed of memory, and it is short enough that
-its rounding stays under BAG/2 * 6e-8 = 1e-6 of the largest state whatever the data, mean >> spread included.
+least); bags are then added in float64. The first step runs at the speed of memory, and it is short enough
+that its rounding stays under BAG/2 * 6e-8 = 1e-6 of the largest state whatever the data, mean >> spread
+included.
 """
-
-from __future__ import annotations
 
 import numpy as np
 import torch

@@ -1,7 +1,5 @@
 """The nine alignment terms: {temporal, input, residual} of the decoder by the same of the encoder."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import torch.nn.functional as F
@@ -20,28 +18,30 @@ def alignment_terms(
 ) -> Float[Tensor, "3 3 batch target source"]:
     """terms[i, j] = scale * decoder part i . encoder part j, in the order of `PART_NAMES`.
 
-    The nine sum to the score, decoder states . encoder states (times `scale`), and are zero wherever target or
-    source is padding. Aitken et al. 2021, contribution 1: the score is bilinear, so splitting both states into three
-    parts splits it into nine terms.
+    The nine sum to the score, decoder states . encoder states (times `scale`), and are zero wherever target
+    or source is padding. Aitken et al. 2021, contribution 1: the score is bilinear, so splitting both states
+    into three parts splits it into nine terms.
 
     Raises BadInput where batch, width, dtype or device of the two sides differ.
     """
     left, right = decoder.temporal, encoder.temporal
     if left.shape[0] != right.shape[0] or left.shape[2] != right.shape[2]:
         raise BadInput(
-            f"Decoder parts of shape {tuple(left.shape)} with encoder parts of shape {tuple(right.shape)}: batch and "
-            "width must agree (map_parts brings a side to the width of the other)."
+            f"Decoder parts of shape {tuple(left.shape)} with encoder parts of shape {tuple(right.shape)}: "
+            "batch and width must agree (map_parts brings a side to the width of the other)."
         )
     if (left.dtype, left.device) != (right.dtype, right.device):
         raise BadInput(
-            f"Decoder parts are {left.dtype} on {left.device}, encoder parts {right.dtype} on {right.device}: "
-            "split both sides' states in one dtype on one device."
+            f"Decoder parts are {left.dtype} on {left.device}, encoder parts {right.dtype} on "
+            f"{right.device}: split both sides' states in one dtype on one device."
         )
     batch, target, width = left.shape
     source = right.shape[1]
     queries = decoder.stack().transpose(0, 1).reshape(batch, 3 * target, width)
     keys = encoder.stack().transpose(0, 1).reshape(batch, 3 * source, width)
-    products = (queries * scale) @ keys.transpose(1, 2)  # (batch, 3 target, 3 source): one product for all nine
+    products = (queries * scale) @ keys.transpose(
+        1, 2
+    )  # (batch, 3 target, 3 source): one product for all nine
     return products.view(batch, 3, target, 3, source).permute(1, 3, 0, 2, 4)
 
 
@@ -50,16 +50,20 @@ def map_parts(
 ) -> Parts:
     """The parts of `states @ weight.T + bias`, for scores that are bilinear after a linear map.
 
-    Luong's general score maps the encoder by its matrix; a Transformer's head maps both sides by its q and k. The
-    bias is the same for every token and sample, so it belongs to the temporal part; padding stays zero.
+    Luong's general score maps the encoder by its matrix; a Transformer's head maps both sides by its q and k.
+    The bias is the same for every token and sample, so it belongs to the temporal part; padding stays zero.
 
     Raises BadInput where the shapes do not fit.
     """
     width = parts.temporal.shape[2]
     if weight.dim() != 2 or weight.shape[1] != width:
-        raise BadInput(f"Weight of shape {tuple(weight.shape)} for parts of width {width}: expected (out, {width}).")
+        raise BadInput(
+            f"Weight of shape {tuple(weight.shape)} for parts of width {width}: expected (out, {width})."
+        )
     if bias is not None and bias.shape != weight.shape[:1]:
-        raise BadInput(f"Bias of shape {tuple(bias.shape)}: expected ({weight.shape[0]},), the rows of weight.")
+        raise BadInput(
+            f"Bias of shape {tuple(bias.shape)}: expected ({weight.shape[0]},), the rows of weight."
+        )
     temporal, inputs, residual = (F.linear(part, weight) for part in parts)
     if bias is not None:
         temporal = temporal + bias * parts.mask[:, :, None]
@@ -67,16 +71,17 @@ def map_parts(
 
 
 def require_bilinear(score_name: str) -> None:
-    """Returns for a score that has nine terms (dot, general, scaled_dot), raises BadInput for one that has not.
+    """Returns for a score that has nine terms (dot, general, scaled_dot), raises BadInput for one that has
+    not.
 
-    Additive (Bahdanau et al. 2015) and concat (Luong et al. 2015) scores pass the sum of both sides through a tanh:
-    they are no sum of products of parts. Raises UnknownName for any other name.
+    Additive (Bahdanau et al. 2015) and concat (Luong et al. 2015) scores pass the sum of both sides through a
+    tanh: they are no sum of products of parts. Raises UnknownName for any other name.
     """
     if score_name in BILINEAR_SCORES:
         return
     if score_name in OTHER_SCORES:
         raise BadInput(
-            f"The {score_name} score has no nine alignment terms: it is not bilinear in the states (a tanh stands "
-            f"between them and the score). Use a model with one of: {', '.join(BILINEAR_SCORES)}."
+            f"The {score_name} score has no nine alignment terms: it is not bilinear in the states (a tanh "
+            f"stands between them and the score). Use a model with one of: {', '.join(BILINEAR_SCORES)}."
         )
     raise UnknownName("score", score_name, BILINEAR_SCORES + OTHER_SCORES)

@@ -2,19 +2,19 @@
 
     typicality = 1 - mean over samples of (mean over rows of TV(row, the same row of the average))
 
-TV is the total-variation distance. The average runs over the *other* samples of the same cell (same source and same
-target length), in cells of at least 30; samples elsewhere have no typicality, and the share of samples covered is
-reported. A network that attends by position alone has typicality 1: every sample's matrix is the average one. So has
-one that always attends uniformly, by construction: typicality says that attention does not depend on the sample, not
-that it does anything.
+TV is the total-variation distance. The average runs over the *other* samples of the same cell (same source
+and same target length), in cells of at least 30; samples elsewhere have no typicality, and the share of
+samples covered is reported. A network that attends by position alone has typicality 1: every sample's matrix
+is the average one. So has one that always attends uniformly, by construction: typicality says that attention
+does not depend on the sample, not that it does anything.
 
-Aitken et al. 2021 (contribution 1) compare attention matrices with their average over samples; the measure is ours.
+Aitken et al. 2021 (contribution 1) compare attention matrices with their average over samples; the measure is
+ours.
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Self
 
 import torch
 from jaxtyping import Bool, Float
@@ -29,7 +29,8 @@ Cell = tuple[int, int]  # (source length, target length)
 
 @dataclass(frozen=True)
 class Typicality:
-    """`value` is NaN when no cell is large enough; `per_sample` is in the order of judging, NaN where not covered."""
+    """`value` is NaN when no cell is large enough; `per_sample` is in the order of judging, NaN where not
+    covered."""
 
     value: float
     coverage: float  # share of samples that stand in a large enough cell
@@ -39,10 +40,11 @@ class Typicality:
 
 
 class AttentionCells:
-    """Sums of attention matrices by cell, so that "the average over the others" is exact without keeping samples.
+    """Sums of attention matrices by cell, so that "the average over the others" is exact without keeping
+    samples.
 
-    Two passes over the same samples in constant memory: `update` with every batch, then `judge` with every batch
-    (`typicality` does both for matrices that fit in memory).
+    Two passes over the same samples in constant memory: `update` with every batch, then `judge` with every
+    batch (`typicality` does both for matrices that fit in memory).
     """
 
     def __init__(self) -> None:
@@ -54,16 +56,16 @@ class AttentionCells:
         attention: Float[Tensor, "batch target source"],
         target_mask: Bool[Tensor, "batch target"],
         source_mask: Bool[Tensor, "batch source"],
-    ) -> AttentionCells:
+    ) -> Self:
         """Adds a batch. Raises BadInput where masks and attention differ in shape."""
         for cell, _, matrices in _by_cell(attention, target_mask, source_mask):
             self.sums[cell] = self.sums.get(cell, 0.0) + matrices.sum(0)
             self.counts[cell] = self.counts.get(cell, 0) + len(matrices)
         return self
 
-    def merge(self, other: AttentionCells) -> AttentionCells:
+    def merge(self, other: Self) -> Self:
         """New sums of both."""
-        merged = AttentionCells()
+        merged = type(self)()
         for part in (self, other):
             for cell, matrix in part.sums.items():
                 merged.sums[cell] = merged.sums.get(cell, 0.0) + matrix
@@ -73,7 +75,8 @@ class AttentionCells:
     __add__ = merge
 
     def average_attention(self, cell: Cell) -> Float[Tensor, "target source"]:
-        """The mean matrix of a cell (source length, target length). Raises BadInput for a cell without samples."""
+        """The mean matrix of a cell (source length, target length). Raises BadInput for a cell without
+        samples."""
         if cell not in self.counts:
             most = sorted(self.counts, key=self.counts.get, reverse=True)[:5]
             raise BadInput(
@@ -89,7 +92,8 @@ class AttentionCells:
         *,
         minimum: int = MINIMUM_CELL,
     ) -> Float[Tensor, "batch"]:
-        """Each sample's typicality against the others of its cell; NaN in cells of fewer than `minimum` samples.
+        """Each sample's typicality against the others of its cell; NaN in cells of fewer than `minimum`
+        samples.
 
         The samples must be among those given to `update`: their own matrix is taken out of the sum.
         """
@@ -141,8 +145,8 @@ def _by_cell(attention: Tensor, target_mask: Tensor, source_mask: Tensor):
     batch, target, source = attention.shape
     if tuple(target_mask.shape) != (batch, target) or tuple(source_mask.shape) != (batch, source):
         raise BadInput(
-            f"Attention of shape {tuple(attention.shape)} with a target mask of {tuple(target_mask.shape)} and a "
-            f"source mask of {tuple(source_mask.shape)}: expected (batch, target) and (batch, source)."
+            f"Attention of shape {tuple(attention.shape)} with a target mask of "
+            f"{tuple(target_mask.shape)} and a source mask of {tuple(source_mask.shape)}: expected (batch, target) and (batch, source)."
         )
     lengths = torch.stack((source_mask.sum(1), target_mask.sum(1)), dim=1).cpu()
     for cell in torch.unique(lengths, dim=0):
@@ -156,4 +160,6 @@ def _by_cell(attention: Tensor, target_mask: Tensor, source_mask: Tensor):
 
 def _check_minimum(minimum: int) -> None:
     if minimum < 2:
-        raise BadInput(f"minimum={minimum}: a cell needs at least 2 samples for one to be judged by the others.")
+        raise BadInput(
+            f"minimum={minimum}: a cell needs at least 2 samples for one to be judged by the others."
+        )
