@@ -3,13 +3,13 @@
 All three embed both sides, form encoder states h^E_t and decoder states h^D_s of one width, and read the next
 word off a linear layer. They differ in what forms the states and in what the readout sees:
 
-=====  =======================================  ====================================  =====================
-       states                                   link from encoder to decoder          logits
-=====  =======================================  ====================================  =====================
-VED    recurrent                                last encoder state starts the decoder W h^D_s + b
-AED    recurrent                                the same, and attention               W [h^D_s ; c_s] + b
-AO     tanh(W (x_t + p_t) + b), no recurrence   attention alone                       W [h^D_s ; c_s] + b
-=====  =======================================  ====================================  =====================
+=====  ======================================  ======================================  ===================
+       states                                  link from encoder to decoder            logits
+=====  ======================================  ======================================  ===================
+VED    recurrent                               last encoder state starts the decoder   W h^D_s + b
+AED    recurrent                               the same, and attention                 W [h^D_s ; c_s] + b
+AO     tanh(W (x_t + p_t) + b), no recurrence  attention alone                         W [h^D_s ; c_s] + b
+=====  ======================================  ======================================  ===================
 
 Attention is the unscaled dot product of decoder and encoder state; the context does not feed back into the
 decoder's recurrence. The text at hand does not give AO's nonlinearity or the readout's form: a tanh layer and the
