@@ -24,7 +24,7 @@ def scan_extended(
 
     A phrase is drawn so: its number of words, joins counted, uniform in ``min_words … max_words``; then
     commands uniform among the 102 of SCAN without a join, and joins uniform, until that number is reached
-    exactly (other draws are thrown away), and only if it stands for at most ``max_actions`` actions. The joins
+    exactly (other draws are thrown away), and only if it stands for at most ``max_actions`` actions. Joins
     are read from left to right, see :func:`attnlib.tasks.scan_grammar.interpret`. No phrase is in both parts.
 
     Args:
