@@ -1,0 +1,137 @@
+"""What the experiments on attention ask of one trained model, computed once and kept beside it."""
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import asdict
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attnlib.code_hash import code_hash
+from attnlib.decomposition.components import Components
+from attnlib.decomposition.parts import PART_NAMES
+from attnlib.decomposition.shares import ShareSums
+from attnlib.decomposition.substitution import SubstitutionSums
+from attnlib.decomposition.terms import alignment_terms
+from attnlib.decomposition.typicality import AttentionCells
+from attnlib.files import write_json_atomic
+from attnlib.models.trace import Trace
+from attnlib.tasks.corpus import Corpus
+from attnlib.training.evaluate import traces
+from attnlib.training.spec import ModelSpec
+from attnlib.training.store import Store, TrainedModel
+
+EXAMPLES = 2  # single samples kept of the most frequent cell
+
+
+def measurements(store: Store, spec: ModelSpec, fit_samples: int) -> dict:
+    """Everything below for the model of a spec, from the file beside the model if it was measured before."""
+    name = hashlib.sha256(f"{code_hash(__name__)} {fit_samples}".encode()).hexdigest()[:12]
+    path = store.folder / spec.key / f"measured-{name}.json"
+    if not path.is_file():
+        write_json_atomic(path, measure(store.model(spec), fit_samples))
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def measure(trained: TrainedModel, fit_samples: int) -> dict:
+    """Shares, substitution test and typicality of one model with attention.
+
+    Components are fitted on training samples (the first ``fit_samples``) and judged on the held-out ones.
+
+    Returns:
+        plain JSON: ``quality``, ``typicality``, ``near_diagonal`` (attention mass within one position of the
+        diagonal), ``covariance_share`` and ``mean_absolute_share`` by ``<decoder part>_<encoder part>``,
+        ``substitution`` by subset, ``unseen`` (share of held-out tokens never seen in fitting), and the most
+        frequent ``cell`` with its average matrix and example samples.
+    """
+    task = trained.task
+    longest = int(max(c.source_lengths.max() for c in (task.train, task.held_out))) + 1  # + EOS
+    longest_target = int(max(c.target_lengths.max() for c in (task.train, task.held_out))) + 1
+    encoder = Components(len(task.source_vocabulary), longest, trained.model.config.width)
+    decoder = Components(len(task.target_vocabulary), longest_target, trained.model.config.width)
+    fitted_on = task.train.subset(np.arange(min(fit_samples, len(task.train))))
+    for trace in traces(trained.model, fitted_on):
+        encoder.update(trace.encoder_states, trace.source_tokens, trace.source_mask)
+        decoder.update(trace.decoder_states, trace.target_tokens, trace.target_mask)
+
+    shares, substitution, cells = ShareSums(), SubstitutionSums(), AttentionCells()
+    near, rows = 0.0, 0
+    unseen, valid = {"encoder": 0, "decoder": 0}, {"encoder": 0, "decoder": 0}
+    seen: list[tuple[Tensor, Tensor, Tensor]] = []
+    for trace in traces(trained.model, task.held_out):
+        parts = {
+            "decoder": decoder.split(trace.decoder_states, trace.target_tokens, trace.target_mask),
+            "encoder": encoder.split(trace.encoder_states, trace.source_tokens, trace.source_mask),
+        }
+        for side, split in parts.items():
+            unseen[side] += split.unseen_tokens
+            valid[side] += split.valid
+        terms = alignment_terms(parts["decoder"], parts["encoder"])
+        shares.update(terms, trace.target_mask, trace.source_mask)
+        substitution.update(terms, trace.target_mask, trace.source_mask)
+        cells.update(trace.attention, trace.target_mask, trace.source_mask)
+        near += float(_near_diagonal(trace)[trace.target_mask].sum())
+        rows += int(trace.target_mask.sum())
+        seen.append((trace.attention.cpu(), trace.target_mask.cpu(), trace.source_mask.cpu()))
+    typicality = cells.result(torch.cat([cells.judge(*batch) for batch in seen]))
+    found = shares.result()
+    return {
+        "quality": trained.history["held_out"],
+        "seconds": trained.history["seconds"],
+        "typicality": {k: v for k, v in asdict(typicality).items() if k != "per_sample"},
+        "near_diagonal": near / rows,
+        "covariance_share": _by_pair(found.covariance),
+        "mean_absolute_share": _by_pair(found.mean_absolute),
+        "substitution": {
+            name: {"similarity": outcome.similarity, "argmax_agreement": outcome.argmax_agreement}
+            for name, outcome in substitution.result().items()
+        },
+        "unseen": {side: unseen[side] / valid[side] for side in unseen},
+        "fitted_on": len(fitted_on),
+        "cell": _frequent_cell(trained, cells),
+    }
+
+
+def _by_pair(matrix: Tensor) -> dict[str, float]:
+    """A (decoder part, encoder part) matrix by name, say ``temporal_input``."""
+    pairs = ((i, j) for i in range(3) for j in range(3))
+    return {f"{PART_NAMES[i]}_{PART_NAMES[j]}": float(matrix[i, j]) for i, j in pairs}
+
+
+def _near_diagonal(trace: Trace) -> Tensor:
+    """Attention mass within one position of the straight line from first to last, (batch, target)."""
+    columns, lines = trace.source_mask.sum(1), trace.target_mask.sum(1)
+    step = torch.arange(trace.attention.shape[1], device=columns.device)
+    slope = (columns - 1) / (lines - 1).clamp(min=1)
+    middle = step[None, :] * slope[:, None]  # (batch, target)
+    position = torch.arange(trace.attention.shape[2], device=columns.device)
+    close = (position[None, None, :] - middle[:, :, None]).abs() <= 1
+    return (trace.attention * close).sum(-1)
+
+
+def _frequent_cell(trained: TrainedModel, cells: AttentionCells) -> dict:
+    """The cell of held-out samples with most members: its average matrix, and its first samples in full."""
+    (source, target), samples = max(cells.counts.items(), key=lambda item: (item[1], item[0]))
+    corpus = trained.task.held_out
+    members = np.flatnonzero((corpus.source_lengths == source - 1) & (corpus.target_lengths == target - 1))
+    examples = corpus.subset(members[:EXAMPLES])
+    return {
+        "source_length": source,
+        "target_length": target,
+        "samples": samples,
+        "average": cells.average_attention((source, target)).tolist(),
+        "examples": list(_examples(trained, examples)),
+    }
+
+
+def _examples(trained: TrainedModel, corpus: Corpus) -> Iterable[dict]:
+    task = trained.task
+    for trace in traces(trained.model, corpus):
+        for sample in range(len(trace.attention)):
+            yield {
+                "source": task.source_vocabulary.decode(trace.source_tokens[sample].tolist()),
+                "predicted": task.target_vocabulary.decode(trace.target_outputs[sample].tolist()),
+                "attention": trace.attention[sample].tolist(),
+            }

@@ -1,0 +1,120 @@
+"""What an experiment leaves behind: numbers with their origin, equal bytes for equal runs."""
+
+import csv
+import hashlib
+import io
+import json
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from attnlib.code_hash import code_hash
+from attnlib.errors import BadInput, CorruptFile
+from attnlib.files import write_json_atomic, write_text_atomic
+
+DIGITS = 7  # significant digits kept of a number: more than any claim needs, fewer than bytes to review
+
+
+@dataclass(frozen=True)
+class Result:
+    """The outcome of one experiment at one setting.
+
+    ``<experiment>.json`` holds what equal inputs determine. What varies from run to run (seconds, date, host,
+    commit) is ``provenance``, in ``<experiment>.provenance.json``. Each table is also a tidy CSV.
+
+    Attributes:
+        experiment, profile: names.
+        config: every setting, as plain JSON.
+        values: nested dict of numbers; claims address them by dotted key.
+        tables: name → list of flat records.
+        code: ``{"modules": roots of the compute code, "hash": their code hash when the numbers were made}``.
+        data: file → sha256 of the published data read.
+        models: keys of the trained models behind the numbers.
+        provenance: commit, dirty flag, date, seconds, device, threads, package versions.
+    """
+
+    experiment: str
+    profile: str
+    config: dict
+    values: dict
+    tables: dict[str, list[dict]]
+    code: dict
+    data: dict[str, str]
+    models: list[str] = field(default_factory=list)
+    provenance: dict = field(default_factory=dict)
+
+    @cached_property
+    def stale(self) -> bool:
+        """Whether the compute code has changed since these numbers were made."""
+        try:
+            return code_hash(*self.code["modules"]) != self.code["hash"]
+        except ModuleNotFoundError:  # a module was renamed or removed since
+            return True
+
+    @cached_property
+    def digest(self) -> str:
+        """Sixteen hex digits over the numbers alone: equal for runs that agree in every digit kept."""
+        content = json.dumps([self.config, self.values, self.tables], sort_keys=True)
+        return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+    def value(self, key: str) -> object:
+        """The value at a dotted key, say ``"one_to_one.AO.covariance_share.temporal_temporal"``.
+
+        Raises:
+            BadInput: nothing is there; names the part that is missing and what is there instead.
+        """
+        found: object = self.values
+        for part in key.split("."):
+            if not isinstance(found, dict) or part not in found:
+                there = ", ".join(found) if isinstance(found, dict) else "no further keys"
+                raise BadInput(f"result {self.experiment} ({self.profile}) has no {part!r} of {key!r}; it has: {there}")
+            found = found[part]
+        return found
+
+    def save(self, folder: str | Path) -> Path:
+        """Write JSON, provenance and one CSV a table into ``folder``; the path of the JSON file."""
+        folder = Path(folder)
+        for name, records in self.tables.items():
+            write_text_atomic(folder / f"{self.experiment}.{name}.csv", _as_csv(records))
+        write_json_atomic(folder / f"{self.experiment}.provenance.json", self.provenance)
+        path = folder / f"{self.experiment}.json"
+        content = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "provenance"}
+        write_json_atomic(path, rounded(content))
+        return path
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Result":
+        """Read what :meth:`save` wrote.
+
+        Raises:
+            CorruptFile: the file is not such a result.
+            FileNotFoundError: there is none.
+        """
+        path = Path(path)
+        text = path.read_text(encoding="utf-8")
+        beside = path.with_name(f"{path.stem}.provenance.json")
+        try:
+            provenance = json.loads(beside.read_text(encoding="utf-8")) if beside.is_file() else {}
+            return cls(**json.loads(text), provenance=provenance)
+        except (TypeError, ValueError) as error:
+            raise CorruptFile(f"{path} is not a result ({error}); delete it and run the experiment again") from error
+
+
+def rounded(content: object) -> object:
+    """The same content with every float rounded to :data:`DIGITS` significant digits; NaN becomes null."""
+    if isinstance(content, float):
+        return None if content != content else float(f"{content:.{DIGITS}g}")
+    if isinstance(content, dict):
+        return {str(name): rounded(value) for name, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [rounded(value) for value in content]
+    return content
+
+
+def _as_csv(records: list[dict]) -> str:
+    columns = list(dict.fromkeys(name for record in records for name in record))
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rounded(records))
+    return text.getvalue()
