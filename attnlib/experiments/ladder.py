@@ -16,26 +16,27 @@ class Training:
     """How a task's models are trained at one profile, and what of the task is used."""
 
     steps: int
+    batch_size: int = 128
     learning_rate: float = 2e-3
     task_options: tuple[tuple[str, object], ...] = ()
 
 
-# Steps are enough for the loss to settle under the cosine; lr 2e-3 is the largest that trained every cell without
-# a failed seed on the first two tasks in trials.
+# Quick models are small and stop early, but after attention has taken its form. The text at hand gives no sizes or
+# steps: these are our choice. A vocabulary of 4,000 words covers 98 % of the running words of Multi30k.
 TRAINING: dict[str, dict[str, Training]] = {
     "quick": {
         "one_to_one": Training(400),
         "scan": Training(500),
-        "multi30k_en_fr": Training(500, task_options=(("max_words", 4_000),)),
+        "multi30k_en_fr": Training(500, batch_size=64, task_options=(("max_words", 2_000),)),
     },
     "paper": {
         "one_to_one": Training(2_000),
-        "scan": Training(6_000),
-        "scan_extended": Training(6_000),
-        "multi30k_en_fr": Training(5_000),
+        "scan": Training(4_000),
+        "scan_extended": Training(4_000),
+        "multi30k_en_fr": Training(3_000, task_options=(("max_words", 4_000),)),
     },
 }
-OTHER = {"quick": Training(500), "paper": Training(5_000)}  # tasks not named above: the reader's own text, say
+OTHER = {"quick": Training(500), "paper": Training(3_000)}  # tasks not named above: the reader's own text, say
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ PROFILES = {
     "quick": LadderConfig(),
     "paper": LadderConfig(
         task=("one_to_one", "scan", "scan_extended", "multi30k_en_fr"),
-        seeds=5,
+        seeds=3,
         width=128,
         scale="paper",
         fit_samples=25_000,
@@ -111,6 +112,7 @@ def model_specs(config: LadderConfig) -> tuple[ModelSpec, ...]:
             steps=config.steps or training.steps,
             cell="gru" if architecture == "AO" else cell,  # AO has no cell: one model, whatever the cells asked for
             width=config.width,
+            batch_size=training.batch_size,
             learning_rate=training.learning_rate,
             seed=seed,
             task_options=tuple(sorted(options.items())),

@@ -1,0 +1,69 @@
+"""Run an experiment where only numpy, torch, safetensors and jaxtyping are installed.
+
+    python -m attnlib.experiments alignment_breakdown --profile paper --out DIR
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+import torch
+
+from attnlib.errors import AttnlibError, BadInput
+from attnlib.experiments import registry
+from attnlib.experiments.config import override
+from attnlib.experiments.run import run
+from attnlib.training.__main__ import printed_report
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Parse, run, and say where the result is; errors are one line and exit code 2."""
+    parser = argparse.ArgumentParser(
+        prog="python -m attnlib.experiments", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("name", metavar="EXPERIMENT", help=f"one of: {', '.join(registry.names())}")
+    parser.add_argument("--profile", default="quick", help="quick or paper (default: quick)")
+    parser.add_argument("--out", default=".", help="folder for the result (default: this folder)")
+    parser.add_argument("--models", help="folder of trained models (default: OUT/models)")
+    parser.add_argument("--device", default="auto", help="cpu, cuda, or auto: cuda where there is one")
+    parser.add_argument("--threads", type=int, default=1, help="torch threads; numbers repeat for equal numbers of them")
+    parser.add_argument("-p", dest="parameters", action="append", default=[], metavar="NAME=VALUE", help="a setting")
+    parser.add_argument("--list-models", action="store_true", help="print the specs of its models and stop")
+    options = parser.parse_args(arguments)
+    torch.set_num_threads(options.threads)
+    device = options.device
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        overrides = dict(_pair(text) for text in options.parameters)
+        if options.list_models:
+            config = override(registry.profile_config(options.name, options.profile), overrides)
+            for spec in registry.load(options.name).models(config):
+                print(spec.to_json())
+            return 0
+        folder = Path(options.models or Path(options.out) / "models")
+        result = run(
+            options.name,
+            options.profile,
+            out=options.out,
+            models=folder,
+            overrides=overrides,
+            device=device,
+            report=printed_report,
+        )
+    except AttnlibError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    print(Path(options.out) / f"{result.experiment}.json")
+    return 0
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not (name and equals):
+        raise BadInput(f"-p {text!r}: give NAME=VALUE, say -p task=scan")
+    return name, value
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,67 @@
+"""Run one experiment: train what is missing, compute, and leave the result with its origin."""
+
+import time
+from pathlib import Path
+
+from attnlib.code_hash import code_hash
+from attnlib.experiments import registry
+from attnlib.experiments.config import override, plain
+from attnlib.experiments.provenance import provenance
+from attnlib.experiments.result import Result, rounded
+from attnlib.tasks.registry import module_of
+from attnlib.training.spec import ModelSpec
+from attnlib.training.store import Store, load_task
+
+
+def run(
+    name: str,
+    profile: str = "quick",
+    *,
+    out: str | Path,
+    models: str | Path,
+    overrides: dict[str, object] | None = None,
+    device: str = "cpu",
+    report=None,
+) -> Result:
+    """Compute an experiment and save its result.
+
+    Args:
+        out: folder for ``<name>.json``, its tables and its provenance.
+        models: folder of trained models; what is missing is trained into it.
+        overrides: settings that differ from the profile's, by name; text is converted.
+        report: called after every update of a training with (spec, step, steps, loss).
+
+    Raises:
+        UnknownName, BadInput: a name or a value that cannot be used.
+        DataUnavailable: a data set that is not at hand.
+    """
+    module = registry.load(name)
+    config = override(registry.profile_config(name, profile), overrides or {})
+    started = time.monotonic()
+    values, tables = module.compute(config, Store(models, device, report))
+    specs = module.models(config)
+    result = Result(
+        experiment=name,
+        profile=profile,
+        config=plain(config),
+        values=rounded(values),
+        tables=rounded(tables),
+        code=code_of(name, specs),
+        data=data_of(specs),
+        models=[spec.key for spec in specs],
+        provenance=provenance(device, time.monotonic() - started),
+    )
+    result.save(out)
+    return result
+
+
+def code_of(name: str, specs: tuple[ModelSpec, ...]) -> dict:
+    """The modules that compute an experiment, and their hash: the experiment's own and those of its tasks."""
+    modules = sorted({f"attnlib.experiments.{name}", *(module_of(spec.task) for spec in specs)})
+    return {"modules": modules, "hash": code_hash(*modules)}
+
+
+def data_of(specs: tuple[ModelSpec, ...]) -> dict[str, str]:
+    """Checksums of all data files that the models of an experiment read."""
+    tasks = dict.fromkeys((spec.task, spec.task_options) for spec in specs)
+    return {file: digest for task in tasks for file, digest in sorted(load_task(*task).checksums.items())}
