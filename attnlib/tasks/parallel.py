@@ -80,8 +80,8 @@ def parallel(
         lowercase: whether to fold case.
 
     Raises:
-        BadInput: a path is missing, the files differ in length (names the line), are not UTF-8 (names the line),
-            or have too few pairs.
+        BadInput: a path is missing, the files differ in length or are not UTF-8 (either names the line), or
+            have too few pairs.
         DataUnavailable: a file cannot be read.
         CorruptFile: a broken gzip file.
     """
