@@ -1,5 +1,7 @@
 """Download data sets into the cache. The one module here that needs more than the standard library: pooch."""
 
+from pathlib import Path
+
 from attnlib.datasets.base import Dataset, File
 from attnlib.datasets.locate import FileStatus, cache_folder, check, is_added_gzip, verify
 from attnlib.errors import DataUnavailable
@@ -52,3 +54,6 @@ def _download(dataset: Dataset, file: File, progress: bool) -> None:
                 f"{dataset.folder}/{file.name}"
             ) from error
         verify(file, temporary, compressed=name != file.name)
+    # Else an old corrupt copy in the other form, plain or compressed, would still be found first.
+    other = file.name if name != file.name else f"{name}.gz"
+    destination.with_name(Path(other).name).unlink(missing_ok=True)
