@@ -1,16 +1,17 @@
 """Claims: what a paper says, in our words, and how a number of ours answers it. Read from ``claims/*.yaml``.
 
-A file holds one paper: ``paper``, ``title``, ``url``, ``claims``, and for a paper with published tables ``csv``,
-``tables`` (a title for each) and ``unavailable`` (which numbers cannot be had here, and why). A claim is
+A file holds one paper: ``paper``, ``title``, ``url``, ``claims``, and for a paper with published tables
+``csv``, ``tables`` (a title for each) and ``unavailable`` (which numbers cannot be had here, and why).
+A claim is
 
 .. code-block:: yaml
 
     - id: temporal-share-rises-with-typicality     # letters, digits and hyphens; unique over all files
       place: Abstract; contribution 2
       says: What the paper says, in our own words.
-      published: 53                                # or {table: 2, dataset: IMDB, quantity: "A(alpha,beta)"}; optional
+      published: 53                                # optional; or {table: 2, dataset: IMDB, quantity: xi_star}
       experiment: temporal_share
-      keys: [spearman]                             # dotted paths into Result.values; `order` takes exactly two
+      keys: [spearman]                             # dotted paths into Result.values; two for `order`
       judge: {kind: trend, direction: positive}
       profiles: [quick, paper]                     # where it can be judged
 
@@ -26,14 +27,13 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from pkgutil import iter_modules
-from typing import Any
 
-import attnlib.experiments
 from attnlib.companion.estimates import KEY
+from attnlib.companion.fields import read_fields
 from attnlib.companion.published import Published, PublishedTables, Reference, read_tables
-from attnlib.companion.verdicts import RELATIONS, Inequality, Judge, Order, Tolerance, Trend
+from attnlib.companion.verdicts import Judge, Order, read_judge
 from attnlib.errors import AttnlibError, BadInput, UnknownName
+from attnlib.experiments import registry
 
 PROFILES = ("quick", "paper")
 JUDGED_FIELDS = ("experiment", "keys", "judge", "profiles")
@@ -69,16 +69,6 @@ class Paper:
     tables: PublishedTables | None = None
 
 
-def known_experiments() -> tuple[str, ...]:
-    """The experiments a claim may name: modules of `attnlib.experiments` with a ``PLACE``, read, not imported."""
-    names = []
-    for module in iter_modules(attnlib.experiments.__path__):
-        source = Path(module.module_finder.path, f"{module.name}.py")
-        if source.is_file() and re.search(r"^PLACE\b", source.read_text(encoding="utf-8"), re.MULTILINE):
-            names.append(module.name)
-    return tuple(names)
-
-
 def load_papers(folder: str | Path, experiments: Collection[str] | None = None) -> tuple[Paper, ...]:
     """Every ``*.yaml`` of ``folder``, by name. ``experiments`` are the names a claim may use (default: all).
 
@@ -89,8 +79,10 @@ def load_papers(folder: str | Path, experiments: Collection[str] | None = None) 
     folder = Path(folder)
     files = sorted(folder.glob("*.yaml"))
     if not files:
-        raise BadInput(f"no claims in {folder}: expected files such as aitken2021.yaml; run from the repository")
-    known = known_experiments() if experiments is None else tuple(experiments)
+        raise BadInput(
+            f"no claims in {folder}: expected files such as aitken2021.yaml; run from the repository"
+        )
+    known = registry.names() if experiments is None else tuple(experiments)
     papers = tuple(_read_paper(path, known) for path in files)
     first_seen: dict[str, str] = {}
     for paper, path in zip(papers, files, strict=True):
@@ -114,12 +106,16 @@ def _read_paper(path: Path, experiments: Collection[str]) -> Paper:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise BadInput(f"{path.name} cannot be read as YAML in UTF-8: {error}") from error
-    fields = _fields(path.name, content, PAPER_FIELDS, required=("paper", "title", "url", "claims"))
+    fields = read_fields(path.name, content, PAPER_FIELDS, required=("paper", "title", "url", "claims"))
     tables = None
     if "csv" in fields:
-        tables = read_tables(path.parent / fields["csv"], fields.get("tables", {}), fields.get("unavailable", []))
+        tables = read_tables(
+            path.parent / fields["csv"], fields.get("tables", {}), fields.get("unavailable", [])
+        )
     if not isinstance(fields["claims"], list):
-        raise BadInput(f"{path.name}: 'claims' is a {type(fields['claims']).__name__}, expected a list of claims")
+        raise BadInput(
+            f"{path.name}: 'claims' is a {type(fields['claims']).__name__}, expected a list of claims"
+        )
     claims = []
     for position, entry in enumerate(fields["claims"], start=1):
         name = entry.get("id", f"number {position}") if isinstance(entry, Mapping) else f"number {position}"
@@ -136,27 +132,40 @@ def _read_paper(path: Path, experiments: Collection[str]) -> Paper:
 def _read_claim(
     where: str, paper: str, entry: object, tables: PublishedTables | None, experiments: Collection[str]
 ) -> Claim:
-    fields = _fields(where, entry, CLAIM_FIELDS, required=("id", "place", "says"))
+    fields = read_fields(where, entry, CLAIM_FIELDS, required=("id", "place", "says"))
     for name in ("id", "place", "says", "not_run", "cannot_be_run"):
         if name in fields and not (isinstance(fields[name], str) and fields[name].strip()):
-            raise BadInput(f"{name!r} is {fields[name]!r}, expected some text (quote it if YAML reads it otherwise)")
+            raise BadInput(
+                f"{name!r} is {fields[name]!r}, expected some text (quote it if YAML reads it otherwise)"
+            )
     if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", fields["id"]):
-        raise BadInput(f"id {fields['id']!r} has other characters than small letters, digits and single hyphens")
+        raise BadInput(
+            f"id {fields['id']!r} has other characters than small letters, digits and single hyphens"
+        )
     published = _published(fields.get("published"), tables)
-    common = {"id": fields["id"], "paper": paper, "place": fields["place"], "says": " ".join(fields["says"].split())}
+    common = {
+        "id": fields["id"],
+        "paper": paper,
+        "place": fields["place"],
+        "says": " ".join(fields["says"].split()),
+    }
     given = [name for name in JUDGED_FIELDS if name in fields]
     reasons = [name for name in ("not_run", "cannot_be_run") if name in fields]
     if reasons:
         if given or len(reasons) > 1:
-            raise BadInput(f"{reasons[0]!r} excludes {', '.join(given + reasons[1:])}; keep the one that is true")
+            raise BadInput(
+                f"{reasons[0]!r} excludes {', '.join(given + reasons[1:])}; keep the one that is true"
+            )
         reason = " ".join(fields[reasons[0]].split())
         return Claim(**common, published=published, reason=reason, impossible=reasons == ["cannot_be_run"])
     missing = [name for name in JUDGED_FIELDS if name not in fields]
     if missing:
-        raise BadInput(f"missing {', '.join(missing)}; a claim that is not judged says `not_run: why` instead")
+        raise BadInput(
+            f"missing {', '.join(missing)}; a claim that is not judged says `not_run: why` instead"
+        )
     if fields["experiment"] not in experiments:
         raise UnknownName("experiment", str(fields["experiment"]), experiments)
-    judge = _judge(fields["judge"], published)
+    judge = read_judge(fields["judge"], None if published is None else published.value)
     keys = _keys(fields["keys"], exactly=2 if isinstance(judge, Order) else None)
     return Claim(
         **common,
@@ -168,18 +177,6 @@ def _read_claim(
     )
 
 
-def _fields(where: str, content: object, known: Collection[str], required: Collection[str]) -> dict[str, Any]:
-    if not isinstance(content, Mapping):
-        raise BadInput(f"{where}: expected fields ({', '.join(known)}), got {type(content).__name__}")
-    for name in content:
-        if name not in known:
-            raise BadInput(f"{where}: {UnknownName('field', str(name), known)}")
-    missing = [name for name in required if content.get(name) is None]
-    if missing:
-        raise BadInput(f"{where}: missing {', '.join(missing)}; required are {', '.join(required)}")
-    return dict(content)
-
-
 def _published(content: object, tables: PublishedTables | None) -> Published | None:
     if content is None:
         return None
@@ -188,14 +185,16 @@ def _published(content: object, tables: PublishedTables | None) -> Published | N
     if isinstance(content, Mapping) and "table" in content:
         if tables is None:
             raise BadInput(f"published {dict(content)} refers to a table, but the file names no `csv`")
-        _fields("published", content, ("table", "dataset", "quantity"), required=("table",))
+        read_fields("published", content, ("table", "dataset", "quantity"), required=("table",))
         return tables.published(Reference(**{name: str(text) for name, text in content.items()}))
     raise BadInput(f"published {content!r} is neither a number nor {{table, dataset, quantity}}")
 
 
 def _keys(content: object, exactly: int | None) -> tuple[str, ...]:
     if not (isinstance(content, list) and content and all(isinstance(key, str) for key in content)):
-        raise BadInput(f"keys {content!r}: expected a list of dotted keys, such as [one_to_one.AO.typicality]")
+        raise BadInput(
+            f"keys {content!r}: expected a list of dotted keys, such as [one_to_one.AO.typicality]"
+        )
     for key in content:
         if not KEY.fullmatch(key):
             raise BadInput(f"key {key!r}: expected names joined by dots, such as one_to_one.AO.typicality")
@@ -211,43 +210,3 @@ def _profiles(content: object) -> tuple[str, ...]:
         if name not in PROFILES:
             raise UnknownName("profile", str(name), PROFILES)
     return tuple(name for name in PROFILES if name in content)
-
-
-def _judge(content: object, published: Published | None) -> Judge:
-    kinds = {
-        "tolerance": ("absolute", "relative"),
-        "inequality": ("relation", "threshold"),
-        "trend": ("direction",),
-        "order": ("paired", "independent"),
-    }
-    kind = content.get("kind") if isinstance(content, Mapping) else content
-    if not isinstance(content, Mapping) or kind not in kinds:
-        raise UnknownName("judge kind", str(kind), kinds)
-    fields = _fields(f"judge {kind}", content, ("kind", *kinds[kind]), required=("kind",))
-    if kind == "trend":
-        signs = {"positive": 1, "negative": -1}
-        if fields.get("direction") not in signs:
-            raise UnknownName("direction of a trend", str(fields.get("direction")), signs)
-        return Trend(signs[fields["direction"]])
-    if kind == "inequality":
-        if fields.get("relation") not in RELATIONS:
-            raise UnknownName("relation of an inequality", str(fields.get("relation")), RELATIONS)
-        return Inequality(fields["relation"], _number(fields, "threshold", kind))
-    if kind == "order":
-        if "paired" in fields and fields.get("independent"):
-            raise BadInput("an order is either paired or independent; keep the one that is true")
-        return Order(fields.get("paired"), bool(fields.get("independent", False)))
-    if ("absolute" in fields) == ("relative" in fields):
-        raise BadInput("a tolerance is either absolute or relative; give exactly one of them")
-    if published is None or published.value is None:
-        raise BadInput("a tolerance needs one published number: give `published` a number or a full reference")
-    if "absolute" in fields:
-        return Tolerance(published.value, abs(_number(fields, "absolute", kind)))
-    return Tolerance(published.value, abs(_number(fields, "relative", kind) * published.value))
-
-
-def _number(fields: Mapping[str, Any], name: str, kind: str) -> float:
-    number = fields.get(name)
-    if isinstance(number, bool) or not isinstance(number, int | float):
-        raise BadInput(f"{kind} needs a number as {name!r}, got {number!r}")
-    return float(number)

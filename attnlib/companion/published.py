@@ -1,4 +1,4 @@
-"""The numbers a paper prints in its tables, read from a CSV with the columns table, dataset, quantity, value, note.
+"""The numbers a paper prints in its tables, read from a CSV (columns table, dataset, quantity, value, note).
 
 Values stay the text that was printed, for a table also holds entries such as ``(23 src, 24 trg)``.
 """
@@ -94,8 +94,10 @@ def _as_number(text: str) -> float | None:
 
 
 def read_tables(path: Path, titles: Mapping[object, str], unavailable: Sequence[Mapping]) -> PublishedTables:
-    """Read the CSV, and mark what ``unavailable`` names: rules ``{table, dataset, quantity, reason}``, any of the
-    first three a name, a list of names, or left out for all.
+    """Read the CSV, and mark what ``unavailable`` names.
+
+    ``unavailable`` is a list of rules ``{table, dataset, quantity, reason}``; each of the first three is a
+    name, a list of names, or left out for all.
 
     Raises:
         BadInput: the file is missing, has other columns, prints one entry twice, or a rule matches nothing.
@@ -107,7 +109,9 @@ def read_tables(path: Path, titles: Mapping[object, str], unavailable: Sequence[
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise BadInput(f"published tables {path.name} cannot be read: {error}") from error
     if tuple(reader.fieldnames or ()) != COLUMNS or any(None in row or None in row.values() for row in rows):
-        raise BadInput(f"published tables {path.name}: expected the columns {', '.join(COLUMNS)} in every row")
+        raise BadInput(
+            f"published tables {path.name}: expected the columns {', '.join(COLUMNS)} in every row"
+        )
     rules = [_Rule.read(rule) for rule in unavailable]
     seen: dict[tuple[str, str, str], int] = {}
     entries = []
@@ -116,10 +120,14 @@ def read_tables(path: Path, titles: Mapping[object, str], unavailable: Sequence[
         if place in seen:
             raise BadInput(f"{path.name}, line {line}: {', '.join(place)} is already on line {seen[place]}")
         seen[place] = line
-        entries.append(Entry(**row, unavailable=next((rule.reason for rule in rules if rule.matches(row)), "")))
+        entries.append(
+            Entry(**row, unavailable=next((rule.reason for rule in rules if rule.matches(row)), ""))
+        )
     idle = [rule.reason for rule in rules if not any(rule.matches(row) for row in rows)]
     if idle:
-        raise BadInput(f"{path.name}: no number matches the rule with the reason {idle[0]!r}; correct its names")
+        raise BadInput(
+            f"{path.name}: no number matches the rule with the reason {idle[0]!r}; correct its names"
+        )
     tables = {entry.table for entry in entries}
     named = {str(name): str(title) for name, title in titles.items()}
     if extra := [name for name in named if name not in tables]:
@@ -136,7 +144,9 @@ class _Rule:
     def read(cls, content: object) -> _Rule:
         known = ("table", "dataset", "quantity", "reason")
         if not isinstance(content, Mapping) or not content.get("reason") or len(content) < 2:
-            raise BadInput(f"rule {content!r}: expected a reason and at least one of table, dataset, quantity")
+            raise BadInput(
+                f"rule {content!r}: expected a reason and at least one of table, dataset, quantity"
+            )
         for name in content:
             if name not in known:
                 raise UnknownName("field of a rule", str(name), known)

@@ -21,6 +21,8 @@ from operator import ge, gt, le, lt
 from typing import Protocol
 
 from attnlib.companion.estimates import CannotBeRun, Estimate, MissingKey, difference, look_up
+from attnlib.companion.fields import read_fields, read_number
+from attnlib.errors import BadInput, UnknownName
 
 
 class Verdict(StrEnum):
@@ -162,3 +164,44 @@ def judge_values(judge: Judge, values: Mapping, keys: Sequence[str]) -> Judgemen
     undefined = [label for label, estimate in evidence.items() if not estimate.defined]
     reason = f"undefined: {', '.join(undefined)}" if undefined else ""
     return Judgement(weakest([weigh(judge, estimate) for estimate in evidence.values()]), evidence, reason)
+
+
+def read_judge(content: object, published: float | None) -> Judge:
+    """The judge that a claim's ``judge`` field describes; ``published`` is the number a tolerance is about.
+
+    Raises:
+        UnknownName: an unknown kind, field, direction or relation.
+        BadInput: a missing number, or two fields that exclude one another.
+    """
+    kinds = {
+        "tolerance": ("absolute", "relative"),
+        "inequality": ("relation", "threshold"),
+        "trend": ("direction",),
+        "order": ("paired", "independent"),
+    }
+    kind = content.get("kind") if isinstance(content, Mapping) else content
+    if not isinstance(content, Mapping) or kind not in kinds:
+        raise UnknownName("judge kind", str(kind), kinds)
+    fields = read_fields(f"judge {kind}", content, ("kind", *kinds[kind]), required=("kind",))
+    if kind == "trend":
+        signs = {"positive": 1, "negative": -1}
+        if fields.get("direction") not in signs:
+            raise UnknownName("direction of a trend", str(fields.get("direction")), signs)
+        return Trend(signs[fields["direction"]])
+    if kind == "inequality":
+        if fields.get("relation") not in RELATIONS:
+            raise UnknownName("relation of an inequality", str(fields.get("relation")), RELATIONS)
+        return Inequality(fields["relation"], read_number(fields, "threshold", kind))
+    if kind == "order":
+        if "paired" in fields and fields.get("independent"):
+            raise BadInput("an order is either paired or independent; keep the one that is true")
+        return Order(fields.get("paired"), bool(fields.get("independent", False)))
+    if ("absolute" in fields) == ("relative" in fields):
+        raise BadInput("a tolerance is either absolute or relative; give exactly one of them")
+    if published is None:
+        raise BadInput(
+            "a tolerance needs one published number: give `published` a number or a full reference"
+        )
+    if "absolute" in fields:
+        return Tolerance(published, abs(read_number(fields, "absolute", kind)))
+    return Tolerance(published, abs(read_number(fields, "relative", kind) * published))

@@ -1,0 +1,195 @@
+"""Verdicts against expected verdicts: what counts as a change, what is stale, what accepting writes."""
+
+import json
+
+import pytest
+import yaml
+
+from attnlib.code_hash import code_hash
+from attnlib.companion.expected import read_expected
+from attnlib.companion.verdicts import Verdict
+from attnlib.companion.verify import rows_of, summaries, verify, verify_command
+from attnlib.errors import BadInput
+from attnlib.experiments import registry
+from attnlib.experiments.result import Result
+
+CLAIMS = [
+    {
+        "id": "above-five",
+        "place": "Section 1",
+        "says": "It is above five.",
+        "experiment": "toy",
+        "keys": ["x"],
+        "judge": {"kind": "inequality", "relation": ">", "threshold": 5},
+        "profiles": ["quick", "paper"],
+    },
+    {"id": "for-later", "place": "Section 2", "says": "Later.", "not_run": "Not yet."},
+    {"id": "never", "place": "Section 3", "says": "Never.", "cannot_be_run": "data: lost"},
+]
+
+
+@pytest.fixture
+def root(tmp_path, monkeypatch):
+    monkeypatch.setattr(registry, "names", lambda: ("toy",))
+    (tmp_path / "claims").mkdir()
+    content = {"paper": "p", "title": "A paper", "url": "https://example.org", "claims": CLAIMS}
+    (tmp_path / "claims" / "p.yaml").write_text(yaml.safe_dump(content), encoding="utf-8")
+    return tmp_path
+
+
+def result(value, profile="quick", stale=False):
+    digest = "0" * 16 if stale else code_hash("attnlib.errors")
+    values = {"x": {"value": value, "low": value - 1, "high": value + 1, "n": 3}}
+    return Result("toy", profile, {}, values, {}, {"modules": ["attnlib.errors"], "hash": digest}, {})
+
+
+def save(root, value, profile="quick", stale=False):
+    folder = root / "results" / "paper" if profile == "paper" else root / "build" / "results" / "quick"
+    return result(value, profile, stale).save(folder)
+
+
+def verdicts(root):
+    return {(row.claim.id, row.profile): row.verdict for row in verify(root)}
+
+
+def test_a_row_for_every_claim_and_profile(root):
+    save(root, 9)
+    assert verdicts(root) == {
+        ("above-five", "quick"): Verdict.REPRODUCED,
+        ("above-five", "paper"): Verdict.NOT_RUN,
+        ("for-later", "quick"): Verdict.NOT_RUN,
+        ("for-later", "paper"): Verdict.NOT_RUN,
+        ("never", "quick"): Verdict.CANNOT_BE_RUN,
+        ("never", "paper"): Verdict.CANNOT_BE_RUN,
+    }
+    reasons = [row.judgement.reason for row in verify(root)]
+    assert "`attnlib run toy --profile paper`" in reasons[1]
+    assert reasons[2:] == ["Not yet.", "Not yet.", "data: lost", "data: lost"]
+
+
+def test_accepting_makes_the_verdict_expected_and_a_later_change_fails(root, capsys):
+    save(root, 9)
+    assert verify_command(root=root) == 0  # nothing is expected yet
+    assert not (root / "claims" / "expected.json").exists()  # looking writes nothing
+    assert verify_command(accept=True, root=root) == 0
+    written = (root / "claims" / "expected.json").read_text(encoding="utf-8")
+    assert json.loads(written) == {"above-five": {"quick": "reproduced"}}
+    assert verify_command(root=root) == 0
+    save(root, 5.5)
+    capsys.readouterr()
+    assert verify_command(root=root) == 1
+    assert "above-five at quick: reproduced → partly" in capsys.readouterr().out
+    assert (root / "claims" / "expected.json").read_text(encoding="utf-8") == written
+    assert verify_command(accept=True, root=root) == 0
+    assert read_expected(root) == {("above-five", "quick"): Verdict.PARTLY}
+    assert verify_command(root=root) == 0
+
+
+def test_accepting_twice_writes_the_same_bytes(root):
+    save(root, 9)
+    verify_command(accept=True, root=root)
+    first = (root / "claims" / "expected.json").read_bytes()
+    verify_command(accept=True, root=root)
+    assert (root / "claims" / "expected.json").read_bytes() == first
+
+
+def test_not_run_never_counts_as_a_change(root):
+    path = save(root, 9)
+    verify_command(accept=True, root=root)
+    path.unlink()
+    assert verify_command(root=root) == 0  # from reproduced to not run
+    assert verify_command(accept=True, root=root) == 0
+    assert read_expected(root) == {("above-five", "quick"): Verdict.REPRODUCED}  # kept, not forgotten
+    for unjudged in ("not run at this profile", "cannot be run"):
+        expected = {"above-five": {"quick": unjudged}}
+        (root / "claims" / "expected.json").write_text(json.dumps(expected), encoding="utf-8")
+        save(root, 0)
+        assert verify_command(root=root) == 0  # and back from it
+
+
+def test_data_that_is_missing_never_counts_as_a_change(root):
+    save(root, 9)
+    verify_command(accept=True, root=root)
+    without = Result("toy", "quick", {}, {"x": {"cannot_be_run": "data: x"}}, {}, result(0).code, {})
+    without.save(root / "build" / "results" / "quick")
+    row = verify(root)[0]
+    assert (row.verdict, row.judgement.reason, row.changed) == (Verdict.CANNOT_BE_RUN, "data: x", False)
+    assert verify_command(root=root) == 0
+
+
+def test_a_stale_result_is_shown_as_stale_and_never_accepted(root, capsys):
+    save(root, 9, stale=True)
+    row = verify(root)[0]
+    assert (row.verdict, row.stale) == (Verdict.REPRODUCED, True)
+    verify_command(accept=True, root=root)
+    assert "reproduced (stale)" in capsys.readouterr().out
+    assert read_expected(root) == {}
+
+
+def test_results_of_the_paper_profile_are_the_committed_ones(root):
+    save(root, 9, "paper")
+    save(root, 0)
+    found = verdicts(root)
+    assert found["above-five", "paper"] is Verdict.REPRODUCED
+    assert found["above-five", "quick"] is Verdict.NOT_REPRODUCED
+
+
+def test_a_result_that_lacks_the_key_fails_unless_stale(root, capsys):
+    lacking = Result("toy", "quick", {}, {"xx": 1.0}, {}, result(0).code, {})
+    lacking.save(root / "build" / "results" / "quick")
+    assert verify_command(root=root) == 1
+    assert "did you mean 'xx'" in " ".join(capsys.readouterr().out.split())
+    stale = Result("toy", "quick", {}, {"xx": 1.0}, {}, result(0, stale=True).code, {})
+    stale.save(root / "build" / "results" / "quick")
+    assert verify_command(root=root) == 0
+
+
+def test_a_result_that_cannot_be_read_fails_and_the_others_are_judged(root):
+    save(root, 9, "paper")
+    save(root, 9).write_text("{", encoding="utf-8")
+    quick, paper = verify(root)[:2]
+    assert quick.problem.startswith("build/results/quick/toy.json is not a result")
+    assert paper.verdict is Verdict.REPRODUCED
+    assert verify_command(root=root) == 1
+
+
+def test_json_holds_every_row(root, capsys):
+    save(root, 9)
+    verify_command(json=True, accept=True, root=root)
+    told = json.loads(capsys.readouterr().out)
+    assert (told["changed"], told["problems"], told["accepted"], len(told["rows"])) == (0, 0, 1, 6)
+    assert told["rows"][0] == {
+        "claim": "above-five",
+        "paper": "p",
+        "experiment": "toy",
+        "profile": "quick",
+        "verdict": "reproduced",
+        "expected": "reproduced",
+        "changed": False,
+        "stale": False,
+        "problem": "",
+        "reason": "",
+        "evidence": {"x": {"value": 9.0, "low": 8.0, "high": 10.0, "n": 3}},
+    }
+
+
+def test_a_figure_judges_the_result_in_its_hands(root):
+    save(root, 9)
+    verify_command(accept=True, root=root)
+    (row,) = rows_of(result(0), root)
+    assert (row.claim.id, row.verdict, row.changed) == ("above-five", Verdict.NOT_REPRODUCED, True)
+
+
+def test_verdicts_of_an_experiment_in_a_few_words(root):
+    save(root, 9, stale=True)
+    assert summaries(verify(root)) == {
+        ("toy", "quick"): "1 reproduced (stale)",
+        ("toy", "paper"): "1 not run at this profile",
+    }
+
+
+@pytest.mark.parametrize("content", ["[", "[]", '{"a": 1}', '{"a": {"quick": "fine"}}'])
+def test_expected_verdicts_that_cannot_be_read(root, content):
+    (root / "claims" / "expected.json").write_text(content, encoding="utf-8")
+    with pytest.raises(BadInput, match="is not as `attnlib verify --accept` writes it"):
+        verify(root)
