@@ -176,14 +176,14 @@ def verify_command(json: bool = False, accept: bool = False, root: Path | None =
 def render_table(rows: Iterable[Row]) -> None:
     """The verdicts as a table on the terminal, a claim a line, and below it whatever needs a decision."""
     from rich.console import Console
-    from rich.table import Table
+    from rich.table import Column, Table
     from rich.text import Text
 
     console = Console()
     by_claim: dict[str, dict[str, Row]] = {}
     for row in rows:
         by_claim.setdefault(row.claim.id, {})[row.profile] = row
-    table = Table("claim", *PROFILES)
+    table = Table(Column("claim", overflow="fold", ratio=1), *PROFILES)  # an id cut short may be any of three
     for claim, cells in by_claim.items():
         shown = [Text(_in_words(cells[profile]), COLOURS[cells[profile].verdict]) for profile in PROFILES]
         table.add_row(Text(claim), *shown)
@@ -206,4 +206,4 @@ def _notes(rows: list[Row]) -> Iterator[str]:
 
 def _in_words(row: Row) -> str:
     marks = [mark for mark, holds in (("stale", row.stale), (f"was {row.expected}", row.changed)) if holds]
-    return row.verdict.value + (f" ({', '.join(marks)})" if marks else "")
+    return row.verdict.value.removesuffix(" at this profile") + (f" ({', '.join(marks)})" if marks else "")

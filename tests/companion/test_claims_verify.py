@@ -193,3 +193,18 @@ def test_expected_verdicts_that_cannot_be_read(root, content):
     (root / "claims" / "expected.json").write_text(content, encoding="utf-8")
     with pytest.raises(BadInput, match="is not as `attnlib verify --accept` writes it"):
         verify(root)
+
+
+def test_the_table_cuts_no_name_short(root, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    save(root, 9)
+    long = CLAIMS[0] | {"id": "a-name-that-is-longer-than-the-terminal-is-wide"}
+    content = {"paper": "p", "title": "A paper", "url": "https://example.org", "claims": [long]}
+    (root / "claims" / "p.yaml").write_text(yaml.safe_dump(content), encoding="utf-8")
+    verify_command(root=root)
+    told = capsys.readouterr().out
+    assert "…" not in told
+    assert (
+        "".join(line.split("│")[1].strip() for line in told.splitlines() if line.startswith("│"))
+        == long["id"]
+    )
