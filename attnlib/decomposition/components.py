@@ -19,6 +19,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+from attnlib.decomposition.checks import checked_mask, refuse_not_finite
 from attnlib.decomposition.parts import Parts
 from attnlib.decomposition.sums import sums_by_position, sums_by_token
 from attnlib.errors import BadInput, CorruptFile
@@ -51,7 +52,7 @@ class Components:
         self.position_sums = torch.zeros(n_positions, width, dtype=torch.float64, device=device)
         self.token_sums = torch.zeros(n_tokens, width, dtype=torch.float64, device=device)
         self.pair_counts = torch.zeros(n_tokens, n_positions, dtype=torch.int64, device=device)
-        self._means: tuple[Tensor, Tensor] | None = None
+        self._solved: dict[tuple[torch.dtype, torch.device], tuple[Tensor, Tensor, Tensor, Tensor]] = {}
 
     # sizes and counts ---------------------------------------------------------------------------------------
 
@@ -66,6 +67,9 @@ class Components:
     @property
     def width(self) -> int:
         return self.token_sums.shape[1]
+
+    def _sizes(self) -> dict[str, int]:
+        return {"n_tokens": self.n_tokens, "n_positions": self.n_positions, "width": self.width}
 
     @property
     def position_counts(self) -> Int[Tensor, "positions"]:
@@ -92,46 +96,32 @@ class Components:
         Raises BadInput, leaving the sums as they were, for shapes that differ, a token outside the
         vocabulary, a position beyond the table, a row that is all padding, a state that is not finite.
         """
-        valid = self._check(states, tokens, mask)
+        valid = checked_mask(states, tokens, mask, **self._sizes())
         if not len(valid):
             return self
-        length = min(valid.shape[1], self.n_positions)
-        ids = tokens.cpu().numpy()
-        rows = states.detach()
-        if rows.dtype in (torch.float16, torch.bfloat16):
-            rows = rows.float()
-
-        seen, token_sums = sums_by_token(rows, ids, valid)
-        position_sums = sums_by_position(rows, valid)[:length]
-        if not bool(position_sums.isfinite().all()):
-            at = (~rows.isfinite().all(-1)).cpu().numpy() & valid
-            where = (
-                tuple(int(i) for i in np.argwhere(at)[0]) if at.any() else "none alone: their sum overflows"
-            )
-            raise BadInput(f"A state is not finite: first at (sample, position) {where}. Nothing was added.")
+        ids = tokens.cpu().numpy().astype(np.int64, copy=False)
+        rows = states.detach().to(torch.promote_types(states.dtype, torch.float32))
+        bag_tokens, bag_sums = sums_by_token(rows, ids, valid)
+        position_sums = sums_by_position(rows, valid)[: self.n_positions]
+        if not bool(position_sums.isfinite().all() & bag_sums.sum().isfinite()):
+            refuse_not_finite(rows, valid)
 
         device = self.token_sums.device
-        self.token_sums.index_add_(0, seen.to(device), token_sums.to(device))
-        self.position_sums[:length] += position_sums.to(device)
-        self._count(ids, valid)
-        self._means = None
-        return self
-
-    def _count(self, ids: np.ndarray, valid: np.ndarray) -> None:
-        pairs = torch.from_numpy((ids * self.n_positions + np.arange(ids.shape[1]))[valid]).to(
-            self.pair_counts.device
-        )
+        self.token_sums.index_add_(0, bag_tokens.to(device), bag_sums.to(device).double())
+        self.position_sums[: len(position_sums)] += position_sums.to(device)
+        pairs = torch.from_numpy((ids * self.n_positions + np.arange(ids.shape[1]))[valid]).to(device)
         self.pair_counts.view(-1).index_add_(0, pairs, torch.ones_like(pairs))
+        self._solved.clear()
+        return self
 
     def merge(self, other: Self) -> Self:
         """New components of the two corpora together; both arguments stay as they are."""
-        sizes = [(c.n_tokens, c.n_positions, c.width) for c in (self, other)]
-        if sizes[0] != sizes[1]:
+        if self._sizes() != other._sizes():
             raise BadInput(
-                f"Cannot merge components of (tokens, positions, width) {sizes[0]} with {sizes[1]}: "
-                "make both with the same three numbers."
+                f"Cannot merge components of {self._sizes()} with those of {other._sizes()}: "
+                "make both with the same three sizes."
             )
-        merged = type(self)(*sizes[0], device=self.token_sums.device)
+        merged = type(self)(**self._sizes(), device=self.token_sums.device)
         for name in _TABLES:
             mine = getattr(self, name)
             setattr(merged, name, mine + getattr(other, name).to(mine.device))
@@ -144,20 +134,26 @@ class Components:
     @property
     def temporal(self) -> Float[Tensor, "positions width"]:
         """mu, float64; zero at positions that no sample had."""
-        return self._solve()[0]
+        return self._tables(torch.float64, self.token_sums.device)[0]
 
     @property
     def input(self) -> Float[Tensor, "tokens width"]:
         """chi, float64; zero for tokens never seen."""
-        return self._solve()[1]
+        return self._tables(torch.float64, self.token_sums.device)[1]
 
-    def _solve(self) -> tuple[Tensor, Tensor]:
-        if self._means is None:
+    def _tables(self, dtype: torch.dtype, device: torch.device) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """mu and chi in this dtype on this device, and which positions and tokens were seen."""
+        home = torch.float64, self.token_sums.device
+        if home not in self._solved:
             counts = self.pair_counts.double()
             temporal = self.position_sums / counts.sum(0).clamp(min=1)[:, None]
             inputs = (self.token_sums - counts @ temporal) / counts.sum(1).clamp(min=1)[:, None]
-            self._means = temporal, inputs
-        return self._means
+            self._solved[home] = temporal, inputs, self.position_counts > 0, self.seen
+        if (dtype, device) not in self._solved:
+            temporal, inputs, *seen = self._solved[home]
+            means = (mean.to(device=device, dtype=dtype) for mean in (temporal, inputs))
+            self._solved[dtype, device] = *means, *(table.to(device) for table in seen)
+        return self._solved[dtype, device]
 
     def split(
         self,
@@ -167,30 +163,29 @@ class Components:
     ) -> Parts:
         """The three parts of `states`, in their dtype and on their device, zero at padding.
 
-        They sum to the states by construction. A token never seen while fitting has input component zero; how
-        many there were is in `Parts.unseen_tokens`. Raises BadInput as `update` does, and before any
-        `update`.
+        They sum to the states by construction. A token (position) never seen while fitting has input
+        (temporal) component zero; `Parts.unseen_tokens` (`unseen_positions`) says how many there were. Raises
+        BadInput as `update` does, and before any `update`.
         """
-        valid = torch.from_numpy(self._check(states, tokens, mask))
+        valid = checked_mask(states, tokens, mask, **self._sizes())
         if not bool(self.pair_counts.any()):
-            raise BadInput(
-                "These components hold no samples yet: call update(states, tokens, mask) before split."
-            )
-        home = self.token_sums.device
-        ids = tokens.to(home).long().masked_fill(~valid.to(home), 0)
-        places = torch.arange(states.shape[1], device=home).clamp(max=self.n_positions - 1)
+            raise BadInput("These components hold no samples yet: call update before split.")
+        keep = torch.from_numpy(valid).to(states.device)
+        ids = tokens.to(states.device).long().masked_fill(~keep, 0)
+        places = torch.arange(states.shape[1], device=states.device).clamp(max=self.n_positions - 1)
 
         dtype = torch.promote_types(states.dtype, torch.float32)  # half precision is subtracted in single
-        at_work = {"device": states.device, "dtype": dtype}
-        keep = valid.to(states.device)
-        where = keep[:, :, None]
-        temporal = self.temporal.to(**at_work)[places.to(states.device)] * where
-        inputs = self.input.to(**at_work)[ids.to(states.device)] * where
-        residual = (states.to(dtype) - temporal - inputs).masked_fill(~where, 0)
-        unseen_tokens = int((~self.seen[ids].cpu() & valid).sum())
-        unseen_positions = int(((self.position_counts == 0)[places].cpu() & valid).sum())
-        parts = (part.to(states.dtype) for part in (temporal, inputs, residual))
-        return Parts(*parts, keep, unseen_tokens, unseen_positions)
+        temporal, inputs, seen_positions, seen_tokens = self._tables(dtype, states.device)
+        padding = ~keep[:, :, None]
+        parts = [temporal[places].expand(states.shape).masked_fill(padding, 0)]
+        parts.append(inputs[ids].masked_fill(padding, 0))
+        parts.append((states.to(dtype) - parts[0] - parts[1]).masked_fill(padding, 0))
+        return Parts(
+            *(part.to(states.dtype) for part in parts),
+            mask=keep,
+            unseen_tokens=int((keep & ~seen_tokens[ids]).sum()),
+            unseen_positions=int((keep & ~seen_positions[places]).sum()),
+        )
 
     # files --------------------------------------------------------------------------------------------------
 
@@ -217,41 +212,3 @@ class Components:
         for name, table in tables.items():
             setattr(components, name, table)
         return components
-
-    # checks -------------------------------------------------------------------------------------------------
-
-    def _check(self, states: Tensor, tokens: Tensor, mask: Tensor) -> np.ndarray:
-        """The mask as numpy, or BadInput."""
-        if states.dim() != 3 or states.shape[2] != self.width:
-            raise BadInput(f"States of shape {tuple(states.shape)}: expected (batch, length, {self.width}).")
-        if not states.is_floating_point():
-            raise BadInput(f"States of {states.dtype}: expected a floating-point tensor.")
-        for name, tensor in (("Tokens", tokens), ("Mask", mask)):
-            if tensor.shape != states.shape[:2]:
-                expected = tuple(states.shape[:2])
-                raise BadInput(
-                    f"{name} of shape {tuple(tensor.shape)} with states of shape {tuple(states.shape)}: "
-                    f"expected {expected} (batch, length)."
-                )
-        if mask.dtype != torch.bool:
-            raise BadInput(f"Mask of {mask.dtype}: expected torch.bool, True at valid positions.")
-        valid = mask.cpu().numpy()
-        if not valid.any(1).all():
-            raise BadInput(
-                f"Row {int(np.argmin(valid.any(1)))} of the mask is all padding: leave such samples out."
-            )
-        if valid[:, self.n_positions :].any():
-            last = int(np.flatnonzero(valid.any(0))[-1])
-            raise BadInput(
-                f"Position {last} is valid but the table holds {self.n_positions} positions (0 to "
-                f"{self.n_positions - 1}): make Components with n_positions={last + 1} or more."
-            )
-        ids = tokens.cpu().numpy()
-        outside = valid & ((ids < 0) | (ids >= self.n_tokens))
-        if outside.any():
-            sample, position = np.argwhere(outside)[0]
-            raise BadInput(
-                f"Token {ids[sample, position]} at sample {sample}, position {position} is outside the "
-                f"vocabulary of {self.n_tokens} (0 to {self.n_tokens - 1}): give Components its length."
-            )
-        return valid

@@ -145,8 +145,8 @@ def _by_cell(attention: Tensor, target_mask: Tensor, source_mask: Tensor):
     batch, target, source = attention.shape
     if tuple(target_mask.shape) != (batch, target) or tuple(source_mask.shape) != (batch, source):
         raise BadInput(
-            f"Attention of shape {tuple(attention.shape)} with a target mask of "
-            f"{tuple(target_mask.shape)} and a source mask of {tuple(source_mask.shape)}: expected (batch, target) and (batch, source)."
+            f"Attention of shape {tuple(attention.shape)} with a target mask of {tuple(target_mask.shape)} "
+            f"and a source mask of {tuple(source_mask.shape)}: expected (batch, target) and (batch, source)."
         )
     lengths = torch.stack((source_mask.sum(1), target_mask.sum(1)), dim=1).cpu()
     for cell in torch.unique(lengths, dim=0):

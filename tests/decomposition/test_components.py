@@ -15,16 +15,12 @@ from attnlib.errors import BadInput, CorruptFile
 
 def components_loop(states, tokens, mask, n_tokens):
     """The definitions, one place at a time: mu, then chi."""
-    temporal = np.stack(
-        [
-            states[mask[:, t], t].mean(0) if mask[:, t].any() else 0 * states[0, 0]
-            for t in range(mask.shape[1])
-        ]
-    )
-    rest, kept = (states - temporal)[mask], tokens[mask]
-    return temporal, np.stack(
-        [rest[kept == w].mean(0) if (kept == w).any() else 0 * states[0, 0] for w in range(n_tokens)]
-    )
+
+    def mean(rows):
+        return rows.mean(0) if len(rows) else np.zeros(states.shape[2])
+
+    temporal = np.stack([mean(states[mask[:, t], t]) for t in range(mask.shape[1])])
+    return temporal, np.stack([mean((states - temporal)[mask & (tokens == w)]) for w in range(n_tokens)])
 
 
 def components_pandas(states, tokens, mask, n_tokens):
@@ -169,13 +165,13 @@ def test_a_state_that_is_not_finite_is_named_and_leaves_the_sums_alone():
     states[1, 2, 0] = torch.nan
     components = Components(5, 3, 4).update(*batch_of())
     before = components.position_sums.clone()
-    with pytest.raises(BadInput, match=r"not finite.*\(1, 2\)"):
+    with pytest.raises(BadInput, match=r"not finite.*sample 1, position 2"):
         components.update(states, tokens, mask)
     assert torch.equal(components.position_sums, before)
 
 
 def test_merging_different_sizes():
-    with pytest.raises(BadInput, match=r"\(5, 3, 4\) with \(5, 3, 2\)"):
+    with pytest.raises(BadInput, match=r"'width': 4} with those of .*'width': 2}"):
         Components(5, 3, 4).merge(Components(5, 3, 2))
 
 
