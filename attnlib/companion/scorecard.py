@@ -57,13 +57,17 @@ def scorecard_markdown(root: Path | None = None) -> str:
 
 def plain(text: str) -> str:
     """Text that Markdown shows as it stands: on one line, with every mark that may mean something escaped."""
-    return re.sub(r"([\\`*_{}\[\]<>()#+!|$~^&@%])", r"\\\1", " ".join(text.split()))
+    return _escaped(" ".join(text.split()))
+
+
+def _escaped(text: str) -> str:
+    return re.sub(r"([\\`*_{}\[\]<>()#+!|$~^&@%])", r"\\\1", text)
 
 
 def _with_code(text: str) -> str:
     """Like `plain`, but what stands in backticks stays code (smart quotes would turn its -- into a dash)."""
     pieces = re.split(r"(`[^`|]+`)", " ".join(text.split()))
-    return "".join(piece if piece.startswith("`") and len(piece) > 2 else plain(piece) for piece in pieces)
+    return "".join(piece if piece.startswith("`") and len(piece) > 2 else _escaped(piece) for piece in pieces)
 
 
 def badge(verdict: Verdict) -> str:
