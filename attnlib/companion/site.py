@@ -98,8 +98,8 @@ def stage(root: Path, executed: Path, folder: Path) -> Staged:
             text = (book / f"{page}.md").read_text(encoding="utf-8")
             wanted[f"{page}.md"] = fill_markers(text, root, executed).encode()
         elif page in GENERATED:
-            wanted[f"{page}.md"] = GENERATED[page]().encode()
-        elif page in figures or (executed / f"{page}.ipynb").is_file():
+            wanted[f"{page}.md"] = GENERATED[page](root).encode()
+        elif page in figures or any((executed / f"{page}{end}").is_file() for end in (".ipynb", ".error.txt")):
             suffix, text, downloads = figure_page(page, root, executed)
             wanted[page + suffix] = text.encode()
             for download in downloads:
@@ -168,7 +168,7 @@ def build_site(
         *(sys.executable, "-c", RUN_JUPYTER_BOOK, "build", str(staged.folder)),
         *("--config", str(root / "_config.yml"), "--path-output", str(output), "-W", "--keep-going"),
     ]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")])}
+    environment = {**os.environ, "NO_COLOR": "1"}
     done = subprocess.run(command, capture_output=True, text=True, cwd=root, env=environment, check=False)
     index = built / "html" / "index.html"
     if done.returncode != 0 or not index.is_file():

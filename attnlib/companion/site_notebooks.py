@@ -4,6 +4,7 @@ What a notebook must hold for the book is in `figure_page`.
 """
 
 import re
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
@@ -77,24 +78,39 @@ def figure_page(figure: str, root: Path, executed: Path) -> tuple[str, str, tupl
     return ".ipynb", nbformat.writes(notebook), files + sources
 
 
-def image_of(figure: str, executed: Path, name: str | None = None) -> tuple[Path, str] | None:
-    """The first (or the named) image a figure offers as a file, with its alternative text; None if there is none.
+@dataclass(frozen=True)
+class FigureImage:
+    """An image that a figure offers as a file, and what its notebook says about it."""
 
-    The file is ``<figure>.files/<name>.svg`` and the text that of the notebook's cell whose figure has this
-    name, or of the first image.
+    path: Path
+    alt: str
+    caption: str
+
+
+def image_of(figure: str, executed: Path, name: str | None = None) -> FigureImage | None:
+    """The named image of a figure, or its first; None where the figure has not been run.
+
+    The file is ``<figure>.files/<name>.svg``; the texts are those of the cell whose figure has this name, else of
+    the first cell with an image.
     """
     notebook_path = executed / f"{figure}.ipynb"
-    files = sorted((executed / f"{figure}.files").glob(f"{name or '*'}.svg"))
-    if not files or not notebook_path.is_file():
+    if not notebook_path.is_file() or (executed / f"{figure}.error.txt").is_file():
         return None
-    described = []
-    for number, cell in enumerate(nbformat.read(notebook_path, as_version=4).cells, start=1):
-        if cell.cell_type == "code" and _describe_image(figure, number, cell):
-            shown = cell.metadata.mystnb
-            described.append((shown.get("figure", {}).get("name"), shown["image"]["alt"]))
-    if not described:
+    notebook = nbformat.read(notebook_path, as_version=4)
+    told = [
+        cell.metadata.mystnb
+        for number, cell in enumerate(notebook.cells, start=1)
+        if cell.cell_type == "code" and _describe_image(figure, number, cell)
+    ]
+    folder = executed / f"{figure}.files"
+    names = [name] if name else [options.get("figure", {}).get("name", "") for options in told]
+    files = [path for path in (folder / f"{stem}.svg" for stem in names) if path.is_file()]
+    files += sorted(folder.glob("*.svg")) if not name else []
+    if not told or not files:
         return None
-    return files[0], dict(described).get(files[0].stem, described[0][1])
+    by_name = {options.get("figure", {}).get("name"): options for options in told}
+    options = by_name.get(files[0].stem, told[0])
+    return FigureImage(files[0], options["image"]["alt"], options.get("figure", {}).get("caption", ""))
 
 
 def _failed_cell(notebook: NotebookNode) -> str:

@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
-import click
 import typer.main
 
 from attnlib.companion.site_notebooks import image_of
@@ -40,47 +40,50 @@ def _figure(executed: Path, figure: str, name: str | None = None) -> str:
     found = image_of(figure, executed, name)
     if found is None:
         return f":::{{note}}\nThe figure belongs to [](/{figure}), which has not been run here.\n:::"
-    image, alt = found
-    one_line = " ".join(alt.split())
+    alt, caption = " ".join(found.alt.split()), " ".join((found.caption or found.alt).split())
+    # An image and a paragraph, not a figure: the numbers of figures start in the chapters.
     return (
-        f":::{{figure}} /_files/figures/{figure}/{image.name}\n:alt: {one_line}\n:target: {figure}.html\n\n"
-        f"{one_line} From [](/{figure}).\n:::"
+        f":::{{image}} /_files/figures/{figure}/{found.path.name}\n:alt: {alt}\n:target: {figure}.html\n"
+        f":class: lead-figure\n:::\n\n{{.figure-note}}\n{caption} From [](/{figure}).\n"
     )
 
 
 def commands_markdown() -> str:
     """The command line's own help, a section a command, as Markdown."""
-    app = import_module("attnlib.cli").app
-    command = typer.main.get_command(app)
-    context = click.Context(command, info_name="attnlib")
-    return "\n".join(_command_sections(command, context, depth=2))
+    return "\n".join(_command_sections(typer.main.get_command(import_module("attnlib.cli").app), "attnlib", None))
 
 
-def _command_sections(command: click.Command, context: click.Context, depth: int) -> list[str]:
+# No type of click is named here: typer brings a click of its own, and which one it is depends on its version.
+def _command_sections(command: Any, name: str, parent: Any) -> list[str]:
+    context = command.context_class(command, info_name=name, parent=parent)
+    depth = 2 if parent is None else context.command_path.count(" ") + 1
     usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
     lines = [f"{'#' * depth} `{context.command_path}`", "", _help(command.help), "", "```text", usage, "```", ""]
     for parameter in command.get_params(context):
-        record = parameter.get_help_record(context) if isinstance(parameter, click.Option) else None
-        if isinstance(parameter, click.Argument):
-            record = (parameter.make_metavar(), getattr(parameter, "help", "") or "")
-        if record and record[0] != "--help":
-            lines += [f"`{record[0]}`", f": {_help(record[1]) or '—'}", ""]
-    for name in getattr(command, "commands", {}):
-        child = command.commands[name]
-        if not child.hidden:
-            lines += _command_sections(child, click.Context(child, info_name=name, parent=context), depth + 1)
+        record = parameter.get_help_record(context)
+        if record and not record[0].startswith("--help"):
+            lines += [f"`{record[0]}`", f": {_help(record[1]) or 'no further help'}", ""]
+    children = getattr(command, "commands", {})
+    for child in children:
+        if not children[child].hidden:
+            lines += _command_sections(children[child], child, context)
     return lines
 
 
 def _help(text: str | None) -> str:
-    plain = re.sub(r"\[/?[a-z ]+\]", "", text or "")          # rich markup
-    return re.sub(r"([\\<>*_{}$])", r"\\\1", plain).strip()
+    """Help text as Markdown: names in bold or in backticks become code, every other mark is shown as it is."""
+    pieces = re.split(r"(`[^`]+`)", re.sub(r"\[/?bold\]", "`", " ".join((text or "").split())))
+    return "".join(
+        piece if number % 2 else re.sub(r"([\\<>*_{}\[\]$#])", r"\\\1", piece) for number, piece in enumerate(pieces)
+    )
 
 
-def scorecard_page() -> str:
+def scorecard_page(root: Path) -> str:
     """The page of published against reproduced numbers."""
-    return import_module("attnlib.companion.scorecard").scorecard_markdown()
+    # Its tables are wide: they get the room of the list of contents.
+    front = "---\nhtml_theme.sidebar_secondary.remove: true\n---\n\n"
+    return front + import_module("attnlib.companion.scorecard").scorecard_markdown(root)
 
 
 # Pages named in the table of contents that have neither prose nor a notebook.
-GENERATED: dict[str, Callable[[], str]] = {"scorecard": scorecard_page}
+GENERATED: dict[str, Callable[[Path], str]] = {"scorecard": scorecard_page}
