@@ -2,8 +2,8 @@
 
 import ast
 import hashlib
+from collections.abc import Iterator
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 
 PACKAGE = "attnlib"
@@ -37,37 +37,46 @@ def imported_modules(*modules: str) -> frozenset[str]:
 
 
 @cache
-def _source(module: str) -> Path:
-    spec = find_spec(module)
-    if spec is None or spec.origin is None:
-        raise ModuleNotFoundError(f"no source for module {module!r}")
-    return Path(spec.origin)
+def _source(module: str) -> Path | None:
+    """The file of a module, found by its name so that nothing is imported; None where there is none."""
+    base = Path(__file__).parent.joinpath(*module.split(".")[1:])
+    candidates = (base.with_suffix(".py"), base / "__init__.py")
+    return next((path for path in candidates if path.is_file()), None)
 
 
 @cache
 def _tree(module: str) -> ast.Module:
-    return ast.parse(_source(module).read_text(encoding="utf-8"))
+    source = _source(module)
+    if source is None:
+        raise ModuleNotFoundError(f"no source for module {module!r}")
+    return ast.parse(source.read_text(encoding="utf-8"))
 
 
 def _direct_imports(module: str) -> set[str]:
     found = set()
-    for node in ast.walk(_tree(module)):
+    for node in _executed(_tree(module)):
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-            submodules = {f"{node.module}.{alias.name}" for alias in node.names}
-            found.update(name if _is_module(name) else node.module for name in submodules)
-    return {name for name in found if name.partition(".")[0] == PACKAGE}
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            found.update(name if _is_module(name) else node.module for name in names)
+    return {name for name in found if _is_module(name)}
 
 
-@cache
+def _executed(node: ast.AST) -> Iterator[ast.AST]:
+    """All nodes below, without blocks that only type checkers read: they compute nothing."""
+    for child in ast.iter_child_nodes(node):
+        if not (
+            isinstance(child, ast.If)
+            and isinstance(child.test, ast.Name)
+            and child.test.id == "TYPE_CHECKING"
+        ):
+            yield child
+            yield from _executed(child)
+
+
 def _is_module(name: str) -> bool:
-    if name.partition(".")[0] != PACKAGE:
-        return False
-    try:
-        return find_spec(name) is not None
-    except ModuleNotFoundError:  # the parent is a module, so the name is one of its members
-        return False
+    return name.partition(".")[0] == PACKAGE and _source(name) is not None
 
 
 @cache
@@ -82,9 +91,13 @@ def _dump(node: object) -> str:
     if not isinstance(node, ast.AST):
         return repr(node)
     fields = {name: value for name, value in ast.iter_fields(node) if value is not None and value != []}
-    if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and _has_docstring(node):
+    if isinstance(
+        node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    ) and _has_docstring(node):
         fields["body"] = node.body[1:]
-    return type(node).__name__ + "(" + ",".join(f"{name}={_dump(value)}" for name, value in fields.items()) + ")"
+    return (
+        type(node).__name__ + "(" + ",".join(f"{name}={_dump(value)}" for name, value in fields.items()) + ")"
+    )
 
 
 def _has_docstring(node: ast.AST) -> bool:

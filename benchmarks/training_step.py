@@ -78,7 +78,9 @@ def operations(words: int, width: int) -> float:
 
 def main() -> None:
     """Measure in turns, print medians and ratios."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--words", type=int, default=4000)
     parser.add_argument("--width", type=int, default=256)
@@ -117,7 +119,9 @@ def main() -> None:
     for name, taken in median.items():
         print(f"{name:22} {taken * 1e3:7.1f} ms a step   {taken / median['plain']:.2f} × plain")
     peak, rate = gemm_rate(options.width), operations(options.words, options.width) / median["ours"]
-    print(f"matrix product {peak / 1e9:.0f} GFLOP/s; our step {rate / 1e9:.0f} GFLOP/s = {rate / peak:.0%} of it")
+    print(
+        f"matrix product {peak / 1e9:.0f} GFLOP/s; our step {rate / 1e9:.0f} GFLOP/s = {rate / peak:.0%} of it"
+    )
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Run an experiment where only numpy, torch, safetensors and jaxtyping are installed.
 
-    python -m attnlib.experiments alignment_breakdown --profile paper --out DIR
+python -m attnlib.experiments alignment_breakdown --profile paper --out DIR
 """
 
 import argparse
@@ -19,15 +19,21 @@ from attnlib.training.__main__ import printed_report
 def main(arguments: list[str] | None = None) -> int:
     """Parse, run, and say where the result is; errors are one line and exit code 2."""
     parser = argparse.ArgumentParser(
-        prog="python -m attnlib.experiments", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="python -m attnlib.experiments",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("name", metavar="EXPERIMENT", help=f"one of: {', '.join(registry.names())}")
     parser.add_argument("--profile", default="quick", help="quick or paper (default: quick)")
     parser.add_argument("--out", default=".", help="folder for the result (default: this folder)")
     parser.add_argument("--models", help="folder of trained models (default: OUT/models)")
     parser.add_argument("--device", default="auto", help="cpu, cuda, or auto: cuda where there is one")
-    parser.add_argument("--threads", type=int, default=1, help="torch threads; numbers repeat for equal numbers of them")
-    parser.add_argument("-p", dest="parameters", action="append", default=[], metavar="NAME=VALUE", help="a setting")
+    parser.add_argument(
+        "--threads", type=int, default=1, help="torch threads; numbers repeat for equal numbers of them"
+    )
+    parser.add_argument(
+        "-p", dest="parameters", action="append", default=[], metavar="NAME=VALUE", help="a setting"
+    )
     parser.add_argument("--list-models", action="store_true", help="print the specs of its models and stop")
     options = parser.parse_args(arguments)
     torch.set_num_threads(options.threads)

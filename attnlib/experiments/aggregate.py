@@ -34,4 +34,8 @@ def by_kind(points: Iterable[Point], summary: Callable[[list[Point]], dict]) -> 
 
 def kind(name: dict[str, object]) -> str:
     """Architecture and cell in one label: ``AO``, ``AED`` (with a GRU), ``AED-lstm``."""
-    return f"{name['architecture']}-{name['cell']}" if name["cell"] in ("lstm", "vanilla") else str(name["architecture"])
+    return (
+        f"{name['architecture']}-{name['cell']}"
+        if name["cell"] in ("lstm", "vanilla")
+        else str(name["architecture"])
+    )

@@ -1,10 +1,14 @@
 """Alignment breakdown: which of the nine terms form the attention matrix, by two shares and by substitution."""
 
+from typing import TYPE_CHECKING
+
 from attnlib.experiments.aggregate import by_kind, kind, over_seeds
 from attnlib.experiments.ladder import PROFILES, LadderConfig, model_specs, point
 from attnlib.experiments.measure import measurements
 from attnlib.training.spec import ModelSpec
-from attnlib.training.store import Store
+
+if TYPE_CHECKING:
+    from attnlib.training.store import Store
 
 PLACE = "Aitken et al. 2021, contribution 1 (decomposition of the alignment)"
 QUESTION = "Which products of temporal, input and residual components form the attention matrix?"
@@ -19,7 +23,7 @@ def models(config: LadderConfig) -> tuple[ModelSpec, ...]:
     return model_specs(config)
 
 
-def compute(config: LadderConfig, store: Store) -> tuple[dict, dict[str, list[dict]]]:
+def compute(config: LadderConfig, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
     """Shares of the nine alignment terms and the substitution test, judged on held-out samples.
 
     Returns:
@@ -52,7 +56,8 @@ def _summary(group: list[tuple[dict, dict]]) -> dict:
     }
     summary["substitution"] = {
         subset: {
-            measure: over_seeds(group, lambda m, s=subset, k=measure: m["substitution"][s][k]) for measure in outcome
+            measure: over_seeds(group, lambda m, s=subset, k=measure: m["substitution"][s][k])
+            for measure in outcome
         }
         for subset, outcome in first["substitution"].items()
     }

@@ -1,10 +1,14 @@
 """Attention matrices across tasks: the average over samples, single samples, and how well one stands for the other."""
 
+from typing import TYPE_CHECKING
+
 from attnlib.experiments.aggregate import by_kind, kind, over_seeds
 from attnlib.experiments.ladder import PROFILES, LadderConfig, model_specs, point
 from attnlib.experiments.measure import measurements
 from attnlib.training.spec import ModelSpec
-from attnlib.training.store import Store
+
+if TYPE_CHECKING:
+    from attnlib.training.store import Store
 
 PLACE = "Aitken et al. 2021, contribution 2 (the average matrix and a sample's)"
 QUESTION = "How well does the average attention matrix stand for one sample's, task by task?"
@@ -18,7 +22,7 @@ def models(config: LadderConfig) -> tuple[ModelSpec, ...]:
     return model_specs(config)
 
 
-def compute(config: LadderConfig, store: Store) -> tuple[dict, dict[str, list[dict]]]:
+def compute(config: LadderConfig, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
     """Typicality with its coverage, attention near the diagonal, and quality; matrices of seed 0.
 
     Returns:
@@ -64,7 +68,13 @@ def _average(name: dict, cell: dict) -> list[dict]:
 
 def _samples(name: dict, cell: dict) -> list[dict]:
     return [
-        {"task": name["task"], "architecture": kind(name), "sample": index, "target_position": s, "source_position": t}
+        {
+            "task": name["task"],
+            "architecture": kind(name),
+            "sample": index,
+            "target_position": s,
+            "source_position": t,
+        }
         | {"predicted": example["predicted"][s], "source": example["source"][t], "attention": weight}
         for index, example in enumerate(cell["examples"])
         for s, row in enumerate(example["attention"])

@@ -41,7 +41,9 @@ def config_hash(config: Any) -> str:
 def path_fields(config: Any) -> tuple[str, ...]:
     """Names of the settings that are file paths, relative ones being relative to the caller's folder."""
     hints = get_type_hints(type(config))
-    return tuple(field.name for field in fields(config) if Path in (hints[field.name], *get_args(hints[field.name])))
+    return tuple(
+        field.name for field in fields(config) if Path in (hints[field.name], *get_args(hints[field.name]))
+    )
 
 
 def _converted(name: str, value: object, hint: Any) -> object:
@@ -51,7 +53,13 @@ def _converted(name: str, value: object, hint: Any) -> object:
             return None
         return _converted(name, value, options[0])
     if get_origin(hint) is tuple:
-        items = value.split(",") if isinstance(value, str) else value if isinstance(value, list | tuple) else [value]
+        items = (
+            value.split(",")
+            if isinstance(value, str)
+            else value
+            if isinstance(value, list | tuple)
+            else [value]
+        )
         return tuple(_converted(name, item, get_args(hint)[0]) for item in items)
     try:
         if hint in (int, float) and not isinstance(value, bool):

@@ -36,7 +36,10 @@ TRAINING: dict[str, dict[str, Training]] = {
         "multi30k_en_fr": Training(3_000, task_options=(("max_words", 4_000),)),
     },
 }
-OTHER = {"quick": Training(500), "paper": Training(3_000)}  # tasks not named above: the reader's own text, say
+OTHER = {
+    "quick": Training(500),
+    "paper": Training(3_000),
+}  # tasks not named above: the reader's own text, say
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,9 @@ class LadderConfig:
 
     def __post_init__(self) -> None:
         if (self.source is None) != (self.target is None):
-            raise BadInput("parameters source and target go together: two text files, line by line translations")
+            raise BadInput(
+                "parameters source and target go together: two text files, line by line translations"
+            )
         if self.source is not None:
             object.__setattr__(self, "task", ("parallel",))
         for kind, given, known in (
@@ -101,7 +106,9 @@ PROFILES = {
 def model_specs(config: LadderConfig) -> tuple[ModelSpec, ...]:
     """The models behind an experiment, each once, in the order of task, architecture, cell, seed."""
     specs = {}
-    for task, architecture, cell, seed in product(config.task, config.architecture, config.cell, range(config.seeds)):
+    for task, architecture, cell, seed in product(
+        config.task, config.architecture, config.cell, range(config.seeds)
+    ):
         training = TRAINING[config.scale].get(task, OTHER[config.scale])
         options = dict(training.task_options)
         if config.source is not None:
@@ -110,7 +117,9 @@ def model_specs(config: LadderConfig) -> tuple[ModelSpec, ...]:
             task=task,
             architecture=architecture,
             steps=config.steps or training.steps,
-            cell="gru" if architecture == "AO" else cell,  # AO has no cell: one model, whatever the cells asked for
+            cell="gru"
+            if architecture == "AO"
+            else cell,  # AO has no cell: one model, whatever the cells asked for
             width=config.width,
             batch_size=training.batch_size,
             learning_rate=training.learning_rate,

@@ -1,41 +1,36 @@
 """What the experiments on attention ask of one trained model, computed once and kept beside it."""
 
-import hashlib
-import json
 from collections.abc import Iterable
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from attnlib.code_hash import code_hash
 from attnlib.decomposition.components import Components
 from attnlib.decomposition.parts import PART_NAMES
 from attnlib.decomposition.shares import ShareSums
 from attnlib.decomposition.substitution import SubstitutionSums
 from attnlib.decomposition.terms import alignment_terms
 from attnlib.decomposition.typicality import AttentionCells
-from attnlib.files import write_json_atomic
 from attnlib.models.trace import Trace
 from attnlib.tasks.corpus import Corpus
 from attnlib.training.evaluate import traces
 from attnlib.training.spec import ModelSpec
-from attnlib.training.store import Store, TrainedModel
+
+if TYPE_CHECKING:  # keeps what finds and caches models out of the hash of what computes
+    from attnlib.training.store import Store, TrainedModel
 
 EXAMPLES = 2  # single samples kept of the most frequent cell
 
 
-def measurements(store: Store, spec: ModelSpec, fit_samples: int) -> dict:
-    """Everything below for the model of a spec, from the file beside the model if it was measured before."""
-    name = hashlib.sha256(f"{code_hash(__name__)} {fit_samples}".encode()).hexdigest()[:12]
-    path = store.folder / spec.key / f"measured-{name}.json"
-    if not path.is_file():
-        write_json_atomic(path, measure(store.model(spec), fit_samples))
-    return json.loads(path.read_text(encoding="utf-8"))
+def measurements(store: "Store", spec: ModelSpec, fit_samples: int) -> dict:
+    """Everything that :func:`measure` finds in the model of a spec, measured once and kept beside it."""
+    return store.kept(spec, measure, fit_samples=fit_samples)
 
 
-def measure(trained: TrainedModel, fit_samples: int) -> dict:
+def measure(trained: "TrainedModel", fit_samples: int) -> dict:
     """Shares, substitution test and typicality of one model with attention.
 
     Components are fitted on training samples (the first ``fit_samples``) and judged on the held-out ones.
@@ -111,7 +106,7 @@ def _near_diagonal(trace: Trace) -> Tensor:
     return (trace.attention * close).sum(-1)
 
 
-def _frequent_cell(trained: TrainedModel, cells: AttentionCells) -> dict:
+def _frequent_cell(trained: "TrainedModel", cells: AttentionCells) -> dict:
     """The cell of held-out samples with most members: its average matrix, and its first samples in full."""
     (source, target), samples = max(cells.counts.items(), key=lambda item: (item[1], item[0]))
     corpus = trained.task.held_out
@@ -126,7 +121,7 @@ def _frequent_cell(trained: TrainedModel, cells: AttentionCells) -> dict:
     }
 
 
-def _examples(trained: TrainedModel, corpus: Corpus) -> Iterable[dict]:
+def _examples(trained: "TrainedModel", corpus: Corpus) -> Iterable[dict]:
     task = trained.task
     for trace in traces(trained.model, corpus):
         for sample in range(len(trace.attention)):

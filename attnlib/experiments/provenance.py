@@ -42,7 +42,12 @@ def _git(*arguments: str) -> str | None:
     """Output of a git command in the project, or None where there is no repository or no git."""
     try:
         done = subprocess.run(
-            ["git", *arguments], cwd=Path(__file__).parent, capture_output=True, text=True, timeout=30, check=True
+            ["git", *arguments],
+            cwd=Path(__file__).parent,
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=True,
         )
     except (OSError, subprocess.SubprocessError):
         return None

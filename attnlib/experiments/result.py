@@ -67,7 +67,9 @@ class Result:
         for part in key.split("."):
             if not isinstance(found, dict) or part not in found:
                 there = ", ".join(found) if isinstance(found, dict) else "no further keys"
-                raise BadInput(f"result {self.experiment} ({self.profile}) has no {part!r} of {key!r}; it has: {there}")
+                raise BadInput(
+                    f"result {self.experiment} ({self.profile}) has no {part!r} of {key!r}; it has: {there}"
+                )
             found = found[part]
         return found
 
@@ -75,7 +77,7 @@ class Result:
         """Write JSON, provenance and one CSV a table into ``folder``; the path of the JSON file."""
         folder = Path(folder)
         for name, records in self.tables.items():
-            write_text_atomic(folder / f"{self.experiment}.{name}.csv", _as_csv(records))
+            write_text_atomic(folder / f"{self.experiment}.{name}.csv", as_csv(records))
         write_json_atomic(folder / f"{self.experiment}.provenance.json", self.provenance)
         path = folder / f"{self.experiment}.json"
         content = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "provenance"}
@@ -97,7 +99,9 @@ class Result:
             provenance = json.loads(beside.read_text(encoding="utf-8")) if beside.is_file() else {}
             return cls(**json.loads(text), provenance=provenance)
         except (TypeError, ValueError) as error:
-            raise CorruptFile(f"{path} is not a result ({error}); delete it and run the experiment again") from error
+            raise CorruptFile(
+                f"{path} is not a result ({error}); delete it and run the experiment again"
+            ) from error
 
 
 def rounded(content: object) -> object:
@@ -111,7 +115,8 @@ def rounded(content: object) -> object:
     return content
 
 
-def _as_csv(records: list[dict]) -> str:
+def as_csv(records: list[dict]) -> str:
+    """Records as CSV text, columns in order of first appearance, numbers rounded like those in the JSON."""
     columns = list(dict.fromkeys(name for record in records for name in record))
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, lineterminator="\n")

@@ -9,6 +9,7 @@ from attnlib.experiments.config import override, plain
 from attnlib.experiments.provenance import provenance
 from attnlib.experiments.result import Result, rounded
 from attnlib.tasks.registry import module_of
+from attnlib.training.keys import model_key
 from attnlib.training.spec import ModelSpec
 from attnlib.training.store import Store, load_task
 
@@ -48,7 +49,7 @@ def run(
         tables=rounded(tables),
         code=code_of(name, specs),
         data=data_of(specs),
-        models=[spec.key for spec in specs],
+        models=[model_key(spec) for spec in specs],
         provenance=provenance(device, time.monotonic() - started),
     )
     result.save(out)
@@ -56,8 +57,10 @@ def run(
 
 
 def code_of(name: str, specs: tuple[ModelSpec, ...]) -> dict:
-    """The modules that compute an experiment, and their hash: the experiment's own and those of its tasks."""
-    modules = sorted({f"attnlib.experiments.{name}", *(module_of(spec.task) for spec in specs)})
+    """The modules that compute an experiment, and their hash: the experiment's own, training, and its tasks."""
+    modules = sorted(
+        {f"attnlib.experiments.{name}", "attnlib.training.loop", *(module_of(spec.task) for spec in specs)}
+    )
     return {"modules": modules, "hash": code_hash(*modules)}
 
 

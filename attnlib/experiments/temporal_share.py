@@ -1,6 +1,7 @@
 """Temporal share against typicality: the first paper's headline, a point a task × architecture × seed."""
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,7 +11,9 @@ from attnlib.experiments.measure import measurements
 from attnlib.statistics.bootstrap import hierarchical_bootstrap
 from attnlib.statistics.spearman import spearman_of_points
 from attnlib.training.spec import ModelSpec
-from attnlib.training.store import Store
+
+if TYPE_CHECKING:
+    from attnlib.training.store import Store
 
 PLACE = "Aitken et al. 2021, contribution 2 (temporal and input components by task)"
 QUESTION = "Do temporal components carry more of the attention where the average matrix stands better for a sample's?"
@@ -25,7 +28,7 @@ def models(config: LadderConfig) -> tuple[ModelSpec, ...]:
     return model_specs(config)
 
 
-def compute(config: LadderConfig, store: Store) -> tuple[dict, dict[str, list[dict]]]:
+def compute(config: LadderConfig, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
     """Spearman correlations between typicality and the shares, tasks and then seeds resampled.
 
     Temporal share is the covariance share of temporal × temporal, input share that of input × input. The similarity
@@ -43,7 +46,8 @@ def compute(config: LadderConfig, store: Store) -> tuple[dict, dict[str, list[di
     values = {
         "spearman": _correlations(rows),
         "by_architecture": {
-            label: {"spearman": _correlations([row for row in rows if row["kind"] == label])} for label in architectures
+            label: {"spearman": _correlations([row for row in rows if row["kind"] == label])}
+            for label in architectures
         },
         "by_task": by_kind(points, _summary),
         "tasks": len({row["task"] for row in rows}),
@@ -70,7 +74,10 @@ def _summary(group: list[Point]) -> dict:
 
 
 def _correlations(rows: list[dict]) -> dict[str, dict]:
-    return {name: _spearman(rows, name) for name in ("temporal_share", "input_share", "temporal_only", "input_only")}
+    return {
+        name: _spearman(rows, name)
+        for name in ("temporal_share", "input_share", "temporal_only", "input_only")
+    }
 
 
 def _spearman(rows: list[dict], name: str) -> dict[str, float | int | None]:
@@ -84,4 +91,6 @@ def _spearman(rows: list[dict], name: str) -> dict[str, float | int | None]:
         return {"value": None, "low": None, "high": None, "n": n}
     generator = np.random.default_rng(BOOTSTRAP_SEED)
     found = hierarchical_bootstrap(groups, generator, statistic=spearman_of_points).as_dict()
-    return {key: None if isinstance(value, float) and math.isnan(value) else value for key, value in found.items()}
+    return {
+        key: None if isinstance(value, float) and math.isnan(value) else value for key, value in found.items()
+    }

@@ -43,11 +43,17 @@ class EncoderDecoder(nn.Module):
         super().__init__()
         self.config = config
         recurrent, attends = config.architecture != "AO", config.architecture != "VED"
-        with torch.device("meta"):  # no storage yet, so torch's own initialisation draws nothing from global state
+        with torch.device(
+            "meta"
+        ):  # no storage yet, so torch's own initialisation draws nothing from global state
             self.source_embedding = nn.Embedding(config.source_size, config.width)
             self.target_embedding = nn.Embedding(config.target_size, config.width)
-            self.encoder = fused_layer(config.cell, config.width) if recurrent else nn.Linear(config.width, config.width)
-            self.decoder = fused_layer(config.cell, config.width) if recurrent else nn.Linear(config.width, config.width)
+            self.encoder = (
+                fused_layer(config.cell, config.width) if recurrent else nn.Linear(config.width, config.width)
+            )
+            self.decoder = (
+                fused_layer(config.cell, config.width) if recurrent else nn.Linear(config.width, config.width)
+            )
             self.readout = nn.Linear(config.width * (2 if attends else 1), config.target_size)
         self.to_empty(device="cpu")
         self._initialise(generator)

@@ -12,5 +12,7 @@ def sinusoidal_positions(length: int, width: int) -> Float[Tensor, "length width
     [[0.0, 1.0, 0.0, 1.0]]
     """
     column = torch.arange(0, width, 2, dtype=torch.float64)
-    angle = torch.arange(length, dtype=torch.float64)[:, None] / 10_000 ** (column / width)  # (length, width / 2)
+    angle = torch.arange(length, dtype=torch.float64)[:, None] / 10_000 ** (
+        column / width
+    )  # (length, width / 2)
     return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1).float()

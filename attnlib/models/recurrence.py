@@ -39,7 +39,9 @@ def unroll(
     return (_loop if implementation == "loop" else _fused)(layer, inputs, initial, lengths)
 
 
-def _fused(layer: nn.RNNBase, inputs: Tensor, initial: State | None, lengths: Tensor | None) -> tuple[Tensor, State]:
+def _fused(
+    layer: nn.RNNBase, inputs: Tensor, initial: State | None, lengths: Tensor | None
+) -> tuple[Tensor, State]:
     if initial is not None:  # torch wants a leading axis for the layers of a stack
         initial = tuple(part[None] for part in initial) if isinstance(initial, tuple) else initial[None]
     if lengths is None:
@@ -51,7 +53,9 @@ def _fused(layer: nn.RNNBase, inputs: Tensor, initial: State | None, lengths: Te
     return states, (tuple(part[0] for part in last) if isinstance(last, tuple) else last[0])
 
 
-def _loop(layer: nn.RNNBase, inputs: Tensor, initial: State | None, lengths: Tensor | None) -> tuple[Tensor, State]:
+def _loop(
+    layer: nn.RNNBase, inputs: Tensor, initial: State | None, lengths: Tensor | None
+) -> tuple[Tensor, State]:
     step = {nn.GRU: _gru_step, nn.LSTM: _lstm_step, nn.RNN: _vanilla_step}[type(layer)]
     weights = (layer.weight_ih_l0, layer.weight_hh_l0, layer.bias_ih_l0, layer.bias_hh_l0)
     zeros = inputs.new_zeros(inputs.shape[0], layer.hidden_size)

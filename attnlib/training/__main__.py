@@ -6,6 +6,7 @@ import sys
 import torch
 
 from attnlib.errors import AttnlibError
+from attnlib.training.keys import model_key
 from attnlib.training.spec import ModelSpec
 from attnlib.training.store import Store
 
@@ -22,15 +23,19 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--spec", required=True, help="a model spec as JSON")
     parser.add_argument("--models", required=True, help="folder of trained models")
     parser.add_argument("--device", default="cpu", help="cpu or cuda (default: cpu)")
-    parser.add_argument("--threads", type=int, default=1, help="torch threads; results are equal only for equal numbers")
+    parser.add_argument(
+        "--threads", type=int, default=1, help="torch threads; results are equal only for equal numbers"
+    )
     options = parser.parse_args(arguments)
     torch.set_num_threads(options.threads)
     try:
-        product = Store(options.models, options.device, printed_report).model(ModelSpec.from_json(options.spec))
+        product = Store(options.models, options.device, printed_report).model(
+            ModelSpec.from_json(options.spec)
+        )
     except AttnlibError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    print(f"{product.spec.key}: {product.history['held_out']}")
+    print(f"{model_key(product.spec)}: {product.history['held_out']}")
     return 0
 
 

@@ -24,7 +24,9 @@ class Progress:
     records: list[dict]
 
 
-def save_checkpoint(folder: Path, model: nn.Module, optimiser: torch.optim.Optimizer, progress: Progress) -> None:
+def save_checkpoint(
+    folder: Path, model: nn.Module, optimiser: torch.optim.Optimizer, progress: Progress
+) -> None:
     """Write ``step-N.safetensors`` and its checksum, then drop all but the last two."""
     tensors = {f"model.{name}": value for name, value in model.state_dict().items()}
     for index, state in optimiser.state_dict()["state"].items():
@@ -57,7 +59,9 @@ def load_newest(folder: Path, model: nn.Module, optimiser: torch.optim.Optimizer
             log.warning("checkpoint %s has no readable side file; falling back to the one before", path.name)
             continue
         if hashlib.sha256(content).hexdigest() != side["sha256"]:
-            log.warning("checkpoint %s is corrupt (wrong checksum); falling back to the one before", path.name)
+            log.warning(
+                "checkpoint %s is corrupt (wrong checksum); falling back to the one before", path.name
+            )
             continue
         _restore(load(content), model, optimiser)
         return Progress(side["step"], side["records"])

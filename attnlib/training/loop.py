@@ -69,7 +69,9 @@ def train(
         TrainingDiverged: the loss is not finite; names step, seed and setting.
     """
     model = new_model(spec, task).to(device)
-    optimiser = torch.optim.Adam(model.parameters(), lr=spec.learning_rate, weight_decay=spec.weight_decay, fused=True)
+    optimiser = torch.optim.Adam(
+        model.parameters(), lr=spec.learning_rate, weight_decay=spec.weight_decay, fused=True
+    )
     progress = load_newest(checkpoints, model, optimiser)
     saved = time.monotonic()
     batches = training_batches(task.train, spec.batch_size, seed=spec.seed, start_step=progress.step)
@@ -90,7 +92,9 @@ def train(
     return model, progress.records
 
 
-def _update(model: EncoderDecoder, optimiser: torch.optim.Optimizer, batch, spec: ModelSpec, step: int) -> float:
+def _update(
+    model: EncoderDecoder, optimiser: torch.optim.Optimizer, batch, spec: ModelSpec, step: int
+) -> float:
     for group in optimiser.param_groups:
         group["lr"] = learning_rate_at(step, spec)
     optimiser.zero_grad(set_to_none=True)

@@ -1,14 +1,9 @@
 """What defines a trained model: the task, the network, how it is trained and from which seed."""
 
-import hashlib
 import json
 from dataclasses import asdict, dataclass, fields
-from functools import cache
-from pathlib import Path
 
-from attnlib.code_hash import code_hash
-from attnlib.errors import BadInput, UnknownName
-from attnlib.tasks import registry
+from attnlib.errors import BadInput
 
 
 @dataclass(frozen=True)
@@ -37,8 +32,6 @@ class ModelSpec:
     task_options: tuple[tuple[str, object], ...] = ()
 
     def __post_init__(self) -> None:
-        if self.task not in registry.names():
-            raise UnknownName("task", self.task, registry.names())
         for name in ("steps", "width", "batch_size"):
             if getattr(self, name) < 1:
                 raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
@@ -48,13 +41,6 @@ class ModelSpec:
         """The spec in a few words, for messages and progress bars."""
         cell = "" if self.architecture == "AO" else f"-{self.cell}"
         return f"{self.task} {self.architecture}{cell} width {self.width} seed {self.seed}"
-
-    @property
-    def key(self) -> str:
-        """Folder name of the product: readable front, then a hash of the spec, the code and the data read."""
-        content = json.dumps([asdict(self), training_code(self.task), _file_checksums(self.task_options)], default=str)
-        digest = hashlib.sha256(content.encode()).hexdigest()[:12]
-        return f"{self.task}-{self.architecture}-{self.cell}-w{self.width}-s{self.seed}-{digest}"
 
     def to_json(self) -> str:
         """One line of JSON that :meth:`from_json` turns into an equal spec."""
@@ -70,18 +56,8 @@ class ModelSpec:
         content = json.loads(text)
         unknown = set(content) - {field.name for field in fields(cls)}
         if unknown:
-            raise BadInput(f"unknown fields {sorted(unknown)} in a model spec; it has {[f.name for f in fields(cls)]}")
+            raise BadInput(
+                f"unknown fields {sorted(unknown)} in a model spec; it has {[f.name for f in fields(cls)]}"
+            )
         content["task_options"] = tuple((name, value) for name, value in content.get("task_options", ()))
         return cls(**content)
-
-
-@cache
-def training_code(task: str) -> str:
-    """Hash of the code that a model of this task comes from. The checksums of published data are part of it."""
-    return code_hash("attnlib.training.loop", registry.module_of(task))
-
-
-def _file_checksums(options: tuple[tuple[str, object], ...]) -> list[str]:
-    """Checksums of the reader's own files among a task's options."""
-    paths = [Path(value) for _, value in options if isinstance(value, str) and Path(value).is_file()]
-    return [hashlib.sha256(path.read_bytes()).hexdigest() for path in paths]

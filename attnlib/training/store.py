@@ -1,9 +1,10 @@
 """Trained models as products: made once for each spec, found again by everyone who needs them."""
 
 import fcntl
+import hashlib
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -13,12 +14,14 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 
+from attnlib.code_hash import code_hash
 from attnlib.errors import CorruptFile
 from attnlib.files import atomic_path, write_json_atomic
 from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.tasks import registry
 from attnlib.tasks.task import Task
 from attnlib.training.evaluate import evaluate
+from attnlib.training.keys import model_key
 from attnlib.training.loop import Report, new_model, train
 from attnlib.training.spec import ModelSpec
 
@@ -45,6 +48,10 @@ class Store:
     def __init__(self, folder: str | Path, device: str = "cpu", report=None):
         self.folder, self.device, self.report = Path(folder), device, report
 
+    def product(self, spec: ModelSpec) -> Path:
+        """The folder of a spec's product, made or not."""
+        return self.folder / model_key(spec)
+
     def model(self, spec: ModelSpec) -> TrainedModel:
         """The trained model of a spec, from the folder if it is there, else trained now.
 
@@ -52,7 +59,7 @@ class Store:
             TrainingDiverged: see :func:`attnlib.training.loop.train`.
             CorruptFile: the product cannot be read; the message says what to delete.
         """
-        folder = self.folder / spec.key
+        folder = self.product(spec)
         task = load_task(spec.task, spec.task_options)
         with _locked(folder):
             if not (folder / "history.json").is_file():
@@ -61,17 +68,33 @@ class Store:
         try:
             network.load_state_dict(load_file(folder / "model.safetensors", device=self.device))
         except (SafetensorError, RuntimeError, OSError) as error:
-            raise CorruptFile(f"{folder / 'model.safetensors'} cannot be read ({error}); delete the folder "
-                              f"{folder.name} and the model is trained anew") from error
+            raise CorruptFile(
+                f"{folder / 'model.safetensors'} cannot be read ({error}); delete the folder "
+                f"{folder.name} and the model is trained anew"
+            ) from error
         history = json.loads((folder / "history.json").read_text(encoding="utf-8"))
         return TrainedModel(spec, task, network.eval(), history)
+
+    def kept(self, spec: ModelSpec, measure: Callable[..., dict], **settings: object) -> dict:
+        """What ``measure(trained model, **settings)`` finds, as JSON beside the model; measured once.
+
+        Other settings, or other code in the module of ``measure`` and what it imports, are measured anew.
+        """
+        inputs = f"{measure.__qualname__} {code_hash(measure.__module__)} {sorted(settings.items())}"
+        digest = hashlib.sha256(inputs.encode()).hexdigest()[:12]
+        path = self.product(spec) / f"{measure.__name__}-{digest}.json"
+        if not path.is_file():
+            write_json_atomic(path, measure(self.model(spec), **settings))
+        return json.loads(path.read_text(encoding="utf-8"))
 
     def _train(self, spec: ModelSpec, task: Task, folder: Path) -> None:
         started = time.monotonic()
         report: Report | None = None
         if self.report is not None:
+
             def report(step: int, steps: int, loss: float) -> None:
                 self.report(spec, step, steps, loss)
+
         network, records = train(spec, task, folder / "checkpoints", device=self.device, report=report)
         history = {
             "records": records,
@@ -84,7 +107,9 @@ class Store:
         with atomic_path(folder / "model.safetensors") as temporary:
             temporary.write_bytes(save({name: value.cpu() for name, value in network.state_dict().items()}))
         write_json_atomic(folder / "spec.json", json.loads(spec.to_json()))
-        write_json_atomic(folder / "history.json", history)  # last: its presence says that the product is whole
+        write_json_atomic(
+            folder / "history.json", history
+        )  # last: its presence says that the product is whole
         for checkpoint in (folder / "checkpoints").glob("step-*"):
             checkpoint.unlink()
 

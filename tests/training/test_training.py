@@ -15,6 +15,7 @@ from attnlib.errors import BadInput, CorruptFile, TrainingDiverged, UnknownName
 from attnlib.tasks.corpus import collate
 from attnlib.training.checkpoint import Progress, load_newest, save_checkpoint
 from attnlib.training.evaluate import evaluate
+from attnlib.training.keys import model_key
 from attnlib.training.loop import learning_rate_at, new_model, prediction_loss, train
 from attnlib.training.spec import ModelSpec
 from attnlib.training.store import Store, load_task
@@ -112,7 +113,9 @@ def test_a_corrupt_checkpoint_falls_back_to_the_one_before_and_says_so(tmp_path,
 
 
 def test_a_loss_that_is_not_finite_stops_with_step_seed_and_setting(tmp_path):
-    with pytest.raises(TrainingDiverged, match=r"loss is (nan|inf) at step \d+ with seed 0 \(one_to_one AED-gru"):
+    with pytest.raises(
+        TrainingDiverged, match=r"loss is (nan|inf) at step \d+ with seed 0 \(one_to_one AED-gru"
+    ):
         train(replace(SPEC, learning_rate=float("inf")), task(), tmp_path)
 
 
@@ -153,23 +156,23 @@ def test_the_store_trains_once_and_gives_the_same_model_again(tmp_path):
     assert steps == list(range(1, SPEC.steps + 1))
     assert torch.equal(weights(first.model), weights(again.model))
     assert first.history == again.history
-    assert json.loads((tmp_path / SPEC.key / "spec.json").read_text())["task"] == "one_to_one"
-    assert not list((tmp_path / SPEC.key / "checkpoints").glob("step-*"))
+    assert json.loads((tmp_path / model_key(SPEC) / "spec.json").read_text())["task"] == "one_to_one"
+    assert not list((tmp_path / model_key(SPEC) / "checkpoints").glob("step-*"))
 
 
 def test_a_damaged_product_says_what_to_delete(tmp_path):
     store = Store(tmp_path)
     store.model(SPEC)
-    (tmp_path / SPEC.key / "model.safetensors").write_bytes(b"not a model")
+    (tmp_path / model_key(SPEC) / "model.safetensors").write_bytes(b"not a model")
     with pytest.raises(CorruptFile, match=r"delete the folder one_to_one-AED"):
         store.model(SPEC)
 
 
 def test_specs_survive_json_and_their_keys_tell_them_apart():
     assert ModelSpec.from_json(SPEC.to_json()) == SPEC
-    assert ModelSpec.from_json(SPEC.to_json()).key == SPEC.key
+    assert model_key(ModelSpec.from_json(SPEC.to_json())) == model_key(SPEC)
     others = [replace(SPEC, seed=1), replace(SPEC, weight_decay=0.1), replace(SPEC, task_options=())]
-    assert len({SPEC.key, *(other.key for other in others)}) == 4
+    assert len({model_key(spec) for spec in [SPEC, *others]}) == 4
 
 
 @pytest.mark.parametrize(
@@ -179,16 +182,16 @@ def test_specs_survive_json_and_their_keys_tell_them_apart():
         ({"steps": 0}, BadInput, "steps is 0"),
     ],
 )
-def test_a_spec_that_makes_no_sense_is_refused(wrong, error, message):
+def test_a_spec_that_makes_no_sense_is_refused(tmp_path, wrong, error, message):
     with pytest.raises(error, match=message):
-        replace(SPEC, **wrong)
+        Store(tmp_path).model(replace(SPEC, **wrong))
 
 
 def test_training_from_the_command_line(tmp_path):
     command = [sys.executable, "-m", "attnlib.training", "--spec", SPEC.to_json(), "--models", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"})
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / SPEC.key / "history.json").is_file()
+    assert (tmp_path / model_key(SPEC) / "history.json").is_file()
     wrong = subprocess.run(
         [*command[:4], '{"task": "one_to_one", "stepz": 1}', *command[5:]], capture_output=True, text=True
     )

@@ -1,0 +1,152 @@
+"""What a figure's notebook calls: open its results, show a figure, leave its files.
+
+Three environment variables, set by whoever executes the notebook, say where things go: ``ATTNLIB_ROOT`` (the
+checkout), ``ATTNLIB_RUN_DIR`` (a run with parameters of its own keeps to this folder) and ``ATTNLIB_FIGURE_FILES``
+(the figure's svg, png and csv). Without them (plain papermill, or Jupyter) the checkout is found from the working
+folder and nothing of the book is touched.
+"""
+
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from attnlib.companion.project import Project, current_project
+from attnlib.errors import DataUnavailable
+from attnlib.experiments import registry
+from attnlib.experiments.config import config_hash, override, plain
+from attnlib.experiments.result import Result, as_csv
+from attnlib.experiments.run import code_of, run
+from attnlib.files import atomic_path, write_text_atomic
+
+
+@dataclass(frozen=True)
+class Page:
+    """The results behind one figure, and the place for its files.
+
+    Attributes:
+        figure: id, such as ``attend/alignment_breakdown``.
+        result: made by this run; None where its data is not at hand (``missing`` says which).
+        paper: the committed result at paper size; None if there is none, or if this run has its own parameters.
+    """
+
+    figure: str
+    result: Result | None
+    paper: Result | None
+    files: Path
+    missing: str = ""
+
+    @property
+    def leading(self) -> Result:
+        """The result to show first: the paper-sized one in the book, else this run's.
+
+        Raises:
+            DataUnavailable: this run could not be made, and no committed result stands in.
+        """
+        found = self.paper or self.result
+        if found is None:
+            raise DataUnavailable(self.missing)
+        return found
+
+    @property
+    def second(self) -> Result | None:
+        """This run's result, where the paper-sized one leads."""
+        return self.result if self.paper is not None else None
+
+    def note(self) -> str:
+        """One sentence on what the reader is looking at."""
+        if self.paper is None:
+            return f"Shown: {described(self.leading)}."
+        if self.result is None:
+            return f"Shown: {described(self.paper)}. Cannot be run here: data. {self.missing}"
+        return f"Shown first: {described(self.paper)}; at the end: {described(self.result)}."
+
+    def show(self, figure, name: str, *, alt: str, caption: str, data: list[dict] | None = None) -> None:
+        """Save a matplotlib figure as SVG and PNG (and its numbers as CSV), and display it with its texts.
+
+        Args:
+            name: file name without suffix; also the figure's name in the book.
+            alt: what the figure shows, for who cannot see it.
+            caption: the sentence under it.
+            data: the records drawn.
+        """
+        from IPython.display import display
+
+        from attnlib.plotting.style import as_png, as_svg
+
+        svg, png = as_svg(figure), as_png(figure)
+        for suffix, content in ((".svg", svg.encode()), (".png", png)):
+            with atomic_path(self.files / f"{name}{suffix}") as temporary:
+                temporary.write_bytes(content)
+        if data is not None:
+            write_text_atomic(self.files / f"{name}.csv", as_csv(data))
+        display(
+            {"image/svg+xml": svg, "image/png": png, "text/plain": f"<figure {name}>"},
+            raw=True,
+            metadata={"alt": alt, "caption": caption, "name": name},
+        )
+
+
+def open_page(figure: str, profile: str = "quick", **parameters: object) -> Page:
+    """The results of a figure's experiment, computed now if they are not there or not current.
+
+    Args:
+        parameters: settings of the experiment; None leaves the profile's own.
+
+    Raises:
+        UnknownName, BadInput: a setting that the experiment does not have or cannot use.
+    """
+    project = current_project()
+    experiment = figure.rpartition("/")[2]
+    given = {name: value for name, value in parameters.items() if value is not None}
+    folder = _results_folder(project, experiment, profile, given)
+    own = os.environ.get("ATTNLIB_RUN_DIR") is not None or bool(given)
+    paper = project.results("paper") / f"{experiment}.json"
+    files = os.environ.get("ATTNLIB_FIGURE_FILES", folder / f"{experiment}.files")
+    result, missing = None, ""
+    try:
+        result = _current(folder, experiment, profile, given) or run(
+            experiment, profile, out=folder, models=project.models, overrides=given, report=_counter()
+        )
+    except DataUnavailable as error:
+        missing = str(error)
+    shown = None if own or profile == "paper" or not paper.is_file() else Result.load(paper)
+    return Page(figure, result, shown, Path(files), missing)
+
+
+def described(result: Result) -> str:
+    """Profile, seeds and size in words: ``the paper profile (3 seeds, width 128)``."""
+    size = [f"{result.config[name]} {word}" for name, word in (("seeds", "seeds"),) if name in result.config]
+    size += [f"width {result.config['width']}"] if "width" in result.config else []
+    stale = ", stale: its code has changed since" if result.stale else ""
+    return f"the {result.profile} profile ({', '.join(size)}{stale})"
+
+
+def _results_folder(project: Project, experiment: str, profile: str, given: dict[str, object]) -> Path:
+    if own := os.environ.get("ATTNLIB_RUN_DIR"):
+        return Path(own)
+    if given:  # plain papermill with parameters: apart from the book, as `attnlib run -p` does
+        settings = config_hash(override(registry.profile_config(experiment, profile), given))
+        return project.build / "runs" / f"{experiment}-{settings}"
+    return project.results(profile)
+
+
+def _current(folder: Path, experiment: str, profile: str, given: dict[str, object]) -> Result | None:
+    """The result in a folder, if it was made by today's code with these settings."""
+    path = folder / f"{experiment}.json"
+    if not path.is_file():
+        return None
+    result = Result.load(path)
+    config = override(registry.profile_config(experiment, profile), given)
+    code = code_of(experiment, registry.load(experiment).models(config))
+    return result if (result.config, result.code) == (plain(config), code) else None
+
+
+def _counter():
+    """A progress line on standard error for each model trained inside a notebook."""
+
+    def report(spec, step: int, steps: int, loss: float) -> None:
+        if step == steps:
+            print(f"trained {spec.setting}: {steps} steps, loss {loss:.3f}", file=sys.stderr)
+
+    return report

@@ -1,0 +1,190 @@
+"""What a build of the book consists of, for the Snakefile: figures, their results, the models behind them.
+
+Nothing here computes. A result's *stamp* and a model's key are hashes of what goes into them, so that Snakemake
+redoes what has changed and nothing else.
+"""
+
+import ast
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from importlib.util import find_spec
+from pathlib import Path
+
+from attnlib.code_hash import code_hash
+from attnlib.companion.figures import Figure, discover, find
+from attnlib.companion.project import Project
+from attnlib.errors import CorruptFile, DataUnavailable
+
+
+@dataclass(frozen=True)
+class Run:
+    """A figure with parameters of its own, as ``attnlib run -p`` leaves it in ``<folder>/run.json``.
+
+    Attributes:
+        parameters: name → value, all of the notebook's; those of the experiment are among them.
+        caller: the folder the command was given in.
+    """
+
+    figure: str
+    profile: str
+    parameters: dict[str, object]
+    caller: str
+    folder: str
+
+    @classmethod
+    def read(cls, path: str | Path) -> "Run":
+        """The run recorded in ``path``."""
+        path = Path(path).resolve()
+        return cls(**json.loads(path.read_text(encoding="utf-8")), folder=str(path.parent))
+
+
+@dataclass(frozen=True, eq=False)  # told apart by identity: the specs cannot be hashed
+class PlannedResult:
+    """One experiment at one setting.
+
+    Attributes:
+        path: the JSON file to make, relative to the checkout where it lies in it.
+        specs: what defines each trained model it needs, by key.
+        stamp: hash of code and settings; a result made under another stamp is made again.
+        current: whether the file is there and was made by today's code with these settings.
+        settings: what differs from the profile, name → value.
+    """
+
+    experiment: str
+    profile: str
+    path: str
+    specs: Mapping[str, object]
+    stamp: str
+    current: bool
+    models_folder: Path
+    settings: Mapping[str, object] = field(default_factory=dict)
+
+    @cached_property
+    def cannot_run(self) -> str:
+        """Why it cannot be made here, naming the data that is missing; empty when it can."""
+        if self.current:
+            return ""
+        for key, spec in self.specs.items():
+            if not (self.models_folder / key / "history.json").is_file():
+                if reason := _why_no_task(spec.task, spec.task_options):
+                    return reason
+        return ""
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Products of training that it reads."""
+        return tuple(f"build/models/{key}/history.json" for key in self.specs)
+
+    @property
+    def arguments(self) -> str:
+        """For ``python -m attnlib.experiments``."""
+        import shlex
+
+        words = [self.experiment, "--profile", self.profile, "--out", str(Path(self.path).parent)]
+        for name, value in self.settings.items():
+            text = ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+            words += ["-p", f"{name}={text}"]
+        return shlex.join([*words, "--models", "build/models"])
+
+
+class Plan:
+    """The figures of one profile, or one run, and the results they are drawn from.
+
+    Args:
+        project: the checkout.
+        profile: of the figures.
+        run: a figure with parameters of its own, instead of the book's.
+    """
+
+    def __init__(self, project: Project, profile: str = "quick", run: Run | None = None):
+        self.project, self.profile = project, profile
+        self.figures = {run.figure: find(project, run.figure)} if run else discover(project)
+        self.results: dict[str, PlannedResult] = {}  # by experiment
+        from attnlib.experiments import registry
+
+        for figure in self.figures.values():
+            if figure.experiment in registry.names():
+                self.results[figure.experiment] = self._planned(figure.experiment, run)
+
+    def _planned(self, experiment: str, run: Run | None) -> PlannedResult:
+        from attnlib.experiments import registry
+        from attnlib.experiments.config import config_hash, override, plain
+        from attnlib.experiments.run import code_of
+        from attnlib.training.keys import model_key
+
+        profile = registry.profile_config(experiment, self.profile)
+        settings = {name: value for name, value in (run.parameters if run else {}).items() if hasattr(profile, name)}
+        config = override(profile, settings)
+        path = (Path(run.folder) if run else self.project.results(self.profile)) / f"{experiment}.json"
+        specs = {model_key(spec): spec for spec in registry.load(experiment).models(config)}
+        code = code_of(experiment, tuple(specs.values()))["hash"]
+        relative = path.relative_to(self.project.root) if path.is_relative_to(self.project.root) else path
+        return PlannedResult(
+            experiment, self.profile, relative.as_posix(), specs, f"{code} {config_hash(config)}",
+            _is_current(path, code, plain(config)), self.project.models, settings,
+        )  # fmt: skip
+
+    def result_of(self, figure: str) -> PlannedResult | None:
+        """The result that a figure is drawn from; None when no experiment has its name."""
+        return self.results.get(self.figures[figure].experiment)
+
+    def drawing_code(self, figure: str) -> str:
+        """Hash of the attnlib modules that a notebook imports: a figure is drawn anew when its drawing changes."""
+        return code_hash(*sorted(imports_of(self.figures[figure])))
+
+    def paper_result(self, figure: str) -> str:
+        """Digest of the committed result of the paper profile, which a page may show beside its own."""
+        path = self.project.results("paper") / f"{self.figures[figure].experiment}.json"
+        return hashlib.sha256(path.read_bytes()).hexdigest()[:12] if path.is_file() else "none"
+
+
+@cache
+def _why_no_task(name: str, options: tuple) -> str:
+    from attnlib.tasks import registry
+
+    try:
+        registry.load(name, **dict(options))
+    except (DataUnavailable, CorruptFile) as error:
+        return str(error)
+    return ""
+
+
+def _is_current(path: Path, code: str, config: dict) -> bool:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return found.get("code", {}).get("hash") == code and found.get("config") == config
+
+
+def imports_of(figure: Figure) -> frozenset[str]:
+    """The modules of attnlib that the cells of a notebook import.
+
+    A cell that is not Python is passed over: the figure's own job says so, and the other figures are not held up.
+    """
+    import jupytext
+
+    found: set[str] = set()
+    for cell in jupytext.read(figure.path).cells:
+        if cell.cell_type != "code":
+            continue
+        try:
+            tree = ast.parse(cell.source)
+        except SyntaxError:
+            continue
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                found.update((node.module, *(f"{node.module}.{alias.name}" for alias in node.names)))
+            elif isinstance(node, ast.Import):
+                found.update(alias.name for alias in node.names)
+    return frozenset(name for name in found if name.partition(".")[0] == "attnlib" and _exists(name))
+
+
+def _exists(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # the parent is a module or is not there
+        return False

@@ -1,0 +1,100 @@
+"""The nine alignment terms: shares as 3 × 3 grids, and what attention built from some of them comes to."""
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from attnlib.decomposition.parts import PART_NAMES
+from attnlib.experiments.result import Result
+from attnlib.plotting.style import ARCHITECTURE_MARKERS, INK, PART_COLOURS, PART_SYMBOLS, style, task_name
+
+SUBSETS = {  # name in the result → label, colour
+    "no_residual": ("all terms without residuals", INK),
+    "temporal_only": ("temporal × temporal alone", PART_COLOURS["temporal"]),
+    "input_only": ("input × input alone", PART_COLOURS["input"]),
+    "uniform": ("no term: uniform attention", PART_COLOURS["residual"]),
+}
+
+
+def share_grids(result: Result, share: str = "covariance_share") -> Figure:
+    """Shares of the nine terms, a 3 × 3 grid for each task (columns) and architecture (rows), means over seeds."""
+    tasks = list(result.values)
+    kinds = list(dict.fromkeys(kind for values in result.values.values() for kind in values))
+    with style():
+        figure = Figure(figsize=(2.3 * max(len(tasks), 2) + 0.4, 2.45 * len(kinds)))
+        grid = figure.subplots(len(kinds), len(tasks), squeeze=False)
+        for row, kind in enumerate(kinds):
+            for column, task in enumerate(tasks):
+                axes = grid[row, column]
+                if kind not in result.values[task]:
+                    axes.axis("off")
+                    continue
+                _draw_shares(axes, result.values[task][kind][share])
+                axes.set_title(f"{task_name(task)}, {kind}")
+                if column == 0:
+                    axes.set_ylabel("decoder part")
+                if row == len(kinds) - 1:
+                    axes.set_xlabel("encoder part")
+    return figure
+
+
+def _draw_shares(axes: Axes, shares: dict[str, dict]) -> None:
+    matrix = np.array([[_number(shares[f"{d}_{e}"]["value"]) for e in PART_NAMES] for d in PART_NAMES])
+    axes.imshow(matrix, cmap="PuOr_r", vmin=-1, vmax=1)
+    for i, j in np.ndindex(3, 3):
+        interval = shares[f"{PART_NAMES[i]}_{PART_NAMES[j]}"]
+        if interval["value"] is None:
+            axes.text(j, i, "–", ha="center", va="center")
+            continue
+        half = None if interval["low"] is None else (interval["high"] - interval["low"]) / 2
+        text = _signed(interval["value"]) + (f"\n±{half:.2f}" if half is not None else "")
+        axes.text(j, i, text, ha="center", va="center", fontsize=9, linespacing=1.1,
+                  color="white" if abs(interval["value"]) > 0.6 else INK)  # fmt: skip
+    names = [f"{name} {PART_SYMBOLS[name]}" for name in PART_NAMES]
+    axes.set_xticks(range(3), names, fontsize=8)
+    axes.set_yticks(range(3), names, fontsize=8, rotation=90, va="center")
+    for ticks in (axes.get_xticklabels(), axes.get_yticklabels()):
+        for label, name in zip(ticks, PART_NAMES, strict=True):
+            label.set_color({"residual": "#666666"}.get(name, PART_COLOURS[name]))
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+
+
+def _number(value: float | None) -> float:
+    return 0.0 if value is None else value
+
+
+def _signed(value: float) -> str:
+    """Two digits with a true minus; never "−0.00"."""
+    text = f"{value:.2f}"
+    return text.replace("-0.00", "0.00").replace("-", "−")
+
+
+def substitution_test(result: Result, measure: str = "similarity") -> Figure:
+    """How close attention built from a subset of terms comes to the full one, with intervals over seeds."""
+    rows = [(task, kind) for task, kinds in result.values.items() for kind in kinds]
+    label = {
+        "similarity": "similarity to the full attention: 1 − total variation, mean over rows",
+        "argmax_agreement": "share of rows whose largest weight stands at the same source position",
+    }[measure]
+    with style():
+        figure = Figure(figsize=(7.6, 0.5 * len(rows) + 1.5))
+        axes = figure.subplots()
+        for place, (task, kind) in enumerate(reversed(rows)):
+            axes.axhline(place, color="#e5e5e5", lw=0.8, zorder=0)
+            for offset, (subset, (_, colour)) in zip(
+                (0.21, 0.07, -0.07, -0.21), SUBSETS.items(), strict=True
+            ):
+                interval = result.values[task][kind]["substitution"][subset][measure]
+                if interval["low"] is not None:
+                    axes.plot([interval["low"], interval["high"]], [place + offset] * 2, color=colour, lw=1.4)
+                marker = ARCHITECTURE_MARKERS.get(kind, "o")
+                axes.plot(interval["value"], place + offset, marker, color=colour, ms=5.5)
+        for text, colour in SUBSETS.values():
+            axes.plot([], [], "o", color=colour, label=text)
+        axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False, fontsize=9)
+        axes.set_yticks(range(len(rows)), [f"{task_name(task)}, {kind}" for task, kind in reversed(rows)])
+        axes.set_xlim(0, 1)
+        axes.set_ylim(-0.6, len(rows) - 0.4)
+        axes.set_xlabel(label)
+    return figure

@@ -1,0 +1,103 @@
+"""Attention matrices as grids: tasks side by side, architectures below each other."""
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from attnlib.experiments.result import Result
+from attnlib.plotting.style import INK, PART_COLOURS, style, task_name
+
+MAP = "Greys"
+
+
+def average_matrices(result: Result) -> Figure:
+    """The average attention matrix of the most frequent lengths, task by task (columns), architecture by row."""
+    return _grid(result.tables["average"], _draw_average, height=2.6)
+
+
+def sample_matrices(result: Result, sample: int = 0) -> Figure:
+    """One held-out sample's attention matrix, its words along the axes."""
+    records = [record for record in result.tables["samples"] if record["sample"] == sample]
+    return _grid(records, _draw_sample, height=3.9)
+
+
+def typicality_by_task(result: Result) -> Figure:
+    """Typicality of each kind of model with its interval over seeds."""
+    rows = [
+        (task, kind, values["typicality"])
+        for task, kinds in result.values.items()
+        for kind, values in kinds.items()
+    ]
+    with style():
+        figure = Figure(figsize=(7.2, 0.42 * len(rows) + 1.1))
+        axes = figure.subplots()
+        for place, (task, kind, interval) in enumerate(reversed(rows)):
+            if interval["value"] is None:
+                axes.text(0.02, place, "no cell of 30 samples", va="center", fontsize=8.5)
+                continue
+            if interval["low"] is not None:
+                axes.plot([interval["low"], interval["high"]], [place, place], color=INK, lw=1.2)
+            axes.plot(interval["value"], place, "o" if kind.startswith("AED") else "s", color=INK, ms=6)
+            axes.annotate(
+                f"{interval['value']:.2f}", (interval["value"], place), (0, 6), textcoords="offset points", ha="center",
+                fontsize=8.5,
+            )  # fmt: skip
+        axes.axvline(1, color=PART_COLOURS["residual"], lw=1, ls="--")
+        axes.annotate("always uniform, or by position alone: 1", (1, len(rows) - 0.45), (-4, 0),
+                      textcoords="offset points", ha="right", va="bottom", fontsize=8.5)  # fmt: skip
+        axes.set_yticks(range(len(rows)), [f"{task_name(task)}, {kind}" for task, kind, _ in reversed(rows)])
+        axes.set_xlim(0, 1.03)
+        axes.set_ylim(-0.6, len(rows) - 0.1)
+        axes.set_xlabel(
+            "typicality: 1 − mean total variation between a sample's rows and the average of the others'"
+        )
+    return figure
+
+
+def _grid(records: list[dict], draw, height: float) -> Figure:
+    tasks = list(dict.fromkeys(record["task"] for record in records))
+    kinds = list(dict.fromkeys(record["architecture"] for record in records))
+    with style():
+        figure = Figure(figsize=(2.75 * max(len(tasks), 2), height * len(kinds)))
+        grid = figure.subplots(len(kinds), len(tasks), squeeze=False)
+        for row, kind in enumerate(kinds):
+            for column, task in enumerate(tasks):
+                axes = grid[row, column]
+                here = [r for r in records if r["task"] == task and r["architecture"] == kind]
+                if not here:
+                    axes.axis("off")
+                    continue
+                draw(axes, here)
+                axes.set_title(f"{task_name(task)}, {kind}")
+                axes.spines[:].set_visible(True)
+                axes.set_ylabel("predicted at step s" if column == 0 else "")
+                axes.set_xlabel("source position t" if row == len(kinds) - 1 else "")
+    return figure
+
+
+def _matrix(records: list[dict]) -> np.ndarray:
+    shape = [1 + max(record[name] for record in records) for name in ("target_position", "source_position")]
+    matrix = np.zeros(shape)
+    for record in records:
+        matrix[record["target_position"], record["source_position"]] = record["attention"]
+    return matrix
+
+
+def _draw_average(axes: Axes, records: list[dict]) -> None:
+    axes.imshow(_matrix(records), cmap=MAP, vmin=0, vmax=1, aspect="auto", interpolation="nearest")
+    axes.text(0.97, 0.95, f"mean of {records[0]['samples']}", transform=axes.transAxes, ha="right", va="top",
+              fontsize=8.5, bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5, "alpha": 0.85})  # fmt: skip
+
+
+def _draw_sample(axes: Axes, records: list[dict]) -> None:
+    axes.imshow(_matrix(records), cmap=MAP, vmin=0, vmax=1, aspect="auto", interpolation="nearest")
+    source = {record["source_position"]: record["source"] for record in records}
+    predicted = {record["target_position"]: record["predicted"] for record in records}
+    small = 6.5 if max(len(source), len(predicted)) > 14 else 7.5
+    axes.set_xticks(list(source), [_short(word) for word in source.values()], rotation=90, fontsize=small)
+    axes.set_yticks(list(predicted), [_short(word) for word in predicted.values()], fontsize=small)
+
+
+def _short(word: str) -> str:
+    """Marks and long names as a reader knows them; a dollar sign would start a formula."""
+    return {"<eos>": "end", "<unk>": "?"}.get(word, word.removeprefix("I_").lower()).replace("$", r"\$")[:14]

@@ -1,0 +1,69 @@
+"""One look for the whole book: a colour for each part of a state, readable at half size, equal bytes every time."""
+
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+
+# Okabe and Ito's colours, told apart by colour-blind readers; book/_static/attnlib.css has the same values.
+PART_COLOURS = {"temporal": "#0072b2", "input": "#d55e00", "residual": "#999999"}
+PART_SYMBOLS = {"temporal": "μ", "input": "χ", "residual": "Δ"}
+INK = "#222222"
+ARCHITECTURE_MARKERS = {"AED": "o", "AO": "s", "AED-lstm": "^", "AED-vanilla": "v"}
+TASK_NAMES = {
+    "one_to_one": "one-to-one",
+    "scan": "SCAN",
+    "scan_extended": "extended SCAN",
+    "multi30k_en_fr": "Multi30k En–Fr",
+    "multi30k_en_de": "Multi30k En–De",
+    "parallel": "your text",
+}
+SETTINGS = {
+    "svg.hashsalt": "attnlib",  # identifiers inside an SVG are random otherwise
+    "font.family": "DejaVu Sans",
+    "font.size": 10,
+    "axes.titlesize": 10.5,
+    "axes.labelsize": 10,
+    "xtick.labelsize": 9,
+    "ytick.labelsize": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "figure.facecolor": "white",
+    "figure.constrained_layout.use": True,
+    "savefig.facecolor": "white",
+}
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """The book's settings inside the block, the caller's own after it."""
+    with mpl.rc_context(SETTINGS):
+        yield
+
+
+def task_name(task: str) -> str:
+    """A task as a reader calls it."""
+    return TASK_NAMES.get(task, task.replace("_", " "))
+
+
+def as_svg(figure: Figure) -> str:
+    """The figure as SVG text, without a date, so that equal figures are equal bytes."""
+    text = io.StringIO()
+    with style():
+        figure.savefig(text, format="svg", metadata={"Date": None})
+    return text.getvalue()
+
+
+def as_png(figure: Figure) -> bytes:
+    """The figure as PNG at 150 dots an inch, the fallback where SVG is not shown."""
+    content = io.BytesIO()
+    with style():
+        figure.savefig(content, format="png", dpi=150, metadata={"Software": None})
+    return content.getvalue()
