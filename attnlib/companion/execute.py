@@ -1,18 +1,19 @@
 """Execute one figure: MyST source → notebook → papermill → an executed notebook that is the same every time.
 
-``python -m attnlib.companion.execute attend/alignment_breakdown --profile quick`` runs one into the book's folder.
+``python -m attnlib.companion.execute attend/alignment_breakdown`` runs one into the book's folder.
 """
 
 import argparse
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from attnlib.companion.figures import Figure, find
 from attnlib.companion.parameters import check_known, defaults, parameters_cell
+from attnlib.companion.plan import Run
 from attnlib.companion.project import PROFILES, Project, current_project
 from attnlib.errors import AttnlibError, BadInput
 from attnlib.files import write_text_atomic
@@ -29,7 +30,7 @@ class Execution:
     Attributes:
         output: the executed notebook.
         files: folder for the figure's svg, png and csv.
-        run_folder: folder of a run with parameters of its own, which also gets the results; None for the book.
+        run_folder: of a run with parameters of its own, which also gets the results; None for the book.
         folder: the kernel's working folder; the output's own for the book, as under nbval.
     """
 
@@ -90,6 +91,7 @@ def execute(execution: Execution, project: Project) -> Path:
     import jupytext
     import nbformat
     import papermill
+    from nbclient.exceptions import DeadKernelError
 
     figure = execution.figure
     check_known(execution.parameters, notebook_parameters(figure))
@@ -103,15 +105,18 @@ def execute(execution: Execution, project: Project) -> Path:
     try:
         with _environment(_kernel_environment(execution, project)):
             papermill.execute_notebook(
-                notebook, working, dict(execution.parameters), kernel_name="python3", language="python", cwd=folder,
-                progress_bar=False, start_timeout=180,
+                notebook, working, dict(execution.parameters), kernel_name="python3", language="python",
+                cwd=folder, progress_bar=False, start_timeout=180,
+                extra_arguments=["--IPKernelApp.log_level=CRITICAL"],
             )  # fmt: skip
         _write(nbformat.read(working, as_version=4), execution.output, project)
-    except papermill.PapermillExecutionError as error:
-        partial = nbformat.read(working, as_version=4)
+    except (papermill.PapermillExecutionError, DeadKernelError) as error:
+        # Without papermill's markers the number of a cell is its number in the file.
+        partial = papermill.execute.remove_error_markers(nbformat.read(working, as_version=4))
         _write(partial, execution.partial, project)
-        message = _describe(error, execution, project)
-        write_text_atomic(execution.error, message + "\n\n" + _plain("\n".join(error.traceback), project) + "\n")
+        message = _describe(error, partial, execution, project)
+        traceback = _plain("\n".join(getattr(error, "traceback", [])), project)
+        write_text_atomic(execution.error, f"{message}\n\n{traceback}".strip() + "\n")
         raise FigureFailed(
             f"{message}\nKept: {_shown(execution.partial, project)} (up to that cell) and "
             f"{_shown(execution.error, project)} (the whole traceback)."
@@ -156,7 +161,9 @@ def _writable(folder: Path) -> None:
         probe.touch()
         probe.unlink()
     except OSError as error:
-        raise BadInput(f"cannot write into {folder}: {error.strerror}; choose a folder you may write to") from error
+        raise BadInput(
+            f"cannot write into {folder}: {error.strerror}; choose a folder you may write to"
+        ) from error
 
 
 def _write(notebook, path: Path, project: Project) -> None:
@@ -167,8 +174,14 @@ def _write(notebook, path: Path, project: Project) -> None:
     write_text_atomic(path, nbformat.writes(normalise(notebook, project.root)) + "\n")
 
 
-def _describe(error, execution: Execution, project: Project) -> str:
+def _describe(error, partial, execution: Execution, project: Project) -> str:
     """One line: the figure, the cell by number, line and first words, the error."""
+    if not hasattr(error, "cell_index"):
+        done = sum(cell.get("execution_count") is not None for cell in partial.cells)
+        return (
+            f"{execution.figure.id}: the kernel died after {done} cells had run ({error}); "
+            "something killed it, perhaps for want of memory: try --jobs 1"
+        )
     first = next((line.strip() for line in error.source.splitlines() if line.strip()), "")
     source = execution.figure.path.read_text(encoding="utf-8")
     position = source.find(error.source.strip())
@@ -193,17 +206,33 @@ def _shown(path: Path, project: Project) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     """Command line of this module, for the workflow; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m attnlib.companion.execute", description="Execute one figure.")
+    parser = argparse.ArgumentParser(
+        prog="python -m attnlib.companion.execute", description="Execute one figure."
+    )
     parser.add_argument("figure", help="its id, such as attend/alignment_breakdown")
     parser.add_argument("--profile", choices=PROFILES, default="quick")
+    parser.add_argument("--run", metavar="RUN.JSON", help="a run with parameters of its own, into its folder")
     given = parser.parse_args(arguments)
-    project = current_project()
     try:
-        execute(for_the_book(find(project, given.figure), project, given.profile), project)
+        project = current_project()
+        figure = find(project, given.figure)
+        if given.run:
+            run = Run.read(given.run)
+            parameters = {"profile": run.profile, **run.parameters}
+            execution = for_a_run(figure, parameters, Path(run.folder), Path(run.caller))
+        else:
+            execution = for_the_book(figure, project, given.profile)
+    except AttnlibError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    try:
+        execute(execution, project)
     except FigureFailed as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     except AttnlibError as error:
+        with suppress(BadInput):
+            write_text_atomic(execution.error, f"{error}\n")  # the figure's page shows it
         print(f"error: {error}", file=sys.stderr)
         return 2
     return 0

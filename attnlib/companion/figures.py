@@ -12,7 +12,7 @@ from attnlib.errors import BadInput, UnknownName
 
 @dataclass(frozen=True)
 class Figure:
-    """One notebook under ``notebooks/``: ``attend/alignment_breakdown`` is drawn from experiment ``alignment_breakdown``."""
+    """A notebook below ``notebooks/``: ``attend/temporal_share``, from experiment ``temporal_share``."""
 
     id: str
     path: Path
@@ -44,8 +44,8 @@ def discover(project: Project) -> dict[str, Figure]:
         figure = Figure(path.relative_to(project.notebooks).with_suffix("").as_posix(), path)
         if figure.experiment in owner:
             raise BadInput(
-                f"{owner[figure.experiment]} and {figure.id} both end in {figure.experiment!r}, the name of an experiment; "
-                "rename one of the notebooks"
+                f"{owner[figure.experiment]} and {figure.id} both end in {figure.experiment!r}, the name of "
+                "an experiment; rename one of the notebooks"
             )
         owner[figure.experiment] = figure.id
         figures[figure.id] = figure
@@ -87,16 +87,33 @@ def place_in_paper(figure: Figure, project: Project) -> str:
     if not module.is_file():
         return ""
     for node in ast.parse(module.read_text(encoding="utf-8")).body:
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+        targets = (
+            node.targets
+            if isinstance(node, ast.Assign)
+            else [node.target]
+            if isinstance(node, ast.AnnAssign)
+            else []
+        )
         if any(isinstance(target, ast.Name) and target.id == "PLACE" for target in targets):
             return str(ast.literal_eval(node.value))
     return ""
 
 
 def minutes(figure: Figure, profile: str, project: Project) -> float | None:
-    """Minutes the experiment took at ``profile``, from the provenance beside its result; None when it has not run."""
-    path = project.results(profile) / f"{figure.experiment}.provenance.json"
-    if not path.is_file():
+    """Minutes the experiment took at ``profile``, with the training of those of its models that are here.
+
+    Returns:
+        None when it has not run, or its provenance does not say.
+    """
+    path = project.results(profile) / f"{figure.experiment}.json"
+    provenance = path.with_name(f"{figure.experiment}.provenance.json")
+    if not (path.is_file() and provenance.is_file()):
         return None
-    seconds = json.loads(path.read_text(encoding="utf-8")).get("seconds")
-    return None if seconds is None else seconds / 60
+    seconds = json.loads(provenance.read_text(encoding="utf-8")).get("seconds")
+    if seconds is None:
+        return None
+    for key in json.loads(path.read_text(encoding="utf-8")).get("models", []):
+        history = project.models / key / "history.json"
+        if history.is_file():
+            seconds += json.loads(history.read_text(encoding="utf-8")).get("seconds", 0.0)
+    return seconds / 60

@@ -1,5 +1,6 @@
 """What varies from run to run is taken out of an executed notebook, so that equal inputs give equal bytes."""
 
+import os
 import re
 import sys
 from pathlib import Path
@@ -10,7 +11,12 @@ INJECTED = "injected-parameters"
 HIDDEN = "remove-cell"  # Jupyter Book leaves such cells out of the page
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 # The version of Python is left out on purpose: it is in the provenance of the result.
-LANGUAGE = {"name": "python", "file_extension": ".py", "mimetype": "text/x-python", "pygments_lexer": "ipython3"}
+LANGUAGE = {
+    "name": "python",
+    "file_extension": ".py",
+    "mimetype": "text/x-python",
+    "pygments_lexer": "ipython3",
+}
 VARYING_METADATA = ("papermill", "execution", "status", "collapsed")
 
 _ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]{6,}")
@@ -60,14 +66,16 @@ def _merged_streams(outputs: list[NotebookNode]) -> list[NotebookNode]:
 def _places(root: Path) -> list[tuple[str, str]]:
     """Folders of this machine and what to print in their stead, the longest first."""
     named = {str(root): ".", str(root.resolve()): ".", sys.prefix: "<python>", sys.base_prefix: "<python>"}
-    named |= {str(Path.home()): "~"}
-    return sorted(((place, word) for place, word in named.items() if len(place) > 2), key=lambda pair: -len(pair[0]))
+    named |= {os.environ.get("ATTNLIB_DATA", ""): "$ATTNLIB_DATA", str(Path.home()): "~"}
+    known = [(place.rstrip("/"), word) for place, word in named.items()]
+    return sorted((pair for pair in known if len(pair[0]) > 2), key=lambda pair: -len(pair[0]))
 
 
 def _without_places(value: object, places: list[tuple[str, str]]) -> object:
     if isinstance(value, str):
         for place, word in places:
-            value = re.sub(re.escape(place) + r"(?=[/\\\s\"'<>:,;)]|$)", word, value) if place in value else value
+            if place in value:
+                value = re.sub(re.escape(place) + r"(?=[/\\\s\"'<>:,;)]|$)", lambda _, word=word: word, value)
         return _ADDRESS.sub("at 0x0", _CELL_FILE.sub("<cell>", value))
     if isinstance(value, list):
         return [_without_places(item, places) for item in value]

@@ -13,13 +13,13 @@ def parameters_cell(cells: Iterable[Mapping], notebook: str) -> Mapping:
     """The cell tagged ``parameters``.
 
     Raises:
-        BadInput: there is no such cell, or there are several; papermill would only warn, and run with the defaults.
+        BadInput: there is none, or several; papermill would only warn, and run with the defaults.
     """
     tagged = [cell for cell in cells if TAG in cell.get("metadata", {}).get("tags", [])]
     if len(tagged) != 1:
         found = "no cell" if not tagged else f"{len(tagged)} cells"
         raise BadInput(
-            f"{notebook} has {found} tagged `{TAG}`; exactly one is needed, for its parameters and their defaults: "
+            f"{notebook} has {found} tagged `{TAG}`; exactly one is needed, for its parameters and defaults: "
             f"write {{code-cell}} with the line `:tags: [{TAG}]`"
         )
     return tagged[0]
@@ -37,7 +37,9 @@ def defaults(source: str, notebook: str) -> dict[str, object]:
     try:
         body = ast.parse(source).body
     except SyntaxError as error:
-        raise BadInput(f"{notebook}: the parameters cell is not Python, line {error.lineno}: {error.msg}") from error
+        raise BadInput(
+            f"{notebook}: the parameters cell is not Python, line {error.lineno}: {error.msg}"
+        ) from error
     found: dict[str, object] = {}
     for node in body:
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
@@ -90,7 +92,7 @@ def check_known(names: Iterable[str], known: Iterable[str]) -> None:
 
 
 def from_word(name: str, word: str, default: object) -> object:
-    """A word of the command line as a value of the default's type; a parameter whose default is None takes a literal.
+    """A word of the command line as a value of the default's type; where that is None, a literal or text.
 
     >>> from_word("seeds", "0,1", (5,))
     (0, 1)
@@ -117,7 +119,9 @@ def from_word(name: str, word: str, default: object) -> object:
     if isinstance(default, str):
         return word
     if default is not None:
-        raise BadInput(f"parameter {name!r} cannot be given on the command line: its default is a {type(default).__name__}")
+        raise BadInput(
+            f"parameter {name!r} has a {type(default).__name__} as default and cannot be given with -p"
+        )
     try:
         return ast.literal_eval(word)
     except (ValueError, SyntaxError):
@@ -127,6 +131,6 @@ def from_word(name: str, word: str, default: object) -> object:
 def absolute(value: object, folder: Path) -> object:
     """A path as seen from ``folder``, the caller's; every other value as it is.
 
-    Only values typed as paths are given to this function: a word such as ``scan`` may well be a file's name too.
+    Only for values typed as paths: a word such as ``scan`` may well be a file's name too.
     """
     return str((folder / Path(str(value)).expanduser()).resolve()) if value is not None else None

@@ -1,7 +1,7 @@
 """What a build of the book consists of, for the Snakefile: figures, their results, the models behind them.
 
-Nothing here computes. A result's *stamp* and a model's key are hashes of what goes into them, so that Snakemake
-redoes what has changed and nothing else.
+Nothing here computes. A result's *stamp* and a model's key are hashes of what goes into them, so that
+Snakemake redoes what has changed and nothing else.
 """
 
 import ast
@@ -68,9 +68,9 @@ class PlannedResult:
         if self.current:
             return ""
         for key, spec in self.specs.items():
-            if not (self.models_folder / key / "history.json").is_file():
-                if reason := _why_no_task(spec.task, spec.task_options):
-                    return reason
+            made = (self.models_folder / key / "history.json").is_file()
+            if not made and (reason := _why_no_task(spec.task, spec.task_options)):
+                return reason
         return ""
 
     @property
@@ -116,7 +116,9 @@ class Plan:
         from attnlib.training.keys import model_key
 
         profile = registry.profile_config(experiment, self.profile)
-        settings = {name: value for name, value in (run.parameters if run else {}).items() if hasattr(profile, name)}
+        settings = {
+            name: value for name, value in (run.parameters if run else {}).items() if hasattr(profile, name)
+        }
         config = override(profile, settings)
         path = (Path(run.folder) if run else self.project.results(self.profile)) / f"{experiment}.json"
         specs = {model_key(spec): spec for spec in registry.load(experiment).models(config)}
@@ -132,7 +134,7 @@ class Plan:
         return self.results.get(self.figures[figure].experiment)
 
     def drawing_code(self, figure: str) -> str:
-        """Hash of the attnlib modules that a notebook imports: a figure is drawn anew when its drawing changes."""
+        """Hash of the attnlib modules that a notebook imports, so that it is drawn anew when they change."""
         return code_hash(*sorted(imports_of(self.figures[figure])))
 
     def paper_result(self, figure: str) -> str:
@@ -163,7 +165,7 @@ def _is_current(path: Path, code: str, config: dict) -> bool:
 def imports_of(figure: Figure) -> frozenset[str]:
     """The modules of attnlib that the cells of a notebook import.
 
-    A cell that is not Python is passed over: the figure's own job says so, and the other figures are not held up.
+    A cell that is not Python is passed over: the figure's own job says so, and no other is held up.
     """
     import jupytext
 

@@ -1,4 +1,4 @@
-"""Where the book's sources and products live: the checkout with the Snakefile, found from wherever one stands."""
+"""Where the book's sources and products live: the checkout, found from wherever one stands."""
 
 import os
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ PROFILES = ("quick", "paper")
 
 
 def find_root() -> Path:
-    """The checkout to work in: ``ATTNLIB_ROOT``, else the nearest folder upwards, else where attnlib is installed from.
+    """The checkout: ``ATTNLIB_ROOT``, else the nearest folder upwards, else where attnlib is installed from.
 
     Raises:
         BadInput: none of the three holds a Snakefile and a notebooks folder.

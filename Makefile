@@ -1,0 +1,71 @@
+# make book     the rendered book, from nothing but Python 3.11, 3.12 or 3.13
+# make test     everything that is checked: units, notebooks, the site in a browser
+# make serve    the book on this machine's port 8000
+# make paper    the published numbers, results/paper/: hours
+# make lint | lock | clean
+#
+# Choices:  make book PYTHON=python3.12        the interpreter that makes .venv
+#           make book JOBS=8                   jobs at once (default: as many as there are cores)
+#           make book TORCH_INDEX=<url>        the package index to take torch from: on Linux the default one
+#                                              gives the wheel with CUDA, which is some gigabytes
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := book
+.PHONY: book test serve paper lint lock clean install
+
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+TORCH := torch==2.13.0
+TORCH_INDEX ?=
+CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+JOBS ?= $(CORES)
+
+# The first interpreter that is new enough, not too new, and able to make environments.
+SUITABLE := import sys, ensurepip, venv; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
+PYTHON ?= $(shell for name in python3.11 python3.12 python3.13 python3 python; do \
+  if "$$name" -c '$(SUITABLE)' >/dev/null 2>&1; then echo "$$name"; break; fi; done)
+
+book: $(INSTALLED)
+	@$(BIN)/attnlib book --jobs $(JOBS)
+
+install: $(INSTALLED)
+
+$(INSTALLED): requirements.lock pyproject.toml
+	@if [ -z "$(PYTHON)" ]; then \
+	  echo "error: no Python 3.11, 3.12 or 3.13 with venv here; install one (on Debian: apt install python3 python3-venv)," \
+	       "or name it: make book PYTHON=/path/to/python3.12" >&2; exit 1; fi
+	@echo "Making $(VENV) with $$($(PYTHON) --version); the first time this downloads about 1 GB."
+	@rm -f $@
+	@$(PYTHON) -m venv --clear $(VENV)
+	@$(BIN)/python -m pip install -qq $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) "$(TORCH)"
+	@$(BIN)/python -m pip install -qq --no-deps --require-hashes --requirement requirements.lock
+	@$(BIN)/python -m pip install -qq --no-deps --no-build-isolation --editable .
+	@touch $@
+
+test: book
+	@$(BIN)/python -m pytest -q
+	@# The notebooks again, each from its results: the tagged cells must print what the book shows.
+	@ATTNLIB_ROOT="$(CURDIR)" ATTNLIB_FIGURE_FILES="$(CURDIR)/build/nbval" OMP_NUM_THREADS=1 \
+	  $(BIN)/python -m pytest -q --nbval-lax --numprocesses $(JOBS) --dist loadfile build/notebooks
+
+serve: book
+	@$(BIN)/attnlib serve
+
+paper: $(INSTALLED)
+	@$(BIN)/snakemake --cores $(JOBS) --rerun-incomplete paper
+
+lint: $(INSTALLED)
+	@$(BIN)/ruff check .
+
+# Torch is left out: it is installed first, as above. One lock serves Python 3.11 to 3.13 on every platform.
+lock:
+	@$(if $(wildcard $(BIN)/python),$(BIN)/python -m pip install --quiet uv && $(BIN)/)uv pip compile pyproject.toml \
+	  --all-extras --universal --python-version 3.11 --generate-hashes --no-emit-package torch --no-annotate \
+	  --quiet --custom-compile-command "make lock" --output-file requirements.lock
+
+# What was built; `make clean all=1` removes .venv too.
+clean:
+	rm -rf build .snakemake $(if $(all),$(VENV))

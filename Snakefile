@@ -1,0 +1,145 @@
+# The book, from trained models to the site. `snakemake --cores 2` brings everything up to date and says why it
+# redoes what it redoes; `attnlib book` and `attnlib run` call it and add progress bars. Elsewhere, add an executor:
+# `snakemake --executor slurm --jobs 100`.
+#
+#   snakemake --cores 2                 the book at the quick profile
+#   snakemake --cores 2 figures         its executed notebooks only
+#   snakemake --cores 2 paper           the published numbers, results/paper/ (hours)
+#
+# What a job depends on beyond its files (code, settings, data) enters as a hash in its `params`. Jobs say what they
+# do on standard error; it is sent to standard output, which keeps it apart from Snakemake's own words.
+
+import os
+import sys
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(workflow.basedir)
+sys.path.insert(0, str(ROOT))
+
+from attnlib.companion.plan import Plan, Run
+from attnlib.companion.project import Project
+
+PROJECT = Project(ROOT)
+QUICK, PAPER = Plan(PROJECT, "quick"), Plan(PROJECT, "paper")
+RUN = Run.read(config["run"]) if "run" in config else None
+OWN = Plan(PROJECT, RUN.profile, RUN) if RUN else None
+SPECS = {key: spec for plan in (QUICK, PAPER, OWN) if plan for result in plan.results.values() for key, spec in result.specs.items()}
+# A committed result that is current is a source; no rule may remake it.
+STALE = [name for name, result in PAPER.results.items() if not result.current]
+
+# One thread a job: trainings give the same bits, and the jobs share the cores.
+os.environ.update(ATTNLIB_PYTHON=sys.executable, ATTNLIB_ROOT=str(ROOT), OMP_NUM_THREADS="1", MKL_NUM_THREADS="1")
+envvars: "ATTNLIB_PYTHON", "ATTNLIB_ROOT", "OMP_NUM_THREADS", "MKL_NUM_THREADS"
+
+
+def files(folder, *patterns):
+    """Sources below a folder, relative to the checkout."""
+    found = {path for pattern in patterns for path in (ROOT / folder).rglob(pattern) if path.is_file()}
+    return sorted(path.relative_to(ROOT).as_posix() for path in found if "__pycache__" not in path.parts)
+
+
+@cache
+def runnable(result):
+    """Whether the data behind a result is at hand; says so where it is not, and the rest goes on without."""
+    if result.cannot_run and workflow.is_main_process:
+        print(f"cannot be run: data: {result.experiment} ({result.profile}): {result.cannot_run}", file=sys.stderr)
+    return not result.cannot_run
+
+
+def sources_of_figure(plan, figure):
+    """The notebook and its result; a notebook whose result cannot be made shows the committed one instead."""
+    result = plan.result_of(figure)
+    return [f"notebooks/{figure}.md", *([result.path] if result and runnable(result) else [])]
+
+
+wildcard_constraints:
+    key=r"[^/]+",
+    experiment=r"[a-z0-9_]+",
+
+
+rule book:
+    input: "build/_build/html/index.html"
+
+
+rule figures:
+    input: [f"build/notebooks/{figure}.ipynb" for figure in QUICK.figures]
+
+
+rule paper:
+    input: lambda _: [result.path for result in PAPER.results.values() if runnable(result)]
+
+
+rule train:
+    output: "build/models/{key}/history.json"
+    params: spec=lambda w: SPECS[w.key].to_json()
+    shell: '"$ATTNLIB_PYTHON" -m attnlib.training --spec {params.spec:q} --models build/models 2>&1 >/dev/null'
+
+
+rule result:
+    input: lambda w: QUICK.results[w.experiment].models
+    output: "build/results/quick/{experiment}.json"
+    params:
+        arguments=lambda w: QUICK.results[w.experiment].arguments,
+        stamp=lambda w: QUICK.results[w.experiment].stamp,
+    shell: '"$ATTNLIB_PYTHON" -m attnlib.experiments {params.arguments} 2>&1 >/dev/null'
+
+
+use rule result as paper_result with:
+    input: lambda w: PAPER.results[w.experiment].models
+    output: "results/paper/{experiment}.json"
+    params:
+        arguments=lambda w: PAPER.results[w.experiment].arguments,
+        stamp=lambda w: PAPER.results[w.experiment].stamp,
+    wildcard_constraints: experiment="|".join(STALE) or "none_is_stale"
+
+
+rule figure:
+    input: lambda w: sources_of_figure(QUICK, w.figure)
+    output: "build/notebooks/{figure}.ipynb"
+    params:
+        arguments=lambda w: w.figure,
+        drawing=lambda w: QUICK.drawing_code(w.figure),
+        paper=lambda w: QUICK.paper_result(w.figure),
+    shell: '"$ATTNLIB_PYTHON" -m attnlib.companion.execute {params.arguments} 2>&1'
+
+
+use rule figure as paper_figure with:
+    input: lambda w: sources_of_figure(PAPER, w.figure)
+    output: "build/notebooks-paper/{figure}.ipynb"
+    params:
+        arguments=lambda w: f"{w.figure} --profile paper",
+        drawing=lambda w: PAPER.drawing_code(w.figure),
+        paper="",
+
+
+rule site:
+    input:
+        [f"build/notebooks/{figure}.ipynb" for figure in QUICK.figures],
+        "_config.yml",
+        files("book", "*"),
+        files("claims", "*"),
+        files("attnlib", "*.py"),  # the reference pages are made from docstrings
+        [name for name in ("README.md", "CHANGELOG.md", "CITATION.cff") if (ROOT / name).is_file()],
+    output: "build/_build/html/index.html"
+    params: results={name: QUICK.paper_result(name) for name in QUICK.figures}
+    shell: '"$ATTNLIB_PYTHON" -m attnlib.companion.site 2>&1 >/dev/null'
+
+
+if OWN:
+    result = OWN.result_of(RUN.figure)
+    folder = Path(RUN.folder).relative_to(ROOT).as_posix()
+
+    if result:
+        use rule result as run_result with:
+            input: result.models
+            output: result.path
+            params: arguments=result.arguments, stamp=result.stamp
+
+    use rule figure as run_figure with:
+        input: sources_of_figure(OWN, RUN.figure), f"{folder}/run.json"
+        output: f"{folder}/{OWN.figures[RUN.figure].experiment}.ipynb"
+        params:
+            arguments=f"{RUN.figure} --run {folder}/run.json",
+            drawing=OWN.drawing_code(RUN.figure),
+            paper="",

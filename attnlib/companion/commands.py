@@ -1,0 +1,181 @@
+"""What ``attnlib figures``, ``run``, ``book`` and ``serve`` do."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from attnlib.companion import workflow
+from attnlib.companion.execute import notebook_parameters
+from attnlib.companion.figures import Figure, check_profile, discover, find, minutes, place_in_paper
+from attnlib.companion.parameters import absolute, check_known, from_word, split_assignments
+from attnlib.companion.plan import Plan, Run
+from attnlib.companion.project import PROFILES, Project, current_project
+from attnlib.errors import BadInput, DataUnavailable
+from attnlib.files import write_json_atomic
+
+
+def list_figures() -> None:
+    """A line for every figure and profile it has been run at."""
+    from attnlib.companion.verify import summaries, verify
+
+    project = current_project()
+    verdicts = summaries(verify(project.root))
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("id", "place in the paper", "profile", "minutes", "last verdict"):
+        table.add_column(
+            heading, no_wrap=heading in ("id", "profile"), justify="right" if heading == "minutes" else "left"
+        )
+    for figure in discover(project).values():
+        place = place_in_paper(figure, project)
+        run_at = [
+            profile
+            for profile in PROFILES
+            if (project.results(profile) / f"{figure.experiment}.json").is_file()
+        ]
+        for profile in run_at or ["—"]:
+            taken = minutes(figure, profile, project) if run_at else None
+            verdict = verdicts.get((figure.experiment, profile), "no claim") if run_at else "not run"
+            table.add_row(figure.id, place, profile, "—" if taken is None else f"{taken:.1f}", Text(verdict))
+    console = Console(highlight=False)
+    console = console if console.is_terminal else Console(width=160, highlight=False)
+    console.print(table)
+
+
+def run_figures(names: list[str], profile: str, words: list[str], jobs: int, explain: bool) -> int:
+    """Bring figures up to date, or run them with parameters of their own; the exit code."""
+    project = current_project()
+    check_profile(profile, PROFILES)
+    figures = [find(project, name) for name in names]
+    assignments = split_assignments(words)
+    if assignments:
+        runs = [prepare_run(project, figure, profile, assignments) for figure in figures]
+        return max(_own_run(project, run, jobs, explain) for run in runs)
+    outputs = [project.executed(profile) / f"{figure.id}.ipynb" for figure in figures]
+    targets = [path.relative_to(project.root).as_posix() for path in outputs]
+    if explain:
+        return _explain(workflow.planned(project, targets, {}))
+    code = _outcome(workflow.run(project, targets, jobs))
+    for path in outputs:
+        if path.is_file():
+            print(path)
+    return code
+
+
+def build_book(jobs: int, explain: bool) -> int:
+    """Bring the whole book up to date; the exit code.
+
+    Where a figure fails the site is built all the same, with a page in its place that shows the error.
+    """
+    project = current_project()
+    if explain:
+        return _explain(workflow.planned(project, ["book"], {}))
+    outcome = workflow.run(project, ["book"], jobs)
+    code = _outcome(outcome)
+    if outcome.failed and "site" not in outcome.failed:
+        site = [sys.executable, "-m", "attnlib.companion.site", "--root", str(project.root)]
+        code = max(code, subprocess.run(site, stdout=subprocess.DEVNULL, check=False).returncode)
+    if project.site.is_file():
+        print(project.site)
+    return code
+
+
+def serve_site(port: int) -> None:
+    """Serve the site on localhost until interrupted.
+
+    Raises:
+        BadInput: the site is not built, or the port is taken.
+    """
+    from functools import partial
+    from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+
+    project = current_project()
+    if not project.site.is_file():
+        raise BadInput(f"no site at {project.site}; build it with `make book` or `attnlib book`")
+    handler = partial(SimpleHTTPRequestHandler, directory=str(project.site.parent))
+    try:
+        server = ThreadingHTTPServer(("127.0.0.1", port), handler)
+    except OSError as error:
+        raise BadInput(f"port {port} is not free ({error.strerror}); take another with --port") from error
+    with server:
+        print(f"http://localhost:{port}/   (Ctrl-C ends it)", flush=True)
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            print()
+
+
+def prepare_run(project: Project, figure: Figure, profile: str, assignments: dict[str, str]) -> Run:
+    """Check a run's parameters and record it in a folder of its own, ``build/runs/<figure>-<hash>/run.json``.
+
+    Raises:
+        UnknownName: a parameter that the notebook does not have.
+        BadInput: a value of the wrong type.
+        DataUnavailable: it needs data that is not at hand.
+    """
+    if "profile" in assignments:
+        raise BadInput(f"-p profile={assignments['profile']}: say --profile {assignments['profile']} instead")
+    known = notebook_parameters(figure)
+    check_known(assignments, (name for name in known if name != "profile"))
+    parameters = _typed(figure, profile, assignments, known)
+    content = {"figure": figure.id, "profile": profile, "parameters": parameters}
+    digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
+    folder = project.build / "runs" / f"{figure.id.replace('/', '-')}-{digest}"
+    run = Run(**content, caller=os.getcwd(), folder=str(folder))
+    result = Plan(project, profile, run).result_of(figure.id)
+    if result is not None and result.cannot_run:
+        raise DataUnavailable(result.cannot_run)
+    record = folder / "run.json"
+    if not record.is_file():
+        write_json_atomic(record, {**content, "caller": run.caller})
+    return run
+
+
+def _typed(
+    figure: Figure, profile: str, assignments: dict[str, str], known: dict[str, object]
+) -> dict[str, object]:
+    """Values in the types of the experiment's settings, or else of the notebook's defaults."""
+    from attnlib.experiments import registry
+    from attnlib.experiments.config import override, path_fields, plain
+
+    config = (
+        registry.profile_config(figure.experiment, profile) if figure.experiment in registry.names() else None
+    )
+    paths = path_fields(config) if config is not None else ()
+    own = {name: word for name, word in assignments.items() if config is not None and hasattr(config, name)}
+    own |= {name: absolute(word, Path.cwd()) for name, word in own.items() if name in paths}
+    typed = plain(override(config, own)) if own else {}
+    return {
+        name: typed[name] if name in own else from_word(name, word, known[name])
+        for name, word in assignments.items()
+    }
+
+
+def _own_run(project: Project, run: Run, jobs: int, explain: bool) -> int:
+    folder = Path(run.folder)
+    notebook = folder / f"{find(project, run.figure).experiment}.ipynb"
+    targets, config = [notebook.relative_to(project.root).as_posix()], {"run": str(folder / "run.json")}
+    if explain:
+        return _explain(workflow.planned(project, targets, config))
+    code = _outcome(workflow.run(project, targets, jobs, config))
+    print(folder)
+    return code
+
+
+def _explain(jobs: list[workflow.Job]) -> int:
+    console = Console(highlight=False, soft_wrap=True)
+    for job in jobs:
+        console.print(Text.assemble(str(job), (f"  ({job.reason})", "dim")))
+    console.print(f"{len(jobs)} jobs would be done." if jobs else "Nothing to do: everything is up to date.")
+    return 0
+
+
+def _outcome(outcome: workflow.Outcome) -> int:
+    """The exit code of a command: 1 when a figure, a training or the site failed."""
+    return 1 if outcome.code else 0

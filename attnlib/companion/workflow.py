@@ -1,0 +1,226 @@
+"""Drive Snakemake: start it, show what it does and why, in words.
+
+``snakemake --cores 2`` in the checkout does the same work; this adds progress bars and readable reasons.
+"""
+
+import fcntl
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from attnlib.companion.project import Project
+from attnlib.errors import BadInput
+
+RULES = {  # rule of the Snakefile → what a user calls it
+    "train": "train model", "result": "compute", "figure": "draw figure", "site": "build book",
+}  # fmt: skip
+_JOB = re.compile(r"^(?:local)?rule (?P<rule>\w+):$")
+_FIELD = re.compile(r"^    (?P<name>[a-z]+): (?P<text>.*)$")
+_DONE = re.compile(r"^(?P<done>\d+) of (?P<all>\d+) steps \(")
+_TRAINING = re.compile(r"^(?P<setting>.+): step (?P<step>\d+) of (?P<steps>\d+), (?P<loss>.*)$")
+_FAILED = re.compile(r"^Error in rule (?P<rule>\w+):$")
+_NOTE = "cannot be run: "  # the Snakefile's own words on data that is not at hand
+
+
+@dataclass(frozen=True)
+class Job:
+    """One step of the workflow, done or to be done."""
+
+    rule: str
+    target: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{RULES.get(self.rule, self.rule)} {self.target}".rstrip()
+
+
+def readable(reason: str) -> str:
+    """Snakemake's reason in a reader's words.
+
+    >>> readable("Missing output files: build/notebooks/attend/x.ipynb")
+    'not made yet'
+    >>> readable("Updated input files: notebooks/attend/x.md")
+    'changed: notebooks/attend/x.md'
+    """
+    words = []
+    for part in reason.split("; "):
+        kind, _, files = part.partition(": ")
+        match kind:
+            case "Missing output files":
+                words.append("not made yet")
+            case "Updated input files":
+                words.append(f"changed: {files}")
+            case "Input files updated by another job":
+                words.append(f"made anew: {_shortened(files)}")
+            case "Set of input files has changed since last execution":
+                words.append("it needs other files than before")
+            case "Code has changed since last execution":
+                words.append("its rule in the Snakefile changed")
+            case "Forced execution":
+                words.append("forced")
+            case _ if kind.startswith("Params have changed"):
+                words.append("code, settings or data behind it changed")
+            case _:
+                words.append(part)
+    return "; ".join(dict.fromkeys(words))
+
+
+def _shortened(files: str) -> str:
+    names = files.split(", ")
+    return files if len(names) <= 2 else f"{names[0]} and {len(names) - 1} more"
+
+
+class JobReader:
+    """Reads Snakemake's log a line at a time; a job is told as soon as its reason is."""
+
+    def __init__(self) -> None:
+        self._rule, self._output = "", ""
+
+    def feed(self, line: str) -> Job | None:
+        """The job whose reason this line gives, if it does; rules that only gather others are passed over."""
+        if begun := _JOB.match(line):
+            self._rule, self._output = base_rule(begun["rule"]), ""
+        elif (found := _FIELD.match(line)) and self._rule in RULES:
+            if found["name"] == "output":
+                self._output = found["text"].split(", ")[0]
+            elif found["name"] == "reason":
+                return Job(self._rule, _target(self._rule, self._output), readable(found["text"]))
+        return None
+
+
+def base_rule(rule: str) -> str:
+    """``paper_result`` and ``run_result`` are kinds of ``result``."""
+    return rule.rpartition("_")[2]
+
+
+def _target(rule: str, output: str) -> str:
+    """What a job makes, by the name a user knows."""
+    path = PurePosixPath(output)
+    if rule == "site":
+        return ""
+    if rule == "train":  # build/models/<setting>-<hash>/history.json
+        return re.sub(r"-[0-9a-f]{12}$", "", path.parent.name)
+    if rule == "figure":  # build/notebooks/attend/x.ipynb, build/runs/attend-x-0123456789ab/x.ipynb
+        parts = path.with_suffix("").parts
+        return "/".join(parts[2:]) if parts[1:2] != ("runs",) else parts[-1]
+    return path.stem
+
+
+def command(
+    project: Project, targets: Iterable[str], jobs: int, *, config: dict[str, str], dry: bool
+) -> list[str]:
+    """The call of Snakemake. Its own lock is not used: it would outlive a killed process."""
+    return [
+        sys.executable, "-m", "snakemake", *targets,
+        "--snakefile", str(project.root / "Snakefile"), "--directory", str(project.root),
+        "--cores", str(jobs), "--keep-going", "--rerun-incomplete", "--nolock", "--nocolor",
+        "--quiet", "host",
+        *(["--dry-run"] if dry else []),
+        *(["--config", *(f"{name}={value}" for name, value in config.items())] if config else []),
+    ]  # fmt: skip
+
+
+def planned(project: Project, targets: Iterable[str], config: dict[str, str]) -> list[Job]:
+    """What would be done, and why, without doing it.
+
+    Raises:
+        BadInput: the workflow cannot be planned; carries what Snakemake says.
+    """
+    done = subprocess.run(
+        command(project, targets, 1, config=config, dry=True), capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        raise BadInput(f"the workflow cannot be planned:\n{_last_words(done.stdout + done.stderr)}")
+    reader = JobReader()
+    return [job for line in (done.stdout + done.stderr).splitlines() if (job := reader.feed(line))]
+
+
+def _last_words(text: str) -> str:
+    lines = [line for line in text.splitlines() if line.strip()]
+    return "\n".join(lines[-12:])
+
+
+@contextmanager
+def sole_worker(project: Project) -> Iterator[None]:
+    """Two builds of one checkout never run at once; the lock goes with the process that holds it.
+
+    Raises:
+        BadInput: another build is at work, or the build folder cannot be written.
+    """
+    path = project.build / ".lock"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle = path.open("a+")
+    except OSError as error:
+        raise BadInput(
+            f"cannot write into {path.parent}: {error.strerror}; the book is built there"
+        ) from error
+    with handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise BadInput("another attnlib is building this checkout; wait for it to end") from error
+        yield
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a call of the workflow ended: Snakemake's exit code, and the rules of the jobs that failed."""
+
+    code: int
+    failed: frozenset[str]
+
+
+def run(project: Project, targets: Iterable[str], jobs: int, config: dict[str, str] | None = None) -> Outcome:
+    """Do what is out of date for ``targets`` and show it; a failed job does not hold up the others."""
+    from attnlib.companion.progress import Display
+
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    with sole_worker(project), Display() as display:
+        process = subprocess.Popen(
+            command(project, targets, jobs, config=config or {}, dry=False),
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", env=environment,
+        )  # fmt: skip
+        try:
+            # Jobs write to standard output, Snakemake to standard error; two readers, so that no pipe fills.
+            reader = threading.Thread(target=_follow_jobs, args=(process.stdout, display), daemon=True)
+            reader.start()
+            log, failed = _follow_engine(process.stderr, display)
+            reader.join()
+            code = process.wait()
+        except KeyboardInterrupt:
+            process.wait()  # the terminal has interrupted Snakemake too, which ends its jobs
+            raise
+        if code != 0 and not failed:
+            display.say(f"error: the workflow cannot be planned:\n{_last_words(log)}")
+    return Outcome(code, failed)
+
+
+def _follow_jobs(stream, display) -> None:
+    for line in stream:
+        if found := _TRAINING.match(line.rstrip()):
+            display.training(found["setting"], int(found["step"]), int(found["steps"]), found["loss"])
+        elif line.strip():
+            display.say(line.rstrip())
+
+
+def _follow_engine(stream, display) -> tuple[str, frozenset[str]]:
+    reader = JobReader()
+    log, failed = [], set()
+    for line in stream:
+        log.append(line.rstrip())
+        if job := reader.feed(log[-1]):
+            display.start(job)
+        elif found := _DONE.match(line):
+            display.done(int(found["done"]), int(found["all"]))
+        elif found := _FAILED.match(log[-1]):
+            failed.add(base_rule(found["rule"]))
+        elif line.startswith(_NOTE):
+            display.say(log[-1])
+    return "\n".join(log), frozenset(failed)
