@@ -16,7 +16,7 @@ def provenance(device: str, seconds: float) -> dict:
 
     Args:
         device: ``"cpu"`` or ``"cuda"``; the name of the hardware is looked up.
-        seconds: wall-clock time of the computation, without what was already there.
+        seconds: wall-clock time of the computation, without what was already there (trained models, say).
     """
     return {
         "commit": _git("rev-parse", "HEAD"),

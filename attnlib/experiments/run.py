@@ -39,8 +39,8 @@ def run(
     module = registry.load(name)
     config = override(registry.profile_config(name, profile), overrides or {})
     started = time.monotonic()
-    values, tables = module.compute(config, Store(models, device, report))
-    specs = module.models(config)
+    store, specs = Store(models, device, report), module.models(config)
+    values, tables = module.compute(config, store)
     result = Result(
         experiment=name,
         profile=profile,
@@ -50,7 +50,8 @@ def run(
         code=code_of(name, specs),
         data=data_of(specs),
         models=[model_key(spec) for spec in specs],
-        provenance=provenance(device, time.monotonic() - started),
+        provenance=provenance(device, time.monotonic() - started)
+        | {"training_seconds": round(sum(store.history(spec)["seconds"] for spec in specs), 1)},
     )
     result.save(out)
     return result

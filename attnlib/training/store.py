@@ -72,8 +72,11 @@ class Store:
                 f"{folder / 'model.safetensors'} cannot be read ({error}); delete the folder "
                 f"{folder.name} and the model is trained anew"
             ) from error
-        history = json.loads((folder / "history.json").read_text(encoding="utf-8"))
-        return TrainedModel(spec, task, network.eval(), history)
+        return TrainedModel(spec, task, network.eval(), self.history(spec))
+
+    def history(self, spec: ModelSpec) -> dict:
+        """The record of a finished training: see :class:`TrainedModel`."""
+        return json.loads((self.product(spec) / "history.json").read_text(encoding="utf-8"))
 
     def kept(self, spec: ModelSpec, measure: Callable[..., dict], **settings: object) -> dict:
         """What ``measure(trained model, **settings)`` finds, as JSON beside the model; measured once.
