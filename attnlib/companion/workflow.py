@@ -182,21 +182,16 @@ def run(project: Project, targets: Iterable[str], jobs: int, config: dict[str, s
     from attnlib.companion.progress import Display
 
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    with sole_worker(project), Display() as display:
-        process = subprocess.Popen(
-            command(project, targets, jobs, config=config or {}, dry=False),
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", env=environment,
-        )  # fmt: skip
-        try:
-            # Jobs write to standard output, Snakemake to standard error; two readers, so that no pipe fills.
-            reader = threading.Thread(target=_follow_jobs, args=(process.stdout, display), daemon=True)
-            reader.start()
-            log, failed = _follow_engine(process.stderr, display)
-            reader.join()
-            code = process.wait()
-        except KeyboardInterrupt:
-            process.wait()  # the terminal has interrupted Snakemake too, which ends its jobs
-            raise
+    with sole_worker(project), Display() as display, subprocess.Popen(
+        command(project, targets, jobs, config=config or {}, dry=False),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", env=environment,
+    ) as process:  # fmt: skip
+        # Jobs write to standard output, Snakemake to standard error; two readers, so that no pipe fills.
+        reader = threading.Thread(target=_follow_jobs, args=(process.stdout, display), daemon=True)
+        reader.start()
+        log, failed = _follow_engine(process.stderr, display)
+        reader.join()
+        code = process.wait()
         if code != 0 and not failed:
             display.say(f"error: the workflow cannot be planned:\n{_last_words(log)}")
     return Outcome(code, failed)

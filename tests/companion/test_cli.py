@@ -1,0 +1,180 @@
+"""The command line: quick to answer, and clear about what it cannot do."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from attnlib.cli import app
+from attnlib.companion.commands import prepare_run
+from attnlib.companion.figures import find, minutes, place_in_paper
+from attnlib.companion.plan import Plan, Run
+from attnlib.companion.project import Project
+from attnlib.errors import DataUnavailable
+
+NOTEBOOK = """---
+jupytext:
+  text_representation: {extension: .md, format_name: myst}
+kernelspec: {display_name: Python 3, language: python, name: python3}
+---
+# Alignment
+
+```{code-cell} python3
+:tags: [parameters]
+profile = "quick"
+task = None
+seeds = None
+steps = None
+source = None
+target = None
+digits = 3
+```
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch) -> Project:
+    root = tmp_path / "checkout"
+    (root / "notebooks" / "attend").mkdir(parents=True)
+    (root / "Snakefile").touch()
+    (root / "notebooks" / "attend" / "alignment_breakdown.md").write_text(NOTEBOOK, encoding="utf-8")
+    monkeypatch.setenv("ATTNLIB_ROOT", str(root))
+    monkeypatch.setenv("ATTNLIB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("ATTNLIB_DATA", raising=False)
+    monkeypatch.chdir(tmp_path)
+    return Project(root)
+
+
+def attnlib(*words: str):
+    return CliRunner().invoke(app, words, env={"COLUMNS": "200"})
+
+
+@pytest.mark.parametrize(
+    "code", ["import attnlib", "from attnlib.cli import app; app(['--help'], standalone_mode=False)"]
+)
+def test_help_and_import_wait_for_nothing_heavy(code):
+    heavy = "torch", "numpy", "pandas", "matplotlib", "snakemake", "papermill", "jupytext"
+    check = (
+        f"import sys; found = [name for name in {heavy!r} if name in sys.modules]; assert not found, found"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}\n{check}"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_help_names_every_command_in_a_sentence():
+    help_text = attnlib("--help").output
+    for command in ("figures", "run", "book", "serve", "verify", "data"):
+        assert f" {command} " in help_text
+    for command in (["run"], ["book"], ["verify"], ["data", "fetch"]):
+        assert attnlib(*command, "--help").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            "run alignment_brekdown",
+            "no figure 'alignment_brekdown'; did you mean 'attend/alignment_breakdown'",
+        ),
+        ("run alignment_breakdown --profile quik", "no profile 'quik'; did you mean 'quick'"),
+        ("run alignment_breakdown -p sed=1", "no parameter 'sed'; did you mean 'seeds'"),
+        ("run alignment_breakdown -p seeds", "expected name=value"),
+        ("run alignment_breakdown -p seeds=many", "parameter 'seeds' takes int; got 'many'"),
+        ("run alignment_breakdown -p digits=many", "parameter 'digits' got 'many'; expected a whole number"),
+        ("run alignment_breakdown -p task=scam", "no task 'scam'; did you mean 'scan'"),
+        ("run alignment_breakdown -p profile=paper", "say --profile paper instead"),
+        ("data check scam", "no data set 'scam'; did you mean 'scan'"),
+        ("serve", "no site at"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line_with_the_way_out(project, words, message):
+    result = attnlib(*words.split())
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert result.stderr.startswith("error: ")
+    assert len(result.stderr.splitlines()) == 1
+    assert not project.build.exists()
+
+
+def test_an_unknown_command_is_refused():
+    assert attnlib("figurs").exit_code == 2
+
+
+def test_a_run_is_recorded_apart_from_the_book_with_the_callers_paths(project, tmp_path):
+    for name in ("my.en", "my.fr"):
+        (tmp_path / name).write_text("a b c\n" * 40, encoding="utf-8")
+    figure = find(project, "alignment_breakdown")
+    words = {"source": "my.en", "target": "my.fr", "seeds": "1", "digits": "4"}
+    run = prepare_run(project, figure, "quick", words)
+    folder = Path(run.folder)
+    assert folder.parent == project.build / "runs"
+    assert folder.name.startswith("attend-alignment_breakdown-")
+    assert run.parameters == {
+        "source": str(tmp_path / "my.en"), "target": str(tmp_path / "my.fr"), "seeds": 1, "digits": 4,
+    }  # fmt: skip
+    assert Run.read(folder / "run.json") == run
+    assert prepare_run(project, figure, "quick", words) == run
+    assert prepare_run(project, figure, "quick", words | {"seeds": "2"}).folder != run.folder
+
+    planned = Plan(project, "quick", run).result_of(figure.id)
+    assert planned.path == f"build/runs/{folder.name}/alignment_breakdown.json"
+    assert "-p seeds=1" in planned.arguments
+    assert "digits" not in planned.arguments  # the notebook's own, not the experiment's
+    assert {spec.task for spec in planned.specs.values()} == {"parallel"}
+
+
+def test_data_that_is_not_at_hand_is_said_before_anything_is_trained(project):
+    figure = find(project, "alignment_breakdown")
+    with pytest.raises(DataUnavailable, match="attnlib data fetch multi30k"):
+        prepare_run(project, figure, "quick", {"task": "multi30k_en_fr"})
+    assert not (project.build / "runs").exists()
+    book = Plan(project, "quick").result_of(figure.id)
+    assert "multi30k" in book.cannot_run
+    assert not book.current
+
+
+def test_minutes_are_those_of_the_result_and_its_models(project):
+    figure = find(project, "alignment_breakdown")
+    assert minutes(figure, "quick", project) is None
+    folder = project.results("quick")
+    folder.mkdir(parents=True)
+    (folder / "alignment_breakdown.json").write_text(json.dumps({"models": ["a", "b"]}))
+    (folder / "alignment_breakdown.provenance.json").write_text(json.dumps({"seconds": 30}))
+    (project.models / "a").mkdir(parents=True)
+    (project.models / "a" / "history.json").write_text(json.dumps({"seconds": 60}))
+    assert minutes(figure, "quick", project) == 1.5
+
+
+def test_the_place_in_the_paper_is_read_without_importing_the_experiment():
+    project = Project(Path(__file__).parents[2])
+    from attnlib.experiments import alignment_breakdown
+
+    figure = find(project, "attend/alignment_breakdown")
+    assert place_in_paper(figure, project) == alignment_breakdown.PLACE
+
+
+def test_data_list_and_check(project, tmp_path, monkeypatch):
+    mirror = tmp_path / "mirror"
+    (mirror / "sms_spam").mkdir(parents=True)
+    monkeypatch.setenv("ATTNLIB_DATA", str(mirror))
+    listed = attnlib("data", "list")
+    assert listed.exit_code == 0
+    assert f"mirror: {mirror}" in listed.output.replace("\n", "")
+    assert "multi30k" in listed.output
+    missing = attnlib("data", "check", "scan")
+    assert missing.exit_code == 0
+    assert "missing" in missing.output
+    from attnlib.datasets import registry
+
+    dataset = registry.get("scan")
+    path = mirror / dataset.folder / dataset.files[0].name
+    path.parent.mkdir(parents=True)
+    path.write_text("not this")
+    corrupt = attnlib("data", "check", "scan")
+    assert corrupt.exit_code == 1
+    assert "expected sha256" in corrupt.output

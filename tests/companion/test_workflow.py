@@ -1,0 +1,154 @@
+"""The workflow on a checkout of two small notebooks: what is redone, why, and what a failure leaves."""
+
+import fcntl
+import shutil
+from pathlib import Path
+
+import pytest
+
+from attnlib.companion import workflow
+from attnlib.companion.figures import Figure, discover
+from attnlib.companion.plan import imports_of
+from attnlib.companion.project import Project, find_root
+from attnlib.companion.workflow import Job, JobReader, readable
+from attnlib.errors import BadInput
+
+ROOT = Path(__file__).parents[2]
+NOTEBOOK = """---
+jupytext:
+  text_representation: {{extension: .md, format_name: myst}}
+kernelspec: {{display_name: Python 3, language: python, name: python3}}
+---
+# A figure
+
+```{{code-cell}} python3
+:tags: [parameters]
+profile = "quick"
+```
+
+```{{code-cell}} python3
+{cell}
+```
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch) -> Project:
+    shutil.copy(ROOT / "Snakefile", tmp_path)
+    for name in ("one", "two"):
+        edit(Project(tmp_path), name, "print(1)")
+    monkeypatch.setenv("ATTNLIB_ROOT", str(tmp_path))
+    return Project(tmp_path)
+
+
+def edit(project: Project, name: str, cell: str) -> None:
+    path = project.notebooks / "attend" / f"{name}.md"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(NOTEBOOK.format(cell=cell), encoding="utf-8")
+
+
+def test_only_what_changed_is_redone_and_a_failure_leaves_the_rest_standing(project, capfd):
+    assert set(workflow.planned(project, ["figures"], {})) == {
+        Job("figure", "attend/one", "not made yet"),
+        Job("figure", "attend/two", "not made yet"),
+    }
+    edit(project, "two", "1 / 0")
+    outcome = workflow.run(project, ["figures"], 2)
+    assert outcome.code != 0
+    assert outcome.failed == {"figure"}
+    said = capfd.readouterr().err
+    assert "draw figure attend/one  (not made yet)" in said
+    assert "error: attend/two: cell 3, line 14" in said
+    assert "ZeroDivisionError: division by zero" in said
+    made = project.executed("quick") / "attend" / "one.ipynb"
+    before = made.stat().st_mtime_ns
+    assert not made.with_name("two.ipynb").exists()
+    assert made.with_name("two.partial.ipynb").is_file()
+    assert "ZeroDivisionError" in made.with_name("two.error.txt").read_text(encoding="utf-8")
+
+    edit(project, "two", "print(2)")
+    assert workflow.run(project, ["figures"], 2) == workflow.Outcome(0, frozenset())
+    assert made.stat().st_mtime_ns == before
+    assert made.with_name("two.ipynb").is_file()
+
+    edit(project, "one", "print(3)")
+    (job,) = workflow.planned(project, ["figures"], {})
+    assert job == Job("figure", "attend/one", "changed: notebooks/attend/one.md")
+
+
+def test_jobs_are_read_from_the_log_as_they_begin():
+    log = """Building DAG of jobs...
+[Fri Nov 20 10:35:42 2026]
+localrule train:
+    output: build/models/scan-AED-gru-w64-s0-0642a296fa29/history.json
+    jobid: 3
+    reason: Missing output files: build/models/scan-AED-gru-w64-s0-0642a296fa29/history.json
+    wildcards: key=scan-AED-gru-w64-s0-0642a296fa29
+rule run_result:
+    input: a, b, c
+    output: build/runs/attend-x-0123456789ab/x.json
+    reason: Params have changed since last execution: x; Input files updated by another job: a, b, c
+rule book:
+    input: build/_build/html/index.html
+    reason: Input files updated by another job: build/_build/html/index.html
+1 of 5 steps (20%) done"""
+    reader = JobReader()
+    jobs = [job for line in log.splitlines() if (job := reader.feed(line))]
+    assert jobs == [
+        Job("train", "scan-AED-gru-w64-s0", "not made yet"),
+        Job("result", "x", "code, settings or data behind it changed; made anew: a and 2 more"),
+    ]
+    assert str(jobs[0]) == "train model scan-AED-gru-w64-s0"
+
+
+def test_a_reason_that_is_not_known_is_passed_on():
+    assert readable("The moon is full") == "The moon is full"
+
+
+def test_two_builds_of_one_checkout_do_not_meet(project):
+    with (
+        workflow.sole_worker(project),
+        pytest.raises(BadInput, match="another attnlib is building"),
+        workflow.sole_worker(project),
+    ):
+        pass
+    with (project.build / ".lock").open() as handle:  # nobody holds it any more
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def test_a_build_folder_that_cannot_be_written_is_named(project):
+    project.build.write_text("a file where the folder should be")
+    with pytest.raises(BadInput, match=r"cannot write into .*/build"), workflow.sole_worker(project):
+        pass
+
+
+def test_what_a_notebook_imports(project):
+    edit(
+        project,
+        "one",
+        "import numpy, attnlib.files\nfrom attnlib.companion import figures\n%matplotlib inline",
+    )
+    assert imports_of(discover(project)["attend/one"]) == frozenset()  # not Python: its own job says so
+    edit(project, "one", "import numpy, attnlib.files\nfrom attnlib.companion import figures")
+    found = imports_of(discover(project)["attend/one"])
+    assert found == {"attnlib.files", "attnlib.companion", "attnlib.companion.figures"}
+
+
+def test_two_notebooks_of_one_experiment_are_refused(project):
+    (project.notebooks / "learn").mkdir()
+    shutil.copy(project.notebooks / "attend" / "one.md", project.notebooks / "learn")
+    with pytest.raises(BadInput, match="attend/one and learn/one both end in 'one'"):
+        discover(project)
+
+
+def test_the_checkout_is_found_from_below_and_its_absence_is_said(project, monkeypatch, tmp_path_factory):
+    monkeypatch.delenv("ATTNLIB_ROOT")
+    monkeypatch.chdir(project.notebooks / "attend")
+    assert find_root() == project.root.resolve()
+    monkeypatch.setenv("ATTNLIB_ROOT", str(tmp_path_factory.mktemp("empty")))
+    with pytest.raises(BadInput, match="set ATTNLIB_ROOT"):
+        find_root()
+
+
+def test_a_figure_has_a_title(project):
+    assert Figure("attend/one", project.notebooks / "attend" / "one.md").title == "A figure"
