@@ -1,7 +1,8 @@
 """Put the book together and build it.
 
-`stage` lays out ``build/src``: the prose of ``book/``, the executed notebooks, pages made from data. It writes
-only what changed, so that Sphinx rereads only that. `build_site` then runs Jupyter Book with warnings as errors.
+`stage` lays out ``build/src``: the prose of ``book/``, the executed notebooks, pages made from data. It
+writes only what changed, so that Sphinx rereads only that. `build_site` then runs Jupyter Book; a warning is
+an error.
 
 ``python -m attnlib.companion.site`` does both and prints the path of the front page.
 """
@@ -86,7 +87,9 @@ def stage(root: Path, executed: Path, folder: Path) -> Staged:
     figures = sorted(path.relative_to(sources).with_suffix("").as_posix() for path in sources.rglob("*.md"))
     forgotten = [figure for figure in figures if figure not in pages]
     if forgotten:
-        raise BadInput(f"notebooks without a page in book/_toc.yml: {', '.join(forgotten)}; add a '- file:' line")
+        raise BadInput(
+            f"notebooks without a page in book/_toc.yml: {', '.join(forgotten)}; add a '- file:' line"
+        )
 
     wanted: dict[str, bytes | Path] = {}
     for path in sorted(book.rglob("*")):
@@ -99,7 +102,9 @@ def stage(root: Path, executed: Path, folder: Path) -> Staged:
             wanted[f"{page}.md"] = fill_markers(text, root, executed).encode()
         elif page in GENERATED:
             wanted[f"{page}.md"] = GENERATED[page](root).encode()
-        elif page in figures or any((executed / f"{page}{end}").is_file() for end in (".ipynb", ".error.txt")):
+        elif page in figures or any(
+            (executed / f"{page}{end}").is_file() for end in (".ipynb", ".error.txt")
+        ):
             suffix, text, downloads = figure_page(page, root, executed)
             wanted[page + suffix] = text.encode()
             for download in downloads:

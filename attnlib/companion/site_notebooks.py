@@ -30,9 +30,9 @@ def figure_page(figure: str, root: Path, executed: Path) -> tuple[str, str, tupl
     """Suffix, text and downloads of the page of one figure.
 
     In an executed notebook every image output carries alternative text, either in the metadata of its cell
-    (``mystnb: {image: {alt: …}, figure: {caption: …, name: …}}``) or, where the text depends on the numbers, in
-    the metadata of the output (``{"alt": …, "caption": …, "name": …}`` for the mime type or for the whole
-    output). A cell shows at most one image. Cells that papermill injected are left out.
+    (``mystnb: {image: {alt: …}, figure: {caption: …, name: …}}``) or in the metadata of the output
+    (``{"alt": …, "caption": …, "name": …}``, for the whole output or for its mime type). A cell shows at most
+    one image. Cells that papermill injected are left out.
 
     Args:
         figure: path without suffix, such as ``attend/temporal_share``.
@@ -90,8 +90,8 @@ class FigureImage:
 def image_of(figure: str, executed: Path, name: str | None = None) -> FigureImage | None:
     """The named image of a figure, or its first; None where the figure has not been run.
 
-    The file is ``<figure>.files/<name>.svg``; the texts are those of the cell whose figure has this name, else of
-    the first cell with an image.
+    The file is ``<figure>.files/<name>.svg``; the texts are those of the cell whose figure has this name,
+    else of the first cell with an image.
     """
     notebook_path = executed / f"{figure}.ipynb"
     if not notebook_path.is_file() or (executed / f"{figure}.error.txt").is_file():
@@ -122,8 +122,10 @@ def _failed_cell(notebook: NotebookNode) -> str:
 
 
 def _describe_image(figure: str, number: int, cell: NotebookNode) -> bool:
-    """Move what an image output says about itself to where Jupyter Book reads it; say whether there is one."""
-    images = [output for output in cell.outputs if any(kind in output.get("data", {}) for kind in IMAGE_TYPES)]
+    """Move what an image output says of itself to where Jupyter Book reads it; say whether there is one."""
+    images = [
+        output for output in cell.outputs if any(kind in output.get("data", {}) for kind in IMAGE_TYPES)
+    ]
     if not images:
         return False
     if len(images) > 1:

@@ -17,8 +17,8 @@ MARKER = re.compile(r"^<!-- book:(?P<kind>\w+)(?P<arguments>[^>]*?) -->$", re.MU
 def fill_markers(text: str, root: Path, executed: Path) -> str:
     """Replace the lines ``<!-- book:KIND ARGUMENTS -->`` of a prose page.
 
-    * ``book:figure attend/temporal_share [name]``: the figure's first (or named) image with a link to its page,
-      or a note that it has not been run;
+    * ``book:figure attend/temporal_share [name]``: the figure's first (or named) image with a link to its
+      page, or a note that it has not been run;
     * ``book:commands``: the reference of the command line.
 
     Raises:
@@ -50,7 +50,9 @@ def _figure(executed: Path, figure: str, name: str | None = None) -> str:
 
 def commands_markdown() -> str:
     """The command line's own help, a section a command, as Markdown."""
-    return "\n".join(_command_sections(typer.main.get_command(import_module("attnlib.cli").app), "attnlib", None))
+    return "\n".join(
+        _command_sections(typer.main.get_command(import_module("attnlib.cli").app), "attnlib", None)
+    )
 
 
 # No type of click is named here: typer brings a click of its own, and which one it is depends on its version.
@@ -58,7 +60,16 @@ def _command_sections(command: Any, name: str, parent: Any) -> list[str]:
     context = command.context_class(command, info_name=name, parent=parent)
     depth = 2 if parent is None else context.command_path.count(" ") + 1
     usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
-    lines = [f"{'#' * depth} `{context.command_path}`", "", _help(command.help), "", "```text", usage, "```", ""]
+    lines = [
+        f"{'#' * depth} `{context.command_path}`",
+        "",
+        _help(command.help),
+        "",
+        "```text",
+        usage,
+        "```",
+        "",
+    ]
     for parameter in command.get_params(context):
         record = parameter.get_help_record(context)
         if record and not record[0].startswith("--help"):
@@ -71,10 +82,11 @@ def _command_sections(command: Any, name: str, parent: Any) -> list[str]:
 
 
 def _help(text: str | None) -> str:
-    """Help text as Markdown: names in bold or in backticks become code, every other mark is shown as it is."""
+    """Help text as Markdown: what is bold or in backticks becomes code, other marks are shown as they are."""
     pieces = re.split(r"(`[^`]+`)", re.sub(r"\[/?bold\]", "`", " ".join((text or "").split())))
     return "".join(
-        piece if number % 2 else re.sub(r"([\\<>*_{}\[\]$#])", r"\\\1", piece) for number, piece in enumerate(pieces)
+        piece if number % 2 else re.sub(r"([\\<>*_{}\[\]$#])", r"\\\1", piece)
+        for number, piece in enumerate(pieces)
     )
 
 

@@ -44,7 +44,12 @@ def show_indented_text_literally(
     last_text, result = "", []
     for line in lines:
         starts_block = line.startswith("    ") and result and not result[-1].strip()
-        if starts_block and last_text[:1].strip() and not last_text.endswith("::") and not OWN_INDENT.match(last_text):
+        if (
+            starts_block
+            and last_text[:1].strip()
+            and not last_text.endswith("::")
+            and not OWN_INDENT.match(last_text)
+        ):
             result += ["::", ""]
         result.append(line)
         last_text = line if line.strip() else last_text

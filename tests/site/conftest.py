@@ -28,7 +28,9 @@ def pages(html: Path) -> list[str]:
     """Every page of the book, as paths below the site; search, index and code listings are not among them."""
     sources = (html / "_sources").rglob("*")
     found = sorted(
-        path.relative_to(html / "_sources").with_suffix(".html").as_posix() for path in sources if path.is_file()
+        path.relative_to(html / "_sources").with_suffix(".html").as_posix()
+        for path in sources
+        if path.is_file()
     )
     assert "index.html" in found
     return found
@@ -42,7 +44,9 @@ class _QuietHandler(SimpleHTTPRequestHandler):
 @pytest.fixture(scope="session")
 def address(html: Path) -> Iterator[str]:
     """Address of a server for the site, with a slash at the end."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_QuietHandler, directory=str(html))) as server:
+    with ThreadingHTTPServer(
+        ("127.0.0.1", 0), functools.partial(_QuietHandler, directory=str(html))
+    ) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
         yield f"http://127.0.0.1:{server.server_port}/"
@@ -55,7 +59,9 @@ def chromium():
     """A headless Chromium of the system; Playwright's own is never downloaded."""
     from playwright.sync_api import sync_playwright
 
-    executable = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    executable = next(
+        filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+    )
     if executable is None:
         pytest.fail("no chromium on the path: install Debian's package 'chromium'", pytrace=False)
     with sync_playwright() as playwright:

@@ -1,6 +1,6 @@
 """The book in a browser without a network: quiet, legible, searchable, and whole.
 
-Opening a page is what takes time, so every page is opened once in each of three ways and looked at for all tests.
+Opening a page is what takes time, so every page is opened once in each of three ways for all tests.
 """
 
 import re
@@ -26,12 +26,13 @@ CONTRAST = """
     }
     return [255, 255, 255];
   };
-  const wanted = "p, li, h1, h2, h3, td, th, dd, dt, figcaption, a, code, .verdict, .temporal, .input, .residual";
+  const wanted = "p, li, h1, h2, h3, td, th, dd, dt, figcaption, a, code, span";
   const found = [];
   for (const element of document.querySelectorAll(".bd-article :is(" + wanted + "), .bd-sidebar a")) {
     const words = [...element.childNodes].some(n => n.nodeType === 3 && n.textContent.trim());
-    if (!words || !element.getClientRects().length || getComputedStyle(element).visibility === "hidden") continue;
-    const [a, b] = [luminance(rgb(getComputedStyle(element).color)), luminance(ground(element))];
+    const style = getComputedStyle(element);
+    if (!words || !element.getClientRects().length || style.visibility === "hidden") continue;
+    const [a, b] = [luminance(rgb(style.color)), luminance(ground(element))];
     const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
     found.push([ratio, element.tagName + "." + element.className, element.textContent.trim().slice(0, 40)]);
   }
@@ -49,7 +50,8 @@ IMAGES = """
 """
 MATH = """
 () => ({
-  undrawn: [...document.querySelectorAll(".bd-article .math")].filter(e => !e.querySelector("mjx-container svg")).length,
+  undrawn: [...document.querySelectorAll(".bd-article .math")]
+    .filter(e => !e.querySelector("mjx-container svg")).length,
   drawn: document.querySelectorAll(".bd-article mjx-container svg").length,
   broken: document.querySelectorAll("mjx-container [data-mml-node='merror']").length,
 })
@@ -57,7 +59,8 @@ MATH = """
 # What sticks out of the window to the right without an element around it that scrolls.
 STICKS_OUT = """
 () => [...document.querySelectorAll(".bd-article *")].filter(element => {
-  if (!element.getClientRects().length || element.getBoundingClientRect().right <= innerWidth + 1) return false;
+  const right = element.getBoundingClientRect().right;
+  if (!element.getClientRects().length || right <= innerWidth + 1) return false;
   for (let e = element; e && !e.matches(".bd-article"); e = e.parentElement)
     if (["auto", "scroll", "hidden"].includes(getComputedStyle(e).overflowX)) return false;
   return true;
@@ -145,7 +148,9 @@ def test_every_image_is_there_and_says_what_it_shows(seen, pages):
 
 
 def test_links_inside_the_site_resolve(html, pages):
-    texts = {path: path.read_text(encoding="utf-8") for path in html.rglob("*.html") if "_static" not in path.parts}
+    texts = {
+        path: path.read_text(encoding="utf-8") for path in html.rglob("*.html") if "_static" not in path.parts
+    }
     names = {path: set(re.findall(r'\bid="([^"]+)"', text)) for path, text in texts.items()}
     broken = []
     for path in (html / page for page in pages):
