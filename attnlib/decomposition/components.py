@@ -107,7 +107,9 @@ class Components:
             refuse_not_finite(rows, valid)
 
         device = self.token_sums.device
-        self.token_sums.index_add_(0, bag_tokens.to(device), bag_sums.to(device).double())
+        # In slices that stay in the cache: a float64 copy of all bags at once costs a tenth of the update.
+        for some, sums in zip(bag_tokens.split(512), bag_sums.split(512), strict=True):
+            self.token_sums.index_add_(0, some.to(device), sums.to(device).double())
         self.position_sums[: len(position_sums)] += position_sums.to(device)
         pairs = torch.from_numpy((ids * self.n_positions + np.arange(ids.shape[1]))[valid]).to(device)
         self.pair_counts.view(-1).index_add_(0, pairs, torch.ones_like(pairs))
@@ -161,7 +163,7 @@ class Components:
         tokens: Int[Tensor, "batch length"],
         mask: Bool[Tensor, "batch length"],
     ) -> Parts:
-        """The three parts of `states`, in their dtype and on their device, zero at padding.
+        """The three parts of `states`, in their dtype and on their device, zero at padding, without gradient.
 
         They sum to the states by construction. A token (position) never seen while fitting has input
         (temporal) component zero; `Parts.unseen_tokens` (`unseen_positions`) says how many there were. Raises
@@ -177,11 +179,11 @@ class Components:
         dtype = torch.promote_types(states.dtype, torch.float32)  # half precision is subtracted in single
         temporal, inputs, seen_positions, seen_tokens = self._tables(dtype, states.device)
         padding = ~keep[:, :, None]
-        parts = [temporal[places].expand(states.shape).masked_fill(padding, 0)]
-        parts.append(inputs[ids].masked_fill(padding, 0))
-        parts.append((states.to(dtype) - parts[0] - parts[1]).masked_fill(padding, 0))
+        temporal_part = temporal[places].expand(states.shape).masked_fill(padding, 0)
+        input_part = inputs[ids].masked_fill_(padding, 0)
+        residual = (states.detach().to(dtype) - temporal_part).sub_(input_part).masked_fill_(padding, 0)
         return Parts(
-            *(part.to(states.dtype) for part in parts),
+            *(part.to(states.dtype) for part in (temporal_part, input_part, residual)),
             mask=keep,
             unseen_tokens=int((keep & ~seen_tokens[ids]).sum()),
             unseen_positions=int((keep & ~seen_positions[places]).sum()),

@@ -22,8 +22,10 @@ def sums_by_token(
 ) -> tuple[Int[Tensor, " bags"], Float[Tensor, "bags width"]]:
     """Bags of valid rows of one token: the token, ascending (again for every further bag), and the sum."""
     rows = np.flatnonzero(mask)
-    keys = tokens.ravel()[rows]
-    order = _stable_order(keys)
+    keys = tokens.ravel() if mask.all() else tokens[mask]
+    if keys.max() < 1 << 16:  # numpy sorts 16-bit integers by radix, several times faster than any other way
+        keys = keys.astype(np.uint16)
+    order = np.argsort(keys, kind="stable")
     rows, keys = rows[order], keys[order]
 
     starts = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1])))  # the first row of each token
@@ -65,9 +67,3 @@ def _bag_sums(states: Tensor, rows: np.ndarray, offsets: np.ndarray) -> Tensor:
     flat = states.reshape(-1, states.shape[-1])
     indices, starts = (torch.from_numpy(array).to(flat.device) for array in (rows, offsets))
     return F.embedding_bag(indices, flat, starts, mode="sum")
-
-
-def _stable_order(keys: Integer[np.ndarray, " rows"]) -> Int[np.ndarray, " rows"]:
-    # numpy's stable sort of 16-bit integers is a radix sort, several times faster than any other
-    small = keys.astype(np.uint16) if keys.max() < 1 << 16 else keys
-    return np.argsort(small, kind="stable")

@@ -1,0 +1,151 @@
+"""Speed and memory of `Components`, as ratios within one run: python benchmarks/components.py [--stream]
+
+The yardstick is `states.sum()` over the same tensor: 4,000 sentences of 20 positions, width 256, float32, a
+vocabulary of 4,000. Every repetition times the yardstick and the candidate one after the other, so that a
+busy machine slows both; medians are compared. The promise is `update` within 6 times the yardstick on two
+cores.
+
+With --stream, 50 million tokens go through one `Components` and the growth of the process is printed.
+"""
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+
+from attnlib.decomposition.components import Components
+
+SENTENCES, POSITIONS, WIDTH, WORDS = 4_000, 20, 256, 4_000
+PROMISE = 6.0
+
+
+def naive_update(tables: dict[str, torch.Tensor], states, tokens, mask) -> None:
+    """What one would write first: masked einsum and index_add_, in float32."""
+    weights = mask.to(states.dtype)
+    tables["position_sums"] += torch.einsum("bs,bsd->sd", weights, states)
+    tables["position_counts"] += weights.sum(0)
+    tables["token_sums"].index_add_(0, tokens[mask], states[mask])
+    tables["token_counts"].index_add_(0, tokens[mask], weights[mask])
+
+
+def pandas_components(states, tokens, mask) -> None:
+    """The definitions as two group-bys."""
+    places = pd.DataFrame(states[mask].numpy())
+    position = mask.nonzero()[:, 1].numpy()
+    means = places.groupby(position).transform("mean")
+    (places - means).groupby(tokens[mask].numpy()).mean()
+
+
+def compare(candidate: Callable[[], object], states: torch.Tensor, repeats: int) -> tuple[float, float]:
+    """Median milliseconds of the yardstick and of the candidate."""
+    times: list[tuple[float, float]] = []
+    for _ in range(repeats + 2):
+        start = time.perf_counter()
+        states.sum()
+        middle = time.perf_counter()
+        candidate()
+        times.append((middle - start, time.perf_counter() - middle))
+    warm = times[2:]
+    return tuple(1e3 * statistics.median(side) for side in zip(*warm, strict=True))
+
+
+def speed(generator: torch.Generator, repeats: int) -> None:
+    states = torch.randn(SENTENCES, POSITIONS, WIDTH, generator=generator)
+    lengths = torch.randint(POSITIONS // 2, POSITIONS + 1, (SENTENCES, 1), generator=generator)
+    full = torch.ones(SENTENCES, POSITIONS, dtype=torch.bool)
+    ragged = torch.arange(POSITIONS) < lengths
+    uniform = torch.randint(WORDS, (SENTENCES, POSITIONS), generator=generator)
+    # words as in text: the share of the word of rank r falls as 1 / r
+    shares = 1.0 / torch.arange(1, WORDS + 1)
+    zipf = torch.multinomial(shares, SENTENCES * POSITIONS, replacement=True, generator=generator)
+    zipf = zipf.view(SENTENCES, POSITIONS)
+
+    print(
+        f"{torch.get_num_threads()} threads, {states.numel() * 4 / 1e6:.0f} MB of states, median of {repeats}"
+    )
+    print(f"{'':42}{'sum ms':>8}{'ms':>9}{'ratio':>8}{'GB/s':>7}")
+    rows = []
+    for words, tokens in (("uniform", uniform), ("Zipf", zipf)):
+        for padding, mask in (("none", full), ("a quarter", ragged)):
+            components = Components(WORDS, POSITIONS, WIDTH)
+            name = f"update: {words} words, padding: {padding}"
+            rows.append((name, lambda c=components, t=tokens, m=mask: c.update(states, t, m), repeats))
+    tables = {
+        "position_sums": torch.zeros(POSITIONS, WIDTH),
+        "position_counts": torch.zeros(POSITIONS),
+        "token_sums": torch.zeros(WORDS, WIDTH),
+        "token_counts": torch.zeros(WORDS),
+    }
+    fitted = Components(WORDS, POSITIONS, WIDTH).update(states, zipf, ragged)
+    rows.append(("split", lambda: fitted.split(states, zipf, ragged), repeats // 3 + 1))
+    rows.append(
+        ("einsum and index_add_", lambda: naive_update(tables, states, zipf, ragged), repeats // 3 + 1)
+    )
+    rows.append(("pandas group-by", lambda: pandas_components(states, zipf, ragged), 3))
+    for name, candidate, times in rows:
+        yardstick, taken = compare(candidate, states, times)
+        ratio = taken / yardstick
+        verdict = f"  {'within' if ratio <= PROMISE else 'OVER'} {PROMISE:g}" if "update" in name else ""
+        rate = states.numel() * 4 / taken / 1e6
+        print(f"{name:42}{yardstick:8.2f}{taken:9.2f}{ratio:8.1f}{rate:7.1f}{verdict}")
+
+
+def resident_mb() -> float:
+    """Resident memory of this process, from /proc (Linux)."""
+    for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) / 1024
+    raise RuntimeError("/proc/self/status has no VmRSS")
+
+
+def stream(generator: torch.Generator, n_tokens: int, width: int) -> None:
+    """The same states again and again under new words and masks: content does not matter to memory."""
+    states = torch.randn(SENTENCES, POSITIONS, width, generator=generator)
+    components = Components(WORDS, POSITIONS, width)
+    seen, batches, baseline, peak = 0, 0, 0.0, 0.0
+    start = time.perf_counter()
+    while seen < n_tokens:
+        tokens = torch.randint(WORDS, (SENTENCES, POSITIONS), generator=generator)
+        lengths = torch.randint(1, POSITIONS + 1, (SENTENCES, 1), generator=generator)
+        components.update(states, tokens, torch.arange(POSITIONS) < lengths)
+        seen, batches = seen + int(lengths.sum()), batches + 1
+        peak = max(peak, resident_mb())
+        if batches == 5:
+            baseline = resident_mb()
+    taken = time.perf_counter() - start
+    assert int(components.token_counts.sum()) == seen
+    print(f"{seen / 1e6:.1f} million tokens in {batches} batches of width {width}: {taken:.0f} s")
+    print(
+        f"resident after 5 batches {baseline:.0f} MB, at the end {resident_mb():.0f} MB, peak {peak:.0f} MB"
+    )
+    tables = sum(t.numel() * t.element_size() for t in (components.token_sums, components.pair_counts)) / 1e6
+    print(f"tables {tables:.0f} MB, one batch {states.numel() * 4 / 1e6:.0f} MB")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--repeats", type=int, default=30)
+    parser.add_argument(
+        "--stream", action="store_true", help="also stream 50 million tokens (under a minute)"
+    )
+    parser.add_argument("--stream-width", type=int, default=WIDTH)
+    parser.add_argument("--stream-tokens", type=int, default=50_000_000)
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
+    generator = torch.Generator().manual_seed(0)
+    print(f"torch {torch.__version__}, numpy {np.__version__}, pandas {pd.__version__}")
+    speed(generator, arguments.repeats)
+    if arguments.stream:
+        stream(generator, arguments.stream_tokens, arguments.stream_width)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""Typicality: by hand, against a loop that leaves one out, and its fixed points."""
+
+import math
+from fractions import Fraction
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from attnlib.decomposition import AttentionCells, typicality
+from attnlib.errors import BadInput
+
+
+def typicality_loop(matrices, minimum):
+    """Each sample against the plain mean of the others of its shape; NaN in small cells."""
+    values = []
+    for k, matrix in enumerate(matrices):
+        others = [other for j, other in enumerate(matrices) if j != k and other.shape == matrix.shape]
+        if len(others) + 1 < minimum:
+            values.append(math.nan)
+        else:
+            average = torch.stack(others).double().mean(0)
+            values.append(1 - float((matrix.double() - average).abs().sum(-1).mean()) / 2)
+    return values
+
+
+@st.composite
+def attention(draw):
+    """A list of attention matrices of a few shapes, some many, some few."""
+    generator = torch.Generator().manual_seed(draw(st.integers(0, 2**32 - 1)))
+    matrices = []
+    for shape in draw(st.lists(st.tuples(st.integers(1, 3), st.integers(1, 4)), min_size=1, max_size=4)):
+        for _ in range(draw(st.integers(1, 12))):
+            matrices.append(torch.randn(shape, generator=generator).softmax(-1))
+    order = torch.randperm(len(matrices), generator=generator)
+    return [matrices[k] for k in order]
+
+
+def padded(matrices):
+    """One batch of all, NaN at padding, with its masks."""
+    target, source = (max(sizes) for sizes in zip(*(m.shape for m in matrices), strict=True))
+    batch = torch.full((len(matrices), target, source), torch.nan)
+    masks = (
+        torch.zeros(len(matrices), target, dtype=torch.bool),
+        torch.zeros(len(matrices), source, dtype=torch.bool),
+    )
+    for k, matrix in enumerate(matrices):
+        batch[k, : matrix.shape[0], : matrix.shape[1]] = matrix
+        masks[0][k, : matrix.shape[0]] = True
+        masks[1][k, : matrix.shape[1]] = True
+    return batch, *masks
+
+
+def test_hand_worked():
+    """Three samples of one row: (1, 0), (1, 0), (0, 1). Others' means: (1/2, 1/2) twice, (1, 0) once."""
+    rows = [torch.tensor([[1.0, 0.0]]), torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 1.0]])]
+    result = typicality(rows, minimum=3)
+    assert result.per_sample.tolist() == [0.5, 0.5, 0.0]
+    assert result.value == pytest.approx(float(Fraction(1, 3)))
+    assert (result.coverage, result.cells, result.samples) == (1.0, 1, 3)
+
+
+def test_rows_are_averaged_within_a_sample():
+    """One row alike, one row opposed: half."""
+    first, second = torch.tensor([[1.0, 0.0], [1.0, 0.0]]), torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+    assert typicality([first, second], minimum=2).per_sample.tolist() == [0.5, 0.5]
+
+
+def test_cells_of_thirty():
+    result = typicality([torch.eye(3)] * 30 + [torch.eye(2)] * 29)
+    assert result.value == 1.0
+    assert result.coverage == 30 / 59
+    assert result.cells == 1
+    assert result.per_sample[:30].tolist() == [1.0] * 30
+    assert result.per_sample[30:].isnan().all()
+
+
+def test_no_cell_is_large_enough():
+    result = typicality([torch.eye(3)] * 29)
+    assert math.isnan(result.value)
+    assert (result.coverage, result.cells) == (0.0, 0)
+    assert math.isnan(typicality([]).coverage)
+
+
+def test_uniform_attention_is_typical_by_construction():
+    uniform = [torch.full((target, source), 1 / source) for target, source in [(2, 3)] * 30 + [(4, 7)] * 31]
+    result = typicality(uniform)
+    assert result.value == pytest.approx(1.0, abs=1e-15)
+    assert result.coverage == 1.0
+
+
+def test_disjoint_attention_is_never_typical():
+    """Sample k looks at position k alone: distance 1 to the average of the others."""
+    rows = [torch.nn.functional.one_hot(torch.tensor([k]), 30).double() for k in range(30)]
+    assert typicality(rows).value == pytest.approx(0.0, abs=1e-15)
+
+
+@settings(max_examples=40)
+@given(attention(), st.integers(2, 8), st.integers(1, 9))
+def test_lists_padded_batches_and_a_loop_agree(matrices, minimum, size):
+    expected = torch.tensor(typicality_loop(matrices, minimum), dtype=torch.float64)
+    listed = typicality(matrices, minimum=minimum)
+    assert torch.allclose(listed.per_sample, expected, atol=1e-12, equal_nan=True)
+
+    batches = [padded(matrices[start : start + size]) for start in range(0, len(matrices), size)]
+    first, second = AttentionCells(), AttentionCells()
+    for k, batch in enumerate(batches):
+        (first, second)[k % 2].update(*batch)
+    cells = second.merge(first)
+    judged = torch.cat([cells.judge(*batch, minimum=minimum) for batch in batches])
+    streamed = cells.result(judged, minimum=minimum)
+    assert torch.allclose(judged, expected, atol=1e-12, equal_nan=True)
+    assert streamed.value == pytest.approx(listed.value, nan_ok=True)
+    assert (streamed.coverage, streamed.cells) == (listed.coverage, listed.cells)
+
+
+def test_average_attention_of_a_cell():
+    cells = AttentionCells().update(*padded([torch.eye(2), torch.eye(2).flip(0), torch.eye(3)]))
+    assert cells.average_attention((2, 2)).tolist() == [[0.5, 0.5], [0.5, 0.5]]
+    assert torch.equal(cells.average_attention((3, 3)), torch.eye(3, dtype=torch.float64))
+    with pytest.raises(BadInput, match=r"\(9, 9\); cells with most samples: \[\(2, 2\), \(3, 3\)\]"):
+        cells.average_attention((9, 9))
+
+
+def test_bad_input():
+    with pytest.raises(BadInput, match="minimum=1"):
+        typicality([torch.eye(2)] * 3, minimum=1)
+    batch, target_mask, source_mask = padded([torch.ones(2, 3)])
+    with pytest.raises(BadInput, match="expected"):
+        AttentionCells().update(batch, source_mask, target_mask)
