@@ -116,6 +116,7 @@ use rule figure as paper_figure with:
 rule site:
     input:
         [f"build/notebooks/{figure}.ipynb" for figure in QUICK.figures],
+        lambda _: [result.path for result in QUICK.results.values() if runnable(result)],  # for the scorecard
         "_config.yml",
         files("book", "*"),
         files("claims", "*"),

@@ -100,20 +100,17 @@ def place_in_paper(figure: Figure, project: Project) -> str:
 
 
 def minutes(figure: Figure, profile: str, project: Project) -> float | None:
-    """Minutes the experiment took at ``profile``, with the training of those of its models that are here.
+    """Minutes the result of a figure took at ``profile``, training included, from the provenance beside it.
 
     Returns:
         None when it has not run, or its provenance does not say.
     """
-    path = project.results(profile) / f"{figure.experiment}.json"
-    provenance = path.with_name(f"{figure.experiment}.provenance.json")
-    if not (path.is_file() and provenance.is_file()):
+    path = project.results(profile) / f"{figure.experiment}.provenance.json"
+    if not path.is_file():
         return None
-    seconds = json.loads(provenance.read_text(encoding="utf-8")).get("seconds")
-    if seconds is None:
+    provenance = json.loads(path.read_text(encoding="utf-8"))
+    computing, training = provenance.get("seconds"), provenance.get("training_seconds", 0.0)
+    if computing is None:
         return None
-    for key in json.loads(path.read_text(encoding="utf-8")).get("models", []):
-        history = project.models / key / "history.json"
-        if history.is_file():
-            seconds += json.loads(history.read_text(encoding="utf-8")).get("seconds", 0.0)
-    return seconds / 60
+    # A process that trained and computed has counted its trainings already.
+    return (computing if computing >= training else computing + training) / 60

@@ -126,6 +126,13 @@ def command(
     ]  # fmt: skip
 
 
+def _environment() -> dict[str, str]:
+    """Ours, with the mirror of the data as seen from the caller's folder: jobs run in the checkout."""
+    mirror = os.environ.get("ATTNLIB_DATA")
+    absolute = {"ATTNLIB_DATA": os.path.abspath(mirror)} if mirror else {}
+    return {**os.environ, **absolute, "PYTHONUNBUFFERED": "1"}
+
+
 def planned(project: Project, targets: Iterable[str], config: dict[str, str]) -> list[Job]:
     """What would be done, and why, without doing it.
 
@@ -133,8 +140,9 @@ def planned(project: Project, targets: Iterable[str], config: dict[str, str]) ->
         BadInput: the workflow cannot be planned; carries what Snakemake says.
     """
     done = subprocess.run(
-        command(project, targets, 1, config=config, dry=True), capture_output=True, text=True, check=False
-    )
+        command(project, targets, 1, config=config, dry=True),
+        capture_output=True, text=True, check=False, env=_environment(),
+    )  # fmt: skip
     if done.returncode != 0:
         raise BadInput(f"the workflow cannot be planned:\n{_last_words(done.stdout + done.stderr)}")
     reader = JobReader()
@@ -181,10 +189,9 @@ def run(project: Project, targets: Iterable[str], jobs: int, config: dict[str, s
     """Do what is out of date for ``targets`` and show it; a failed job does not hold up the others."""
     from attnlib.companion.progress import Display
 
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     with sole_worker(project), Display() as display, subprocess.Popen(
         command(project, targets, jobs, config=config or {}, dry=False),
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", env=environment,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", env=_environment(),
     ) as process:  # fmt: skip
         # Jobs write to standard output, Snakemake to standard error; two readers, so that no pipe fills.
         reader = threading.Thread(target=_follow_jobs, args=(process.stdout, display), daemon=True)

@@ -138,16 +138,22 @@ def test_data_that_is_not_at_hand_is_said_before_anything_is_trained(project):
     assert not book.current
 
 
-def test_minutes_are_those_of_the_result_and_its_models(project):
+@pytest.mark.parametrize(
+    ("provenance", "expected"),
+    [
+        ({"seconds": 30, "training_seconds": 60}, 1.5),  # the workflow trained, in other processes
+        ({"seconds": 90, "training_seconds": 60}, 1.5),  # one process did all
+        ({"seconds": 30}, 0.5),
+        ({}, None),
+    ],
+)
+def test_minutes_include_training_once(project, provenance, expected):
     figure = find(project, "alignment_breakdown")
     assert minutes(figure, "quick", project) is None
-    folder = project.results("quick")
-    folder.mkdir(parents=True)
-    (folder / "alignment_breakdown.json").write_text(json.dumps({"models": ["a", "b"]}))
-    (folder / "alignment_breakdown.provenance.json").write_text(json.dumps({"seconds": 30}))
-    (project.models / "a").mkdir(parents=True)
-    (project.models / "a" / "history.json").write_text(json.dumps({"seconds": 60}))
-    assert minutes(figure, "quick", project) == 1.5
+    project.results("quick").mkdir(parents=True)
+    path = project.results("quick") / "alignment_breakdown.provenance.json"
+    path.write_text(json.dumps(provenance), encoding="utf-8")
+    assert minutes(figure, "quick", project) == expected
 
 
 def test_the_place_in_the_paper_is_read_without_importing_the_experiment():
