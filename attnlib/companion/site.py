@@ -10,9 +10,12 @@ an error.
 import argparse
 import hashlib
 import os
+import posixpath
+import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -114,7 +117,21 @@ def stage(root: Path, executed: Path, folder: Path) -> Staged:
                 f"book/_toc.yml names {page!r}, but there is neither book/{page}.md nor notebooks/{page}.md; "
                 "write one or remove the line"
             )
+    for page in pages:
+        for name in (f"{page}.md", f"{page}.ipynb"):
+            if isinstance(content := wanted.get(name), bytes):
+                wanted[name] = _links_that_hold(content.decode(), page, wanted).encode()
     return _sync(wanted, folder)
+
+
+def _links_that_hold(text: str, page: str, wanted: Mapping[str, object]) -> str:
+    """Links to a notebook lead to the page that stands in for it where the figure failed."""
+
+    def replaced(match: re.Match) -> str:
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(page), match["path"]))
+        return f"]({match['path']}.md)" if f"{target}.md" in wanted else match[0]
+
+    return re.sub(r"\]\((?P<path>[^()\s#:]+)\.ipynb(#[^()\s]*)?\)", replaced, text)
 
 
 def _sync(wanted: dict[str, bytes | Path], folder: Path) -> Staged:

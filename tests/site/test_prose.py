@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import torch
@@ -10,12 +11,12 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def blocks(page: str, language: str) -> list[str]:
-    text = (ROOT / "book" / page).read_text(encoding="utf-8")
+    text = (ROOT / page).read_text(encoding="utf-8")
     return re.findall(rf"^```{language}\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
 
 
 def test_the_snippet_for_own_states_gives_the_means_and_the_score():
-    (snippet,) = blocks("how_to.md", "python")
+    (snippet,) = blocks("book/how_to.md", "python")
     names: dict = {}
     exec(compile(snippet, "how_to.md", "exec"), names)
 
@@ -30,8 +31,31 @@ def test_the_snippet_for_own_states_gives_the_means_and_the_score():
     torch.testing.assert_close(names["terms"][0, 1], product)
 
 
+def test_the_snippet_of_the_readme_runs_on_states_of_one_batch():
+    (snippet,) = blocks("README.md", "python")
+    rng = torch.Generator().manual_seed(0)
+    width, source_vocabulary, target_vocabulary, longest_source, longest_target = 8, 9, 7, 5, 4
+    names = {
+        "width": width,
+        "source_vocabulary": source_vocabulary,
+        "target_vocabulary": target_vocabulary,
+        "longest_source": longest_source,
+        "longest_target": longest_target,
+        "source": torch.randint(0, source_vocabulary, (3, 5), generator=rng),
+        "target_read": torch.randint(0, target_vocabulary, (3, 4), generator=rng),
+        "source_mask": torch.ones(3, 5, dtype=torch.bool),
+        "target_mask": torch.ones(3, 4, dtype=torch.bool),
+        "encoder_states": torch.randn(3, 5, width, dtype=torch.float64, generator=rng),
+        "decoder_states": torch.randn(3, 4, width, dtype=torch.float64, generator=rng),
+    }
+    names["training"] = [SimpleNamespace(**names)]
+    exec(compile(snippet, "README.md", "exec"), names)
+    score = torch.einsum("btd,bsd->bts", names["decoder_states"], names["encoder_states"])
+    torch.testing.assert_close(names["terms"].sum(dim=(0, 1)), score)
+
+
 def test_every_figure_and_option_that_the_prose_names_exists():
-    told = "\n".join(blocks("how_to.md", "bash"))
+    told = "\n".join(blocks("book/how_to.md", "bash"))
     figures = set(re.findall(r"(?<!\S)(?:notebooks/)?(\w+/\w+)(?:\.md)?(?!\S)", told))
     assert figures
     assert [figure for figure in figures if not (ROOT / "notebooks" / f"{figure}.md").is_file()] == []

@@ -97,6 +97,17 @@ def test_a_figure_that_failed_becomes_a_page_that_says_so(root):
     assert "has not been run here" in (root / "src" / "index.md").read_text()
 
 
+def test_links_to_a_failed_figure_lead_to_its_stand_in(root):
+    with (root / "book" / "index.md").open("a") as front:
+        front.write("[it](attend/rise.ipynb#the-line), [elsewhere](https://example.org/a.ipynb)\n")
+    run(root)
+    assert "[it](attend/rise.ipynb#the-line)" in (root / "src" / "index.md").read_text()
+    (root / "executed" / "attend" / "rise.error.txt").write_text("no")
+    run(root)
+    front = (root / "src" / "index.md").read_text()
+    assert "[it](attend/rise.md), [elsewhere](https://example.org/a.ipynb)" in front
+
+
 def test_a_notebook_with_an_error_in_it_is_a_failed_figure(root):
     broken = nbformat.v4.new_output("error", ename="ValueError", evalue="no", traceback=[])
     write_notebook(root / "executed" / "attend" / "rise.ipynb", code(broken))
