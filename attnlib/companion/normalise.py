@@ -20,7 +20,8 @@ LANGUAGE = {
 VARYING_METADATA = ("papermill", "execution", "status", "collapsed")
 
 _ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]{6,}")
-_CELL_FILE = re.compile(r"[^\s\"'<>(]*ipykernel_\d+[/\\]\d+\.py")
+# The bound keeps the search linear: an image is one word of a million letters.
+_CELL_FILE = re.compile(r"[^\s\"'<>(]{0,200}ipykernel_\d+[/\\]\d+\.py")
 
 
 def normalise(notebook: NotebookNode, root: Path) -> NotebookNode:
@@ -76,7 +77,9 @@ def _without_places(value: object, places: list[tuple[str, str]]) -> object:
         for place, word in places:
             if place in value:
                 value = re.sub(re.escape(place) + r"(?=[/\\\s\"'<>:,;)]|$)", lambda _, word=word: word, value)
-        return _ADDRESS.sub("at 0x0", _CELL_FILE.sub("<cell>", value))
+        if "ipykernel_" in value:
+            value = _CELL_FILE.sub("<cell>", value)
+        return _ADDRESS.sub("at 0x0", value)
     if isinstance(value, list):
         return [_without_places(item, places) for item in value]
     if isinstance(value, dict):

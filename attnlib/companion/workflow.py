@@ -23,6 +23,7 @@ RULES = {  # rule of the Snakefile → what a user calls it
 _JOB = re.compile(r"^(?:local)?rule (?P<rule>\w+):$")
 _FIELD = re.compile(r"^    (?P<name>[a-z]+): (?P<text>.*)$")
 _DONE = re.compile(r"^(?P<done>\d+) of (?P<all>\d+) steps \(")
+_TOTAL = re.compile(r"^total +(?P<all>\d+)$")
 _TRAINING = re.compile(r"^(?P<setting>.+): step (?P<step>\d+) of (?P<steps>\d+), (?P<loss>.*)$")
 _FAILED = re.compile(r"^Error in rule (?P<rule>\w+):$")
 _NOTE = "cannot be run: "  # the Snakefile's own words on data that is not at hand
@@ -68,7 +69,8 @@ def readable(reason: str) -> str:
                 words.append("code, settings or data behind it changed")
             case _:
                 words.append(part)
-    return "; ".join(dict.fromkeys(words))
+    # What was never made needs no second reason.
+    return words[0] if words[0] == "not made yet" else "; ".join(dict.fromkeys(words))
 
 
 def _shortened(files: str) -> str:
@@ -221,6 +223,8 @@ def _follow_engine(stream, display) -> tuple[str, frozenset[str]]:
             display.start(job)
         elif found := _DONE.match(line):
             display.done(int(found["done"]), int(found["all"]))
+        elif found := _TOTAL.match(log[-1]):
+            display.done(0, int(found["all"]))
         elif found := _FAILED.match(log[-1]):
             failed.add(base_rule(found["rule"]))
         elif line.startswith(_NOTE):

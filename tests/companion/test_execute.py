@@ -1,6 +1,7 @@
 """Executing figures: the same bytes every time, errors that name the cell, nothing lost."""
 
 import json
+import time
 from pathlib import Path
 
 import nbformat
@@ -167,3 +168,13 @@ def test_streams_are_merged_whatever_pieces_they_came_in(project):
     whole = nbformat.writes(normalise(notebook("one\ntwo\n"), project.root))
     assert nbformat.writes(normalise(notebook("one\n", "two\n"), project.root)) == whole
     assert "0x7f" not in whole
+
+
+def test_large_images_are_read_in_linear_time(project):
+    pixels = "iVBOR" * 400_000 + " /tmp/ipykernel_12/345.py:3: UserWarning"
+    output = nbformat.v4.new_output("display_data", {"image/png": pixels[:2_000_000], "text/plain": pixels})
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("x", outputs=[output])])
+    started = time.monotonic()
+    (cell,) = normalise(notebook, project.root).cells
+    assert time.monotonic() - started < 20  # a quadratic search takes hours
+    assert cell.outputs[0].data["text/plain"].endswith(" <cell>:3: UserWarning")
