@@ -20,8 +20,7 @@ LANGUAGE = {
 VARYING_METADATA = ("papermill", "execution", "status", "collapsed")
 
 _ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]{6,}")
-# The bound keeps the search linear: an image is one word of a million letters.
-_CELL_FILE = re.compile(r"[^\s\"'<>(]{0,200}ipykernel_\d+[/\\]\d+\.py")
+_CELL_FILE = re.compile(r"ipykernel_\d+[/\\]\d+\.py")
 
 
 def normalise(notebook: NotebookNode, root: Path) -> NotebookNode:
@@ -77,12 +76,26 @@ def _without_places(value: object, places: list[tuple[str, str]]) -> object:
         for place, word in places:
             if place in value:
                 value = re.sub(re.escape(place) + r"(?=[/\\\s\"'<>:,;)]|$)", lambda _, word=word: word, value)
-        if "ipykernel_" in value:
-            value = _CELL_FILE.sub("<cell>", value)
-        return _ADDRESS.sub("at 0x0", value)
+        return _ADDRESS.sub("at 0x0", _without_cell_files(value))
     if isinstance(value, list):
         return [_without_places(item, places) for item in value]
     if isinstance(value, dict):
         for key in value:
             value[key] = _without_places(value[key], places)
     return value
+
+
+def _without_cell_files(text: str) -> str:
+    """``/tmp/ipykernel_12/345.py``, as tracebacks and warnings name a cell, becomes ``<cell>``.
+
+    The folder is looked for backwards from the name: forwards, an image of a million letters would be read a
+    million times.
+    """
+    parts, after = [], 0
+    for found in _CELL_FILE.finditer(text):
+        begin = found.start()
+        while begin > after and text[begin - 1] not in " \t\n\"'<>(":
+            begin -= 1
+        parts += [text[after:begin], "<cell>"]
+        after = found.end()
+    return "".join([*parts, text[after:]])
