@@ -10,11 +10,10 @@ and of unseen tokens are this project's definitions.
 """
 
 from pathlib import Path
-from typing import Self
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Integer
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
@@ -88,9 +87,9 @@ class Components:
     def update(
         self,
         states: Float[Tensor, "batch length width"],
-        tokens: Int[Tensor, "batch length"],
+        tokens: Integer[Tensor, "batch length"],
         mask: Bool[Tensor, "batch length"],
-    ) -> Self:
+    ) -> "Components":
         """Adds a batch. `mask` is True at valid positions; what stands at padding is never read.
 
         Raises BadInput, leaving the sums as they were, for shapes that differ, a token outside the
@@ -116,7 +115,7 @@ class Components:
         self._solved.clear()
         return self
 
-    def merge(self, other: Self) -> Self:
+    def merge(self, other: "Components") -> "Components":
         """New components of the two corpora together; both arguments stay as they are."""
         if self._sizes() != other._sizes():
             raise BadInput(
@@ -160,7 +159,7 @@ class Components:
     def split(
         self,
         states: Float[Tensor, "batch length width"],
-        tokens: Int[Tensor, "batch length"],
+        tokens: Integer[Tensor, "batch length"],
         mask: Bool[Tensor, "batch length"],
     ) -> Parts:
         """The three parts of `states`, in their dtype and on their device, zero at padding, without gradient.
@@ -199,7 +198,7 @@ class Components:
             )
 
     @classmethod
-    def load(cls, path: str | Path, *, device: torch.device | str = "cpu") -> Self:
+    def load(cls, path: str | Path, *, device: torch.device | str = "cpu") -> "Components":
         """Raises CorruptFile for a file that `save` did not write whole, FileNotFoundError for none."""
         try:
             with safe_open(path, framework="pt", device=str(device)) as file:

@@ -13,7 +13,6 @@ covariance share of temporal times temporal.
 """
 
 from dataclasses import dataclass
-from typing import Self
 
 import torch
 from jaxtyping import Bool, Float
@@ -58,7 +57,7 @@ class ShareSums:
         terms: Float[Tensor, "3 3 batch target source"],
         target_mask: Bool[Tensor, "batch target"],
         source_mask: Bool[Tensor, "batch source"],
-    ) -> Self:
+    ) -> "ShareSums":
         """Adds a batch of alignment terms. Raises BadInput where masks and terms differ in shape."""
         rows, valid = valid_rows(terms, target_mask, source_mask, at_least=2)
         rows = centred(rows, valid)  # (3, 3, row, source); centred, so covariances are mean products
@@ -72,7 +71,7 @@ class ShareSums:
         self.rows_left_out += int(target_mask.sum()) - len(valid)
         return self
 
-    def merge(self, other: Self) -> Self:
+    def merge(self, other: "ShareSums") -> "ShareSums":
         """New sums of both; the arguments stay as they are."""
         merged = type(self)()
         for name in vars(merged):

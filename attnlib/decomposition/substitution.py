@@ -11,7 +11,6 @@ full row.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Self
 
 import torch
 from jaxtyping import Bool, Float
@@ -63,7 +62,7 @@ class SubstitutionSums:
         terms: Float[Tensor, "3 3 batch target source"],
         target_mask: Bool[Tensor, "batch target"],
         source_mask: Bool[Tensor, "batch source"],
-    ) -> Self:
+    ) -> "SubstitutionSums":
         """Adds a batch of alignment terms. Raises BadInput where masks and terms differ in shape."""
         rows, valid = valid_rows(terms, target_mask, source_mask, at_least=2)
         full = masked_softmax(rows.sum((0, 1)), valid)
@@ -76,7 +75,7 @@ class SubstitutionSums:
         self.rows += len(valid)
         return self
 
-    def merge(self, other: Self) -> Self:
+    def merge(self, other: "SubstitutionSums") -> "SubstitutionSums":
         """New sums of both. Raises BadInput when the two hold different subsets."""
         if self.subsets != other.subsets:
             raise BadInput(

@@ -14,7 +14,6 @@ ours.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Self
 
 import torch
 from jaxtyping import Bool, Float
@@ -56,14 +55,14 @@ class AttentionCells:
         attention: Float[Tensor, "batch target source"],
         target_mask: Bool[Tensor, "batch target"],
         source_mask: Bool[Tensor, "batch source"],
-    ) -> Self:
+    ) -> "AttentionCells":
         """Adds a batch. Raises BadInput where masks and attention differ in shape."""
         for cell, _, matrices in _by_cell(attention, target_mask, source_mask):
             self.sums[cell] = self.sums.get(cell, 0.0) + matrices.sum(0)
             self.counts[cell] = self.counts.get(cell, 0) + len(matrices)
         return self
 
-    def merge(self, other: Self) -> Self:
+    def merge(self, other: "AttentionCells") -> "AttentionCells":
         """New sums of both."""
         merged = type(self)()
         for part in (self, other):
@@ -119,10 +118,8 @@ class AttentionCells:
         )
 
 
-def typicality(
-    matrices: Iterable[Float[Tensor, "target source"]], *, minimum: int = MINIMUM_CELL
-) -> Typicality:
-    """Typicality of attention matrices without padding, one a sample, of any lengths.
+def typicality(matrices: Iterable[Float[Tensor, "_ _"]], *, minimum: int = MINIMUM_CELL) -> Typicality:
+    """Typicality of attention matrices (target, source) without padding, one a sample, of any lengths.
 
     >>> identity = torch.eye(3)
     >>> typicality([identity] * 30).value
