@@ -53,6 +53,7 @@ class LadderConfig:
         width: of states and embeddings.
         scale: ``quick`` or ``paper``: which training settings and data sizes are used.
         steps: updates of every model, in place of the task's own number.
+        embedding_scale: standard deviation of the embeddings at the start of training.
         fit_samples: training samples that the components are fitted on, at most.
         source, target: two line-parallel text files to use as the task (both or neither).
     """
@@ -64,6 +65,7 @@ class LadderConfig:
     width: int = 64
     scale: str = "quick"
     steps: int | None = None
+    embedding_scale: float = 0.3
     fit_samples: int = 4_000
     source: Path | None = None
     target: Path | None = None
@@ -122,6 +124,7 @@ def model_specs(config: LadderConfig) -> tuple[ModelSpec, ...]:
             width=config.width,
             batch_size=training.batch_size,
             learning_rate=training.learning_rate,
+            embedding_scale=config.embedding_scale,
             seed=seed,
             task_options=tuple(sorted(options.items())),
         )

@@ -59,11 +59,11 @@ class EncoderDecoder(nn.Module):
         self._initialise(generator)
 
     def _initialise(self, generator: torch.Generator) -> None:
-        """torch's own defaults: embeddings N(0, 1), weights and biases uniform in ±1/√inputs."""
+        """Embeddings N(0, scale²); weights and biases uniform in ±1/√inputs, as torch does."""
         with torch.no_grad():
             for name, parameter in self.named_parameters():
                 if "embedding" in name:
-                    parameter.normal_(generator=generator)
+                    parameter.normal_(0, self.config.embedding_scale, generator=generator)
                 else:
                     layer = self.get_submodule(name.rpartition(".")[0])
                     inputs = layer.in_features if isinstance(layer, nn.Linear) else layer.hidden_size

@@ -16,6 +16,7 @@ class ModelSpec:
         learning_rate: Adam's, lowered to zero along half a cosine (our choice; the text at hand gives none).
         weight_decay: L2 penalty added to the gradient.
         clip: largest norm of the gradient of all parameters together.
+        embedding_scale: standard deviation of the embeddings at the start.
         seed: draws the parameters and the order of the batches; the task's own data has a seed in its options.
     """
 
@@ -28,6 +29,7 @@ class ModelSpec:
     learning_rate: float = 2e-3
     weight_decay: float = 0.0
     clip: float = 1.0
+    embedding_scale: float = 0.3
     seed: int = 0
     task_options: tuple[tuple[str, object], ...] = ()
 

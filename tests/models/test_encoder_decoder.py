@@ -122,6 +122,7 @@ def test_a_source_of_padding_alone_is_refused():
         ({"architecture": "AEDD"}, UnknownName, "did you mean 'AED'"),
         ({"cell": "gruu"}, UnknownName, "did you mean 'gru'"),
         ({"width": 0}, BadInput, "width is 0"),
+        ({"embedding_scale": 0.0}, BadInput, "embedding_scale is 0.0"),
         ({"width": 5, "architecture": "AO"}, BadInput, "width 5 is odd"),
     ],
 )

@@ -1,0 +1,80 @@
+"""Settings from the command line: typed, or refused with the nearest name."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from attnlib.errors import BadInput, UnknownName
+from attnlib.experiments import registry
+from attnlib.experiments.config import config_hash, override, path_fields, plain
+from attnlib.experiments.ladder import PROFILES, LadderConfig, model_specs
+
+QUICK = PROFILES["quick"]
+
+
+def test_text_becomes_the_type_of_the_field():
+    config = override(
+        QUICK, {"task": "scan, one_to_one", "seeds": "2", "steps": "10", "architecture": ["AO"]}
+    )
+    assert config == replace(QUICK, task=("scan", "one_to_one"), seeds=2, steps=10, architecture=("AO",))
+    assert override(config, {"steps": "none"}).steps is None
+    assert override(QUICK, {"source": "a.en", "target": "b.fr"}).source == Path("a.en")
+
+
+@pytest.mark.parametrize(
+    ("values", "error", "message"),
+    [
+        ({"taks": "scan"}, UnknownName, "no parameter 'taks'; did you mean 'task'"),
+        ({"task": "scann"}, UnknownName, "no task 'scann'; did you mean 'scan'"),
+        ({"architecture": "VED"}, UnknownName, "no architecture 'VED'"),
+        ({"cell": "grue"}, UnknownName, "did you mean 'gru'"),
+        ({"seeds": "many"}, BadInput, "parameter 'seeds' takes int; got 'many'"),
+        ({"seeds": 1.5}, BadInput, "parameter 'seeds' takes int; got 1.5"),
+        ({"seeds": True}, BadInput, "parameter 'seeds' takes int; got True"),
+        ({"seeds": 0}, BadInput, "at least one"),
+        ({"task": 3}, BadInput, "parameter 'task' takes str; got 3"),
+        ({"source": "a.en"}, BadInput, "source and target go together"),
+        ({"task": "parallel"}, BadInput, "needs two files"),
+    ],
+)
+def test_what_cannot_be_used_is_refused(values, error, message):
+    with pytest.raises(error, match=message):
+        override(QUICK, values)
+
+
+def test_two_files_of_the_reader_are_the_task():
+    config = override(QUICK, {"source": "a.en", "target": "b.fr"})
+    assert config.task == ("parallel",)
+    options = dict(model_specs(config)[0].task_options)
+    assert options["source"] == str(Path("a.en").resolve())
+
+
+def test_each_model_once_and_no_cell_for_attention_only():
+    specs = model_specs(override(QUICK, {"task": "scan", "cell": "gru,lstm", "seeds": 2}))
+    assert len(specs) == len(set(specs)) == 6
+    assert sum(spec.architecture == "AO" for spec in specs) == 2
+
+
+def test_hashes_tell_settings_apart():
+    assert config_hash(QUICK) == config_hash(LadderConfig())
+    assert config_hash(QUICK) != config_hash(override(QUICK, {"seeds": 4}))
+    assert plain(override(QUICK, {"source": "a", "target": "b"}))["source"] == "a"
+    assert path_fields(QUICK) == ("source", "target")
+
+
+def test_every_experiment_has_what_the_workflow_needs():
+    assert {"alignment_breakdown", "attention_matrices", "temporal_share"} <= set(registry.names())
+    for name in registry.names():
+        module = registry.load(name)
+        assert set(module.PROFILES) == {"quick", "paper"}
+        assert module.PLACE
+        assert module.QUESTION.endswith("?")
+        assert module.models(module.PROFILES["quick"])
+
+
+def test_unknown_experiment_and_profile_name_the_nearest():
+    with pytest.raises(UnknownName, match="did you mean 'temporal_share'"):
+        registry.load("temporal_shares")
+    with pytest.raises(UnknownName, match="did you mean 'paper'"):
+        registry.profile_config("temporal_share", "papers")

@@ -1,0 +1,48 @@
+"""One direction of flow: each layer imports only what stands before it, and computing needs four packages."""
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "attnlib"
+BEFORE = {
+    "datasets": set(),
+    "tasks": {"datasets"},
+    "models": {"tasks"},
+    "training": {"tasks", "models"},
+    "decomposition": set(),
+    "statistics": set(),
+    "experiments": {"tasks", "models", "training", "decomposition", "statistics"},
+    "plotting": {"experiments", "decomposition"},
+}
+EVERYWHERE = {"errors", "files", "code_hash"}
+COMPUTING = {"numpy", "torch", "safetensors", "jaxtyping", "attnlib"}
+EXCEPT = {"datasets/fetch.py": {"pooch"}}  # downloads; imported where used
+
+
+def imports(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: imports are absolute, so that a result's code can be traced"
+            found.update(f"{node.module}.{alias.name}" for alias in node.names)
+    return found
+
+
+@pytest.mark.parametrize("layer", BEFORE)
+def test_a_layer_imports_only_what_stands_before_it(layer):
+    for path in (PACKAGE / layer).rglob("*.py"):
+        used = {name.split(".")[1] for name in imports(path) if name.startswith("attnlib.")}
+        assert used <= BEFORE[layer] | {layer} | EVERYWHERE, path
+
+
+@pytest.mark.parametrize("layer", [layer for layer in BEFORE if layer != "plotting"])
+def test_what_computes_needs_four_packages(layer):
+    for path in (PACKAGE / layer).rglob("*.py"):
+        roots = {name.partition(".")[0] for name in imports(path)}
+        allowed = COMPUTING | EXCEPT.get(path.relative_to(PACKAGE).as_posix(), set())
+        assert roots - set(sys.stdlib_module_names) <= allowed, path
