@@ -11,6 +11,7 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
+from attnlib.companion.origin import origin_markdown
 from attnlib.errors import BadInput
 
 IMAGE_TYPES = ("image/svg+xml", "image/png", "image/jpeg")
@@ -32,7 +33,8 @@ def figure_page(figure: str, root: Path, executed: Path) -> tuple[str, str, tupl
     In an executed notebook every image output carries alternative text, either in the metadata of its cell
     (``mystnb: {image: {alt: …}, figure: {caption: …, name: …}}``) or in the metadata of the output
     (``{"alt": …, "caption": …, "name": …}``, for the whole output or for its mime type). A cell shows at most
-    one image. Cells that papermill injected are left out.
+    one image. Cells that papermill injected are left out;
+    verdicts, provenance and downloads are added at the end.
 
     Args:
         figure: path without suffix, such as ``attend/temporal_share``.
@@ -71,7 +73,8 @@ def figure_page(figure: str, root: Path, executed: Path) -> tuple[str, str, tupl
             cell.metadata.tags = [*cell.metadata.tags, "remove-cell"]
     products = (executed / f"{figure}.files").glob("*")
     files = tuple(sorted(path for path in products if path.suffix in (".csv", ".svg", ".png")))
-    text = f"## Downloads, and how to rerun this page\n\n{_download_list(figure, files + sources)}"
+    downloads = f"## Downloads, and how to rerun this page\n\n{_download_list(figure, files + sources)}"
+    text = f"{origin_markdown(figure, root)}\n{downloads}"
     cell = nbformat.v4.new_markdown_cell(text)
     cell["id"] = "downloads"
     notebook.cells.append(cell)
