@@ -172,7 +172,8 @@ def _explain(jobs: list[workflow.Job]) -> int:
     console = Console(highlight=False, soft_wrap=True)
     for job in jobs:
         console.print(Text.assemble(str(job), (f"  ({job.reason})", "dim")))
-    console.print(f"{len(jobs)} jobs would be done." if jobs else "Nothing to do: everything is up to date.")
+    count = f"{len(jobs)} job{'s' if len(jobs) > 1 else ''} would be done."
+    console.print(count if jobs else "Nothing to do: everything is up to date.")
     return 0
 
 

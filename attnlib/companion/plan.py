@@ -10,9 +10,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from importlib.util import find_spec
 from pathlib import Path
 
+import attnlib
 from attnlib.code_hash import code_hash
 from attnlib.companion.figures import Figure, discover, find
 from attnlib.companion.project import Project
@@ -186,7 +186,6 @@ def imports_of(figure: Figure) -> frozenset[str]:
 
 
 def _exists(module: str) -> bool:
-    try:
-        return find_spec(module) is not None
-    except ModuleNotFoundError:  # the parent is a module or is not there
-        return False
+    """Looked up by file: asking the import system would import the parents, and with them matplotlib."""
+    path = Path(attnlib.__file__).parent.joinpath(*module.split(".")[1:])
+    return path.with_suffix(".py").is_file() or (path / "__init__.py").is_file()

@@ -30,9 +30,12 @@ class Display:
         self.console.print(Text(line, style="red" if line.startswith("error:") else ""), soft_wrap=True)
 
     def start(self, job) -> None:
-        """A job begins; why it does."""
+        """A job begins, and why; or it has failed."""
         self._bars.update(self._whole, description="all jobs")
-        self.console.print(Text.assemble(str(job), (f"  ({job.reason})", "dim")), soft_wrap=True)
+        self.console.print(
+            Text.assemble(str(job), (f"  ({job.reason})", "red" if job.reason == "failed" else "dim")),
+            soft_wrap=True,
+        )
 
     def done(self, count: int, total: int) -> None:
         """``count`` of ``total`` jobs are done."""

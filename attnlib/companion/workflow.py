@@ -26,6 +26,7 @@ _DONE = re.compile(r"^(?P<done>\d+) of (?P<all>\d+) steps \(")
 _TOTAL = re.compile(r"^total +(?P<all>\d+)$")
 _TRAINING = re.compile(r"^(?P<setting>.+): step (?P<step>\d+) of (?P<steps>\d+), (?P<loss>.*)$")
 _FAILED = re.compile(r"^Error in rule (?P<rule>\w+):$")
+FAILED = "failed"
 _NOTE = "cannot be run: "  # the Snakefile's own words on data that is not at hand
 
 
@@ -79,18 +80,21 @@ def _shortened(files: str) -> str:
 
 
 class JobReader:
-    """Reads Snakemake's log a line at a time; a job is told as soon as its reason is."""
+    """Reads Snakemake's log a line at a time; a job is told as soon as its reason is, or that it failed."""
 
     def __init__(self) -> None:
-        self._rule, self._output = "", ""
+        self._rule, self._output, self._failed = "", "", False
 
     def feed(self, line: str) -> Job | None:
-        """The job whose reason this line gives, if it does; rules that only gather others are passed over."""
-        if begun := _JOB.match(line):
+        """The job that this line completes, if it does; rules that only gather others are passed over."""
+        if begun := _JOB.match(line) or _FAILED.match(line):
             self._rule, self._output = base_rule(begun["rule"]), ""
+            self._failed = begun.re is _FAILED
         elif (found := _FIELD.match(line)) and self._rule in RULES:
             if found["name"] == "output":
-                self._output = found["text"].split(", ")[0]
+                self._output = found["text"].split(", ")[0].removesuffix(" (corrupted)")
+                if self._failed:
+                    return Job(self._rule, _target(self._rule, self._output), FAILED)
             elif found["name"] == "reason":
                 return Job(self._rule, _target(self._rule, self._output), readable(found["text"]))
         return None
@@ -221,12 +225,12 @@ def _follow_engine(stream, display) -> tuple[str, frozenset[str]]:
         log.append(line.rstrip())
         if job := reader.feed(log[-1]):
             display.start(job)
+            if job.reason == FAILED:
+                failed.add(job.rule)
         elif found := _DONE.match(line):
             display.done(int(found["done"]), int(found["all"]))
         elif found := _TOTAL.match(log[-1]):
             display.done(0, int(found["all"]))
-        elif found := _FAILED.match(log[-1]):
-            failed.add(base_rule(found["rule"]))
         elif line.startswith(_NOTE):
             display.say(log[-1])
     return "\n".join(log), frozenset(failed)

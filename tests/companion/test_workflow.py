@@ -58,6 +58,7 @@ def test_only_what_changed_is_redone_and_a_failure_leaves_the_rest_standing(proj
     assert outcome.failed == {"figure"}
     said = capfd.readouterr().err
     assert "draw figure attend/one  (not made yet)" in said
+    assert "draw figure attend/two  (failed)" in said
     assert "error: attend/two: cell 3, line 14" in said
     assert "ZeroDivisionError: division by zero" in said
     made = project.executed("quick") / "attend" / "one.ipynb"
@@ -91,12 +92,18 @@ rule run_result:
 rule book:
     input: build/_build/html/index.html
     reason: Input files updated by another job: build/_build/html/index.html
-1 of 5 steps (20%) done"""
+1 of 5 steps (20%) done
+Error in rule train:
+    message: None
+    output: build/models/scan-AO-gru-w64-s0-0642a296fa29/history.json (corrupted)
+    shell:
+        exit 1"""
     reader = JobReader()
     jobs = [job for line in log.splitlines() if (job := reader.feed(line))]
     assert jobs == [
         Job("train", "scan-AED-gru-w64-s0", "not made yet"),
         Job("result", "x", "code, settings or data behind it changed; made anew: a and 2 more"),
+        Job("train", "scan-AO-gru-w64-s0", "failed"),
     ]
     assert str(jobs[0]) == "train model scan-AED-gru-w64-s0"
 
