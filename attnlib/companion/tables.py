@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from attnlib.experiments.result import Result
+from attnlib.plotting.order import kinds_of
 from attnlib.plotting.style import task_name
 
 if TYPE_CHECKING:
@@ -22,11 +23,10 @@ def interval_table(
     import pandas as pd
 
     rows = {}
-    for task, kinds in (values or result.values).items():
-        for kind, found in kinds.items():
-            row = {heading: interval_text(_at(found, key)) for key, heading in columns.items()}
-            row |= {heading: f"{_at(found, key):.2f}" for key, heading in (plain or {}).items()}
-            rows[f"{task_name(task)}, {kind}"] = row
+    for task, kind, found in kinds_of(result, values):
+        row = {heading: interval_text(_at(found, key)) for key, heading in columns.items()}
+        row |= {heading: f"{_at(found, key):.2f}" for key, heading in (plain or {}).items()}
+        rows[f"{task_name(task)}, {kind}"] = row
     return pd.DataFrame.from_dict(rows, orient="index")
 
 

@@ -6,6 +6,7 @@ from matplotlib.figure import Figure
 
 from attnlib.decomposition.parts import PART_NAMES
 from attnlib.experiments.result import Result
+from attnlib.plotting.order import kinds_of, tasks_of
 from attnlib.plotting.style import ARCHITECTURE_MARKERS, INK, PART_COLOURS, PART_SYMBOLS, style, task_name
 
 SUBSETS = {  # name in the result → label, colour
@@ -18,8 +19,8 @@ SUBSETS = {  # name in the result → label, colour
 
 def share_grids(result: Result, share: str = "covariance_share") -> Figure:
     """Shares of the nine terms, a 3 × 3 grid for each task (columns) and architecture (rows), means over seeds."""
-    tasks = list(result.values)
-    kinds = list(dict.fromkeys(kind for values in result.values.values() for kind in values))
+    tasks = tasks_of(result)
+    kinds = list(dict.fromkeys(kind for _, kind, _ in kinds_of(result)))
     with style():
         figure = Figure(figsize=(2.3 * max(len(tasks), 2) + 0.4, 2.45 * len(kinds)))
         grid = figure.subplots(len(kinds), len(tasks), squeeze=False)
@@ -72,7 +73,7 @@ def _signed(value: float) -> str:
 
 def substitution_test(result: Result, measure: str = "similarity") -> Figure:
     """How close attention built from a subset of terms comes to the full one, with intervals over seeds."""
-    rows = [(task, kind) for task, kinds in result.values.items() for kind in kinds]
+    rows = [(task, kind) for task, kind, _ in kinds_of(result)]
     label = {
         "similarity": "similarity to the full attention: 1 − total variation, mean over rows",
         "argmax_agreement": "share of rows whose largest weight stands at the same source position",

@@ -5,6 +5,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from attnlib.experiments.result import Result
+from attnlib.plotting.order import kinds_of
 from attnlib.plotting.style import INK, PART_COLOURS, style, task_name
 
 MAP = "Greys"
@@ -23,11 +24,7 @@ def sample_matrices(result: Result, sample: int = 0) -> Figure:
 
 def typicality_by_task(result: Result) -> Figure:
     """Typicality of each kind of model with its interval over seeds."""
-    rows = [
-        (task, kind, values["typicality"])
-        for task, kinds in result.values.items()
-        for kind, values in kinds.items()
-    ]
+    rows = [(task, kind, values["typicality"]) for task, kind, values in kinds_of(result)]
     with style():
         figure = Figure(figsize=(7.2, 0.42 * len(rows) + 1.1))
         axes = figure.subplots()
