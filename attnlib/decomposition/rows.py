@@ -39,8 +39,8 @@ def centred(
 
 
 def total_variation(
-    first: Float[Tensor, "*lead source"], second: Float[Tensor, "*lead source"]
-) -> Float[Tensor, "*lead"]:
+    first: Float[Tensor, "*#lead source"], second: Float[Tensor, "*#lead source"]
+) -> Float[Tensor, "..."]:
     """Half the sum of absolute differences: 0 for equal distributions, 1 for disjoint ones."""
     return 0.5 * (first - second).abs().sum(-1)
 

@@ -35,6 +35,14 @@ def test_a_term_the_other_way_round_disagrees():
     assert results["without_temporal_temporal"].argmax_agreement == 1.0
 
 
+def test_ties_broken_by_rounding_alone_count_as_ties():
+    """One word twice: input alone cannot tell the places apart, whatever the last bit of the product says."""
+    terms = terms_from({(1, 1): [[1.0, 1.0 + 1e-7, 0.0]], (0, 0): [[0.5, 0.0, 0.0]]}).float()
+    results = SubstitutionSums().update(terms, all_valid(1, 1), all_valid(1, 3)).result()
+    assert results["input_only"].argmax_agreement == 0.5
+    assert results["temporal_only"].argmax_agreement == 1.0
+
+
 def test_named_subsets():
     assert len(ALL_PAIRS) == 9
     assert len(SUBSETS) == 4 + 9
