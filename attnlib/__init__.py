@@ -1,6 +1,7 @@
 """attnlib: how attention forms in encoder-decoder networks.
 
-The public names are imported on first use, so that ``import attnlib`` and ``attnlib --help`` do not wait for torch.
+The public names are imported on first use, so that ``import attnlib`` and ``attnlib --help`` do not wait for
+torch.
 """
 
 from importlib import import_module
@@ -21,7 +22,8 @@ __all__ = ["__version__", *_PUBLIC]
 
 def __getattr__(name: str):
     if name not in _PUBLIC:
-        raise AttributeError(f"module 'attnlib' has no attribute {name!r}; it has {', '.join(sorted(__all__))}")
+        known = ", ".join(sorted(__all__))
+        raise AttributeError(f"module 'attnlib' has no attribute {name!r}; it has {known}")
     return getattr(import_module(_PUBLIC[name]), name)
 
 

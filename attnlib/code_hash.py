@@ -1,4 +1,4 @@
-"""The hash of the code behind a number: the modules it imports, as syntax, without comments and docstrings."""
+"""The hash of the code behind a number: the modules it imports, without comments and docstrings."""
 
 import ast
 import hashlib
@@ -12,8 +12,9 @@ PACKAGE = "attnlib"
 def code_hash(*modules: str) -> str:
     """Sixteen hex digits over the given modules and all of attnlib that they import, directly or not.
 
-    A package's ``__init__`` counts only where something is imported from it directly, so that a name re-exported
-    for users does not tie every result to every module. Formatting, comments and docstrings do not count.
+    A package's ``__init__`` counts only where something is imported from it directly, so that a name
+    re-exported for users does not tie every result to every module. Formatting, comments and docstrings do
+    not count.
 
     >>> code_hash("attnlib.errors") == code_hash("attnlib.errors", "attnlib.errors")
     True
@@ -85,7 +86,7 @@ def _syntax(module: str) -> str:
 
 
 def _dump(node: object) -> str:
-    """Like :func:`ast.dump`, without docstrings and without empty fields, which differ between Python versions."""
+    """Like :func:`ast.dump`, without docstrings and without empty fields: Python versions differ there."""
     if isinstance(node, list):
         return "[" + ",".join(_dump(item) for item in node) + "]"
     if not isinstance(node, ast.AST):

@@ -12,7 +12,7 @@ from attnlib.errors import BadInput
 
 @contextmanager
 def atomic_path(path: str | Path) -> Iterator[Path]:
-    """A temporary path beside ``path`` that replaces it when the block ends well and vanishes when it does not.
+    """A temporary path beside ``path``; replaces it when the block ends well, vanishes when it does not.
 
     Raises:
         BadInput: the folder cannot be written (the message names it).

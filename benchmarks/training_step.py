@@ -1,8 +1,9 @@
-"""A training step against the plain PyTorch loop anyone would write, and against the machine's matrix product.
+"""A training step against the plain PyTorch loop anyone would write, and against a matrix product.
 
     python benchmarks/training_step.py [--threads 2] [--words 4000]
 
-Prints, from one run on one machine: seconds a step of ours and of the plain loop in turn (their medians and ratio),
+Prints, from one run on one machine: seconds a step of ours and of the plain loop in turn (their medians and
+ratio),
 and the floating-point rate of our step as a share of the rate of a large matrix product of the same width.
 """
 
@@ -120,7 +121,7 @@ def main() -> None:
         print(f"{name:22} {taken * 1e3:7.1f} ms a step   {taken / median['plain']:.2f} × plain")
     peak, rate = gemm_rate(options.width), operations(options.words, options.width) / median["ours"]
     print(
-        f"matrix product {peak / 1e9:.0f} GFLOP/s; our step {rate / 1e9:.0f} GFLOP/s = {rate / peak:.0%} of it"
+        f"matrix product {peak / 1e9:.0f} GFLOP/s; our step {rate / 1e9:.0f} GFLOP/s, {rate / peak:.0%} of it"
     )
 
 

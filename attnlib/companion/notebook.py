@@ -1,9 +1,9 @@
 """What a figure's notebook calls: open its results, show a figure, leave its files.
 
 Three environment variables, set by whoever executes the notebook, say where things go: ``ATTNLIB_ROOT`` (the
-checkout), ``ATTNLIB_RUN_DIR`` (a run with parameters of its own keeps to this folder) and ``ATTNLIB_FIGURE_FILES``
-(the figure's svg, png and csv). Without them (plain papermill, or Jupyter) the checkout is found from the working
-folder and nothing of the book is touched.
+checkout), ``ATTNLIB_RUN_DIR`` (a run with parameters of its own keeps to this folder) and
+``ATTNLIB_FIGURE_FILES`` (the figure's svg, png and csv). Without them (plain papermill, or Jupyter) the
+checkout is found from the working folder and nothing of the book is touched.
 """
 
 import os
@@ -27,7 +27,8 @@ class Page:
     Attributes:
         figure: id, such as ``attend/alignment_breakdown``.
         result: made by this run; None where its data is not at hand (``missing`` says which).
-        paper: the committed result at paper size; None if there is none, or if this run has its own parameters.
+        paper: the committed result at paper size; None if there is none, or if this run has its own
+            parameters.
     """
 
     figure: str

@@ -1,4 +1,4 @@
-"""What a figure's page says beneath the figures: the verdicts it answers for, and where its numbers come from.
+"""What a figure's page says beneath its figures: the verdicts, and where the numbers come from.
 
 Kept out of the notebook, whose bytes are a function of the numbers alone.
 """

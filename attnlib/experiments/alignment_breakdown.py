@@ -1,4 +1,4 @@
-"""Alignment breakdown: which of the nine terms form the attention matrix, by two shares and by substitution."""
+"""Alignment breakdown: which of the nine terms form the attention, by two shares and by substitution."""
 
 from typing import TYPE_CHECKING
 
@@ -27,9 +27,10 @@ def compute(config: LadderConfig, store: "Store") -> tuple[dict, dict[str, list[
     """Shares of the nine alignment terms and the substitution test, judged on held-out samples.
 
     Returns:
-        values ``<task>.<architecture>.{covariance_share, mean_absolute_share}.<decoder part>_<encoder part>`` and
-        ``<task>.<architecture>.substitution.<subset>.{similarity, argmax_agreement}`` as intervals over seeds, and
-        ``unseen.{encoder, decoder}``; tables ``shares`` and ``substitution``, a row a model and term or subset.
+        values ``<task>.<architecture>.{covariance_share, mean_absolute_share}.<decoder part>_<encoder
+        part>`` and ``<task>.<architecture>.substitution.<subset>.{similarity, argmax_agreement}`` as
+        intervals over seeds, and ``unseen.{encoder, decoder}``; tables ``shares`` and ``substitution``, a
+        row a model and term or subset.
     """
     points = [(point(spec), measurements(store, spec, config.fit_samples)) for spec in models(config)]
     values = by_kind(points, _summary)

@@ -1,4 +1,4 @@
-"""Attention matrices across tasks: the average over samples, single samples, and how well one stands for the other."""
+"""Attention matrices across tasks: the average, single samples, and how well one stands for the other."""
 
 from typing import TYPE_CHECKING
 
@@ -26,8 +26,9 @@ def compute(config: LadderConfig, store: "Store") -> tuple[dict, dict[str, list[
     """Typicality with its coverage, attention near the diagonal, and quality; matrices of seed 0.
 
     Returns:
-        values ``<task>.<architecture>.{typicality, near_diagonal, token_accuracy, exact_match}`` as intervals over
-        seeds, and ``coverage``; tables ``points`` (a row a model), ``average`` and ``samples`` (a row a matrix entry).
+        values ``<task>.<architecture>.{typicality, near_diagonal, token_accuracy, exact_match}`` as
+        intervals over seeds, and ``coverage``; tables ``points`` (a row a model), ``average`` and
+        ``samples`` (a row a matrix entry).
     """
     points = [(point(spec), measurements(store, spec, config.fit_samples)) for spec in models(config)]
     values = by_kind(

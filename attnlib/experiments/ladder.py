@@ -1,4 +1,4 @@
-"""The ladder: tasks from one fixed diagonal to attention that depends on the sample, and how each is trained."""
+"""The ladder: tasks from a fixed diagonal to attention that depends on the sample, and their training."""
 
 from dataclasses import dataclass
 from itertools import product
@@ -21,9 +21,9 @@ class Training:
     task_options: tuple[tuple[str, object], ...] = ()
 
 
-# Quick models are small and stop early, but after attention has taken its form. The text at hand gives no sizes or
-# steps: these are our choice. 2,000 steps are ten epochs of Multi30k; a vocabulary of 3,000 words keeps the readout,
-# most of the cost, affordable on two cores.
+# Quick models are small and stop early, but after attention has taken its form. The text at hand gives no
+# sizes or steps: these are our choice. 2,000 steps are ten epochs of Multi30k; a vocabulary of 3,000 words
+# keeps the readout, most of the cost, affordable on two cores.
 TRAINING: dict[str, dict[str, Training]] = {
     "quick": {
         "one_to_one": Training(400),

@@ -36,7 +36,8 @@ def measure(trained: "TrainedModel", fit_samples: int) -> dict:
     Components are fitted on training samples (the first ``fit_samples``) and judged on the held-out ones.
 
     Returns:
-        plain JSON: ``quality``, ``data`` (checksums of the files read), ``typicality``, ``near_diagonal`` (attention mass within one position of the
+        plain JSON: ``quality``, ``data`` (checksums of the files read), ``typicality``, ``near_diagonal``
+        (attention mass within one position of the
         diagonal), ``covariance_share`` and ``mean_absolute_share`` by ``<decoder part>_<encoder part>``,
         ``substitution`` by subset, ``unseen`` (share of held-out tokens never seen in fitting), and the most
         frequent ``cell`` with its average matrix and example samples.

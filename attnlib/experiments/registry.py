@@ -1,7 +1,8 @@
 """Experiments by name: every module of this package that has ``PROFILES`` and ``compute``.
 
 There is no list to edit. An experiment has ``PLACE`` (where in the paper), ``QUESTION``, ``Config`` (a frozen
-dataclass), ``PROFILES`` (a Config for ``quick`` and ``paper``), ``models(config)`` and ``compute(config, store)``.
+dataclass), ``PROFILES`` (a Config for ``quick`` and ``paper``), ``models(config)`` and ``compute(config,
+store)``.
 """
 
 from functools import cache

@@ -58,7 +58,7 @@ def run(
 
 
 def code_of(name: str, specs: tuple[ModelSpec, ...]) -> dict:
-    """The modules that compute an experiment, and their hash: the experiment's own, training, and its tasks."""
+    """The modules that compute an experiment, and their hash: its own, training, and its tasks."""
     modules = sorted(
         {f"attnlib.experiments.{name}", "attnlib.training.loop", *(module_of(spec.task) for spec in specs)}
     )

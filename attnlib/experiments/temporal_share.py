@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from attnlib.training.store import Store
 
 PLACE = "Aitken et al. 2021, contribution 2 (temporal and input components by task)"
-QUESTION = "Do temporal components carry more of the attention where the average matrix stands better for a sample's?"
+QUESTION = "Do temporal components carry more of the attention where the average matrix is more typical?"
 Config = LadderConfig
 BOOTSTRAP_SEED = 20_211_015  # any fixed number: the interval is then a function of the points
 
@@ -31,14 +31,14 @@ def models(config: LadderConfig) -> tuple[ModelSpec, ...]:
 def compute(config: LadderConfig, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
     """Spearman correlations between typicality and the shares, tasks and then seeds resampled.
 
-    Temporal share is the covariance share of temporal × temporal, input share that of input × input. The similarity
-    that each of the two alone reaches in the substitution test stands beside them, since shares mislead when terms
-    cancel.
+    Temporal share is the covariance share of temporal × temporal, input share that of input × input. The
+    similarity that each of the two alone reaches in the substitution test stands beside them, since shares
+    mislead when terms cancel.
 
     Returns:
         values ``spearman.<x>`` and ``by_architecture.<architecture>.spearman.<x>`` with x one of
-        ``temporal_share, input_share, temporal_only, input_only``, and ``by_task.<task>.<architecture>.…``, all as
-        intervals; table ``points``.
+        ``temporal_share, input_share, temporal_only, input_only``, and ``by_task.<task>.<architecture>.…``,
+        all as intervals; table ``points``.
     """
     points = [(point(spec), measurements(store, spec, config.fit_samples)) for spec in models(config)]
     rows = [name | {"kind": kind(name)} | _coordinates(m) for name, m in points]

@@ -15,15 +15,16 @@ class ModelConfig:
     """Size and kind of an :class:`~attnlib.models.encoder_decoder.EncoderDecoder`.
 
     Attributes:
-        architecture: ``"VED"`` (recurrent, linked by the encoder's last state alone), ``"AED"`` (the same with
-            attention), ``"AO"`` (attention only: feed-forward states, order known from positions alone).
-        cell: the recurrent cell of VED and AED; ``"vanilla"`` is the tanh network. AO has none and ignores it.
+        architecture: ``"VED"`` (recurrent, linked by the encoder's last state alone), ``"AED"`` (the same
+            with attention), ``"AO"`` (attention only: feed-forward states, order known from positions alone).
+        cell: the recurrent cell of VED and AED; ``"vanilla"`` is the tanh network. AO has none and ignores
+            it.
         width: size of a hidden state, and of the embeddings.
         source_size, target_size: number of words of the two vocabularies, marks included.
         positions: AO's position code, added to the embeddings.
-        embedding_scale: standard deviation of the embeddings at the start. torch's own 1 makes the first unscaled
-            dot products so large that AO is caught in a poor optimum for some seeds of the one-to-one task; the
-            positions of AO have a root mean square of 0.7.
+        embedding_scale: standard deviation of the embeddings at the start. torch's own 1 makes the first
+            unscaled dot products so large that AO is caught in a poor optimum for some seeds of the
+            one-to-one task; the positions of AO have a root mean square of 0.7.
     """
 
     architecture: Architecture

@@ -6,7 +6,7 @@ from torch import Tensor
 
 
 def sinusoidal_positions(length: int, width: int) -> Float[Tensor, "length width"]:
-    """Sines on even, cosines on odd columns, wavelengths from 2π to 10000·2π (Vaswani et al. 2017, section 3.5).
+    """Sines on even, cosines on odd columns, wavelengths 2π to 10000·2π (Vaswani et al. 2017, section 3.5).
 
     >>> sinusoidal_positions(1, 4).tolist()
     [[0.0, 1.0, 0.0, 1.0]]

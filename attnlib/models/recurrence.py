@@ -14,7 +14,7 @@ State = Float[Tensor, "batch width"] | tuple[Float[Tensor, "batch width"], Float
 
 
 def fused_layer(cell: Cell, width: int) -> nn.RNNBase:
-    """A one-layer torch recurrence from ``width`` to ``width``, batch first. An LSTM's state is (h, memory)."""
+    """A one-layer torch recurrence of equal widths, batch first. An LSTM's state is (h, memory)."""
     return FUSED[cell](width, width, batch_first=True)
 
 
@@ -29,10 +29,10 @@ def unroll(
     """Hidden states at every step, and the full state (for an LSTM: h and memory) each sample ends in.
 
     Args:
-        lengths: valid steps of each sample (all of them by default). A sample's state stops changing after its
-            last valid step; the states returned beyond it are zero.
-        implementation: ``"loop"`` computes one step at a time what ``"fused"`` leaves to torch; the two agree to
-            rounding.
+        lengths: valid steps of each sample (all of them by default). A sample's state stops changing after
+            its last valid step; the states returned beyond it are zero.
+        implementation: ``"loop"`` computes one step at a time what ``"fused"`` leaves to torch; the two
+            agree to rounding.
     """
     if lengths is not None and bool((lengths == inputs.shape[1]).all()):
         lengths = None

@@ -10,8 +10,8 @@ from torch import Tensor
 class Trace:
     """One teacher-forced pass over a batch: what was read, every state, and how the output came about.
 
-    The decoder's token at a step is the one it *reads* there (``target_tokens``); a row of ``attention`` is about
-    the token *predicted* there (``target_outputs``). Values at padding are arbitrary: use the masks.
+    The decoder's token at a step is the one it *reads* there (``target_tokens``); a row of ``attention`` is
+    about the token *predicted* there (``target_outputs``). Values at padding are arbitrary: use the masks.
     A model without attention (VED) has ``None`` for ``scores``, ``attention`` and ``context``.
 
     Attributes:

@@ -18,7 +18,7 @@ SUBSETS = {  # name in the result → label, colour
 
 
 def share_grids(result: Result, share: str = "covariance_share") -> Figure:
-    """Shares of the nine terms, a 3 × 3 grid for each task (columns) and architecture (rows), means over seeds."""
+    """Shares of the nine terms, a 3 × 3 grid for each task (column) and architecture (row)."""
     tasks = tasks_of(result)
     kinds = list(dict.fromkeys(kind for _, kind, _ in kinds_of(result)))
     with style():

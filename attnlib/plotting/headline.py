@@ -48,7 +48,7 @@ def _scatter(axes: Axes, rows: list[dict], column: str, colour: str) -> None:
 
 
 def _label_groups(axes: Axes, rows: list[dict], column: str) -> None:
-    """The name of a task and architecture beside the mean of its points, pushed apart where two would overlap."""
+    """The name of a task and architecture beside the mean of its points, pushed apart from others."""
     groups: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for row in rows:
         groups.setdefault((row["task"], row["kind"]), []).append((row["typicality"], row[column]))

@@ -12,7 +12,7 @@ MAP = "Greys"
 
 
 def average_matrices(result: Result) -> Figure:
-    """The average attention matrix of the most frequent lengths, task by task (columns), architecture by row."""
+    """The average attention matrix of the most frequent lengths, a column a task, a row an architecture."""
     return _grid(result.tables["average"], _draw_average, height=2.6)
 
 
@@ -28,7 +28,7 @@ def typicality_by_task(result: Result) -> Figure:
     with style():
         figure = Figure(figsize=(7.2, 0.42 * len(rows) + 1.1))
         axes = figure.subplots()
-        for place, (task, kind, interval) in enumerate(reversed(rows)):
+        for place, (_, kind, interval) in enumerate(reversed(rows)):
             if interval["value"] is None:
                 axes.text(0.02, place, "no cell of 30 samples", va="center", fontsize=8.5)
                 continue
@@ -36,8 +36,8 @@ def typicality_by_task(result: Result) -> Figure:
                 axes.plot([interval["low"], interval["high"]], [place, place], color=INK, lw=1.2)
             axes.plot(interval["value"], place, "o" if kind.startswith("AED") else "s", color=INK, ms=6)
             axes.annotate(
-                f"{interval['value']:.2f}", (interval["value"], place), (0, 6), textcoords="offset points", ha="center",
-                fontsize=8.5,
+                f"{interval['value']:.2f}", (interval["value"], place), (0, 6), textcoords="offset points",
+                ha="center", fontsize=8.5,
             )  # fmt: skip
         axes.axvline(1, color=PART_COLOURS["residual"], lw=1, ls="--")
         axes.annotate("always uniform, or by position alone: 1", (1, len(rows) - 0.45), (-4, 0),
@@ -83,7 +83,7 @@ def _matrix(records: list[dict]) -> np.ndarray:
 def _draw_average(axes: Axes, records: list[dict]) -> None:
     axes.imshow(_matrix(records), cmap=MAP, vmin=0, vmax=1, aspect="auto", interpolation="nearest")
     axes.text(0.97, 0.95, f"mean of {records[0]['samples']}", transform=axes.transAxes, ha="right", va="top",
-              fontsize=8.5, bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5, "alpha": 0.85})  # fmt: skip
+              fontsize=8.5, bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.85})  # fmt: skip
 
 
 def _draw_sample(axes: Axes, records: list[dict]) -> None:

@@ -1,4 +1,4 @@
-"""One look for the whole book: a colour for each part of a state, readable at half size, equal bytes every time."""
+"""One look for the whole book: a colour for each part of a state, equal bytes every time."""
 
 import io
 from collections.abc import Iterator

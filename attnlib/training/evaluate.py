@@ -21,8 +21,8 @@ def evaluate(model: EncoderDecoder, corpus: Corpus) -> dict[str, float]:
     """Teacher-forced quality over a corpus.
 
     Returns:
-        ``loss`` in nats a token; ``token_accuracy`` over valid target positions, EOS included; ``exact_match``,
-        the share of samples with every token right.
+        ``loss`` in nats a token; ``token_accuracy`` over valid target positions, EOS included;
+        ``exact_match``, the share of samples with every token right.
     """
     loss = right = tokens = exact = samples = 0.0
     for trace in traces(model, corpus):

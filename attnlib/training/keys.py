@@ -24,7 +24,7 @@ def model_key(spec: ModelSpec) -> str:
 
 @cache
 def _training_code(task: str) -> str:
-    """Hash of the code that a model of this task comes from. The checksums of published data are part of it."""
+    """Hash of the code that a model of this task comes from, checksums of published data included."""
     return code_hash("attnlib.training.loop", registry.module_of(task))
 
 

@@ -17,7 +17,8 @@ class ModelSpec:
         weight_decay: L2 penalty added to the gradient.
         clip: largest norm of the gradient of all parameters together.
         embedding_scale: standard deviation of the embeddings at the start.
-        seed: draws the parameters and the order of the batches; the task's own data has a seed in its options.
+        seed: draws the parameters and the order of the batches; the task's own data has a seed in its
+            options.
     """
 
     task: str

@@ -33,7 +33,7 @@ class TrainedModel:
     spec: ModelSpec
     task: Task
     model: EncoderDecoder
-    history: dict  # "records": [{step, loss}], "held_out": {loss, token_accuracy, exact_match}, "seconds", "threads"
+    history: dict  # records of the loss, held-out quality, seconds, threads: see Store._train
 
 
 class Store:

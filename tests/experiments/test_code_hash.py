@@ -79,7 +79,7 @@ def test_hashing_imports_nothing_heavy_and_an_unknown_module_is_an_error():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
-    with pytest.raises(ModuleNotFoundError, match="attnlib.nothing"):
+    with pytest.raises(ModuleNotFoundError, match=r"attnlib\.nothing"):
         code_hash("attnlib.nothing")
 
 

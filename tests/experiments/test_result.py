@@ -1,4 +1,4 @@
-"""Results: equal bytes for equal runs, stale when the code behind them changes, clear when something is missing."""
+"""Results: equal bytes for equal runs, stale when their code changes, clear when something is missing."""
 
 import json
 from dataclasses import replace

@@ -21,8 +21,9 @@ BLOCKER = """
 import sys
 ALLOWED = {"numpy", "torch", "safetensors", "jaxtyping", "attnlib"}
 # What those four bring along themselves.
-ALLOWED |= {"wadler_lindig", "typing_extensions", "sympy", "mpmath", "networkx", "filelock", "fsspec", "jinja2",
-            "markupsafe", "setuptools", "pkg_resources", "functorch", "torchgen", "_distutils_hack", "packaging"}
+ALLOWED |= {"wadler_lindig", "typing_extensions", "sympy", "mpmath", "networkx", "filelock", "fsspec"}
+ALLOWED |= {"jinja2", "markupsafe", "setuptools", "pkg_resources", "functorch", "torchgen", "packaging"}
+ALLOWED |= {"_distutils_hack"}
 class OnlyAllowed:
     def __init__(self, finder):
         self.finder = finder

@@ -1,5 +1,7 @@
 """What holds for every network of the family: masks, causality, symmetries of the architectures."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -83,7 +85,7 @@ def test_attention_without_feedback_leaves_decoder_states_to_the_recurrence(batc
 def test_attention_only_knows_order_from_positions_alone(batch):
     config = ModelConfig("AO", source_size=9, target_size=8, width=6, positions="none")
     model = EncoderDecoder(config, torch.Generator().manual_seed(0)).double()
-    turned = Batch(**{**vars(batch), "source": batch.source.flip(1), "source_mask": batch.source_mask.flip(1)})
+    turned = replace(batch, source=batch.source.flip(1), source_mask=batch.source_mask.flip(1))
     torch.testing.assert_close(model(turned).logits, model(batch).logits)
     assert not torch.allclose(model_of("AO", "gru")(turned).logits, model_of("AO", "gru")(batch).logits)
 

@@ -79,7 +79,8 @@ def test_kill_nine_and_resume_in_a_new_process(tmp_path):
         "from attnlib.training.spec import ModelSpec\n"
         "from attnlib.training.store import load_task\n"
         "spec = ModelSpec.from_json(sys.argv[1])\n"
-        "train(spec, load_task(spec.task, spec.task_options), pathlib.Path(sys.argv[2]), seconds_between_checkpoints=0)"
+        "task = load_task(spec.task, spec.task_options)\n"
+        "train(spec, task, pathlib.Path(sys.argv[2]), seconds_between_checkpoints=0)"
     )
     child = subprocess.Popen([sys.executable, "-c", code, spec.to_json(), str(tmp_path / "killed")])
     deadline = time.monotonic() + 60
