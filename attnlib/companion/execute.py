@@ -130,7 +130,8 @@ def _kernel_environment(execution: Execution, project: Project) -> dict[str, str
     variables = {
         "ATTNLIB_ROOT": str(project.root),
         "ATTNLIB_FIGURE_FILES": str(execution.files),
-        "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),  # other numbers of threads, other last bits
+        # Another number of threads gives other last bits.
+        "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),
         "PYDEVD_DISABLE_FILE_VALIDATION": "1",  # the kernel's debugger warns about frozen modules otherwise
     }
     if execution.run_folder is not None:
