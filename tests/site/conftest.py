@@ -36,17 +36,21 @@ def pages(html: Path) -> list[str]:
     return found
 
 
-class _QuietHandler(SimpleHTTPRequestHandler):
+class _Handler(SimpleHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"  # keeps connections open: a page asks for some thirty files
+
     def log_message(self, format: str, *arguments: object) -> None:
         pass
+
+
+class _Server(ThreadingHTTPServer):
+    request_queue_size = 128  # the default of 5 loses connections on a busy machine
 
 
 @pytest.fixture(scope="session")
 def address(html: Path) -> Iterator[str]:
     """Address of a server for the site, with a slash at the end."""
-    with ThreadingHTTPServer(
-        ("127.0.0.1", 0), functools.partial(_QuietHandler, directory=str(html))
-    ) as server:
+    with _Server(("127.0.0.1", 0), functools.partial(_Handler, directory=str(html))) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
         yield f"http://127.0.0.1:{server.server_port}/"
@@ -65,7 +69,9 @@ def chromium():
     if executable is None:
         pytest.fail("no chromium on the path: install Debian's package 'chromium'", pytrace=False)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
+        # The network is cut: no name but that of this machine can be looked up.
+        cut = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
+        browser = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox", cut])
         yield browser
         browser.close()
 
@@ -75,31 +81,31 @@ class Visit:
     """A page open in the browser, and what went wrong on the way."""
 
     page: object
-    refused: list[str] = field(default_factory=list)  # requests that would have left this machine
+    outside: list[str] = field(default_factory=list)  # requests that would have left this machine
     failed: list[str] = field(default_factory=list)  # files of the site that are not there
     errors: list[str] = field(default_factory=list)  # console errors and uncaught exceptions
 
     @property
     def complaints(self) -> list[str]:
-        return self.refused + self.failed + self.errors
+        return self.outside + self.failed + self.errors
 
 
 @pytest.fixture(scope="session")
 def visit(chromium, address: str):
     """``with visit(path, scheme="light", width=1280) as visited:`` has a page open, its formulas drawn."""
 
+    contexts: dict[tuple[str, int], object] = {}  # one each, so that scripts are read once
+
     @contextmanager
     def open_page(path: str, *, scheme: str = "light", width: int = 1280) -> Iterator[Visit]:
-        context = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-        visited = Visit(context.new_page())
+        if (scheme, width) not in contexts:
+            size = {"width": width, "height": 900}
+            contexts[scheme, width] = chromium.new_context(viewport=size, color_scheme=scheme)
+        visited = Visit(contexts[scheme, width].new_page())
 
-        def gate(route) -> None:
-            url = route.request.url
-            if url.startswith((address, "data:", "blob:")):
-                route.continue_()
-            else:
-                visited.refused.append(url)
-                route.abort()
+        def asked(request) -> None:
+            if not request.url.startswith((address, "data:", "blob:")):
+                visited.outside.append(request.url)
 
         def heard(message) -> None:
             # The text of a missing file does not name it; `failed` does.
@@ -110,14 +116,15 @@ def visit(chromium, address: str):
             if response.status >= 400:
                 visited.failed.append(f"{path}: {response.status} {response.url}")
 
-        context.route("**/*", gate)
+        visited.page.on("request", asked)
         visited.page.on("pageerror", lambda error: visited.errors.append(f"{path}: {error}"))
         visited.page.on("console", heard)
         visited.page.on("response", answered)
+        visited.page.set_default_timeout(90_000)
         visited.page.goto(address + path)
         visited.page.evaluate("() => window.MathJax?.startup?.promise")
         visited.page.wait_for_timeout(100)
         yield visited
-        context.close()
+        visited.page.close()
 
     return open_page

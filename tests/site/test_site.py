@@ -92,11 +92,11 @@ def test_no_page_asks_the_network_or_complains(seen):
     assert [complaint for what in seen.values() for complaint in what["complaints"]] == []
 
 
-def test_the_gate_sees_a_request_that_would_leave(visit):
+def test_a_request_that_would_leave_is_seen_and_goes_nowhere(visit):
     with visit("index.html") as visited:
-        visited.page.evaluate("fetch('https://example.org/').catch(() => {})")
-        visited.page.wait_for_timeout(100)
-        assert visited.refused == ["https://example.org/"]
+        reached = visited.page.evaluate("fetch('https://example.org/').then(() => true, () => false)")
+        assert not reached
+        assert visited.outside == ["https://example.org/"]
 
 
 def test_formulas_are_drawn_where_there_are_any_and_mathjax_stays_away_elsewhere(seen, html, pages):
@@ -116,9 +116,8 @@ def test_formulas_are_drawn_where_there_are_any_and_mathjax_stays_away_elsewhere
 
 def test_search_finds_a_word(visit):
     with visit("search.html?q=typicality") as visited:
-        visited.page.wait_for_selector("#search-results li a", timeout=20_000)
-        links = visited.page.locator("#search-results li a").evaluate_all("all => all.map(a => a.pathname)")
-        assert "/reproduction_notes.html" in links
+        # Results appear one after the other; the wait fails where the page is not among them.
+        visited.page.wait_for_selector("#search-results li a[href^='reproduction_notes.html']")
         assert visited.complaints == []
 
 
