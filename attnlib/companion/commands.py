@@ -17,6 +17,7 @@ from attnlib.companion.figures import Figure, check_profile, discover, find, min
 from attnlib.companion.parameters import absolute, check_known, from_word, split_assignments
 from attnlib.companion.plan import Plan, Run
 from attnlib.companion.project import PROFILES, Project, current_project
+from attnlib.companion.provision import bring_data
 from attnlib.errors import BadInput, DataUnavailable
 from attnlib.files import write_json_atomic
 
@@ -61,6 +62,7 @@ def run_figures(names: list[str], profile: str, words: list[str], jobs: int, exp
     targets = [path.relative_to(project.root).as_posix() for path in outputs]
     if explain:
         return _explain(workflow.planned(project, targets, {}))
+    _bring_data(project, profile)
     code = _outcome(workflow.run(project, targets, jobs))
     for path in outputs:
         if path.is_file():
@@ -76,6 +78,7 @@ def build_book(jobs: int, explain: bool) -> int:
     project = current_project()
     if explain:
         return _explain(workflow.planned(project, ["book"], {}))
+    _bring_data(project, "quick")
     outcome = workflow.run(project, ["book"], jobs)
     code = _outcome(outcome)
     if outcome.failed and "site" not in outcome.failed:
@@ -128,6 +131,7 @@ def prepare_run(project: Project, figure: Figure, profile: str, assignments: dic
     digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
     folder = project.build / "runs" / f"{figure.id.replace('/', '-')}-{digest}"
     run = Run(**content, caller=os.getcwd(), folder=str(folder))
+    _bring_data(project, profile, run)
     result = Plan(project, profile, run).result_of(figure.id)
     if result is not None and result.cannot_run:
         raise DataUnavailable(result.cannot_run)
@@ -166,6 +170,12 @@ def _own_run(project: Project, run: Run, jobs: int, explain: bool) -> int:
     code = _outcome(workflow.run(project, targets, jobs, config))
     print(folder)
     return code
+
+
+def _bring_data(project: Project, profile: str, run: Run | None = None) -> None:
+    """Download what the figures read; planning takes two seconds, so not where a mirror has everything."""
+    if not os.environ.get("ATTNLIB_DATA"):
+        bring_data(Plan(project, profile, run))
 
 
 def _explain(jobs: list[workflow.Job]) -> int:

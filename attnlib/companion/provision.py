@@ -1,0 +1,42 @@
+"""Bring the data that figures read before they run: what a reader without a mirror expects of one command."""
+
+import os
+import sys
+from collections.abc import Iterable
+
+from attnlib.code_hash import imported_modules
+from attnlib.companion.plan import Plan
+from attnlib.datasets import registry as datasets
+from attnlib.datasets.base import Dataset
+from attnlib.datasets.locate import check
+from attnlib.errors import AttnlibError
+
+
+def bring_data(plan: Plan) -> None:
+    """Download the published data that the figures of a plan read and that is not here; never fails.
+
+    With ``ATTNLIB_DATA`` set nothing is downloaded. What cannot be had is said on standard error, and the figures
+    that need it say so on their pages.
+    """
+    if os.environ.get("ATTNLIB_DATA"):
+        return
+    from attnlib.datasets.fetch import fetch
+
+    waiting = [result for result in plan.results.values() if not result.current]
+    for dataset in data_of_tasks(spec.task for result in waiting for spec in result.specs.values()):
+        if all(status.state == "ok" for status in check(dataset)):
+            continue
+        print(f"downloading {dataset.name} …", file=sys.stderr, flush=True)
+        try:
+            fetch(dataset)
+        except AttnlibError as error:
+            print(f"{dataset.name}: {error}", file=sys.stderr)
+
+
+def data_of_tasks(tasks: Iterable[str]) -> list[Dataset]:
+    """The data sets that tasks read: those whose entry their module imports."""
+    from attnlib.tasks.registry import module_of
+
+    modules = imported_modules(*{module_of(task) for task in tasks})
+    names = {module.rpartition(".")[2] for module in modules if module.startswith("attnlib.datasets.")}
+    return [datasets.get(name) for name in sorted(names & set(datasets.names()))]
