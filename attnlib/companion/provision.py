@@ -15,8 +15,8 @@ from attnlib.errors import AttnlibError
 def bring_data(plan: Plan) -> None:
     """Download the published data that the figures of a plan read and that is not here; never fails.
 
-    With ``ATTNLIB_DATA`` set nothing is downloaded. What cannot be had is said on standard error, and the figures
-    that need it say so on their pages.
+    With ``ATTNLIB_DATA`` set nothing is downloaded. What cannot be had is said on standard error, and the
+    figures that need it say so on their pages.
     """
     if os.environ.get("ATTNLIB_DATA"):
         return

@@ -40,6 +40,7 @@ def run(
     config = override(registry.profile_config(name, profile), overrides or {})
     started = time.monotonic()
     store, specs = Store(models, device, report), module.models(config)
+    data = data_of(specs)  # first: what is not at hand stops the run before anything is trained
     values, tables = module.compute(config, store)
     result = Result(
         experiment=name,
@@ -48,7 +49,7 @@ def run(
         values=rounded(values),
         tables=rounded(tables),
         code=code_of(name, specs),
-        data=data_of(specs),
+        data=data,
         models=[model_key(spec) for spec in specs],
         provenance=provenance(device, time.monotonic() - started)
         | {"training_seconds": round(sum(store.history(spec)["seconds"] for spec in specs), 1)},
