@@ -5,8 +5,8 @@ vocabulary of 4,000. Every repetition times the yardstick and the candidate one 
 busy machine slows both; medians are compared. The promise is `update` within 6 times the yardstick on two
 cores.
 
-On a machine that runs other things as well, set OMP_WAIT_POLICY=passive: threads that spin while they wait for
-each other measure the neighbours instead.
+On a machine that runs other things as well, set OMP_WAIT_POLICY=passive: threads that spin while they wait
+for each other measure the neighbours instead.
 
 With --stream, 50 million tokens go through one `Components` and the growth of the process is printed.
 """
