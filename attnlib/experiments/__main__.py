@@ -36,7 +36,6 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--list-models", action="store_true", help="print the specs of its models and stop")
     options = parser.parse_args(arguments)
-    torch.set_num_threads(options.threads)
     device = options.device
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -55,6 +54,7 @@ def main(arguments: list[str] | None = None) -> int:
             models=folder,
             overrides=overrides,
             device=device,
+            threads=options.threads,
             report=printed_report,
         )
     except AttnlibError as error:

@@ -1,7 +1,12 @@
 """Run one experiment: train what is missing, compute, and leave the result with its origin."""
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
+
+import torch
 
 from attnlib.code_hash import code_hash
 from attnlib.experiments import registry
@@ -22,6 +27,7 @@ def run(
     models: str | Path,
     overrides: dict[str, object] | None = None,
     device: str = "cpu",
+    threads: int = 1,
     report=None,
 ) -> Result:
     """Compute an experiment and save its result.
@@ -30,6 +36,7 @@ def run(
         out: folder for ``<name>.json``, its tables and its provenance.
         models: folder of trained models; what is missing is trained into it.
         overrides: settings that differ from the profile's, by name; text is converted.
+        threads: torch threads while computing; another number gives other last bits.
         report: called after every update of a training with (spec, step, steps, loss).
 
     Raises:
@@ -39,10 +46,27 @@ def run(
     module = registry.load(name)
     config = override(registry.profile_config(name, profile), overrides or {})
     started = time.monotonic()
-    store, specs = Store(models, device, report), module.models(config)
+    with _threads(threads):
+        result = _computed(name, profile, module, config, Store(models, device, report), started)
+    result.save(out)
+    return result
+
+
+@contextmanager
+def _threads(number: int) -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(number)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _computed(name: str, profile: str, module: ModuleType, config, store: Store, started: float) -> Result:
+    specs = module.models(config)
     data = data_of(specs)  # first: what is not at hand stops the run before anything is trained
     values, tables = module.compute(config, store)
-    result = Result(
+    return Result(
         experiment=name,
         profile=profile,
         config=plain(config),
@@ -51,11 +75,9 @@ def run(
         code=code_of(name, specs),
         data=data,
         models=[model_key(spec) for spec in specs],
-        provenance=provenance(device, time.monotonic() - started)
+        provenance=provenance(store.device, time.monotonic() - started)
         | {"training_seconds": round(sum(store.history(spec)["seconds"] for spec in specs), 1)},
     )
-    result.save(out)
-    return result
 
 
 def code_of(name: str, specs: tuple[ModelSpec, ...]) -> dict:
