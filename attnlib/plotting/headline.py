@@ -30,6 +30,9 @@ def against_typicality(result: Result, columns: dict[str, tuple[str, str]] = SHA
 
 def _scatter(axes: Axes, rows: list[dict], column: str, colour: str) -> None:
     shown = [row for row in rows if row["typicality"] is not None and row[column] is not None]
+    if not shown:
+        axes.text(0.5, 0.5, "no cell of 30 samples: no typicality", ha="center", transform=axes.transAxes)
+        return
     for kind in dict.fromkeys(row["kind"] for row in shown):
         here = [row for row in shown if row["kind"] == kind]
         x, y = ([row[name] for row in here] for name in ("typicality", column))
@@ -40,7 +43,7 @@ def _scatter(axes: Axes, rows: list[dict], column: str, colour: str) -> None:
         axes.plot([row["typicality"] for row in shown], [row["uniform"] for row in shown], "_", ms=9,
                   color=PART_COLOURS["residual"], label="uniform attention")  # fmt: skip
     axes.set_xlim(0, 1)
-    values = [row[column] for row in shown] or [0.0]
+    values = [row[column] for row in shown]
     axes.set_ylim(min(-0.08, min(values) - 0.05), 1.12)
     _label_groups(axes, shown, column)
     axes.axhline(0, color="#dddddd", lw=0.8, zorder=0)

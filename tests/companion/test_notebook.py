@@ -1,0 +1,137 @@
+"""What a notebook opens and shows: the right result first, its files beside it, the book untouched by own runs."""
+
+import csv
+import json
+from dataclasses import replace
+
+import pytest
+from matplotlib.figure import Figure
+
+from attnlib.companion import notebook
+from attnlib.companion.notebook import Page, described, open_page
+from attnlib.companion.origin import origin_markdown
+from attnlib.companion.tables import interval_table, interval_text
+from attnlib.errors import DataUnavailable, UnknownName
+from attnlib.experiments.result import Result
+
+QUICK = Result(
+    "temporal_share",
+    "quick",
+    {"task": ["scan"], "seeds": 3, "width": 64},
+    {"scan": {"AO": {"x": {"value": -0.123, "low": -0.2, "high": -0.04, "n": 3}, "coverage": 0.5}}},
+    {"points": []},
+    {"modules": ["attnlib.gone"], "hash": "0"},
+    {},
+)
+PAPER = replace(QUICK, profile="paper")
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """An empty checkout, with the experiments faked: running one is another test's business."""
+    (tmp_path / "Snakefile").touch()
+    (tmp_path / "notebooks").mkdir()
+    monkeypatch.setenv("ATTNLIB_ROOT", str(tmp_path))
+    for name in ("ATTNLIB_RUN_DIR", "ATTNLIB_FIGURE_FILES"):
+        monkeypatch.delenv(name, raising=False)
+    calls = []
+
+    def fake_run(name, profile, *, out, models, overrides, report):
+        calls.append((profile, out, overrides))
+        result = replace(QUICK, profile=profile)
+        result.save(out)
+        return result
+
+    monkeypatch.setattr(notebook, "run", fake_run)
+    monkeypatch.setattr(notebook, "_current", lambda *arguments: None)
+    return tmp_path, calls
+
+
+def test_the_committed_result_leads_in_the_book(project):
+    root, calls = project
+    PAPER.save(root / "results" / "paper")
+    page = open_page("attend/temporal_share", task=None)
+    assert calls == [("quick", root / "build" / "results" / "quick", {})]
+    assert (page.leading.profile, page.second.profile) == ("paper", "quick")
+    assert "Shown first: the paper profile (3 seeds, width 64, stale" in page.note()
+
+
+def test_a_run_of_its_own_shows_and_touches_itself_alone(project, monkeypatch):
+    root, calls = project
+    PAPER.save(root / "results" / "paper")
+    page = open_page("attend/temporal_share", task="scan")
+    (_, out, overrides), *_ = calls
+    assert overrides == {"task": "scan"}
+    assert out.parent == root / "build" / "runs"
+    assert (page.leading.profile, page.second) == ("quick", None)
+    monkeypatch.setenv("ATTNLIB_RUN_DIR", str(root / "mine"))
+    open_page("attend/temporal_share", task="scan")
+    assert (root / "mine" / "temporal_share.json").is_file()
+    assert not (root / "build" / "results").exists()
+
+
+def test_without_data_the_committed_result_stands_in(project, monkeypatch):
+    root, _ = project
+
+    def unavailable(*arguments, **settings):
+        raise DataUnavailable("multi30k/train.en is not at hand")
+
+    monkeypatch.setattr(notebook, "run", unavailable)
+    page = open_page("attend/temporal_share")
+    with pytest.raises(DataUnavailable, match="not at hand"):
+        _ = page.leading
+    PAPER.save(root / "results" / "paper")
+    page = open_page("attend/temporal_share")
+    assert page.leading.profile == "paper"
+    assert page.second is None
+    assert "Cannot be run here: data. multi30k/train.en is not at hand" in page.note()
+
+
+def test_an_unknown_setting_is_refused_before_anything_runs(project):
+    with pytest.raises(UnknownName, match="did you mean 'task'"):
+        open_page("attend/temporal_share", tusk="scan")
+
+
+def test_show_leaves_svg_png_and_csv_and_displays_one_image_with_its_texts(tmp_path, monkeypatch):
+    shown = []
+    monkeypatch.setattr("IPython.display.display", lambda data, **told: shown.append((data, told)))
+    page = Page("attend/x", QUICK, None, tmp_path / "files")
+    figure = Figure(figsize=(1, 1))
+    page.show(figure, "name", alt="what it shows", caption="under it", data=[{"a": 1 / 3}])
+    (data, told), *_ = shown
+    assert told["metadata"] == {"alt": "what it shows", "caption": "under it", "name": "name"}
+    assert set(data) == {"image/svg+xml", "image/png", "text/plain"}
+    assert (tmp_path / "files" / "name.svg").read_text() == data["image/svg+xml"]
+    assert (tmp_path / "files" / "name.png").read_bytes() == data["image/png"]
+    with (tmp_path / "files" / "name.csv").open() as table:
+        assert list(csv.DictReader(table)) == [{"a": "0.3333333"}]
+
+
+def test_a_stale_result_never_passes_for_current():
+    assert described(QUICK) == "the quick profile (3 seeds, width 64, stale: its code has changed since)"
+
+
+def test_tables_round_and_name(tmp_path):
+    table = interval_table(QUICK, {"x": "ex"}, plain={"coverage": "covered"})
+    assert table.to_dict("index") == {"SCAN, AO": {"ex": "−0.12 ± 0.08", "covered": "0.50"}}
+    assert interval_text({"value": None, "low": None, "high": None, "n": 0}) == "–"
+    assert interval_text({"value": 0.5, "low": None, "high": None, "n": 1}) == "0.50"
+
+
+def test_a_page_tells_where_its_numbers_come_from(project):
+    root, _ = project
+    path = replace(PAPER, provenance={"commit": "abc", "dirty": True, "date": "2026-01-02", "device": "<cpu>",
+                                      "packages": {"torch": "2"}, "training_seconds": 600.0}).save(
+        root / "results" / "paper"
+    )  # fmt: skip
+    text = origin_markdown("attend/temporal_share", root)
+    for piece in (
+        "abc, with changes not committed",
+        "2026-01-02",
+        "&lt;cpu&gt;",
+        "stale: it has changed",
+        "10 min for",
+    ):
+        assert piece in text
+    assert json.loads(path.read_text())["profile"] == "paper"
+    assert "## Verdicts" not in text, "there are no claims in this checkout"

@@ -1,0 +1,127 @@
+"""Figures say what their result says, survive what is undefined, and are the same bytes every time."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from attnlib.experiments.result import Result
+from attnlib.plotting.breakdown import SUBSETS, share_grids, substitution_test
+from attnlib.plotting.headline import ALONE, against_typicality
+from attnlib.plotting.matrices import average_matrices, sample_matrices, typicality_by_task
+from attnlib.plotting.order import kinds_of
+from attnlib.plotting.style import PART_COLOURS, as_png, as_svg
+
+PARTS = ("temporal", "input", "residual")
+TASKS = ("scan", "multi30k_en_fr")  # the ladder's order, which is not that of the alphabet
+KINDS = ("AED", "AO")
+
+
+def interval(value):
+    return {
+        "value": value,
+        "low": None if value is None else value - 0.1,
+        "high": value and value + 0.1,
+        "n": 3,
+    }
+
+
+def result_of(values, tables):
+    return Result("x", "quick", {"task": list(TASKS), "seeds": 3}, values, tables, {}, {})
+
+
+@pytest.fixture
+def breakdown() -> Result:
+    shares = {f"{d}_{e}": interval(0.11) for d in PARTS for e in PARTS} | {"input_residual": interval(-0.25)}
+    subsets = {name: {"similarity": interval(0.5), "argmax_agreement": interval(0.4)} for name in SUBSETS}
+    found = {"covariance_share": shares, "mean_absolute_share": shares, "substitution": subsets}
+    return result_of({task: dict.fromkeys(KINDS, found) for task in sorted(TASKS)}, {})
+
+
+@pytest.fixture
+def headline() -> Result:
+    columns = ("typicality", "temporal_share", "input_share", "temporal_only", "input_only", "uniform")
+    rows = [
+        {"task": task, "architecture": kind, "kind": kind, "cell": "none", "seed": seed}
+        | {name: 0.1 * i + 0.01 * seed + 0.3 * TASKS.index(task) for i, name in enumerate(columns)}
+        for task in TASKS
+        for kind in KINDS
+        for seed in range(3)
+    ]
+    correlations = {name: interval(0.7) for name in columns[1:]} | {"input_share": interval(None)}
+    return result_of({"spearman": correlations}, {"points": rows})
+
+
+@pytest.fixture
+def matrices() -> Result:
+    entry = {"attention": 0.5, "samples": 40, "sample": 0, "predicted": "<eos>", "source": "price: $5"}
+    rows = [
+        {"task": task, "architecture": kind, "target_position": s, "source_position": t} | entry
+        for task in TASKS
+        for kind in KINDS
+        for s in range(3)
+        for t in range(4)
+    ]
+    values = {task: {kind: {"typicality": interval(0.8)} for kind in KINDS} for task in TASKS}
+    values["scan"]["AO"] = {"typicality": interval(None)}
+    return result_of(values, {"average": rows, "samples": rows})
+
+
+def test_shares_are_written_with_their_interval_and_a_true_minus(breakdown):
+    figure = share_grids(breakdown)
+    assert [ax.get_title() for ax in figure.get_axes()] == [
+        "SCAN, AED", "Multi30k En–Fr, AED", "SCAN, AO", "Multi30k En–Fr, AO"
+    ]  # fmt: skip
+    written = [text.get_text() for text in figure.get_axes()[0].texts]
+    assert written[5] == "−0.25\n±0.10"
+    assert written.count("0.11\n±0.10") == 8
+
+
+def test_a_share_that_is_undefined_is_a_dash(breakdown):
+    breakdown.values["scan"]["AO"]["covariance_share"]["temporal_input"] = interval(None)
+    assert "–" in [text.get_text() for ax in share_grids(breakdown).get_axes() for text in ax.texts]
+
+
+def test_parts_keep_their_colours_and_the_ladder_its_order(breakdown):
+    axes = substitution_test(breakdown).get_axes()[0]
+    colours = {line.get_color() for line in axes.get_lines()}
+    assert {PART_COLOURS["temporal"], PART_COLOURS["input"]} <= colours
+    rows = [label.get_text() for label in axes.get_yticklabels()]
+    assert rows[::-1] == [f"{name}, {kind}" for name in ("SCAN", "Multi30k En–Fr") for kind in KINDS]
+    assert [kind[:2] for kind in kinds_of(breakdown)] == [(task, kind) for task in TASKS for kind in KINDS]
+
+
+def test_the_headline_states_the_correlation_or_that_there_is_none(headline):
+    titles = [ax.get_title("left") for ax in against_typicality(headline).get_axes()]
+    assert titles == ["Spearman ρ = 0.70 [0.60, 0.80], n = 3", "Spearman ρ: undefined"]
+    labels = [text.get_text() for text in against_typicality(headline, ALONE).get_axes()[0].texts]
+    assert sorted(labels) == sorted(
+        f"{name}, {kind}" for name in ("SCAN", "Multi30k En–Fr") for kind in KINDS
+    )
+
+
+def test_points_without_typicality_are_left_out(headline):
+    for row in headline.tables["points"]:
+        row["typicality"] = None
+    figure = against_typicality(headline)
+    for axes in figure.get_axes():
+        assert [text.get_text() for text in axes.texts] == ["no cell of 30 samples: no typicality"]
+
+
+def test_words_of_data_are_shown_as_they_are(matrices):
+    axes = sample_matrices(matrices).get_axes()[0]
+    assert axes.get_xticklabels()[0].get_text() == r"price: \$5"
+    assert axes.get_yticklabels()[0].get_text() == "end"
+    assert "mean of 40" in [text.get_text() for text in average_matrices(matrices).get_axes()[0].texts]
+
+
+def test_a_task_without_large_cells_says_so(matrices):
+    axes = typicality_by_task(matrices).get_axes()[0]
+    assert "no cell of 30 samples" in [text.get_text() for text in axes.texts]
+
+
+def test_equal_figures_are_equal_bytes_without_a_date(breakdown):
+    first, again = as_svg(share_grids(breakdown)), as_svg(share_grids(replace(breakdown)))
+    assert first == again
+    assert not re.search(r"20\d\d-\d\d-\d\dT", first)
+    assert as_png(share_grids(breakdown)) == as_png(share_grids(breakdown))
