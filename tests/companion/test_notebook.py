@@ -1,4 +1,4 @@
-"""What a notebook opens and shows: the right result first, its files beside it, the book untouched by own runs."""
+"""What a notebook opens and shows: the right result first, its files beside it, the book untouched."""
 
 import csv
 import json
