@@ -28,7 +28,7 @@ TRAINING: dict[str, dict[str, Training]] = {
     "quick": {
         "one_to_one": Training(400),
         "scan": Training(500),
-        "multi30k_en_fr": Training(500, batch_size=64, task_options=(("max_words", 2_000),)),
+        "multi30k_en_fr": Training(800, 64, 5e-3, task_options=(("max_words", 2_000),)),
     },
     "paper": {
         "one_to_one": Training(2_000),
