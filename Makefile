@@ -50,6 +50,7 @@ test: book
 	@# The notebooks again, each from its results: the tagged cells must print what the book shows.
 	@ATTNLIB_ROOT="$(CURDIR)" ATTNLIB_FIGURE_FILES="$(CURDIR)/build/nbval" OMP_NUM_THREADS=1 \
 	  $(BIN)/python -m pytest -q --nbval-lax --numprocesses $(JOBS) --dist loadfile build/notebooks
+	@$(BIN)/attnlib verify
 
 serve: book
 	@$(BIN)/attnlib serve
