@@ -26,8 +26,8 @@ class Training:
 # keeps the readout, most of the cost, affordable on two cores.
 TRAINING: dict[str, dict[str, Training]] = {
     "quick": {
-        "one_to_one": Training(400),
-        "scan": Training(500),
+        "one_to_one": Training(400, learning_rate=5e-3),
+        "scan": Training(500, learning_rate=5e-3),
         "multi30k_en_fr": Training(800, 64, 5e-3, task_options=(("max_words", 2_000),)),
     },
     "paper": {
@@ -38,7 +38,7 @@ TRAINING: dict[str, dict[str, Training]] = {
     },
 }
 # Tasks not named above, such as the reader's own text.
-OTHER = {"quick": Training(500), "paper": Training(2_000)}
+OTHER = {"quick": Training(500, learning_rate=5e-3), "paper": Training(2_000)}
 
 
 @dataclass(frozen=True)

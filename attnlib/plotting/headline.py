@@ -1,74 +1,70 @@
 """Temporal and input share against typicality: a point for each task, architecture and seed."""
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from attnlib.experiments.result import Result
-from attnlib.plotting.style import ARCHITECTURE_MARKERS, INK, PART_COLOURS, style, task_name
+from attnlib.plotting.order import tasks_of
+from attnlib.plotting.style import INK, PART_COLOURS, TASK_MARKERS, style, task_name
 
-SHARES = {"temporal_share": ("temporal", "temporal share: covariance share of μ·μ"),
-          "input_share": ("input", "input share: covariance share of χ·χ")}  # fmt: skip
-ALONE = {"temporal_only": ("temporal", "attention from μ·μ alone: similarity to the full"),
-         "input_only": ("input", "attention from χ·χ alone: similarity to the full")}  # fmt: skip
+SHARES = {
+    "temporal_share": ("temporal", "temporal share: covariance share of μ·μ"),
+    "input_share": ("input", "input share: covariance share of χ·χ"),
+}
+ALONE = {
+    "temporal_only": ("temporal", "attention from μ·μ alone: similarity to the full"),
+    "input_only": ("input", "attention from χ·χ alone: similarity to the full"),
+}
 
 
 def against_typicality(result: Result, columns: dict[str, tuple[str, str]] = SHARES) -> Figure:
-    """Two panels over typicality, the temporal quantity in blue and the input one in vermillion."""
+    """Two panels over typicality, the temporal quantity in blue and the input one in vermillion.
+
+    The shape of a point is its task; it is filled where the network is recurrent and open for attention only.
+    """
     rows = result.tables["points"]
     with style():
-        figure = Figure(figsize=(8.6, 4.1))
-        for axes, (column, (part, label)) in zip(
-            figure.subplots(1, 2, sharex=True), columns.items(), strict=True
-        ):
+        figure = Figure(figsize=(8.6, 4.6))
+        for axes, (column, (part, label)) in zip(figure.subplots(1, 2), columns.items(), strict=True):
             _scatter(axes, rows, column, PART_COLOURS[part])
             axes.set_ylabel(label)
             axes.set_xlabel("typicality of the average matrix")
             axes.set_title(_correlation(result.values["spearman"][column]), loc="left")
+        handles = _legend(tasks_of(result), uniform=any(column.endswith("_only") for column in columns))
+        figure.legend(
+            handles=handles, loc="outside upper center", ncols=len(handles), frameon=False, fontsize=9
+        )
     return figure
 
 
 def _scatter(axes: Axes, rows: list[dict], column: str, colour: str) -> None:
     shown = [row for row in rows if row["typicality"] is not None and row[column] is not None]
+    axes.set_xlim(0, 1)
+    axes.set_ylim(min([-0.08, *(row[column] - 0.05 for row in shown)]), 1.05)
+    axes.axhline(0, color="#dddddd", lw=0.8, zorder=0)
     if not shown:
         axes.text(0.5, 0.5, "no cell of 30 samples: no typicality", ha="center", transform=axes.transAxes)
         return
-    for kind in dict.fromkeys(row["kind"] for row in shown):
-        here = [row for row in shown if row["kind"] == kind]
-        x, y = ([row[name] for row in here] for name in ("typicality", column))
-        open_marker = kind == "AO"
-        axes.plot(x, y, ARCHITECTURE_MARKERS.get(kind, "D"), color=colour, ms=7, alpha=0.85, label=kind,
-                  markerfacecolor="white" if open_marker else colour, markeredgewidth=1.6)  # fmt: skip
-    if column.endswith("_only"):
-        axes.plot([row["typicality"] for row in shown], [row["uniform"] for row in shown], "_", ms=9,
-                  color=PART_COLOURS["residual"], label="uniform attention")  # fmt: skip
-    axes.set_xlim(0, 1)
-    values = [row[column] for row in shown]
-    axes.set_ylim(min(-0.08, min(values) - 0.05), 1.12)
-    _label_groups(axes, shown, column)
-    axes.axhline(0, color="#dddddd", lw=0.8, zorder=0)
-    axes.legend(loc="best", frameon=False, fontsize=9)
+    for row in shown:
+        if column.endswith("_only"):
+            axes.plot(row["typicality"], row["uniform"], "_", ms=9, color=PART_COLOURS["residual"])
+        axes.plot(row["typicality"], row[column], TASK_MARKERS.get(row["task"], "P"), **_marker(row, colour))
 
 
-def _label_groups(axes: Axes, rows: list[dict], column: str) -> None:
-    """The name of a task and architecture beside the mean of its points, pushed apart from others."""
-    groups: dict[tuple[str, str], list[tuple[float, float]]] = {}
-    for row in rows:
-        groups.setdefault((row["task"], row["kind"]), []).append((row["typicality"], row[column]))
-    bottom, top = axes.get_ylim()
-    gap = (top - bottom) * 0.062
-    placed: list[tuple[float, float]] = []
-    for (task, kind), points in sorted(groups.items(), key=lambda item: np.mean(item[1], axis=0)[1]):
-        x, y = np.mean(points, axis=0)
-        high = y + 0.6 * gap
-        while any(abs(x - other_x) < 0.42 and abs(high - other) < gap for other_x, other in placed):
-            high += gap * 0.25
-        placed.append((x, high))
-        left = x > 0.6
-        axes.annotate(
-            f"{task_name(task)}, {kind}", (x, y), (x - 0.03 if left else x + 0.03, high), fontsize=8.5,
-            ha="right" if left else "left", va="center", color=INK,
-        )  # fmt: skip
+def _marker(row: dict, colour: str) -> dict[str, object]:
+    face = "white" if row["architecture"] == "AO" else colour
+    return {"color": colour, "markerfacecolor": face, "ms": 7, "markeredgewidth": 1.6, "alpha": 0.85}
+
+
+def _legend(tasks: list[str], *, uniform: bool) -> list[Line2D]:
+    def handle(marker: str, label: str, face: str = "white", edge: str = INK) -> Line2D:
+        return Line2D([], [], ls="", marker=marker, color=edge, markerfacecolor=face, ms=7, label=label)
+
+    handles = [handle(TASK_MARKERS.get(task, "P"), task_name(task), "#bbbbbb") for task in tasks]
+    handles += [handle("h", "AED: filled", INK), handle("h", "AO: open")]
+    grey = PART_COLOURS["residual"]
+    return [*handles, handle("_", "uniform attention", grey, grey)] if uniform else handles
 
 
 def _correlation(interval: dict) -> str:

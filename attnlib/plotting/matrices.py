@@ -45,9 +45,7 @@ def typicality_by_task(result: Result) -> Figure:
         axes.set_yticks(range(len(rows)), [f"{task_name(task)}, {kind}" for task, kind, _ in reversed(rows)])
         axes.set_xlim(0, 1.03)
         axes.set_ylim(-0.6, len(rows) - 0.1)
-        axes.set_xlabel(
-            "typicality: 1 − mean total variation between a sample's rows and the average of the others'"
-        )
+        axes.set_xlabel("typicality of a sample's attention among those of the same lengths")
     return figure
 
 

@@ -11,6 +11,13 @@ from matplotlib.figure import Figure
 PART_COLOURS = {"temporal": "#0072b2", "input": "#d55e00", "residual": "#999999"}
 PART_SYMBOLS = {"temporal": "μ", "input": "χ", "residual": "Δ"}
 INK = "#222222"
+TASK_MARKERS = {
+    "one_to_one": "o",
+    "scan": "^",
+    "scan_extended": "v",
+    "multi30k_en_fr": "D",
+    "multi30k_en_de": "s",
+}
 ARCHITECTURE_MARKERS = {"AED": "o", "AO": "s", "AED-lstm": "^", "AED-vanilla": "v"}
 TASK_NAMES = {
     "one_to_one": "one-to-one",
