@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from string import ascii_lowercase
 
 from attnlib.companion.claims import PROFILES, Claim, Paper, load_papers
 from attnlib.companion.figures import discover
@@ -124,6 +125,8 @@ def _judged(claim: Claim, pages: dict[str, tuple[str, str]]) -> str:
     if claim.judge is None:
         return "—"
     keys = [f"`{key}`" for key in claim.keys]
+    if _lettered(claim):
+        keys = [f"({letter}) {key}" for letter, key in zip(ascii_lowercase, keys, strict=False)]
     if isinstance(claim.judge, Order):
         statement = [keys[0], f"above {keys[1]}"]
     else:
@@ -133,13 +136,18 @@ def _judged(claim: Claim, pages: dict[str, tuple[str, str]]) -> str:
     return "<br>".join([*statement, figure])
 
 
+def _lettered(claim: Claim) -> bool:
+    """Whether the numbers are told apart by letters: several keys, each with a number of its own."""
+    return len(claim.keys) > 1 and not isinstance(claim.judge, Order)
+
+
 def _verdict_cell(row: Row) -> str:
     marks = badge(row.verdict) + (f" {_span('stale', 'stale')}" if row.stale else "")
     if row.changed:
         marks += f" (expected: {row.expected})"
-    numbers = [f"`{label}` {plain(str(estimate))}" for label, estimate in row.judgement.evidence.items()]
-    if len(numbers) == 1:
-        numbers = [plain(str(estimate)) for estimate in row.judgement.evidence.values()]
+    numbers = [plain(str(estimate)) for estimate in row.judgement.evidence.values()]
+    if _lettered(row.claim):
+        numbers = [f"({letter}) {number}" for letter, number in zip(ascii_lowercase, numbers, strict=False)]
     reason = [_with_code(row.judgement.reason)] if row.judgement.reason else []
     return "<br>".join([marks, *numbers, *reason])
 
