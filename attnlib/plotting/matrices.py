@@ -62,8 +62,8 @@ def _grid(records: list[dict], draw, height: float) -> Figure:
                 if not here:
                     axes.axis("off")
                     continue
-                draw(axes, here)
                 axes.set_title(f"{task_name(task)}, {kind}")
+                draw(axes, here)
                 axes.spines[:].set_visible(True)
                 axes.set_ylabel("predicted at step s" if column == 0 else "")
                 axes.set_xlabel("source position t" if row == len(kinds) - 1 else "")
@@ -80,8 +80,7 @@ def _matrix(records: list[dict]) -> np.ndarray:
 
 def _draw_average(axes: Axes, records: list[dict]) -> None:
     axes.imshow(_matrix(records), cmap=MAP, vmin=0, vmax=1, aspect="auto", interpolation="nearest")
-    axes.text(0.97, 0.95, f"mean of {records[0]['samples']}", transform=axes.transAxes, ha="right", va="top",
-              fontsize=8.5, bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.85})  # fmt: skip
+    axes.set_title(f"{axes.get_title()}\nmean of {records[0]['samples']} samples")
 
 
 def _draw_sample(axes: Axes, records: list[dict]) -> None:
