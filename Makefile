@@ -2,6 +2,7 @@
 # make test     everything that is checked: units, notebooks, the site in a browser
 # make serve    the book on this machine's port 8000
 # make paper    the published numbers, results/paper/: hours
+# make readme   the figure of README.md from results/paper/
 # make lint | lock | clean
 #
 # Choices:  make book PYTHON=python3.12        the interpreter that makes .venv
@@ -13,7 +14,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := book
-.PHONY: book test serve paper lint lock clean install
+.PHONY: book test serve paper readme lint lock clean install
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -57,6 +58,10 @@ serve: book
 
 paper: $(INSTALLED)
 	@$(BIN)/snakemake --cores $(JOBS) --rerun-incomplete paper
+
+# The figure of README.md, from the committed result; a test holds the two together.
+readme: $(INSTALLED)
+	@$(BIN)/python -m attnlib.companion.readme
 
 lint: $(INSTALLED)
 	@$(BIN)/ruff check .

@@ -30,6 +30,27 @@ def interval_table(
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
+def headline_sentences(result: Result) -> str:
+    """The correlations of :mod:`attnlib.experiments.temporal_share` in words, numbers and all."""
+    names = {"temporal_share": "temporal share", "input_share": "input share"}
+    found = result.values["spearman"]
+    parts = [f"{interval_range(found[key])} with {name}" for key, name in names.items()]
+    alone = {"temporal_only": "temporal components alone", "input_only": "input components alone"}
+    built = [f"{interval_range(found[key])} for {name}" for key, name in alone.items()]
+    return (
+        f"Over {found['temporal_share']['n']} networks on {result.values['tasks']} tasks, typicality has a "
+        f"rank correlation of {' and '.join(parts)} (95 % intervals; tasks and then seeds resampled). With "
+        f"the attention that can be built in place of the shares: {' and '.join(built)}."
+    )
+
+
+def interval_range(interval: dict) -> str:
+    """``0.77 [−0.01, 0.95]``; a dash where there is no number."""
+    if interval["value"] is None:
+        return "–"
+    return f"{interval['value']:.2f} [{interval['low']:.2f}, {interval['high']:.2f}]".replace("-", "−")
+
+
 def interval_text(interval: dict) -> str:
     """``0.81 ± 0.03``, the half width of the 95 % interval; a dash where there is no number."""
     if interval["value"] is None:

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from attnlib.companion import notebook
 from attnlib.companion.notebook import Page, described, open_page
 from attnlib.companion.origin import origin_markdown
-from attnlib.companion.tables import interval_table, interval_text
+from attnlib.companion.tables import interval_range, interval_table, interval_text
 from attnlib.errors import DataUnavailable, UnknownName
 from attnlib.experiments.result import Result
 
@@ -115,6 +115,7 @@ def test_tables_round_and_name(tmp_path):
     table = interval_table(QUICK, {"x": "ex"}, plain={"coverage": "covered"})
     assert table.to_dict("index") == {"SCAN, AO": {"ex": "−0.12 ± 0.08", "covered": "0.50"}}
     assert interval_text({"value": None, "low": None, "high": None, "n": 0}) == "–"
+    assert interval_range({"value": -0.5, "low": -0.75, "high": 0.25, "n": 4}) == "−0.50 [−0.75, 0.25]"
     assert interval_text({"value": 0.5, "low": None, "high": None, "n": 1}) == "0.50"
 
 
