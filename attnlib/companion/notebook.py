@@ -14,10 +14,11 @@ from pathlib import Path
 from attnlib.companion.project import Project, current_project
 from attnlib.errors import DataUnavailable
 from attnlib.experiments import registry
-from attnlib.experiments.config import config_hash, override, plain
+from attnlib.experiments.config import config_hash, override, path_fields, plain
 from attnlib.experiments.result import Result, as_csv
 from attnlib.experiments.run import code_of, run
 from attnlib.files import atomic_path, write_text_atomic
+from attnlib.training.keys import model_key
 
 
 @dataclass(frozen=True)
@@ -100,13 +101,16 @@ def open_page(figure: str, profile: str = "quick", **parameters: object) -> Page
     project = current_project()
     experiment = figure.rpartition("/")[2]
     given = {name: value for name, value in parameters.items() if value is not None}
-    folder = _results_folder(project, experiment, profile, given)
+    config = override(registry.profile_config(experiment, profile), given)
+    given |= {name: str(getattr(config, name).resolve()) for name in path_fields(config) if name in given}
+    config = override(config, given)
+    folder = _results_folder(project, experiment, profile, config, own=bool(given))
     own = os.environ.get("ATTNLIB_RUN_DIR") is not None or bool(given)
     paper = project.results("paper") / f"{experiment}.json"
     files = os.environ.get("ATTNLIB_FIGURE_FILES", folder / f"{experiment}.files")
     result, missing = None, ""
     try:
-        result = _current(folder, experiment, profile, given) or run(
+        result = _current(folder, experiment, config) or run(
             experiment, profile, out=folder, models=project.models, overrides=given, report=_counter()
         )
     except DataUnavailable as error:
@@ -123,24 +127,27 @@ def described(result: Result) -> str:
     return f"the {result.profile} profile ({', '.join(size)}{stale})"
 
 
-def _results_folder(project: Project, experiment: str, profile: str, given: dict[str, object]) -> Path:
-    if own := os.environ.get("ATTNLIB_RUN_DIR"):
-        return Path(own)
-    if given:  # plain papermill with parameters: apart from the book, as `attnlib run -p` does
-        settings = config_hash(override(registry.profile_config(experiment, profile), given))
-        return project.build / "runs" / f"{experiment}-{settings}"
+def _results_folder(project: Project, experiment: str, profile: str, config: object, *, own: bool) -> Path:
+    if folder := os.environ.get("ATTNLIB_RUN_DIR"):
+        return Path(folder)
+    if own:  # plain papermill with parameters: apart from the book, as `attnlib run -p` does
+        return project.build / "runs" / f"{experiment}-{config_hash(config)}"
     return project.results(profile)
 
 
-def _current(folder: Path, experiment: str, profile: str, given: dict[str, object]) -> Result | None:
-    """The result in a folder, if it was made by today's code with these settings."""
+def _current(folder: Path, experiment: str, config: object) -> Result | None:
+    """The result in a folder, if it was made by today's code with these settings from the same data."""
     path = folder / f"{experiment}.json"
     if not path.is_file():
         return None
     result = Result.load(path)
-    config = override(registry.profile_config(experiment, profile), given)
-    code = code_of(experiment, registry.load(experiment).models(config))
-    return result if (result.config, result.code) == (plain(config), code) else None
+    specs = registry.load(experiment).models(config)
+    found = (result.config, result.code, result.models)
+    return (
+        result
+        if found == (plain(config), code_of(experiment, specs), [model_key(s) for s in specs])
+        else None
+    )
 
 
 def _counter():

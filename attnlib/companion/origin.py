@@ -61,7 +61,8 @@ def _provenance(result: Result) -> str:
         + (" — stale: it has changed since" if result.stale else ", the present one"),
         "on": f"{origin.get('device', 'unknown')}, {origin.get('threads', '?')} thread(s), "
         f"{origin.get('platform', '')}, Python {origin.get('python', '?')}",
-        "training": _duration(origin.get("training_seconds")) + f" for {len(result.models)} models",
+        "training": f"{_duration(origin.get('training_seconds'))} for {len(result.models)} models, on "
+        + " and ".join(origin.get("trained_on", ["an unknown machine"])),
         "packages": ", ".join(f"{name} {version}" for name, version in origin.get("packages", {}).items()),
         "settings": ", ".join(
             f"{name} = {_plain(value)}" for name, value in result.config.items() if value is not None

@@ -1,5 +1,6 @@
 """The ladder: tasks from a fixed diagonal to attention that depends on the sample, and their training."""
 
+import math
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -41,6 +42,9 @@ TRAINING: dict[str, dict[str, Training]] = {
 OTHER = {"quick": Training(500, learning_rate=5e-3), "paper": Training(2_000)}
 
 
+PAPER_TASKS = ("one_to_one", "scan", "scan_extended", "multi30k_en_fr")
+
+
 @dataclass(frozen=True)
 class LadderConfig:
     """Settings of an experiment over the ladder. A point is a task × architecture × cell × seed.
@@ -76,6 +80,10 @@ class LadderConfig:
                 "parameters source and target go together: two text files, line by line translations"
             )
         if self.source is not None:
+            if self.task not in (LadderConfig.task, PAPER_TASKS, ("parallel",)):
+                raise BadInput(
+                    f"parameters source and target are a task of their own; leave out task={self.task}"
+                )
             object.__setattr__(self, "task", ("parallel",))
         for kind, given, known in (
             ("task", self.task, registry.names()),
@@ -88,14 +96,19 @@ class LadderConfig:
                     raise UnknownName(kind, name, known)
         if self.task == ("parallel",) and self.source is None:
             raise BadInput("task 'parallel' needs two files: source=my.en and target=my.fr")
-        if self.seeds < 1:
-            raise BadInput(f"seeds is {self.seeds}; at least one is needed")
+        for name in ("seeds", "width", "fit_samples", "steps"):
+            if getattr(self, name) is not None and getattr(self, name) < 1:
+                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
+        if self.width % 2 and "AO" in self.architecture:
+            raise BadInput(f"width {self.width} is odd; the sinusoidal positions of AO need an even one")
+        if not 0 < self.embedding_scale < math.inf:
+            raise BadInput(f"embedding_scale is {self.embedding_scale}; it must be positive and finite")
 
 
 PROFILES = {
     "quick": LadderConfig(),
     "paper": LadderConfig(
-        task=("one_to_one", "scan", "scan_extended", "multi30k_en_fr"),
+        task=PAPER_TASKS,
         seeds=3,
         width=128,
         scale="paper",
@@ -117,7 +130,7 @@ def model_specs(config: LadderConfig) -> tuple[ModelSpec, ...]:
         spec = ModelSpec(
             task=task,
             architecture=architecture,
-            steps=config.steps or training.steps,
+            steps=training.steps if config.steps is None else config.steps,
             cell="gru"
             if architecture == "AO"
             else cell,  # AO has no cell: one model, whatever the cells asked for

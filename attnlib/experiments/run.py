@@ -9,10 +9,12 @@ from types import ModuleType
 import torch
 
 from attnlib.code_hash import code_hash
+from attnlib.errors import BadInput
 from attnlib.experiments import registry
 from attnlib.experiments.config import override, plain
 from attnlib.experiments.provenance import provenance
 from attnlib.experiments.result import Result, rounded
+from attnlib.files import write_text_atomic
 from attnlib.tasks.registry import module_of
 from attnlib.training.keys import model_key
 from attnlib.training.spec import ModelSpec
@@ -45,6 +47,11 @@ def run(
     """
     module = registry.load(name)
     config = override(registry.profile_config(name, profile), overrides or {})
+    _check_machine(device, threads)
+    for folder in (out, models):  # before hours of work, not after
+        probe = Path(folder) / f".{name}.writable"
+        write_text_atomic(probe, "")
+        probe.unlink()
     started = time.monotonic()
     with _threads(threads):
         result = _computed(name, profile, module, config, Store(models, device, report), started)
@@ -76,8 +83,25 @@ def _computed(name: str, profile: str, module: ModuleType, config, store: Store,
         data=data,
         models=[model_key(spec) for spec in specs],
         provenance=provenance(store.device, time.monotonic() - started)
-        | {"training_seconds": round(sum(store.history(spec)["seconds"] for spec in specs), 1)},
+        | _training([store.history(spec) for spec in specs]),
     )
+
+
+def _training(histories: list[dict]) -> dict:
+    """Where and how long the models behind a result were trained, which may be elsewhere and long ago."""
+    places = {f"{history['device']}, {history['threads']} thread(s)" for history in histories}
+    return {
+        "training_seconds": round(sum(history["seconds"] for history in histories), 1),
+        "trained_on": sorted(places),
+    }
+
+
+def _check_machine(device: str, threads: int) -> None:
+    if threads < 1:
+        raise BadInput(f"threads is {threads}; it must be at least 1")
+    if device != "cpu" and not (device.partition(":")[0] == "cuda" and torch.cuda.is_available()):
+        have = "cpu, cuda" if torch.cuda.is_available() else "cpu"
+        raise BadInput(f"device {device!r} is not to be had here; there is: {have}")
 
 
 def code_of(name: str, specs: tuple[ModelSpec, ...]) -> dict:

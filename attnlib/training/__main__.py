@@ -27,11 +27,14 @@ def main(arguments: list[str] | None = None) -> int:
         "--threads", type=int, default=1, help="torch threads; results are equal only for equal numbers"
     )
     options = parser.parse_args(arguments)
-    torch.set_num_threads(options.threads)
+    torch.set_num_threads(max(1, options.threads))
     try:
-        product = Store(options.models, options.device, printed_report).model(
-            ModelSpec.from_json(options.spec)
-        )
+        spec = ModelSpec.from_json(options.spec)
+    except (ValueError, TypeError) as error:
+        print(f"error: not a model spec: {error}", file=sys.stderr)
+        return 2
+    try:
+        product = Store(options.models, options.device, printed_report).model(spec)
     except AttnlibError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

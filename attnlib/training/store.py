@@ -15,7 +15,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 
 from attnlib.code_hash import code_hash
-from attnlib.errors import CorruptFile
+from attnlib.errors import BadInput, CorruptFile
 from attnlib.files import atomic_path, write_json_atomic
 from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.tasks import registry
@@ -23,6 +23,7 @@ from attnlib.tasks.task import Task
 from attnlib.training.evaluate import evaluate
 from attnlib.training.keys import model_key
 from attnlib.training.loop import Report, new_model, train
+from attnlib.training.recovery import discard_unsound
 from attnlib.training.spec import ModelSpec
 
 
@@ -86,8 +87,9 @@ class Store:
         inputs = f"{measure.__qualname__} {code_hash(measure.__module__)} {sorted(settings.items())}"
         digest = hashlib.sha256(inputs.encode()).hexdigest()[:12]
         path = self.product(spec) / f"{measure.__name__}-{digest}.json"
-        if not path.is_file():
-            write_json_atomic(path, measure(self.model(spec), **settings))
+        with _locked(path.parent, f".{path.stem}.lock"):  # a lock of its own: measuring takes the model's
+            if not path.is_file():
+                write_json_atomic(path, measure(self.model(spec), **settings))
         return json.loads(path.read_text(encoding="utf-8"))
 
     def _train(self, spec: ModelSpec, task: Task, folder: Path) -> None:
@@ -98,6 +100,7 @@ class Store:
             def report(step: int, steps: int, loss: float) -> None:
                 self.report(spec, step, steps, loss)
 
+        discard_unsound(folder / "checkpoints")
         network, records = train(spec, task, folder / "checkpoints", device=self.device, report=report)
         history = {
             "records": records,
@@ -124,9 +127,15 @@ def load_task(name: str, options: tuple[tuple[str, object], ...]) -> Task:
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Two processes never train the same model at once; the lock goes with the process that holds it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".lock").open("w") as handle:
+def _locked(folder: Path, name: str = ".lock") -> Iterator[None]:
+    """Two processes never make the same product at once; the lock goes with the process that holds it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = (folder / name).open("w")
+    except OSError as error:
+        raise BadInput(
+            f"cannot write {folder}: {error.strerror}; choose a folder you may write to"
+        ) from error
+    with handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield

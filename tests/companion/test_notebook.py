@@ -87,6 +87,43 @@ def test_without_data_the_committed_result_stands_in(project, monkeypatch):
     assert "Cannot be run here: data. multi30k/train.en is not at hand" in page.note()
 
 
+def test_a_result_of_other_data_is_not_current(project, monkeypatch):
+    """The same file names in another folder, or the same file with another content, are another corpus."""
+    monkeypatch.undo()
+    root, _ = project
+    monkeypatch.setenv("ATTNLIB_ROOT", str(root))
+    made = []
+
+    def fake_run(name, profile, *, out, models, overrides, report):
+        from attnlib.experiments import registry
+        from attnlib.experiments.config import override, plain
+        from attnlib.experiments.run import code_of
+        from attnlib.training.keys import model_key
+
+        config = override(registry.profile_config(name, profile), overrides)
+        specs = registry.load(name).models(config)
+        made.append(out)
+        result = replace(
+            QUICK, config=plain(config), code=code_of(name, specs), models=[model_key(s) for s in specs]
+        )
+        result.save(out)
+        return result
+
+    monkeypatch.setattr(notebook, "run", fake_run)
+    for place in ("a", "b"):
+        (root / place).mkdir()
+        for name in ("my.en", "my.fr"):
+            (root / place / name).write_text(place)
+        monkeypatch.chdir(root / place)
+        open_page("attend/temporal_share", source="my.en", target="my.fr")
+    open_page("attend/temporal_share", source="my.en", target="my.fr")
+    assert len(made) == 2
+    assert made[0] != made[1], "each folder's files are a run of their own"
+    (root / "b" / "my.fr").write_text("changed")
+    open_page("attend/temporal_share", source="my.en", target="my.fr")
+    assert len(made) == 3
+
+
 def test_an_unknown_setting_is_refused_before_anything_runs(project):
     with pytest.raises(UnknownName, match="did you mean 'task'"):
         open_page("attend/temporal_share", tusk="scan")
@@ -122,7 +159,8 @@ def test_tables_round_and_name(tmp_path):
 def test_a_page_tells_where_its_numbers_come_from(project):
     root, _ = project
     path = replace(PAPER, provenance={"commit": "abc", "dirty": True, "date": "2026-01-02", "device": "<cpu>",
-                                      "packages": {"torch": "2"}, "training_seconds": 600.0}).save(
+                                      "packages": {"torch": "2"}, "training_seconds": 600.0,
+                                      "trained_on": ["cpu, 1 thread(s)"]}).save(
         root / "results" / "paper"
     )  # fmt: skip
     text = origin_markdown("attend/temporal_share", root)
@@ -131,7 +169,7 @@ def test_a_page_tells_where_its_numbers_come_from(project):
         "2026-01-02",
         "&lt;cpu&gt;",
         "stale: it has changed",
-        "10 min for",
+        "10 min for 0 models, on cpu, 1 thread(s)",
     ):
         assert piece in text
     assert json.loads(path.read_text())["profile"] == "paper"

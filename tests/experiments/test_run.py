@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from attnlib.errors import BadInput
 from attnlib.experiments.aggregate import by_kind, over_seeds
 from attnlib.experiments.ladder import PROFILES, model_specs
 from attnlib.experiments.measure import measure
@@ -105,6 +106,21 @@ def test_errors_of_the_bare_command_are_one_line_with_the_nearest_name(tmp_path)
         assert done.returncode == 2
         assert message in done.stderr
         assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"device": "cudaa"}, "device 'cudaa' is not to be had here"),
+        ({"threads": 0}, "threads is 0"),
+        ({"out": "/proc/nowhere"}, "cannot write /proc/nowhere"),
+        ({"models": "/proc/nowhere"}, "cannot write /proc/nowhere"),
+    ],
+)
+def test_what_the_machine_cannot_do_is_said_before_the_work(tmp_path, settings, message):
+    with pytest.raises(BadInput, match=message):
+        run("temporal_share", **{"out": tmp_path, "models": tmp_path, "overrides": TINY} | settings)
+    assert not list(tmp_path.glob("*"))
 
 
 def test_models_are_listed_as_specs():

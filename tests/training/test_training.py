@@ -17,6 +17,7 @@ from attnlib.training.checkpoint import Progress, load_newest, save_checkpoint
 from attnlib.training.evaluate import evaluate
 from attnlib.training.keys import model_key
 from attnlib.training.loop import learning_rate_at, new_model, prediction_loss, train
+from attnlib.training.recovery import discard_unsound
 from attnlib.training.spec import ModelSpec
 from attnlib.training.store import Store, load_task
 
@@ -113,6 +114,25 @@ def test_a_corrupt_checkpoint_falls_back_to_the_one_before_and_says_so(tmp_path,
     assert load_newest(tmp_path / "nothing", model, optimiser) == Progress(0, [])
 
 
+@pytest.mark.parametrize("damage", [b"", b"{}", b"not json"])
+def test_a_damaged_checkpoint_never_pushes_out_a_sound_one(tmp_path, damage, caplog):
+    model = new_model(SPEC, task())
+    optimiser = torch.optim.Adam(model.parameters())
+    for step in (100, 200):
+        save_checkpoint(tmp_path, model, optimiser, Progress(step, []))
+    (tmp_path / "step-00000200.json").write_bytes(damage)
+    (tmp_path / "step-00000100.safetensors").write_bytes(b"cut")
+    assert [path.name for path in discard_unsound(tmp_path)] == [
+        "step-00000100.safetensors",
+        "step-00000200.safetensors",
+    ]
+    assert "step-00000200.safetensors is corrupt or incomplete" in caplog.text
+    for step in (50, 60):
+        save_checkpoint(tmp_path, model, optimiser, Progress(step, []))
+    assert discard_unsound(tmp_path) == []
+    assert load_newest(tmp_path, model, optimiser).step == 60
+
+
 def test_a_loss_that_is_not_finite_stops_with_step_seed_and_setting(tmp_path):
     with pytest.raises(
         TrainingDiverged, match=r"loss is (nan|inf) at step \d+ with seed 0 \(one_to_one AED-gru"
@@ -198,3 +218,24 @@ def test_training_from_the_command_line(tmp_path):
     )
     assert wrong.returncode == 2
     assert "unknown fields ['stepz']" in wrong.stderr
+    broken = subprocess.run([*command[:4], "{bad", *command[5:]], capture_output=True, text=True)
+    assert (broken.returncode, "not a model spec" in broken.stderr) == (2, True)
+
+
+def test_what_is_measured_is_measured_once_for_each_setting(tmp_path):
+    calls = []
+
+    def counting(trained, size):
+        calls.append(size)
+        return {"size": size}
+
+    counting.__module__ = "attnlib.experiments.measure"
+    store = Store(tmp_path)
+    assert [store.kept(SPEC, counting, size=size)["size"] for size in (1, 1, 2)] == [1, 1, 2]
+    assert calls == [1, 2]
+
+
+def test_a_folder_of_models_that_cannot_be_written_is_a_clear_error(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(BadInput, match="choose a folder you may write to"):
+        Store(tmp_path / "file").model(SPEC)
