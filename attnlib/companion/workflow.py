@@ -161,8 +161,12 @@ def _last_words(text: str) -> str:
 
 
 @contextmanager
-def sole_worker(project: Project) -> Iterator[None]:
-    """Two builds of one checkout never run at once; the lock goes with the process that holds it.
+def sole_worker(project: Project) -> Iterator[int]:
+    """Two builds of one checkout never run at once.
+
+    Yields:
+        the lock's file descriptor. A process that inherits it holds the lock until it ends, so that an attnlib
+        that is killed leaves the checkout locked for as long as the work it started goes on.
 
     Raises:
         BadInput: another build is at work, or the build folder cannot be written.
@@ -180,7 +184,7 @@ def sole_worker(project: Project) -> Iterator[None]:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise BadInput("another attnlib is building this checkout; wait for it to end") from error
-        yield
+        yield handle.fileno()
 
 
 @dataclass(frozen=True)
@@ -195,9 +199,10 @@ def run(project: Project, targets: Iterable[str], jobs: int, config: dict[str, s
     """Do what is out of date for ``targets`` and show it; a failed job does not hold up the others."""
     from attnlib.companion.progress import Display
 
-    with sole_worker(project), Display() as display, subprocess.Popen(
+    with sole_worker(project) as lock, Display() as display, subprocess.Popen(
         command(project, targets, jobs, config=config or {}, dry=False),
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", env=_environment(),
+        pass_fds=(lock,),
     ) as process:  # fmt: skip
         # Jobs write to standard output, Snakemake to standard error; two readers, so that no pipe fills.
         reader = threading.Thread(target=_follow_jobs, args=(process.stdout, display), daemon=True)

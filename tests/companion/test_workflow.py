@@ -1,7 +1,12 @@
 """The workflow on a checkout of two small notebooks: what is redone, why, and what a failure leaves."""
 
 import fcntl
+import os
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -121,6 +126,45 @@ def test_two_builds_of_one_checkout_do_not_meet(project):
         pass
     with (project.build / ".lock").open() as handle:  # nobody holds it any more
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def test_the_lock_outlives_a_killed_attnlib_as_long_as_its_workflow(project, tmp_path):
+    engine = tmp_path / "engine"
+    slow = (
+        f"import os, pathlib, time; pathlib.Path({str(engine)!r}).write_text(f'{{os.getpid()}}.')\n"
+        "time.sleep(60)"
+    )
+    script = (
+        "import sys\nfrom attnlib.companion import workflow\n"
+        "from attnlib.companion.project import current_project\n"
+        f"workflow.command = lambda *_, **__: [sys.executable, '-c', {slow!r}]\n"
+        "workflow.run(current_project(), ['figures'], 1)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.DEVNULL) as parent:
+        until(lambda: engine.is_file() and engine.read_text().endswith("."))
+        parent.kill()
+    pid = int(engine.read_text().removesuffix("."))
+    try:
+        with pytest.raises(BadInput, match="another attnlib is building"), workflow.sole_worker(project):
+            pass
+    finally:
+        os.kill(pid, signal.SIGKILL)
+    until(lambda: is_free(project))
+
+
+def until(true) -> None:
+    end = time.monotonic() + 60
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def is_free(project: Project) -> bool:
+    try:
+        with workflow.sole_worker(project):
+            return True
+    except BadInput:
+        return False
 
 
 def test_a_build_folder_that_cannot_be_written_is_named(project):
