@@ -80,7 +80,7 @@ def run(
         typer.Option(
             "-p",
             metavar="NAME=VALUE",
-            help="Another value for a parameter of the notebook; several as seeds=1 or task=scan,one_to_one. "
+            help="Another value for a parameter of the notebook, as in -p seeds=1 -p task=scan,one_to_one. "
             "Such a run has a folder of its own, build/runs/<figure>-<hash>/, and leaves the book as it is.",
         ),
     ] = None,
