@@ -120,7 +120,7 @@ def verify(
         typer.Option("--accept", help="Make today's verdicts the expected ones; commit them on their own."),
     ] = False,
 ) -> None:
-    """Check every claim against the results; exit code 1 when a verdict differs from the expected one."""
+    """Check every claim against the results; exit code 1 when a verdict is not the accepted one."""
     from attnlib.companion.verify import verify_command
 
     raise typer.Exit(verify_command(json=as_json, accept=accept))

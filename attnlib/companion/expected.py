@@ -2,6 +2,7 @@
 
 The file holds ``{claim id: {profile: verdict}}`` for verdicts that rest on numbers. *Not run* and *cannot be
 run* are neither recorded nor ever counted as a change, so that a machine without the data has the same file.
+A verdict that rests on numbers and has no entry does count: whoever adds a claim accepts its verdict.
 """
 
 from __future__ import annotations
@@ -9,14 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from json import JSONDecodeError, loads
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from attnlib.companion.rows import Row
 from attnlib.companion.verdicts import Verdict
 from attnlib.errors import BadInput
 from attnlib.files import write_json_atomic
-
-if TYPE_CHECKING:
-    from attnlib.companion.verify import Row
 
 
 def expected_path(root: Path) -> Path:

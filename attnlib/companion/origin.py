@@ -7,8 +7,9 @@ from html import escape
 from pathlib import Path
 
 from attnlib.companion.project import PROFILES, Project
+from attnlib.companion.rows import Row
 from attnlib.companion.scorecard import badge, plain
-from attnlib.companion.verify import Row, verify
+from attnlib.companion.verify import verify
 from attnlib.experiments.result import Result
 
 ORDER = ("paper", "quick")  # as the page shows them

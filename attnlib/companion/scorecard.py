@@ -11,8 +11,9 @@ from attnlib.companion.claims import PROFILES, Claim, Paper, load_papers
 from attnlib.companion.figures import discover
 from attnlib.companion.project import Project, find_root
 from attnlib.companion.published import Entry, PublishedTables
+from attnlib.companion.rows import Row
 from attnlib.companion.verdicts import Order, Verdict
-from attnlib.companion.verify import Row, verify
+from attnlib.companion.verify import verify
 
 INTRODUCTION = """\
 # Scorecard
@@ -143,7 +144,7 @@ def _lettered(claim: Claim) -> bool:
 
 def _verdict_cell(row: Row) -> str:
     marks = badge(row.verdict) + (f" {_span('stale', 'stale')}" if row.stale else "")
-    if row.changed:
+    if row.changed and not row.unexpected:
         marks += f" (expected: {row.expected})"
     numbers = [plain(str(estimate)) for estimate in row.judgement.evidence.values()]
     if _lettered(row.claim):

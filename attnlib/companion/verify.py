@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from attnlib.companion.claims import PROFILES, Claim, load_claims
 from attnlib.companion.expected import accept_verdicts, read_expected
 from attnlib.companion.project import Project, find_root
+from attnlib.companion.rows import Row
 from attnlib.companion.verdicts import Judgement, Verdict, judge_values
 from attnlib.errors import AttnlibError
 
@@ -24,48 +25,6 @@ COLOURS = {
     Verdict.NOT_RUN: "dim",
     Verdict.CANNOT_BE_RUN: "dim",
 }
-
-
-@dataclass(frozen=True)
-class Row:
-    """One claim at one profile. ``stale``: the code behind the result has changed since it was made."""
-
-    claim: Claim
-    profile: str
-    judgement: Judgement
-    stale: bool = False
-    expected: Verdict | None = None
-
-    @property
-    def verdict(self) -> Verdict:
-        return self.judgement.verdict
-
-    @property
-    def changed(self) -> bool:
-        """Both verdicts rest on numbers, and they differ."""
-        if self.expected is None or not (self.expected.judged and self.verdict.judged):
-            return False
-        return self.verdict is not self.expected
-
-    @property
-    def problem(self) -> str:
-        """What is wrong with a current result that lacks the claim's key; empty when nothing is."""
-        return self.judgement.reason if self.judgement.miswired and not self.stale else ""
-
-    def as_json(self) -> dict[str, object]:
-        return {
-            "claim": self.claim.id,
-            "paper": self.claim.paper,
-            "experiment": self.claim.experiment,
-            "profile": self.profile,
-            "verdict": self.verdict.value,
-            "expected": None if self.expected is None else self.expected.value,
-            "changed": self.changed,
-            "stale": self.stale,
-            "problem": self.problem,
-            "reason": self.judgement.reason,
-            "evidence": {label: estimate.as_json() for label, estimate in self.judgement.evidence.items()},
-        }
 
 
 def verify(root: Path | None = None) -> list[Row]:
@@ -88,19 +47,6 @@ def verify(root: Path | None = None) -> list[Row]:
         for profile in PROFILES
     ]
     return [replace(row, expected=expected.get((row.claim.id, row.profile))) for row in rows]
-
-
-def rows_of(result: Result, root: Path | None = None) -> list[Row]:
-    """The claims that ``result`` answers, judged from it as it is in memory (what a figure's page shows)."""
-    root = find_root() if root is None else Path(root)
-    expected = read_expected(root)
-    return [
-        replace(
-            _row(claim, result.profile, (result, False)), expected=expected.get((claim.id, result.profile))
-        )
-        for claim in load_claims(root / "claims")
-        if claim.experiment == result.experiment
-    ]
 
 
 def _row(claim: Claim, profile: str, found: tuple[Result, bool] | str | None) -> Row:
@@ -150,7 +96,7 @@ def summaries(rows: Iterable[Row]) -> dict[tuple[str, str], str]:
 
 
 def verify_command(json: bool = False, accept: bool = False, root: Path | None = None) -> int:
-    """Print every verdict; 1 when a verdict differs from the expected one or a claim asks for a missing key.
+    """Print every verdict; 1 when one is not as expected, or was never accepted, or lacks its key.
 
     Args:
         json: print one JSON object instead of a table.
@@ -196,14 +142,19 @@ def _notes(rows: list[Row]) -> Iterator[str]:
     changed = [row for row in rows if row.changed]
     for row in changed:
         numbers = "; ".join(f"{label} {estimate}" for label, estimate in row.judgement.evidence.items())
-        yield f"changed: {row.claim.id} at {row.profile}: {row.expected} → {row.verdict} ({numbers})"
+        if row.unexpected:
+            told = f"{row.verdict} ({numbers}): no expected verdict; accept it with `attnlib verify --accept`"
+        else:
+            told = f"{row.expected} → {row.verdict} ({numbers})"
+        yield f"changed: {row.claim.id} at {row.profile}: {told}"
     for row in rows:
         if row.problem:
             yield f"problem: {row.claim.id} at {row.profile}: {row.problem}"
-    if changed:
+    if any(not row.unexpected for row in changed):
         yield "where the new verdict is right, `attnlib verify --accept` makes it the expected one"
 
 
 def _in_words(row: Row) -> str:
-    marks = [mark for mark, holds in (("stale", row.stale), (f"was {row.expected}", row.changed)) if holds]
+    before = "new" if row.unexpected else f"was {row.expected}"
+    marks = [mark for mark, holds in (("stale", row.stale), (before, row.changed)) if holds]
     return row.verdict.value.removesuffix(" at this profile") + (f" ({', '.join(marks)})" if marks else "")

@@ -165,8 +165,8 @@ def sole_worker(project: Project) -> Iterator[int]:
     """Two builds of one checkout never run at once.
 
     Yields:
-        the lock's file descriptor. A process that inherits it holds the lock until it ends, so that an attnlib
-        that is killed leaves the checkout locked for as long as the work it started goes on.
+        the lock's file descriptor. A process that inherits it holds the lock until it ends, so that a killed
+        attnlib leaves the checkout locked for as long as the work it started goes on.
 
     Raises:
         BadInput: another build is at work, or the build folder cannot be written.

@@ -8,7 +8,7 @@ import yaml
 from attnlib.code_hash import code_hash
 from attnlib.companion.expected import read_expected
 from attnlib.companion.verdicts import Verdict
-from attnlib.companion.verify import rows_of, summaries, verify, verify_command
+from attnlib.companion.verify import summaries, verify, verify_command
 from attnlib.errors import BadInput
 from attnlib.experiments import registry
 from attnlib.experiments.result import Result
@@ -69,7 +69,10 @@ def test_a_row_for_every_claim_and_profile(root):
 
 def test_accepting_makes_the_verdict_expected_and_a_later_change_fails(root, capsys):
     save(root, 9)
-    assert verify_command(root=root) == 0  # nothing is expected yet
+    assert verify_command(root=root) == 1  # nobody has accepted it yet
+    told = capsys.readouterr().out
+    assert "no expected verdict; accept it with `attnlib verify --accept`" in told
+    assert "reproduced (new)" in told
     assert not (root / "claims" / "expected.json").exists()  # looking writes nothing
     assert verify_command(accept=True, root=root) == 0
     written = (root / "claims" / "expected.json").read_text(encoding="utf-8")
@@ -121,9 +124,23 @@ def test_a_stale_result_is_shown_as_stale_and_never_accepted(root, capsys):
     save(root, 9, stale=True)
     row = verify(root)[0]
     assert (row.verdict, row.stale) == (Verdict.REPRODUCED, True)
+    assert verify_command(root=root) == 0  # accepting could not mend it
     verify_command(accept=True, root=root)
     assert "reproduced (stale)" in capsys.readouterr().out
     assert read_expected(root) == {}
+
+
+def test_a_deleted_expectation_and_a_new_claim_count_as_changes(root):
+    save(root, 9)
+    verify_command(accept=True, root=root)
+    content = yaml.safe_load((root / "claims" / "p.yaml").read_text(encoding="utf-8"))
+    content["claims"].append(CLAIMS[0] | {"id": "another"})
+    (root / "claims" / "p.yaml").write_text(yaml.safe_dump(content), encoding="utf-8")
+    assert [(row.claim.id, row.profile) for row in verify(root) if row.changed] == [("another", "quick")]
+    assert verify_command(root=root) == 1
+    assert verify_command(accept=True, root=root) == 0
+    (root / "claims" / "expected.json").unlink()
+    assert verify_command(root=root) == 1
 
 
 def test_results_of_the_paper_profile_are_the_committed_ones(root):
@@ -171,13 +188,6 @@ def test_json_holds_every_row(root, capsys):
         "reason": "",
         "evidence": {"x": {"value": 9.0, "low": 8.0, "high": 10.0, "n": 3}},
     }
-
-
-def test_a_figure_judges_the_result_in_its_hands(root):
-    save(root, 9)
-    verify_command(accept=True, root=root)
-    (row,) = rows_of(result(0), root)
-    assert (row.claim.id, row.verdict, row.changed) == ("above-five", Verdict.NOT_REPRODUCED, True)
 
 
 def test_verdicts_of_an_experiment_in_a_few_words(root):
