@@ -71,7 +71,8 @@ def _threads(number: int) -> Iterator[None]:
 
 def _computed(name: str, profile: str, module: ModuleType, config, store: Store, started: float) -> Result:
     specs = module.models(config)
-    data = data_of(specs)  # first: what is not at hand stops the run before anything is trained
+    code = code_of(name, specs)  # read at once: an edit while this runs must not pass for what ran
+    data = data_of(specs)  # then: what is not at hand stops the run before anything is trained
     values, tables = module.compute(config, store)
     return Result(
         experiment=name,
@@ -79,7 +80,7 @@ def _computed(name: str, profile: str, module: ModuleType, config, store: Store,
         config=plain(config),
         values=rounded(values),
         tables=rounded(tables),
-        code=code_of(name, specs),
+        code=code,
         data=data,
         models=[model_key(spec) for spec in specs],
         provenance=provenance(store.device, time.monotonic() - started)
