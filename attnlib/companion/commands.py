@@ -18,8 +18,8 @@ from attnlib.companion.parameters import absolute, check_known, from_word, split
 from attnlib.companion.plan import Plan, Run
 from attnlib.companion.project import PROFILES, Project, current_project
 from attnlib.companion.provision import bring_data
+from attnlib.datasets.locate import mirror_folder
 from attnlib.errors import BadInput, DataUnavailable
-from attnlib.files import write_json_atomic
 
 
 def list_figures() -> None:
@@ -47,21 +47,23 @@ def list_figures() -> None:
     console = Console(highlight=False)
     console = console if console.is_terminal else Console(width=160, highlight=False)
     console.print(table)
+    console.print("minutes: with the training of its models, which figures share.")
 
 
 def run_figures(names: list[str], profile: str, words: list[str], jobs: int, explain: bool) -> int:
     """Bring figures up to date, or run them with parameters of their own; the exit code."""
     project = current_project()
+    mirror_folder()  # a wrong one is said here, in a line, and not from inside Snakemake
     check_profile(profile, PROFILES)
     figures = [find(project, name) for name in names]
     assignments = split_assignments(words)
     if assignments:
-        runs = [prepare_run(project, figure, profile, assignments) for figure in figures]
+        runs = [prepare_run(project, figure, profile, assignments, explain=explain) for figure in figures]
         return max(_own_run(project, run, jobs, explain) for run in runs)
     outputs = [project.executed(profile) / f"{figure.id}.ipynb" for figure in figures]
     targets = [path.relative_to(project.root).as_posix() for path in outputs]
     if explain:
-        return _explain(workflow.planned(project, targets, {}))
+        return _explain(*workflow.planned(project, targets, {}))
     _bring_data(project, profile)
     code = _outcome(workflow.run(project, targets, jobs))
     for path in outputs:
@@ -76,8 +78,9 @@ def build_book(jobs: int, explain: bool) -> int:
     Where a figure fails the site is built all the same, with a page in its place that shows the error.
     """
     project = current_project()
+    mirror_folder()
     if explain:
-        return _explain(workflow.planned(project, ["book"], {}))
+        return _explain(*workflow.planned(project, ["book"], {}))
     _bring_data(project, "quick")
     outcome = workflow.run(project, ["book"], jobs)
     code = _outcome(outcome)
@@ -114,8 +117,13 @@ def serve_site(port: int) -> None:
             print()
 
 
-def prepare_run(project: Project, figure: Figure, profile: str, assignments: dict[str, str]) -> Run:
+def prepare_run(
+    project: Project, figure: Figure, profile: str, assignments: dict[str, str], *, explain: bool = False
+) -> Run:
     """Check a run's parameters and record it in a folder of its own, ``build/runs/<figure>-<hash>/run.json``.
+
+    Args:
+        explain: only to plan it: no data is downloaded, and none that is missing stands in the way.
 
     Raises:
         UnknownName: a parameter that the notebook does not have.
@@ -131,13 +139,12 @@ def prepare_run(project: Project, figure: Figure, profile: str, assignments: dic
     digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
     folder = project.build / "runs" / f"{figure.id.replace('/', '-')}-{digest}"
     run = Run(**content, caller=os.getcwd(), folder=str(folder))
-    _bring_data(project, profile, run)
-    result = Plan(project, profile, run).result_of(figure.id)
-    if result is not None and result.cannot_run:
+    if not explain:
+        _bring_data(project, profile, run)
+    result = Plan(project, profile, run).result_of(figure.id)  # refuses values that cannot be
+    if result is not None and result.cannot_run and not explain:
         raise DataUnavailable(result.cannot_run)
-    record = folder / "run.json"
-    if not record.is_file():
-        write_json_atomic(record, {**content, "caller": run.caller})
+    run.write()
     return run
 
 
@@ -166,7 +173,7 @@ def _own_run(project: Project, run: Run, jobs: int, explain: bool) -> int:
     notebook = folder / f"{find(project, run.figure).experiment}.ipynb"
     targets, config = [notebook.relative_to(project.root).as_posix()], {"run": str(folder / "run.json")}
     if explain:
-        return _explain(workflow.planned(project, targets, config))
+        return _explain(*workflow.planned(project, targets, config))
     code = _outcome(workflow.run(project, targets, jobs, config))
     print(folder)
     return code
@@ -178,8 +185,10 @@ def _bring_data(project: Project, profile: str, run: Run | None = None) -> None:
         bring_data(Plan(project, profile, run))
 
 
-def _explain(jobs: list[workflow.Job]) -> int:
+def _explain(jobs: list[workflow.Job], notes: list[str]) -> int:
     console = Console(highlight=False, soft_wrap=True)
+    for note in notes:
+        console.print(Text(note))
     for job in jobs:
         console.print(Text.assemble(str(job), (f"  ({job.reason})", "dim")))
     count = f"{len(jobs)} job{'s' if len(jobs) > 1 else ''} would be done."

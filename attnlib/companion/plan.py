@@ -7,6 +7,7 @@ Snakemake redoes what has changed and nothing else.
 import ast
 import hashlib
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -17,6 +18,7 @@ from attnlib.code_hash import code_hash
 from attnlib.companion.figures import Figure, discover, find
 from attnlib.companion.project import Project
 from attnlib.errors import CorruptFile, DataUnavailable
+from attnlib.files import atomic_path, write_json_atomic
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,8 @@ class Run:
 
     Attributes:
         parameters: name → value, all of the notebook's; those of the experiment are among them.
-        caller: the folder the command was given in.
+        caller: the folder the command was last given in. It stands apart, in ``<folder>/caller.txt``: the
+            workflow depends on ``run.json``, and a run is the same from wherever it is asked for.
     """
 
     figure: str
@@ -36,9 +39,21 @@ class Run:
 
     @classmethod
     def read(cls, path: str | Path) -> "Run":
-        """The run recorded in ``path``."""
+        """The run recorded in ``path``; the caller is its folder where no note says otherwise."""
         path = Path(path).resolve()
-        return cls(**json.loads(path.read_text(encoding="utf-8")), folder=str(path.parent))
+        folder, note = str(path.parent), path.with_name("caller.txt")
+        caller = os.fsdecode(note.read_bytes()) if note.is_file() else folder
+        return cls(**json.loads(path.read_text(encoding="utf-8")), caller=caller, folder=folder)
+
+    def write(self) -> Path:
+        """Record it for :meth:`read`; ``run.json`` is left as it is where it says the same already."""
+        path = Path(self.folder) / "run.json"
+        content = {"figure": self.figure, "profile": self.profile, "parameters": self.parameters}
+        if _json(path) != content:
+            write_json_atomic(path, content)
+        with atomic_path(path.with_name("caller.txt")) as temporary:
+            temporary.write_bytes(os.fsencode(self.caller))
+        return path
 
 
 @dataclass(frozen=True, eq=False)  # told apart by identity: the specs cannot be hashed
@@ -155,11 +170,15 @@ def _why_no_task(name: str, options: tuple) -> str:
 
 
 def _is_current(path: Path, code: str, config: dict) -> bool:
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
+    found = _json(path) or {}
     return found.get("code", {}).get("hash") == code and found.get("config") == config
+
+
+def _json(path: Path) -> dict | None:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
 
 
 def imports_of(figure: Figure) -> frozenset[str]:

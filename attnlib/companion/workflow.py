@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from attnlib.companion.project import Project
+from attnlib.datasets.locate import mirror_folder
 from attnlib.errors import BadInput
 
 RULES = {  # rule of the Snakefile → what a user calls it
@@ -134,13 +135,13 @@ def command(
 
 def _environment() -> dict[str, str]:
     """Ours, with the mirror of the data as seen from the caller's folder: jobs run in the checkout."""
-    mirror = os.environ.get("ATTNLIB_DATA")
-    absolute = {"ATTNLIB_DATA": os.path.abspath(mirror)} if mirror else {}
+    mirror = mirror_folder()
+    absolute = {"ATTNLIB_DATA": str(mirror)} if mirror else {}
     return {**os.environ, **absolute, "PYTHONUNBUFFERED": "1"}
 
 
-def planned(project: Project, targets: Iterable[str], config: dict[str, str]) -> list[Job]:
-    """What would be done, and why, without doing it.
+def planned(project: Project, targets: Iterable[str], config: dict[str, str]) -> tuple[list[Job], list[str]]:
+    """What would be done, and why, without doing it; and a note on each result that cannot be made here.
 
     Raises:
         BadInput: the workflow cannot be planned; carries what Snakemake says.
@@ -152,7 +153,9 @@ def planned(project: Project, targets: Iterable[str], config: dict[str, str]) ->
     if done.returncode != 0:
         raise BadInput(f"the workflow cannot be planned:\n{_last_words(done.stdout + done.stderr)}")
     reader = JobReader()
-    return [job for line in (done.stdout + done.stderr).splitlines() if (job := reader.feed(line))]
+    lines = (done.stdout + done.stderr).splitlines()
+    jobs = [job for line in lines if (job := reader.feed(line))]
+    return jobs, [line for line in lines if line.startswith(_NOTE)]
 
 
 def _last_words(text: str) -> str:

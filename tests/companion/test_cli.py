@@ -87,6 +87,7 @@ def test_help_names_every_command_in_a_sentence():
         ("run alignment_breakdown -p seeds=many", "parameter 'seeds' takes int; got 'many'"),
         ("run alignment_breakdown -p digits=many", "parameter 'digits' got 'many'; expected a whole number"),
         ("run alignment_breakdown -p task=scam", "no task 'scam'; did you mean 'scan'"),
+        ("run alignment_breakdown -p task=scam --explain", "no task 'scam'; did you mean 'scan'"),
         ("run alignment_breakdown -p profile=paper", "say --profile paper instead"),
         ("data check scam", "no data set 'scam'; did you mean 'scan'"),
         ("serve", "no site at"),
@@ -126,6 +127,50 @@ def test_a_run_is_recorded_apart_from_the_book_with_the_callers_paths(project, t
     assert "-p seeds=1" in planned.arguments
     assert "digits" not in planned.arguments  # the notebook's own, not the experiment's
     assert {spec.task for spec in planned.specs.values()} == {"parallel"}
+
+
+def test_a_run_starts_in_the_folder_it_was_last_asked_from(project, tmp_path, monkeypatch):
+    figure = find(project, "alignment_breakdown")
+    first = prepare_run(project, figure, "quick", {"digits": "4"}, explain=True)
+    record = Path(first.folder) / "run.json"
+    before = record.stat().st_mtime_ns
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    second = prepare_run(project, figure, "quick", {"digits": "4"}, explain=True)
+    assert (first.folder, first.caller) == (second.folder, str(tmp_path))
+    assert Run.read(record).caller == str(tmp_path / "elsewhere")
+    assert record.stat().st_mtime_ns == before  # the workflow depends on it
+    (record.parent / "caller.txt").unlink()
+    assert Run.read(record).caller == first.folder
+
+
+def test_explaining_downloads_nothing_and_says_what_cannot_be_run(project, monkeypatch):
+    from attnlib.companion import workflow
+
+    def refuse(*_):
+        raise AssertionError("nothing is to be downloaded")
+
+    note = "cannot be run: data: alignment_breakdown (quick): not at hand"
+    monkeypatch.setattr("attnlib.companion.commands.bring_data", refuse)
+    monkeypatch.setattr(workflow, "planned", lambda *_: ([workflow.Job("site", "", "not made yet")], [note]))
+    for words in (
+        "book",
+        "run alignment_breakdown",
+        "run alignment_breakdown -p digits=4",
+    ):
+        result = attnlib(*words.split(), "--explain")
+        assert result.exit_code == 0, result.output
+        assert result.stdout.splitlines() == [note, "build book  (not made yet)", "1 job would be done."]
+
+
+@pytest.mark.parametrize("words", ["book", "book --explain", "run alignment_breakdown"])
+def test_a_mirror_that_is_not_there_is_one_line(project, monkeypatch, words):
+    monkeypatch.setenv("ATTNLIB_DATA", "/nope")
+    result = attnlib(*words.split())
+    assert result.exit_code == 2
+    assert result.stderr.startswith("error: ATTNLIB_DATA=/nope is not a folder")
+    assert len(result.stderr.splitlines()) == 1
+    assert not project.build.exists()
 
 
 def test_data_that_is_not_at_hand_is_said_before_anything_is_trained(project):
