@@ -39,8 +39,8 @@ def headline_sentences(result: Result) -> str:
     built = [f"{interval_range(found[key])} for {name}" for key, name in alone.items()]
     return (
         f"Over {found['temporal_share']['n']} networks on {result.values['tasks']} tasks, typicality has a "
-        f"rank correlation of {' and '.join(parts)} (95 % intervals; tasks and then their points resampled). With "
-        f"the attention that can be built in place of the shares: {' and '.join(built)}."
+        f"rank correlation of {' and '.join(parts)} (95 % intervals; tasks and then their points resampled). "
+        f"With the attention that can be built in place of the shares: {' and '.join(built)}."
     )
 
 
