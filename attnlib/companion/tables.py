@@ -55,7 +55,7 @@ def interval_text(interval: dict) -> str:
     """``0.81 ± 0.03``, the half width of the 95 % interval; a dash where there is no number."""
     if interval["value"] is None:
         return "–"
-    text = f"{interval['value']:.2f}"
+    text = f"{interval['value']:.2f}".replace("-0.00", "0.00")
     if interval["low"] is not None:
         text += f" ± {(interval['high'] - interval['low']) / 2:.2f}"
     return text.replace("-", "−")

@@ -33,7 +33,13 @@ def against_typicality(result: Result, columns: dict[str, tuple[str, str]] = SHA
             axes.set_title(_correlation(result.values["spearman"][column]), loc="left")
         handles = _legend(tasks_of(result), uniform=any(column.endswith("_only") for column in columns))
         figure.legend(
-            handles=handles, loc="outside upper center", ncols=len(handles), frameon=False, fontsize=9
+            handles=handles,
+            loc="outside upper center",
+            ncols=len(handles),
+            columnspacing=1.2,
+            handletextpad=0.1,
+            frameon=False,
+            fontsize=9,
         )
     return figure
 
