@@ -87,9 +87,16 @@ def build_book(jobs: int, explain: bool) -> int:
     if outcome.failed and "site" not in outcome.failed:
         site = [sys.executable, "-m", "attnlib.companion.site", "--root", str(project.root)]
         code = max(code, subprocess.run(site, stdout=subprocess.DEVNULL, check=False).returncode)
+        outdate(project)
     if project.site.is_file():
         print(project.site)
     return code
+
+
+def outdate(project: Project) -> None:
+    """Make the site older than all it is built from, so that what failed is tried again the next time."""
+    if project.site.is_file():
+        os.utime(project.site, (1, 1))
 
 
 def serve_site(port: int) -> None:

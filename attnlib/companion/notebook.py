@@ -120,11 +120,20 @@ def open_page(figure: str, profile: str = "quick", **parameters: object) -> Page
 
 
 def described(result: Result) -> str:
-    """Profile, seeds and size in words: ``the paper profile (3 seeds, width 128)``."""
-    size = [f"{result.config[name]} {word}" for name, word in (("seeds", "seeds"),) if name in result.config]
-    size += [f"width {result.config['width']}"] if "width" in result.config else []
-    stale = ", stale: its code has changed since" if result.stale else ""
-    return f"the {result.profile} profile ({', '.join(size)}{stale})"
+    """Profile, size, and what differs from it: ``the quick profile (3 seeds, width 64; steps = 50)``."""
+    config = result.config
+    size = [f"{config['seeds']} seed" + ("s" if config["seeds"] != 1 else ""), f"width {config['width']}"]
+    standard = plain(registry.profile_config(result.experiment, result.profile))
+    own = [f"{name} = {_shown(value)}" for name, value in config.items() if value != standard.get(name)]
+    stale = ["stale: its code has changed since"] if result.stale else []
+    return f"the {result.profile} profile ({'; '.join([', '.join(size), *own, *stale])})"
+
+
+def _shown(value: object) -> str:
+    """A setting in a sentence: names without brackets, files without their folders."""
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return Path(value).name if isinstance(value, str) else str(value)
 
 
 def _results_folder(project: Project, experiment: str, profile: str, config: object, *, own: bool) -> Path:

@@ -114,6 +114,8 @@ def verify_command(json: bool = False, accept: bool = False, root: Path | None =
         print(dumps(counts | {"rows": [row.as_json() for row in rows]}, indent=1, ensure_ascii=False))
     else:
         render_table(rows)
+        judged = sum(row.verdict.judged for row in rows)
+        print(f"{judged} verdicts judged: {judged - len(changed)} as expected, {len(changed)} changed")
         if accept:
             print(f"expected verdicts written to claims/expected.json, {len(renewed)} of them new")
     return 1 if changed or problems else 0

@@ -53,7 +53,7 @@ def test_the_committed_result_leads_in_the_book(project):
     page = open_page("attend/temporal_share", task=None)
     assert calls == [("quick", root / "build" / "results" / "quick", {})]
     assert (page.leading.profile, page.second.profile) == ("paper", "quick")
-    assert "Shown first: the paper profile (3 seeds, width 64, stale" in page.note()
+    assert "Shown first: the paper profile (3 seeds, width 64; " in page.note()
 
 
 def test_a_run_of_its_own_shows_and_touches_itself_alone(project, monkeypatch):
@@ -144,8 +144,16 @@ def test_show_leaves_svg_png_and_csv_and_displays_one_image_with_its_texts(tmp_p
         assert list(csv.DictReader(table)) == [{"a": "0.3333333"}]
 
 
-def test_a_stale_result_never_passes_for_current():
-    assert described(QUICK) == "the quick profile (3 seeds, width 64, stale: its code has changed since)"
+def test_a_note_tells_what_is_stale_and_what_differs_from_the_profile():
+    from attnlib.experiments.config import plain
+    from attnlib.experiments.ladder import PROFILES
+
+    standard = replace(QUICK, config=plain(PROFILES["quick"]))
+    assert described(standard) == "the quick profile (3 seeds, width 64; stale: its code has changed since)"
+    own = replace(standard, config=standard.config | {"seeds": 1, "steps": 5, "source": "/some/where/my.en"})
+    assert "(1 seed, width 64; seeds = 1; source = my.en; steps = 5; stale" in described(
+        replace(own, config=dict(sorted(own.config.items())))
+    )
 
 
 def test_tables_round_and_name(tmp_path):

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from attnlib.companion import workflow
+from attnlib.companion.commands import outdate
 from attnlib.companion.figures import Figure, discover
 from attnlib.companion.plan import imports_of
 from attnlib.companion.project import Project, find_root
@@ -81,6 +82,17 @@ def test_only_what_changed_is_redone_and_a_failure_leaves_the_rest_standing(proj
     (job,), notes = workflow.planned(project, ["figures"], {})
     assert notes == []
     assert job == Job("figure", "attend/one", "changed: notebooks/attend/one.md")
+
+
+def test_a_figure_that_failed_is_tried_again_though_the_site_was_built_without_it(project):
+    (project.root / "_config.yml").touch()
+    assert workflow.run(project, ["figures"], 2).code == 0
+    (project.executed("quick") / "attend" / "one.ipynb").unlink()  # as a failure leaves it
+    project.site.parent.mkdir(parents=True)
+    project.site.touch()
+    outdate(project)
+    jobs, _ = workflow.planned(project, ["book"], {})
+    assert Job("figure", "attend/one", "not made yet") in jobs
 
 
 def test_jobs_are_read_from_the_log_as_they_begin():
