@@ -13,6 +13,7 @@ from jaxtyping import Bool, Float, Int, Integer
 from torch import Tensor
 
 BAG = 32
+HEAPS = 16  # of bags; a number of its own, so that sums do not depend on the number of threads
 
 
 def sums_by_token(
@@ -20,7 +21,7 @@ def sums_by_token(
     tokens: Integer[np.ndarray, "batch length"],
     mask: Bool[np.ndarray, "batch length"],
 ) -> tuple[Int[Tensor, " bags"], Float[Tensor, "bags width"]]:
-    """Bags of valid rows of one token: the token, ascending (again for every further bag), and the sum."""
+    """Bags of valid rows of one token: the token (again for every further bag) and the sum, in no order."""
     rows = np.flatnonzero(mask)
     keys = tokens.ravel() if mask.all() else tokens[mask]
     if keys.max() < 1 << 16:  # numpy sorts 16-bit integers by radix, several times faster than any other way
@@ -33,8 +34,28 @@ def sums_by_token(
     bags = -(-counts // BAG)  # of each token
     rank = np.arange(bags.sum()) - np.repeat(np.cumsum(bags) - bags, bags)  # of a bag within its token
     offsets = np.repeat(starts, bags) + BAG * rank
+    tokens_of_bags = keys[offsets].astype(np.int64)
+    rows, offsets, dealt = _dealt_out(rows, offsets)
     sums = _bag_sums(states, rows, offsets)
-    return torch.from_numpy(keys[offsets].astype(np.int64)).to(sums.device), sums
+    return torch.from_numpy(tokens_of_bags[dealt]).to(sums.device), sums
+
+
+def _dealt_out(
+    rows: Int[np.ndarray, " rows"], offsets: Int[np.ndarray, " bags"]
+) -> tuple[Int[np.ndarray, " rows"], Int[np.ndarray, " bags"], Int[np.ndarray, " bags"]]:
+    """The same bags in another order, dealt into heaps like cards, and that order.
+
+    Threads take equal numbers of neighbouring bags. Frequent words have full bags, rare ones a row or two: as
+    sorted, one thread would get most of the rows.
+    """
+    dealt = np.concatenate([np.arange(heap, len(offsets), HEAPS) for heap in range(HEAPS)])
+    lengths = np.diff(offsets, append=len(rows))[dealt]
+    dealt_offsets = np.cumsum(lengths) - lengths
+    return (
+        rows[np.repeat(offsets[dealt] - dealt_offsets, lengths) + np.arange(len(rows))],
+        dealt_offsets,
+        dealt,
+    )
 
 
 def sums_by_position(
