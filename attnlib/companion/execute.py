@@ -161,7 +161,7 @@ def _writable(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         probe = folder / ".writable"
         probe.touch()
-        probe.unlink()
+        probe.unlink(missing_ok=True)  # another process may have probed at the same moment
     except OSError as error:
         raise BadInput(
             f"cannot write into {folder}: {error.strerror}; choose a folder you may write to"

@@ -51,7 +51,7 @@ def run(
     for folder in (out, models):  # before hours of work, not after
         probe = Path(folder) / f".{name}.writable"
         write_text_atomic(probe, "")
-        probe.unlink()
+        probe.unlink(missing_ok=True)  # another process may have probed at the same moment
     started = time.monotonic()
     with _threads(threads):
         result = _computed(name, profile, module, config, Store(models, device, report), started)

@@ -9,6 +9,7 @@ import pytest
 
 from attnlib.companion.execute import (
     FigureFailed,
+    _writable,
     execute,
     for_a_run,
     for_the_book,
@@ -178,3 +179,13 @@ def test_large_images_are_read_in_linear_time(project):
     (cell,) = normalise(notebook, project.root).cells
     assert time.monotonic() - started < 20  # a quadratic search takes hours
     assert cell.outputs[0].data["text/plain"].endswith(" <cell>:3: UserWarning")
+
+
+def test_two_figures_may_probe_one_folder_at_the_same_moment(tmp_path, monkeypatch):
+    """As when two run in parallel: the other's probe is gone before ours is taken away."""
+    touch = Path.touch
+    monkeypatch.setattr(
+        Path, "touch", lambda path, *given, **more: (touch(path, *given, **more), path.unlink())
+    )
+    _writable(tmp_path)
+    assert list(tmp_path.iterdir()) == []
