@@ -41,7 +41,7 @@ def prediction_loss(
     mask: Bool[Tensor, "batch target"],
 ) -> Float[Tensor, ""]:
     """Mean cross-entropy, in nats a token, over the valid target positions."""
-    # Ignoring rows is faster than picking valid ones out, which copies the logits; the gradients are the same bits.
+    # Ignoring rows is faster than picking valid ones out, a copy of the logits; gradients are the same bits.
     targets = outputs.masked_fill(~mask, IGNORED)
     return nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=IGNORED)
 
