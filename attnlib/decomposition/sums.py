@@ -63,11 +63,10 @@ def sums_by_position(
 ) -> Float[Tensor, "length width"]:
     """The float64 sum over the batch of the valid rows at every position."""
     batch, length = mask.shape
-    if states.device.type == "cpu" and batch % BAG == 0 and mask.all():
-        # Nothing to leave out: a product with ones reads the states in their order, in half the time.
-        blocks = states.reshape(batch // BAG, BAG, -1)
-        sums = blocks.new_ones(1, 1, BAG).expand(len(blocks), 1, BAG) @ blocks
-        return sums.sum((0, 1), dtype=torch.float64).view(length, -1)
+    if mask.all():
+        # Nothing to leave out: whole samples are the rows, read in their order, in half the time.
+        sums = _bag_sums(states.flatten(1), np.arange(batch), np.arange(0, batch, BAG))
+        return sums.sum(0, dtype=torch.float64).view(length, -1)
 
     n_blocks = -(-batch // BAG)
     extra = n_blocks * BAG - batch
