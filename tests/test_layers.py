@@ -14,7 +14,8 @@ BEFORE = {
     "training": {"tasks", "models"},
     "decomposition": set(),
     "statistics": set(),
-    "experiments": {"tasks", "models", "training", "decomposition", "statistics"},
+    "probes": {"tasks", "models", "decomposition"},
+    "experiments": {"tasks", "models", "training", "decomposition", "probes", "statistics"},
     "plotting": {"experiments", "decomposition"},
 }
 EVERYWHERE = {"errors", "files", "code_hash"}

@@ -36,6 +36,6 @@ def kind(name: dict[str, object]) -> str:
     """Architecture and cell in one label: ``AO``, ``AED`` (with a GRU), ``AED-lstm``."""
     return (
         f"{name['architecture']}-{name['cell']}"
-        if name["cell"] in ("lstm", "vanilla")
+        if name["cell"] not in ("gru", "none")
         else str(name["architecture"])
     )

@@ -8,12 +8,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attnlib.decomposition.components import Components
 from attnlib.decomposition.parts import PART_NAMES
 from attnlib.decomposition.shares import ShareSums
 from attnlib.decomposition.substitution import SubstitutionSums
 from attnlib.decomposition.terms import alignment_terms
 from attnlib.decomposition.typicality import AttentionCells
+from attnlib.experiments.fitting import fit_components
 from attnlib.models.trace import Trace
 from attnlib.tasks.corpus import Corpus
 from attnlib.training.evaluate import traces
@@ -43,24 +43,13 @@ def measure(trained: "TrainedModel", fit_samples: int) -> dict:
         frequent ``cell`` with its average matrix and example samples.
     """
     task = trained.task
-    longest = int(max(c.source_lengths.max() for c in (task.train, task.held_out))) + 1  # + EOS
-    longest_target = int(max(c.target_lengths.max() for c in (task.train, task.held_out))) + 1
-    encoder = Components(len(task.source_vocabulary), longest, trained.model.config.width)
-    decoder = Components(len(task.target_vocabulary), longest_target, trained.model.config.width)
-    fitted_on = task.train.subset(np.arange(min(fit_samples, len(task.train))))
-    for trace in traces(trained.model, fitted_on):
-        encoder.update(trace.encoder_states, trace.source_tokens, trace.source_mask)
-        decoder.update(trace.decoder_states, trace.target_tokens, trace.target_mask)
-
+    fitted = fit_components(trained, fit_samples)
     shares, substitution, cells = ShareSums(), SubstitutionSums(), AttentionCells()
     near, rows = 0.0, 0
     unseen, valid = {"encoder": 0, "decoder": 0}, {"encoder": 0, "decoder": 0}
     seen: list[tuple[Tensor, Tensor, Tensor]] = []
     for trace in traces(trained.model, task.held_out):
-        parts = {
-            "decoder": decoder.split(trace.decoder_states, trace.target_tokens, trace.target_mask),
-            "encoder": encoder.split(trace.encoder_states, trace.source_tokens, trace.source_mask),
-        }
+        parts = dict(zip(("decoder", "encoder"), fitted.split(trace), strict=True))
         for side, split in parts.items():
             unseen[side] += split.unseen_tokens
             valid[side] += split.valid
@@ -85,7 +74,7 @@ def measure(trained: "TrainedModel", fit_samples: int) -> dict:
             for name, outcome in substitution.result().items()
         },
         "unseen": {side: unseen[side] / valid[side] for side in unseen},
-        "fitted_on": len(fitted_on),
+        "fitted_on": fitted.samples,
         "cell": _frequent_cell(trained, cells),
     }
 

@@ -1,13 +1,13 @@
 """What defines a network of the encoder-decoder family, as one frozen value."""
 
 from dataclasses import dataclass
-from typing import get_args, Literal
+from typing import Literal, get_args
 
 from attnlib.errors import BadInput, UnknownName
 
 Architecture = Literal["VED", "AED", "AO"]
-Cell = Literal["gru", "lstm", "vanilla"]
-Positions = Literal["sinusoidal", "none"]
+Cell = Literal["gru", "lstm", "vanilla", "ugrnn"]
+Positions = Literal["sinusoidal", "learned", "shuffled", "none"]
 
 
 @dataclass(frozen=True)
@@ -17,11 +17,11 @@ class ModelConfig:
     Attributes:
         architecture: ``"VED"`` (recurrent, linked by the encoder's last state alone), ``"AED"`` (the same
             with attention), ``"AO"`` (attention only: feed-forward states, order known from positions alone).
-        cell: the recurrent cell of VED and AED; ``"vanilla"`` is the tanh network. AO has none and ignores
-            it.
+        cell: the recurrent cell of VED and AED; ``"vanilla"`` is the tanh network, ``"ugrnn"`` the
+            update-gate network. AO has none and ignores it.
         width: size of a hidden state, and of the embeddings.
         source_size, target_size: number of words of the two vocabularies, marks included.
-        positions: AO's position code, added to the embeddings.
+        positions: AO's position code, added to the embeddings: see :mod:`attnlib.models.positions`.
         embedding_scale: standard deviation of the embeddings at the start. torch's own 1 makes the first
             unscaled dot products so large that AO is caught in a poor optimum for some seeds of the
             one-to-one task; the positions of AO have a root mean square of 0.7.
@@ -44,5 +44,5 @@ class ModelConfig:
                 raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
         if not self.embedding_scale > 0:
             raise BadInput(f"embedding_scale is {self.embedding_scale}; it must be positive")
-        if self.architecture == "AO" and self.width % 2:
-            raise BadInput(f"width {self.width} is odd; sinusoidal positions need an even width")
+        if self.architecture == "AO" and self.positions in ("sinusoidal", "shuffled") and self.width % 2:
+            raise BadInput(f"width {self.width} is odd; {self.positions} positions need an even width")

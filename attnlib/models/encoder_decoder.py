@@ -22,9 +22,10 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from attnlib.errors import BadInput
 from attnlib.models.attention import dot_scores, masked_softmax
 from attnlib.models.config import ModelConfig
-from attnlib.models.positions import sinusoidal_positions
+from attnlib.models.positions import TABLE_ROWS, check_table, shuffled_positions, sinusoidal_positions
 from attnlib.models.recurrence import State, fused_layer, unroll
 from attnlib.models.trace import Trace
 from attnlib.tasks.corpus import Batch
@@ -55,6 +56,9 @@ class EncoderDecoder(nn.Module):
                 fused_layer(config.cell, config.width) if recurrent else nn.Linear(config.width, config.width)
             )
             self.readout = nn.Linear(config.width * (2 if attends else 1), config.target_size)
+            if not recurrent and config.positions == "learned":
+                self.encoder_position_embedding = nn.Embedding(TABLE_ROWS, config.width)
+                self.decoder_position_embedding = nn.Embedding(TABLE_ROWS, config.width)
         self.to_empty(device="cpu")
         self._initialise(generator)
 
@@ -70,26 +74,80 @@ class EncoderDecoder(nn.Module):
                     parameter.uniform_(-(inputs**-0.5), inputs**-0.5, generator=generator)
 
     def encode(
-        self, source: Int[Tensor, "batch source"], source_mask: Bool[Tensor, "batch source"], **unrolling
+        self, source: Int[Tensor, "batch source"], source_mask: Bool[Tensor, "batch source"], **options
     ) -> tuple[Float[Tensor, "batch source width"], State | None]:
-        """Encoder states h^E_t, and the state handed to a recurrent decoder (None for AO)."""
-        inputs = self.source_embedding(source)
-        if self.config.architecture == "AO":
-            return self._feed_forward(self.encoder, inputs), None
-        return unroll(self.encoder, inputs, lengths=source_mask.sum(dim=1), **unrolling)
+        """Encoder states h^E_t, and the state handed to a recurrent decoder (None for AO).
+
+        The options are those of :meth:`encode_inputs`.
+        """
+        return self.encode_inputs(self.source_embedding(source), source_mask.sum(dim=1), **options)
+
+    def encode_inputs(
+        self,
+        inputs: Float[Tensor, "batch source width"],
+        lengths: Int[Tensor, " batch"] | None = None,
+        *,
+        initial: State | None = None,
+        first_position: int = 0,
+        implementation: Literal["fused", "loop"] = "fused",
+    ) -> tuple[Float[Tensor, "batch source width"], State | None]:
+        """The same from embeddings, which need not be those of a word.
+
+        Args:
+            lengths: valid steps of each sample; all of them by default.
+            initial: the state that a recurrent encoder starts in; zero by default.
+            first_position: the position of the first step, for AO.
+
+        Raises:
+            BadInput: ``initial`` for AO, ``first_position`` for a recurrent network, a position without code.
+        """
+        if self._has_positions(initial, first_position):
+            return self._feed_forward(self.encoder, "encoder", inputs, first_position), None
+        return unroll(self.encoder, inputs, initial, lengths, implementation=implementation)
 
     def decode(
-        self, target_input: Int[Tensor, "batch target"], start: State | None, **unrolling
+        self, target_input: Int[Tensor, "batch target"], start: State | None, **options
     ) -> Float[Tensor, "batch target width"]:
-        """Decoder states h^D_s under teacher forcing: the state at s has read the tokens up to and with s."""
-        inputs = self.target_embedding(target_input)
-        if self.config.architecture == "AO":
-            return self._feed_forward(self.decoder, inputs)
-        return unroll(self.decoder, inputs, start, **unrolling)[0]
+        """Decoder states h^D_s under teacher forcing: the state at s has read the tokens up to and with s.
 
-    def _feed_forward(self, layer: nn.Module, inputs: Tensor) -> Tensor:
-        if self.config.positions == "sinusoidal":
-            inputs = inputs + sinusoidal_positions(inputs.shape[1], self.config.width).to(inputs)
+        The options are those of :meth:`decode_inputs`.
+        """
+        return self.decode_inputs(self.target_embedding(target_input), start, **options)
+
+    def decode_inputs(
+        self,
+        inputs: Float[Tensor, "batch target width"],
+        start: State | None,
+        *,
+        first_position: int = 0,
+        implementation: Literal["fused", "loop"] = "fused",
+    ) -> Float[Tensor, "batch target width"]:
+        """The same from embeddings; errors as in :meth:`encode_inputs`."""
+        if self._has_positions(start, first_position):
+            return self._feed_forward(self.decoder, "decoder", inputs, first_position)
+        return unroll(self.decoder, inputs, start, implementation=implementation)[0]
+
+    def _has_positions(self, initial: State | None, first_position: int) -> bool:
+        """Whether this network knows order from positions; refuses what its kind does not have."""
+        positions = self.config.architecture == "AO"
+        if positions and initial is not None:
+            raise BadInput("AO has no state to start in; shift it with first_position")
+        if first_position < 0 or (first_position and not positions):
+            raise BadInput(
+                f"first_position={first_position}: must be ≥ 0, and 0 for a recurrent network (use initial)"
+            )
+        return positions
+
+    def _feed_forward(self, layer: nn.Module, side: str, inputs: Tensor, first: int) -> Tensor:
+        length = inputs.shape[1]
+        if self.config.positions == "learned":
+            check_table(first + length)
+            inputs = inputs + self.get_submodule(f"{side}_position_embedding").weight[first : first + length]
+        elif self.config.positions != "none":
+            codes = {"sinusoidal": sinusoidal_positions, "shuffled": shuffled_positions}[
+                self.config.positions
+            ]
+            inputs = inputs + codes(length, self.config.width, first).to(inputs)
         return torch.tanh(layer(inputs))
 
     def forward(self, batch: Batch, implementation: Literal["fused", "loop"] = "fused") -> Trace:
@@ -99,6 +157,15 @@ class EncoderDecoder(nn.Module):
         """
         encoder_states, last = self.encode(batch.source, batch.source_mask, implementation=implementation)
         decoder_states = self.decode(batch.target_input, last, implementation=implementation)
+        return self.attend(batch, encoder_states, decoder_states)
+
+    def attend(
+        self,
+        batch: Batch,
+        encoder_states: Float[Tensor, "batch source width"],
+        decoder_states: Float[Tensor, "batch target width"],
+    ) -> Trace:
+        """From states to logits: scores, attention, context and readout, whatever the states come from."""
         scores = attention = context = None
         features = decoder_states
         if self.config.architecture != "VED":

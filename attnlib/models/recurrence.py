@@ -9,17 +9,44 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from attnlib.models.config import Cell
 
-FUSED: dict[Cell, type[nn.RNNBase]] = {"gru": nn.GRU, "lstm": nn.LSTM, "vanilla": nn.RNN}
 State = Float[Tensor, "batch width"] | tuple[Float[Tensor, "batch width"], Float[Tensor, "batch width"]]
 
 
-def fused_layer(cell: Cell, width: int) -> nn.RNNBase:
-    """A one-layer torch recurrence of equal widths, batch first. An LSTM's state is (h, memory)."""
+class UGRNN(nn.Module):
+    """The update-gate network of Collins et al. 2017 (arXiv 1611.09913, section 2.1), which torch lacks.
+
+    Parameters are named and laid out as in torch's layers: gate first, candidate second. The forget bias of
+    that paper is left to the drawn biases.
+    """
+
+    def __init__(self, width: int, _: int, batch_first: bool = True):
+        super().__init__()
+        self.hidden_size = width
+        self.weight_ih_l0, self.weight_hh_l0 = (nn.Parameter(torch.empty(2 * width, width)) for _ in range(2))
+        self.bias_ih_l0, self.bias_hh_l0 = (nn.Parameter(torch.empty(2 * width)) for _ in range(2))
+
+    def forward(self, inputs: Tensor, initial: Tensor | None) -> Float[Tensor, "batch time width"]:
+        """States at every step; all input products at once, then one small product a step."""
+        from_inputs = inputs @ self.weight_ih_l0.T + (self.bias_ih_l0 + self.bias_hh_l0)
+        state = inputs.new_zeros(len(inputs), self.hidden_size) if initial is None else initial
+        states = []
+        for column in from_inputs.unbind(dim=1):
+            gate, candidate = torch.addmm(column, state, self.weight_hh_l0.T).chunk(2, dim=-1)
+            state = torch.lerp(torch.tanh(candidate), state, torch.sigmoid(gate))
+            states.append(state)
+        return torch.stack(states, dim=1)
+
+
+FUSED: dict[Cell, type[nn.Module]] = {"gru": nn.GRU, "lstm": nn.LSTM, "vanilla": nn.RNN, "ugrnn": UGRNN}
+
+
+def fused_layer(cell: Cell, width: int) -> nn.Module:
+    """A one-layer recurrence of equal widths, batch first. An LSTM's state is (h, memory)."""
     return FUSED[cell](width, width, batch_first=True)
 
 
 def unroll(
-    layer: nn.RNNBase,
+    layer: nn.Module,
     inputs: Float[Tensor, "batch time width"],
     initial: State | None = None,
     lengths: Int[Tensor, "batch"] | None = None,
@@ -36,7 +63,23 @@ def unroll(
     """
     if lengths is not None and bool((lengths == inputs.shape[1]).all()):
         lengths = None
-    return (_loop if implementation == "loop" else _fused)(layer, inputs, initial, lengths)
+    if implementation == "loop":
+        return _loop(layer, inputs, initial, lengths)
+    if isinstance(layer, UGRNN):
+        return _to_the_end(layer, inputs, initial, lengths)
+    return _fused(layer, inputs, initial, lengths)
+
+
+def _to_the_end(
+    layer: UGRNN, inputs: Tensor, initial: Tensor | None, lengths: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """Past the end of a sample the network runs on; what it makes there is thrown away."""
+    states = layer(inputs, initial)
+    if lengths is None:
+        return states, states[:, -1]
+    valid = torch.arange(states.shape[1], device=states.device) < lengths[:, None]
+    last = states.take_along_dim((lengths - 1)[:, None, None], dim=1)[:, 0]
+    return states * valid[:, :, None], last
 
 
 def _fused(
@@ -54,9 +97,9 @@ def _fused(
 
 
 def _loop(
-    layer: nn.RNNBase, inputs: Tensor, initial: State | None, lengths: Tensor | None
+    layer: nn.Module, inputs: Tensor, initial: State | None, lengths: Tensor | None
 ) -> tuple[Tensor, State]:
-    step = {nn.GRU: _gru_step, nn.LSTM: _lstm_step, nn.RNN: _vanilla_step}[type(layer)]
+    step = {nn.GRU: _gru_step, nn.LSTM: _lstm_step, nn.RNN: _vanilla_step, UGRNN: _ugrnn_step}[type(layer)]
     weights = (layer.weight_ih_l0, layer.weight_hh_l0, layer.bias_ih_l0, layer.bias_hh_l0)
     zeros = inputs.new_zeros(inputs.shape[0], layer.hidden_size)
     state = initial if initial is not None else ((zeros, zeros) if isinstance(layer, nn.LSTM) else zeros)
@@ -78,6 +121,13 @@ def _loop(
 def _vanilla_step(x: Tensor, h: Tensor, w_x: Tensor, w_h: Tensor, b_x: Tensor, b_h: Tensor) -> Tensor:
     """h' = tanh(W x + U h + b)."""
     return torch.tanh(x @ w_x.T + b_x + h @ w_h.T + b_h)
+
+
+def _ugrnn_step(x: Tensor, h: Tensor, w_x: Tensor, w_h: Tensor, b_x: Tensor, b_h: Tensor) -> Tensor:
+    """g = sigmoid(…), c = tanh(…), h' = g h + (1 - g) c."""
+    gate, candidate = (x @ w_x.T + b_x + h @ w_h.T + b_h).chunk(2, dim=-1)
+    keep = torch.sigmoid(gate)
+    return keep * h + (1 - keep) * torch.tanh(candidate)
 
 
 def _gru_step(x: Tensor, h: Tensor, w_x: Tensor, w_h: Tensor, b_x: Tensor, b_h: Tensor) -> Tensor:

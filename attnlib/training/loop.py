@@ -30,6 +30,7 @@ def new_model(spec: ModelSpec, task: Task) -> EncoderDecoder:
         target_size=len(task.target_vocabulary),
         cell=spec.cell,
         width=spec.width,
+        positions=spec.positions,
         embedding_scale=spec.embedding_scale,
     )
     return EncoderDecoder(config, torch.Generator().manual_seed(spec.seed))

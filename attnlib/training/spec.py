@@ -17,6 +17,7 @@ class ModelSpec:
         weight_decay: L2 penalty added to the gradient.
         clip: largest norm of the gradient of all parameters together.
         embedding_scale: standard deviation of the embeddings at the start.
+        positions: AO's position code; a recurrent network has none and ignores it.
         seed: draws the parameters and the order of the batches; the task's own data has a seed in its
             options.
     """
@@ -31,6 +32,7 @@ class ModelSpec:
     weight_decay: float = 0.0
     clip: float = 1.0
     embedding_scale: float = 0.3
+    positions: str = "sinusoidal"
     seed: int = 0
     task_options: tuple[tuple[str, object], ...] = ()
 

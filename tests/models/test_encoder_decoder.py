@@ -10,10 +10,10 @@ from attnlib.errors import BadInput, UnknownName
 from attnlib.models.attention import dot_scores, masked_softmax
 from attnlib.models.config import ModelConfig
 from attnlib.models.encoder_decoder import EncoderDecoder
-from attnlib.models.positions import sinusoidal_positions
+from attnlib.models.positions import TABLE_ROWS, shuffled_positions, sinusoidal_positions
 from attnlib.tasks.corpus import Batch, Corpus, collate
 
-KINDS = [("VED", "gru"), ("AED", "gru"), ("AED", "lstm"), ("AED", "vanilla"), ("AO", "gru")]
+KINDS = [("VED", "gru"), ("AED", "gru"), ("AED", "lstm"), ("AED", "vanilla"), ("AED", "ugrnn"), ("AO", "gru")]
 WITH_ATTENTION = [kind for kind in KINDS if kind[0] != "VED"]
 
 
@@ -106,6 +106,43 @@ def test_sinusoidal_positions_by_their_formula():
             angle = t / 10_000 ** (2 * i / 6)
             assert table[t, 2 * i].item() == pytest.approx(np.sin(angle), abs=1e-6)
             assert table[t, 2 * i + 1].item() == pytest.approx(np.cos(angle), abs=1e-6)
+
+
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "shuffled"])
+def test_a_later_first_position_is_the_end_of_a_longer_sentence(positions):
+    config = ModelConfig("AO", source_size=9, target_size=8, width=6, positions=positions)
+    model = EncoderDecoder(config, torch.Generator().manual_seed(0))
+    inputs = torch.randn(2, 5, 6, generator=torch.Generator().manual_seed(1))
+    whole, _ = model.encode_inputs(inputs)
+    end, _ = model.encode_inputs(inputs[:, 2:], first_position=2)
+    torch.testing.assert_close(end, whole[:, 2:])
+    assert not torch.allclose(model.encode_inputs(inputs[:, 2:])[0], end)
+
+
+def test_shuffled_codes_are_the_same_codes_in_another_order():
+    shuffled, plain = shuffled_positions(TABLE_ROWS, 6), sinusoidal_positions(TABLE_ROWS, 6)
+    assert sorted(map(tuple, shuffled.tolist())) == sorted(map(tuple, plain.tolist()))
+    assert not torch.equal(shuffled, plain)
+
+
+def test_what_an_architecture_does_not_have_is_refused(batch):
+    inputs = torch.zeros(1, 3, 6)
+    with pytest.raises(BadInput, match="shift it with first_position"):
+        model_of("AO", "gru").encode_inputs(inputs.double(), initial=torch.zeros(1, 6))
+    with pytest.raises(BadInput, match="0 for a recurrent network"):
+        model_of("AED", "gru").encode_inputs(inputs.double(), first_position=1)
+    config = ModelConfig("AO", source_size=9, target_size=8, width=6, positions="learned")
+    model = EncoderDecoder(config, torch.Generator().manual_seed(0))
+    with pytest.raises(BadInput, match="position 128 is beyond the 128 rows"):
+        model.encode_inputs(inputs, first_position=126)
+
+
+@pytest.mark.parametrize(("architecture", "cell"), WITH_ATTENTION)
+def test_attending_from_its_own_states_is_the_forward_pass(architecture, cell, batch):
+    model = model_of(architecture, cell)
+    trace = model(batch)
+    again = model.attend(batch, trace.encoder_states, trace.decoder_states)
+    assert torch.equal(again.logits, trace.logits)
 
 
 def test_dot_scores_by_hand():

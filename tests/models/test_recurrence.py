@@ -63,3 +63,19 @@ def test_a_vanilla_step_by_hand():
     states, _ = unroll(layer, torch.tensor([[[1.0], [0.0]]]), implementation="loop")
     first = torch.tanh(torch.tensor(2.75))
     torch.testing.assert_close(states.flatten(), torch.stack([first, torch.tanh(-first + 0.75)]))
+
+
+def test_an_update_gate_step_by_hand():
+    layer = fused_layer("ugrnn", 1)
+    gate, candidate = (2.0, -1.0, 0.75), (0.5, 1.0, -0.25)  # from the input, from the state, bias
+    with torch.no_grad():
+        layer.weight_ih_l0.copy_(torch.tensor([[gate[0]], [candidate[0]]]))
+        layer.weight_hh_l0.copy_(torch.tensor([[gate[1]], [candidate[1]]]))
+        layer.bias_ih_l0.copy_(torch.tensor([gate[2], candidate[2]]))
+        layer.bias_hh_l0.zero_()
+    states, _ = unroll(layer, torch.tensor([[[1.0], [0.0]]]))
+    keep = torch.sigmoid(torch.tensor(2.75))
+    first = (1 - keep) * torch.tanh(torch.tensor(0.25))
+    keep = torch.sigmoid(0.75 - first)
+    second = keep * first + (1 - keep) * torch.tanh(first - 0.25)
+    torch.testing.assert_close(states.flatten(), torch.stack([first, second]))
