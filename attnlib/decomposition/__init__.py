@@ -5,7 +5,9 @@ from attnlib.decomposition.parts import PART_NAMES, Parts
 from attnlib.decomposition.shares import Shares, ShareSums
 from attnlib.decomposition.substitution import SUBSETS, Substitution, SubstitutionSums
 from attnlib.decomposition.terms import alignment_terms, map_parts, require_bilinear
+from attnlib.decomposition.two_way import VarianceExplained
 from attnlib.decomposition.typicality import AttentionCells, Typicality, typicality
+from attnlib.decomposition.unrolled import UnrolledComponents, UnrolledVariance
 
 __all__ = [
     "PART_NAMES",
@@ -18,6 +20,9 @@ __all__ = [
     "Substitution",
     "SubstitutionSums",
     "Typicality",
+    "UnrolledComponents",
+    "UnrolledVariance",
+    "VarianceExplained",
     "alignment_terms",
     "map_parts",
     "require_bilinear",

@@ -6,10 +6,12 @@
     delta  = what is left                                                (residual component)
 
 The paper's abstract and introduction name the two means and the rest; the sums and the treatment of padding
-and of unseen tokens are this project's definitions.
+and of unseen tokens are this project's definitions. With ``method="least_squares"`` mu and chi are the exact
+two-way additive fit instead: see :mod:`attnlib.decomposition.two_way`.
 """
 
 from pathlib import Path
+from typing import Literal, get_args
 
 import numpy as np
 import torch
@@ -21,11 +23,14 @@ from torch import Tensor
 from attnlib.decomposition.checks import checked_mask, refuse_not_finite
 from attnlib.decomposition.parts import Parts
 from attnlib.decomposition.sums import sums_by_position, sums_by_token
-from attnlib.errors import BadInput, CorruptFile
+from attnlib.decomposition.two_way import VarianceExplained, two_way, variance_explained
+from attnlib.errors import BadInput, CorruptFile, UnknownName
 from attnlib.files import atomic_path
 
 _FORMAT = "attnlib.components/1"
 _TABLES = ("position_sums", "token_sums", "pair_counts")
+
+Method = Literal["means", "least_squares"]
 
 
 class Components:
@@ -41,16 +46,29 @@ class Components:
         parts = components.split(states, tokens, mask)        # parts.temporal, parts.input, parts.residual
 
     Sums are float64 and live on `device`; states may come from any device and in float16, bfloat16, float32
-    or float64.
+    or float64. `method="least_squares"` solves the two-way additive model from the same sums and knows its
+    shares of variance: for these every step of summing is in float64, which is slower.
     """
 
-    def __init__(self, n_tokens: int, n_positions: int, width: int, *, device: torch.device | str = "cpu"):
+    def __init__(
+        self,
+        n_tokens: int,
+        n_positions: int,
+        width: int,
+        *,
+        method: Method = "means",
+        device: torch.device | str = "cpu",
+    ):
+        if method not in get_args(Method):
+            raise UnknownName("method of Components", method, get_args(Method))
         for name, size in (("n_tokens", n_tokens), ("n_positions", n_positions), ("width", width)):
             if size < 1:
                 raise BadInput(f"Components({name}={size}): sizes start at 1.")
         self.position_sums = torch.zeros(n_positions, width, dtype=torch.float64, device=device)
         self.token_sums = torch.zeros(n_tokens, width, dtype=torch.float64, device=device)
         self.pair_counts = torch.zeros(n_tokens, n_positions, dtype=torch.int64, device=device)
+        self.method: Method = method
+        self.square_sum = torch.zeros((), dtype=torch.float64, device=device)  # of least_squares alone
         self._solved: dict[tuple[torch.dtype, torch.device], tuple[Tensor, Tensor, Tensor, Tensor]] = {}
 
     # sizes and counts ---------------------------------------------------------------------------------------
@@ -99,11 +117,19 @@ class Components:
         if not len(valid):
             return self
         ids = tokens.cpu().numpy().astype(np.int64, copy=False)
-        rows = states.detach().to(torch.promote_types(states.dtype, torch.float32))
+        exact = self.method == "least_squares"
+        rows = states.detach().to(
+            torch.float64 if exact else torch.promote_types(states.dtype, torch.float32)
+        )
         bag_tokens, bag_sums = sums_by_token(rows, ids, valid)
         position_sums = sums_by_position(rows, valid)[: self.n_positions]
         if not bool(position_sums.isfinite().all() & bag_sums.sum().isfinite()):
             refuse_not_finite(rows, valid)
+        if exact:
+            squares = rows[torch.from_numpy(valid).to(rows.device)].square().sum()
+            if not bool(squares.isfinite()):
+                raise BadInput("States whose squares overflow: nothing was added. Has the training diverged?")
+            self.square_sum += squares.to(self.square_sum.device)
 
         device = self.token_sums.device
         self.token_sums.index_add_(0, bag_tokens.to(device), bag_sums.to(device).double())
@@ -120,8 +146,13 @@ class Components:
                 f"Cannot merge components of {self._sizes()} with those of {other._sizes()}: "
                 "make both with the same three sizes."
             )
-        merged = type(self)(**self._sizes(), device=self.token_sums.device)
-        for name in _TABLES:
+        if self.method != other.method:
+            raise BadInput(
+                f"Cannot merge components of method {self.method!r} with those of {other.method!r}: "
+                "make both with the same method."
+            )
+        merged = type(self)(**self._sizes(), method=self.method, device=self.token_sums.device)
+        for name in (*_TABLES, "square_sum"):
             mine = getattr(self, name)
             setattr(merged, name, mine + getattr(other, name).to(mine.device))
         return merged
@@ -144,15 +175,32 @@ class Components:
         """mu and chi in this dtype on this device, and which positions and tokens were seen."""
         home = torch.float64, self.token_sums.device
         if home not in self._solved:
-            counts = self.pair_counts.double()
-            temporal = self.position_sums / counts.sum(0).clamp(min=1)[:, None]
-            inputs = (self.token_sums - counts @ temporal) / counts.sum(1).clamp(min=1)[:, None]
+            if self.method == "least_squares":
+                temporal, inputs = two_way(self.position_sums, self.token_sums, self.pair_counts)
+            else:
+                counts = self.pair_counts.double()
+                temporal = self.position_sums / counts.sum(0).clamp(min=1)[:, None]
+                inputs = (self.token_sums - counts @ temporal) / counts.sum(1).clamp(min=1)[:, None]
             self._solved[home] = temporal, inputs, self.position_counts > 0, self.seen
         if (dtype, device) not in self._solved:
             temporal, inputs, *seen = self._solved[home]
             means = (mean.to(device=device, dtype=dtype) for mean in (temporal, inputs))
             self._solved[dtype, device] = *means, *(table.to(device) for table in seen)
         return self._solved[dtype, device]
+
+    def variance_explained(self) -> VarianceExplained:
+        """Shares of the variance of the states summed so far that position and token explain.
+
+        Raises BadInput for `method="means"`, which keeps no sum of squares, and before any `update`.
+        """
+        if self.method != "least_squares":
+            raise BadInput(
+                f"Components of method {self.method!r} keep no sum of squares: make them with "
+                'method="least_squares" to know the variance explained.'
+            )
+        return variance_explained(
+            self.position_sums, self.token_sums, self.pair_counts, float(self.square_sum)
+        )
 
     def split(
         self,
@@ -190,9 +238,12 @@ class Components:
 
     def save(self, path: str | Path) -> None:
         """Writes the sums and counts as safetensors; the file appears whole or not at all."""
+        names = (*_TABLES, "square_sum") if self.method == "least_squares" else _TABLES
         with atomic_path(path) as temporary:
             save_file(
-                {name: getattr(self, name).cpu() for name in _TABLES}, temporary, metadata={"format": _FORMAT}
+                {name: getattr(self, name).cpu() for name in names},
+                temporary,
+                metadata={"format": _FORMAT, "method": self.method},
             )
 
     @classmethod
@@ -200,14 +251,18 @@ class Components:
         """Raises CorruptFile for a file that `save` did not write whole, FileNotFoundError for none."""
         try:
             with safe_open(path, framework="pt", device=str(device)) as file:
-                if (file.metadata() or {}).get("format") != _FORMAT:
+                metadata = file.metadata() or {}
+                if metadata.get("format") != _FORMAT:
                     raise CorruptFile(f"{path} holds no components (format {_FORMAT}): write it with save().")
-                tables = {name: file.get_tensor(name) for name in _TABLES}
+                method = metadata.get("method", "means")  # files from before there was a choice
+                names = (*_TABLES, "square_sum") if method == "least_squares" else _TABLES
+                tables = {name: file.get_tensor(name) for name in names}
         except SafetensorError as error:
             raise CorruptFile(
                 f"{path} cannot be read as safetensors ({error}): write it again with save()."
             ) from error
-        components = cls(*tables["pair_counts"].shape, tables["token_sums"].shape[1], device=device)
+        sizes = *tables["pair_counts"].shape, tables["token_sums"].shape[1]
+        components = cls(*sizes, method=method, device=device)
         for name, table in tables.items():
             setattr(components, name, table)
         return components

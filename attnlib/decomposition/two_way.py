@@ -1,0 +1,131 @@
+"""The exact two-way additive fit: states as position + token, by least squares.
+
+    minimise  sum over occurrences |h - mu_t - chi(w)|^2
+
+One averaging by position and then by token, as :class:`Components` does by default, is the first sweep of it;
+the two agree where every token is spread over the positions alike. Everything here is a function of sums and
+counts: with counts C (tokens × positions), position sums P, token sums S, and n_t, n_w the margins of C,
+
+    n_t mu_t   + sum_w C_wt chi(w) = P_t        n_w chi(w) + sum_t C_wt mu_t = S_w .
+
+The tokens are eliminated, which leaves a (positions × positions) matrix: the Laplacian of the graph in which
+two positions are joined by the tokens that occur at both. (A standard result of the two-way layout without
+interaction: Searle, *Linear Models*, 1971, chapter 7.)
+
+**Free constants.** On each connected piece of the graph a constant can move from mu to chi unseen. A start
+mark that only ever stands at position 0 makes a piece of its own with that position. The count-weighted sum
+of chi over the corpus is zero; what is left free beyond that takes the solution of least norm (the sum of
+squares of all mu and chi). Fitted values and shares of variance do not depend on these choices.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from attnlib.errors import BadInput
+
+
+@dataclass(frozen=True)
+class VarianceExplained:
+    """Shares of the variance of states around their grand mean, summed over the width.
+
+    Attributes:
+        temporal: by the best fit of position alone (the mean by position).
+        additive: by position and token together.
+        temporal_unique: what position adds to the best fit of token alone.
+        input_unique: what token adds to the best fit of position alone.
+
+    All are NaN where the states do not vary.
+    """
+
+    temporal: float
+    additive: float
+    temporal_unique: float
+    input_unique: float
+
+
+def two_way(
+    position_sums: Float[Tensor, "positions width"],
+    token_sums: Float[Tensor, "tokens width"],
+    counts: Int[Tensor, "tokens positions"],
+) -> tuple[Float[Tensor, "positions width"], Float[Tensor, "tokens width"]]:
+    """mu and chi, zero for positions and tokens that were never seen. Sums must be float64."""
+    pairs = counts.double()
+    n_token, n_position = pairs.sum(1), pairs.sum(0)
+    share = pairs / n_token.clamp(min=1)[:, None]  # of a token's occurrences, at each position
+    laplacian = torch.diag(n_position) - pairs.T @ share
+    rest = position_sums - share.T @ token_sums
+
+    pieces = connected_pieces(counts)  # (pieces, positions)
+    # The Laplacian's null space is known: one indicator for each piece, and each unseen position. Filling it
+    # up gives the pseudo-inverse's solution without a decision about which small numbers are zero.
+    seen = n_position > 0
+    null = pieces / pieces.sum(1, keepdim=True).sqrt()
+    filled = laplacian + n_position.max().clamp(min=1) * (null.T @ null + torch.diag((~seen).double()))
+    temporal = torch.linalg.solve(filled, rest) * seen[:, None]
+    inputs = (token_sums - pairs @ temporal) / n_token.clamp(min=1)[:, None]
+    return _least_norm(temporal, inputs, pairs, pieces)
+
+
+def connected_pieces(counts: Int[Tensor, "tokens positions"]) -> Float[Tensor, "pieces positions"]:
+    """Indicators of the sets of seen positions that shared tokens connect, directly or through others."""
+    present = (counts > 0).double()
+    joined = (present.T @ present > 0).double()
+    while True:
+        further = (joined @ joined > 0).double()
+        if torch.equal(further, joined):
+            break
+        joined = further
+    first = joined.argmax(1)  # the first position that each one is connected with
+    leads = first == torch.arange(len(first), device=first.device)
+    return joined[leads & (counts.sum(0) > 0)]
+
+
+def _least_norm(temporal: Tensor, inputs: Tensor, pairs: Tensor, pieces: Tensor) -> tuple[Tensor, Tensor]:
+    """The same fit with the free constants chosen: count-weighted sum of chi zero, then least norm.
+
+    With c_k moved from chi to mu on piece k, the norm is least at a_k / m_k (m_k parameters; a_k the sum of
+    chi minus the sum of mu on k) and the constraint sum_k n_k c_k = sum_w n_w chi(w) adds a multiple
+    of n_k / m_k.
+    """
+    of_token = (pairs @ pieces.T > 0).double()  # (tokens, pieces)
+    parameters = pieces.sum(1) + of_token.sum(0)
+    occurrences = pieces @ pairs.sum(0)
+    free = (of_token.T @ inputs - pieces @ temporal) / parameters[:, None]
+    missing = pairs.sum(1) @ inputs - occurrences @ free  # (width,)
+    slope = occurrences / parameters
+    moved = free + slope[:, None] * missing / (slope @ occurrences).clamp(min=1e-300)
+    return temporal + pieces.T @ moved, inputs - of_token @ moved
+
+
+def variance_explained(
+    position_sums: Float[Tensor, "positions width"],
+    token_sums: Float[Tensor, "tokens width"],
+    counts: Int[Tensor, "tokens positions"],
+    square_sum: float,
+) -> VarianceExplained:
+    """Shares of variance from the same sums and the sum of the squared norms of all states.
+
+    Raises:
+        BadInput: the counts are all zero.
+    """
+    pairs = counts.double()
+    occurrences = float(pairs.sum())
+    if not occurrences:
+        raise BadInput("These components hold no samples yet: call update before variance_explained.")
+    temporal, inputs = two_way(position_sums, token_sums, counts)
+    mean = float(position_sums.sum(0).square().sum()) / occurrences
+    total = square_sum - mean
+    # Rounding in the sums of squares is what a share of a variance below it would be made of.
+    if total <= 1e-12 * square_sum:
+        return VarianceExplained(*(float("nan"),) * 4)
+
+    def alone(sums: Tensor, n: Tensor) -> float:
+        return float((sums.square().sum(1) / n.clamp(min=1)).sum()) - mean
+
+    by_position = alone(position_sums, pairs.sum(0)) / total
+    by_token = alone(token_sums, pairs.sum(1)) / total
+    additive = (float((temporal * position_sums).sum() + (inputs * token_sums).sum()) - mean) / total
+    return VarianceExplained(by_position, additive, additive - by_token, additive - by_position)

@@ -1,0 +1,193 @@
+"""The exact two-way fit against dummy-coded least squares, and the laws that fix it."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from attnlib.decomposition import Components
+from attnlib.decomposition.two_way import connected_pieces
+from attnlib.errors import BadInput, UnknownName
+
+MARK = 0
+
+
+@st.composite
+def corpora(draw):
+    """(states, tokens, mask): unbalanced words, rare ones, a mark only at the start, garbage at padding."""
+    batch, length = draw(st.integers(1, 40)), draw(st.integers(1, 7))
+    n_tokens, width = draw(st.sampled_from([2, 3, 8, 60])), draw(st.integers(1, 3))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    tokens = np.minimum(rng.geometric(0.3, size=(batch, length)), n_tokens - 1)
+    if draw(st.booleans()):  # words that keep to the first or second half: the graph falls apart
+        tokens = 1 + tokens % 2 + 2 * (np.arange(length) >= length // 2)
+        n_tokens = 5
+    if draw(st.booleans()):
+        tokens[:, 0] = MARK
+    mask = np.arange(length) < rng.integers(1, length + 1, size=(batch, 1))
+    states = rng.normal(size=(batch, length, width)) + draw(st.sampled_from([0.0, 100.0]))
+    states += rng.normal(size=(n_tokens, width))[tokens] + rng.normal(size=(length, width))
+    states[~mask], tokens[~mask] = np.nan, -1
+    return states, tokens, mask, n_tokens
+
+
+def fitted(corpus, rows=slice(None), method="least_squares"):
+    states, tokens, mask, n_tokens = corpus
+    components = Components(n_tokens, mask.shape[1], states.shape[2], method=method)
+    return components.update(*(torch.from_numpy(part[rows]) for part in (states, tokens, mask)))
+
+
+def design(corpus):
+    """Dummy codes of position and of token for every valid place, and its state."""
+    states, tokens, mask, n_tokens = corpus
+    positions = np.eye(mask.shape[1])[np.nonzero(mask)[1]]
+    return positions, np.eye(n_tokens)[tokens[mask]], states[mask]
+
+
+def r_squared(codes, rows):
+    """Share of variance by numpy's own least squares."""
+    left = rows - codes @ np.linalg.lstsq(codes, rows, rcond=None)[0]
+    return 1 - (left**2).sum() / ((rows - rows.mean(0)) ** 2).sum()
+
+
+@settings(max_examples=80)
+@given(corpora())
+def test_fitted_values_are_those_of_dummy_coded_least_squares(corpus):
+    positions, words, rows = design(corpus)
+    codes = np.hstack([positions, words])
+    expected = codes @ np.linalg.lstsq(codes, rows, rcond=None)[0]
+    components = fitted(corpus)
+    found = codes @ np.vstack([components.temporal.numpy(), components.input.numpy()])
+    assert np.abs(found - expected).max() <= 1e-9 * np.abs(rows).max()
+    # the normal equations: what is left has no mean at any position and none on any token
+    assert np.abs(codes.T @ (rows - found)).max() <= 1e-9 * np.abs(rows).sum()
+
+
+@settings(max_examples=80)
+@given(corpora())
+def test_free_constants_weighted_sum_zero_then_least_norm(corpus):
+    """Against numpy's least-norm solution among those that satisfy the constraint."""
+    positions, words, rows = design(corpus)
+    codes = np.hstack([positions, words])
+    components = fitted(corpus)
+    found = np.vstack([components.temporal.numpy(), components.input.numpy()])
+    counts = words.sum(0)
+    scale = np.abs(rows).max()
+    assert np.abs(counts @ components.input.numpy()).max() <= 1e-9 * scale * counts.sum()
+
+    fit = codes @ np.linalg.lstsq(codes, rows, rcond=None)[0]
+    constraint = np.concatenate([np.zeros(positions.shape[1]), counts])[None, :]
+    expected = np.linalg.lstsq(np.vstack([codes, constraint]), np.vstack([fit, 0 * fit[:1]]), rcond=None)[0]
+    assert np.abs(found - expected).max() <= 1e-8 * scale
+
+
+@settings(max_examples=80)
+@given(corpora())
+def test_shares_of_variance_are_those_of_nested_least_squares(corpus):
+    positions, words, rows = design(corpus)
+    found = fitted(corpus).variance_explained()
+    if len(rows) == 1:
+        assert np.isnan(found.temporal)
+        return
+    both = r_squared(np.hstack([positions, words]), rows)
+    by_position, by_token = r_squared(positions, rows), r_squared(words, rows)
+    assert found.temporal == pytest.approx(by_position, abs=1e-7)
+    assert found.additive == pytest.approx(both, abs=1e-7)
+    assert found.temporal_unique == pytest.approx(both - by_token, abs=1e-7)
+    assert found.input_unique == pytest.approx(both - by_position, abs=1e-7)
+
+
+@settings(max_examples=30)
+@given(corpora(), st.data())
+def test_halves_merge_to_the_whole(corpus, data):
+    cut = data.draw(st.integers(0, len(corpus[0])))
+    halves = fitted(corpus, slice(cut, None)) + fitted(corpus, slice(0, cut))
+    whole = fitted(corpus)
+    scale = np.nanmax(np.abs(corpus[0]))
+    assert torch.allclose(halves.temporal, whole.temporal, rtol=0, atol=1e-8 * scale)
+    assert torch.allclose(halves.input, whole.input, rtol=0, atol=1e-8 * scale)
+    assert float(halves.square_sum) == pytest.approx(float(whole.square_sum))
+
+
+def test_balanced_words_give_the_averages():
+    """Every token equally often at every position: one sweep of averages is the fit."""
+    rng = np.random.default_rng(0)
+    tokens = np.stack([np.roll(np.arange(4), k) for k in range(4)])
+    corpus = rng.normal(size=(4, 4, 3)), tokens, np.ones((4, 4), dtype=bool), 4
+    exact, means = fitted(corpus), fitted(corpus, method="means")
+    assert torch.allclose(exact.temporal, means.temporal)
+    assert torch.allclose(exact.input, means.input)
+
+
+def test_hand_worked_unbalanced_words():
+    """h = t + 10 w without noise: averages give part of position to the words, the exact fit does not."""
+    tokens = torch.tensor([[0, 1], [0, 1], [0, 0], [1, 1]])
+    states = (torch.arange(2) + 10.0 * tokens)[:, :, None]
+    mask = torch.ones(4, 2, dtype=torch.bool)
+    exact = Components(2, 2, 1, method="least_squares").update(states, tokens, mask)
+    assert exact.temporal.flatten().tolist() == pytest.approx([5, 6])
+    assert exact.input.flatten().tolist() == pytest.approx([-5, 5])
+    assert exact.split(states, tokens, mask).residual.abs().max() < 1e-6
+    means = Components(2, 2, 1).update(states, tokens, mask)
+    assert means.temporal.flatten().tolist() == pytest.approx([2.5, 8.5])
+    shares = exact.variance_explained()
+    assert shares.additive == pytest.approx(1)
+    # 0 0 0 10 at position 0, 11 11 1 11 at 1: squares around 5.5 sum to 222, those of the means to 8 * 9
+    assert shares.temporal == pytest.approx(72 / 222)
+
+
+def test_pieces_of_positions_that_no_token_connects():
+    """Position 0 has the mark alone; 1 and 2 share a word; 3 was never seen."""
+    counts = torch.tensor([[5, 0, 0, 0], [0, 2, 1, 0], [0, 0, 4, 0], [0, 0, 0, 0]])
+    assert connected_pieces(counts).tolist() == [[1, 0, 0, 0], [0, 1, 1, 0]]
+
+
+def test_large_mean_small_spread_in_single_precision():
+    """Sums of squares cancel: with a mean of 300 spreads the shares must still be right."""
+    rng = np.random.default_rng(1)
+    states = (300 + rng.normal(size=(64, 5, 3))).astype(np.float32)
+    corpus = states, rng.integers(0, 6, size=(64, 5)), np.ones((64, 5), dtype=bool), 6
+    positions, words, rows = design(corpus)
+    expected = r_squared(np.hstack([positions, words]), rows.astype(float))
+    assert fitted(corpus).variance_explained().additive == pytest.approx(expected, rel=1e-6)
+
+
+def test_saved_with_its_method(tmp_path):
+    corpus = np.ones((2, 3, 4)), np.array([[0, 1, 2], [0, 2, 1]]), np.ones((2, 3), dtype=bool), 3
+    corpus[0][1] += 1
+    components = fitted(corpus)
+    components.save(tmp_path / "c.safetensors")
+    loaded = Components.load(tmp_path / "c.safetensors")
+    assert loaded.method == "least_squares"
+    assert torch.equal(loaded.input, components.input)
+    assert loaded.variance_explained() == components.variance_explained()
+
+
+def test_a_file_from_before_the_choice_holds_averages(tmp_path):
+    from safetensors.torch import load_file, save_file
+
+    components = Components(3, 3, 4)
+    components.save(tmp_path / "c.safetensors")
+    tables = load_file(tmp_path / "c.safetensors")
+    assert set(tables) == {"position_sums", "token_sums", "pair_counts"}
+    save_file(tables, tmp_path / "old.safetensors", metadata={"format": "attnlib.components/1"})
+    assert Components.load(tmp_path / "old.safetensors").method == "means"
+
+
+def test_what_cannot_be_asked():
+    with pytest.raises(UnknownName, match="did you mean 'least_squares'"):
+        Components(3, 3, 4, method="least_square")
+    with pytest.raises(BadInput, match="keep no sum of squares"):
+        Components(3, 3, 4).variance_explained()
+    empty = Components(3, 3, 4, method="least_squares")
+    with pytest.raises(BadInput, match="call update before"):
+        empty.variance_explained()
+    assert not empty.input.any()
+    with pytest.raises(BadInput, match="'least_squares' with those of 'means'"):
+        empty.merge(Components(3, 3, 4))
+
+
+def test_states_that_do_not_vary_have_no_shares():
+    corpus = np.full((3, 2, 2), 7.0), np.zeros((3, 2), dtype=int), np.ones((3, 2), dtype=bool), 1
+    assert np.isnan(fitted(corpus).variance_explained().additive)
