@@ -39,6 +39,17 @@ def files(folder, *patterns):
     return sorted(path.relative_to(ROOT).as_posix() for path in found if "__pycache__" not in path.parts)
 
 
+ARCHIVE = "results/paper/models"
+
+
+@cache
+def asked_still():
+    """Models of the paper profile that lack an answer, with a hash of what they are asked."""
+    from attnlib.experiments.answer import unanswered
+
+    return unanswered("paper", ROOT / ARCHIVE)
+
+
 @cache
 def runnable(result):
     """Whether the data behind a result is at hand; says so where it is not, and the rest goes on without."""
@@ -85,11 +96,18 @@ rule result:
     shell: '"$ATTNLIB_PYTHON" -m attnlib.experiments {params.arguments} 2>&1 >/dev/null'
 
 
+# A job a model: train it, answer all that the paper-sized experiments ask, keep the answers. What is answered in
+# the archive already, on whatever machine, needs no job.
+rule answer:
+    output: touch("build/answers/{key}~{stamp}")
+    shell: '"$ATTNLIB_PYTHON" -m attnlib.experiments.answer {wildcards.key:q} --archive {ARCHIVE} --models build/models 2>&1 >/dev/null'
+
+
 use rule result as paper_result with:
-    input: lambda w: PAPER.results[w.experiment].models
+    input: lambda w: [f"build/answers/{key}~{stamp}" for key, stamp in asked_still().items() if key in PAPER.results[w.experiment].specs]
     output: "results/paper/{experiment}.json"
     params:
-        arguments=lambda w: PAPER.results[w.experiment].arguments,
+        arguments=lambda w: f"{PAPER.results[w.experiment].arguments} --archive {ARCHIVE}",
         stamp=lambda w: PAPER.results[w.experiment].stamp,
     wildcard_constraints: experiment="|".join(STALE) or "none_is_stale"
 

@@ -36,5 +36,9 @@ class CorruptFile(AttnlibError):
     """A file whose content is not what its checksum says."""
 
 
+class NotMeasured(AttnlibError):
+    """A number that only training could give, where training was not asked for."""
+
+
 class TrainingDiverged(AttnlibError):
     """A loss that is not finite; names the step, the seed and the setting."""

@@ -18,7 +18,7 @@ BEFORE = {
     "experiments": {"tasks", "models", "training", "decomposition", "probes", "statistics"},
     "plotting": {"experiments", "decomposition"},
 }
-EVERYWHERE = {"errors", "files", "code_hash"}
+EVERYWHERE = {"errors", "files", "code_hash", "rounding"}
 COMPUTING = {"numpy", "torch", "safetensors", "jaxtyping", "attnlib"}
 EXCEPT = {"datasets/fetch.py": {"pooch"}}  # downloads; imported where used
 

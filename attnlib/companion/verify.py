@@ -63,7 +63,11 @@ def _row(claim: Claim, profile: str, found: tuple[Result, bool] | str | None) ->
     if isinstance(found, str):
         return Row(claim, profile, Judgement(Verdict.NOT_RUN, {}, found, miswired=True))
     result, stale = found
-    return Row(claim, profile, judge_values(claim.judge, result.values, claim.keys), stale)
+    judgement = judge_values(claim.judge, result.values, claim.keys)
+    if judgement.miswired and result.missing:
+        reason = f"models not trained yet ({'; '.join(result.missing)})"
+        judgement = Judgement(Verdict.NOT_RUN, {}, reason)
+    return Row(claim, profile, judgement, stale)
 
 
 def _load(project: Project, experiment: str, profile: str) -> tuple[Result, bool] | str | None:

@@ -49,10 +49,10 @@ class SubstitutionSums:
 
     def __init__(self, subsets: Mapping[str, Iterable[Pair]] = SUBSETS) -> None:
         self.subsets = {name: frozenset(pairs) for name, pairs in subsets.items()}
-        self._weights = torch.zeros(len(self.subsets), 3, 3, dtype=torch.float64)
+        self.weights = torch.zeros(len(self.subsets), 3, 3, dtype=torch.float64)
         for k, pairs in enumerate(self.subsets.values()):
             for pair in pairs:
-                self._weights[k, _part(pair[0]), _part(pair[1])] = 1.0
+                self.weights[k, _part(pair[0]), _part(pair[1])] = 1.0
         self.similarity = torch.zeros(len(self.subsets), dtype=torch.float64)
         self.agreement = torch.zeros(len(self.subsets), dtype=torch.float64)
         self.rows = 0
@@ -65,7 +65,7 @@ class SubstitutionSums:
     ) -> "SubstitutionSums":
         """Adds a batch of alignment terms. Raises BadInput where masks and terms differ in shape."""
         rows, valid = valid_rows(terms, target_mask, source_mask, at_least=2)
-        weights = torch.cat((torch.ones(1, 3, 3), self._weights)).to(rows)  # the full sum first
+        weights = torch.cat((torch.ones(1, 3, 3), self.weights)).to(rows)  # the full sum first
         scores = torch.einsum("kde,ders->krs", weights, rows)
         attention = masked_softmax(scores, valid)
         similar = 1 - total_variation(attention[1:], attention[0])

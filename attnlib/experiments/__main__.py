@@ -34,6 +34,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "-p", dest="parameters", action="append", default=[], metavar="NAME=VALUE", help="a setting"
     )
+    parser.add_argument("--archive", help="folder of answers that stand in for models, and are added to")
+    parser.add_argument(
+        "--no-training", action="store_true", help="use what is answered; the result says what is missing"
+    )
     parser.add_argument("--list-models", action="store_true", help="print the specs of its models and stop")
     options = parser.parse_args(arguments)
     device = options.device
@@ -56,6 +60,8 @@ def main(arguments: list[str] | None = None) -> int:
             device=device,
             threads=options.threads,
             report=printed_report,
+            archive=options.archive,
+            trains=not options.no_training,
         )
     except AttnlibError as error:
         print(f"error: {error}", file=sys.stderr)

@@ -3,8 +3,9 @@
 from typing import TYPE_CHECKING
 
 from attnlib.experiments.aggregate import by_kind, kind, over_seeds
-from attnlib.experiments.ladder import PROFILES, LadderConfig, model_specs, point
-from attnlib.experiments.measure import measurements
+from attnlib.experiments.asks import Ask, answers, ask, specs_of
+from attnlib.experiments.ladder import PROFILES, LadderConfig, model_specs
+from attnlib.experiments.measure import measure
 from attnlib.training.spec import ModelSpec
 
 if TYPE_CHECKING:
@@ -15,12 +16,17 @@ QUESTION = "Which products of temporal, input and residual components form the a
 Config = LadderConfig
 SHARES = ("covariance_share", "mean_absolute_share")
 
-__all__ = ["PLACE", "PROFILES", "QUESTION", "Config", "compute", "models"]
+__all__ = ["PLACE", "PROFILES", "QUESTION", "Config", "asks", "compute", "models"]
 
 
 def models(config: LadderConfig) -> tuple[ModelSpec, ...]:
     """The trained models that the experiment needs."""
-    return model_specs(config)
+    return specs_of(asks(config))
+
+
+def asks(config: LadderConfig) -> tuple[Ask, ...]:
+    """What it asks of each."""
+    return ask(model_specs(config), measure, fit_samples=config.fit_samples)
 
 
 def compute(config: LadderConfig, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
@@ -32,7 +38,7 @@ def compute(config: LadderConfig, store: "Store") -> tuple[dict, dict[str, list[
         intervals over seeds, and ``unseen.{encoder, decoder}``; tables ``shares`` and ``substitution``, a
         row a model and term or subset.
     """
-    points = [(point(spec), measurements(store, spec, config.fit_samples)) for spec in models(config)]
+    points = answers(asks(config), store)
     values = by_kind(points, _summary)
     shares = [
         name

@@ -3,8 +3,9 @@
 from typing import TYPE_CHECKING
 
 from attnlib.experiments.aggregate import by_kind, kind, over_seeds
-from attnlib.experiments.ladder import PROFILES, LadderConfig, model_specs, point
-from attnlib.experiments.measure import measurements
+from attnlib.experiments.asks import Ask, answers, ask, specs_of
+from attnlib.experiments.ladder import PROFILES, LadderConfig, model_specs
+from attnlib.experiments.measure import measure
 from attnlib.training.spec import ModelSpec
 
 if TYPE_CHECKING:
@@ -14,12 +15,17 @@ PLACE = "Aitken et al. 2021, contribution 2 (the average matrix and a sample's)"
 QUESTION = "How well does the average attention matrix stand for one sample's, task by task?"
 Config = LadderConfig
 
-__all__ = ["PLACE", "PROFILES", "QUESTION", "Config", "compute", "models"]
+__all__ = ["PLACE", "PROFILES", "QUESTION", "Config", "asks", "compute", "models"]
 
 
 def models(config: LadderConfig) -> tuple[ModelSpec, ...]:
     """The trained models that the experiment needs."""
-    return model_specs(config)
+    return specs_of(asks(config))
+
+
+def asks(config: LadderConfig) -> tuple[Ask, ...]:
+    """What it asks of each."""
+    return ask(model_specs(config), measure, fit_samples=config.fit_samples)
 
 
 def compute(config: LadderConfig, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
@@ -30,7 +36,7 @@ def compute(config: LadderConfig, store: "Store") -> tuple[dict, dict[str, list[
         intervals over seeds, and ``coverage``; tables ``points`` (a row a model), ``average`` and
         ``samples`` (a row a matrix entry).
     """
-    points = [(point(spec), measurements(store, spec, config.fit_samples)) for spec in models(config)]
+    points = answers(asks(config), store)
     values = by_kind(
         points,
         lambda group: {

@@ -1,5 +1,6 @@
 """What the experiments on attention ask of one trained model, computed once and kept beside it."""
 
+import math
 from collections.abc import Iterable
 from dataclasses import asdict
 from typing import TYPE_CHECKING
@@ -8,26 +9,23 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from attnlib.decomposition.by_sample import covariance_shares_by_sample, similarity_by_sample
 from attnlib.decomposition.parts import PART_NAMES
 from attnlib.decomposition.shares import ShareSums
-from attnlib.decomposition.substitution import SubstitutionSums
+from attnlib.decomposition.substitution import SUBSETS, SubstitutionSums
 from attnlib.decomposition.terms import alignment_terms
 from attnlib.decomposition.typicality import AttentionCells
 from attnlib.experiments.fitting import fit_components
 from attnlib.models.trace import Trace
+from attnlib.statistics.spearman import stratified_spearman
 from attnlib.tasks.corpus import Corpus
 from attnlib.training.evaluate import traces
-from attnlib.training.spec import ModelSpec
 
 if TYPE_CHECKING:  # keeps what finds and caches models out of the hash of what computes
-    from attnlib.training.store import Store, TrainedModel
+    from attnlib.training.store import TrainedModel
 
 EXAMPLES = 2  # single samples kept of the most frequent cell
-
-
-def measurements(store: "Store", spec: ModelSpec, fit_samples: int) -> dict:
-    """Everything that :func:`measure` finds in the model of a spec, measured once and kept beside it."""
-    return store.kept(spec, measure, fit_samples=fit_samples)
+ACROSS_SAMPLES = ("temporal_share", "input_share", "temporal_only", "input_only")
 
 
 def measure(trained: "TrainedModel", fit_samples: int) -> dict:
@@ -39,8 +37,9 @@ def measure(trained: "TrainedModel", fit_samples: int) -> dict:
         plain JSON: ``quality``, ``data`` (checksums of the files read), ``typicality``, ``near_diagonal``
         (attention mass within one position of the
         diagonal), ``covariance_share`` and ``mean_absolute_share`` by ``<decoder part>_<encoder part>``,
-        ``substitution`` by subset, ``unseen`` (share of held-out tokens never seen in fitting), and the most
-        frequent ``cell`` with its average matrix and example samples.
+        ``substitution`` by subset, ``across_samples`` (rank correlation of a sample's typicality with its own
+        shares, among samples of the same lengths), ``unseen`` (share of held-out tokens never seen in
+        fitting), and the most frequent ``cell`` with its average matrix and example samples.
     """
     task = trained.task
     fitted = fit_components(trained, fit_samples)
@@ -48,6 +47,8 @@ def measure(trained: "TrainedModel", fit_samples: int) -> dict:
     near, rows = 0.0, 0
     unseen, valid = {"encoder": 0, "decoder": 0}, {"encoder": 0, "decoder": 0}
     seen: list[tuple[Tensor, Tensor, Tensor]] = []
+    samples: dict[str, list[Tensor]] = {name: [] for name in ACROSS_SAMPLES}
+    lengths: list[tuple[int, int]] = []
     for trace in traces(trained.model, task.held_out):
         parts = dict(zip(("decoder", "encoder"), fitted.split(trace), strict=True))
         for side, split in parts.items():
@@ -60,6 +61,9 @@ def measure(trained: "TrainedModel", fit_samples: int) -> dict:
         near += float(_near_diagonal(trace)[trace.target_mask].sum())
         rows += int(trace.target_mask.sum())
         seen.append((trace.attention.cpu(), trace.target_mask.cpu(), trace.source_mask.cpu()))
+        for name, values in _by_sample(terms, trace).items():
+            samples[name].append(values)
+        lengths += zip(trace.source_mask.sum(1).tolist(), trace.target_mask.sum(1).tolist(), strict=True)
     typicality = cells.result(torch.cat([cells.judge(*batch) for batch in seen]))
     found = shares.result()
     return {
@@ -73,10 +77,34 @@ def measure(trained: "TrainedModel", fit_samples: int) -> dict:
             name: {"similarity": outcome.similarity, "argmax_agreement": outcome.argmax_agreement}
             for name, outcome in substitution.result().items()
         },
+        "across_samples": {
+            name: _across_samples(typicality.per_sample, torch.cat(values), lengths)
+            for name, values in samples.items()
+        },
         "unseen": {side: unseen[side] / valid[side] for side in unseen},
         "fitted_on": fitted.samples,
         "cell": _frequent_cell(trained, cells),
     }
+
+
+def _by_sample(terms: Tensor, trace: Trace) -> dict[str, Tensor]:
+    """Shares of single samples and what a term alone rebuilds of them, each (batch,)."""
+    masks = (trace.target_mask, trace.source_mask)
+    shares = covariance_shares_by_sample(terms, *masks)
+    return {
+        "temporal_share": shares[:, 0, 0],
+        "input_share": shares[:, 1, 1],
+        "temporal_only": similarity_by_sample(terms, *masks, SUBSETS["temporal_only"]),
+        "input_only": similarity_by_sample(terms, *masks, SUBSETS["input_only"]),
+    }
+
+
+def _across_samples(typicality: Tensor, values: Tensor, lengths: list[tuple[int, int]]) -> float | None:
+    """Rank correlation within cells of equal lengths; None where it does not exist."""
+    defined = ~(typicality.isnan() | values.isnan())
+    strata = [cell for cell, is_defined in zip(lengths, defined.tolist(), strict=True) if is_defined]
+    found = stratified_spearman(typicality[defined].numpy(), values[defined].numpy(), strata)
+    return None if math.isnan(found) else found
 
 
 def _by_pair(matrix: Tensor) -> dict[str, float]:

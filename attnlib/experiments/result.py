@@ -11,8 +11,7 @@ from pathlib import Path
 from attnlib.code_hash import code_hash
 from attnlib.errors import BadInput, CorruptFile
 from attnlib.files import write_json_atomic, write_text_atomic
-
-DIGITS = 7  # significant digits kept of a number: more than any claim needs, fewer than bytes to review
+from attnlib.rounding import rounded
 
 
 @dataclass(frozen=True)
@@ -30,6 +29,7 @@ class Result:
         code: ``{"modules": roots of the compute code, "hash": their code hash when the numbers were made}``.
         data: file → sha256 of the published data read.
         models: keys of the trained models behind the numbers.
+        missing: models of the profile that have not been trained yet, in words; empty for a whole result.
         provenance: commit, dirty flag, date, seconds, device, threads, package versions.
     """
 
@@ -41,6 +41,7 @@ class Result:
     code: dict
     data: dict[str, str]
     models: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
     provenance: dict = field(default_factory=dict)
 
     @cached_property
@@ -102,17 +103,6 @@ class Result:
             raise CorruptFile(
                 f"{path} is not a result ({error}); delete it and run the experiment again"
             ) from error
-
-
-def rounded(content: object) -> object:
-    """The same content with every float rounded to :data:`DIGITS` significant digits; NaN becomes null."""
-    if isinstance(content, float):
-        return None if content != content else float(f"{content:.{DIGITS}g}")
-    if isinstance(content, dict):
-        return {str(name): rounded(value) for name, value in content.items()}
-    if isinstance(content, list | tuple):
-        return [rounded(value) for value in content]
-    return content
 
 
 def as_csv(records: list[dict]) -> str:

@@ -1,6 +1,7 @@
 """Run one experiment: train what is missing, compute, and leave the result with its origin."""
 
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,10 +12,13 @@ import torch
 from attnlib.code_hash import code_hash
 from attnlib.errors import BadInput
 from attnlib.experiments import registry
+from attnlib.experiments.asks import not_measured
 from attnlib.experiments.config import override, plain
 from attnlib.experiments.provenance import provenance
-from attnlib.experiments.result import Result, rounded
+from attnlib.experiments.result import Result
+from attnlib.experiments.rungs import rung_of
 from attnlib.files import write_text_atomic
+from attnlib.rounding import rounded
 from attnlib.tasks.registry import module_of
 from attnlib.training.keys import model_key
 from attnlib.training.spec import ModelSpec
@@ -31,6 +35,8 @@ def run(
     device: str = "cpu",
     threads: int = 1,
     report=None,
+    archive: str | Path | None = None,
+    trains: bool = True,
 ) -> Result:
     """Compute an experiment and save its result.
 
@@ -40,6 +46,8 @@ def run(
         overrides: settings that differ from the profile's, by name; text is converted.
         threads: torch threads while computing; another number gives other last bits.
         report: called after every update of a training with (spec, step, steps, loss).
+        archive: folder of measurements that stand in for models, and are added to.
+        trains: False computes from what has been measured; ``Result.missing`` says what has not.
 
     Raises:
         UnknownName, BadInput: a name or a value that cannot be used.
@@ -54,7 +62,8 @@ def run(
         probe.unlink(missing_ok=True)  # another process may have probed at the same moment
     started = time.monotonic()
     with _threads(threads):
-        result = _computed(name, profile, module, config, Store(models, device, report), started)
+        store = Store(models, device, report, archive=archive, trains=trains)
+        result = _computed(name, profile, module, config, store, started)
     result.save(out)
     return result
 
@@ -72,6 +81,8 @@ def _threads(number: int) -> Iterator[None]:
 def _computed(name: str, profile: str, module: ModuleType, config, store: Store, started: float) -> Result:
     specs = module.models(config)
     code = code_of(name, specs)  # read at once: an edit while this runs must not pass for what ran
+    missing = () if store.trains else not_measured(module.asks(config), store)
+    specs = tuple(spec for spec in specs if spec not in missing)
     data = data_of(specs)  # then: what is not at hand stops the run before anything is trained
     values, tables = module.compute(config, store)
     return Result(
@@ -83,9 +94,19 @@ def _computed(name: str, profile: str, module: ModuleType, config, store: Store,
         code=code,
         data=data,
         models=[model_key(spec) for spec in specs],
+        missing=_in_words(missing),
         provenance=provenance(store.device, time.monotonic() - started)
         | _training([store.history(spec) for spec in specs]),
     )
+
+
+def _in_words(missing: tuple[ModelSpec, ...]) -> list[str]:
+    """Kinds of model with the number missing, say ``scan AED-gru width 128: 3``."""
+    kinds = Counter(
+        f"{rung_of(spec)} {spec.architecture}" + ("" if spec.architecture == "AO" else f"-{spec.cell}")
+        for spec in missing
+    )
+    return [f"{kind}: {number}" for kind, number in kinds.items()]
 
 
 def _training(histories: list[dict]) -> dict:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from attnlib.experiments.aggregate import Point, by_kind, kind, over_seeds
-from attnlib.experiments.ladder import PROFILES, LadderConfig, model_specs, point
-from attnlib.experiments.measure import measurements
+from attnlib.experiments.asks import Ask, answers, ask, specs_of
+from attnlib.experiments.ladder import PROFILES, LadderConfig, model_specs
+from attnlib.experiments.measure import measure
 from attnlib.statistics.bootstrap import hierarchical_bootstrap
 from attnlib.statistics.spearman import spearman_of_points
 from attnlib.training.spec import ModelSpec
@@ -20,12 +21,17 @@ QUESTION = "Do temporal components carry more of the attention where the average
 Config = LadderConfig
 BOOTSTRAP_SEED = 20_211_015  # any fixed number: the interval is then a function of the points
 
-__all__ = ["PLACE", "PROFILES", "QUESTION", "Config", "compute", "models"]
+__all__ = ["PLACE", "PROFILES", "QUESTION", "Config", "asks", "compute", "models"]
 
 
 def models(config: LadderConfig) -> tuple[ModelSpec, ...]:
     """The trained models that the experiment needs."""
-    return model_specs(config)
+    return specs_of(asks(config))
+
+
+def asks(config: LadderConfig) -> tuple[Ask, ...]:
+    """What it asks of each."""
+    return ask(model_specs(config), measure, fit_samples=config.fit_samples)
 
 
 def compute(config: LadderConfig, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
@@ -40,7 +46,7 @@ def compute(config: LadderConfig, store: "Store") -> tuple[dict, dict[str, list[
         ``temporal_share, input_share, temporal_only, input_only``, and ``by_task.<task>.<architecture>.…``,
         all as intervals; table ``points``.
     """
-    points = [(point(spec), measurements(store, spec, config.fit_samples)) for spec in models(config)]
+    points = answers(asks(config), store)
     rows = [name | {"kind": kind(name)} | _coordinates(m) for name, m in points]
     architectures = list(dict.fromkeys(str(row["kind"]) for row in rows))
     values = {

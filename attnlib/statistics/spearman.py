@@ -1,6 +1,7 @@
 """Spearman's rank correlation, ties given their average rank."""
 
 import math
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 from jaxtyping import Float
@@ -39,3 +40,29 @@ def spearman(x: Float[np.ndarray, "n"], y: Float[np.ndarray, "n"]) -> float:
 def spearman_of_points(points: Float[np.ndarray, "n 2"]) -> float:
     """The same for rows of (x, y): the form that the bootstrap resamples."""
     return spearman(points[:, 0], points[:, 1])
+
+
+def stratified_spearman(
+    x: Float[np.ndarray, "n"], y: Float[np.ndarray, "n"], strata: Sequence[Hashable], *, minimum: int = 30
+) -> float:
+    """Correlation of ranks within strata, pooled: what the strata differ in does not count.
+
+    Ranks run from −1/2 to 1/2 within each stratum of at least ``minimum`` pairs; others are left out. NaN
+    where nothing is left or a side is constant. Raises BadInput as :func:`spearman`.
+
+    >>> stratified_spearman(np.array([1.0, 2, 11, 12]), np.array([4.0, 5, 1, 2]), "aabb", minimum=2)
+    1.0
+    """
+    members: dict[Hashable, list[int]] = {}
+    for index, stratum in enumerate(strata):
+        members.setdefault(stratum, []).append(index)
+    large = [np.array(indices) for indices in members.values() if len(indices) >= minimum]
+    if not large:
+        return math.nan
+    x, y = (np.concatenate([_relative_ranks(side[indices]) for indices in large]) for side in (x, y))
+    size = math.sqrt(float(x @ x) * float(y @ y))
+    return float(x @ y) / size if size > 0 else math.nan
+
+
+def _relative_ranks(values: Float[np.ndarray, "n"]) -> Float[np.ndarray, "n"]:
+    return (average_ranks(values) - (len(values) + 1) / 2) / max(len(values) - 1, 1)

@@ -1,10 +1,9 @@
 """Trained models as products: made once for each spec, found again by everyone who needs them."""
 
 import fcntl
-import hashlib
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -15,11 +14,13 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 
 from attnlib.code_hash import code_hash
-from attnlib.errors import BadInput, CorruptFile
+from attnlib.errors import BadInput, CorruptFile, NotMeasured
 from attnlib.files import atomic_path, write_json_atomic
 from attnlib.models.encoder_decoder import EncoderDecoder
+from attnlib.rounding import rounded
 from attnlib.tasks import registry
 from attnlib.tasks.task import Task
+from attnlib.training.archive import Archive
 from attnlib.training.evaluate import evaluate
 from attnlib.training.keys import model_key
 from attnlib.training.loop import Report, new_model, train
@@ -44,10 +45,21 @@ class Store:
         folder: where products and checkpoints live.
         device: where models are trained and returned (``"cpu"`` or ``"cuda"``).
         report: called after every update with the spec and (step, steps, loss).
+        archive: where measurements are kept for when the models are gone; none by default.
+        trains: whether a model that is missing may be trained; if not, asking for one raises NotMeasured.
     """
 
-    def __init__(self, folder: str | Path, device: str = "cpu", report=None):
-        self.folder, self.device, self.report = Path(folder), device, report
+    def __init__(
+        self,
+        folder: str | Path,
+        device: str = "cpu",
+        report=None,
+        *,
+        archive: str | Path | None = None,
+        trains: bool = True,
+    ):
+        self.folder, self.device, self.report, self.trains = Path(folder), device, report, trains
+        self.archive = None if archive is None else Archive(archive)
 
     def product(self, spec: ModelSpec) -> Path:
         """The folder of a spec's product, made or not."""
@@ -58,12 +70,15 @@ class Store:
 
         Raises:
             TrainingDiverged: see :func:`attnlib.training.loop.train`.
+            NotMeasured: it has to be trained, and this store does not.
             CorruptFile: the product cannot be read; the message says what to delete.
         """
         folder = self.product(spec)
         task = load_task(spec.task, spec.task_options)
         with _locked(folder):
             if not (folder / "history.json").is_file():
+                if not self.trains:
+                    raise NotMeasured(f"{spec.setting} is not trained yet")
                 self._train(spec, task, folder)
         network = new_model(spec, task).to(self.device)
         try:
@@ -77,20 +92,31 @@ class Store:
 
     def history(self, spec: ModelSpec) -> dict:
         """The record of a finished training: see :class:`TrainedModel`."""
-        return json.loads((self.product(spec) / "history.json").read_text(encoding="utf-8"))
+        path = self.product(spec) / "history.json"
+        if not path.is_file() and self.archive and (archived := self.archive.history(spec)):
+            return archived
+        return json.loads(path.read_text(encoding="utf-8"))
 
     def kept(self, spec: ModelSpec, measure: Callable[..., dict], **settings: object) -> dict:
         """What ``measure(trained model, **settings)`` finds, as JSON beside the model; measured once.
 
         Other settings, or other code in the module of ``measure`` and what it imports, are measured anew.
+        An archive is asked before a model is trained, and told what was found.
+
+        Raises:
+            NotMeasured: neither folder nor archive has it, and this store does not train.
         """
-        inputs = f"{measure.__qualname__} {code_hash(measure.__module__)} {sorted(settings.items())}"
-        digest = hashlib.sha256(inputs.encode()).hexdigest()[:12]
-        path = self.product(spec) / f"{measure.__name__}-{digest}.json"
+        name = kept_name(measure, settings)
+        path = self.product(spec) / f"{name}.json"
+        if self.archive and not path.is_file() and (archived := self.archive.get(spec, name)) is not None:
+            return archived
         with _locked(path.parent, f".{path.stem}.lock"):  # a lock of its own: measuring takes the model's
             if not path.is_file():
-                write_json_atomic(path, measure(self.model(spec), **settings))
-        return json.loads(path.read_text(encoding="utf-8"))
+                write_json_atomic(path, rounded(measure(self.model(spec), **settings)))
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if self.archive and self.archive.get(spec, name) is None:
+            self.archive.put(spec, self.history(spec), name, found)
+        return found
 
     def _train(self, spec: ModelSpec, task: Task, folder: Path) -> None:
         started = time.monotonic()
@@ -118,6 +144,12 @@ class Store:
         )  # last: its presence says that the product is whole
         for checkpoint in (folder / "checkpoints").glob("step-*"):
             checkpoint.unlink()
+
+
+def kept_name(measure: Callable[..., dict], settings: Mapping[str, object]) -> str:
+    """The name under which an answer is kept: measure, settings, and a hash of the code that computes it."""
+    given = ",".join(f"{name}={value}" for name, value in sorted(settings.items()))
+    return f"{measure.__name__}({given})-{code_hash(measure.__module__)[:12]}"
 
 
 @cache

@@ -10,6 +10,7 @@ from scipy import stats
 
 from attnlib.errors import BadInput
 from attnlib.statistics import average_ranks, spearman
+from attnlib.statistics.spearman import stratified_spearman
 
 pairs = st.lists(st.tuples(st.integers(-5, 5), st.integers(-5, 5)), min_size=2, max_size=40).filter(
     lambda rows: all(len(set(side)) > 1 for side in zip(*rows, strict=True))
@@ -40,3 +41,19 @@ def test_undefined_and_bad():
         spearman([1, 2], [1, 2, 3])
     with pytest.raises(BadInput, match="NaN"):
         spearman([1, math.nan], [1, 2])
+
+
+def test_strata_that_differ_do_not_count():
+    generator = np.random.default_rng(0)
+    strata = np.repeat(np.arange(4), 50)
+    inside = generator.normal(size=200)
+    x, y = inside + 10 * strata, -inside - 10 * (3 - strata)
+    assert stratified_spearman(x, y, strata.tolist()) == pytest.approx(-1)
+    assert spearman(x, y) > 0.5  # what leaving the strata out would say
+    alone = stratified_spearman(x[:50], y[:50] + x[50:100], strata[:50].tolist())
+    assert alone == pytest.approx(spearman(x[:50], y[:50] + x[50:100]))
+
+
+def test_small_strata_are_left_out():
+    values = np.arange(10.0)
+    assert np.isnan(stratified_spearman(values, values, ["a"] * 10))

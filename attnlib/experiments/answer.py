@@ -1,0 +1,82 @@
+"""Ask one model all that the experiments of a profile ask of it, and archive the answers.
+
+    python -m attnlib.experiments.answer KEY --profile paper --archive results/paper/models
+
+One job a model: train, measure, keep some kilobytes. Jobs need nothing of each other, so they run on as many
+machines as there are, and what one has answered is not asked again.
+"""
+
+import argparse
+import hashlib
+import sys
+from pathlib import Path
+
+import torch
+
+from attnlib.errors import AttnlibError, UnknownName
+from attnlib.experiments import registry
+from attnlib.experiments.asks import Ask
+from attnlib.training.__main__ import printed_report
+from attnlib.training.archive import Archive
+from attnlib.training.keys import model_key
+from attnlib.training.store import Store, kept_name
+
+
+def all_asks(profile: str) -> dict[str, list[Ask]]:
+    """What the experiments with this profile ask, by the key of the model."""
+    found: dict[str, list[Ask]] = {}
+    for name in registry.names():
+        module = registry.load(name)
+        if profile in module.PROFILES:
+            for asked in module.asks(module.PROFILES[profile]):
+                found.setdefault(model_key(asked.spec), []).append(asked)
+    return {key: list(dict.fromkeys(asks)) for key, asks in found.items()}
+
+
+def unanswered(profile: str, archive: str | Path) -> dict[str, str]:
+    """The models that lack an answer in an archive, with a hash of what they are asked."""
+    store = Archive(archive)
+    lacking = {}
+    for key, asks in all_asks(profile).items():
+        names = sorted(kept_name(asked.measure, dict(asked.settings)) for asked in asks)
+        if any(store.get(asks[0].spec, name) is None for name in names):
+            lacking[key] = hashlib.sha256("\n".join(names).encode()).hexdigest()[:12]
+    return lacking
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Parse, answer, and say how many answers there were."""
+    parser = argparse.ArgumentParser(
+        prog="python -m attnlib.experiments.answer",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "key", metavar="KEY", nargs="+", help="of the model, as in build/models; several in turn"
+    )
+    parser.add_argument("--profile", default="paper", help="whose experiments ask (default: paper)")
+    parser.add_argument("--archive", required=True, help="folder of answers")
+    parser.add_argument("--models", default="build/models", help="folder of trained models")
+    parser.add_argument("--device", default="cpu", help="cpu or cuda (default: cpu)")
+    parser.add_argument(
+        "--threads", type=int, default=1, help="torch threads; numbers repeat for equal numbers"
+    )
+    options = parser.parse_args(arguments)
+    torch.set_num_threads(max(1, options.threads))
+    store = Store(options.models, options.device, printed_report, archive=options.archive)
+    try:
+        asks = all_asks(options.profile)
+        for key in options.key:
+            if key not in asks:
+                raise UnknownName("model", key, asks)
+            for asked in asks[key]:
+                asked.answer(store)
+            print(f"{key}: {len(asks[key])} answers")
+    except AttnlibError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,50 @@
+"""What was measured of trained models, without the models: small enough to commit and to carry about.
+
+A paper-sized model takes minutes to train and megabytes to keep; what the experiments ask of it is some
+kilobytes. One file a model, ``<folder>/<key>.json``, whose key says what the model was trained from.
+"""
+
+import fcntl
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+from attnlib.files import write_text_atomic
+from attnlib.rounding import rounded
+from attnlib.training.keys import model_key
+from attnlib.training.spec import ModelSpec
+
+
+class Archive:
+    """A folder of measurements that outlive their models; safe for several processes."""
+
+    def __init__(self, folder: str | Path):
+        self.folder = Path(folder)
+
+    def path(self, spec: ModelSpec) -> Path:
+        """The file of a model, there or not."""
+        return self.folder / f"{model_key(spec)}.json"
+
+    def history(self, spec: ModelSpec) -> dict | None:
+        """The record of a model's training; None where the archive does not have the model."""
+        return self._read(spec).get("history")
+
+    def get(self, spec: ModelSpec, name: str) -> dict | None:
+        """What was measured under this name; None where it was not."""
+        return self._read(spec).get("measured", {}).get(name)
+
+    def put(self, spec: ModelSpec, history: dict, name: str, found: dict) -> None:
+        """Add a measurement. One made by other code of the same measure gives way to it."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with (self.folder / ".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            content = self._read(spec) or {"spec": asdict(spec), "history": rounded(history), "measured": {}}
+            measure = name.rpartition("-")[0]
+            others = {n: v for n, v in content["measured"].items() if n.rpartition("-")[0] != measure}
+            content["measured"] = others | {name: found}
+            text = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+            write_text_atomic(self.path(spec), text + "\n")
+
+    def _read(self, spec: ModelSpec) -> dict:
+        path = self.path(spec)
+        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
