@@ -29,7 +29,7 @@ class UnrolledVariance:
         total: by all words together.
         of_position: variance of chi_{T,t}(w_t) at each position t; these sum to ``total`` where words are
             drawn independently of each other.
-        unique: what position t adds to the best fit by all the other positions.
+        unique: what position t adds to the best fit by all the other positions; empty where not asked for.
     """
 
     total: float
@@ -176,23 +176,26 @@ class UnrolledComponents:
         total = (rows - rows.mean(0)).square().sum()
         return float(1 - error / total) if float(total) > 0 else float("nan")
 
-    def variance_explained(self) -> UnrolledVariance:
-        """Shares of the variance of the states summed so far."""
+    def variance_explained(self, *, unique: bool = True) -> UnrolledVariance:
+        """Shares of the variance of the states summed so far.
+
+        ``unique=False`` leaves the unique shares empty: they cost one more solution a position.
+        """
         mean, matrix, right = self._centred()
         variance = float(self.square_sum - self.samples * mean.square().sum())
         if variance <= 1e-12 * float(self.square_sum):
             nothing = (float("nan"),) * self.length
-            return UnrolledVariance(float("nan"), nothing, nothing)
+            return UnrolledVariance(float("nan"), nothing, nothing if unique else ())
         total = float((self.input.flatten(0, 1) * right).sum()) / variance
         of_position = (self.counts[:, :, None] * self.input.square()).sum((1, 2)) / variance
-        unique = []
-        for position in range(self.length):
+        alone = []
+        for position in range(self.length if unique else 0):
             others = torch.ones(self.length, dtype=torch.bool, device=matrix.device)
             others[position] = False
             kept = others.repeat_interleave(self.n_tokens)
             without = _least_norm(matrix[kept][:, kept], right[kept])
-            unique.append(total - float((without * right[kept]).sum()) / variance)
-        return UnrolledVariance(total, tuple(of_position.tolist()), tuple(unique))
+            alone.append(total - float((without * right[kept]).sum()) / variance)
+        return UnrolledVariance(total, tuple(of_position.tolist()), tuple(alone))
 
 
 def _least_norm(matrix: Tensor, right: Tensor) -> Tensor:
