@@ -1,0 +1,176 @@
+"""Attention against word alignments: alignment error rate, and the attention on the right words.
+
+A row of attention is about the token predicted at its step, so row s is aligned with target word s. Each row
+makes one link, to its largest entry. All gold links count as sure (Och and Ney 2003 tell sure links from
+possible ones); with A the links made and S the gold ones
+
+    precision = |A ∩ S| / |A|     recall = |A ∩ S| / |S|     AER = 1 - 2 |A ∩ S| / (|A| + |S|) = 1 - F1
+
+A source word that stands twice in its sentence may be tied with itself. A tie makes one link, shared equally
+by the tied positions: rounding must not decide.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from attnlib.errors import BadInput
+
+# Entries this close to the largest of their row are tied with it: single-precision scores differ by as much.
+_TIE = 1e-4
+
+Links = Collection[tuple[int, int]]  # (target position, source position)
+
+
+@dataclass(frozen=True)
+class AlignmentQuality:
+    """How rows of attention agree with gold links; NaN where there is nothing to judge.
+
+    Attributes:
+        error_rate: alignment error rate, 0 (the gold links) to 1 (none of them).
+        precision, recall: of the links made.
+        agreement: share of the rows with a gold link whose largest entry has one.
+        mass_on_gold: attention on gold links, mean over the rows with a gold link.
+        made, gold: number of links.
+        rows: number of rows with a gold link.
+    """
+
+    error_rate: float
+    precision: float
+    recall: float
+    agreement: float
+    mass_on_gold: float
+    made: int
+    gold: int
+    rows: int
+
+
+class AlignmentSums:
+    """Streaming sums behind :class:`AlignmentQuality`: constant memory, mergeable."""
+
+    def __init__(self) -> None:
+        self.hits = 0.0
+        self.mass = 0.0
+        self.made = 0
+        self.gold = 0
+        self.rows = 0
+
+    def update(
+        self,
+        attention: Float[Tensor, "batch target source"],
+        gold: Bool[Tensor, "batch target source"],
+        target_words: Bool[Tensor, "batch target"],
+        source_words: Bool[Tensor, "batch source"],
+        null: Float[Tensor, "batch target"] | None = None,
+    ) -> "AlignmentSums":
+        """Adds a batch.
+
+        Args:
+            attention: rows of weights; what stands outside the words (end marks, padding) is not looked at.
+            gold: true at gold links, see :func:`gold_links`.
+            target_words, source_words: true at words, false at end marks and padding.
+            null: weight of making no link, for each row: a row makes one only where an entry reaches it.
+
+        Raises:
+            BadInput: shapes that differ, or a gold link outside the words.
+        """
+        inside = target_words[:, :, None] & source_words[:, None, :]
+        if inside.shape != attention.shape or gold.shape != attention.shape:
+            raise BadInput(
+                f"attention of shape {tuple(attention.shape)}, gold links of {tuple(gold.shape)}, words of "
+                f"{tuple(inside.shape)}: give all three as (batch, target, source)"
+            )
+        if bool((gold & ~inside).any()):
+            raise BadInput("a gold link leads outside the words of its sentence pair; are positions 0-based?")
+        weights = attention.double().masked_fill(~inside, 0.0)
+        best = weights.amax(-1)
+        makes = target_words & source_words.any(1)[:, None] & (best > 0)
+        if null is not None:
+            makes &= best >= null.double()
+        tied = inside & (weights >= best[:, :, None] * (1 - _TIE)) & makes[:, :, None]
+        linked = gold.any(-1)
+        self.hits += float(((tied & gold).sum(-1) / tied.sum(-1).clamp(min=1)).double().sum())
+        self.mass += float((weights * gold).sum())
+        self.made += int(makes.sum())
+        self.gold += int(gold.sum())
+        self.rows += int(linked.sum())
+        return self
+
+    def merge(self, other: "AlignmentSums") -> "AlignmentSums":
+        """New sums of both; the arguments stay as they are."""
+        merged = type(self)()
+        for name in vars(merged):
+            setattr(merged, name, getattr(self, name) + getattr(other, name))
+        return merged
+
+    __add__ = merge
+
+    def result(self) -> AlignmentQuality:
+        """What the sums come to."""
+        return AlignmentQuality(
+            error_rate=1 - _ratio(2 * self.hits, self.made + self.gold),
+            precision=_ratio(self.hits, self.made),
+            recall=_ratio(self.hits, self.gold),
+            agreement=_ratio(self.hits, self.rows),
+            mass_on_gold=_ratio(self.mass, self.rows),
+            made=self.made,
+            gold=self.gold,
+            rows=self.rows,
+        )
+
+
+def _ratio(part: float, whole: float) -> float:
+    return part / whole if whole else float("nan")
+
+
+def gold_links(
+    links: Sequence[Links], target_length: int, source_length: int
+) -> Bool[Tensor, "batch target source"]:
+    """Gold links of some samples as a tensor.
+
+    Args:
+        links: of each sample, as (target position, source position).
+        target_length, source_length: of the padded batch, end marks included.
+
+    Raises:
+        BadInput: a link leads outside the tensor.
+
+    >>> gold_links([{(0, 1)}], 2, 2).int().tolist()
+    [[[0, 1], [0, 0]]]
+    """
+    gold = torch.zeros(len(links), target_length, source_length, dtype=torch.bool)
+    for sample, pairs in enumerate(links):
+        for s, t in pairs:
+            if not (0 <= s < target_length and 0 <= t < source_length):
+                raise BadInput(
+                    f"link ({s}, {t}) of sample {sample} leads outside {target_length} target and "
+                    f"{source_length} source words"
+                )
+            gold[sample, s, t] = True
+    return gold
+
+
+def diagonal(
+    target_words: Bool[Tensor, "batch target"], source_words: Bool[Tensor, "batch source"]
+) -> Float[Tensor, "batch target source"]:
+    """The aligner that knows lengths alone: row s on the source word at the same share of its sentence.
+
+    The middle of target word s lies (s + 1/2) / S along the target; the link leads to the source word that
+    covers that share of the source, t = floor((s + 1/2) T / S).
+    """
+    steps = torch.arange(target_words.shape[1], device=target_words.device)
+    rows, columns = target_words.sum(1), source_words.sum(1)
+    places = ((2 * steps + 1) * columns[:, None]) // (2 * rows.clamp(min=1))[:, None]
+    places = places.clamp(max=source_words.shape[1] - 1)
+    attention = torch.zeros(*target_words.shape, source_words.shape[1], device=target_words.device)
+    attention.scatter_(2, places[:, :, None], 1.0)
+    return attention * (target_words[:, :, None] & source_words[:, None, :])
+
+
+def words_only(mask: Bool[Tensor, "batch length"]) -> Bool[Tensor, "batch length"]:
+    """A batch's mask without its end marks, which are the last valid places."""
+    lengths: Int[Tensor, " batch"] = mask.sum(1)
+    return torch.arange(mask.shape[1], device=mask.device) < (lengths - 1)[:, None]
