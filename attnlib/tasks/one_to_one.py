@@ -10,7 +10,7 @@ import numpy as np
 
 from attnlib.errors import BadInput
 from attnlib.tasks.corpus import Corpus
-from attnlib.tasks.task import Task
+from attnlib.tasks.task import Links, Task
 from attnlib.tasks.vocabulary import MARKS, Vocabulary
 
 # The held-out samples have a stream of their own, so they stay the same when n_train changes.
@@ -41,11 +41,19 @@ def one_to_one(
     Raises:
         BadInput: a size that makes no sense, or so many held-out samples that nothing is left to train on.
     """
-    lengths = (min_length, max_length)
+    parts = draw_parts("one_to_one", n_words, (min_length, max_length), n_train, n_held_out, seed)
+    return relabelled("one_to_one", n_words, parts, parts)
+
+
+def draw_parts(
+    name: str, n_words: int, lengths: tuple[int, int], n_train: int, n_held_out: int, seed: int
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Source sentences to train on and held out, as :func:`one_to_one` draws them; errors name the task."""
+    min_length, max_length = lengths
     smallest = min(n_words, min_length, n_train, n_held_out)
     if smallest < 1 or n_words > 26 or min_length > max_length or seed < 0:
         raise BadInput(
-            "one_to_one needs 1 ≤ n_words ≤ 26, 1 ≤ min_length ≤ max_length, n_train and n_held_out ≥ 1, "
+            f"{name} needs 1 ≤ n_words ≤ 26, 1 ≤ min_length ≤ max_length, n_train and n_held_out ≥ 1, "
             f"seed ≥ 0; got {n_words=}, {min_length=}, {max_length=}, {n_train=}, {n_held_out=}, {seed=}"
         )
     if 2 * n_held_out > n_words**min_length:
@@ -57,13 +65,30 @@ def one_to_one(
     held_out = _draw(np.random.default_rng([_HELD_OUT, seed]), n_held_out, n_words, lengths, frozenset())
     known = frozenset(sentence.tobytes() for sentence in held_out)
     train = _draw(np.random.default_rng([_TRAIN, seed]), n_train, n_words, lengths, known)
+    return train, held_out
+
+
+def relabelled(
+    name: str,
+    n_words: int,
+    sources: tuple[list[np.ndarray], list[np.ndarray]],
+    targets: tuple[list[np.ndarray], list[np.ndarray]],
+    gold: tuple[Links, ...] | None = None,
+) -> Task:
+    """A task over A, B, C … and a, b, c …: equal ids on both sides are the relabelling.
+
+    Args:
+        gold: alignments of the held-out samples; word by word in order when None.
+    """
+    if gold is None:
+        gold = tuple(frozenset((i, i) for i in range(len(sentence))) for sentence in sources[1])
     return Task(
-        name="one_to_one",
+        name=name,
         source_vocabulary=Vocabulary.of(string.ascii_uppercase[:n_words]),
         target_vocabulary=Vocabulary.of(string.ascii_lowercase[:n_words]),
-        # Equal ids on both sides are the relabelling: A and a are both the first word of their vocabulary.
-        train=Corpus.from_ids(train, train),
-        held_out=Corpus.from_ids(held_out, held_out),
+        train=Corpus.from_ids(sources[0], targets[0]),
+        held_out=Corpus.from_ids(sources[1], targets[1]),
+        gold=gold,
     )
 
 

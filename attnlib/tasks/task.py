@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from attnlib.tasks.corpus import Corpus
 from attnlib.tasks.vocabulary import Vocabulary
 
+Links = frozenset[tuple[int, int]]  # (target position, source position) of words, end marks left out
+
 
 @dataclass(frozen=True, eq=False)
 class Task:
@@ -17,6 +19,7 @@ class Task:
         train: samples that models and components are fitted on.
         held_out: samples that they are judged on.
         checksums: sha256 of the content of each data file read, by "dataset/file"; empty when made by rule.
+        gold: word alignments of the first ``len(gold)`` held-out samples; None where none are known.
     """
 
     name: str
@@ -25,3 +28,4 @@ class Task:
     train: Corpus
     held_out: Corpus
     checksums: dict[str, str] = field(default_factory=dict)
+    gold: tuple[Links, ...] | None = None
