@@ -74,7 +74,9 @@ def followers(corpus: Corpus) -> dict[int, int]:
         words = corpus.target(i)
         read += [[BOS], words]
         said += [words, [EOS]]
-    pairs, counts = np.unique(np.stack([np.concatenate(read), np.concatenate(said)]), axis=1, return_counts=True)
+    pairs, counts = np.unique(
+        np.stack([np.concatenate(read), np.concatenate(said)]), axis=1, return_counts=True
+    )
     best: dict[int, tuple[int, int]] = {}
     for (v, w), n in zip(pairs.T.tolist(), counts.tolist(), strict=True):
         best[v] = max(best.get(v, (n, -w)), (n, -w))

@@ -56,15 +56,18 @@ def measure_readout(trained: "TrainedModel", fit_samples: int) -> dict:
     samples; that mean is 0 for χ and Δ, so the two differ for μ alone.
 
     Returns:
-        plain JSON: ``accuracy.<zero | mean>.<ablation>`` and ``word_accuracy.…`` (end mark left out), for the
-        names of :data:`ABLATIONS`; ``chance`` (always the most frequent output of training); ``margin_share``,
-        ``margin_covariance`` and ``logit_share`` by ``<path>_<part>`` and ``bias`` (see :class:`Margins`);
-        ``dictionary`` (W_C χ^E, also with the mean state and biases) and ``followers`` (W_D χ^D); ``quality``.
+        plain JSON: ``accuracy.<zero | mean>.<ablation>`` and ``word_accuracy.…`` (end mark left out), for
+        the names of :data:`ABLATIONS`; ``chance`` (always the most frequent output of training);
+        ``margin_share``, ``margin_covariance`` and ``logit_share`` by ``<path>_<part>`` and ``bias`` (see
+        :class:`Margins`); ``dictionary`` (W_C χ^E) and ``dictionary_around_mean`` (with the mean states and
+        the bias added); ``followers`` (W_D χ^D); ``quality``.
     """
     fitted = fit_components(trained, fit_samples)
     task, readout = trained.task, trained.model.readout
     outputs = torch.tensor(sorted({EOS, *np.unique(task.train.target_ids).tolist()}))
-    weights = readout.weight.detach().cpu().split(trained.model.config.width, dim=1)  # W_D, W_C: (words, width)
+    weights = (
+        readout.weight.detach().cpu().split(trained.model.config.width, dim=1)
+    )  # W_D, W_C: (words, width)
     bias = readout.bias.detach().cpu()
     means = torch.stack(
         [mean_state(side).float() @ weight.T for side, weight in zip(_sides(fitted), weights, strict=True)]
