@@ -122,11 +122,15 @@ def open_page(figure: str, profile: str = "quick", **parameters: object) -> Page
 def described(result: Result) -> str:
     """Profile, size, and what differs from it: ``the quick profile (3 seeds, width 64; steps = 50)``."""
     config = result.config
-    size = [f"{config['seeds']} seed" + ("s" if config["seeds"] != 1 else ""), f"width {config['width']}"]
+    seeds, width = config.get("seeds"), config.get("width")
+    size = [f"{seeds} seed{'' if seeds == 1 else 's'}" if seeds else f"{len(result.models)} trained networks"]
+    size += [f"width {width}"] if width else []
     standard = plain(registry.profile_config(result.experiment, result.profile))
     own = [f"{name} = {_shown(value)}" for name, value in config.items() if value != standard.get(name)]
-    stale = ["stale: its code has changed since"] if result.stale else []
-    return f"the {result.profile} profile ({'; '.join([', '.join(size), *own, *stale])})"
+    states = ["stale: its code has changed since"] if result.stale else []
+    if result.missing:
+        states.append(f"not run yet: {', '.join(result.missing)}")
+    return f"the {result.profile} profile ({'; '.join([', '.join(size), *own, *states])})"
 
 
 def _shown(value: object) -> str:

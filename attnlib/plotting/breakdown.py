@@ -6,6 +6,7 @@ from matplotlib.figure import Figure
 
 from attnlib.decomposition.parts import PART_NAMES
 from attnlib.experiments.result import Result
+from attnlib.plotting.bands import panels
 from attnlib.plotting.order import kinds_of, tasks_of
 from attnlib.plotting.style import ARCHITECTURE_MARKERS, INK, PART_COLOURS, PART_SYMBOLS, style, task_name
 
@@ -19,24 +20,17 @@ SUBSETS = {  # name in the result → label, colour
 
 def share_grids(result: Result, share: str = "covariance_share") -> Figure:
     """Shares of the nine terms, a 3 × 3 grid for each task (column) and architecture (row)."""
-    tasks = tasks_of(result)
+
+    def panel(axes: Axes, task: str, kind: str, leftmost: bool, lowest: bool) -> bool:
+        if kind not in result.values[task]:
+            return False
+        _draw_shares(axes, result.values[task][kind][share])
+        axes.set_ylabel("decoder part" if leftmost else "")
+        axes.set_xlabel("encoder part" if lowest else "")
+        return True
+
     kinds = list(dict.fromkeys(kind for _, kind, _ in kinds_of(result)))
-    with style():
-        figure = Figure(figsize=(2.3 * max(len(tasks), 2) + 0.4, 2.45 * len(kinds)))
-        grid = figure.subplots(len(kinds), len(tasks), squeeze=False)
-        for row, kind in enumerate(kinds):
-            for column, task in enumerate(tasks):
-                axes = grid[row, column]
-                if kind not in result.values[task]:
-                    axes.axis("off")
-                    continue
-                _draw_shares(axes, result.values[task][kind][share])
-                axes.set_title(f"{task_name(task)}, {kind}")
-                if column == 0:
-                    axes.set_ylabel("decoder part")
-                if row == len(kinds) - 1:
-                    axes.set_xlabel("encoder part")
-    return figure
+    return panels(tasks_of(result), kinds, panel, width=2.35, height=2.45)
 
 
 def _draw_shares(axes: Axes, shares: dict[str, dict]) -> None:

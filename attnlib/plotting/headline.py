@@ -25,7 +25,7 @@ def against_typicality(result: Result, columns: dict[str, tuple[str, str]] = SHA
     """
     rows = result.tables["points"]
     with style():
-        figure = Figure(figsize=(8.6, 4.6))
+        figure = Figure(figsize=(9.2, 4.4))
         for axes, (column, (part, label)) in zip(figure.subplots(1, 2), columns.items(), strict=True):
             _scatter(axes, rows, column, PART_COLOURS[part])
             axes.set_ylabel(label)
@@ -34,10 +34,8 @@ def against_typicality(result: Result, columns: dict[str, tuple[str, str]] = SHA
         handles = _legend(tasks_of(result), uniform=any(column.endswith("_only") for column in columns))
         figure.legend(
             handles=handles,
-            loc="outside upper center",
-            ncols=len(handles),
-            columnspacing=1.2,
-            handletextpad=0.1,
+            loc="outside right center",
+            handletextpad=0.2,
             frameon=False,
             fontsize=9,
         )

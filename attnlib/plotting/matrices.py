@@ -1,10 +1,13 @@
 """Attention matrices as grids: tasks side by side, architectures below each other."""
 
+from collections.abc import Callable
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from attnlib.experiments.result import Result
+from attnlib.plotting.bands import panels
 from attnlib.plotting.order import kinds_of
 from attnlib.plotting.style import INK, PART_COLOURS, style, task_name
 
@@ -49,25 +52,22 @@ def typicality_by_task(result: Result) -> Figure:
     return figure
 
 
-def _grid(records: list[dict], draw, height: float) -> Figure:
-    tasks = list(dict.fromkeys(record["task"] for record in records))
-    kinds = list(dict.fromkeys(record["architecture"] for record in records))
-    with style():
-        figure = Figure(figsize=(2.75 * max(len(tasks), 2), height * len(kinds)))
-        grid = figure.subplots(len(kinds), len(tasks), squeeze=False)
-        for row, kind in enumerate(kinds):
-            for column, task in enumerate(tasks):
-                axes = grid[row, column]
-                here = [r for r in records if r["task"] == task and r["architecture"] == kind]
-                if not here:
-                    axes.axis("off")
-                    continue
-                axes.set_title(f"{task_name(task)}, {kind}")
-                draw(axes, here)
-                axes.spines[:].set_visible(True)
-                axes.set_ylabel("predicted at step s" if column == 0 else "")
-                axes.set_xlabel("source position t" if row == len(kinds) - 1 else "")
-    return figure
+def _grid(records: list[dict], draw: Callable[[Axes, list[dict]], None], height: float) -> Figure:
+    by_panel: dict[tuple[str, str], list[dict]] = {}
+    for record in records:
+        by_panel.setdefault((record["task"], record["architecture"]), []).append(record)
+
+    def panel(axes: Axes, task: str, kind: str, leftmost: bool, lowest: bool) -> bool:
+        if (task, kind) not in by_panel:
+            return False
+        draw(axes, by_panel[task, kind])
+        axes.spines[:].set_visible(True)
+        axes.set_ylabel("predicted at step s" if leftmost else "")
+        axes.set_xlabel("source position t" if lowest else "")
+        return True
+
+    tasks, kinds = (list(dict.fromkeys(key[i] for key in by_panel)) for i in (0, 1))
+    return panels(tasks, kinds, panel, width=2.75, height=height)
 
 
 def _matrix(records: list[dict]) -> np.ndarray:

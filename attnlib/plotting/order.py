@@ -4,8 +4,12 @@ from attnlib.experiments.result import Result
 
 
 def tasks_of(result: Result) -> list[str]:
-    """The tasks of a result, from the fixed diagonal to attention that depends on the sample."""
-    return list(result.config["task"])
+    """The tasks of a result, from the fixed diagonal to attention that depends on the sample.
+
+    Tasks without a measured model are left out; ``Result.missing`` names them.
+    """
+    there = result.values.get("by_task", result.values)
+    return [task for task in result.config["task"] if task in there]
 
 
 def kinds_of(result: Result, values: dict | None = None) -> list[tuple[str, str, dict]]:

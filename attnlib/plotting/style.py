@@ -13,18 +13,33 @@ PART_SYMBOLS = {"temporal": "μ", "input": "χ", "residual": "Δ"}
 INK = "#222222"
 TASK_MARKERS = {
     "one_to_one": "o",
+    "permutation": "p",
+    "reversal": "H",
+    "reordering_0": "$0$",
+    "reordering_25": "$1$",
+    "reordering_50": "$2$",
+    "reordering_75": "$3$",
+    "reordering_100": "$4$",
     "scan": "^",
     "scan_extended": "v",
     "multi30k_en_fr": "D",
     "multi30k_en_de": "s",
+    "tatoeba_en_fr": "X",
+    "europarl_de_en": "*",
 }
-ARCHITECTURE_MARKERS = {"AED": "o", "AO": "s", "AED-lstm": "^", "AED-vanilla": "v"}
+ARCHITECTURE_MARKERS = {
+    "AED": "o", "AO": "s", "VED": "D", "AED-lstm": "^", "AED-vanilla": "v", "AED-ugrnn": "<",
+}  # fmt: skip
 TASK_NAMES = {
     "one_to_one": "one-to-one",
+    "permutation": "fixed permutation",
+    "reversal": "reversal",
     "scan": "SCAN",
     "scan_extended": "extended SCAN",
     "multi30k_en_fr": "Multi30k En–Fr",
     "multi30k_en_de": "Multi30k En–De",
+    "tatoeba_en_fr": "Tatoeba En–Fr",
+    "europarl_de_en": "Europarl De–En",
     "parallel": "your text",
 }
 SETTINGS = {
@@ -56,7 +71,9 @@ def style() -> Iterator[None]:
 
 
 def task_name(task: str) -> str:
-    """A task as a reader calls it."""
+    """A task as a reader calls it; a mark of the dial with its share of reordered sentences."""
+    if task.startswith("reordering_"):
+        return f"reordering {task.rpartition('_')[2]} %"
     return TASK_NAMES.get(task, task.replace("_", " "))
 
 

@@ -48,6 +48,28 @@ def hierarchical_bootstrap(
 
     Raises BadInput as `percentile_bootstrap`, and for a group without rows or rows of different widths.
     """
+    rows = _checked(groups, resamples, level)
+    return _interval(rows, generator, _draw, statistic, resamples, level)
+
+
+def stratified_bootstrap(
+    groups: Sequence | Mapping[str, Sequence],
+    generator: np.random.Generator,
+    *,
+    statistic: Statistic = np.mean,
+    resamples: int = 2000,
+    level: float = 0.95,
+) -> Interval:
+    """Percentile interval where the groups are set by design, as the marks of a dial are.
+
+    Every group is kept, and rows are drawn within each. Arguments and errors are those of
+    :func:`hierarchical_bootstrap`.
+    """
+    rows = _checked(groups, resamples, level)
+    return _interval(rows, generator, _draw_within, statistic, resamples, level)
+
+
+def _checked(groups: Sequence | Mapping[str, Sequence], resamples: int, level: float) -> list[np.ndarray]:
     check_level(level)
     named = groups.items() if isinstance(groups, Mapping) else enumerate(groups)
     arrays = {name: np.asarray(rows, dtype=np.float64) for name, rows in named}
@@ -60,8 +82,18 @@ def hierarchical_bootstrap(
     if len({group.shape[1:] for group in rows}) > 1:
         shapes = {name: group.shape for name, group in arrays.items()}
         raise BadInput(f"Groups of shapes {shapes}: expected rows of one width.")
+    return rows
 
-    drawn = np.array([statistic(_draw(rows, generator)) for _ in range(resamples)], dtype=np.float64)
+
+def _interval(
+    rows: list[np.ndarray],
+    generator: np.random.Generator,
+    draw: Callable[[list[np.ndarray], np.random.Generator], np.ndarray],
+    statistic: Statistic,
+    resamples: int,
+    level: float,
+) -> Interval:
+    drawn = np.array([statistic(draw(rows, generator)) for _ in range(resamples)], dtype=np.float64)
     drawn = drawn[~np.isnan(drawn)]
     tails = ((1 - level) / 2, (1 + level) / 2)
     low, high = np.quantile(drawn, tails) if len(drawn) else (math.nan, math.nan)
@@ -69,6 +101,10 @@ def hierarchical_bootstrap(
     return Interval(float(statistic(everything)), float(low), float(high), len(everything))
 
 
+def _draw_within(groups: list[np.ndarray], generator: np.random.Generator) -> np.ndarray:
+    return np.concatenate([group[generator.integers(len(group), size=len(group))] for group in groups])
+
+
 def _draw(groups: list[np.ndarray], generator: np.random.Generator) -> np.ndarray:
     chosen = [groups[i] for i in generator.integers(len(groups), size=len(groups))]
-    return np.concatenate([group[generator.integers(len(group), size=len(group))] for group in chosen])
+    return _draw_within(chosen, generator)

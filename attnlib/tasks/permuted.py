@@ -17,14 +17,16 @@ def permutation(
     *,
     n_words: int = 3,
     min_length: int = 15,
-    max_length: int = 20,
+    max_length: int = 15,
     n_train: int = 10_000,
     n_held_out: int = 1_200,
     seed: int = 0,
 ) -> Task:
     """Each length has one permutation, drawn with the seed; target word i relabels source word order[i].
 
-    The other arguments and the errors are those of :func:`attnlib.tasks.one_to_one.one_to_one`.
+    By default there is one length, and so one permutation for all samples: with several, a decoder has to
+    know the length, which attention by position alone cannot tell. The other arguments and the errors are
+    those of :func:`attnlib.tasks.one_to_one.one_to_one`.
     """
     orders = {
         length: np.random.default_rng([_ORDER, seed, length]).permutation(length)
