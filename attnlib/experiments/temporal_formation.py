@@ -44,7 +44,7 @@ class Config:
     architecture: tuple[str, ...] = ("AED", "AO")
     cell: tuple[str, ...] = ("gru",)
     positions: tuple[str, ...] = ("sinusoidal", "learned", "shuffled", "none")
-    seeds: int | None = 2
+    seeds: int | None = 3
     width: int | None = None
     steps: int | None = None
     fit_samples: int = 2_000

@@ -23,12 +23,12 @@ def translations(task: Task) -> tuple[dict[int, int], str]:
     """The target word of each source word that has one, and where that is known from.
 
     Returns:
-        ids, and ``"gold"`` (the task's own links: the word that most links of a source word lead to),
+        ids, and ``"gold"`` (links of all held-out samples: the word that most links of a source word lead to),
         ``"grammar"`` (SCAN: walk → I_WALK, left → I_TURN_LEFT; other words stand for no action), or
         ``"dice"`` (text: the target word of the largest Dice coefficient 2 n(v, w) / (n(v) + n(w)) over
         training sentences, a stand-in for a dictionary and not a gold one).
     """
-    if getattr(task, "gold", None) is not None:
+    if task.gold is not None and len(task.gold) == len(task.held_out):
         return _by_links(task), "gold"
     if set(ACTION_OF) <= set(task.source_vocabulary.words):
         return _by_grammar(task), "grammar"
