@@ -55,3 +55,10 @@ def test_sizes_that_make_no_sense_are_refused(options):
 def test_too_many_held_out_samples_are_refused():
     with pytest.raises(BadInput, match="only 8 sentences of length 3"):
         one_to_one(n_words=2, min_length=3, max_length=9, n_held_out=5)
+
+
+def test_gold_is_the_diagonal_of_each_held_out_sample():
+    task = one_to_one(n_train=1, n_held_out=50)
+    assert len(task.gold) == 50
+    for links, length in zip(task.gold, task.held_out.source_lengths, strict=True):
+        assert links == frozenset((i, i) for i in range(length))
