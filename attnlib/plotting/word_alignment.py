@@ -1,0 +1,165 @@
+"""Attention against gold word alignments: error rates by subset of terms, term by term, and one sentence."""
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from attnlib.decomposition.parts import PART_NAMES
+from attnlib.experiments.result import Result
+from attnlib.plotting.bands import panels
+from attnlib.plotting.dots import Dot, dot_rows
+from attnlib.plotting.order import kinds_of, tasks_of
+from attnlib.plotting.style import INK, PART_COLOURS, PART_SYMBOLS, style
+
+# Neither aligner has parts: a green and a purple of Okabe and Ito's, which no part of a state has.
+ALIGNER_COLOURS = {"ibm_model_1": "#009e73", "diagonal": "#aa4499"}
+LABELS = {
+    "error_rate": "alignment error rate (0: the gold links)",
+    "mass_on_gold": "attention on gold links (1: all of it)",
+}
+SOURCES = {  # in the example, by name in its table
+    "full": "full attention",
+    "temporal_only": "μ·μ alone",
+    "input_only": "χ·χ alone",
+    "no_residual": "no residual",
+    "ibm_model_1": "IBM Model 1",
+}
+
+
+def alignment_errors(result: Result) -> Figure:
+    """Error rate and attention on gold links, of the full attention, of terms alone, and of two aligners."""
+    asked = ("error_rate", "mass_on_gold")
+    shown = dict(zip(("links", "weights"), map(_dots, asked), strict=True))
+    figure = dot_rows(result, shown, xlabel="", row_height=0.62, columns=4)
+    for axes, quality in zip(figure.get_axes(), asked, strict=True):
+        axes.set_xlabel(LABELS[quality])
+    return figure
+
+
+def _dots(quality: str) -> list[Dot]:
+    def of(key: str) -> str:
+        return f"{key}.{quality}"
+
+    colours = PART_COLOURS
+    return [
+        Dot(of("attention.full"), "full attention", INK, shift=0.3),
+        Dot(of("attention.no_residual"), "all terms without residuals", INK, open=True, shift=0.18),
+        Dot(of("attention.temporal_only"), "μ·μ alone", colours["temporal"], shift=0.06),
+        Dot(of("attention.input_only"), "χ·χ alone", colours["input"], shift=-0.06),
+        Dot(of("attention.with_residual_only"), "residual terms alone", colours["residual"], shift=-0.18),
+        Dot(of("references.ibm_model_1"), "IBM Model 1", ALIGNER_COLOURS["ibm_model_1"], "D", shift=-0.3),
+        Dot(of("references.diagonal"), "diagonal", ALIGNER_COLOURS["diagonal"], "D", open=True, shift=-0.3),
+    ]  # fmt: skip
+
+
+def rules(result: Result) -> Figure:
+    """Error rate of the same attention under three rules of making links."""
+    titles = {"words": "predicted word", "null": "… or the end mark", "read": "word read"}
+    found = {
+        title: [
+            Dot(f"rules.{rule}.full.error_rate", "full attention", INK, shift=0.24),
+            Dot(f"rules.{rule}.no_residual.error_rate", "no residuals", INK, open=True, shift=0.08),
+            Dot(f"rules.{rule}.temporal_only.error_rate", "μ·μ alone", PART_COLOURS["temporal"], shift=-0.08),
+            Dot(f"rules.{rule}.input_only.error_rate", "χ·χ alone", PART_COLOURS["input"], shift=-0.24),
+            Dot(f"rules.{rule}.ibm_model_1.error_rate", "IBM Model 1", ALIGNER_COLOURS["ibm_model_1"], "D"),
+        ]
+        for rule, title in titles.items()
+    }
+    return dot_rows(result, found, xlabel="alignment error rate", legend=found["predicted word"], columns=5)
+
+
+def term_grids(result: Result, asked: str = "alone") -> Figure:
+    """Each of the nine terms, decoder part down and encoder part across, for each task and architecture.
+
+    Args:
+        asked: ``alone`` (error rate of the attention from one term) or ``without`` (how much the error rate
+            rises when one term is left out).
+    """
+    by_kind = {(task, kind): found["attention"] for task, kind, found in kinds_of(result)}
+
+    def draw(axes: Axes, task: str, kind: str, leftmost: bool, lowest: bool) -> bool:
+        if (task, kind) not in by_kind:
+            return False
+        _draw_terms(axes, by_kind[task, kind], asked)
+        axes.set_ylabel("decoder part" if leftmost else "")
+        axes.set_xlabel("encoder part" if lowest else "")
+        return True
+
+    kinds = list(dict.fromkeys(kind for _, kind in by_kind))
+    return panels(tasks_of(result), kinds, draw, width=2.15, height=2.3)
+
+
+def _draw_terms(axes: Axes, attention: dict, asked: str) -> None:
+    matrix, texts = np.full((3, 3), np.nan), {}
+    for i, j in np.ndindex(3, 3):
+        name = f"{PART_NAMES[i]}_{PART_NAMES[j]}"
+        found = attention[f"{'only' if asked == 'alone' else 'without'}_{name}"]["error_rate"]
+        full = attention["full"]["error_rate"]["value"]
+        if found["value"] is None or full is None:
+            continue
+        matrix[i, j] = found["value"] - (0 if asked == "alone" else full)
+        half = "" if found["low"] is None else f"\n±{(found['high'] - found['low']) / 2:.2f}"
+        sign = "" if asked == "alone" else "+"
+        texts[i, j] = f"{matrix[i, j]:{sign}.2f}".replace("-", "−") + half
+    low, high, colours = (0, 1, "Greys_r") if asked == "alone" else (-0.6, 0.6, "PuOr_r")
+    axes.imshow(matrix, cmap=colours, vmin=low, vmax=high)
+    for (i, j), text in texts.items():
+        dark = matrix[i, j] < 0.45 if asked == "alone" else abs(matrix[i, j]) > 0.4
+        axes.text(j, i, text, ha="center", va="center", fontsize=8, linespacing=1.1,
+                  color="white" if dark else INK)  # fmt: skip
+    symbols = [PART_SYMBOLS[name] for name in PART_NAMES]
+    axes.set_xticks(range(3), symbols, fontsize=10)
+    axes.set_yticks(range(3), symbols, fontsize=10)
+    for ticks in (axes.get_xticklabels(), axes.get_yticklabels()):
+        for label, name in zip(ticks, PART_NAMES, strict=True):
+            label.set_color({"residual": "#666666"}.get(name, PART_COLOURS[name]))
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+
+
+def example(result: Result, task: str, kind: str) -> Figure:
+    """One sentence as full attention, some of its terms and IBM Model 1 align it; gold links are framed."""
+    rows = [row for row in result.tables["example"] if (row["task"], row["kind"]) == (task, kind)]
+    by_source: dict[str, list[dict]] = {}
+    for row in rows:
+        by_source.setdefault(row["links_from"], []).append(row)
+    with style():
+        figure = Figure(figsize=(8.6, 3.1))
+        if not rows:
+            figure.text(0.5, 0.5, "no model of this kind is measured yet", ha="center")
+            return figure
+        grid = figure.subplots(1, len(SOURCES), sharey=True)
+        for axes, (source, title) in zip(grid, SOURCES.items(), strict=True):
+            _draw_example(axes, by_source[source])
+            axes.set_title(title, fontsize=9.5, color=_colour(source))
+        grid[0].set_ylabel("predicted word")
+        figure.supxlabel("source word", fontsize=10)
+    return figure
+
+
+def _colour(source: str) -> str:
+    parts = {"temporal_only": PART_COLOURS["temporal"], "input_only": PART_COLOURS["input"]}
+    return (parts | ALIGNER_COLOURS).get(source, INK)
+
+
+def _draw_example(axes: Axes, rows: list[dict]) -> None:
+    shape = [1 + max(row[name] for row in rows) for name in ("target_position", "source_position")]
+    matrix = np.zeros(shape)
+    for row in rows:
+        place = row["target_position"], row["source_position"]
+        matrix[place] = row["attention"]
+        if row["gold"]:
+            corner = (place[1] - 0.46, place[0] - 0.46)
+            axes.add_patch(Rectangle(corner, 0.92, 0.92, fill=False, lw=1.1, edgecolor="#cc3311"))
+    axes.imshow(matrix, cmap="Greys", vmin=0, vmax=1, aspect="auto", interpolation="nearest")
+    source = {row["source_position"]: row["source"] for row in rows}
+    target = {row["target_position"]: row["target"] for row in rows}
+    axes.set_xticks(list(source), [_shown(word) for word in source.values()], rotation=90, fontsize=8)
+    axes.set_yticks(list(target), [_shown(word) for word in target.values()], fontsize=8)
+    axes.spines[:].set_visible(True)
+
+
+def _shown(word: str) -> str:
+    """A word that is not in the vocabulary as a question mark; a dollar sign would start a formula."""
+    return {"<unk>": "?"}.get(word, word).replace("$", r"\$")[:14]
