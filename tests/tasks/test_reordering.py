@@ -40,14 +40,14 @@ def test_translations_worked_by_hand(source, reach, target, order):
 
 
 def test_another_modifier_of_the_other_class_turns_its_own_phrase_and_no_other():
-    before = "now red fox old owl big bear".split()
+    before = ["now", "red", "fox", "old", "owl", "big", "bear"]
     after = [*before[:3], "shy", *before[4:]]
     changed = translate(before)[1] ^ translate(after)[1]
     assert changed == {(3, 3), (4, 4), (3, 4), (4, 3)}
 
 
 def test_another_modifier_of_the_same_class_leaves_the_order():
-    assert translate("once odd fox".split())[1] == translate("once wild fox".split())[1]
+    assert translate(["once", "odd", "fox"])[1] == translate(["once", "wild", "fox"])[1]
 
 
 def test_no_word_is_in_two_classes_and_every_word_has_a_translation_of_its_own():
@@ -89,7 +89,8 @@ def test_without_reordering_every_sample_is_the_diagonal_and_has_staying_words_o
     assert np.array_equal(task.train.source_ids, task.train.target_ids)
     signals = grammar.REVERSING_OPENINGS | grammar.SWAPPING_MODIFIERS
     seen = task.source_vocabulary.decode(np.unique(task.train.source_ids))
-    assert len(seen) == 20 - 2 - 4 and not set(seen) & set(signals)
+    assert len(seen) == 20 - 2 - 4
+    assert not set(seen) & set(signals)
 
 
 @pytest.mark.parametrize("p", [0.25, 0.5, 1.0])
@@ -111,7 +112,8 @@ def test_more_orders_are_met_as_the_dial_rises():
         return len(set(reordering(p=p, reach=reach, **options).gold))
 
     counts = [orders(p) for p in (0, 0.25, 0.5, 0.75, 1)]
-    assert counts[0] == 1 and counts == sorted(set(counts))
+    assert counts[0] == 1
+    assert counts == sorted(set(counts))
     assert orders(1, "global") == 2
     assert 2 < orders(1, "local") <= 2**8
 
@@ -183,7 +185,7 @@ def test_an_unknown_reach_is_refused_with_the_nearest_name():
 
 def test_an_unknown_word_is_refused_with_the_nearest_name():
     with pytest.raises(UnknownName, match="no word 'foxx'; did you mean 'fox'"):
-        translate("now red foxx".split())
+        translate(["now", "red", "foxx"])
 
 
 @pytest.mark.parametrize(
