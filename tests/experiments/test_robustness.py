@@ -1,0 +1,168 @@
+"""The robustness experiment on tiny models: settings, memory by hand, and the headline counted."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from attnlib.errors import BadInput, UnknownName
+from attnlib.experiments.config import override
+from attnlib.experiments.measures.robustness import LAGS, lagged_words, measure_robustness
+from attnlib.experiments.robustness import _governs, headline
+from attnlib.experiments.robustness_settings import PROFILES, Config, level_key, plan_spec, settings
+from attnlib.experiments.run import run
+from attnlib.training.store import Store
+
+TINY = {
+    "width": 8,
+    "steps": 4,
+    "seeds": 2,
+    "fit_samples": 100,
+    "samples": 60,
+    "widths": (16,),
+    "length": (2.0,),
+}
+# One length: position and end mark are not confounded, and few held-out samples make cells of thirty.
+SHORT = {"min_length": 7, "max_length": 7, "n_train": 600, "n_held_out": 100}
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    return tmp_path_factory.mktemp("models")
+
+
+def test_one_factor_at_a_time_around_the_plan():
+    config = Config(seeds=1, n_words=(3, 10), length=(0.5, 1.0))
+    (plan,) = {setting.models["one_to_one"][0] for setting in settings(config) if setting.planned}
+    assert plan == plan_spec(config, "one_to_one", 0)
+    for setting in settings(config):
+        own = setting.models["one_to_one"][0]
+        changed = {name for name in vars(plan) if getattr(own, name) != getattr(plan, name)}
+        expected = {"length": "steps", "n_words": "task_options"}.get(setting.factor, setting.factor)
+        assert changed == (set() if setting.planned else {expected})
+        # SCAN is not varied at this profile: it stands at the plan's setting or not at all.
+        assert set(setting.models) == ({"one_to_one", "scan"} if setting.planned else {"one_to_one"})
+    marked = [setting.factor for setting in settings(config) if setting.planned]
+    assert len(marked) == len(set(marked)) == len({setting.factor for setting in settings(config)})
+
+
+def test_the_paper_profile_has_every_level_that_was_asked_for_and_wide_networks_train_less():
+    found = {(setting.factor, setting.key): setting for setting in settings(PROFILES["paper"])}
+    for factor, keys in {
+        "cell": ["gru", "lstm", "vanilla", "ugrnn"],
+        "width": ["32", "64", "128", "256", "512"],
+        "weight_decay": ["0", "1e-05", "0p0001", "0p001"],
+        "length": ["0p25", "0p5", "1", "2"],
+        "n_words": ["3", "10", "26"],
+    }.items():
+        assert [key for own, key in found if own == factor] == keys
+        for key in keys:
+            tasks = {"one_to_one", "scan"} if factor != "n_words" or key == "3" else {"one_to_one"}
+            assert set(found[factor, key].models) == tasks
+            assert all(len(specs) == 3 for specs in found[factor, key].models.values())
+    plan, wide = (found["width", width].models["scan"][0].steps for width in ("128", "512"))
+    assert wide == plan // 4
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"factor": "weigth_decay"}, UnknownName, "did you mean 'weight_decay'"),
+        ({"cell": "grru"}, UnknownName, "did you mean 'gru'"),
+        ({"varied": "one_to_won"}, UnknownName, "did you mean 'one_to_one'"),
+        ({"length": "0.5,-1"}, BadInput, "length is .* must be positive"),
+        ({"weight_decay": "-1e-3"}, BadInput, "must not be negative"),
+        ({"seeds": 0}, BadInput, "seeds is 0"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(given, error, message):
+    with pytest.raises(error, match=message):
+        override(PROFILES["quick"], given)
+
+
+def test_words_before_are_found_at_their_lag():
+    tokens = torch.tensor([[2, 0, 1, 2]])
+    found = lagged_words(tokens, torch.ones(1, 4, dtype=torch.bool), 3).view(4, LAGS, 3)
+    for place in range(4):
+        for lag in range(1, LAGS + 1):
+            expected = torch.zeros(3)
+            if place >= lag:
+                expected[tokens[0, place - lag]] = 1
+            assert torch.equal(found[place, lag - 1], expected)
+
+
+def test_a_network_without_recurrence_remembers_nothing_and_its_measure_adds_up(models):
+    """States of AO depend on position and present word alone: what words before tell of them is noise."""
+    store, options = Store(models), SHORT
+    spec = plan_spec(Config(width=8, steps=4), "one_to_one", 0, task_options=options)
+    found = measure_robustness(store.model(spec), samples=600)
+    without = measure_robustness(store.model(_as_ao(spec)), samples=600)
+    for way in ("teacher_forced", "free_running"):
+        assert sum(found[way]["covariance_share"].values()) == pytest.approx(1, abs=1e-4)
+        assert 0 < found[way]["typicality"] <= 1
+    for side in ("encoder", "decoder"):
+        assert sum(found["variance"][side].values()) == pytest.approx(1, abs=1e-4)
+        assert found["memory"][side] > 0.3
+        assert without["memory"][side] < 0.1
+        assert without["variance"][side]["residual"] < found["variance"][side]["residual"]
+
+
+def _as_ao(spec):
+    return replace(spec, architecture="AO")
+
+
+def test_a_network_that_wrote_the_right_words_is_the_teacher_forced_one(models, monkeypatch):
+    monkeypatch.setattr("attnlib.experiments.measures.robustness.greedy", lambda model, batch, steps: batch)
+    spec = plan_spec(Config(width=8, steps=4), "one_to_one", 0, task_options=SHORT)
+    found = measure_robustness(Store(models).model(spec), samples=60)
+    assert found["same_words"] == 1
+    assert found["free_running"] == found["teacher_forced"]
+
+
+def test_values_and_tables_come_from_every_setting(tmp_path, models):
+    result = run("robustness", out=tmp_path, models=models, overrides=TINY | {"factor": ("width", "length")})
+    assert set(result.values["factors"]["width"]) == {"8", "16"}
+    assert set(result.values["factors"]["length"]) == {"1", "2"}
+    rows = [
+        row for row in result.tables["points"] if row["factor"] == "width" and row["task"] == "one_to_one"
+    ]
+    shares = [row["residual_residual"] for row in rows if row["level"] == "16"]
+    value = result.values["factors"]["width"]["16"]["one_to_one"]["residual_residual"]["value"]
+    assert value == pytest.approx(np.mean(shares), rel=1e-5)
+    # The plan, one more width, one more length, running free; each with both halves.
+    assert [row["level"] for row in result.tables["settings"][::2]] == ["plan", "16", "2", "free"]
+    assert result.values["headline"]["temporal_beats_input"]["settings"] == 4
+
+
+def test_the_headline_counts_and_names():
+    row = {"half": "h", "factor": "width", "low": None}
+    rows = [
+        row | {"level": "8", "value": 0.5, "holds": True, "clearly": True},
+        row | {"level": "16", "value": -0.1, "holds": False, "clearly": False},
+        row | {"level": "32", "value": 0.1, "holds": True, "clearly": False},
+        row | {"level": "64", "value": None, "holds": None, "clearly": None},
+    ]
+    assert headline(rows) == {
+        "h": {
+            "settings": 3,
+            "holds": pytest.approx(2 / 3),
+            "clearly": pytest.approx(1 / 3),
+            "smallest": -0.1,
+            "fails": ["width 16"],
+            "unclear": ["width 32"],
+        }
+    }
+    assert headline([]) == {}
+
+
+def test_what_governs_is_the_spread_between_extreme_levels_paired_by_seed():
+    rows = [
+        {"task": "a", "level": level, "seed": seed, "residual_residual": share}
+        for level, shares in {"x": (0.1, 0.2), "y": (0.4, 0.7), "z": (0.2, 0.3)}.items()
+        for seed, share in enumerate(shares)
+    ]
+    found = _governs(rows)["a"]
+    assert (found["lowest"], found["highest"], found["n"]) == ("x", "y", 2)
+    assert found["value"] == pytest.approx(0.4)
+    assert level_key(1e-3) == "0p001"
