@@ -39,9 +39,30 @@ def headline_sentences(result: Result) -> str:
     built = [f"{interval_range(found[key])} for {name}" for key, name in alone.items()]
     return (
         f"Over {found['temporal_share']['n']} networks on {result.values['tasks']} tasks, typicality has a "
-        f"rank correlation of {' and '.join(parts)} (95 % intervals; tasks and then their points resampled). "
-        f"With the attention that can be built in place of the shares: {' and '.join(built)}."
+        f"rank correlation of {_list(parts)} (95 % intervals; tasks and then their points resampled). "
+        f"With the attention that can be built in place of the shares: {_list(built)}."
     )
+
+
+def dial_sentences(result: Result) -> str:
+    """What the dial does in each architecture, from ``dial`` of the same experiment; empty without a dial."""
+    names = {
+        "typicality": "typicality",
+        "temporal_share": "the temporal share",
+        "input_share": "the input share",
+    }
+    sentences = []
+    for kind, found in result.values["dial"].items():
+        if found:
+            parts = [f"{interval_range(found[key])} with {name}" for key, name in names.items()]
+            sentences.append(
+                f"In {kind} the share of reordered sentences has a rank correlation of {_list(parts)}."
+            )
+    return " ".join(sentences)
+
+
+def _list(parts: list[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def interval_range(interval: dict) -> str:

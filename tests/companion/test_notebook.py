@@ -149,9 +149,12 @@ def test_a_note_tells_what_is_stale_and_what_differs_from_the_profile():
     from attnlib.experiments.ladder import PROFILES
 
     standard = replace(QUICK, config=plain(PROFILES["quick"]))
-    assert described(standard) == "the quick profile (3 seeds, width 64; stale: its code has changed since)"
+    several = replace(standard, models=["a", "b"], missing=["scan AO: 3"])
+    assert described(several) == (
+        "the quick profile (2 trained networks; stale: its code has changed since; not run yet: scan AO: 3)"
+    )
     own = replace(standard, config=standard.config | {"seeds": 1, "steps": 5, "source": "/some/where/my.en"})
-    assert "(1 seed, width 64; seeds = 1; source = my.en; steps = 5; stale" in described(
+    assert "(1 seed; seeds = 1; source = my.en; steps = 5; stale" in described(
         replace(own, config=dict(sorted(own.config.items())))
     )
 

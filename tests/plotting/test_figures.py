@@ -7,6 +7,7 @@ import pytest
 
 from attnlib.experiments.result import Result
 from attnlib.plotting.breakdown import SUBSETS, share_grids, substitution_test
+from attnlib.plotting.dial import LINES, along_the_dial, among_samples
 from attnlib.plotting.headline import ALONE, against_typicality
 from attnlib.plotting.matrices import average_matrices, sample_matrices, typicality_by_task
 from attnlib.plotting.order import kinds_of
@@ -49,7 +50,8 @@ def headline() -> Result:
         for seed in range(3)
     ]
     correlations = {name: interval(0.7) for name in columns[1:]} | {"input_share": interval(None)}
-    return result_of({"spearman": correlations}, {"points": rows})
+    by_task = {task: {kind: {} for kind in KINDS} for task in TASKS}
+    return result_of({"spearman": correlations, "by_task": by_task}, {"points": rows})
 
 
 @pytest.fixture
@@ -124,3 +126,30 @@ def test_equal_figures_are_equal_bytes_without_a_date(breakdown):
     assert first == again
     assert not re.search(r"20\d\d-\d\d-\d\dT", first)
     assert as_png(share_grids(breakdown)) == as_png(share_grids(breakdown))
+
+
+def test_the_dial_labels_its_lines_and_leaves_out_what_is_not_measured():
+    found = {name: interval(0.3) for name in LINES}
+    by_task = {task: {"AED": found} for task in ("reordering_0", "reordering_50", "scan")}
+    result = replace(result_of({"by_task": by_task}, {}), config={"task": [*by_task, "reordering_100"]})
+    (axes,) = along_the_dial(result).get_axes()
+    assert {text.get_text() for text in axes.texts} == {label for label, _ in LINES.values()}
+    points = [line for line in axes.get_lines() if line.get_marker() == "o"]
+    assert [list(line.get_xdata()) for line in points] == [[0, 50]] * len(LINES)
+
+
+def test_correlations_among_samples_have_a_row_for_each_kind():
+    found = {"temporal_share": interval(0.5), "input_share": interval(None)}
+    values = {task: dict.fromkeys(KINDS, found) for task in TASKS}
+    result = result_of({"across_samples": values, "by_task": values}, {})
+    (axes,) = among_samples(result).get_axes()
+    labels = [label.get_text() for label in axes.get_yticklabels()]
+    assert labels == ["Multi30k En–Fr, AO", "Multi30k En–Fr, AED", "SCAN, AO", "SCAN, AED"]
+
+
+def test_many_tasks_are_broken_into_bands(breakdown):
+    tasks = [f"reordering_{percent}" for percent in range(6)]
+    many = replace(breakdown, config={"task": tasks}, values=dict.fromkeys(tasks, breakdown.values["scan"]))
+    shown = [axes.get_title() for axes in share_grids(many).get_axes() if axes.get_visible()]
+    assert len(shown) == 12
+    assert shown[:2] == ["reordering 0 %, AED", "reordering 1 %, AED"]
