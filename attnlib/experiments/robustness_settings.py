@@ -116,7 +116,7 @@ def level_key(level: str | float) -> str:
     >>> level_key(0.25), level_key(1e-5), level_key("gru"), level_key(512)
     ('0p25', '1e-05', 'gru', '512')
     """
-    return level if isinstance(level, str) else f"{level:g}".replace(".", "p")
+    return (level if isinstance(level, str) else f"{level:g}").replace(".", "p")
 
 
 def settings(config: Config) -> tuple[Setting, ...]:

@@ -29,7 +29,7 @@ PANELS = {  # title, then outcome → label, colour, marker
         "no_residual": ("all but Δ", INK, "o"),
         "uniform": ("uniform", GREY, "_"),
     },
-    "of the network": {"typicality": ("typicality", INK, "D"), "accuracy": ("accuracy of words", INK, "$A$")},
+    "of the network": {"typicality": ("typicality", INK, "D"), "accuracy": ("accuracy of words", GREY, "s")},
 }
 HALVES = {
     "temporal_share_leads_scan": "temporal share:\none-to-one less SCAN",
@@ -118,8 +118,9 @@ def _dots(
         interval = intervals[place]
         if interval["low"] is not None:
             axes.plot([place + offset] * 2, [interval["low"], interval["high"]], color=colour, lw=1.4)
-    axes.plot([place + offset for place in places], [intervals[place]["value"] for place in places], marker,
-              ls="", color=colour, ms=5, label=label, **look)  # fmt: skip
+    across = [place + offset for place in places]
+    up = [intervals[place]["value"] for place in places]
+    axes.plot(across, up, marker=marker, ls="", color=colour, ms=5, label=label, **look)
 
 
 def residual_share_by_factor(result: Result) -> Figure:

@@ -1,0 +1,143 @@
+"""The robustness chapter in words and one table, made from its numbers."""
+
+from typing import TYPE_CHECKING
+
+from attnlib.companion.tables import interval_range, interval_text
+from attnlib.experiments.result import Result
+from attnlib.plotting.robustness import FACTOR_NAMES, RUNNING, factors_of, levels_of
+from attnlib.plotting.style import task_name
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLUMNS = {
+    "typicality": "typicality",
+    "temporal_share": "μμ share",
+    "input_share": "χχ share",
+    "residual_share": "with Δ",
+    "residual_residual": "ΔΔ share",
+    "temporal_only": "μμ alone",
+    "input_only": "χχ alone",
+    "no_residual": "all but Δ",
+    "accuracy": "accuracy",
+}
+HALVES = {
+    "temporal_share_leads_scan": "The temporal share is larger on one-to-one than on SCAN",
+    "temporal_beats_input": "On one-to-one, μ·μ alone rebuilds more of the attention than χ·χ alone",
+}
+WEAKEST = 3  # settings named
+
+
+def headline_sentences(result: Result) -> str:
+    """Both halves of the headline: at how many settings they hold, and where they are weakest."""
+    lines = []
+    for half, statement in HALVES.items():
+        found = result.values["headline"].get(half)
+        if found is None:
+            continue
+        rows = [r for r in result.tables["settings"] if r["half"] == half and r["value"] is not None]
+        number = found["settings"]
+        rows = sorted(rows, key=lambda row: row["value"])
+        smallest = [f"{_setting(row)} {_range(row)}" for row in rows[:WEAKEST]]
+        lines.append(
+            f"* {statement} at {round(found['holds'] * number)} of {number} settings, with a whole 95 % interval "
+            f"above zero at {round(found['clearly'] * number)}. {_named('It fails at', found['fails'])}"
+            f"{_named('Its interval reaches zero at', found['unclear'])}The smallest differences: "
+            + "; ".join(
+                f"{_setting(r)} {_range(r)}" for r in sorted(rows, key=lambda r: r["value"])[:WEAKEST]
+            )
+            + "."
+        )
+    return (
+        "\n".join(lines)
+        or "One-to-one and SCAN are both needed for the headline; this run lacks one of them."
+    )
+
+
+def _setting(row: dict) -> str:
+    return f"{row['factor'].replace('_', ' ')} {row['level']}" if row["factor"] != "plan" else "as planned"
+
+
+def _named(statement: str, settings: list[str]) -> str:
+    if not settings:
+        return ""
+    shown = ["as planned" if name == "plan plan" else name.replace("_", " ") for name in settings]
+    return f"{statement}: {', '.join(shown)}. "
+
+
+def _range(interval: dict) -> str:
+    if interval["low"] is None:
+        return interval_text(interval)
+    return interval_range(interval)
+
+
+def residual_sentences(result: Result) -> str:
+    """What moves the residual-residual share, and how much of it is memory of words."""
+    lines = []
+    for task in result.config["task"]:
+        moved = {
+            factor: span
+            for factor in factors_of(result)
+            if (span := result.values["governs"].get(factor, {}).get(task)) and span["value"] is not None
+        }
+        plan = _planned(result, task)
+        if plan is None:
+            continue
+        share, remembered = plan["residual_residual"], plan["remembered"]
+        lines.append(
+            f"* {task_name(task)}: as planned, Δ·Δ carries {interval_text(share)} of the score, and the "
+            f"part of it that the words read before predict carries {interval_text(remembered)}. They predict "
+            f"{interval_text(plan['memory_encoder'])} of the encoder's residual variance and "
+            f"{interval_text(plan['memory_decoder'])} of the decoder's."
+        )
+        if moved:
+            ranked = sorted(moved, key=lambda factor: -moved[factor]["value"])
+            steps = (
+                f"{FACTOR_NAMES[factor]} (from {moved[factor]['lowest']} to {moved[factor]['highest']}: "
+                f"{_range(moved[factor])})"
+                for factor in ranked
+            )
+            lines[-1] += f" What moves its share, most first: {'; '.join(steps)}."
+    return "\n".join(lines)
+
+
+def _planned(result: Result, task: str) -> dict | None:
+    for factor in dict.fromkeys(row["factor"] for row in result.tables["points"]):
+        for _, planned, found in levels_of(result, factor, task):
+            if planned:
+                return found
+    return None
+
+
+def running_sentences(result: Result) -> str:
+    """Free running against teacher forcing: how often the words agree, and the largest change."""
+    lines = []
+    for task, found in result.values["running"].items():
+        changes = {
+            name: found["free_running"][name]["value"] - found["teacher_forced"][name]["value"]
+            for name in found["free_running"]
+            if None not in (found["free_running"][name]["value"], found["teacher_forced"][name]["value"])
+        }
+        if not changes:
+            continue
+        most = max(changes, key=lambda name: abs(changes[name]))
+        lines.append(
+            f"* {task_name(task)}: {interval_text(found['same_words'])} of the samples are written without a "
+            f"fault, and on these both ways are the same states. Of the measures shown, "
+            f"{RUNNING[most]} changes most, by {abs(changes[most]):.3f}."
+        )
+    return "\n".join(lines)
+
+
+def settings_table(result: Result) -> "pd.DataFrame":
+    """A row for each task, factor and level; intervals as ``value ± half width``; the plan's own marked."""
+    import pandas as pd
+
+    rows = {}
+    for task in result.config["task"]:
+        for factor in factors_of(result):
+            levels = levels_of(result, factor, task)
+            for label, planned, found in levels if len(levels) > 1 else ():
+                name = f"{task_name(task)}, {FACTOR_NAMES[factor]}: {label}{' (plan)' if planned else ''}"
+                rows[name] = {title: interval_text(found[outcome]) for outcome, title in COLUMNS.items()}
+    return pd.DataFrame.from_dict(rows, orient="index", columns=list(COLUMNS.values()))
