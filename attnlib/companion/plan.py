@@ -141,7 +141,7 @@ class Plan:
         relative = path.relative_to(self.project.root) if path.is_relative_to(self.project.root) else path
         return PlannedResult(
             experiment, self.profile, relative.as_posix(), specs, f"{code} {config_hash(config)}",
-            _is_current(path, code, plain(config)), self.project.models, settings,
+            _is_current(path, code, plain(config), list(specs)), self.project.models, settings,
         )  # fmt: skip
 
     def result_of(self, figure: str) -> PlannedResult | None:
@@ -169,9 +169,10 @@ def _why_no_task(name: str, options: tuple) -> str:
     return ""
 
 
-def _is_current(path: Path, code: str, config: dict) -> bool:
+def _is_current(path: Path, code: str, config: dict, models: list[str]) -> bool:
     found = _json(path) or {}
-    return found.get("code", {}).get("hash") == code and found.get("config") == config
+    made_from = (found.get("code", {}).get("hash"), found.get("config"), found.get("models"))
+    return made_from == (code, config, models)
 
 
 def _json(path: Path) -> dict | None:

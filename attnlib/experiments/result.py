@@ -46,11 +46,24 @@ class Result:
 
     @cached_property
     def stale(self) -> bool:
-        """Whether the compute code has changed since these numbers were made."""
+        """Whether the compute code, or the plan of training, has changed since these numbers were made."""
         try:
-            return code_hash(*self.code["modules"]) != self.code["hash"]
-        except ModuleNotFoundError:  # a module was renamed or removed since
+            return code_hash(*self.code["modules"]) != self.code["hash"] or self._from_other_models
+        except (ModuleNotFoundError, BadInput):  # a module, or a setting, was renamed or removed since
             return True
+
+    @property
+    def _from_other_models(self) -> bool:
+        from attnlib.experiments import registry
+        from attnlib.experiments.config import override
+        from attnlib.training.keys import model_key
+
+        if self.experiment not in registry.names():
+            return False
+        config = override(registry.profile_config(self.experiment, self.profile), self.config)
+        return not set(self.models) <= {
+            model_key(spec) for spec in registry.load(self.experiment).models(config)
+        }
 
     @cached_property
     def digest(self) -> str:
