@@ -28,7 +28,7 @@ def memory_sentences(result: Result) -> str:
         )
     aed = result.values["AED"]["shortest"]["memory"]
     return (
-        f"In VED, {'; '.join(parts)}. In AED, sentences of {lengths_of(result, 'AED')[0]} words, the first has "
+        f"In VED, {'; '.join(parts)}. In AED, with {lengths_of(result, 'AED')[0]} words, the first has "
         f"{said(aed['first'])} and the last {said(aed['last'])}."
     )
 

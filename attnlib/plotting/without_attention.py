@@ -85,10 +85,12 @@ def words_in_decoder(result: Result, length: int, kind: str = "VED") -> Figure:
         (title, _matrix(result, "decoder", column, rows="step", columns="position", kind=kind, length=length))
         for column, title in panels
     ]
+    title, read = matrices[-1]
+    matrices[-1] = title, _read_by_then(read)
     return _heatmaps(matrices, "share of the variance of the decoder state", "state at step s", "word")
 
 
-def _not_yet_read(matrix: np.ndarray | None) -> np.ndarray | None:
+def _read_by_then(matrix: np.ndarray | None) -> np.ndarray | None:
     """NaN, which is drawn blank, for words that come after the step."""
     if matrix is None:
         return None

@@ -1,0 +1,127 @@
+"""Variance explained and pictures: against plain loops and known answers, on tiny models."""
+
+import numpy as np
+import pytest
+import torch
+
+from attnlib.decomposition import Components
+from attnlib.errors import BadInput, UnknownName
+from attnlib.experiments.config import override
+from attnlib.experiments.measures.planes import Drawn, space_of
+from attnlib.experiments.measures.state_components import measure_state_components
+from attnlib.experiments.measures.variance import HeldOutVariance, difference
+from attnlib.experiments.run import run
+from attnlib.experiments.state_components import PROFILES, Config, asks
+from attnlib.training.store import Store
+
+TINY = {"task": "one_to_one", "seeds": 1, "width": 8, "steps": 2, "fit_samples": 60}
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    return tmp_path_factory.mktemp("models")
+
+
+def batch(seed, samples=50, length=6, n_tokens=5, width=3):
+    rng = np.random.default_rng(seed)
+    tokens = np.minimum(rng.geometric(0.4, size=(samples, length)), n_tokens - 1)
+    tokens[:, 0] = 0
+    states = rng.normal(size=(samples, length, width)) + tokens[:, :, None] + np.arange(length)[:, None]
+    mask = np.arange(length) < rng.integers(2, length + 1, size=(samples, 1))
+    return torch.from_numpy(states), torch.from_numpy(tokens), torch.from_numpy(mask)
+
+
+def fitted(parts):
+    states, _, mask = parts
+    components = Components(5, mask.shape[1], states.shape[2], method="least_squares")
+    return components.update(*parts)
+
+
+def test_held_out_shares_agree_with_a_loop():
+    training, held_out = batch(0), batch(1)
+    exact = fitted(training)
+    found = HeldOutVariance(exact).update(*held_out).result()
+    averages = Components(5, 6, 3).update(*training)
+    states, tokens, mask = training
+    by_token = {w: states[mask & (tokens == w)].mean(0) for w in range(5)}
+    errors, rows = dict.fromkeys(found, 0.0), []
+    for sample, t in held_out[2].nonzero().tolist():
+        h, w = held_out[0][sample, t], int(held_out[1][sample, t])
+        rows.append(h)
+        errors["temporal"] += float((h - states[mask[:, t], t].mean(0)).square().sum())
+        errors["input"] += float((h - by_token[w]).square().sum())
+        errors["additive"] += float((h - exact.temporal[t] - exact.input[w]).square().sum())
+        errors["averages"] += float((h - averages.temporal[t] - averages.input[w]).square().sum())
+    rows = torch.stack(rows)
+    total = float((rows - rows.mean(0)).square().sum())
+    for name in ("temporal", "input", "additive", "averages"):
+        assert found[name] == pytest.approx(1 - errors[name] / total), name
+    assert found["input_unique"] == pytest.approx(found["additive"] - found["temporal"])
+    assert found["temporal_unique"] == pytest.approx(found["additive"] - found["input"])
+
+
+def test_distance_of_the_two_fits_agrees_with_a_loop():
+    training = batch(2)
+    exact, averages = fitted(training), Components(5, 6, 3).update(*training)
+    states, tokens, mask = training
+    rows = states[mask]
+    gaps = [
+        exact.temporal[t] + exact.input[w] - averages.temporal[t] - averages.input[w]
+        for t, w in zip(mask.nonzero()[:, 1].tolist(), tokens[mask].tolist(), strict=True)
+    ]
+    expected = torch.stack(gaps).square().sum() / (rows - rows.mean(0)).square().sum()
+    assert difference(exact)["fit"] == pytest.approx(float(expected.sqrt()))
+    assert difference(exact)["temporal"] > 0
+
+
+def test_axes_of_components_in_a_known_plane():
+    """mu along the first axis, chi along the second: one space of each part is that axis."""
+    tokens = torch.tensor([[0, 1], [1, 0]])
+    states = torch.zeros(2, 2, 3)
+    states[:, :, 0] = torch.tensor([-2.0, 2.0])
+    states[:, :, 1] = tokens * 2.0 - 1
+    components = Components(2, 2, 3, method="least_squares").update(states + 7, tokens, tokens >= 0)
+    drawn = Drawn.of(components)
+    assert torch.allclose(drawn.temporal[:, 0], torch.tensor([-2.0, 2.0]).double())
+    temporal = space_of([drawn], ("temporal",))
+    assert torch.allclose(temporal.axes[0].abs(), torch.tensor([1.0, 0, 0]).double())
+    assert temporal.explained.tolist() == pytest.approx([1, 0, 0], abs=1e-12)
+    together = space_of([drawn], ("temporal", "input"))
+    assert together.explained.tolist() == pytest.approx([0.8, 0.2, 0], abs=1e-12)
+    assert together.project(drawn.input)[:, 1].abs().tolist() == pytest.approx([1, 1])
+
+
+def test_every_architecture_has_values_and_pictures(tmp_path, models):
+    result = run("state_components", out=tmp_path, models=models, overrides=TINY)
+    assert set(result.values["one_to_one"]) == {"VED", "AED", "AO"}
+    shares = result.values["one_to_one"]["AO"]["encoder"]
+    assert 0 < shares["held_out"]["additive"]["value"] <= 1
+    assert shares["fitted"]["additive"]["value"] >= shares["fitted"]["temporal"]["value"]
+    assert all(result.tables.values())
+    assert {record["word"] for record in result.tables["input"]} >= {"A", "<eos>", "a", "<bos>"}
+
+
+def test_the_start_mark_is_all_temporal_in_pictures(models):
+    trained = Store(models).model(asks(override(PROFILES["quick"], TINY))[0].spec)
+    pictures = measure_state_components(trained, fit_samples=60)["pictures"]
+    at = pictures["decoder"]["words"].index("<bos>")
+    assert pictures["decoder"]["input"][at] == pytest.approx([0, 0, 0], abs=1e-3)
+
+
+def test_only_the_first_seed_is_drawn():
+    first, second = (
+        ask.spec.seed for ask in asks(Config(task=("one_to_one",), architecture=("AO",), seeds=2))
+    )
+    assert (first, second) == (0, 1)
+
+
+def test_settings_that_cannot_be():
+    for settings, error, message in (
+        ({"task": "one_to_won"}, UnknownName, "did you mean 'one_to_one'"),
+        ({"architecture": "ADE"}, UnknownName, "did you mean"),
+        ({"fit_samples": 0}, BadInput, "at least 1"),
+        ({"width": 7}, BadInput, "odd"),
+        ({"architecture": "VED", "task": "reversal"}, BadInput, "no model is left"),
+    ):
+        with pytest.raises(error, match=message):
+            override(PROFILES["quick"], settings)

@@ -1,0 +1,128 @@
+"""Networks without attention: a network whose memory is known by hand, and the experiment on tiny models."""
+
+import numpy as np
+import pytest
+import torch
+
+from attnlib.errors import BadInput, UnknownName
+from attnlib.experiments.config import override
+from attnlib.experiments.measures.memory import measure_memory, one_length, read_corpus
+from attnlib.experiments.measures.swap import measure_swap, with_word
+from attnlib.experiments.run import run
+from attnlib.experiments.without_attention import PROFILES, _in_turn, asks
+from attnlib.tasks.corpus import Corpus, collate
+from attnlib.tasks.one_to_one import one_to_one
+from attnlib.tasks.vocabulary import BOS, MARKS
+from attnlib.training.store import TrainedModel
+
+TINY = {"length": "3,4", "words": 4, "seeds": 1, "width": 8, "steps": 2, "fit_samples": 100}
+LENGTH, WORDS = 3, 4
+
+
+class Queue(torch.nn.Module):
+    """Keeps word t in block t of its state and says block s at step s; reading words changes nothing."""
+
+    def __init__(self):
+        super().__init__()
+        self.readout = torch.nn.Linear(1, 1)  # only its device is asked for
+
+    def encode(self, source, source_mask):
+        words = torch.nn.functional.one_hot(source[:, :LENGTH] - len(MARKS), WORDS).float()
+        states = torch.zeros(len(source), LENGTH + 1, LENGTH * WORDS)
+        for t in range(LENGTH):
+            states[:, t:, t * WORDS : (t + 1) * WORDS] = words[:, t : t + 1]
+        return states, states[:, -1]
+
+    def decode(self, target_input, start):
+        return start[:, None].expand(-1, target_input.shape[1], -1)
+
+    def attend(self, batch, encoder_states, decoder_states):
+        logits = torch.zeros(*decoder_states.shape[:2], WORDS + len(MARKS))
+        for s in range(LENGTH):
+            logits[:, s, len(MARKS) :] = 9 * decoder_states[:, s, s * WORDS : (s + 1) * WORDS]
+        logits[:, LENGTH, 2] = 9  # the end mark
+        return type("Trace", (), {"logits": logits})()
+
+    def forward(self, batch):
+        return self.attend(batch, None, self.decode(batch.target_input, self.encode(batch.source, None)[1]))
+
+
+@pytest.fixture(scope="module")
+def queue():
+    task = one_to_one(n_words=WORDS, min_length=LENGTH, max_length=LENGTH, n_train=300, n_held_out=20)
+    return TrainedModel(None, task, Queue(), {"held_out": {"token_accuracy": 1.0, "exact_match": 1.0}})
+
+
+def test_memory_of_a_queue_is_even_and_whole(queue):
+    found = measure_memory(queue, fit_samples=300)
+    assert found["last"]["fitted"] == pytest.approx(1)
+    assert found["last"]["held_out"] == pytest.approx(1)
+    assert sum(found["last"]["share"]) == pytest.approx(1, abs=0.05)
+    assert found["last"]["share"] == pytest.approx([1 / 3] * 3, abs=0.03)
+    encoder = np.array(found["encoder"])
+    assert not np.triu(encoder, 1).any()  # nothing of what has not been read
+    assert encoder[0, 0] == pytest.approx(1)
+    assert found["accuracy"] == [1.0] * (LENGTH + 1)
+    assert not np.array(found["crossed"]["read"]).round(3).any()  # it keeps nothing of what it reads
+
+
+def test_a_queue_says_each_exchanged_word_at_its_own_step(queue):
+    found = measure_swap(queue, fit_samples=300)
+    for way in ("component", "read_too", "real"):
+        flips = np.array(found[way]["flip"])
+        assert flips.shape == (LENGTH, LENGTH + 1)
+        assert np.array_equal(flips, np.eye(LENGTH, LENGTH + 1))
+        assert np.array(found[way]["margin"])[:, :-1].diagonal() == pytest.approx(18, abs=1e-3)
+    assert _in_turn(found["component"]["variation"]) == 1
+
+
+def test_crossed_reading_takes_the_words_of_another_sentence(queue):
+    corpus = queue.task.held_out
+    own, crossed = (read_corpus(queue.model, corpus, crossed=crossed) for crossed in (False, True))
+    assert torch.equal(own.source, crossed.source)
+    assert torch.equal(own.target, own.source)  # read at steps 1 … length: the words of the source
+    assert torch.equal(crossed.target, own.target.roll(1, dims=0))
+
+
+def test_a_batch_with_another_word():
+    batch = collate(Corpus.from_ids([[4, 5, 6]], [[4, 5, 6]]), [0])
+    changed = with_word(batch, 1, torch.tensor([3]))
+    assert changed.source[0, :3].tolist() == [4, 7, 6]
+    assert changed.target_input[0].tolist() == [BOS, 4, 7, 6]
+    assert torch.equal(changed.target_output, batch.target_output)
+    assert batch.source[0, 1] == 5
+
+
+def test_every_kind_and_length_has_its_values(tmp_path):
+    result = run("without_attention", out=tmp_path, models=tmp_path, overrides=TINY)
+    assert set(result.values) == {"VED", "VED_less", "AED"}
+    found = result.values["VED"]
+    assert set(found) == {"length_3", "length_4", "shortest", "longest"}
+    assert found["shortest"] == found["length_3"]
+    assert 0 <= found["longest"]["token_accuracy"]["value"] <= 1
+    assert -1 <= found["longest"]["cancel"]["value"] <= 1
+    assert all(result.tables.values())
+
+
+def test_fewer_updates_for_the_alternative_and_the_reference():
+    steps = {
+        (ask.spec.architecture, ask.spec.steps) for ask in asks(override(PROFILES["quick"], {"steps": 100}))
+    }
+    assert steps == {("VED", 100), ("VED", 50), ("AED", 50)}
+
+
+def test_settings_that_cannot_be():
+    for settings, error, message in (
+        ({"cell": "grru"}, UnknownName, "did you mean 'gru'"),
+        ({"length": "1"}, BadInput, "at least 2"),
+        ({"less": 0}, BadInput, "above 0"),
+        ({"words": 1}, BadInput, "nothing to keep"),
+        ({"seeds": 0}, BadInput, "at least 1"),
+    ):
+        with pytest.raises(error, match=message):
+            override(PROFILES["quick"], settings)
+
+
+def test_sentences_of_several_lengths_are_refused():
+    with pytest.raises(BadInput, match="2 lengths"):
+        one_length(Corpus.from_ids([[4], [4, 5]], [[4], [4, 5]]))
