@@ -1,0 +1,163 @@
+"""The readout taken apart: parts that sum to the network's own logits, and words found by hand."""
+
+import numpy as np
+import pytest
+import torch
+
+from attnlib.errors import BadInput, UnknownName
+from attnlib.experiments.config import override
+from attnlib.experiments.fitting import fit_components
+from attnlib.experiments.measures.dictionary import followers, judged, translations
+from attnlib.experiments.measures.readout import (
+    ABLATIONS,
+    ALL,
+    NONE,
+    Margins,
+    ablated,
+    chance,
+    logit_parts,
+    mean_state,
+    measure_readout,
+)
+from attnlib.experiments.readout import PROFILES, asks
+from attnlib.experiments.run import run
+from attnlib.tasks.corpus import Corpus
+from attnlib.tasks.registry import load
+from attnlib.tasks.task import Task
+from attnlib.tasks.vocabulary import BOS, EOS, Vocabulary
+from attnlib.training.evaluate import evaluate, traces
+from attnlib.training.store import Store
+
+TINY = {"task": "one_to_one", "seeds": 1, "width": 8, "steps": 3, "fit_samples": 100}
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    return tmp_path_factory.mktemp("models")
+
+
+@pytest.fixture(scope="module", params=["AED", "AO"])
+def trained(request, models):
+    config = override(PROFILES["quick"], TINY | {"architecture": request.param})
+    return Store(models).model(asks(config)[0].spec)
+
+
+def test_parts_and_bias_sum_to_the_logits(trained):
+    fitted = fit_components(trained, 100)
+    weights = trained.model.readout.weight.detach().split(8, dim=1)
+    trace = next(traces(trained.model, trained.task.held_out, batch_size=16))
+    parts = logit_parts(fitted, trace, weights)
+    total = ablated(parts, (ALL, ALL)) + trained.model.readout.bias.detach()
+    torch.testing.assert_close(total, trace.logits[trace.target_mask], atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(ablated(parts, (NONE, frozenset({"input"}))), parts[1, 1])
+
+
+def test_whole_network_is_as_accurate_as_evaluation_says_and_nothing_is_undefined(trained):
+    found = measure_readout(trained, 100)
+    expected = evaluate(trained.model, trained.task.held_out)["token_accuracy"]
+    assert found["accuracy"]["zero"]["full"] == pytest.approx(expected, abs=1e-6)
+    assert found["accuracy"]["mean"]["full"] == found["accuracy"]["zero"]["full"]
+    assert set(found["accuracy"]["zero"]) == set(ABLATIONS)
+    for share in ("margin_share", "margin_covariance", "logit_share"):
+        assert sum(found[share].values()) == pytest.approx(1, abs=1e-4)
+
+
+def test_mean_replacement_differs_only_where_the_temporal_part_goes(trained):
+    found = measure_readout(trained, 100)["accuracy"]
+    kept_it = [name for name, kept in ABLATIONS.items() if all("temporal" in side for side in kept)]
+    assert kept_it
+    assert all(found["zero"][name] == found["mean"][name] for name in kept_it)
+
+
+def test_input_and_residual_parts_have_mean_zero_so_the_mean_state_is_that_of_the_temporal_part(trained):
+    fitted = fit_components(trained, 100)
+    states = [
+        trace.encoder_states[trace.source_mask].double()
+        for trace in traces(trained.model, trained.task.train.subset(np.arange(100)))
+    ]
+    torch.testing.assert_close(mean_state(fitted.encoder), torch.cat(states).mean(0), atol=1e-6, rtol=1e-5)
+
+
+def test_margins_of_a_hand_worked_row():
+    outputs = torch.tensor([2, 4, 5])
+    parts = torch.zeros(2, 3, 1, 6)
+    parts[1, 1, 0, 4] = 3.0  # the context's input part votes for word 4
+    parts[0, 0, 0, 5] = -3.0  # the decoder's temporal part against word 5
+    margins = Margins(outputs)
+    margins.update(parts, torch.zeros(6), torch.tensor([4]))
+    found = margins.result()
+    # Centred over three words: 3 − 1 = 2 from the one, 0 + 1 = 1 from the other.
+    assert found["mean_margin"] == pytest.approx(3)
+    assert found["margin_share"]["context_input"] == pytest.approx(2 / 3)
+    assert found["margin_share"]["decoder_temporal"] == pytest.approx(1 / 3)
+
+
+def test_chance_is_the_most_frequent_output_of_training():
+    corpus = Corpus.from_ids([[4], [5]], [[4, 4, 5], [4, 5, 5]])
+    one = Corpus.from_ids([[4]], [[4, 5]])
+    vocabulary = Vocabulary.of("ab")
+    # In training both words stand three times and the end mark twice; of equal ones the first counts.
+    assert chance(Task("t", vocabulary, vocabulary, corpus, one)) == {
+        "all": pytest.approx(1 / 3, abs=1e-6),
+        "words": pytest.approx(1 / 2),
+    }
+
+
+def test_translations_come_from_links_grammar_or_co_occurrence():
+    found, known_from = translations(load("reversal", n_train=20, n_held_out=20))
+    assert (found, known_from) == ({4: 4, 5: 5, 6: 6}, "gold")
+    scan = load("scan", n_train=20)
+    found, known_from = translations(scan)
+    word = dict(zip(scan.source_vocabulary.words, range(100), strict=False))
+    assert known_from == "grammar"
+    assert scan.target_vocabulary.words[found[word["left"]]] == "I_TURN_LEFT"
+    assert word["twice"] not in found
+    vocabulary = Vocabulary.of("abc")
+    corpus = Corpus.from_ids([[4, 5], [4, 6], [5]], [[6, 5], [6, 4], [5]])
+    text = Task("text", vocabulary, vocabulary, corpus, corpus)
+    assert translations(text) == ({4: 6, 5: 5, 6: 4}, "dice")
+
+
+def test_followers_and_judgement_by_hand():
+    corpus = Corpus.from_ids([[4], [4]], [[4, 5], [4, 5]])
+    assert followers(corpus) == {BOS: 4, 4: 5, 5: EOS}
+    logits = torch.zeros(6, 6)
+    logits[4, 5], logits[5, 0], logits[5, 4] = 1.0, 9.0, 1.0  # id 0 is never said, so it does not compete
+    names = (tuple("......"), tuple("abcdef"))
+    found = judged(
+        logits, {4: 5, 5: 2, 3: 4}, torch.tensor([0, 0, 0, 0, 3, 1]), torch.tensor([2, 4, 5]), names
+    )
+    assert (found["words"], found["accuracy"], found["frequency_weighted"]) == (2, 0.5, 0.75)
+    assert found["listed"][0]["top"][0] == "f"
+    assert found["listed"][1]["top"][0] == "e"
+
+
+def test_the_experiment_gives_values_and_tables(tmp_path, models):
+    result = run("readout", out=tmp_path, models=models, overrides=TINY)
+    assert set(result.values["one_to_one"]) == {"AED", "AO"}
+    for found in result.values["one_to_one"].values():
+        full, gone = (found["accuracy"]["zero"][name]["value"] for name in ("full", "context_none"))
+        assert found["lost"]["context_none"]["value"] == pytest.approx(full - gone, abs=1e-5)
+        assert found["above_chance"]["full"]["value"] == pytest.approx(full - found["chance"], abs=1e-5)
+    assert {row["ablation"] for row in result.tables["accuracy"]} == set(ABLATIONS)
+    assert result.tables["words"]
+
+
+@pytest.mark.parametrize(
+    ("setting", "error", "message"),
+    [
+        ({"architecture": "VED"}, UnknownName, "VED"),
+        ({"task": "one_to_won"}, UnknownName, "one_to_one"),
+        ({"fit_samples": 0}, BadInput, "at least 1"),
+        ({"width": 7}, BadInput, "odd"),
+    ],
+)
+def test_settings_that_cannot_be_used_are_refused(setting, error, message):
+    with pytest.raises(error, match=message):
+        override(PROFILES["quick"], setting)
+
+
+def test_a_word_never_said_in_training_has_no_margin():
+    margins = Margins(torch.tensor([2, 4]))
+    margins.update(torch.ones(2, 3, 2, 6), torch.zeros(6), torch.tensor([4, 5]))
+    assert margins.rows == 1
