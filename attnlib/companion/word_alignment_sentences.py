@@ -51,6 +51,19 @@ def _against(found: dict, name: str) -> str:
     return f"{word} {rate}"
 
 
+def seeds_note(result: Result) -> str:
+    """How many networks stand behind the dots: ``Networks of each kind: reordering 50 %, 3; …``."""
+    counts: dict[str, set[int]] = {}
+    for task, _, found in kinds_of(result):
+        counts.setdefault(task_name(task), set()).add(found["attention"]["full"]["error_rate"]["n"])
+    for task, kinds in result.values["tokens"].items():
+        for found in kinds.values():
+            words = found["classes"]["predicted"].values()
+            counts.setdefault(task_name(task), set()).update(entry["no_residual"]["n"] for entry in words)
+    listed = "; ".join(f"{task}, {' or '.join(map(str, sorted(n)))}" for task, n in counts.items())
+    return f"Networks of each kind: {listed}."
+
+
 def translator_sentence(result: Result) -> str:
     """How good the networks are that translate Europarl, which says what their alignments can be worth."""
     kinds = [(kind, found) for task, kind, found in kinds_of(result) if task == TEXT]

@@ -12,7 +12,7 @@ PANELS = {  # title → (what is drawn: label and colour)
     "share of the scores' covariance": {
         "temporal_share": ("μ·μ", PART_COLOURS["temporal"]),
         "input_share": ("χ·χ", PART_COLOURS["input"]),
-        "residual_share": ("terms with residuals", PART_COLOURS["residual"]),
+        "residual_share": ("residual terms", PART_COLOURS["residual"]),
     },
     "similarity of rebuilt rows to the full ones": {
         "temporal_only": ("μ·μ alone", PART_COLOURS["temporal"]),
@@ -91,7 +91,7 @@ def class_parts(result: Result, role: str = "predicted") -> Figure:
 
 def _dot_panels(rows: list[_Row], title: str) -> Figure:
     with style():
-        figure = Figure(figsize=(8.6, 0.235 * len(rows) + 1.5))
+        figure = Figure(figsize=(8.6, 0.235 * len(rows) + 1.7))
         if not rows:
             figure.text(0.5, 0.5, "no token is measured yet", ha="center")
             return figure
@@ -103,7 +103,7 @@ def _dot_panels(rows: list[_Row], title: str) -> Figure:
                     _dot(axes, row.shares[share], place, colour)
             for label, colour in shares.values():
                 axes.plot([], [], "o", color=colour, label=label, ms=5)
-            axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=4, frameon=False, fontsize=8.5,
+            axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False, fontsize=8.5,
                         handletextpad=0.1, columnspacing=0.8)  # fmt: skip
             axes.set_xlabel(heading)
             axes.set_ylim(-0.7, len(rows) - 0.3)

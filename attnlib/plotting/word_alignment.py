@@ -48,14 +48,14 @@ def _dots(quality: str) -> list[Dot]:
         Dot(of("attention.temporal_only"), "μ·μ alone", colours["temporal"], shift=0.06),
         Dot(of("attention.input_only"), "χ·χ alone", colours["input"], shift=-0.06),
         Dot(of("attention.with_residual_only"), "residual terms alone", colours["residual"], shift=-0.18),
-        Dot(of("references.ibm_model_1"), "IBM Model 1", ALIGNER_COLOURS["ibm_model_1"], "D", shift=-0.3),
-        Dot(of("references.diagonal"), "diagonal", ALIGNER_COLOURS["diagonal"], "D", open=True, shift=-0.3),
+        Dot(of("references.ibm_model_1"), "IBM Model 1", ALIGNER_COLOURS["ibm_model_1"], "D", shift=-0.28),
+        Dot(of("references.diagonal"), "diagonal", ALIGNER_COLOURS["diagonal"], "D", open=True, shift=-0.4),
     ]  # fmt: skip
 
 
 def rules(result: Result) -> Figure:
     """Error rate of the same attention under three rules of making links."""
-    titles = {"words": "predicted word", "null": "… or the end mark", "read": "word read"}
+    titles = {"words": "predicted word", "null": "with a null word", "read": "word read"}
     found = {
         title: [
             Dot(f"rules.{rule}.full.error_rate", "full attention", INK, shift=0.24),
@@ -76,7 +76,7 @@ def term_grids(result: Result, asked: str = "alone") -> Figure:
         asked: ``alone`` (error rate of the attention from one term) or ``without`` (how much the error rate
             rises when one term is left out).
     """
-    by_kind = {(task, kind): found["attention"] for task, kind, found in kinds_of(result)}
+    by_kind = {(task, kind): _terms(found, asked) for task, kind, found in kinds_of(result)}
 
     def draw(axes: Axes, task: str, kind: str, leftmost: bool, lowest: bool) -> bool:
         if (task, kind) not in by_kind:
@@ -90,18 +90,24 @@ def term_grids(result: Result, asked: str = "alone") -> Figure:
     return panels(tasks_of(result), kinds, draw, width=2.15, height=2.3)
 
 
-def _draw_terms(axes: Axes, attention: dict, asked: str) -> None:
+def _terms(found: dict, asked: str) -> dict[tuple[int, int], dict]:
+    """Intervals by (decoder part, encoder part)."""
+    if asked == "alone":
+        of = {pair: found["attention"][f"only_{pair}"]["error_rate"] for pair in found["rise_without"]}
+    else:
+        of = found["rise_without"]
+    return {(i, j): of[f"{PART_NAMES[i]}_{PART_NAMES[j]}"] for i, j in np.ndindex(3, 3)}
+
+
+def _draw_terms(axes: Axes, terms: dict[tuple[int, int], dict], asked: str) -> None:
     matrix, texts = np.full((3, 3), np.nan), {}
-    for i, j in np.ndindex(3, 3):
-        name = f"{PART_NAMES[i]}_{PART_NAMES[j]}"
-        found = attention[f"{'only' if asked == 'alone' else 'without'}_{name}"]["error_rate"]
-        full = attention["full"]["error_rate"]["value"]
-        if found["value"] is None or full is None:
+    for place, found in terms.items():
+        if found["value"] is None:
             continue
-        matrix[i, j] = found["value"] - (0 if asked == "alone" else full)
+        matrix[place] = found["value"]
         half = "" if found["low"] is None else f"\n±{(found['high'] - found['low']) / 2:.2f}"
-        sign = "" if asked == "alone" else "+"
-        texts[i, j] = f"{matrix[i, j]:{sign}.2f}".replace("-", "−") + half
+        number = f"{found['value']:{'' if asked == 'alone' else '+'}.2f}"
+        texts[place] = {"+0.00": "0.00", "-0.00": "0.00"}.get(number, number.replace("-", "−")) + half
     low, high, colours = (0, 1, "Greys_r") if asked == "alone" else (-0.6, 0.6, "PuOr_r")
     axes.imshow(matrix, cmap=colours, vmin=low, vmax=high)
     for (i, j), text in texts.items():
@@ -131,7 +137,7 @@ def example(result: Result, task: str, kind: str) -> Figure:
             return figure
         grid = figure.subplots(1, len(SOURCES), sharey=True)
         for axes, (source, title) in zip(grid, SOURCES.items(), strict=True):
-            _draw_example(axes, by_source[source])
+            _draw_example(axes, by_source["full"], by_source.get(source, []))
             axes.set_title(title, fontsize=9.5, color=_colour(source))
         grid[0].set_ylabel("predicted word")
         figure.supxlabel("source word", fontsize=10)
@@ -143,18 +149,18 @@ def _colour(source: str) -> str:
     return (parts | ALIGNER_COLOURS).get(source, INK)
 
 
-def _draw_example(axes: Axes, rows: list[dict]) -> None:
-    shape = [1 + max(row[name] for row in rows) for name in ("target_position", "source_position")]
-    matrix = np.zeros(shape)
+def _draw_example(axes: Axes, full: list[dict], rows: list[dict]) -> None:
+    """The weights in ``rows``; words and gold links are those of ``full``, which has every entry."""
+    source = {row["source_position"]: row["source"] for row in full}
+    target = {row["target_position"]: row["target"] for row in full}
+    matrix = np.zeros((len(target), len(source)))
     for row in rows:
-        place = row["target_position"], row["source_position"]
-        matrix[place] = row["attention"]
+        matrix[row["target_position"], row["source_position"]] = row["attention"]
+    for row in full:
         if row["gold"]:
-            corner = (place[1] - 0.46, place[0] - 0.46)
+            corner = (row["source_position"] - 0.46, row["target_position"] - 0.46)
             axes.add_patch(Rectangle(corner, 0.92, 0.92, fill=False, lw=1.1, edgecolor="#cc3311"))
     axes.imshow(matrix, cmap="Greys", vmin=0, vmax=1, aspect="auto", interpolation="nearest")
-    source = {row["source_position"]: row["source"] for row in rows}
-    target = {row["target_position"]: row["target"] for row in rows}
     axes.set_xticks(list(source), [_shown(word) for word in source.values()], rotation=90, fontsize=8)
     axes.set_yticks(list(target), [_shown(word) for word in target.values()], fontsize=8)
     axes.spines[:].set_visible(True)
