@@ -40,18 +40,13 @@ def headline_sentences(result: Result) -> str:
         rows = sorted(rows, key=lambda row: row["value"])
         smallest = [f"{_setting(row)} {_range(row)}" for row in rows[:WEAKEST]]
         lines.append(
-            f"* {statement} at {round(found['holds'] * number)} of {number} settings, with a whole 95 % interval "
-            f"above zero at {round(found['clearly'] * number)}. {_named('It fails at', found['fails'])}"
-            f"{_named('Its interval reaches zero at', found['unclear'])}The smallest differences: "
-            + "; ".join(
-                f"{_setting(r)} {_range(r)}" for r in sorted(rows, key=lambda r: r["value"])[:WEAKEST]
-            )
-            + "."
+            f"* {statement} at {round(found['holds'] * number)} of {number} settings, with a whole 95 % "
+            f"interval above zero at {round(found['clearly'] * number)}. "
+            f"{_named('It fails at', found['fails'])}"
+            f"{_named('Its interval reaches zero at', found['unclear'])}"
+            f"The smallest differences: {'; '.join(smallest)}."
         )
-    return (
-        "\n".join(lines)
-        or "One-to-one and SCAN are both needed for the headline; this run lacks one of them."
-    )
+    return "\n".join(lines) or "The headline needs both one-to-one and SCAN; this run lacks one of them."
 
 
 def _setting(row: dict) -> str:
@@ -86,8 +81,8 @@ def residual_sentences(result: Result) -> str:
         share, remembered = plan["residual_residual"], plan["remembered"]
         lines.append(
             f"* {task_name(task)}: as planned, Δ·Δ carries {interval_text(share)} of the score, and the "
-            f"part of it that the words read before predict carries {interval_text(remembered)}. They predict "
-            f"{interval_text(plan['memory_encoder'])} of the encoder's residual variance and "
+            f"part of it that the words read before predict carries {interval_text(remembered)}. They "
+            f"predict {interval_text(plan['memory_encoder'])} of the encoder's residual variance and "
             f"{interval_text(plan['memory_decoder'])} of the decoder's."
         )
         if moved:
