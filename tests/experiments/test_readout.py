@@ -1,5 +1,8 @@
 """The readout taken apart: parts that sum to the network's own logits, and words found by hand."""
 
+import copy
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -62,11 +65,21 @@ def test_whole_network_is_as_accurate_as_evaluation_says_and_nothing_is_undefine
         assert sum(found[share].values()) == pytest.approx(1, abs=1e-4)
 
 
-def test_mean_replacement_differs_only_where_the_temporal_part_goes(trained):
-    found = measure_readout(trained, 100)["accuracy"]
+def test_mean_replacement_is_the_mean_state_where_the_temporal_part_goes_and_nothing_elsewhere(trained):
+    network = copy.deepcopy(trained.model)
+    torch.nn.init.normal_(network.readout.weight, std=3, generator=torch.Generator().manual_seed(0))
+    decided = replace(trained, model=network)  # its words differ from row to row, after three updates too
+    found = measure_readout(decided, 100)["accuracy"]
     kept_it = [name for name, kept in ABLATIONS.items() if all("temporal" in side for side in kept)]
     assert kept_it
     assert all(found["zero"][name] == found["mean"][name] for name in kept_it)
+
+    mean, right, rows = mean_state(fit_components(decided, 100).encoder).float(), 0, 0
+    for trace in traces(network, trained.task.held_out):
+        features = torch.cat([trace.decoder_states, mean.expand_as(trace.decoder_states)], dim=-1)
+        right += int((network.readout(features).argmax(-1) == trace.target_outputs)[trace.target_mask].sum())
+        rows += int(trace.target_mask.sum())
+    assert found["mean"]["context_none"] == pytest.approx(right / rows, abs=1e-4)
 
 
 def test_input_and_residual_parts_have_mean_zero_so_the_mean_state_is_that_of_the_temporal_part(trained):
