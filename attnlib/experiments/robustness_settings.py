@@ -28,7 +28,6 @@ class Config:
         width, steps: in place of the plan's, for every setting.
         cell, widths, weight_decay, length, n_words, embedding_scale, clip: the levels of the factors;
             ``length`` in multiples of the plan's updates, ``n_words`` for one-to-one alone.
-        costly: from this width on, a network is trained for a quarter of the updates.
         fit_samples: training samples that the shares' components are fitted on, at most.
         samples: training samples, and held-out ones, for free running and memory, at most.
     """
@@ -47,7 +46,6 @@ class Config:
     n_words: tuple[int, ...] = (10,)
     embedding_scale: tuple[float, ...] = ()
     clip: tuple[float, ...] = ()
-    costly: int = 512
     fit_samples: int = 4_000
     samples: int = 400
 
@@ -62,7 +60,7 @@ class Config:
                     raise UnknownName(kind, name, known)
         for rung in (*self.task, *self.varied):
             task_of(rung)
-        for name in ("seeds", "width", "steps", "costly", "fit_samples", "samples"):
+        for name in ("seeds", "width", "steps", "fit_samples", "samples"):
             if getattr(self, name) is not None and getattr(self, name) < 1:
                 raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
         for name in ("widths", "length", "n_words", "embedding_scale", "clip"):
@@ -157,11 +155,9 @@ def spec_at(config: Config, rung: str, seed: int, factor: str, level: str | floa
     """The plan's own level changes nothing, so that the model is the one that other chapters have."""
     if level == own[factor]:
         return plan_spec(config, rung, seed)
-    steps = plan_spec(config, rung, seed).steps
     if factor == "length":
+        steps = plan_spec(config, rung, seed).steps
         return plan_spec(config, rung, seed, steps=max(1, round(level * steps)))
     if factor == "n_words":
         return plan_spec(config, rung, seed, task_options={"n_words": level})
-    if factor == "width" and level >= config.costly:
-        return plan_spec(config, rung, seed, width=level, steps=max(1, steps // 4))
     return plan_spec(config, rung, seed, **{factor: level})

@@ -47,7 +47,7 @@ def test_one_factor_at_a_time_around_the_plan():
     assert len(marked) == len(set(marked)) == len({setting.factor for setting in settings(config)})
 
 
-def test_the_paper_profile_has_every_level_that_was_asked_for_and_wide_networks_train_less():
+def test_the_paper_profile_has_every_level_with_three_seeds_on_two_tasks():
     found = {(setting.factor, setting.key): setting for setting in settings(PROFILES["paper"])}
     for factor, keys in {
         "cell": ["gru", "lstm", "vanilla", "ugrnn"],
@@ -61,8 +61,6 @@ def test_the_paper_profile_has_every_level_that_was_asked_for_and_wide_networks_
             tasks = {"one_to_one", "scan"} if factor != "n_words" or key == "3" else {"one_to_one"}
             assert set(found[factor, key].models) == tasks
             assert all(len(specs) == 3 for specs in found[factor, key].models.values())
-    plan, wide = (found["width", width].models["scan"][0].steps for width in ("128", "512"))
-    assert wide == plan // 4
 
 
 @pytest.mark.parametrize(
