@@ -89,7 +89,7 @@ def translator_sentence(result: Result) -> str:
 
 
 def token_sentence(result: Result, task: str, kind: str, role: str = "predicted", each: int = 6) -> str:
-    """The ends of the list of tokens, by the difference of the two shares."""
+    """The ends of the list of tokens, by what each term alone rebuilds of their rows."""
     found = extreme_tokens(result, task, kind, role, each)
     if len(found) < 2:
         return f"No tokens of {task_name(task)}, {kind} are measured yet."

@@ -32,10 +32,13 @@ class _Row:
     shares: dict[str, tuple[float | None, float | None, float | None]]
 
 
-def rank(row: dict) -> float | None:
-    """What tokens are ordered by: share of μ·μ − share of χ·χ; None where a token has neither."""
-    pair = row["temporal_share"], row["input_share"]
-    return None if None in pair else pair[0] - pair[1]
+def rank(row: dict) -> float:
+    """What tokens are ordered by: how close μ·μ alone comes to the rows − how close χ·χ alone does.
+
+    The substitution test, not the shares: a token whose rows neither term makes has two shares near zero, and
+    would pass for input-driven as soon as that of μ·μ is a little negative.
+    """
+    return row["temporal_only"] - row["input_only"]
 
 
 def extreme_tokens(result: Result, task: str, kind: str, role: str, each: int) -> list[dict]:
@@ -43,7 +46,7 @@ def extreme_tokens(result: Result, task: str, kind: str, role: str, each: int) -
     rows = [
         row
         for row in result.tables["tokens"]
-        if (row["task"], row["kind"], row["role"]) == (task, kind, role) and rank(row) is not None
+        if (row["task"], row["kind"], row["role"]) == (task, kind, role)
     ]
     rows.sort(key=rank, reverse=True)
     return rows if len(rows) <= 2 * each else rows[:each] + rows[-each:]

@@ -42,7 +42,7 @@ def alignment(value=0.5):
 
 
 def token(name, temporal, inputs, kind="AED"):
-    shares = {"temporal_share": temporal, "input_share": inputs}
+    shares = {"temporal_only": temporal, "input_only": inputs, "temporal_share": None}
     row = {"task": TASK, "kind": kind, "role": "predicted", "token": name, "class": "word", "rows": 30}
     for share in (*SHARES, *ALONE):
         value = shares.get(share, 0.5)
@@ -61,7 +61,7 @@ def result() -> Result:
         for s in range(2)
         for t in range(3)
     ]
-    tokens = [token(f"w{i}", 0.1 * i, 0.5 - 0.1 * i) for i in range(6)] + [token("odd", None, None)]
+    tokens = [token(f"w{i}", 0.1 * i, 0.5 - 0.1 * i) for i in range(6)]
     classes = {"end_mark": {share: interval(0.5) for share in (*SHARES, *ALONE)} | {"rows": 9}}
     values = {TASK: {kind: alignment() for kind in KINDS}}
     values["tokens"] = {TASK: {"AED": {"classes": {"predicted": classes}}}}
