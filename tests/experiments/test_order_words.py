@@ -1,0 +1,253 @@
+"""Swapped order words: pairs by hand, routes and patches that must add up, predictions that must be exact."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from attnlib.decomposition.terms import alignment_terms
+from attnlib.errors import BadInput
+from attnlib.experiments.fitting import fit_components
+from attnlib.experiments.measures.flip_routes import (
+    change_shares,
+    decoder_parts,
+    flip_share,
+    patched_rows,
+    route_changes,
+    run_both,
+    term_changes,
+)
+from attnlib.experiments.measures.minimal_pairs import (
+    REORDERING_SWAPS,
+    SCAN_SWAPS,
+    Pairs,
+    draw_pairs,
+    fork_of,
+    swaps_of,
+)
+from attnlib.experiments.measures.order_words import measure_order_words
+from attnlib.experiments.measures.word_swap import exchange_of, fit_effects, predict_rows, rerun
+from attnlib.experiments.order_words import Config, compute, models
+from attnlib.tasks import registry
+from attnlib.tasks.corpus import collate
+from attnlib.tasks.reordering import translate
+from attnlib.tasks.scan_grammar import interpret
+from attnlib.training.spec import ModelSpec
+from attnlib.training.store import Store
+
+SMALL = (("min_phrases", 2), ("max_phrases", 3), ("n_held_out", 120), ("n_train", 300), ("p", 1.0))
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return Store(tmp_path_factory.mktemp("models"))
+
+
+@pytest.fixture(scope="module", params=["AED", "AO"])
+def trained(request, store):
+    return store.model(
+        ModelSpec(
+            "reordering",
+            request.param,
+            steps=3,
+            width=8,
+            batch_size=16,
+            learning_rate=0.01,
+            task_options=SMALL,
+        )
+    )
+
+
+@pytest.fixture(scope="module")
+def setting(trained):
+    fitted = fit_components(trained, 200)
+    pairs = draw_pairs(trained.task, REORDERING_SWAPS[0], 12)
+    batches = tuple(collate(corpus, range(len(pairs))) for corpus in (pairs.first, pairs.second))
+    with torch.inference_mode():
+        return (
+            fitted,
+            pairs,
+            batches,
+            run_both(trained.model, batches, torch.from_numpy(pairs.positions), fitted),
+        )
+
+
+def test_the_fork_is_where_another_source_word_is_translated():
+    here, there = (
+        translate(["now", "red", "fox", "old", "owl"]),
+        translate(["now", "wild", "fox", "old", "owl"]),
+    )
+    assert fork_of(here, there) == (1, (1, 2))
+    there = translate(["once", "red", "fox", "old", "owl"])
+    assert fork_of(here, there) == (1, (1, 3))  # the opening itself is translated first either way
+    here, there = ((interpret(words.split()), None) for words in ("walk left and run", "walk left after run"))
+    assert fork_of(here, there) == (0, (-1, -1))
+    here, there = ((interpret(words.split()), None) for words in ("walk twice", "walk thrice"))
+    assert fork_of(here, there) == (2, (-1, -1))  # an end against a third walk
+
+
+@pytest.mark.parametrize("swap", REORDERING_SWAPS, ids=lambda swap: swap.name)
+@pytest.mark.parametrize("part", ["held_out", "train"])
+def test_partners_differ_in_one_word_and_are_in_no_other_part(swap, part):
+    task = registry.load("reordering", **dict(SMALL))
+    pairs = draw_pairs(task, swap, 30, part=part)
+    other = task.train if part == "held_out" else task.held_out
+    known = {tuple(other.source(i)) for i in range(len(other))}
+    for i in range(len(pairs)):
+        a, b = pairs.first.source(i), pairs.second.source(i)
+        assert np.flatnonzero(a != b).tolist() == [pairs.positions[i]]
+        assert tuple(b) not in known
+        words = task.source_vocabulary.decode(b.tolist())
+        assert task.target_vocabulary.decode(pairs.second.target(i).tolist()) == list(translate(words)[0])
+        old, new = (
+            task.source_vocabulary.words[corpus.source(i)[pairs.positions[i]]]
+            for corpus in (pairs.first, pairs.second)
+        )
+        groups = [next(k for k, group in enumerate(swap.groups) if word in group) for word in (old, new)]
+        assert (groups[0] != groups[1]) == swap.across
+        assert groups[0] == pairs.groups[i]
+
+
+def test_content_words_leave_the_order_and_order_words_do_not():
+    task = registry.load("reordering", **dict(SMALL))
+    for swap in REORDERING_SWAPS:
+        gold = draw_pairs(task, swap, 30).gold
+        assert (gold[:, 0] != gold[:, 1]).all() == (swap.kind == "order")
+
+
+def test_words_of_scan_are_known_and_others_are_refused():
+    assert swaps_of(registry.load("scan")) == SCAN_SWAPS
+    with pytest.raises(BadInput, match="no known order words"):
+        swaps_of(registry.load("one_to_one"))
+
+
+def test_routes_and_terms_add_up_to_the_change_of_the_score(setting):
+    fitted, _, _, runs = setting
+    first = decoder_parts(runs, 0, 0, fitted), runs.encoder_parts[0]
+    second = decoder_parts(runs, 1, 1, fitted), runs.encoder_parts[1]
+    change = runs.decoder[1, 1] @ runs.encoder[1].transpose(1, 2)
+    change = change - runs.decoder[0, 0] @ runs.encoder[0].transpose(1, 2)
+    change = change * runs.rows[:, :, None] * runs.source_mask[:, None, :]
+    routes = route_changes(first, second, runs.at_word)
+    torch.testing.assert_close(routes.sum(0), change, atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(term_changes(first, second).sum(0), change, atol=1e-5, rtol=1e-4)
+    shares, square = change_shares(routes, runs.rows, runs.source_mask)
+    assert square > 0
+    assert sum(shares) == pytest.approx(1, abs=1e-5)
+
+
+def test_shares_by_hand():
+    pieces = torch.tensor([[[[1.0, -1.0]]], [[[3.0, 1.0]]]])  # centred: (1, −1) and (1, −1)
+    mask = torch.ones(1, 1, dtype=torch.bool)
+    assert change_shares(pieces, mask, torch.ones(1, 2, dtype=torch.bool)) == ([0.5, 0.5], 8.0)
+    nothing = change_shares(torch.zeros_like(pieces), mask, torch.ones(1, 2, dtype=torch.bool))
+    assert nothing == ([None, None], 0.0)
+
+
+def test_patched_runs_end_where_the_network_itself_does(trained, setting):
+    _, _, batches, runs = setting
+    with torch.inference_mode():
+        rows = patched_rows(trained.model, runs)
+        for name, batch in (("", batches[0]), ("ESW", batches[1])):
+            steps = runs.rows.shape[1]
+            whole = trained.model(batch).attention[:, :steps]
+            torch.testing.assert_close(rows[name][runs.rows], whole[runs.rows], atol=1e-5, rtol=1e-4)
+    if trained.spec.architecture == "AO":  # no start to take, and no other word's state to change
+        assert torch.equal(rows["S"], rows[""])
+        assert torch.equal(rows["e_context"], rows[""])
+        assert torch.equal(rows["ES"], rows["e_word"])
+    else:
+        assert not torch.allclose(rows["S"], rows[""])
+
+
+def test_flip_share_is_nought_at_one_end_and_one_at_the_other():
+    first, second = torch.tensor([[[0.9, 0.1]]]), torch.tensor([[[0.2, 0.8]]])
+    rows = torch.ones(1, 1, dtype=torch.bool)
+    assert flip_share(first, first, second, rows) == {"share": 0.0, "argmax": 0.0}
+    assert flip_share(second, first, second, rows)["share"] == pytest.approx(1)
+    assert flip_share((first + second) / 2, first, second, rows)["share"] == pytest.approx(0.5)
+    assert flip_share(second, first, first, rows) == {"share": None, "argmax": None}
+
+
+def test_swapping_an_input_component_moves_one_column_by_the_product(trained, setting):
+    fitted, pairs, batches, _ = setting
+    exchange = exchange_of(pairs)
+    with torch.inference_mode():
+        trace = trained.model(batches[0])
+        effects = _effects_of(trained, pairs)
+        predicted = predict_rows(trained.model, batches[0], trace, exchange, fitted, effects)["input"]
+        for i in range(len(pairs)):
+            scores = trace.scores[i].clone()
+            change = (fitted.encoder.input[exchange.new[i]] - fitted.encoder.input[exchange.old[i]]).float()
+            scores[:, pairs.positions[i]] += trace.decoder_states[i] @ change
+            scores[:, ~trace.source_mask[i]] = -torch.inf
+            torch.testing.assert_close(predicted[i], scores.softmax(-1), atol=1e-5, rtol=1e-4)
+
+
+def _effects_of(trained, pairs):
+    task = trained.task
+    longest = [int(max(getattr(c, f"{side}_lengths").max() for c in (task.train, task.held_out))) + 1
+               for side in ("source", "target")]  # fmt: skip
+    return fit_effects(trained.model, pairs, len(task.source_vocabulary), tuple(longest))
+
+
+def test_effects_of_one_pair_predict_that_pair_exactly(trained, setting):
+    fitted, pairs, _, _ = setting
+    one = Pairs(pairs.swap, pairs.first.subset([3]), pairs.second.subset([3]), pairs.positions[3:4],
+                pairs.groups[3:4], pairs.forks[3:4], pairs.gold[3:4])  # fmt: skip
+    batch, swapped = (collate(corpus, [0]) for corpus in (one.first, one.second))
+    with torch.inference_mode():
+        predicted = predict_rows(
+            trained.model, batch, trained.model(batch), exchange_of(one), fitted, _effects_of(trained, one)
+        )
+        after = rerun(trained.model, batch, swapped).attention
+    torch.testing.assert_close(predicted["both"], after, atol=1e-5, rtol=1e-4)
+    assert not torch.allclose(predicted["none"], after, atol=1e-5)
+
+
+def test_without_recurrence_only_the_swapped_column_changes(store):
+    spec = ModelSpec(
+        "reordering", "AO", steps=3, width=8, batch_size=16, learning_rate=0.01, task_options=SMALL
+    )
+    found = measure_order_words(store.model(spec), 200, 12, 20)
+    for swap in found.values():
+        assert swap["outside"]["same"] == pytest.approx(0, abs=1e-6)
+        routes = swap["routes"]["same"]
+        assert routes["decoder_input"] == routes["decoder_residual"] == routes["encoder_context"] == 0
+        assert swap["predictions"]["all"]["decoder"]["gain"] == pytest.approx(0, abs=1e-6)
+
+
+def test_scan_end_to_end(tmp_path: Path):
+    config = Config(task=("scan",), architecture=("AED",), seeds=1, width=8, steps=1, fit_samples=60, pairs=6,
+                    fit_pairs=8)  # fmt: skip
+    assert len(models(config)) == 1
+    values, tables = compute(config, Store(tmp_path))
+    assert set(values["scan"]["AED"]) == {swap.name for swap in SCAN_SWAPS}
+    join = values["scan"]["AED"]["join"]
+    parts = [join["routes"]["own"][name]["value"] for name in ("input", "residual")]
+    assert sum(parts) == pytest.approx(1, abs=1e-3)
+    assert all(tables.values())
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"task": ("one_to_one",)}, "order words are not known"),
+        ({"task": ("reordering_0",)}, "no word that turns the order"),
+        ({"architecture": ("VED",)}, "VED"),
+        ({"pairs": 0}, "at least 1"),
+        ({"width": 7}, "odd"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(settings, message):
+    with pytest.raises(BadInput, match=message):
+        Config(**settings)
+
+
+def test_terms_are_those_of_the_whole_decomposition(setting):
+    fitted, _, _, runs = setting
+    parts = decoder_parts(runs, 0, 0, fitted), runs.encoder_parts[0]
+    torch.testing.assert_close(
+        term_changes(parts, parts), torch.zeros_like(alignment_terms(*parts).flatten(0, 1))
+    )
