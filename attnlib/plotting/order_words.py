@@ -49,7 +49,7 @@ PREDICTION_BARS: tuple[Bar, ...] = (
     ("decoder", "mean effect,\ndecoder", RESIDUAL),
     ("both", "both\neffects", RESIDUAL),
 )
-HATCHES = ("", "////", "....", "xx")  # of the kinds of model, in turn
+HATCHES = ("", "////", "....", "xxxx", "||||", "----")  # of the kinds of model, in turn
 ROW_SETS = {"fork": "where the translations part", "own": "all steps", "same": "all steps, same words read"}
 
 
