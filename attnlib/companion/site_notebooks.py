@@ -12,9 +12,8 @@ import nbformat
 from nbformat import NotebookNode
 
 from attnlib.companion.origin import origin_markdown
-from attnlib.errors import BadInput
+from attnlib.companion.site_images import describe_image, one_image_each
 
-IMAGE_TYPES = ("image/svg+xml", "image/png", "image/jpeg")
 # In the order in which a page lists them; the vector figure first.
 DOWNLOAD_LABELS = {
     ".csv": "Data",
@@ -23,8 +22,6 @@ DOWNLOAD_LABELS = {
     ".md": "Source of this page",
     ".py": "Experiment",
 }
-# What a cell's image output may say about itself, and where Jupyter Book looks for it.
-FROM_OUTPUT = {"alt": "image", "caption": "figure", "name": "figure"}
 
 
 def figure_page(figure: str, root: Path, executed: Path) -> tuple[str, str, tuple[Path, ...]]:
@@ -32,9 +29,9 @@ def figure_page(figure: str, root: Path, executed: Path) -> tuple[str, str, tupl
 
     In an executed notebook every image output carries alternative text, either in the metadata of its cell
     (``mystnb: {image: {alt: …}, figure: {caption: …, name: …}}``) or in the metadata of the output
-    (``{"alt": …, "caption": …, "name": …}``, for the whole output or for its mime type). A cell shows at most
-    one image. Cells that papermill injected are left out;
-    verdicts, provenance and downloads are added at the end.
+    (``{"alt": …, "caption": …, "name": …}``, for the whole output or for its mime type). A cell that shows
+    several becomes as many cells. Cells that papermill injected are left out; verdicts, provenance and
+    downloads are added at the end.
 
     Args:
         figure: path without suffix, such as ``attend/temporal_share``.
@@ -46,7 +43,7 @@ def figure_page(figure: str, root: Path, executed: Path) -> tuple[str, str, tupl
         ``(".ipynb" or ".md", text, files to offer)``.
 
     Raises:
-        BadInput: an image without alternative text, or several in one cell.
+        BadInput: an image without alternative text.
     """
     notebook_path = executed / f"{figure}.ipynb"
     error_path = executed / f"{figure}.error.txt"
@@ -66,11 +63,15 @@ def figure_page(figure: str, root: Path, executed: Path) -> tuple[str, str, tupl
     if failure:
         return ".md", _missing_page(figure, failure, sources), sources
 
+    cells: list[NotebookNode] = []
     for number, cell in enumerate(notebook.cells, start=1):
-        if cell.cell_type == "code":
-            _describe_image(figure, number, cell)
+        for piece in (pieces := one_image_each(cell)):
+            if piece.cell_type == "code":
+                describe_image(figure, number, piece)
+        cells += pieces
         if "injected-parameters" in cell.metadata.get("tags", []):
             cell.metadata.tags = [*cell.metadata.tags, "remove-cell"]
+    notebook.cells = cells
     products = (executed / f"{figure}.files").glob("*")
     files = tuple(sorted(path for path in products if path.suffix in (".csv", ".svg", ".png")))
     downloads = f"## Downloads, and how to rerun this page\n\n{_download_list(figure, files + sources)}"
@@ -101,9 +102,11 @@ def image_of(figure: str, executed: Path, name: str | None = None) -> FigureImag
         return None
     notebook = nbformat.read(notebook_path, as_version=4)
     told = [
-        cell.metadata.mystnb
+        piece.metadata.mystnb
         for number, cell in enumerate(notebook.cells, start=1)
-        if cell.cell_type == "code" and _describe_image(figure, number, cell)
+        if cell.cell_type == "code"
+        for piece in one_image_each(cell)
+        if describe_image(figure, number, piece)
     ]
     folder = executed / f"{figure}.files"
     names = [name] if name else [options.get("figure", {}).get("name", "") for options in told]
@@ -122,34 +125,6 @@ def _failed_cell(notebook: NotebookNode) -> str:
             if output.output_type == "error":
                 return f"Cell {number} stopped with {output.ename}: {output.evalue}"
     return ""
-
-
-def _describe_image(figure: str, number: int, cell: NotebookNode) -> bool:
-    """Move what an image output says of itself to where Jupyter Book reads it; say whether there is one."""
-    images = [
-        output for output in cell.outputs if any(kind in output.get("data", {}) for kind in IMAGE_TYPES)
-    ]
-    if not images:
-        return False
-    if len(images) > 1:
-        raise BadInput(
-            f"{figure}, cell {number} shows {len(images)} images, but one alternative text serves one cell; "
-            "split the cell"
-        )
-    metadata = images[0].get("metadata", {})
-    said = dict(metadata)
-    for kind in IMAGE_TYPES:
-        said |= metadata.get(kind, {})
-    options = cell.metadata.setdefault("mystnb", {})
-    for key, place in FROM_OUTPUT.items():
-        if str(said.get(key, "")).strip():
-            options.setdefault(place, {})[key] = str(said[key]).strip()
-    if not str(options.get("image", {}).get("alt", "")).strip():
-        raise BadInput(
-            f"{figure}, cell {number} shows an image without alternative text; display it with "
-            'metadata={"image/svg+xml": {"alt": "what the figure shows"}} or set mystnb.image.alt on the cell'
-        )
-    return True
 
 
 def _download_list(figure: str, files: tuple[Path, ...]) -> str:

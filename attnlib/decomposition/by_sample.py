@@ -1,7 +1,8 @@
 """The shares and the substitution test for single samples, to compare the samples of one network.
 
 The definitions are those of :mod:`attnlib.decomposition.shares` and
-:mod:`attnlib.decomposition.substitution`, pooled over the rows of one sample instead of all. Samples with a single valid source position have neither.
+:mod:`attnlib.decomposition.substitution`, pooled over the rows of one sample instead of all. Samples with a
+single valid source position have neither.
 """
 
 from collections.abc import Iterable

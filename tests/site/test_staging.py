@@ -121,12 +121,28 @@ def test_a_figure_that_was_never_run_has_a_page(root):
     assert "has not been run here" in (root / "src" / "attend" / "rise.md").read_text()
 
 
+def test_a_loop_over_figures_becomes_a_cell_for_each(root):
+    said = nbformat.v4.new_output("stream", text="between")
+    other = {"alt": "A line that falls.", "caption": "It falls.", "name": "fall"}
+    drawn = code(image(**SAID), said, image(**other), tags=["remove-input"])
+    write_notebook(root / "executed" / "attend" / "rise.ipynb", drawn)
+    run(root)
+    first, second, _ = json.loads((root / "src" / "attend" / "rise.ipynb").read_text())["cells"]
+    assert [output["output_type"] for output in first["outputs"]] == ["display_data", "stream"]
+    assert [c["metadata"]["mystnb"]["figure"]["name"] for c in (first, second)] == ["rise", "fall"]
+    assert ["".join(c["source"]) for c in (first, second)] == ["draw()", ""]
+    assert first["id"] != second["id"]
+    assert image_of("attend/rise", root / "executed", "fall") is None  # no such file was left
+    (root / "executed" / "attend" / "rise.files" / "fall.svg").write_text("")
+    assert image_of("attend/rise", root / "executed", "fall").alt == "A line that falls."
+
+
 @pytest.mark.parametrize(
     ("outputs", "told"),
     [
         ([image()], "attend/rise, cell 1 shows an image without alternative text"),
         ([image(alt="  ")], "without alternative text"),
-        ([image(**SAID), image(**SAID)], "cell 1 shows 2 images"),
+        ([image(**SAID), image(alt="")], "cell 1 shows an image without alternative text"),
     ],
 )
 def test_images_without_one_clear_text_are_refused(root, outputs, told):

@@ -23,7 +23,7 @@ def translations(task: Task) -> tuple[dict[int, int], str]:
     """The target word of each source word that has one, and where that is known from.
 
     Returns:
-        ids, and ``"gold"`` (links of all held-out samples: the word that most links of a source word lead to),
+        ids, and ``"gold"`` (the word that most links of a source word lead to, over all held-out samples),
         ``"grammar"`` (SCAN: walk → I_WALK, left → I_TURN_LEFT; other words stand for no action), or
         ``"dice"`` (text: the target word of the largest Dice coefficient 2 n(v, w) / (n(v) + n(w)) over
         training sentences, a stand-in for a dictionary and not a gold one).
