@@ -88,9 +88,7 @@ def _attention(trained: "TrainedModel", fitted: Fitted, corpus: Corpus) -> dict[
     ``input_share`` (χ·χ), ``residual_share`` (all five terms with a residual).
     """
     shares, mass, words = ShareSums(), 0.0, 0
-    fixed = trained.task.gold is not None or bool(
-        (corpus.source_lengths == corpus.target_lengths).all()
-    )
+    fixed = trained.task.gold is not None or bool((corpus.source_lengths == corpus.target_lengths).all())
     for batch, trace in _traces(trained, corpus):
         shares.update(alignment_terms(*fitted.split(trace)), trace.target_mask, trace.source_mask)
         if fixed:
