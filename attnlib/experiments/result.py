@@ -95,7 +95,7 @@ class Result:
         write_json_atomic(folder / f"{self.experiment}.provenance.json", self.provenance)
         path = folder / f"{self.experiment}.json"
         content = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "provenance"}
-        write_json_atomic(path, rounded(content))
+        write_text_atomic(path, _as_text(rounded(content)))
         return path
 
     @classmethod
@@ -116,6 +116,22 @@ class Result:
             raise CorruptFile(
                 f"{path} is not a result ({error}); delete it and run the experiment again"
             ) from error
+
+
+def _as_text(content: dict) -> str:
+    """JSON with sorted keys, so that equal contents are equal bytes; a record of a table is one line."""
+    tables = {
+        name: "[\n" + ",\n".join(_line(record) for record in records) + "\n]"
+        for name, records in sorted(content["tables"].items())
+    }
+    rest = {name: value for name, value in content.items() if name != "tables"}
+    head = json.dumps(rest, indent=1, sort_keys=True, ensure_ascii=False).removesuffix("\n}")
+    joined = ",\n".join(f"{_line(name)}: {text}" for name, text in tables.items())
+    return f'{head},\n "tables": {{\n{joined}\n}}\n}}\n'
+
+
+def _line(content: object) -> str:
+    return json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
 def as_csv(records: list[dict]) -> str:
