@@ -6,7 +6,7 @@ from matplotlib.lines import Line2D
 
 from attnlib.experiments.result import Result
 from attnlib.plotting.order import tasks_of
-from attnlib.plotting.style import INK, PART_COLOURS, TASK_MARKERS, style, task_name
+from attnlib.plotting.style import INK, PART_COLOURS, marker_of, style, task_name
 
 SHARES = {
     "temporal_share": ("temporal", "temporal share: covariance share of μ·μ"),
@@ -53,7 +53,9 @@ def _scatter(axes: Axes, rows: list[dict], column: str, colour: str) -> None:
     for row in shown:
         if column.endswith("_only"):
             axes.plot(row["typicality"], row["uniform"], "_", ms=9, color=PART_COLOURS["residual"])
-        axes.plot(row["typicality"], row[column], TASK_MARKERS.get(row["task"], "P"), **_marker(row, colour))
+        axes.plot(
+            row["typicality"], row[column], ls="", marker=marker_of(row["task"]), **_marker(row, colour)
+        )
 
 
 def _marker(row: dict, colour: str) -> dict[str, object]:
@@ -65,7 +67,7 @@ def _legend(tasks: list[str], *, uniform: bool) -> list[Line2D]:
     def handle(marker: str, label: str, face: str = "white", edge: str = INK) -> Line2D:
         return Line2D([], [], ls="", marker=marker, color=edge, markerfacecolor=face, ms=7, label=label)
 
-    handles = [handle(TASK_MARKERS.get(task, "P"), task_name(task), "#bbbbbb") for task in tasks]
+    handles = [handle(marker_of(task), task_name(task), "#bbbbbb") for task in tasks]
     handles += [handle("h", "AED: filled", INK), handle("h", "AO: open")]
     grey = PART_COLOURS["residual"]
     return [*handles, handle("_", "uniform attention", grey, grey)] if uniform else handles

@@ -15,11 +15,6 @@ TASK_MARKERS = {
     "one_to_one": "o",
     "permutation": "p",
     "reversal": "H",
-    "reordering_0": "$0$",
-    "reordering_25": "$1$",
-    "reordering_50": "$2$",
-    "reordering_75": "$3$",
-    "reordering_100": "$4$",
     "scan": "^",
     "scan_extended": "v",
     "multi30k_en_fr": "D",
@@ -75,6 +70,13 @@ def task_name(task: str) -> str:
     if task.startswith("reordering_"):
         return f"reordering {task.rpartition('_')[2]} %"
     return TASK_NAMES.get(task, task.replace("_", " "))
+
+
+def marker_of(task: str) -> str:
+    """The shape of a task's points; a mark of the dial is its percentage"""
+    if task.startswith("reordering_"):
+        return f"${task.rpartition('_')[2]}$"
+    return TASK_MARKERS.get(task, "P")
 
 
 def as_svg(figure: Figure) -> str:
