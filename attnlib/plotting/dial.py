@@ -23,52 +23,46 @@ CORRELATIONS = {
 def along_the_dial(result: Result) -> Figure:
     """Typicality and the shares against the percentage of reordered sentences, a panel an architecture."""
     by_task = result.values["by_task"]
-    marks = [task for task in DIAL if task in by_task]
+    marks = {task: int(task.rpartition("_")[2]) for task in DIAL if task in by_task}
     kinds = [kind for kind in ("AED", "AO") if any(kind in by_task[task] for task in marks)]
     with style():
         figure = Figure(figsize=(8.6, 3.9))
-        for place, (axes, kind) in enumerate(
-            zip(figure.subplots(1, max(len(kinds), 1), squeeze=False)[0], kinds, strict=False)
-        ):
+        grid = figure.subplots(1, max(len(kinds), 1), squeeze=False, sharey=True)[0]
+        for axes, kind in zip(grid, kinds, strict=False):
             axes.axhline(0, color="#dddddd", lw=0.8, zorder=0)
+            ends = []
             for column, (label, colour) in LINES.items():
-                _line(
-                    axes,
-                    [
-                        (int(t.rpartition("_")[2]), by_task[t][kind][column])
-                        for t in marks
-                        if kind in by_task[t]
-                    ],
-                    label,
-                    colour,
-                )
+                points = [
+                    (x, by_task[task][kind][column]) for task, x in marks.items() if kind in by_task[task]
+                ]
+                shown = [(x, y) for x, y in points if y["value"] is not None]
+                if shown:
+                    _line(axes, shown, colour)
+                    ends.append((shown[-1][1]["value"], label, colour))
+            _label_ends(axes, ends)
             axes.set_title(kind, loc="left")
-            axes.set_xlim(-4, 148)
+            axes.set_xlim(-4, 150)
+            axes.set_ylim(-0.25, 1.1)
             axes.set_xticks([0, 25, 50, 75, 100])
             axes.set_xlabel("sentences whose words may reorder, %")
-            axes.set_ylabel("share, or typicality" if place == 0 else "")
+        grid[0].set_ylabel("share, or typicality")
     return figure
 
 
-def _line(axes: Axes, points: list[tuple[int, dict]], label: str, colour: str) -> None:
-    shown = [(x, y) for x, y in points if y["value"] is not None]
-    if not shown:
-        return
-    axes.plot([x for x, _ in shown], [y["value"] for _, y in shown], "o-", color=colour, ms=4.5, lw=1.6)
-    for x, y in shown:
+def _line(axes: Axes, points: list[tuple[int, dict]], colour: str) -> None:
+    axes.plot([x for x, _ in points], [y["value"] for _, y in points], "o-", color=colour, ms=4.5, lw=1.6)
+    for x, y in points:
         if y["low"] is not None:
             axes.plot([x, x], [y["low"], y["high"]], color=colour, lw=1.2)
-    last_x, last = shown[-1]
-    ink = "#666666" if colour == PART_COLOURS["residual"] else colour
-    axes.annotate(
-        label,
-        (last_x, last["value"]),
-        (7, 0),
-        textcoords="offset points",
-        va="center",
-        color=ink,
-        fontsize=8.5,
-    )
+
+
+def _label_ends(axes: Axes, ends: list[tuple[float, str, str]]) -> None:
+    """Names at the right ends of the lines, moved apart where lines end close together."""
+    place = -1.0
+    for value, label, colour in sorted(ends):
+        place = max(value, place + 0.075)
+        ink = "#666666" if colour == PART_COLOURS["residual"] else colour
+        axes.text(104, place, label, va="center", color=ink, fontsize=8.5)
 
 
 def among_samples(result: Result) -> Figure:

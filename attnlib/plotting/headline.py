@@ -53,24 +53,27 @@ def _scatter(axes: Axes, rows: list[dict], column: str, colour: str) -> None:
     for row in shown:
         if column.endswith("_only"):
             axes.plot(row["typicality"], row["uniform"], "_", ms=9, color=PART_COLOURS["residual"])
-        axes.plot(
-            row["typicality"], row[column], ls="", marker=marker_of(row["task"]), **_marker(row, colour)
-        )
+        axes.plot(row["typicality"], row[column], ls="", **marker_of(row["task"]), **_marker(row, colour))
 
 
 def _marker(row: dict, colour: str) -> dict[str, object]:
     face = "white" if row["architecture"] == "AO" else colour
-    return {"color": colour, "markerfacecolor": face, "ms": 7, "markeredgewidth": 1.6, "alpha": 0.85}
+    return {"color": colour, "markerfacecolor": face, "markeredgewidth": 1.6, "alpha": 0.85}
 
 
 def _legend(tasks: list[str], *, uniform: bool) -> list[Line2D]:
-    def handle(marker: str, label: str, face: str = "white", edge: str = INK) -> Line2D:
-        return Line2D([], [], ls="", marker=marker, color=edge, markerfacecolor=face, ms=7, label=label)
+    def handle(shape: dict[str, object], label: str, face: str = "white", edge: str = INK) -> Line2D:
+        return Line2D([], [], ls="", color=edge, markerfacecolor=face, label=label, **shape)
 
     handles = [handle(marker_of(task), task_name(task), "#bbbbbb") for task in tasks]
-    handles += [handle("h", "AED: filled", INK), handle("h", "AO: open")]
+    handles += [
+        handle({"marker": "h", "ms": 7}, "AED: filled", INK),
+        handle({"marker": "h", "ms": 7}, "AO: open"),
+    ]
     grey = PART_COLOURS["residual"]
-    return [*handles, handle("_", "uniform attention", grey, grey)] if uniform else handles
+    return (
+        [*handles, handle({"marker": "_", "ms": 7}, "uniform attention", grey, grey)] if uniform else handles
+    )
 
 
 def _correlation(interval: dict) -> str:

@@ -18,7 +18,7 @@ TASK_MARKERS = {
     "scan": "^",
     "scan_extended": "v",
     "multi30k_en_fr": "D",
-    "multi30k_en_de": "s",
+    "multi30k_en_de": "d",
     "tatoeba_en_fr": "X",
     "europarl_de_en": "*",
 }
@@ -72,11 +72,11 @@ def task_name(task: str) -> str:
     return TASK_NAMES.get(task, task.replace("_", " "))
 
 
-def marker_of(task: str) -> str:
-    """The shape of a task's points; a mark of the dial is its percentage"""
+def marker_of(task: str) -> dict[str, object]:
+    """Shape and size of a task's points; the marks of the dial are squares that grow with it."""
     if task.startswith("reordering_"):
-        return f"${task.rpartition('_')[2]}$"
-    return TASK_MARKERS.get(task, "P")
+        return {"marker": "s", "ms": 3.5 + int(task.rpartition("_")[2]) / 16}
+    return {"marker": TASK_MARKERS.get(task, "P"), "ms": 7}
 
 
 def as_svg(figure: Figure) -> str:
