@@ -4,11 +4,11 @@ import math
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import get_args
+from typing import ClassVar, get_args
 
 from attnlib.errors import BadInput, UnknownName
 from attnlib.experiments.rungs import point, rung_of, scales, seeds_of, spec_of, task_of
-from attnlib.models.config import Architecture, Cell
+from attnlib.models.config import Cell
 from attnlib.training.spec import ModelSpec
 
 __all__ = [
@@ -62,6 +62,9 @@ class LadderConfig:
         source, target: two line-parallel text files to use as the task (both or neither).
     """
 
+    ARCHITECTURES: ClassVar[tuple[str, ...]] = ("AED", "AO")  # that can be asked for
+    TASKS: ClassVar[tuple[tuple[str, ...], ...]] = (QUICK_TASKS, PAPER_TASKS)  # of the profiles
+
     task: tuple[str, ...] = QUICK_TASKS
     architecture: tuple[str, ...] = ("AED", "AO")
     cell: tuple[str, ...] = ("gru",)
@@ -80,7 +83,7 @@ class LadderConfig:
                 "parameters source and target go together: two text files, line by line translations"
             )
         if self.source is not None:
-            if self.task not in (LadderConfig.task, PAPER_TASKS, ("parallel",)):
+            if self.task not in (*self.TASKS, ("parallel",)):
                 raise BadInput(
                     f"parameters source and target are a task of their own; leave out task={self.task}"
                 )
@@ -88,7 +91,7 @@ class LadderConfig:
         for rung in self.task:
             task_of(rung)
         for kind, given, known in (
-            ("architecture", self.architecture, [name for name in get_args(Architecture) if name != "VED"]),
+            ("architecture", self.architecture, self.ARCHITECTURES),
             ("cell", self.cell, get_args(Cell)),
             ("scale", (self.scale,), scales()),
         ):

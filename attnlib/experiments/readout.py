@@ -1,15 +1,12 @@
 """Readout: which component of which path says the word, by dropping the others and retraining nothing."""
 
 from dataclasses import dataclass
-from itertools import product
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, ClassVar
 
-from attnlib.errors import BadInput, UnknownName
 from attnlib.experiments.aggregate import by_kind, kind, over_seeds
 from attnlib.experiments.asks import Ask, answers, ask, specs_of
+from attnlib.experiments.ladder import LadderConfig, model_specs
 from attnlib.experiments.measures.readout import ABLATIONS, REPLACEMENTS, measure_readout
-from attnlib.experiments.rungs import scales, seeds_of, spec_of, task_of
-from attnlib.models.config import Architecture, Cell
 from attnlib.training.spec import ModelSpec
 
 if TYPE_CHECKING:
@@ -23,75 +20,37 @@ SHARES = ("margin_share", "margin_covariance", "logit_share")
 DICTIONARIES = ("dictionary", "dictionary_around_mean", "followers")
 
 
+QUICK_TASKS = ("one_to_one", "reordering_50", "scan")
+PAPER_TASKS = (
+    "one_to_one",
+    "reversal",
+    "reordering_50",
+    "reordering_100",
+    "scan",
+    "scan_extended",
+    "multi30k_en_fr",
+)
+
+
 @dataclass(frozen=True)
-class Config:
-    """Settings; a model is a task × architecture × cell × seed.
+class Config(LadderConfig):
+    """Settings of the ladder, on fewer rungs; VED has no context to read out."""
 
-    Attributes:
-        scale: ``quick`` or ``paper``: sizes and training settings.
-        task: rungs of the ladder, by name.
-        architecture: ``AED``, ``AO``; VED has no context to read out.
-        cell: recurrent cells of AED.
-        seeds: models of each kind; as many as the plan has when None.
-        width: of states and embeddings; the plan's when None.
-        steps: updates of every model; the plan's when None.
-        fit_samples: training samples that the components are fitted on, at most.
-    """
+    TASKS: ClassVar[tuple[tuple[str, ...], ...]] = (QUICK_TASKS, PAPER_TASKS)
 
-    scale: str = "quick"
-    task: tuple[str, ...] = ("one_to_one", "reordering_50", "scan")
-    architecture: tuple[str, ...] = ("AED", "AO")
-    cell: tuple[str, ...] = ("gru",)
-    seeds: int | None = None
-    width: int | None = None
-    steps: int | None = None
+    task: tuple[str, ...] = QUICK_TASKS
     fit_samples: int = 2_000
-
-    def __post_init__(self) -> None:
-        for rung in self.task:
-            task_of(rung)
-        for name, given, known in (
-            ("architecture", self.architecture, [name for name in get_args(Architecture) if name != "VED"]),
-            ("cell", self.cell, get_args(Cell)),
-            ("scale", (self.scale,), scales()),
-        ):
-            for entry in given:
-                if entry not in known:
-                    raise UnknownName(name, entry, known)
-        for name in ("seeds", "width", "steps", "fit_samples"):
-            if getattr(self, name) is not None and getattr(self, name) < 1:
-                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
-        if (self.width or 0) % 2 and "AO" in self.architecture:
-            raise BadInput(f"width {self.width} is odd; the sinusoidal positions of AO need an even one")
 
 
 PROFILES = {
     "quick": Config(),
-    "paper": Config(
-        scale="paper",
-        task=(
-            "one_to_one",
-            "reversal",
-            "reordering_50",
-            "reordering_100",
-            "scan",
-            "scan_extended",
-            "multi30k_en_fr",
-        ),
-        fit_samples=25_000,
-    ),
+    "paper": Config(scale="paper", task=PAPER_TASKS, fit_samples=25_000),
 }
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
     """What it asks of each model."""
-    changes = {name: given for name in ("width", "steps") if (given := getattr(config, name)) is not None}
-    specs = {}
-    for rung, architecture, cell in product(config.task, config.architecture, config.cell):
-        planned = seeds_of(config.scale, rung, architecture, cell)
-        for seed in planned if config.seeds is None else range(config.seeds):
-            specs[spec_of(rung, architecture, scale=config.scale, cell=cell, seed=seed, **changes)] = None
-    return ask(specs, measure_readout, fit_samples=config.fit_samples)
+    return ask(model_specs(config), measure_readout, fit_samples=config.fit_samples)
 
 
 def models(config: Config) -> tuple[ModelSpec, ...]:

@@ -10,7 +10,7 @@ from types import ModuleType
 import torch
 
 from attnlib.code_hash import code_hash
-from attnlib.errors import BadInput
+from attnlib.errors import BadInput, NotMeasured
 from attnlib.experiments import registry
 from attnlib.experiments.asks import not_measured
 from attnlib.experiments.config import override, plain
@@ -51,6 +51,7 @@ def run(
 
     Raises:
         UnknownName, BadInput: a name or a value that cannot be used.
+        NotMeasured: ``trains`` is False and no answer is there.
         DataUnavailable: a data set that is not at hand.
     """
     module = registry.load(name)
@@ -83,6 +84,8 @@ def _computed(name: str, profile: str, module: ModuleType, config, store: Store,
     code = code_of(name, specs)  # read at once: an edit while this runs must not pass for what ran
     missing = () if store.trains else not_measured(module.asks(config), store)
     specs = tuple(spec for spec in specs if spec not in missing)
+    if not specs:
+        raise NotMeasured(f"nothing is measured yet of what {name} asks at the {profile} profile")
     data = data_of(specs)  # then: what is not at hand stops the run before anything is trained
     values, tables = module.compute(config, store)
     return Result(

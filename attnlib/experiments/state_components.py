@@ -3,15 +3,16 @@ like."""
 
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, ClassVar, get_args
 
-from attnlib.errors import BadInput, UnknownName
+from attnlib.errors import BadInput
 from attnlib.experiments.aggregate import Point, by_kind, kind, over_seeds
 from attnlib.experiments.asks import Ask, answers, ask, specs_of
+from attnlib.experiments.ladder import LadderConfig, model_specs
 from attnlib.experiments.measures.planes import SIDES
 from attnlib.experiments.measures.state_components import measure_state_components
-from attnlib.experiments.rungs import scales, seeds_of, spec_of, task_of
-from attnlib.models.config import Architecture, Cell
+from attnlib.experiments.rungs import rung_of, task_of
+from attnlib.models.config import Architecture
 from attnlib.training.spec import ModelSpec
 
 if TYPE_CHECKING:
@@ -23,48 +24,38 @@ SHARES = ("temporal", "input", "additive", "averages", "temporal_unique", "input
 DIFFERENCES = ("temporal", "input", "fit")
 
 
+QUICK_TASKS = ("one_to_one", "reordering_50", "scan")
+PAPER_TASKS = (
+    "one_to_one",
+    "reversal",
+    "reordering_0",
+    "reordering_50",
+    "reordering_100",
+    "scan",
+    "multi30k_en_fr",
+)
+
+
 @dataclass(frozen=True)
-class Config:
-    """Settings; a model is a task × architecture × cell × seed.
+class Config(LadderConfig):
+    """Settings of the ladder, on fewer rungs and with VED beside the others.
 
     Attributes:
-        scale: ``quick`` or ``paper``: sizes and training settings.
-        task: rungs of the ladder, by name.
-        architecture: ``VED``, ``AED``, ``AO``.
         ved_task: those of the rungs on which VED is trained; on long sentences it learns little.
-        cell: recurrent cells of VED and AED.
-        seeds: models of each kind; as many as the plan has when None.
-        width: of states and embeddings; the plan's when None.
-        steps: updates of every model; the plan's when None.
-        fit_samples: training samples that the components are fitted on, at most.
     """
 
-    scale: str = "quick"
-    task: tuple[str, ...] = ("one_to_one", "reordering_50", "scan")
+    ARCHITECTURES: ClassVar[tuple[str, ...]] = get_args(Architecture)
+    TASKS: ClassVar[tuple[tuple[str, ...], ...]] = (QUICK_TASKS, PAPER_TASKS)
+
+    task: tuple[str, ...] = QUICK_TASKS
     architecture: tuple[str, ...] = ("VED", "AED", "AO")
-    ved_task: tuple[str, ...] = ("one_to_one", "reordering_50", "scan")
-    cell: tuple[str, ...] = ("gru",)
-    seeds: int | None = None
-    width: int | None = None
-    steps: int | None = None
     fit_samples: int = 2_000
+    ved_task: tuple[str, ...] = QUICK_TASKS
 
     def __post_init__(self) -> None:
-        for rung in (*self.task, *self.ved_task):
+        super().__post_init__()
+        for rung in self.ved_task:
             task_of(rung)
-        for name, given, known in (
-            ("architecture", self.architecture, get_args(Architecture)),
-            ("cell", self.cell, get_args(Cell)),
-            ("scale", (self.scale,), scales()),
-        ):
-            for entry in given:
-                if entry not in known:
-                    raise UnknownName(name, entry, known)
-        for name in ("seeds", "width", "steps", "fit_samples"):
-            if getattr(self, name) is not None and getattr(self, name) < 1:
-                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
-        if (self.width or 0) % 2 and "AO" in self.architecture:
-            raise BadInput(f"width {self.width} is odd; the sinusoidal positions of AO need an even one")
         if not any(_has_model(self, *pair) for pair in product(self.task, self.architecture)):
             raise BadInput("no model is left: VED is trained on the rungs of ved_task alone, task has none")
 
@@ -75,31 +66,13 @@ def _has_model(config: Config, rung: str, architecture: str) -> bool:
 
 PROFILES = {
     "quick": Config(seeds=2),
-    "paper": Config(
-        scale="paper",
-        task=(
-            "one_to_one",
-            "reversal",
-            "reordering_0",
-            "reordering_50",
-            "reordering_100",
-            "scan",
-            "multi30k_en_fr",
-        ),
-        fit_samples=25_000,
-    ),
+    "paper": Config(scale="paper", task=PAPER_TASKS, fit_samples=25_000),
 }
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
     """What is asked of each model."""
-    changes = {name: given for name in ("width", "steps") if (given := getattr(config, name)) is not None}
-    specs = {}
-    for rung, architecture, cell in product(config.task, config.architecture, config.cell):
-        planned = seeds_of(config.scale, rung, architecture, cell)
-        for seed in planned if config.seeds is None else range(config.seeds):
-            if _has_model(config, rung, architecture):
-                specs[spec_of(rung, architecture, scale=config.scale, cell=cell, seed=seed, **changes)] = None
+    specs = [spec for spec in model_specs(config) if _has_model(config, rung_of(spec), spec.architecture)]
     return ask(specs, measure_state_components, fit_samples=config.fit_samples)
 
 
