@@ -1,7 +1,7 @@
 """Temporal share against typicality: the first paper's headline, a point for each trained network."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -44,7 +44,7 @@ class Config(LadderConfig):
 
     def beside(self) -> LadderConfig:
         """The further cells on their tasks, as a ladder of its own."""
-        names = {name: getattr(self, name) for name in LadderConfig.__dataclass_fields__}
+        names = {field.name: getattr(self, field.name) for field in fields(LadderConfig)}
         return LadderConfig(
             **names | {"task": self.cells_on, "architecture": ("AED",), "cell": self.more_cells}
         )
