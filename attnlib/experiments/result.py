@@ -58,7 +58,7 @@ class Result:
         from attnlib.experiments.config import override
         from attnlib.training.keys import model_key
 
-        if self.experiment not in registry.names():
+        if not self.models or self.experiment not in registry.names():
             return False
         config = override(registry.profile_config(self.experiment, self.profile), self.config)
         return not set(self.models) <= {

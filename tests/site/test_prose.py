@@ -56,7 +56,7 @@ def test_the_snippet_of_the_readme_runs_on_states_of_one_batch():
 
 def test_every_figure_and_option_that_the_prose_names_exists():
     told = "\n".join(blocks("book/how_to.md", "bash"))
-    figures = set(re.findall(r"(?<!\S)(?:notebooks/)?(\w+/\w+)(?:\.md)?(?!\S)", told))
+    figures = set(re.findall(r"(?:attnlib run |notebooks/)(\w+/\w+)", told))
     assert figures
     assert [figure for figure in figures if not (ROOT / "notebooks" / f"{figure}.md").is_file()] == []
     for name in re.findall(r"-p (\w+)", told):
