@@ -48,7 +48,7 @@ $(INSTALLED): requirements.lock pyproject.toml
 	@touch $@
 
 test: book
-	@$(BIN)/python -m pytest -q
+	@$(BIN)/python -m pytest -q --numprocesses $(JOBS) --dist loadfile
 	@# The notebooks again, each from its results: the tagged cells must print what the book shows.
 	@ATTNLIB_ROOT="$(CURDIR)" ATTNLIB_FIGURE_FILES="$(CURDIR)/build/nbval" OMP_NUM_THREADS=1 \
 	  $(BIN)/python -m pytest -q --nbval-lax --numprocesses $(JOBS) --dist loadfile build/notebooks
