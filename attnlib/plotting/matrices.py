@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from attnlib.experiments.result import Result
 from attnlib.plotting.bands import panels
@@ -80,6 +81,8 @@ def _matrix(records: list[dict]) -> np.ndarray:
 
 def _draw_average(axes: Axes, records: list[dict]) -> None:
     axes.imshow(_matrix(records), cmap=MAP, vmin=0, vmax=1, aspect="auto", interpolation="nearest")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(MaxNLocator(4, integer=True))
     axes.set_title(f"{axes.get_title()}\nmean of {records[0]['samples']} samples")
 
 
