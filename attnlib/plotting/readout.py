@@ -37,21 +37,21 @@ def _dots(base: str, path: str) -> list[Dot]:
     return [*dots, Dot("chance", "most frequent word", "#777777", "_", shift=-0.38)]
 
 
+def _by_part(base: str) -> list[Dot]:
+    """A dot for each part of a state, at the key that starts with ``base``."""
+    return [
+        Dot(f"{base}{part}", f"{part} {PART_SYMBOLS[part]}", PART_COLOURS[part], shift=SHIFTS[part])
+        for part in PART_NAMES
+    ]
+
+
 def alone(result: Result) -> Figure:
     """Accuracy from one part of one path and the bias, everything else dropped."""
     chance = Dot("chance", "most frequent word", INK, "|", shift=0.0)
     panels = {
         f"one part of the {name} alone": [
             chance,
-            *(
-                Dot(
-                    f"accuracy.zero.alone_{path}_{part}",
-                    f"{part} {PART_SYMBOLS[part]}",
-                    PART_COLOURS[part],
-                    shift=SHIFTS[part],
-                )
-                for part in PART_NAMES
-            ),
+            *_by_part(f"accuracy.zero.alone_{path}_"),
         ]
         for path, name in (("context", "context"), ("decoder", "decoder's state"))
     }
@@ -81,15 +81,7 @@ def margin_shares(result: Result, share: str = "margin_share") -> Figure:
     """Shares of the right word's margin by part, the context's filled and the decoder's open."""
     names = {"margin_share": "share of the mean margin", "logit_share": "share of all centred logits"}
     panels = {
-        title: [
-            Dot(
-                f"{share}.{path}_{part}",
-                f"{part} {PART_SYMBOLS[part]}",
-                PART_COLOURS[part],
-                shift=SHIFTS[part],
-            )
-            for part in PART_NAMES
-        ]
+        title: _by_part(f"{share}.{path}_")
         for title, path in (("of the context", "context"), ("of the decoder's state", "decoder"))
     }
     label = names.get(share, "covariance share of the margin")
