@@ -44,7 +44,7 @@ def against_typicality(result: Result, columns: dict[str, tuple[str, str]] = SHA
 
 def _scatter(axes: Axes, rows: list[dict], column: str, colour: str) -> None:
     shown = [row for row in rows if row["typicality"] is not None and row[column] is not None]
-    axes.set_xlim(0, 1)
+    axes.set_xlim(0, 1.03)  # a point at 1 whole
     axes.set_ylim(min([-0.08, *(row[column] - 0.05 for row in shown)]), 1.05)
     axes.axhline(0, color="#dddddd", lw=0.8, zorder=0)
     if not shown:
