@@ -1,0 +1,192 @@
+"""A course of training: the same bits whatever interrupts it, and every checkpoint looked at once."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+from torch import nn
+
+from attnlib.errors import BadInput, TrainingDiverged
+from attnlib.training.course import Course, paper_checkpoints, run_course
+
+COURSE = Course(steps=12, seed=3, checkpoints=(0, 4, 9, 12))
+
+
+class Interrupted(Exception):
+    pass
+
+
+def new_network():
+    """Dropout, so that every update draws; its weights always start from the same seed."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        return nn.Sequential(nn.Linear(3, 8), nn.Dropout(0.5), nn.Linear(8, 1))
+
+
+def batch_at(step):
+    return torch.randn(5, 3, generator=torch.Generator().manual_seed(step))
+
+
+def squared(model, batch):
+    return (model(batch)[:, 0] - batch.sum(1)).square().mean()
+
+
+def weights(model):
+    return torch.cat([value.detach().flatten() for value in model.parameters()])
+
+
+def run(folder, course=COURSE, *, visit=lambda step, model: None, loss=squared, **options):
+    model = new_network()
+    return model, run_course(model, batch_at, loss, course, folder, visit=visit, **options)
+
+
+def test_equal_courses_give_equal_bits_and_other_seeds_others(tmp_path):
+    first, records = run(tmp_path / "a")
+    again, same_records = run(None)
+    other, _ = run(None, Course(steps=12, seed=4, checkpoints=(0, 4, 9, 12)))
+    assert torch.equal(weights(first), weights(again))
+    assert records == same_records
+    assert not torch.equal(weights(first), weights(other))
+    assert [record["step"] for record in records] == list(range(12))
+
+
+def test_what_an_update_draws_comes_from_seed_and_step_and_the_callers_random_state_is_untouched():
+    drawn = {}
+
+    def loss_of(seed):
+        def loss(model, batch):
+            drawn.setdefault(seed, []).append(torch.rand(4))
+            return squared(model, batch)
+
+        return loss
+
+    before = torch.random.get_rng_state()
+    for seed in (3, 4):
+        run(None, Course(steps=3, seed=seed), loss=loss_of(seed))
+    run(None, Course(steps=3, seed=3), loss=loss_of(3), visit=lambda step, model: torch.rand(7))
+    assert torch.equal(torch.random.get_rng_state(), before)
+    assert torch.equal(torch.stack(drawn[3][:3]), torch.stack(drawn[3][3:]))
+    assert len({tuple(values.tolist()) for values in (*drawn[3][:3], *drawn[4])}) == 6
+
+
+@pytest.mark.parametrize("stop", [0, 1, 4, 5, 9, 11])
+def test_an_interrupted_course_ends_in_the_same_bits_and_looks_once_at_each_checkpoint(tmp_path, stop):
+    def interrupt(step, steps, loss):
+        if step == stop + 1:
+            raise Interrupted
+
+    looks = []
+
+    def look(step, model):
+        assert not model.training
+        looks.append((step, weights(model).clone()))
+
+    whole, records = run(None, visit=look)
+    expected, looks[:] = list(looks), []
+    with pytest.raises(Interrupted):
+        run(tmp_path, visit=look, report=interrupt, seconds_between_saves=0)
+    resumed, resumed_records = run(tmp_path, visit=look)
+    assert torch.equal(weights(whole), weights(resumed))
+    assert records == resumed_records
+    assert [step for step, _ in looks] == [step for step, _ in expected] == [0, 4, 9, 12]
+    assert all(torch.equal(seen, known) for (_, seen), (_, known) in zip(looks, expected, strict=True))
+
+
+def test_a_checkpoint_whose_visit_was_cut_short_is_visited_again_and_no_other(tmp_path):
+    looks = []
+
+    def look(step, model):
+        looks.append(step)
+        if looks == [0, 4]:
+            raise Interrupted
+
+    with pytest.raises(Interrupted):
+        run(tmp_path, visit=look)  # no training state was saved: the resumed course makes all updates again
+    model, _ = run(tmp_path, visit=look)
+    assert looks == [0, 4, 4, 9, 12]
+    assert torch.equal(weights(model), weights(run(None)[0]))
+
+
+def test_a_finished_course_is_read_not_run(tmp_path):
+    done, records = run(tmp_path)
+
+    def no_more(*_):
+        raise AssertionError("a finished course must neither train nor look")
+
+    again, same_records = run(tmp_path, loss=no_more, visit=no_more)
+    assert torch.equal(weights(done), weights(again))
+    assert records == same_records
+
+
+def test_kill_nine_and_resume_in_a_new_process(tmp_path):
+    course = Course(steps=1000, seed=3, checkpoints=(500,))
+    code = (
+        "import sys, pathlib\n"
+        f"sys.path.insert(0, {os.path.dirname(__file__)!r})\n"
+        "from test_course import Course, run\n"
+        f"run(pathlib.Path(sys.argv[1]), {course!r}, seconds_between_saves=0.02)\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)])
+    patience = time.monotonic() + 60
+    while not list(tmp_path.glob("step-*.json")) and process.poll() is None and time.monotonic() < patience:
+        time.sleep(0.005)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    saved = max(json.loads(path.read_text())["step"] for path in tmp_path.glob("step-*.json"))
+    assert 0 < saved < 1000
+    resumed, records = run(tmp_path, course)
+    whole, whole_records = run(None, course)
+    assert torch.equal(weights(resumed), weights(whole))
+    assert records == whole_records
+
+
+def test_parameters_without_gradient_stay():
+    model = new_network()
+    model[0].requires_grad_(False)
+    before = [value.detach().clone() for value in model.parameters()]
+    run_course(model, batch_at, squared, COURSE, None, visit=lambda step, model: None)
+    changed = [not torch.equal(old, new) for old, new in zip(before, model.parameters(), strict=True)]
+    assert changed == [False, False, True, True]
+
+
+def test_a_loss_that_is_not_finite_names_step_and_seed():
+    def loss(model, batch):
+        bad = torch.equal(batch, batch_at(7))
+        return squared(model, batch) * (float("nan") if bad else 1.0)
+
+    with pytest.raises(TrainingDiverged, match=r"nan at step 7 with seed 3 .*lower the learning rate"):
+        run(None, loss=loss)
+
+
+def test_a_folder_serves_one_course(tmp_path):
+    run(tmp_path)
+    with pytest.raises(BadInput, match="another course"):
+        run(tmp_path, Course(steps=12, seed=5, checkpoints=(0, 4, 9, 12)))
+
+
+@pytest.mark.parametrize(
+    ("steps", "checkpoints", "says"),
+    [
+        (0, (), "0 steps"),
+        (5, (3, 1), "ascending"),
+        (5, (1, 1), "each once"),
+        (5, (0, 6), "0 to 5"),
+        (5, (-1,), "0 to 5"),
+    ],
+)
+def test_courses_that_cannot_be(steps, checkpoints, says):
+    with pytest.raises(BadInput, match=says):
+        Course(steps=steps, seed=0, checkpoints=checkpoints)
+
+
+@pytest.mark.parametrize("steps", [1, 50, 51, 1500, 1501, 36250])
+def test_paper_checkpoints_are_a_course_of_that_many_steps(steps):
+    points = paper_checkpoints(steps)
+    assert points[-1] == steps
+    assert Course(steps, 0, checkpoints=points).checkpoints == points
+    assert set(points[:-1]) <= {0, 50, 100, 500, 1000, *range(1500, 40000, 2000)}
