@@ -1,0 +1,72 @@
+"""Kendall's τ-b between two ways of weighing the positions of a sentence, for many rows at once.
+
+Kendall 1945, "The treatment of ties in ranking problems"; Snell et al. 2021, appendix A.4, Table 3. Over the
+n(n − 1)/2 pairs of valid positions of a row, with C and D the numbers of concordant and discordant pairs and
+T_u, T_v those tied in u and in v (pairs tied in both count in both),
+
+    τ-b(u, v) = (C − D) / sqrt((n(n − 1)/2 − T_u) (n(n − 1)/2 − T_v))
+
+It is undefined, NaN here, where either side is constant over the valid positions, as a row of one position
+always is. The paper does not say what becomes of such rows; its authors' program leaves out what is NaN.
+"""
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from attnlib.errors import BadInput
+
+
+def kendall(
+    first: Float[Tensor, "*#rows length"],
+    second: Float[Tensor, "*#rows length"],
+    mask: Bool[Tensor, "*#rows length"] | None = None,
+) -> Float[Tensor, "*rows"]:
+    """τ-b of each row over its valid positions, in float64, between −1 and 1.
+
+    Every pair is looked at, a diagonal of the square of pairs at a time: length² / 2 comparisons a row, in
+    memory that grows with the length alone.
+
+    >>> rows = torch.tensor([[1.0, 2.0, 3.0]])
+    >>> kendall(rows, torch.tensor([[10.0, 30.0, 20.0]])).round(decimals=4).tolist()  # 2 of 3 pairs agree
+    [0.3333]
+    >>> kendall(rows, torch.ones(1, 3)).tolist()
+    [nan]
+
+    Args:
+        first, second: the two sides. Leading dimensions broadcast.
+        mask: true at valid positions; all of them by default. What stands elsewhere is not looked at.
+
+    Returns:
+        NaN where either side is constant over the valid positions, or has a NaN there;
+        :class:`~attnlib.probes.row_mean.RowMean` counts those.
+
+    Raises:
+        BadInput: lengths that differ.
+    """
+    if mask is None:
+        mask = torch.ones_like(first, dtype=torch.bool)
+    length = first.shape[-1]
+    if not length == second.shape[-1] == mask.shape[-1]:
+        raise BadInput(
+            f"rows of shapes {tuple(first.shape)} and {tuple(second.shape)} with a mask of "
+            f"{tuple(mask.shape)}: all must have the same length, which comes last"
+        )
+    first, second, mask = torch.broadcast_tensors(first, second, mask)
+    none = torch.zeros(mask.shape[:-1], dtype=torch.int64, device=mask.device)
+    net, differ_first, differ_second = none, none, none
+    for shift in range(1, length):
+        both = mask[..., shift:] & mask[..., :-shift]
+        ups = [_order(side[..., shift:], side[..., :-shift]) * both for side in (first, second)]
+        net = net + (ups[0] * ups[1]).sum(-1)
+        differ_first = differ_first + (ups[0] != 0).sum(-1)
+        differ_second = differ_second + (ups[1] != 0).sum(-1)
+    # Two square roots in place of one of the product: the product of counts may pass 2^53.
+    found = net / differ_first.double().sqrt() / differ_second.double().sqrt()
+    undefined = (mask & (first.isnan() | second.isnan())).any(-1)
+    return found.clamp(-1, 1).masked_fill(undefined, torch.nan)
+
+
+def _order(later: Float[Tensor, "*rows pairs"], earlier: Float[Tensor, "*rows pairs"]) -> Tensor:
+    """1, 0 or −1; unlike the sign of a difference it is right for infinities."""
+    return (later > earlier).to(torch.int8) - (later < earlier).to(torch.int8)
