@@ -1,0 +1,169 @@
+"""Agreement in terms of how good a network is: contextualised agreement, and the choice of a checkpoint.
+
+Snell et al. 2021, section 3.1, equation 11, and appendix A.7. A network is trained (its attention is α), then
+again from another seed; α̂(τ) is the attention of that comparison run at step τ, p̂(τ) its performance there.
+
+    ξ(u, v) = p̂( inf { τ : 𝒜(α, α̂(τ)) > 𝒜(u, v) } )
+
+how good the comparison run is when its attention first agrees with α *more* than u agrees with v. Steps are
+the checkpoints that were looked at. Where none exceeds the agreement, the set is empty and the paper prints
+ξ* = p̂(𝒯), the performance when training finishes, with an asterisk.
+
+Where v belongs to a run, 𝒜(u, v) is the maximum over that run's checkpoints. The paper takes the maximum on
+the samples that it reports, which is optimistic; here half of the samples can choose the checkpoint and the
+other half report, with the paper's way beside it.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from attnlib.errors import BadInput
+from attnlib.probes.row_mean import RowMean
+
+
+@dataclass(frozen=True)
+class Contextualised:
+    """ξ, and the step it was read at; ``exceeded`` is False where it is ξ*, printed with an asterisk."""
+
+    value: float
+    step: int
+    exceeded: bool
+
+
+@dataclass(frozen=True)
+class ComparisonRun:
+    """What is known of a run at its checkpoints, in the order of training.
+
+    Attributes:
+        steps: of the checkpoints.
+        agreement: 𝒜(α, α̂(τ)) at each; NaN where there was no row to judge, which exceeds nothing.
+        performance: p̂(τ) at each: accuracy, or BLEU.
+
+    Raises:
+        BadInput: no checkpoint, steps that do not increase, or not one number a checkpoint.
+    """
+
+    steps: tuple[int, ...]
+    agreement: tuple[float, ...]
+    performance: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        _check_steps(self.steps)
+        if not len(self.steps) == len(self.agreement) == len(self.performance):
+            raise BadInput(
+                f"{len(self.steps)} steps, {len(self.agreement)} agreements and {len(self.performance)} "
+                "performances: give one of each a checkpoint"
+            )
+
+    @classmethod
+    def mean(cls, runs: Sequence["ComparisonRun"]) -> "ComparisonRun":
+        """The mean curve of several runs, checkpoint by checkpoint (the paper's way with five classifiers).
+
+        Raises:
+            BadInput: no run, or runs with other steps.
+        """
+        if len({run.steps for run in runs}) != 1:
+            raise BadInput(
+                f"the mean of {len(runs)} runs with steps {[run.steps for run in runs]}: need equal ones"
+            )
+        agreement, performance = (
+            tuple(np.mean([getattr(run, name) for run in runs], axis=0).tolist())
+            for name in ("agreement", "performance")
+        )
+        return cls(runs[0].steps, agreement, performance)
+
+    def contextualise(self, agreement: float) -> Contextualised:
+        """ξ of an agreement 𝒜(u, v), equation 11.
+
+        >>> run = ComparisonRun((0, 100, 200, 300), (0.1, 0.3, 0.6, 0.5), (0.5, 0.7, 0.8, 0.9))
+        >>> run.contextualise(0.3)  # 0.3 itself is not more than 0.3
+        Contextualised(value=0.8, step=200, exceeded=True)
+        >>> run.contextualise(0.6)
+        Contextualised(value=0.9, step=300, exceeded=False)
+
+        Raises:
+            BadInput: the agreement is NaN.
+        """
+        if math.isnan(agreement):
+            raise BadInput("the agreement to contextualise is NaN; was there a row to judge?")
+        for step, reached, performance in zip(self.steps, self.agreement, self.performance, strict=True):
+            if reached > agreement:
+                return Contextualised(performance, step, exceeded=True)
+        return Contextualised(self.performance[-1], self.steps[-1], exceeded=False)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """An agreement at a checkpoint that was chosen for it.
+
+    Attributes:
+        value: on the half that reports, at the step where the half that selects has its maximum.
+        step: that step, the earliest of equals.
+        optimistic: the paper's: the maximum over checkpoints on all samples, which both chooses and reports.
+        optimistic_step: where.
+    """
+
+    value: float
+    step: int
+    optimistic: float
+    optimistic_step: int
+
+
+def best_checkpoint(
+    steps: Sequence[int], selecting: Sequence[RowMean], reporting: Sequence[RowMean]
+) -> Chosen:
+    """The agreement at the best checkpoint, chosen on one half of the samples and reported on the other.
+
+    >>> selecting = [RowMean(1, 4), RowMean(3, 4), RowMean(2, 4)]
+    >>> reporting = [RowMean(2, 4), RowMean(2, 4), RowMean(4, 4)]
+    >>> best_checkpoint((0, 50, 100), selecting, reporting)
+    Chosen(value=0.5, step=50, optimistic=0.75, optimistic_step=100)
+
+    Args:
+        steps: of the checkpoints, in the order of training.
+        selecting, reporting: the agreement at each checkpoint on either half.
+
+    Raises:
+        BadInput: steps that do not increase, not one mean a checkpoint and half, or no row to judge anywhere.
+    """
+    _check_steps(steps)
+    if not len(steps) == len(selecting) == len(reporting):
+        raise BadInput(
+            f"{len(steps)} steps with {len(selecting)} and {len(reporting)} agreements: give one of each a "
+            "checkpoint"
+        )
+    chosen = _highest([half.value for half in selecting])
+    everything = [(one + other).value for one, other in zip(selecting, reporting, strict=True)]
+    optimistic = _highest(everything)
+    return Chosen(reporting[chosen].value, steps[chosen], everything[optimistic], steps[optimistic])
+
+
+def halves(samples: int, seed: int) -> tuple[Int[Tensor, " selecting"], Int[Tensor, " reporting"]]:
+    """Which samples select and which report: a random half each, ascending; the odd one out reports.
+
+    Raises:
+        BadInput: fewer than two samples.
+    """
+    if samples < 2:
+        raise BadInput(f"{samples} samples cannot be halved; give at least 2")
+    order = torch.randperm(samples, generator=torch.Generator().manual_seed(seed))
+    return order[: samples // 2].sort().values, order[samples // 2 :].sort().values
+
+
+def _highest(values: list[float]) -> int:
+    """Place of the highest value, the first of equals, NaN passed over."""
+    if all(math.isnan(value) for value in values):
+        raise BadInput("no checkpoint has a row to judge, so none can be chosen")
+    return int(np.nanargmax(values))
+
+
+def _check_steps(steps: Sequence[int]) -> None:
+    if not steps or any(later <= earlier for earlier, later in pairwise(steps)):
+        raise BadInput(f"checkpoints at steps {tuple(steps)}: give at least one, in increasing order")
