@@ -19,6 +19,7 @@ sys.path.insert(0, str(ROOT))
 
 from attnlib.companion.plan import Plan, Run
 from attnlib.companion.project import Project
+from attnlib.recipes.registry import names as recipes
 
 PROJECT = Project(ROOT)
 QUICK, PAPER = Plan(PROJECT, "quick"), Plan(PROJECT, "paper")
@@ -85,6 +86,17 @@ rule train:
     output: "build/models/{key}/history.json"
     params: spec=lambda w: SPECS[w.key].to_json()
     shell: '"$ATTNLIB_PYTHON" -m attnlib.training --spec {params.spec:q} --models build/models 2>&1 >/dev/null'
+
+
+# A recipe's run is a product like a model; its key begins with the recipe's name.
+rule record:
+    output: "build/models/{key}/history.json"
+    params: spec=lambda w: SPECS[w.key].to_json()
+    wildcard_constraints: key=rf"({'|'.join(recipes())})-s\d+-[0-9a-f]+"
+    shell: '"$ATTNLIB_PYTHON" -m attnlib.recipes --spec {params.spec:q} --models build/models 2>&1 >/dev/null'
+
+
+ruleorder: record > train
 
 
 rule result:

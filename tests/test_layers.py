@@ -10,17 +10,29 @@ PACKAGE = Path(__file__).parents[1] / "attnlib"
 BEFORE = {
     "datasets": set(),
     "tasks": {"datasets"},
-    "models": {"tasks"},
+    "texts": {"datasets", "tasks"},
+    "models": {"tasks", "texts"},
     "training": {"tasks", "models"},
     "decomposition": set(),
     "statistics": set(),
-    "probes": {"tasks", "models", "decomposition"},
-    "experiments": {"tasks", "models", "training", "decomposition", "probes", "statistics"},
+    "probes": {"tasks", "texts", "models", "decomposition"},
+    "recipes": {"datasets", "tasks", "texts", "models", "training", "probes", "statistics"},
+    "experiments": {
+        "tasks",
+        "texts",
+        "models",
+        "training",
+        "decomposition",
+        "probes",
+        "statistics",
+        "recipes",
+    },
     "plotting": {"experiments", "decomposition"},
 }
 EVERYWHERE = {"errors", "files", "code_hash", "rounding"}
 COMPUTING = {"numpy", "torch", "safetensors", "jaxtyping", "attnlib"}
 EXCEPT = {"datasets/fetch.py": {"pooch"}}  # downloads; imported where used
+TEXT = {"sentencepiece", "sacrebleu"}  # of the layer that reads text; imported where used
 
 
 def imports(path: Path) -> set[str]:
@@ -46,4 +58,5 @@ def test_what_computes_needs_four_packages(layer):
     for path in (PACKAGE / layer).rglob("*.py"):
         roots = {name.partition(".")[0] for name in imports(path)}
         allowed = COMPUTING | EXCEPT.get(path.relative_to(PACKAGE).as_posix(), set())
+        allowed |= TEXT if layer == "texts" else set()
         assert roots - set(sys.stdlib_module_names) <= allowed, path

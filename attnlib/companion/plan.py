@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 
@@ -84,7 +84,7 @@ class PlannedResult:
             return ""
         for key, spec in self.specs.items():
             made = (self.models_folder / key / "history.json").is_file()
-            if not made and (reason := _why_no_task(spec.task, spec.task_options)):
+            if not made and (reason := _why_no_data(spec)):
                 return reason
         return ""
 
@@ -156,6 +156,26 @@ class Plan:
         """Digest of the committed result of the paper profile, which a page may show beside its own."""
         path = self.project.results("paper") / f"{self.figures[figure].experiment}.json"
         return hashlib.sha256(path.read_bytes()).hexdigest()[:12] if path.is_file() else "none"
+
+
+def _why_no_data(spec) -> str:
+    """Why a model or a recipe's run cannot be made here; empty where it can."""
+    from attnlib.training.spec import ModelSpec
+
+    if isinstance(spec, ModelSpec):
+        return _why_no_task(spec.task, spec.task_options)
+    return _why_no_recipe(replace(spec, seed=0))
+
+
+@cache
+def _why_no_recipe(spec) -> str:
+    from attnlib.experiments.run import data_of
+
+    try:
+        data_of((spec,))
+    except (DataUnavailable, CorruptFile) as error:
+        return str(error)
+    return ""
 
 
 @cache

@@ -1,8 +1,11 @@
 """Bring the data that figures read before they run: what a reader without a mirror expects of one command."""
 
+from __future__ import annotations
+
 import os
 import sys
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from attnlib.code_hash import imported_modules
 from attnlib.companion.plan import Plan
@@ -10,6 +13,10 @@ from attnlib.datasets import registry as datasets
 from attnlib.datasets.base import Dataset
 from attnlib.datasets.locate import check
 from attnlib.errors import AttnlibError
+
+if TYPE_CHECKING:
+    from attnlib.recipes.recipe import RecipeSpec
+    from attnlib.training.spec import ModelSpec
 
 
 def bring_data(plan: Plan) -> None:
@@ -23,7 +30,7 @@ def bring_data(plan: Plan) -> None:
     from attnlib.datasets.fetch import fetch
 
     waiting = [result for result in plan.results.values() if not result.current]
-    for dataset in data_of_tasks(spec.task for result in waiting for spec in result.specs.values()):
+    for dataset in data_of_specs(spec for result in waiting for spec in result.specs.values()):
         if all(status.state == "ok" for status in check(dataset)):
             continue
         print(f"downloading {dataset.name} …", file=sys.stderr, flush=True)
@@ -33,10 +40,12 @@ def bring_data(plan: Plan) -> None:
             print(f"{dataset.name}: {error}", file=sys.stderr)
 
 
-def data_of_tasks(tasks: Iterable[str]) -> list[Dataset]:
-    """The data sets that tasks read: those whose entry their module imports."""
+def data_of_specs(specs: Iterable[ModelSpec | RecipeSpec]) -> list[Dataset]:
+    """The data sets that models and recipes read: those whose entry their module imports."""
+    from attnlib.recipes.recipe import RecipeSpec
     from attnlib.tasks.registry import module_of
 
-    modules = imported_modules(*{module_of(task) for task in tasks})
+    roots = {spec.module if isinstance(spec, RecipeSpec) else module_of(spec.task) for spec in specs}
+    modules = imported_modules(*roots)
     names = {module.rpartition(".")[2] for module in modules if module.startswith("attnlib.datasets.")}
     return [datasets.get(name) for name in sorted(names & set(datasets.names()))]

@@ -19,7 +19,8 @@ from attnlib.datasets.locate import mirror_folder
 from attnlib.errors import BadInput
 
 RULES = {  # rule of the Snakefile → what a user calls it
-    "train": "train model", "result": "compute", "figure": "draw figure", "site": "build book",
+    "train": "train model", "record": "train model", "result": "compute",
+    "figure": "draw figure", "site": "build book",
 }  # fmt: skip
 _JOB = re.compile(r"^(?:local)?rule (?P<rule>\w+):$")
 _FIELD = re.compile(r"^    (?P<name>[a-z]+): (?P<text>.*)$")
@@ -111,7 +112,7 @@ def _target(rule: str, output: str) -> str:
     path = PurePosixPath(output)
     if rule == "site":
         return ""
-    if rule == "train":  # build/models/<setting>-<hash>/history.json
+    if rule in ("train", "record"):  # build/models/<setting>-<hash>/history.json
         return re.sub(r"-[0-9a-f]{12}$", "", path.parent.name)
     if rule == "figure":  # build/notebooks/attend/x.ipynb, build/runs/attend-x-0123456789ab/x.ipynb
         parts = path.with_suffix("").parts

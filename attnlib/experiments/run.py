@@ -4,6 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -18,8 +19,10 @@ from attnlib.experiments.provenance import provenance
 from attnlib.experiments.result import Result
 from attnlib.experiments.rungs import rung_of
 from attnlib.files import write_text_atomic
+from attnlib.recipes.recipe import RecipeSpec
 from attnlib.rounding import rounded
 from attnlib.tasks.registry import module_of
+from attnlib.training.archive import Spec
 from attnlib.training.keys import model_key
 from attnlib.training.spec import ModelSpec
 from attnlib.training.store import Store, load_task
@@ -84,7 +87,7 @@ def _computed(name: str, profile: str, module: ModuleType, config, store: Store,
     code = code_of(name, specs)  # read at once: an edit while this runs must not pass for what ran
     missing = () if store.trains else not_measured(module.asks(config), store)
     specs = tuple(spec for spec in specs if spec not in missing)
-    if not specs:
+    if missing and not specs:
         raise NotMeasured(f"nothing is measured yet of what {name} asks at the {profile} profile")
     data = data_of(specs)  # then: what is not at hand stops the run before anything is trained
     values, tables = module.compute(config, store)
@@ -103,13 +106,14 @@ def _computed(name: str, profile: str, module: ModuleType, config, store: Store,
     )
 
 
-def _in_words(missing: tuple[ModelSpec, ...]) -> list[str]:
-    """Kinds of model with the number missing, say ``scan AED-gru width 128: 3``."""
-    kinds = Counter(
-        f"{rung_of(spec)} {spec.architecture}" + ("" if spec.architecture == "AO" else f"-{spec.cell}")
-        for spec in missing
-    )
+def _in_words(missing: tuple[Spec, ...]) -> list[str]:
+    """Kinds of model with the number missing, say ``scan AED-gru: 3``."""
+    kinds = Counter(spec.kind if isinstance(spec, RecipeSpec) else _model_kind(spec) for spec in missing)
     return [f"{kind}: {number}" for kind, number in kinds.items()]
+
+
+def _model_kind(spec: ModelSpec) -> str:
+    return f"{rung_of(spec)} {spec.architecture}" + ("" if spec.architecture == "AO" else f"-{spec.cell}")
 
 
 def _training(histories: list[dict]) -> dict:
@@ -129,15 +133,27 @@ def _check_machine(device: str, threads: int) -> None:
         raise BadInput(f"device {device!r} is not to be had here; there is: {have}")
 
 
-def code_of(name: str, specs: tuple[ModelSpec, ...]) -> dict:
-    """The modules that compute an experiment, and their hash: its own, training, and its tasks."""
-    modules = sorted(
-        {f"attnlib.experiments.{name}", "attnlib.training.loop", *(module_of(spec.task) for spec in specs)}
-    )
+def code_of(name: str, specs: tuple[Spec, ...]) -> dict:
+    """The modules that compute an experiment, and their hash: its own, training and tasks, or recipes."""
+    modules = sorted({f"attnlib.experiments.{name}"}.union(*map(_roots, specs)))
     return {"modules": modules, "hash": code_hash(*modules)}
 
 
-def data_of(specs: tuple[ModelSpec, ...]) -> dict[str, str]:
-    """Checksums of all data files that the models of an experiment read."""
-    tasks = dict.fromkeys((spec.task, spec.task_options) for spec in specs)
-    return {file: digest for task in tasks for file, digest in sorted(load_task(*task).checksums.items())}
+def _roots(spec: Spec) -> set[str]:
+    """The modules that, with all they import, make a product."""
+    if isinstance(spec, RecipeSpec):
+        return {spec.module}
+    return {"attnlib.training.loop", module_of(spec.task)}
+
+
+def data_of(specs: tuple[Spec, ...]) -> dict[str, str]:
+    """Checksums of all data files that the models and recordings of an experiment read.
+
+    Raises:
+        DataUnavailable: some are not at hand.
+    """
+    tasks = dict.fromkeys((spec.task, spec.task_options) for spec in specs if isinstance(spec, ModelSpec))
+    read = [load_task(*task).checksums for task in tasks]
+    recipes = dict.fromkeys(replace(spec, seed=0) for spec in specs if isinstance(spec, RecipeSpec))
+    read += [spec.checksums for spec in recipes]
+    return {file: digest for checksums in read for file, digest in sorted(checksums.items())}

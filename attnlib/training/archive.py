@@ -12,7 +12,10 @@ from pathlib import Path
 from attnlib.files import write_text_atomic
 from attnlib.rounding import rounded
 from attnlib.training.keys import model_key
+from attnlib.training.product import ProductSpec
 from attnlib.training.spec import ModelSpec
+
+Spec = ModelSpec | ProductSpec
 
 
 class Archive:
@@ -21,19 +24,19 @@ class Archive:
     def __init__(self, folder: str | Path):
         self.folder = Path(folder)
 
-    def path(self, spec: ModelSpec) -> Path:
+    def path(self, spec: Spec) -> Path:
         """The file of a model, there or not."""
         return self.folder / f"{model_key(spec)}.json"
 
-    def history(self, spec: ModelSpec) -> dict | None:
+    def history(self, spec: Spec) -> dict | None:
         """The record of a model's training; None where the archive does not have the model."""
         return self._read(spec).get("history")
 
-    def get(self, spec: ModelSpec, name: str) -> dict | None:
+    def get(self, spec: Spec, name: str) -> dict | None:
         """What was measured under this name; None where it was not."""
         return self._read(spec).get("measured", {}).get(name)
 
-    def put(self, spec: ModelSpec, history: dict, name: str, found: dict) -> None:
+    def put(self, spec: Spec, history: dict, name: str, found: dict) -> None:
         """Add a measurement. One made by other code of the same measure gives way to it."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with (self.folder / ".lock").open("w") as lock:
@@ -45,6 +48,6 @@ class Archive:
             text = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
             write_text_atomic(self.path(spec), text + "\n")
 
-    def _read(self, spec: ModelSpec) -> dict:
+    def _read(self, spec: Spec) -> dict:
         path = self.path(spec)
         return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}

@@ -8,15 +8,18 @@ from pathlib import Path
 
 from attnlib.code_hash import code_hash
 from attnlib.tasks import registry
+from attnlib.training.product import ProductSpec
 from attnlib.training.spec import ModelSpec
 
 
-def model_key(spec: ModelSpec) -> str:
+def model_key(spec: ModelSpec | ProductSpec) -> str:
     """Folder name of the product of a spec: a readable front, then a hash of the spec, the code and the data.
 
     Raises:
         UnknownName: the spec's task does not exist.
     """
+    if not isinstance(spec, ModelSpec):
+        return spec.key
     parts = [asdict(spec), _training_code(spec.task), _file_checksums(spec.task_options)]
     digest = hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()[:12]
     return f"{spec.task}-{spec.architecture}-{spec.cell}-w{spec.width}-s{spec.seed}-{digest}"

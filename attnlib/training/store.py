@@ -2,6 +2,7 @@
 
 import fcntl
 import json
+import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -20,10 +21,11 @@ from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.rounding import rounded
 from attnlib.tasks import registry
 from attnlib.tasks.task import Task
-from attnlib.training.archive import Archive
+from attnlib.training.archive import Archive, Spec
 from attnlib.training.evaluate import evaluate
 from attnlib.training.keys import model_key
 from attnlib.training.loop import Report, new_model, train
+from attnlib.training.product import ProductSpec
 from attnlib.training.recovery import discard_unsound
 from attnlib.training.spec import ModelSpec
 
@@ -40,6 +42,8 @@ class TrainedModel:
 
 class Store:
     """A folder of trained models, ``<folder>/<key>/{model.safetensors, history.json, spec.json}``.
+
+    Products of another kind, which their specs make themselves, stand beside the models: :meth:`recording`.
 
     Args:
         folder: where products and checkpoints live.
@@ -61,7 +65,7 @@ class Store:
         self.folder, self.device, self.report, self.trains = Path(folder), device, report, trains
         self.archive = None if archive is None else Archive(archive)
 
-    def product(self, spec: ModelSpec) -> Path:
+    def product(self, spec: Spec) -> Path:
         """The folder of a spec's product, made or not."""
         return self.folder / model_key(spec)
 
@@ -75,11 +79,7 @@ class Store:
         """
         folder = self.product(spec)
         task = load_task(spec.task, spec.task_options)
-        with _locked(folder):
-            if not (folder / "history.json").is_file():
-                if not self.trains:
-                    raise NotMeasured(f"{spec.setting} is not trained yet")
-                self._train(spec, task, folder)
+        self._made(spec, folder, lambda: self._train(spec, task, folder))
         network = new_model(spec, task).to(self.device)
         try:
             network.load_state_dict(load_file(folder / "model.safetensors", device=self.device))
@@ -90,15 +90,39 @@ class Store:
             ) from error
         return TrainedModel(spec, task, network.eval(), self.history(spec))
 
-    def history(self, spec: ModelSpec) -> dict:
+    def recording(self, spec: ProductSpec):
+        """What a spec of another kind makes, from the folder if it is there, else made now.
+
+        Returns:
+            what ``spec.open`` returns; for a recipe a :class:`~attnlib.recipes.recipe.Recording`.
+
+        Raises:
+            NotMeasured, CorruptFile: as :meth:`model`; and what ``spec.make`` raises.
+        """
+        folder = self.product(spec)
+        self._made(spec, folder, lambda: self._record(spec, folder))
+        return spec.open(folder, self.history(spec), device=self.device)
+
+    def _opened(self, spec: Spec):
+        return self.model(spec) if isinstance(spec, ModelSpec) else self.recording(spec)
+
+    def _made(self, spec: Spec, folder: Path, make: Callable[[], None]) -> None:
+        """The product is whole afterwards, made by this process or another."""
+        with _locked(folder):
+            if not (folder / "history.json").is_file():
+                if not self.trains:
+                    raise NotMeasured(f"{spec.setting} is not trained yet")
+                make()
+
+    def history(self, spec: Spec) -> dict:
         """The record of a finished training: see :class:`TrainedModel`."""
         path = self.product(spec) / "history.json"
         if not path.is_file() and self.archive and (archived := self.archive.history(spec)):
             return archived
         return json.loads(path.read_text(encoding="utf-8"))
 
-    def kept(self, spec: ModelSpec, measure: Callable[..., dict], **settings: object) -> dict:
-        """What ``measure(trained model, **settings)`` finds, as JSON beside the model; measured once.
+    def kept(self, spec: Spec, measure: Callable[..., dict], **settings: object) -> dict:
+        """What ``measure(model or recording, **settings)`` finds, as JSON beside it; measured once.
 
         Other settings, or other code in the module of ``measure`` and what it imports, are measured anew.
         An archive is asked before a model is trained, and told what was found.
@@ -112,38 +136,48 @@ class Store:
             return archived
         with _locked(path.parent, f".{path.stem}.lock"):  # a lock of its own: measuring takes the model's
             if not path.is_file():
-                write_json_atomic(path, rounded(measure(self.model(spec), **settings)))
+                write_json_atomic(path, rounded(measure(self._opened(spec), **settings)))
         found = json.loads(path.read_text(encoding="utf-8"))
         if self.archive and self.archive.get(spec, name) is None:
             self.archive.put(spec, self.history(spec), name, found)
         return found
 
+    def _report_of(self, spec: Spec) -> Report | None:
+        if self.report is None:
+            return None
+        return lambda step, steps, loss: self.report(spec, step, steps, loss)
+
+    def _record(self, spec: ProductSpec, folder: Path) -> None:
+        started = time.monotonic()
+        found = spec.make(folder, device=self.device, report=self._report_of(spec))
+        self._finish(spec, folder, found, started)
+        shutil.rmtree(folder / "checkpoints", ignore_errors=True)
+
     def _train(self, spec: ModelSpec, task: Task, folder: Path) -> None:
         started = time.monotonic()
-        report: Report | None = None
-        if self.report is not None:
-
-            def report(step: int, steps: int, loss: float) -> None:
-                self.report(spec, step, steps, loss)
-
         discard_unsound(folder / "checkpoints")
+        report = self._report_of(spec)
         network, records = train(spec, task, folder / "checkpoints", device=self.device, report=report)
-        history = {
+        found = {
             "records": records,
             "held_out": evaluate(network.eval(), task.held_out),
             "parameters": sum(parameter.numel() for parameter in network.parameters()),
+        }
+        with atomic_path(folder / "model.safetensors") as temporary:
+            temporary.write_bytes(save({name: value.cpu() for name, value in network.state_dict().items()}))
+        self._finish(spec, folder, found, started)
+        for checkpoint in (folder / "checkpoints").glob("step-*"):
+            checkpoint.unlink()
+
+    def _finish(self, spec: Spec, folder: Path, found: dict, started: float) -> None:
+        """Write spec and history, the history last: its presence says that the product is whole."""
+        run = {
             "seconds": round(time.monotonic() - started, 1),  # of this process: less after a resumption
             "threads": torch.get_num_threads(),
             "device": self.device,
         }
-        with atomic_path(folder / "model.safetensors") as temporary:
-            temporary.write_bytes(save({name: value.cpu() for name, value in network.state_dict().items()}))
         write_json_atomic(folder / "spec.json", json.loads(spec.to_json()))
-        write_json_atomic(
-            folder / "history.json", history
-        )  # last: its presence says that the product is whole
-        for checkpoint in (folder / "checkpoints").glob("step-*"):
-            checkpoint.unlink()
+        write_json_atomic(folder / "history.json", found | run)
 
 
 def kept_name(measure: Callable[..., dict], settings: Mapping[str, object]) -> str:

@@ -23,9 +23,8 @@ def fetched(monkeypatch, tmp_path):
 
 
 def test_a_task_brings_the_data_set_its_module_imports(fetched):
-    assert [dataset.name for dataset in provision.data_of_tasks(["multi30k_en_fr", "one_to_one"])] == [
-        "multi30k"
-    ]
+    specs = plan_of("multi30k_en_fr", "one_to_one").results["x"].specs.values()
+    assert [dataset.name for dataset in provision.data_of_specs(specs)] == ["multi30k"]
     provision.bring_data(plan_of("multi30k_en_fr", "one_to_one", "scan"))
     assert fetched == ["multi30k"]
 

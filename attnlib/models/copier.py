@@ -1,0 +1,166 @@
+"""The network that copies (Snell et al. 2021, sections 2.1, 3.3 and 5.2): their translation model in small.
+
+Encoder and decoder are recurrent, of one layer and one direction; the decoder starts in the encoder's last
+state. With one or several heads k,
+
+    score_k[s, t] = (W_k d_s + b_k) · h_t;    attention_k = softmax of score_k over t;
+    c_s = Σ_k Σ_t attention_k[s, t] h_t;
+    logits_s = W_o tanh(W_n [W_c c_s + b_c ; d_s] + b_n) + b_o,
+
+d and h being decoder and encoder states (s and h in the paper; equations 1, 2, 20, 21). Contexts of heads are
+summed, not averaged, so K heads at uniform attention make a context K times as long. The paper gives the form
+for translation; the tanh and what has a bias are taken from its authors' published configuration.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from attnlib.errors import BadInput, UnknownName
+from attnlib.models.lstm import lstm_scan
+from attnlib.tasks.copying import CopyBatch
+
+CopierCell = Literal["lstm", "gru"]
+CopierAttention = Literal["learned", "uniform"]
+
+
+@dataclass(frozen=True)
+class CopierConfig:
+    """What the network is built from.
+
+    Attributes:
+        words: size of the vocabulary, the start mark not counted.
+        width: of embeddings, states and the hidden layer.
+        heads: attention heads.
+        attention: ``uniform`` keeps every weight at 1 / length, whatever the scores.
+    """
+
+    words: int
+    width: int = 256
+    cell: CopierCell = "lstm"
+    heads: int = 1
+    attention: CopierAttention = "learned"
+
+    def __post_init__(self) -> None:
+        for name, value, known in (
+            ("cell", self.cell, get_args(CopierCell)),
+            ("attention", self.attention, get_args(CopierAttention)),
+        ):
+            if value not in known:
+                raise UnknownName(name, value, known)
+        for name in ("words", "width", "heads"):
+            if getattr(self, name) < 1:
+                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
+
+
+@dataclass(frozen=True)
+class CopierTrace:
+    """One teacher-forced pass. Decoder states have read the target up to the word before the one due."""
+
+    encoder_states: Float[Tensor, "batch source width"]
+    decoder_states: Float[Tensor, "batch target width"]
+    attention: Float[Tensor, "batch heads target source"]
+    context: Float[Tensor, "batch target width"]
+    logits: Float[Tensor, "batch target words"]
+
+
+class Copier(nn.Module):
+    """The copying network, its parameters drawn from ``generator`` alone.
+
+    Embeddings, which both sides share, are drawn from N(0, 1), all else uniformly from ±1/√inputs, torch's
+    own distributions.
+    """
+
+    def __init__(self, config: CopierConfig, generator: torch.Generator):
+        super().__init__()
+        self.config = config
+        width, layer = config.width, {"lstm": nn.LSTM, "gru": nn.GRU}[config.cell]
+        with torch.device("meta"):  # torch's own initialisation would draw from global state
+            self.embedding = nn.Embedding(config.words + 1, width)
+            self.encoder = layer(width, width, batch_first=True)
+            self.decoder = layer(width, width, batch_first=True)
+            self.context_map = nn.Linear(width, width)
+            self.hidden = nn.Linear(2 * width, width)
+            self.readout = nn.Linear(width, config.words)
+            self.queries = nn.Linear(width, config.heads * width)
+        self.to_empty(device="cpu")
+        self._draw(generator)
+
+    def _draw(self, generator: torch.Generator) -> None:
+        with torch.no_grad():
+            for name, parameter in self.named_parameters():
+                if name.startswith("embedding"):
+                    parameter.normal_(generator=generator)
+                else:
+                    layer = self.get_submodule(name.rpartition(".")[0])
+                    inputs = layer.in_features if isinstance(layer, nn.Linear) else layer.hidden_size
+                    parameter.uniform_(-(inputs**-0.5), inputs**-0.5, generator=generator)
+
+    def forward(self, batch: CopyBatch, implementation: Literal["fast", "plain"] = "fast") -> CopierTrace:
+        """A pass under teacher forcing; ``plain`` leaves recurrence to torch, same to rounding."""
+        encoder_states, last = self._unroll(self.encoder, batch.source, None, implementation)
+        decoder_states, _ = self._unroll(self.decoder, batch.target_read, last, implementation)
+        attention = self.attend(decoder_states, encoder_states)
+        context = attention.sum(dim=1) @ encoder_states  # Σ_k: the same as summing the heads' contexts
+        return CopierTrace(
+            encoder_states, decoder_states, attention, context, self.read_out(context, decoder_states)
+        )
+
+    def attend(
+        self,
+        decoder_states: Float[Tensor, "batch target width"],
+        encoder_states: Float[Tensor, "batch source width"],
+    ) -> Float[Tensor, "batch heads target source"]:
+        """Attention of every head; rows sum to one."""
+        batch, target, width = decoder_states.shape
+        source = encoder_states.shape[1]
+        if self.config.attention == "uniform":
+            return decoder_states.new_full((batch, self.config.heads, target, source), 1 / source)
+        queries = self.queries(decoder_states).view(batch, target * self.config.heads, width)
+        scores = queries @ encoder_states.mT  # (batch, target · heads, source)
+        return scores.softmax(dim=-1).view(batch, target, self.config.heads, source).transpose(1, 2)
+
+    def read_out(
+        self, context: Float[Tensor, "*rows width"], decoder_states: Float[Tensor, "*rows width"]
+    ) -> Float[Tensor, "*rows words"]:
+        """Logits of the network N in the paper, before its softmax."""
+        joined = torch.cat([self.context_map(context), decoder_states], dim=-1)
+        return self.readout(torch.tanh(self.hidden(joined)))
+
+    def _unroll(
+        self, layer: nn.RNNBase, tokens: Int[Tensor, "batch time"], start, implementation: str
+    ) -> tuple[Tensor, tuple[Tensor, Tensor] | Tensor]:
+        if implementation == "plain" or self.config.cell == "gru":
+            return layer(self.embedding(tokens), start)
+        table = nn.functional.linear(
+            self.embedding.weight, layer.weight_ih_l0, layer.bias_ih_l0 + layer.bias_hh_l0
+        )
+        inputs = table[tokens.T]  # (time, batch, gates)
+        zeros = inputs.new_zeros(len(tokens), self.config.width)
+        hidden, memory = (zeros, zeros) if start is None else start
+        states, memory = lstm_scan(inputs, layer.weight_hh_l0, hidden, memory)
+        return states.transpose(0, 1), (states[-1], memory)
+
+
+def copier_loss(model: Copier, batch: CopyBatch) -> Float[Tensor, ""]:
+    """Mean cross-entropy of the right words, in nats a word (equation 3, averaged)."""
+    return nn.functional.cross_entropy(model(batch).logits.flatten(0, 1), batch.target.flatten())
+
+
+def lexical_probe(
+    model: Copier, trace: CopierTrace, batch: CopyBatch
+) -> Float[Tensor, "batch target source"]:
+    """β[s, t] = N([h_t ; d_s])_{y_s}: the right word's probability if all attention stood at t (equation 4).
+
+    With several heads all of them stand there, so the context is K h_t. Memory: batch · target · source ·
+    max(width, words) numbers; give it a few sentences.
+    """
+    context = model.config.heads * trace.encoder_states[:, None, :, :]  # (batch, 1, source, width)
+    source, target = trace.encoder_states.shape[1], trace.decoder_states.shape[1]
+    states = trace.decoder_states[:, :, None, :].expand(-1, -1, source, -1)
+    logits = model.read_out(context.expand(-1, target, -1, -1), states)
+    right = batch.target[:, :, None, None].expand(-1, -1, source, 1)
+    return logits.softmax(dim=-1).gather(-1, right)[..., 0]

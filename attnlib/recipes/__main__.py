@@ -1,0 +1,36 @@
+"""Follow one recipe into a store: ``python -m attnlib.recipes --spec '{…}' --models build/models``."""
+
+import argparse
+import sys
+
+import torch
+
+from attnlib.errors import AttnlibError
+from attnlib.recipes.recipe import RecipeSpec
+from attnlib.training.__main__ import printed_report
+from attnlib.training.store import Store
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Parse, record, and say where the product is; errors are one line and exit code 2."""
+    parser = argparse.ArgumentParser(prog="python -m attnlib.recipes", description=__doc__)
+    parser.add_argument("--spec", required=True, help="a recipe spec as JSON")
+    parser.add_argument("--models", required=True, help="folder of products")
+    parser.add_argument("--device", default="cpu", help="cpu or cuda (default: cpu)")
+    parser.add_argument(
+        "--threads", type=int, default=1, help="torch threads; results are equal only for equal numbers"
+    )
+    options = parser.parse_args(arguments)
+    torch.set_num_threads(max(1, options.threads))
+    try:
+        spec = RecipeSpec.from_json(options.spec)
+        recording = Store(options.models, options.device, printed_report).recording(spec)
+    except (AttnlibError, ValueError) as error:  # a ValueError: the text is not JSON
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    print(f"{spec.key}: {', '.join(sorted(recording.tensors))}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,37 @@
+"""What a recipe sees at its checkpoints, kept in files so that a killed run does not look twice."""
+
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file, save
+from torch import Tensor
+
+from attnlib.errors import CorruptFile
+from attnlib.files import atomic_path
+
+
+def keep_look(folder: Path, step: int, tensors: dict[str, Tensor]) -> None:
+    """Write what was seen after ``step`` updates; the file appears whole or not at all."""
+    with atomic_path(_path(folder, step)) as temporary:
+        temporary.write_bytes(save({name: value.cpu().contiguous() for name, value in tensors.items()}))
+
+
+def gathered_looks(folder: Path, steps: tuple[int, ...]) -> dict[str, Tensor]:
+    """All looks on top of each other, checkpoints first; ``steps`` among them.
+
+    Raises:
+        CorruptFile: the look of a checkpoint is not there, though the course has passed it.
+    """
+    missing = [step for step in steps if not _path(folder, step).is_file()]
+    if missing:
+        raise CorruptFile(
+            f"{folder} lacks the looks at steps {missing}; delete the folder, and it starts anew"
+        )
+    looks = [load_file(_path(folder, step)) for step in steps]
+    return {"steps": torch.tensor(steps)} | {
+        name: torch.stack([look[name] for look in looks]) for name in looks[0]
+    }
+
+
+def _path(folder: Path, step: int) -> Path:
+    return folder / f"look-{step:08d}.safetensors"

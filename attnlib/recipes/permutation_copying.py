@@ -1,0 +1,185 @@
+"""Learning to copy where the words of a sentence say nothing of each other (Snell et al. 2021, section 3.3).
+
+A sentence of the ``permutation`` kind holds all words of the vocabulary, so every source word is seen with
+every target word equally often, and nothing can be learned before attention is. ``sample`` and ``mixture``
+(appendix A.3) are what it is held against; see :mod:`attnlib.tasks.copying`. Every update draws new sentences
+(how many different ones the authors had is not said).
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attnlib.errors import BadInput, UnknownName
+from attnlib.models.bag_of_words import BagOfWords, bag_of_words_loss
+from attnlib.models.copier import Copier, CopierConfig, copier_loss, lexical_probe
+from attnlib.recipes.looks import gathered_looks, keep_look
+from attnlib.tasks.copying import CopyBatch, copy_batch, draw_sources, words_of
+from attnlib.training.course import Course, run_course
+from attnlib.training.loop import Report
+
+Network = Literal["learned", "uniform", "proxy"]
+Order = Literal["copy", "permuted"]
+PROBED = 8  # held-out sentences that the lexical probe is taken of
+PARAMETERS, TRAINING, HELD_OUT, ORDER = range(4)  # what a seed is used for
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One network and what it copies; the defaults are the paper's, as far as its text and configuration say.
+
+    Attributes:
+        kind: of sentences.
+        network: with ``learned`` attention, with ``uniform`` attention, or the bag-of-words ``proxy``.
+        order: ``copy``, or one ``permuted`` order for all sentences (section 6.2), drawn with the seed.
+        length: words of a sentence.
+        width: of embeddings and states.
+        steps: updates; every: updates between two looks.
+        held_out: sentences that it is judged on.
+        seed: draws parameters, sentences and order, each from a stream of its own.
+    """
+
+    kind: str = "permutation"
+    network: str = "learned"
+    order: str = "copy"
+    length: int = 40
+    width: int = 256
+    batch_size: int = 128
+    learning_rate: float = 1e-3
+    steps: int = 200
+    every: int = 10
+    held_out: int = 128
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        words_of(self.kind, self.length)
+        for name, known in (("network", get_args(Network)), ("order", get_args(Order))):
+            if getattr(self, name) not in known:
+                raise UnknownName(name, getattr(self, name), known)
+        for name in ("width", "batch_size", "steps", "every", "held_out"):
+            if getattr(self, name) < 1:
+                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
+
+
+def checksums(settings: Settings) -> dict[str, str]:
+    """None: the sentences are made by rule."""
+    return {}
+
+
+def checkpoints(settings: Settings) -> tuple[int, ...]:
+    """Numbers of updates after which it is looked at: 0, every so many, and the last."""
+    return (*range(0, settings.steps, settings.every), settings.steps)
+
+
+def record(
+    settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None
+) -> dict[str, Tensor]:
+    """Train the network and look at it on held-out sentences along the way.
+
+    Returns:
+        by checkpoint, ``steps``, ``loss`` (nats a word), ``accuracy``, ``probe_right`` (the lexical probe
+        where the word to be said stands), ``probe_elsewhere`` (its mean over the other positions),
+        ``probe_agreement`` (share of words for which it is largest at the right place); with attention also
+        ``attention_right`` (weight on the right place) and ``attention_accuracy`` (share of words for which
+        it is largest there; ties go to the first position, so uniform attention is right once a sentence).
+
+    Raises:
+        TrainingDiverged: the loss is not finite.
+    """
+    words = words_of(settings.kind, settings.length)
+    order = _order(settings)
+    held_out = copy_batch(_sources(settings, settings.held_out, HELD_OUT), words, order).to(device)
+
+    def batch_at(step: int) -> CopyBatch:
+        return copy_batch(_sources(settings, settings.batch_size, TRAINING, step), words, order)
+
+    generator = torch.Generator().manual_seed(_stream(settings.seed, PARAMETERS))
+    if settings.network == "proxy":
+        network = BagOfWords(words, settings.width, generator)
+        loss, look = _proxy_loss, _look_at_proxy
+    else:
+        network = Copier(CopierConfig(words, settings.width, attention=settings.network), generator)
+        loss, look = copier_loss, look_at_copier
+    course = Course(settings.steps, settings.seed, settings.learning_rate, checkpoints(settings))
+    run_course(
+        network,
+        batch_at,
+        loss,
+        course,
+        folder,
+        visit=lambda step, model: keep_look(folder, step, look(model, held_out)),
+        device=device,
+        report=report,
+    )
+    return gathered_looks(folder, course.checkpoints)
+
+
+def look_at_copier(model: Copier, held_out: CopyBatch) -> dict[str, Tensor]:
+    """The record of one checkpoint, from held-out sentences; attention is summed over heads."""
+    with torch.inference_mode():
+        trace = model(held_out)
+        few = type(held_out)(
+            held_out.source[:PROBED], held_out.target_read[:PROBED], held_out.target[:PROBED], held_out.place
+        )
+        log_probabilities = trace.logits.log_softmax(dim=-1)
+        attention = trace.attention.sum(dim=1)
+        return {
+            "loss": -log_probabilities.gather(-1, held_out.target[..., None]).mean(),
+            "accuracy": (trace.logits.argmax(dim=-1) == held_out.target).float().mean(),
+            "attention_right": _at_place(attention, held_out.place).mean() / model.config.heads,
+            "attention_accuracy": (attention.argmax(dim=-1) == held_out.place).float().mean(),
+            **_probed(lexical_probe(model, model(few), few), few),
+        }
+
+
+def _proxy_loss(model: BagOfWords, batch: CopyBatch) -> Tensor:
+    return bag_of_words_loss(model, batch.source, batch.target)
+
+
+def _look_at_proxy(model: BagOfWords, held_out: CopyBatch) -> dict[str, Tensor]:
+    with torch.inference_mode():
+        # θ[source word at t, target word at s], and the same prediction at every step
+        probe = model.dictionary()[held_out.source[:, None, :], held_out.target[:, :, None]]
+        said = model(held_out.source).argmax(dim=-1)
+        return {
+            "loss": _proxy_loss(model, held_out),
+            "accuracy": (said[:, None] == held_out.target).float().mean(),
+            **_probed(probe, held_out),
+        }
+
+
+def _probed(probe: Tensor, batch: CopyBatch) -> dict[str, Tensor]:
+    """Three numbers on β, (batch, target, source)."""
+    right = _at_place(probe, batch.place)
+    return {
+        "probe_right": right.mean(),
+        "probe_elsewhere": ((probe.sum(dim=-1) - right) / (probe.shape[-1] - 1)).mean(),
+        "probe_agreement": (probe.argmax(dim=-1) == batch.place).float().mean(),
+    }
+
+
+def _at_place(values: Tensor, place: Tensor) -> Tensor:
+    """The entry of each row at the source position of the word to be said, (batch, target)."""
+    return values[:, torch.arange(len(place), device=place.device), place]
+
+
+def _order(settings: Settings) -> Tensor | None:
+    if settings.order == "copy":
+        return None
+    return torch.randperm(
+        settings.length, generator=torch.Generator().manual_seed(_stream(settings.seed, ORDER))
+    )
+
+
+def _sources(settings: Settings, samples: int, *use: int) -> Tensor:
+    generator = torch.Generator().manual_seed(_stream(settings.seed, *use))
+    return draw_sources(settings.kind, settings.length, samples, generator)
+
+
+def _stream(*numbers: int) -> int:
+    """One seed from several numbers; different lists give unrelated streams."""
+    return int(np.random.SeedSequence(numbers).generate_state(1)[0])
