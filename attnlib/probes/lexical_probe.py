@@ -1,0 +1,93 @@
+"""The lexical probe β: what each source position alone knows of the right word (Snell et al. 2021, eq. 4).
+
+    β[s, t] = softmax(N([h_t ; d_s]))[right word of s],
+
+the probability of the right word if the network attended to source position t alone, under teacher forcing
+(the paper's β_{t,l} counts target positions by t and source positions by l). β^uf is this very function of
+the network that was trained with uniform attention, β^px that of the proxy
+(:mod:`attnlib.models.translation_proxy`).
+
+Whatever comes before N's first nonlinearity is linear in [h ; d], hence a sum of a part of the source
+position and a part of the target position. Each part is computed once, and only their sums are taken pair by
+pair, some pairs at a time::
+
+    batch 16, 20 source and 20 target positions, 8,000 words, float32
+    all logits at once          16 × 20 × 20 × 8,000 × 4 bytes = 205 MB, and as much again for the softmax
+    here, 512 pairs at a time               2 × 512 × 8,000 × 4 bytes = 33 MB, for any batch and length
+"""
+
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from attnlib.errors import BadInput
+from attnlib.models.bilinear_translator import Readout
+
+PAIRS_AT_ONCE = 512
+
+
+@torch.no_grad()
+def log_lexical_probe(
+    readout: Readout,
+    encoder_states: Float[Tensor, "batch source both_widths"],
+    decoder_states: Float[Tensor, "batch target width"],
+    outputs: Int[Tensor, "batch target"],
+    source_mask: Bool[Tensor, "batch source"],
+    target_mask: Bool[Tensor, "batch target"],
+    *,
+    at_once: int = PAIRS_AT_ONCE,
+) -> Float[Tensor, "batch target source"]:
+    """log β of every pair of valid positions, ``-inf`` at padding.
+
+    The logarithm has β's order, and keeps the digits of small ones.
+
+    Args:
+        readout: the network N of a translation model.
+        outputs: the right words.
+        at_once: pairs whose logits are held at a time.
+
+    Memory: beside the states, the result and the places of its pairs (three integers each), at most
+    2 × ``at_once`` × (words + width) numbers, the logits of some pairs and their exponentials, whatever
+    batch and lengths are.
+
+    Raises:
+        BadInput: ``at_once`` < 1.
+    """
+    return log_probability_of_pairs(
+        readout.from_context(encoder_states),
+        readout.from_decoder(decoder_states),
+        readout.logits,
+        outputs,
+        source_mask,
+        target_mask,
+        at_once=at_once,
+    )
+
+
+@torch.no_grad()
+def log_probability_of_pairs(
+    of_source: Float[Tensor, "batch source width"],
+    of_target: Float[Tensor, "batch target width"],
+    logits: Callable[[Float[Tensor, "pairs width"]], Float[Tensor, "pairs words"]],
+    outputs: Int[Tensor, "batch target"],
+    source_mask: Bool[Tensor, "batch source"],
+    target_mask: Bool[Tensor, "batch target"],
+    *,
+    at_once: int = PAIRS_AT_ONCE,
+) -> Float[Tensor, "batch target source"]:
+    """log softmax(logits(of_source[t] + of_target[s]))[outputs[s]] for any network of that form.
+
+    Arguments, memory and errors as for :func:`log_lexical_probe`.
+    """
+    if at_once < 1:
+        raise BadInput(f"at_once is {at_once}; it must be at least 1")
+    result = of_source.new_full((*outputs.shape, source_mask.shape[1]), -torch.inf)
+    valid = target_mask[:, :, None] & source_mask[:, None, :]
+    for pairs in valid.nonzero().split(at_once):
+        sample, target, source = pairs.unbind(1)
+        scores = logits(of_source[sample, source] + of_target[sample, target])
+        right = scores.gather(1, outputs[sample, target][:, None])[:, 0]
+        result[sample, target, source] = right - scores.logsumexp(1)
+    return result
