@@ -134,7 +134,8 @@ class Components:
         device = self.token_sums.device
         self.token_sums.index_add_(0, bag_tokens.to(device), bag_sums.to(device).double())
         self.position_sums[: len(position_sums)] += position_sums.to(device)
-        pairs = torch.from_numpy((ids * self.n_positions + np.arange(ids.shape[1]))[valid]).to(device)
+        cells = ids * self.n_positions + np.arange(ids.shape[1])
+        pairs = torch.from_numpy(cells.ravel() if valid.all() else cells[valid]).to(device)
         self.pair_counts.view(-1).index_add_(0, pairs, torch.ones_like(pairs))
         self._solved.clear()
         return self

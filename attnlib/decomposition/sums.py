@@ -22,12 +22,13 @@ def sums_by_token(
     mask: Bool[np.ndarray, "batch length"],
 ) -> tuple[Int[Tensor, " bags"], Float[Tensor, "bags width"]]:
     """Bags of valid rows of one token: the token (again for every further bag) and the sum, in no order."""
-    rows = np.flatnonzero(mask)
-    keys = tokens.ravel() if mask.all() else tokens[mask]
+    full = mask.all()
+    keys = tokens.ravel() if full else tokens[mask]
     if keys.max() < 1 << 16:  # numpy sorts 16-bit integers by radix, several times faster than any other way
         keys = keys.astype(np.uint16)
     order = np.argsort(keys, kind="stable")
-    rows, keys = rows[order], keys[order]
+    keys = keys[order]
+    rows = order if full else np.flatnonzero(mask)[order]
 
     starts = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1])))  # the first row of each token
     counts = np.diff(starts, append=len(keys))

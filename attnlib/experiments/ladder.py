@@ -4,11 +4,11 @@ import math
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import ClassVar, get_args
+from typing import ClassVar
 
-from attnlib.errors import BadInput, UnknownName
-from attnlib.experiments.rungs import point, rung_of, scales, seeds_of, spec_of, task_of
-from attnlib.models.config import Cell
+from attnlib.errors import BadInput
+from attnlib.experiments.checks import WITH_ATTENTION, check_counts, check_names
+from attnlib.experiments.rungs import point, rung_of, seeds_of, spec_of
 from attnlib.training.spec import ModelSpec
 
 __all__ = [
@@ -62,7 +62,7 @@ class LadderConfig:
         source, target: two line-parallel text files to use as the task (both or neither).
     """
 
-    ARCHITECTURES: ClassVar[tuple[str, ...]] = ("AED", "AO")  # that can be asked for
+    ARCHITECTURES: ClassVar[tuple[str, ...]] = WITH_ATTENTION  # that can be asked for
     TASKS: ClassVar[tuple[tuple[str, ...], ...]] = (QUICK_TASKS, PAPER_TASKS)  # of the profiles
 
     task: tuple[str, ...] = QUICK_TASKS
@@ -88,23 +88,10 @@ class LadderConfig:
                     f"parameters source and target are a task of their own; leave out task={self.task}"
                 )
             object.__setattr__(self, "task", ("parallel",))
-        for rung in self.task:
-            task_of(rung)
-        for kind, given, known in (
-            ("architecture", self.architecture, self.ARCHITECTURES),
-            ("cell", self.cell, get_args(Cell)),
-            ("scale", (self.scale,), scales()),
-        ):
-            for name in given:
-                if name not in known:
-                    raise UnknownName(kind, name, known)
+        check_names(self, architecture=self.ARCHITECTURES)
         if self.task == ("parallel",) and self.source is None:
             raise BadInput("task 'parallel' needs two files: source=my.en and target=my.fr")
-        for name in ("seeds", "width", "fit_samples", "steps"):
-            if getattr(self, name) is not None and getattr(self, name) < 1:
-                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
-        if (self.width or 0) % 2 and "AO" in self.architecture:
-            raise BadInput(f"width {self.width} is odd; the sinusoidal positions of AO need an even one")
+        check_counts(self)
         if not 0 < self.embedding_scale < math.inf:
             raise BadInput(f"embedding_scale is {self.embedding_scale}; it must be positive and finite")
 

@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
-from attnlib.errors import BadInput, UnknownName
+from attnlib.errors import BadInput
 from attnlib.experiments.aggregate import Point, by_kind, kind, over_seeds
 from attnlib.experiments.asks import Ask, answers, ask, specs_of
+from attnlib.experiments.checks import check_counts, check_names
 from attnlib.experiments.measures.order_words import measure_order_words
-from attnlib.experiments.rungs import scales, seeds_of, spec_of, task_of
-from attnlib.models.config import Architecture, Cell
+from attnlib.experiments.rungs import seeds_of, spec_of, task_of
 from attnlib.training.spec import ModelSpec
 
 if TYPE_CHECKING:
@@ -70,19 +70,8 @@ class Config:
                 raise BadInput(
                     f"task {rung!r} has no word that turns the order; take reordering_1 … reordering_100"
                 )
-        for name, given, known in (
-            ("architecture", self.architecture, [name for name in get_args(Architecture) if name != "VED"]),
-            ("cell", self.cell, get_args(Cell)),
-            ("scale", (self.scale,), scales()),
-        ):
-            for entry in given:
-                if entry not in known:
-                    raise UnknownName(name, entry, known)
-        for name in ("seeds", "width", "steps", "fit_samples", "pairs", "fit_pairs"):
-            if getattr(self, name) is not None and getattr(self, name) < 1:
-                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
-        if (self.width or 0) % 2 and "AO" in self.architecture:
-            raise BadInput(f"width {self.width} is odd; the sinusoidal positions of AO need an even one")
+        check_names(self)
+        check_counts(self, "pairs", "fit_pairs")
 
 
 PROFILES = {

@@ -3,11 +3,10 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import get_args
 
-from attnlib.errors import BadInput, UnknownName
-from attnlib.experiments.rungs import scales, spec_of, task_of
-from attnlib.models.config import Cell
+from attnlib.errors import BadInput
+from attnlib.experiments.checks import check_counts, check_names
+from attnlib.experiments.rungs import spec_of, task_of
 from attnlib.training.spec import ModelSpec
 
 FACTORS = ("cell", "width", "weight_decay", "length", "n_words", "embedding_scale", "clip")
@@ -50,19 +49,10 @@ class Config:
     samples: int = 400
 
     def __post_init__(self) -> None:
-        for kind, given, known in (
-            ("scale", (self.scale,), scales()),
-            ("factor", self.factor, FACTORS),
-            ("cell", self.cell, get_args(Cell)),
-        ):
-            for name in given:
-                if name not in known:
-                    raise UnknownName(kind, name, known)
-        for rung in (*self.task, *self.varied):
+        check_names(self, factor=FACTORS)
+        for rung in self.varied:
             task_of(rung)
-        for name in ("seeds", "width", "steps", "fit_samples", "samples"):
-            if getattr(self, name) is not None and getattr(self, name) < 1:
-                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
+        check_counts(self, "samples")
         for name in ("widths", "length", "n_words", "embedding_scale", "clip"):
             if not all(0 < level < math.inf for level in getattr(self, name)):
                 raise BadInput(f"{name} is {getattr(self, name)}; levels must be positive and finite")

@@ -2,14 +2,14 @@
 
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
-from attnlib.errors import BadInput, NotMeasured, UnknownName
+from attnlib.errors import NotMeasured
 from attnlib.experiments.aggregate import Point, kind, over_seeds
 from attnlib.experiments.asks import Ask, ask, specs_of
+from attnlib.experiments.checks import check_counts, check_names
 from attnlib.experiments.measures.temporal_formation import measure_temporal_formation
-from attnlib.experiments.rungs import point, scales, seeds_of, spec_of, task_of
-from attnlib.models.config import Architecture, Cell, Positions
+from attnlib.experiments.rungs import point, seeds_of, spec_of
 from attnlib.training.spec import ModelSpec
 
 if TYPE_CHECKING:
@@ -50,22 +50,8 @@ class Config:
     fit_samples: int = 2_000
 
     def __post_init__(self) -> None:
-        for rung in self.task:
-            task_of(rung)
-        for name, given, known in (
-            ("architecture", self.architecture, [name for name in get_args(Architecture) if name != "VED"]),
-            ("cell", self.cell, get_args(Cell)),
-            ("positions", self.positions, get_args(Positions)),
-            ("scale", (self.scale,), scales()),
-        ):
-            for entry in given:
-                if entry not in known:
-                    raise UnknownName(name, entry, known)
-        for name in ("seeds", "width", "steps", "fit_samples"):
-            if getattr(self, name) is not None and getattr(self, name) < 1:
-                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
-        if (self.width or 0) % 2 and "AO" in self.architecture:
-            raise BadInput(f"width {self.width} is odd; the sinusoidal positions of AO need an even one")
+        check_names(self)
+        check_counts(self)
 
 
 PROFILES = {

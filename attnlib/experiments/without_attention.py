@@ -2,17 +2,17 @@
 
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attnlib.errors import BadInput, UnknownName
+from attnlib.errors import BadInput
 from attnlib.experiments.aggregate import Point, over_seeds
 from attnlib.experiments.asks import Ask, answers, ask, specs_of
+from attnlib.experiments.checks import check_counts, check_names
 from attnlib.experiments.measures.memory import measure_memory
 from attnlib.experiments.measures.swap import EFFECTS, WAYS, measure_swap
-from attnlib.experiments.rungs import scales, seeds_of, spec_of
-from attnlib.models.config import Cell
+from attnlib.experiments.rungs import seeds_of, spec_of
 from attnlib.statistics.spearman import spearman
 from attnlib.training.spec import ModelSpec
 
@@ -54,12 +54,8 @@ class Config:
     fit_samples: int = 2_000
 
     def __post_init__(self) -> None:
-        for name, given, known in (("cell", self.cell, get_args(Cell)), ("scale", self.scale, scales())):
-            if given not in known:
-                raise UnknownName(name, given, known)
-        for name in ("words", "seeds", "width", "steps", "fit_samples"):
-            if getattr(self, name) is not None and getattr(self, name) < 1:
-                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
+        check_names(self)
+        check_counts(self, "words")
         if not self.length or min(self.length) < 2:
             raise BadInput(f"length is {self.length}; it takes one number or several, each at least 2")
         if not 0 < self.less <= 1:

@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
-from attnlib.errors import BadInput, UnknownName
 from attnlib.experiments.aggregate import by_kind, kind
 from attnlib.experiments.alignment_summaries import (
     alignment_rows,
@@ -14,10 +13,10 @@ from attnlib.experiments.alignment_summaries import (
     token_rows,
 )
 from attnlib.experiments.asks import Ask, answers, ask, specs_of
+from attnlib.experiments.checks import check_counts, check_names
 from attnlib.experiments.measures.token_parts import ROLES, measure_token_parts
 from attnlib.experiments.measures.word_alignment import measure_word_alignment
-from attnlib.experiments.rungs import scales, seeds_of, spec_of, task_of
-from attnlib.models.config import Architecture
+from attnlib.experiments.rungs import seeds_of, spec_of, task_of
 from attnlib.training.spec import ModelSpec
 
 if TYPE_CHECKING:
@@ -67,22 +66,11 @@ class Config:
     listed: int = 60
 
     def __post_init__(self) -> None:
-        for rung in (*self.task, *self.tokens_of):
+        check_names(self)
+        for rung in self.tokens_of:
             task_of(rung)
-        with_attention = [name for name in get_args(Architecture) if name != "VED"]
-        for name, given, known in (
-            ("architecture", self.architecture, with_attention),
-            ("scale", (self.scale,), scales()),
-        ):
-            for entry in given:
-                if entry not in known:
-                    raise UnknownName(name, entry, known)
-        counts = ("seeds", "text_seeds", "width", "steps", "text_steps", "n_train", "max_length")
-        for name in (*counts, "fit_samples", "judged_samples", "iterations", "listed"):
-            if getattr(self, name) is not None and getattr(self, name) < 1:
-                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
-        if (self.width or 0) % 2 and "AO" in self.architecture:
-            raise BadInput(f"width {self.width} is odd; the sinusoidal positions of AO need an even one")
+        check_counts(self, "text_seeds", "text_steps", "n_train", "max_length")
+        check_counts(self, "judged_samples", "iterations", "listed")
 
 
 PROFILES = {

@@ -10,8 +10,7 @@ order, so that two memories can be matched: the share of the term of the two pre
 residual times residual is that.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,12 +19,13 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from attnlib.decomposition.components import Components
-from attnlib.decomposition.parts import PART_NAMES, Parts
+from attnlib.decomposition.parts import PART_NAMES
 from attnlib.decomposition.rows import centred, valid_rows
 from attnlib.decomposition.shares import ShareSums
 from attnlib.decomposition.substitution import SubstitutionSums
 from attnlib.decomposition.terms import alignment_terms
 from attnlib.decomposition.typicality import AttentionCells
+from attnlib.experiments.fitting import Fitted
 from attnlib.models.decoding import greedy
 from attnlib.models.trace import Trace
 from attnlib.tasks.corpus import Corpus, evaluation_batches
@@ -37,19 +37,6 @@ if TYPE_CHECKING:
 LAGS = 6  # words back
 BATCH = 256
 EITHER = ("teacher_forced", "free_running")
-
-
-@dataclass(frozen=True)
-class _Sides:
-    encoder: Components
-    decoder: Components
-
-    def split(self, trace: Trace) -> tuple[Parts, Parts]:
-        """Decoder parts, encoder parts."""
-        return (
-            self.decoder.split(trace.decoder_states, trace.target_tokens, trace.target_mask),
-            self.encoder.split(trace.encoder_states, trace.source_tokens, trace.source_mask),
-        )
 
 
 def measure_robustness(trained: "TrainedModel", samples: int) -> dict:
@@ -92,17 +79,17 @@ def _free(trained: "TrainedModel", corpus: Corpus, max_steps: int) -> Iterator[T
             yield trained.model(greedy(trained.model, batch.to(device), max_steps))
 
 
-def _fitted(trained: "TrainedModel", fit: Iterable[Trace], longest: Sequence[int]) -> _Sides:
+def _fitted(trained: "TrainedModel", fit: Sequence[Trace], longest: Sequence[int]) -> Fitted:
     width, task = trained.model.config.width, trained.task
     encoder = Components(len(task.source_vocabulary), longest[0], width)
     decoder = Components(len(task.target_vocabulary), longest[1], width)
     for trace in fit:
         encoder.update(trace.encoder_states, trace.source_tokens, trace.source_mask)
         decoder.update(trace.decoder_states, trace.target_tokens, trace.target_mask)
-    return _Sides(encoder, decoder)
+    return Fitted(encoder, decoder, sum(len(trace.source_tokens) for trace in fit))
 
 
-def _judged(sides: _Sides, held_out: list[Trace]) -> dict:
+def _judged(sides: Fitted, held_out: list[Trace]) -> dict:
     shares, substitution, cells = ShareSums(), SubstitutionSums(), AttentionCells()
     for trace in held_out:
         terms = alignment_terms(*sides.split(trace))
@@ -133,7 +120,7 @@ def _widened(tokens: Tensor, length: int) -> Tensor:
     return torch.nn.functional.pad(tokens, (0, length - tokens.shape[1]))
 
 
-def _variances(sides: _Sides, held_out: list[Trace]) -> dict[str, dict[str, float]]:
+def _variances(sides: Fitted, held_out: list[Trace]) -> dict[str, dict[str, float]]:
     """Mean squares of μ_t around their mean, χ and Δ over valid places, as shares of the three."""
     sums: dict[str, Tensor] = {side: torch.zeros(3, dtype=torch.float64) for side in ("decoder", "encoder")}
     for trace in held_out:
@@ -149,7 +136,7 @@ def _variances(sides: _Sides, held_out: list[Trace]) -> dict[str, dict[str, floa
     }
 
 
-def memory(sides: _Sides, fit: list[Trace], held_out: list[Trace]) -> dict[str, float | None]:
+def memory(sides: Fitted, fit: list[Trace], held_out: list[Trace]) -> dict[str, float | None]:
     """How much of the residuals the words read before predict, and of the score the two predictions make.
 
     Returns:
@@ -185,7 +172,7 @@ def memory(sides: _Sides, fit: list[Trace], held_out: list[Trace]) -> dict[str, 
 
 
 def _regressed(
-    fit: list[Trace], sides: _Sides, side: int, words: int
+    fit: list[Trace], sides: Fitted, side: int, words: int
 ) -> Float[Tensor, "lags_and_words width"]:
     """Least squares of minimum norm, from sums over all places."""
     square = torch.zeros(LAGS * words, LAGS * words, dtype=torch.float64)

@@ -1,0 +1,46 @@
+"""What every experiment refuses in its settings: names that nothing has, and counts below one."""
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING, get_args
+
+from attnlib.errors import BadInput, UnknownName
+from attnlib.experiments.rungs import scales, task_of
+from attnlib.models.config import Architecture, Cell, Positions
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+WITH_ATTENTION = tuple(name for name in get_args(Architecture) if name != "VED")
+_KNOWN = {"architecture": WITH_ATTENTION, "cell": get_args(Cell), "positions": get_args(Positions)}
+
+
+def check_names(config: "DataclassInstance", **known: Collection[str]) -> None:
+    """``scale``, ``task``, ``architecture``, ``cell`` and ``positions``, where a configuration has them.
+
+    Args:
+        known: what a field may hold, for further fields or in place of what is usual.
+
+    Raises:
+        UnknownName: a name that is not among them; says the nearest.
+    """
+    for field, allowed in ({"scale": scales()} | _KNOWN | known).items():
+        given = getattr(config, field, ())
+        for name in (given,) if isinstance(given, str) else given:
+            if name not in allowed:
+                raise UnknownName(field, name, allowed)
+    for rung in getattr(config, "task", ()):
+        task_of(rung)
+
+
+def check_counts(config: "DataclassInstance", *names: str) -> None:
+    """``seeds``, ``width``, ``steps``, ``fit_samples`` and these others; None stands for the plan's number.
+
+    Raises:
+        BadInput: a count below 1, or an odd width where there is AO.
+    """
+    for name in ("seeds", "width", "steps", "fit_samples", *names):
+        count = getattr(config, name, None)
+        if count is not None and count < 1:
+            raise BadInput(f"{name} is {count}; it must be at least 1")
+    if (config.width or 0) % 2 and "AO" in getattr(config, "architecture", ()):
+        raise BadInput(f"width {config.width} is odd; the sinusoidal positions of AO need an even one")

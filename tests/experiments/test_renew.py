@@ -1,0 +1,105 @@
+"""Answers made by older code are renewed when making some of them again gives every digit, and only then."""
+
+import json
+import shutil
+
+import pytest
+
+from attnlib.experiments import renew as module
+from attnlib.experiments.asks import Ask
+from attnlib.experiments.renew import difference, old_answers, renew, witnesses
+from attnlib.training.archive import Archive
+from attnlib.training.spec import ModelSpec
+from attnlib.training.store import Store, kept_name
+
+
+def measure_tokens(trained, start: int) -> dict:
+    return {"tokens": start + len(trained.task.source_vocabulary), "loss": trained.history["records"]}
+
+
+def spec(architecture: str, seed: int) -> ModelSpec:
+    return ModelSpec("one_to_one", architecture, steps=2, width=8, seed=seed)
+
+
+ASKS = [Ask(spec(kind, seed), measure_tokens, (("start", 1),)) for kind in ("AED", "AO") for seed in (0, 1)]
+TODAY = kept_name(measure_tokens, {"start": 1})
+OLD = TODAY.rpartition("-")[0] + "-000000000000"
+
+
+@pytest.fixture
+def archive(tmp_path, monkeypatch):
+    """Four networks with an answer of older code each."""
+    folder = tmp_path / "archive"
+    store = Store(tmp_path / "models", archive=folder)
+    for asked in ASKS:
+        asked.answer(store)
+        edit(Archive(folder).path(asked.spec), lambda content: {OLD: content[TODAY]})
+    monkeypatch.setattr(module, "all_asks", lambda profile: {str(i): [a] for i, a in enumerate(ASKS)})
+    return folder
+
+
+def edit(path, change):
+    content = json.loads(path.read_text())
+    content["measured"] = change(content["measured"])
+    path.write_text(json.dumps(content))
+
+
+def names(archive):
+    return [list(json.loads(Archive(archive).path(asked.spec).read_text())["measured"]) for asked in ASKS]
+
+
+def test_witnesses_are_one_of_each_architecture(archive):
+    old = old_answers("paper", archive)
+    assert len(old) == 4
+    assert sorted(one.asked.spec.architecture for one in witnesses(old)) == ["AED", "AO"]
+
+
+@pytest.fixture
+def before(tmp_path, archive):
+    """What the code before finds of all four: the same as today's, under its own name."""
+    shutil.copytree(archive, tmp_path / "before")
+    return Archive(tmp_path / "before")
+
+
+def test_what_both_codes_find_alike_is_renewed(archive, before, tmp_path):
+    outcome = renew(old_answers("paper", archive), before, Store(tmp_path / "models"), archive)
+    assert outcome == {OLD: TODAY}
+    assert names(archive) == [[TODAY]] * 4
+    assert old_answers("paper", archive) == []
+
+
+def test_one_witness_that_differs_stops_all_of_its_measure(archive, before, tmp_path):
+    for asked in ASKS[2:]:  # AO
+        edit(before.path(asked.spec), lambda content: {OLD: content[OLD] | {"tokens": 99}})
+    outcome = renew(old_answers("paper", archive), before, Store(tmp_path / "models"), archive)
+    assert "AO" in outcome[OLD]
+    assert "tokens was 99" in outcome[OLD]
+    assert names(archive) == [[OLD]] * 4
+
+
+def test_the_code_before_must_be_the_one_that_answered(archive, before, tmp_path):
+    for asked in ASKS:
+        edit(before.path(asked.spec), lambda content: {OLD.replace("0", "1"): content[OLD]})
+    outcome = renew(old_answers("paper", archive), before, Store(tmp_path / "models"), archive)
+    assert "not what this answer was made with" in outcome[OLD]
+    assert names(archive) == [[OLD]] * 4
+
+
+def test_other_settings_are_another_question(archive):
+    for asked in ASKS:
+        other = OLD.replace("start=1", "start=2")
+        edit(Archive(archive).path(asked.spec), lambda content, other=other: {other: content[OLD]})
+    assert old_answers("paper", archive) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ({"a": [1, {"b": 2}]}, {"a": [1, {"b": 2}]}, ""),
+        ({"a": [1, {"b": 2}]}, {"a": [1, {"b": 3}]}, "a[1].b was 2, is 3"),
+        ({"a": 1}, {"b": 1}, " was {'a': 1}, is {'b': 1}"),
+        ([1, 2], [1], " was [1, 2], is [1]"),
+    ],
+)
+def test_the_first_difference_is_named(before, after, said):
+    assert difference(before, after) == said
