@@ -95,7 +95,8 @@ class Result:
         write_json_atomic(folder / f"{self.experiment}.provenance.json", self.provenance)
         path = folder / f"{self.experiment}.json"
         content = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "provenance"}
-        write_text_atomic(path, _as_text(rounded(content)))
+        tables = {name: _as_rows(records) for name, records in self.tables.items()}
+        write_text_atomic(path, _as_text(rounded(content | {"tables": tables})))
         return path
 
     @classmethod
@@ -111,18 +112,38 @@ class Result:
         beside = path.with_name(f"{path.stem}.provenance.json")
         try:
             provenance = json.loads(beside.read_text(encoding="utf-8")) if beside.is_file() else {}
-            return cls(**json.loads(text), provenance=provenance)
-        except (TypeError, ValueError) as error:
+            content = json.loads(text)
+            tables = {name: _as_records(rows) for name, rows in content.pop("tables").items()}
+            return cls(**content, tables=tables, provenance=provenance)
+        except (TypeError, ValueError, KeyError, AttributeError) as error:
             raise CorruptFile(
                 f"{path} is not a result ({error}); delete it and run the experiment again"
             ) from error
 
 
+def _as_rows(records: list[dict]) -> list:
+    """The columns, then the values of every record: a third of the size of records that repeat their keys.
+
+    Records that differ in their columns stay as they are.
+    """
+    columns = sorted(records[0]) if records else []
+    if not columns or any(sorted(record) != columns for record in records):
+        return records
+    return [columns, *([record[column] for column in columns] for record in records)]
+
+
+def _as_records(rows: list) -> list[dict]:
+    if not rows or isinstance(rows[0], dict):
+        return rows
+    columns, *values = rows
+    return [dict(zip(columns, row, strict=True)) for row in values]
+
+
 def _as_text(content: dict) -> str:
-    """JSON with sorted keys, so that equal contents are equal bytes; a record of a table is one line."""
+    """JSON with sorted keys, so that equal contents are equal bytes; a row of a table is one line."""
     tables = {
-        name: "[\n" + ",\n".join(_line(record) for record in records) + "\n]"
-        for name, records in sorted(content["tables"].items())
+        name: "[\n" + ",\n".join(_line(row) for row in rows) + "\n]"
+        for name, rows in sorted(content["tables"].items())
     }
     rest = {name: value for name, value in content.items() if name != "tables"}
     head = json.dumps(rest, indent=1, sort_keys=True, ensure_ascii=False).removesuffix("\n}")
