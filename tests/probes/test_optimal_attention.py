@@ -1,0 +1,186 @@
+"""The best attention: by hand, against random ones, scipy, and the KKT conditions written out."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from scipy import optimize
+
+from attnlib.errors import BadInput
+from attnlib.probes.optimal_attention import kkt_residual, optimal_attention
+
+SAMPLES, TARGET, SOURCE, WORDS = 4, 5, 9, 30
+
+
+def random_problem(seed: int, scale: float, source: int = SOURCE, words: int = WORDS):
+    generator = torch.Generator().manual_seed(seed)
+    encoder = scale * torch.randn(SAMPLES, source, words, generator=generator, dtype=torch.float64)
+    decoder = scale * torch.randn(SAMPLES, TARGET, words, generator=generator, dtype=torch.float64)
+    right = torch.randint(words, (SAMPLES, TARGET), generator=generator)
+    source_mask = torch.arange(source) < torch.tensor([source, source // 2 + 1, 2, 1])[:, None]
+    target_mask = torch.arange(TARGET) < torch.tensor([TARGET, 3, 2, 4])[:, None]
+    return encoder, decoder, right, source_mask, target_mask
+
+
+def log_likelihood(attention, encoder, decoder, right):
+    """log p_y by torch's own softmax, for attention of (…, batch, target, source)."""
+    logits = attention @ encoder + decoder
+    return logits.log_softmax(-1).gather(-1, right[..., None].expand(*logits.shape[:-1], 1))[..., 0]
+
+
+def rows(problem, found):
+    """Each real row alone: attention, γ over valid positions, γ_s, the right word."""
+    encoder, decoder, right, source_mask, target_mask = problem
+    for sample, step in target_mask.nonzero().tolist():
+        valid = source_mask[sample]
+        yield (
+            found.attention[sample, step][valid].numpy(),
+            encoder[sample][valid].numpy(),
+            decoder[sample, step].numpy(),
+            int(right[sample, step]),
+        )
+
+
+def loss_and_slopes(attention, encoder, decoder, word):
+    logits = attention @ encoder + decoder
+    p = np.exp(logits - logits.max())
+    p /= p.sum()
+    return -np.log(p[word]), encoder @ p - encoder[:, word]
+
+
+def test_the_papers_counterexample():
+    """A.1: the position with the largest β gets no attention; the optimum is half on each of the others."""
+    encoder = torch.tensor([[[0.0, 0, 0], [0, -10, 5], [0, 5, -10]]], dtype=torch.float64)
+    masks = torch.ones(1, 3, dtype=torch.bool), torch.ones(1, 1, dtype=torch.bool)
+    found = optimal_attention(encoder, torch.zeros(1, 1, 3), torch.zeros(1, 1, dtype=torch.long), *masks)
+    assert found.attention[0, 0].tolist() == pytest.approx([0, 0.5, 0.5], abs=1e-8)
+    # Halves of equation 30 leave logits (0, -2.5, -2.5).
+    assert found.log_likelihood.exp().item() == pytest.approx(1 / (1 + 2 * math.exp(-2.5)))
+    probe = encoder[0].softmax(-1)[:, 0]
+    assert probe[0].item() == pytest.approx(1 / 3)  # equation 31
+    assert probe[1:].tolist() == pytest.approx([1 / (1 + math.exp(5) + math.exp(-10))] * 2)
+    assert probe[1] == pytest.approx(math.exp(-5), rel=0.01)
+    assert probe.argmax() == 0 == found.attention[0, 0].argmin()
+
+
+@pytest.mark.parametrize("scale", [0.1, 1.0, 5.0, 30.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_it_meets_the_kkt_conditions(seed, scale):
+    """Of the paper's loss: one slope wherever there is attention, no smaller slope elsewhere."""
+    problem = random_problem(seed, scale)
+    found = optimal_attention(*problem)
+    assert found.residual.max() < 1e-6
+    assert found.iterations < 60
+    for attention, *row in rows(problem, found):
+        _, slopes = loss_and_slopes(attention, *row)
+        assert attention.min() >= 0
+        assert attention.sum() == pytest.approx(1, abs=1e-12)
+        level = slopes @ attention
+        assert slopes.min() >= level - 1e-6  # dual feasibility
+        assert np.abs(attention * (slopes - level)).max() <= 1e-6  # complementary slackness
+        assert np.minimum(attention, np.abs(slopes - level)).max() <= 1e-6
+
+
+@pytest.mark.parametrize("scale", [1.0, 10.0])
+def test_it_beats_a_thousand_random_attentions(scale):
+    encoder, decoder, right, source_mask, target_mask = random_problem(7, scale)
+    found = optimal_attention(encoder, decoder, right, source_mask, target_mask)
+    generator = torch.Generator().manual_seed(0)
+    draws = torch.rand(1000, SAMPLES, TARGET, SOURCE, generator=generator, dtype=torch.float64).log().neg()
+    draws = draws**3 * source_mask[:, None, :]  # from spread out to nearly one-hot
+    rivals = log_likelihood(draws / draws.sum(-1, keepdim=True), encoder, decoder, right)
+    best = torch.where(target_mask, rivals, -torch.inf).amax(0)
+    assert (found.log_likelihood >= best - 1e-8)[target_mask].all()  # a corner can be hit up to the tolerance
+    assert (found.log_likelihood > best)[0].all()  # nine positions
+    corners = torch.eye(SOURCE, dtype=torch.float64)[:, None, None, :].expand(-1, SAMPLES, TARGET, -1)
+    valid = source_mask.T[:, :, None] & target_mask
+    at_corners = torch.where(valid, log_likelihood(corners, encoder, decoder, right), -torch.inf).amax(0)
+    assert (found.log_likelihood >= at_corners - 1e-8)[target_mask].all()
+    told = log_likelihood(found.attention, encoder, decoder, right)
+    assert torch.allclose(told[target_mask], found.log_likelihood[target_mask], atol=1e-12)
+
+
+def test_scipy_finds_nothing_better():
+    problem = random_problem(3, 2.0)
+    found = optimal_attention(*problem)
+    for attention, *row in rows(problem, found):
+        loss, _ = loss_and_slopes(attention, *row)
+        theirs = optimize.minimize(
+            lambda x, row=row: loss_and_slopes(x, *row),
+            np.full(len(attention), 1 / len(attention)),
+            jac=True,
+            method="SLSQP",
+            bounds=[(0, 1)] * len(attention),
+            constraints={"type": "eq", "fun": lambda x: x.sum() - 1, "jac": np.ones_like},
+            options={"ftol": 1e-13, "maxiter": 500},
+        )
+        assert loss <= theirs.fun + 1e-8
+        assert loss == pytest.approx(theirs.fun, abs=1e-6)
+
+
+def test_with_two_words_the_optimum_is_the_position_of_the_largest_probe():
+    """Then the logits' difference is linear in the attention: section 3.3's argument, exactly."""
+    encoder, decoder, right, source_mask, target_mask = random_problem(5, 3.0, words=2)
+    found = optimal_attention(encoder, decoder, right, source_mask, target_mask)
+    logits = encoder[:, None] + decoder[:, :, None]
+    probe = logits.softmax(-1).gather(-1, right[:, :, None, None].expand(-1, -1, SOURCE, 1))[..., 0]
+    probe = probe.masked_fill(~source_mask[:, None, :], -1)
+    assert torch.equal(found.attention.argmax(-1)[target_mask], probe.argmax(-1)[target_mask])
+    assert (found.attention.amax(-1)[target_mask] > 1 - 1e-6).all()
+
+
+def test_equal_positions_share_equally():
+    encoder, decoder, right, source_mask, target_mask = random_problem(2, 3.0)
+    source_mask = torch.ones_like(source_mask)
+    encoder[:, 5:] = encoder[:, :4]
+    found = optimal_attention(encoder, decoder, right, source_mask, target_mask)
+    assert torch.allclose(found.attention[..., 5:], found.attention[..., :4], atol=1e-6)
+    assert found.residual.max() < 1e-6
+
+
+def test_an_almost_certain_word_is_still_solved():
+    """The loss is flat to 1e-12 here, its logarithm is not: the best position is told from the second."""
+    encoder = torch.zeros(1, 2, 3, dtype=torch.float64)
+    encoder[0, :, 0] = torch.tensor([30.0, 31.0])
+    masks = torch.ones(1, 2, dtype=torch.bool), torch.ones(1, 1, dtype=torch.bool)
+    found = optimal_attention(encoder, torch.zeros(1, 1, 3), torch.zeros(1, 1, dtype=torch.long), *masks)
+    assert found.attention[0, 0].tolist() == pytest.approx([0, 1], abs=1e-6)
+
+
+def test_padding_changes_nothing():
+    encoder, decoder, right, source_mask, target_mask = random_problem(1, 2.0)
+    found = optimal_attention(encoder, decoder, right, source_mask, target_mask)
+    assert (found.attention * ~(source_mask[:, None] & target_mask[:, :, None]) == 0).all()
+    dirty = encoder.masked_fill(~source_mask[:, :, None], torch.nan)
+    soiled = decoder.masked_fill(~target_mask[:, :, None], torch.inf)
+    again = optimal_attention(dirty, soiled, right.masked_fill(~target_mask, -100), source_mask, target_mask)
+    assert torch.equal(found.attention, again.attention)
+    alone = optimal_attention(
+        encoder[1:2, : SOURCE // 2 + 1],
+        decoder[1:2, :3],
+        right[1:2, :3],
+        source_mask[1:2, : SOURCE // 2 + 1],
+        target_mask[1:2, :3],
+    )
+    assert torch.allclose(alone.attention[0], found.attention[1, :3, : SOURCE // 2 + 1], atol=1e-7)
+
+
+def test_the_residual_by_hand():
+    valid = torch.ones(1, 3, dtype=torch.bool)
+    gradient = torch.tensor([[1.0, 1.0, 3.0]])
+    assert kkt_residual(torch.tensor([[0.4, 0.6, 0.0]]), gradient, valid).item() == pytest.approx(0, abs=1e-6)
+    # (0, 0, 1) - (1, 1, 3) = (-1, -1, -2), projected (1/2, 1/2, 0)
+    assert kkt_residual(torch.tensor([[0.0, 0.0, 1.0]]), gradient, valid).item() == pytest.approx(1)
+
+
+def test_what_cannot_be_solved_is_said():
+    encoder, decoder, right, source_mask, target_mask = random_problem(0, 1.0)
+    with pytest.raises(BadInput, match="words has shape"):
+        optimal_attention(encoder, decoder, right[:, :2], source_mask, target_mask)
+    with pytest.raises(BadInput, match="only one word"):
+        optimal_attention(encoder[..., :1], decoder[..., :1], 0 * right, source_mask, target_mask)
+    with pytest.raises(BadInput, match="no valid source position"):
+        optimal_attention(encoder, decoder, right, source_mask & False, target_mask)
+    with pytest.raises(BadInput, match="encoder_logits are not all finite"):
+        optimal_attention(encoder / 0, decoder, right, source_mask, target_mask)
