@@ -1,0 +1,194 @@
+"""What the recipes of classifiers share: their texts, the steps they are looked at, and how a look is kept.
+
+A recording holds for each part, ``validation`` and ``train`` (a sample of the training texts, as many as the
+validation texts), in the order of the texts:
+
+``<part>.offsets``, ``<part>.labels``
+    positions of text i are ``offsets[i]:offsets[i+1]`` of every row below, marks among them; its label.
+``<part>.correct``, ``<part>.loss``
+    (checkpoints, texts) and (checkpoints,): whether the right label is the likelier one; nats a text.
+``<part>.log_polarity``
+    (checkpoints, positions): β and polarity before they are squashed, see :mod:`attnlib.probes.polarity`.
+
+beside ``steps`` (checkpoints) and the loss curve ``loss_steps``, ``losses``. What else there is by position,
+the recipes say. :func:`attnlib.probes.ragged.padded` makes rows of equal length.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from attnlib.errors import BadInput
+from attnlib.models.attentive_classifier import classification_loss
+from attnlib.probes.polarity import log_polarity
+from attnlib.recipes.looks import gathered_looks, keep_look
+from attnlib.texts import labelled_sets
+from attnlib.texts.labelled import (
+    MARKS,
+    LabelledBatch,
+    LabelledBatches,
+    LabelledTask,
+    LabelledTexts,
+    judging_batches,
+)
+from attnlib.training.course import Course, run_course
+from attnlib.training.loop import Report
+
+_SAMPLE = 0x5A3B  # tells the draw of the training sample apart from other streams of the same seed
+
+# Of a batch: the log odds of label 1 by text, and what is to be kept by position, log odds among it.
+Probe = Callable[[nn.Module, LabelledBatch], tuple[Tensor, dict[str, Tensor]]]
+Loss = Callable[[nn.Module, LabelledBatch], Float[Tensor, ""]]
+
+
+@dataclass(frozen=True)
+class LabelledSettings:
+    """Texts and training; the defaults are the paper's (section A.8) on its smallest corpus of reviews.
+
+    Attributes:
+        data: one of :func:`attnlib.texts.labelled_sets.names`; path: of the reader's own table.
+        reading, n_train, n_validation, split_seed: see :func:`attnlib.texts.prepare.prepare`; a size of 0
+            stands for the data set's own.
+        steps, batch_size, learning_rate: of the training, by Adam at its other defaults.
+        embedding_width: of a word's vector.
+        seed: of the parameters and of the order of the batches.
+
+    Raises:
+        BadInput: a size or number of steps that cannot be.
+    """
+
+    data: str = "sst"
+    path: str = ""
+    reading: str = "cleaned"
+    n_train: int = 0
+    n_validation: int = 0
+    split_seed: int = 0
+    steps: int = 4_000
+    batch_size: int = 32
+    learning_rate: float = 1e-3
+    embedding_width: int = 300
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("n_train", "n_validation", "split_seed", "seed"):
+            if getattr(self, name) < 0:
+                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 0")
+        for name in ("steps", "batch_size", "embedding_width"):
+            if getattr(self, name) < 1:
+                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
+
+
+def checkpoints(steps: int) -> tuple[int, ...]:
+    """The steps at which classifiers are evaluated (section A.8), and the last one.
+
+    >>> checkpoints(600)
+    (0, 10, 50, 100, 150, 200, 250, 500, 600)
+    """
+    planned = (0, 10, 50, 100, 150, 200, *range(250, steps, 250))
+    return (*(step for step in planned if step < steps), steps)
+
+
+def checksums(settings: LabelledSettings) -> dict[str, str]:
+    """sha256 of the content of each data file read, by "dataset/file"; none for texts made by rule."""
+    return labelled_sets.checksums(settings.data, settings.path)
+
+
+def load_task(settings: LabelledSettings) -> LabelledTask:
+    """The texts of the settings, prepared once a process for as long as the files stay as they are."""
+    return _load(
+        tuple(sorted(checksums(settings).items())),
+        settings.data,
+        settings.path,
+        settings.reading,
+        settings.n_train or None,
+        settings.n_validation or None,
+        settings.split_seed,
+    )
+
+
+@lru_cache(maxsize=1)
+def _load(_: tuple, data: str, path: str, reading: str, n_train, n_validation, split_seed) -> LabelledTask:
+    return labelled_sets.load_labelled(
+        data,
+        path=path,
+        reading=reading,
+        n_train=n_train,
+        n_validation=n_validation,
+        split_seed=split_seed,
+    )
+
+
+def probed_parts(task: LabelledTask, split_seed: int) -> dict[str, LabelledTexts]:
+    """The texts that are looked at: all of validation, and as many of training, the same for every run."""
+    order = np.random.default_rng([_SAMPLE, split_seed]).permutation(len(task.train))
+    sample = np.sort(order[: len(task.validation)])
+    return {"validation": task.validation, "train": task.train.subset(sample)}
+
+
+def record_course(
+    model: nn.Module,
+    settings: LabelledSettings,
+    folder: Path,
+    *,
+    loss: Loss,
+    probe: Probe,
+    device: str,
+    report: Report | None,
+) -> dict[str, Tensor]:
+    """Train ``model`` and look at it at :func:`checkpoints`; see the module for what is returned.
+
+    Raises:
+        TrainingDiverged: the loss is not finite.
+    """
+    task = load_task(settings)
+    parts = probed_parts(task, settings.split_seed)
+    course = Course(settings.steps, settings.seed, settings.learning_rate, checkpoints(settings.steps))
+
+    def visit(step: int, network: nn.Module) -> None:
+        found = {}
+        for part, texts in parts.items():
+            found |= {f"{part}.{name}": value for name, value in look(network, texts, probe, device).items()}
+        keep_look(folder, step, found)
+
+    batches = LabelledBatches(task.train, settings.batch_size, seed=settings.seed)
+    records = run_course(model, batches, loss, course, folder, visit=visit, device=device, report=report)
+    found = gathered_looks(folder, course.checkpoints)
+    for part, texts in parts.items():
+        found[f"{part}.offsets"] = torch.from_numpy(_offsets(texts))
+        found[f"{part}.labels"] = torch.from_numpy(texts.labels)
+    return found | {
+        "loss_steps": torch.tensor([entry["step"] for entry in records]),
+        "losses": torch.tensor([entry["loss"] for entry in records]),
+    }
+
+
+def look(model: nn.Module, texts: LabelledTexts, probe: Probe, device: str) -> dict[str, Tensor]:
+    """One checkpoint's look at some texts: what ``probe`` finds by position, flat, and how right it is."""
+    offsets = torch.from_numpy(_offsets(texts))
+    correct = torch.zeros(len(texts), dtype=torch.bool)
+    by_position: dict[str, Tensor] = {}
+    total = 0.0
+    with torch.no_grad():
+        for batch in judging_batches(texts):
+            moved = batch.to(device)
+            logit, found = probe(model, moved)
+            found["log_polarity"] = log_polarity(found.pop("log_odds"), moved.labels)
+            correct[batch.indices] = ((logit > 0) == (moved.labels == 1)).cpu()
+            total += len(batch) * classification_loss(logit, moved.labels).item()
+            # Where the valid positions of the batch stand in the flat row.
+            places = (offsets[batch.indices][:, None] + torch.arange(batch.mask.shape[1]))[batch.mask]
+            for name, values in found.items():
+                row = by_position.setdefault(name, torch.empty(int(offsets[-1])))
+                row[places] = values.detach().cpu()[batch.mask]
+    return by_position | {"correct": correct, "loss": torch.tensor(total / len(texts))}
+
+
+def _offsets(texts: LabelledTexts) -> np.ndarray:
+    """Where the positions of each text begin, its marks counted."""
+    return texts.offsets + MARKS * np.arange(len(texts) + 1)
