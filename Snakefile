@@ -19,13 +19,12 @@ sys.path.insert(0, str(ROOT))
 
 from attnlib.companion.plan import Plan, Run
 from attnlib.companion.project import Project
-from attnlib.recipes.registry import names as recipes
 
 PROJECT = Project(ROOT)
 QUICK, PAPER = Plan(PROJECT, "quick"), Plan(PROJECT, "paper")
 RUN = Run.read(config["run"]) if "run" in config else None
 OWN = Plan(PROJECT, RUN.profile, RUN) if RUN else None
-SPECS = {key: spec for plan in (QUICK, PAPER, OWN) if plan for result in plan.results.values() for key, spec in result.specs.items()}
+BATCHES = {batch.name: batch for plan in (QUICK, OWN) if plan for batch in plan.batches}
 # A committed result that is current is a source; no rule may remake it.
 STALE = [name for name, result in PAPER.results.items() if not result.current]
 
@@ -82,25 +81,17 @@ rule paper:
     input: lambda _: [result.path for result in PAPER.results.values() if runnable(result)]
 
 
+# What is trained: models, and runs of recipes, some in one process. A product that is there is not made again.
 rule train:
-    output: "build/models/{key}/history.json"
-    params: spec=lambda w: SPECS[w.key].to_json()
-    shell: '"$ATTNLIB_PYTHON" -m attnlib.training --spec {params.spec:q} --models build/models 2>&1 >/dev/null'
-
-
-# A recipe's run is a product like a model; its key begins with the recipe's name.
-rule record:
-    output: "build/models/{key}/history.json"
-    params: spec=lambda w: SPECS[w.key].to_json()
-    wildcard_constraints: key=rf"({'|'.join(recipes())})-s\d+-[0-9a-f]+"
-    shell: '"$ATTNLIB_PYTHON" -m attnlib.recipes --spec {params.spec:q} --models build/models 2>&1 >/dev/null'
-
-
-ruleorder: record > train
+    output: touch("build/trained/{batch}")
+    params:
+        module=lambda w: BATCHES[w.batch].module,
+        specs=lambda w: BATCHES[w.batch].arguments,
+    shell: '"$ATTNLIB_PYTHON" -m {params.module} {params.specs} --models build/models 2>&1 >/dev/null'
 
 
 rule result:
-    input: lambda w: QUICK.results[w.experiment].models
+    input: lambda w: QUICK.trained(QUICK.results[w.experiment])
     output: "build/results/quick/{experiment}.json"
     params:
         arguments=lambda w: QUICK.results[w.experiment].arguments,
@@ -163,7 +154,7 @@ if OWN:
 
     if result:
         use rule result as run_result with:
-            input: result.models
+            input: OWN.trained(result)
             output: result.path
             params: arguments=result.arguments, stamp=result.stamp
 

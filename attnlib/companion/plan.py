@@ -15,6 +15,7 @@ from pathlib import Path
 
 import attnlib
 from attnlib.code_hash import code_hash
+from attnlib.companion.batches import Batch, batches
 from attnlib.companion.figures import Figure, discover, find
 from attnlib.companion.project import Project
 from attnlib.errors import CorruptFile, DataUnavailable
@@ -89,11 +90,6 @@ class PlannedResult:
         return ""
 
     @property
-    def models(self) -> tuple[str, ...]:
-        """Products of training that it reads."""
-        return tuple(f"build/models/{key}/history.json" for key in self.specs)
-
-    @property
     def arguments(self) -> str:
         """For ``python -m attnlib.experiments``."""
         import shlex
@@ -147,6 +143,15 @@ class Plan:
     def result_of(self, figure: str) -> PlannedResult | None:
         """The result that a figure is drawn from; None when no experiment has its name."""
         return self.results.get(self.figures[figure].experiment)
+
+    @cached_property
+    def batches(self) -> list[Batch]:
+        """The trainings behind its results, as jobs."""
+        return batches({result.experiment: result.specs for result in self.results.values()})
+
+    def trained(self, result: PlannedResult) -> list[str]:
+        """Marks of the batches that a result needs; their products are in ``build/models``."""
+        return [f"build/trained/{batch.name}" for batch in self.batches if batch.specs.keys() & result.specs]
 
     def drawing_code(self, figure: str) -> str:
         """Hash of the attnlib modules that a notebook imports, so that it is drawn anew when they change."""

@@ -19,7 +19,7 @@ from attnlib.datasets.locate import mirror_folder
 from attnlib.errors import BadInput
 
 RULES = {  # rule of the Snakefile → what a user calls it
-    "train": "train model", "record": "train model", "result": "compute",
+    "train": "train", "result": "compute",
     "figure": "draw figure", "site": "build book",
 }  # fmt: skip
 _JOB = re.compile(r"^(?:local)?rule (?P<rule>\w+):$")
@@ -112,8 +112,8 @@ def _target(rule: str, output: str) -> str:
     path = PurePosixPath(output)
     if rule == "site":
         return ""
-    if rule in ("train", "record"):  # build/models/<setting>-<hash>/history.json
-        return re.sub(r"-[0-9a-f]{12}$", "", path.parent.name)
+    if rule == "train":  # build/trained/<setting>-and-<number>-more-<hash>
+        return re.sub(r"-[0-9a-f]{12}$", "", path.name)
     if rule == "figure":  # build/notebooks/attend/x.ipynb, build/runs/attend-x-0123456789ab/x.ipynb
         parts = path.with_suffix("").parts
         return "/".join(parts[2:]) if parts[1:2] != ("runs",) else parts[-1]

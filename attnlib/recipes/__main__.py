@@ -1,4 +1,4 @@
-"""Follow one recipe into a store: ``python -m attnlib.recipes --spec '{…}' --models build/models``."""
+"""Follow recipes into a store: ``python -m attnlib.recipes --spec '{…}' --models build/models``."""
 
 import argparse
 import sys
@@ -14,7 +14,7 @@ from attnlib.training.store import Store
 def main(arguments: list[str] | None = None) -> int:
     """Parse, record, and say where the product is; errors are one line and exit code 2."""
     parser = argparse.ArgumentParser(prog="python -m attnlib.recipes", description=__doc__)
-    parser.add_argument("--spec", required=True, help="a recipe spec as JSON")
+    parser.add_argument("--spec", required=True, action="append", help="a recipe spec as JSON; repeatable")
     parser.add_argument("--models", required=True, help="folder of products")
     parser.add_argument("--device", default="cpu", help="cpu or cuda (default: cpu)")
     parser.add_argument(
@@ -23,12 +23,13 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     torch.set_num_threads(max(1, options.threads))
     try:
-        spec = RecipeSpec.from_json(options.spec)
-        recording = Store(options.models, options.device, printed_report).recording(spec)
+        store = Store(options.models, options.device, printed_report)
+        for spec in [RecipeSpec.from_json(text) for text in options.spec]:
+            recording = store.recording(spec)
+            print(f"{spec.key}: {', '.join(sorted(recording.tensors))}")
     except (AttnlibError, ValueError) as error:  # a ValueError: the text is not JSON
         print(f"error: {error}", file=sys.stderr)
         return 2
-    print(f"{spec.key}: {', '.join(sorted(recording.tensors))}")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""Train one model into a store: ``python -m attnlib.training --spec '{…}' --models build/models``."""
+"""Train models into a store in turn: ``python -m attnlib.training --spec '{…}' --models build/models``."""
 
 import argparse
 import sys
@@ -20,7 +20,7 @@ def printed_report(spec: ModelSpec, step: int, steps: int, loss: float) -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Parse, train, and say where the product is."""
     parser = argparse.ArgumentParser(prog="python -m attnlib.training", description=__doc__)
-    parser.add_argument("--spec", required=True, help="a model spec as JSON")
+    parser.add_argument("--spec", required=True, action="append", help="a model spec as JSON; repeatable")
     parser.add_argument("--models", required=True, help="folder of trained models")
     parser.add_argument("--device", default="cpu", help="cpu or cuda (default: cpu)")
     parser.add_argument(
@@ -29,16 +29,18 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     torch.set_num_threads(max(1, options.threads))
     try:
-        spec = ModelSpec.from_json(options.spec)
+        specs = [ModelSpec.from_json(text) for text in options.spec]
     except (ValueError, TypeError) as error:
         print(f"error: not a model spec: {error}", file=sys.stderr)
         return 2
+    store = Store(options.models, options.device, printed_report)
     try:
-        product = Store(options.models, options.device, printed_report).model(spec)
+        for spec in specs:
+            product = store.model(spec)
+            print(f"{model_key(spec)}: {product.history['held_out']}")
     except AttnlibError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    print(f"{model_key(product.spec)}: {product.history['held_out']}")
     return 0
 
 

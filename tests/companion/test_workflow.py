@@ -99,10 +99,10 @@ def test_jobs_are_read_from_the_log_as_they_begin():
     log = """Building DAG of jobs...
 [Fri Nov 20 10:35:42 2026]
 localrule train:
-    output: build/models/scan-AED-gru-w64-s0-0642a296fa29/history.json
+    output: build/trained/scan-AED-gru-w64-s0-and-2-more-0642a296fa29
     jobid: 3
-    reason: Missing output files: build/models/scan-AED-gru-w64-s0-0642a296fa29/history.json
-    wildcards: key=scan-AED-gru-w64-s0-0642a296fa29
+    reason: Missing output files: build/trained/scan-AED-gru-w64-s0-and-2-more-0642a296fa29
+    wildcards: batch=scan-AED-gru-w64-s0-and-2-more-0642a296fa29
 rule run_result:
     input: a, b, c
     output: build/runs/attend-x-0123456789ab/x.json
@@ -113,17 +113,17 @@ rule book:
 1 of 5 steps (20%) done
 Error in rule train:
     message: None
-    output: build/models/scan-AO-gru-w64-s0-0642a296fa29/history.json (corrupted)
+    output: build/trained/scan-AO-gru-w64-s0-0642a296fa29 (corrupted)
     shell:
         exit 1"""
     reader = JobReader()
     jobs = [job for line in log.splitlines() if (job := reader.feed(line))]
     assert jobs == [
-        Job("train", "scan-AED-gru-w64-s0", "not made yet"),
+        Job("train", "scan-AED-gru-w64-s0-and-2-more", "not made yet"),
         Job("result", "x", "code, settings or data behind it changed; made anew: a and 2 more"),
         Job("train", "scan-AO-gru-w64-s0", "failed"),
     ]
-    assert str(jobs[0]) == "train model scan-AED-gru-w64-s0"
+    assert str(jobs[0]) == "train scan-AED-gru-w64-s0-and-2-more"
 
 
 def test_a_reason_that_is_not_known_is_passed_on():
