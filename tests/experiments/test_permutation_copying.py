@@ -1,0 +1,149 @@
+"""Copying end to end on tiny networks: courses by hand, what is counted as failed, and what is missing."""
+
+import math
+import shutil
+
+import pytest
+import torch
+
+from attnlib.errors import BadInput, NotMeasured, UnknownName
+from attnlib.experiments import permutation_copying as experiment
+from attnlib.experiments.permutation_copying import Config
+from attnlib.experiments.run import code_of, run
+from attnlib.models.bag_of_words import BagOfWords
+from attnlib.models.copier import Copier, CopierConfig
+from attnlib.recipes import permutation_copying as recipe
+from attnlib.tasks.copying import copy_batch, draw_sources
+
+TINY = {"seeds": 2, "controls": 1, "length": 4, "width": 8, "steps": 4, "every": 2}
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    return tmp_path_factory.mktemp("models")
+
+
+def run_tiny(out, models, *, changes=None, **options):
+    return run("permutation_copying", out=out, models=models, overrides=TINY | (changes or {}), **options)
+
+
+class Given:
+    """A store that knows the courses of some networks."""
+
+    def __init__(self, accuracies):
+        self.accuracies = accuracies
+
+    def kept(self, spec, measure):
+        settings = spec.resolved
+        if settings.network != "learned" or settings.kind not in self.accuracies:
+            raise NotMeasured(spec.setting)
+        accuracy = self.accuracies[settings.kind][spec.seed]
+        course = {name: [0.5] * len(accuracy) for name in ("loss", "attention_accuracy", *experiment.PROBES)}
+        return course | {"steps": [0, 2, 4], "accuracy": accuracy}
+
+
+def test_the_result_has_every_network_and_repeats(tmp_path, models):
+    result = run_tiny(tmp_path / "a", models)
+    kinds = ("permutation", "sample", "mixture")
+    assert len(result.tables["outcomes"]) == 3 * (2 + 1 + 1)
+    assert len(result.tables["courses"]) == 12 * 3
+    assert {row["kind"] for row in result.tables["courses"]} == set(kinds)
+    assert result.values["mixture"]["ignorance"] == pytest.approx(math.log(8), rel=1e-6)
+    assert "attnlib.recipes.permutation_copying" in result.code["modules"]
+    assert "attnlib.training.loop" not in result.code["modules"]
+    run_tiny(tmp_path / "b", models)
+    name = "permutation_copying.json"
+    assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+def test_the_proxy_stays_above_the_floor_of_a_known_set(tmp_path, models):
+    result = run_tiny(tmp_path, models)
+    for kind in ("permutation", "mixture"):
+        assert result.values[kind]["proxy"]["above_floor"]["value"] >= 0
+
+
+def test_what_is_archived_is_not_trained_again_and_what_is_missing_is_said(tmp_path, models):
+    one_kind = {"changes": {"kind": "sample"}, "archive": tmp_path / "archive"}
+    whole = run_tiny(tmp_path / "a", models, **one_kind)
+    (second,) = (tmp_path / "archive").glob("*-s1-*.json")
+    second.unlink()
+    part = run_tiny(tmp_path / "b", tmp_path / "none", trains=False, **one_kind)
+    assert len(part.models) == len(whole.models) - 1
+    assert part.missing == ["permutation_copying every=2 kind=sample length=4 steps=4 width=8: 1"]
+    assert part.values["sample"]["n"] == 1
+    shutil.rmtree(tmp_path / "archive")
+    with pytest.raises(NotMeasured, match="nothing is measured yet"):
+        run_tiny(tmp_path / "c", tmp_path / "none", trains=False, **one_kind)
+
+
+def test_failing_and_the_time_to_learn_are_counted_from_the_courses():
+    store = Given({"permutation": [[0.1, 0.5, 0.94], [0.1, 0.95, 0.96]], "sample": [[0.1, 0.97, 0.9]] * 2})
+    values, tables = experiment.compute(Config(**TINY), store)
+    assert values["permutation"]["failed"]["value"] == 0.5
+    assert values["permutation"]["lowest_accuracy"] == 0.94
+    assert values["permutation"]["steps_to_learn"]["value"] == (4 + 2) / 2  # never counts as all four
+    assert values["sample"]["failed"]["value"] == 1  # had learned, and forgot
+    assert values["sample"]["steps_to_learn"]["value"] == 2
+    assert values["mixture"]["failed"] == {"value": None, "low": None, "high": None, "n": 0}
+    assert [row["steps_to_learn"] for row in tables["outcomes"]] == [None, 2, 2, 2]
+
+
+def test_a_look_says_what_a_network_that_copies_by_attention_does():
+    model = Copier(CopierConfig(words=4, width=4), torch.Generator().manual_seed(0))
+    held_out = copy_batch(draw_sources("permutation", 4, 10, torch.Generator().manual_seed(1)), 4)
+    with torch.no_grad():
+        trace = model(held_out)
+    seen = recipe.look_at_copier(model, held_out)
+    right = [
+        (
+            int(trace.attention[n, 0, s].argmax()) == s,
+            int(trace.logits[n, s].argmax()) == held_out.target[n, s],
+        )
+        for n in range(10)
+        for s in range(4)
+    ]
+    assert seen["attention_accuracy"].item() == pytest.approx(sum(a for a, _ in right) / 40)
+    assert seen["accuracy"].item() == pytest.approx(float(sum(b for _, b in right)) / 40)
+    weight = sum(float(trace.attention[n, 0, s, s]) for n in range(10) for s in range(4)) / 40
+    assert seen["attention_right"].item() == pytest.approx(weight, rel=1e-5)
+
+
+def test_a_proxy_that_knows_the_dictionary_agrees_everywhere(monkeypatch):
+    model = BagOfWords(4, 4, torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        model.embedding.copy_(9 * torch.eye(4))
+        model.readout.copy_(torch.eye(4))
+    order = torch.tensor([2, 0, 3, 1])
+    held_out = copy_batch(draw_sources("permutation", 4, 5, torch.Generator().manual_seed(1)), 4, order)
+    seen = recipe._look_at_proxy(model, held_out)
+    assert seen["probe_agreement"].item() == 1
+    assert seen["probe_right"].item() == pytest.approx(math.exp(9) / (math.exp(9) + 3), rel=1e-5)
+    assert seen["loss"].item() == pytest.approx(math.log(4), rel=1e-5)  # the set alone says nothing
+
+
+def test_equal_seeds_see_the_same_sentences_and_uses_do_not_share_them():
+    settings = recipe.Settings(length=6, seed=3)
+    drawn = recipe._sources(settings, 4, recipe.TRAINING, 0)
+    assert torch.equal(drawn, recipe._sources(settings, 4, recipe.TRAINING, 0))
+    others = [(recipe.TRAINING, 1), (recipe.HELD_OUT,)]
+    assert not any(torch.equal(drawn, recipe._sources(settings, 4, *use)) for use in others)
+    assert recipe._order(settings) is None
+    order = recipe._order(recipe.Settings(length=6, seed=3, order="permuted"))
+    assert sorted(order.tolist()) == list(range(6))
+
+
+def test_settings_that_cannot_be_are_refused():
+    with pytest.raises(UnknownName, match="did you mean 'mixture'"):
+        Config(kind=("mixtur",))
+    with pytest.raises(BadInput, match="seeds is 0"):
+        Config(seeds=0)
+    with pytest.raises(UnknownName, match="did you mean 'permuted'"):
+        recipe.Settings(order="permutd")
+
+
+def test_a_models_experiment_keeps_the_roots_of_its_code():
+    from attnlib.experiments import readout
+
+    roots = code_of("readout", readout.models(readout.PROFILES["quick"]))["modules"]
+    assert roots[:2] == ["attnlib.experiments.readout", "attnlib.tasks.one_to_one"]
+    assert roots[-1] == "attnlib.training.loop"
