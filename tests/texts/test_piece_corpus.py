@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from attnlib.errors import BadInput
 from attnlib.tasks.corpus import Corpus
 from attnlib.tasks.vocabulary import BOS, EOS
-from attnlib.texts.bleu import bleu
 from attnlib.texts.dropped import Dropped
 from attnlib.texts.piece_corpus import EqualLengthBatches, piece_corpus
 from attnlib.texts.translation import ParallelText, read_translation
@@ -116,14 +115,3 @@ def test_batches_that_cannot_be():
             EqualLengthBatches(*arguments)
     with pytest.raises(BadInput, match="the first is 0"):
         EqualLengthBatches(corpus, 1, 0)(-1)
-
-
-def test_bleu_by_hand():
-    reference = "the cat sat on the mat"
-    assert bleu([reference], [reference]) == pytest.approx(100)
-    # 5 of 6 words, 3 of 5 pairs, 2 of 4 triples, 1 of 3 quadruples; equal lengths, so no brevity penalty.
-    assert bleu(["the cat sat on a mat"], [reference]) == pytest.approx(
-        100 * (5 / 6 * 3 / 5 * 2 / 4 * 1 / 3) ** 0.25
-    )
-    with pytest.raises(BadInput, match="one each"):
-        bleu(["a"], [])

@@ -1,0 +1,167 @@
+"""The translation model along its training: attention, lexical probe and quality at every checkpoint.
+
+Snell et al. 2021, sections 2.1, 2.2 and A.8. With ``attention="uniform"`` the probe is β^uf.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attnlib.models.bilinear_translator import BilinearTranslator, TranslatorConfig
+from attnlib.models.translation_decoding import translate
+from attnlib.probes.lexical_probe import log_lexical_probe
+from attnlib.recipes import translation_data
+from attnlib.recipes.cells import joined_cells, valid_cells
+from attnlib.recipes.looks import gathered_looks, keep_look
+from attnlib.recipes.translation_data import Probed, TranslationSettings, load_pieces, masks_of, probed_parts
+from attnlib.tasks.corpus import Batch, evaluation_batches
+from attnlib.tasks.vocabulary import EOS, PAD
+from attnlib.texts.bleu import bleu_counts
+from attnlib.texts.piece_corpus import EqualLengthBatches
+from attnlib.texts.pieces import Pieces
+from attnlib.training.course import Course, paper_checkpoints, run_course
+from attnlib.training.loop import Report
+
+LOOK_BATCH = 64  # samples that are looked at together
+
+
+@dataclass(frozen=True)
+class Settings(TranslationSettings):
+    """The network beside the data; the defaults are the paper's.
+
+    Attributes:
+        attention: ``"learned"``, or ``"uniform"`` throughout.
+        form: ``"joined"`` (equation 2) or ``"summed"`` (equation 32).
+        dropout: between the layers of the LSTMs.
+    """
+
+    attention: str = "learned"
+    form: str = "joined"
+    dropout: float = 0.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.config(words=1)  # what it cannot be, the network's own settings say
+
+    def config(self, words: int) -> TranslatorConfig:
+        """What the network is built from, given the size of its vocabulary."""
+        return TranslatorConfig(
+            words, self.width, dropout=self.dropout, attention=self.attention, form=self.form
+        )
+
+
+def checksums(settings: Settings) -> dict[str, str]:
+    """sha256 of each data file read; empty for the corpus made by rule."""
+    return translation_data.checksums(settings)
+
+
+def checkpoints(settings: Settings) -> tuple[int, ...]:
+    """Numbers of updates after which it is looked at: the paper's, and the last."""
+    return paper_checkpoints(settings.steps)
+
+
+def new_network(settings: Settings, words: int) -> BilinearTranslator:
+    """The untrained network; of one seed, the same with learned and with uniform attention."""
+    return BilinearTranslator(settings.config(words), torch.Generator().manual_seed(settings.seed))
+
+
+def record(
+    settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None
+) -> dict[str, Tensor]:
+    """Train the network and look at it, under teacher forcing but for BLEU, at every checkpoint.
+
+    Returns:
+        ``steps``, and for each part probed (``validation``, and ``training`` where asked for) by checkpoint
+
+        * ``<part>.log_probe`` and, where learned, ``<part>.attention`` over all valid pairs of positions: see
+          :func:`attnlib.recipes.cells.padded_cells`. In float32: agreement and Kendall's τ live on their
+          order, and half precision ties a third of the neighbours of an attention that is still nearly even.
+        * ``<part>.right``: by sample, how many words are predicted right; ``<part>.loss``: by sample, the
+          negative log-likelihood of its words, summed, in nats. Divided by the words in ``target_mask``
+          these are accuracy and loss of any part of the samples.
+        * ``<part>.bleu_counts``: by sample, of greedy translations; see :func:`attnlib.texts.bleu.bleu`.
+
+        and ``<part>.{source, source_mask, target_output, target_mask}``, which do not change.
+
+    Raises:
+        TrainingDiverged: the loss is not finite.
+        DataUnavailable, CorruptFile, BadInput: see :func:`attnlib.recipes.translation_data.load_pieces`.
+    """
+    data = load_pieces(settings)
+    parts = probed_parts(data, settings)
+    course = Course(settings.steps, settings.seed, settings.learning_rate, checkpoints(settings))
+
+    def visit(step: int, network: BilinearTranslator) -> None:
+        found = {}
+        for name, part in parts.items():
+            look = look_at(network, part, device) | {
+                "bleu_counts": bleu_look(network, part, data.pieces, device)
+            }
+            found |= {f"{name}.{what}": values for what, values in look.items()}
+        keep_look(folder, step, found)
+
+    run_course(
+        new_network(settings, len(data.pieces)),
+        EqualLengthBatches(data.train, settings.batch_size, settings.seed),
+        BilinearTranslator.loss,
+        course,
+        folder,
+        visit=visit,
+        device=device,
+        report=report,
+    )
+    return gathered_looks(folder, course.checkpoints) | masks_of(parts)
+
+
+@torch.no_grad()
+def look_at(network: BilinearTranslator, part: Probed, device: str = "cpu") -> dict[str, Tensor]:
+    """What :func:`record` keeps of one checkpoint, BLEU aside; samples in the order of the corpus."""
+    cells: dict[str, list] = {"log_probe": []}
+    if network.config.attention == "learned":
+        cells["attention"] = []
+    samples = {
+        "right": torch.zeros(len(part.corpus), dtype=torch.int32),
+        "loss": torch.zeros(len(part.corpus)),
+    }
+    for batch in evaluation_batches(part.corpus, LOOK_BATCH):
+        batch = batch.to(device)
+        trace = network(batch)
+        seen = {"attention": trace.attention, "log_probe": _log_probe(network, trace, batch)}
+        valid = valid_cells(batch.source_mask, batch.target_mask)
+        for name, batches in cells.items():
+            batches.append((batch.indices, seen[name], valid))
+        log_probability = trace.logits.log_softmax(-1).gather(-1, batch.target_output[:, :, None])[:, :, 0]
+        right = (trace.logits.argmax(-1) == batch.target_output) & batch.target_mask
+        rows = batch.indices.cpu()
+        samples["right"][rows] = right.sum(1, dtype=torch.int32).cpu()
+        samples["loss"][rows] = -log_probability.masked_fill(~batch.target_mask, 0).sum(1).cpu()
+    return {name: joined_cells(batches) for name, batches in cells.items()} | samples
+
+
+@torch.no_grad()
+def bleu_look(network: BilinearTranslator, part: Probed, pieces: Pieces, device: str = "cpu") -> Tensor:
+    """Counts for BLEU of greedy translations, by sample; int32, (samples, 10).
+
+    A translation is cut off at twice the source's pieces and ten more.
+    """
+    written: list[list[int]] = [[] for _ in range(len(part.corpus))]
+    for batch in evaluation_batches(part.corpus, LOOK_BATCH):
+        batch = batch.to(device)
+        words = translate(network, batch.source, batch.source_mask, 2 * batch.source.shape[1] + 10)
+        for index, row in zip(batch.indices.tolist(), words.tolist(), strict=True):
+            written[index] = [word for word in row if word not in (PAD, EOS)]
+    return torch.from_numpy(bleu_counts(pieces.decode(written), part.references).astype(np.int32))
+
+
+def _log_probe(network: BilinearTranslator, trace, batch: Batch) -> Tensor:
+    return log_lexical_probe(
+        network.readout,
+        trace.encoder_states,
+        trace.decoder_states,
+        batch.target_output,
+        batch.source_mask,
+        batch.target_mask,
+    )

@@ -1,0 +1,136 @@
+"""What the recipes of the translation model and its proxy share: the pairs, and which are probed."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attnlib.datasets.locate import cache_folder
+from attnlib.errors import BadInput
+from attnlib.tasks.corpus import Corpus, collate
+from attnlib.texts.piece_corpus import PieceCorpus, piece_corpus
+from attnlib.texts.translation import read_translation, translation_checksums
+
+_PROBED_SEED = 0x9806  # the training pairs probed are the same in every run, so that runs can be compared
+
+
+@dataclass(frozen=True)
+class TranslationSettings:
+    """The data and the training; the defaults are the paper's (section A.8).
+
+    Attributes:
+        dataset: one of :data:`attnlib.texts.translation.NAMES`; ``"known_lexicon"`` needs no data.
+        source, target: paths of a reader's own files, for ``"parallel_files"``.
+        pieces: size of the shared vocabulary, four marks included.
+        n_train, n_validation: use only so many pairs from the beginning; 0 for all.
+        longest: leave out pairs with more pieces on a side; 0 for none.
+        probed_training: so many training pairs are probed like the validation set (Table 7); 0 for none.
+        width: of every state and of the embeddings.
+        steps: updates; 36,250 are 20 epochs of Multi30k.
+        seed: of parameters, of the order of batches, and of dropout.
+    """
+
+    dataset: str = "multi30k_en_de"
+    source: str = ""
+    target: str = ""
+    pieces: int = 8_000
+    n_train: int = 0
+    n_validation: int = 0
+    longest: int = 0
+    probed_training: int = 0
+    width: int = 256
+    batch_size: int = 16
+    learning_rate: float = 1e-3
+    steps: int = 36_250
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("n_train", "n_validation", "longest", "probed_training"):
+            if getattr(self, name) < 0:
+                raise BadInput(f"{name} is {getattr(self, name)}; it must be 0 or more")
+
+
+@dataclass(frozen=True, eq=False)
+class Probed:
+    """Samples that are probed at every checkpoint, in a fixed order, and their targets as text."""
+
+    corpus: Corpus
+    references: tuple[str, ...]
+
+
+def load_pieces(settings: TranslationSettings) -> PieceCorpus:
+    """The pairs of the settings as pieces, loaded once a process; the vocabulary is kept in the cache folder.
+
+    Raises:
+        UnknownName, DataUnavailable, CorruptFile, BadInput: see :func:`read_translation` and
+            :func:`piece_corpus`.
+    """
+    return _load(
+        settings.dataset,
+        settings.source,
+        settings.target,
+        settings.pieces,
+        settings.n_train or None,
+        settings.n_validation or None,
+        settings.longest or None,
+    )
+
+
+@lru_cache(maxsize=2)
+def _load(
+    name: str,
+    source: str,
+    target: str,
+    size: int,
+    n_train: int | None,
+    n_validation: int | None,
+    longest: int | None,
+) -> PieceCorpus:
+    return piece_corpus(
+        read_translation(name, source=source, target=target),
+        size=size,
+        n_train=n_train,
+        n_validation=n_validation,
+        longest=longest,
+        folder=cache_folder() / "pieces",
+    )
+
+
+def checksums(settings: TranslationSettings) -> dict[str, str]:
+    """sha256 of each data file read; empty for the corpus made by rule. Errors as :func:`load_pieces`."""
+    return translation_checksums(settings.dataset, source=settings.source, target=settings.target)
+
+
+def probed_parts(data: PieceCorpus, settings: TranslationSettings) -> dict[str, Probed]:
+    """The validation set, and a sample of the training set where one is asked for.
+
+    Raises:
+        BadInput: more training pairs are to be probed than there are.
+    """
+    parts = {"validation": Probed(data.validation, data.validation_targets)}
+    if settings.probed_training > len(data.train):
+        raise BadInput(
+            f"probed_training is {settings.probed_training}, but there are {len(data.train)} training pairs"
+        )
+    if settings.probed_training:
+        order = np.random.default_rng(_PROBED_SEED).permutation(len(data.train))
+        chosen = np.sort(order[: settings.probed_training])
+        parts["training"] = Probed(data.train.subset(chosen), tuple(data.train_targets[i] for i in chosen))
+    return parts
+
+
+def masks_of(parts: dict[str, Probed]) -> dict[str, Tensor]:
+    """``<part>.source_mask`` and ``<part>.target_mask``, true at words and end marks, and the words read.
+
+    ``<part>.source`` and ``<part>.target_output`` are their ids, end mark included; padded to the longest.
+    """
+    found = {}
+    for name, part in parts.items():
+        batch = collate(part.corpus, np.arange(len(part.corpus)))
+        for field in ("source", "source_mask", "target_output", "target_mask"):
+            values = getattr(batch, field)
+            # ids of at most a few ten thousand pieces
+            found[f"{name}.{field}"] = values if values.dtype == torch.bool else values.to(torch.int32)
+    return found
