@@ -20,6 +20,7 @@ PLACE = "Snell et al. 2021, Figure 3; section 3.3 and appendix A.3"
 QUESTION = "Does attention fail to be learned where knowledge of single words cannot be learned before it?"
 NETWORKS = ("learned", "uniform", "proxy")
 LEARNED = 0.95  # accuracy from which a network has learned to copy: that of a good head, section 5.2
+COLUMNS = ("steps", "loss", "accuracy", "attention_accuracy", "probe_right", "probe_elsewhere")
 PROBES = ("probe_right", "probe_elsewhere", "probe_agreement")
 
 
@@ -38,7 +39,7 @@ class Config:
 
     kind: tuple[str, ...] = KINDS
     seeds: int = 4
-    controls: int = 2
+    controls: int = 3
     length: int = 20
     width: int = 64
     steps: int = 200
@@ -83,7 +84,7 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     found = list(_measured(config, store))
     values = {kind: _of_kind(kind, config, found) for kind in config.kind}
     courses = [
-        name | {column: series[place] for column, series in measured.items()}
+        name | {column: measured[column][place] if column in measured else None for column in COLUMNS}
         for name, measured in found
         for place in range(len(measured["steps"]))
     ]
@@ -119,7 +120,6 @@ def _of_kind(kind: str, config: Config, found: list[Point]) -> dict:
         for network in NETWORKS
     )
     accuracies = [course["accuracy"][-1] for _, course in learned]
-    floor = math.log(config.length)
     return {
         "n": len(learned),
         "failed": _share([accuracy < LEARNED for accuracy in accuracies]),
@@ -129,8 +129,8 @@ def _of_kind(kind: str, config: Config, found: list[Point]) -> dict:
         "uniform": {name: _last(uniform, name) for name in ("accuracy", "loss", *PROBES)} | _gain(uniform),
         "proxy": {name: _last(proxy, name) for name in ("accuracy", "loss", *PROBES)}
         | _gain(proxy)
-        | {"above_floor": over_seeds(proxy, lambda c: c["loss"][-1] - floor)},
-        "floor": floor,
+        | {"above_floor": _last(proxy, "above_floor")},
+        "floor": math.log(config.length),
         "ignorance": math.log(words_of(kind, config.length)),
     }
 

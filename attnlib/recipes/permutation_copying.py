@@ -6,6 +6,7 @@ every target word equally often, and nothing can be learned before attention is.
 (how many different ones the authors had is not said).
 """
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
@@ -85,7 +86,9 @@ def record(
         where the word to be said stands), ``probe_elsewhere`` (its mean over the other positions),
         ``probe_agreement`` (share of words for which it is largest at the right place); with attention also
         ``attention_right`` (weight on the right place) and ``attention_accuracy`` (share of words for which
-        it is largest there; ties go to the first position, so uniform attention is right once a sentence).
+        it is largest there; ties go to the first position, so uniform attention is right once a sentence);
+        of the proxy ``above_floor``, its loss less log(length), in float64: never below 0, as a sentence's
+        target words are all different and it gives them one distribution.
 
     Raises:
         TrainingDiverged: the loss is not finite.
@@ -144,10 +147,12 @@ def _look_at_proxy(model: BagOfWords, held_out: CopyBatch) -> dict[str, Tensor]:
     with torch.inference_mode():
         # θ[source word at t, target word at s], and the same prediction at every step
         probe = model.dictionary()[held_out.source[:, None, :], held_out.target[:, :, None]]
-        said = model(held_out.source).argmax(dim=-1)
+        logits = model(held_out.source).double()
+        loss = -logits.log_softmax(dim=-1).gather(1, held_out.target).mean()
         return {
-            "loss": _proxy_loss(model, held_out),
-            "accuracy": (said[:, None] == held_out.target).float().mean(),
+            "loss": loss.float(),
+            "above_floor": loss - math.log(held_out.target.shape[1]),
+            "accuracy": (logits.argmax(dim=-1)[:, None] == held_out.target).float().mean(),
             **_probed(probe, held_out),
         }
 

@@ -119,6 +119,7 @@ def test_a_proxy_that_knows_the_dictionary_agrees_everywhere(monkeypatch):
     assert seen["probe_agreement"].item() == 1
     assert seen["probe_right"].item() == pytest.approx(math.exp(9) / (math.exp(9) + 3), rel=1e-5)
     assert seen["loss"].item() == pytest.approx(math.log(4), rel=1e-5)  # the set alone says nothing
+    assert seen["above_floor"].item() == pytest.approx(0, abs=1e-12)
 
 
 def test_equal_seeds_see_the_same_sentences_and_uses_do_not_share_them():
