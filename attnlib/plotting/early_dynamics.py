@@ -1,0 +1,113 @@
+"""Count tables as grids of words, and the first derivative of the proxy over its width."""
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from attnlib.experiments.result import Result
+from attnlib.plotting.style import INK, PART_COLOURS, style
+
+CORPUS_NAMES = {
+    "lexicon": "a lexicon",
+    "permutation": "permutations",
+    "sample": "4 of 6 letters",
+    "mixture": "two sets, mixed",
+    "polarity": "labels",
+}
+TABLE_NAMES = {
+    "counts": "count table C",
+    "translation": "Trans, from C",
+    "iterated": "Trans, after iterations",
+}
+# Each corpus in one colour and shape, whatever else is drawn.
+LOOKS = {
+    "lexicon": (PART_COLOURS["temporal"], "o"),
+    "sample": (PART_COLOURS["input"], "s"),
+    "mixture": ("#009e73", "^"),
+    "polarity": ("#cc79a7", "D"),
+}
+
+
+def count_grids(
+    result: Result,
+    corpora: tuple[str, ...],
+    tables: tuple[str, ...] = tuple(TABLE_NAMES),
+    height: float = 2.6,
+) -> Figure:
+    """Tables of words as grids, a row a corpus, a column a table; darker is more.
+
+    Count tables are scaled to their own largest entry, probabilities to one.
+    """
+    with style():
+        figure = Figure(figsize=(8.6, height * len(corpora)))
+        grid = figure.subplots(len(corpora), len(tables), squeeze=False)
+        for row, corpus in zip(grid, corpora, strict=True):
+            for axes, table in zip(row, tables, strict=True):
+                _draw_table(axes, _records(result, corpus, table))
+                axes.set_title(TABLE_NAMES[table] if axes in grid[0] else "", loc="left")
+            row[0].set_ylabel(f"{CORPUS_NAMES[corpus]}\nsource word")
+        for axes in grid[-1]:
+            axes.set_xlabel("target word")
+    return figure
+
+
+def _records(result: Result, corpus: str, table: str) -> list[dict]:
+    return [r for r in result.tables["counts"] if (r["corpus"], r["table"]) == (corpus, table)]
+
+
+def _draw_table(axes: Axes, records: list[dict]) -> None:
+    sources, targets = (
+        list(dict.fromkeys(record[side] for record in records)) for side in ("source", "target")
+    )
+    values = np.array([record["value"] for record in records]).reshape(len(sources), len(targets))
+    top = values.max() if records[0]["table"] == "counts" else 1
+    axes.imshow(values, cmap="Greys", vmin=0, vmax=top, aspect="auto", interpolation="nearest")
+    small = max(len(sources), len(targets)) > 8
+    axes.set_xticks(range(len(targets)), targets, rotation=90 if small else 0, fontsize=7.5 if small else 9)
+    axes.set_yticks(range(len(sources)), sources, fontsize=7.5 if small else 9)
+    if len(targets) > 8:
+        return
+    for row, column in np.ndindex(*values.shape):
+        value = values[row, column]
+        text = f"{value:.0f}" if records[0]["table"] == "counts" else f"{value:.2f}"
+        dark = value > 0.55 * top
+        axes.text(column, row, text, ha="center", va="center", fontsize=7, color="white" if dark else INK)
+
+
+def convergence(result: Result) -> Figure:
+    """Left, the error of the derivative in theory over the width; right, measured over theory as a slope.
+
+    Filled marks are the logits against 2 (C − mean C); open ones the probabilities against the same, as
+    printed. Dashed lines stand at 1/|O|, where a factor of 1/|O| would bring them.
+    """
+    with style():
+        figure = Figure(figsize=(8.6, 3.9))
+        left, right = figure.subplots(1, 2)
+        for corpus, (colour, marker) in LOOKS.items():
+            rows = [row for row in result.tables["derivative"] if row["corpus"] == corpus]
+            widths = sorted({row["width"] for row in rows})
+
+            def mean(field, widths=widths, rows=rows):
+                return [np.mean([row[field] for row in rows if row["width"] == width]) for width in widths]
+
+            look = {"color": colour, "marker": marker, "ms": 5, "lw": 1.2}
+            left.plot(widths, mean("logits_error"), label=CORPUS_NAMES[corpus], **look)
+            left.plot(widths, mean("derived_error"), mfc="white", ls=":", **look)
+            right.plot(widths, mean("logits_slope"), label=CORPUS_NAMES[corpus], **look)
+            right.plot(widths, mean("printed_slope"), mfc="white", ls=":", **look)
+            outputs = result.values["derivative"][corpus]["outputs"]
+            right.axhline(1 / outputs, color=colour, lw=0.8, ls="--", zorder=0)
+            right.annotate(f"1/{outputs}", (widths[-1], 1 / outputs), (10, 0), textcoords="offset points",
+                           va="center", fontsize=8.5, color=colour)  # fmt: skip
+        right.axhline(1, color=INK, lw=0.8, ls="--", zorder=0)
+        for axes in (left, right):
+            axes.set_xscale("log", base=2)
+            axes.set_xlabel("width of the proxy")
+        left.set_yscale("log")
+        left.set_ylabel("error, over the size of the theory's")
+        left.set_title("logits (filled) and probabilities,\nas derived (open)", loc="left")
+        right.set_ylim(0, 1.15)
+        right.set_ylabel("slope of measured over 2 (C − mean C)")
+        right.set_title("logits (filled) and probabilities,\nas printed (open)", loc="left")
+        figure.legend(*left.get_legend_handles_labels(), loc="outside upper center", ncols=4, frameon=False)
+    return figure

@@ -1,0 +1,95 @@
+"""Count tables and early dynamics as an experiment: its corpora, and numbers known by hand."""
+
+import numpy as np
+import pytest
+
+from attnlib.errors import BadInput, UnknownName
+from attnlib.experiments.early_dynamics import INFORMATIVE, Config, compute, models
+from attnlib.experiments.measures.count_corpora import CORPORA, NO_TRANSLATION, draw
+from attnlib.experiments.run import run
+from attnlib.probes.count_tables import cooccurrence
+
+TINY = {"sentences": 40, "seeds": 2, "iterations": 3, "widths": (64, 512)}
+
+
+@pytest.fixture(scope="module")
+def found():
+    return compute(Config(**TINY), store=None)
+
+
+@pytest.mark.parametrize("name", CORPORA)
+def test_a_corpus_is_what_its_seed_says_and_every_translation_stands_beside_its_word(name):
+    drawn = draw(name, 40, seed=1)
+    again, other = draw(name, 40, seed=1), draw(name, 40, seed=2)
+    assert (drawn.corpus.source_ids == again.corpus.source_ids).all()
+    assert (drawn.corpus.source_ids != other.corpus.source_ids).any()
+    assert len(drawn.corpus) == 40
+    counts = drawn.without_marks(cooccurrence(drawn.corpus, *drawn.sizes))
+    assert counts.shape == (len(drawn.source_words), len(drawn.target_words))
+    assert counts.sum() == len(drawn.corpus.target_ids)  # no mark stands in a corpus
+    assert np.allclose(drawn.bags.counts, counts)
+    for word, right in enumerate(drawn.right):
+        if right != NO_TRANSLATION and counts[word].any():
+            assert counts[word, right] == counts[word].max()
+
+
+def test_reviews_have_one_polar_word_and_its_label():
+    drawn = draw("polarity", 20, seed=0)
+    right = drawn.right[drawn.corpus.source_ids - 4].reshape(20, 4)
+    assert ((right != NO_TRANSLATION).sum(1) == 1).all()
+    assert (right.max(1) == drawn.corpus.target_ids - 4).all()
+    assert sorted(drawn.corpus.target_ids.tolist()) == [4] * 10 + [5] * 10
+
+
+def test_numbers_known_by_hand(found):
+    values, _ = found
+    for stage in ("counted", "iterated"):
+        for name in ("permutation", "mixture"):  # Figures 4 and 8: a quarter for each, and it stays so
+            for key in ("right", "first", "aligned"):
+                assert values[name][stage][key]["value"] == pytest.approx(0.25)
+    assert values["permutation"]["spread"] == values["mixture"]["spread"] == pytest.approx(0, abs=1e-12)
+    assert values["polarity"]["counted"]["right"]["value"] == 1  # a polar word has one label only
+    # Every word stands beside its own translation always, so that one word in four of its company is that.
+    assert values["lexicon"]["counted"]["right"]["value"] == pytest.approx(0.25)
+    assert values["lexicon"]["counted"]["first"]["value"] == 1
+    assert values["lexicon"]["iterated"]["right"]["value"] > 0.75  # three iterations; many bring it to 1
+
+
+def test_the_printed_slope_is_the_derived_one_over_the_number_of_output_words(found):
+    values, tables = found
+    for name in INFORMATIVE:
+        derivative = values["derivative"][name]
+        printed, derived = (derivative[key]["slope"]["value"] for key in ("printed", "derived"))
+        assert printed * derivative["outputs"] == pytest.approx(derived)
+        assert derivative["rate"]["value"] < -0.2
+    assert len(tables["derivative"]) == len(INFORMATIVE) * TINY["seeds"] * len(TINY["widths"])
+    assert {row["corpus"] for row in tables["counts"]} == set(CORPORA)
+
+
+def test_it_runs_without_models_and_gives_equal_results(tmp_path):
+    assert models(Config()) == ()
+    first, second = (
+        run("early_dynamics", out=tmp_path / name, models=tmp_path, overrides=TINY) for name in "ab"
+    )
+    assert first.values == second.values
+    assert first.models == []
+    assert not first.stale
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"seeds": 0}, "seeds is 0"),
+        ({"sentences": 7}, "give an even number"),
+        ({"widths": (64,)}, "at least two, in increasing order"),
+        ({"widths": (64, 32)}, "at least two, in increasing order"),
+    ],
+)
+def test_settings_that_cannot_be(settings, message):
+    with pytest.raises(BadInput, match=message):
+        Config(**settings)
+
+
+def test_an_unknown_corpus_is_said():
+    with pytest.raises(UnknownName, match="no corpus 'permutations'; did you mean 'permutation'"):
+        draw("permutations", 4, seed=0)
