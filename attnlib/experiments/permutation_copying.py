@@ -89,7 +89,9 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
         for place in range(len(measured["steps"]))
     ]
     outcomes = [
-        name | {"accuracy": measured["accuracy"][-1], "steps_to_learn": _steps_to_learn(measured)}
+        name
+        | {"steps_to_learn": _steps_to_learn(measured)}
+        | {end: measured[end][-1] for end in ("accuracy", "attention_accuracy") if end in measured}
         for name, measured in found
     ]
     return values, {"courses": courses, "outcomes": outcomes}

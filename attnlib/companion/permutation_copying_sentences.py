@@ -1,0 +1,76 @@
+"""The chapter on permutation copying in words and a table made from its numbers."""
+
+from typing import TYPE_CHECKING
+
+from attnlib.companion.tables import interval_range, interval_text
+from attnlib.experiments.result import Result
+from attnlib.plotting.copying import kind_name, kinds_shown
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def outcomes_table(result: Result) -> "pd.DataFrame":
+    """A row for each kind of sentences: how many networks failed, how long it took, where they look."""
+    import pandas as pd
+
+    rows = {}
+    for kind in kinds_shown(result):
+        found = result.values[kind]
+        learned = [row for row in result.tables["outcomes"] if _learned(row, kind)]
+        rows[kind_name(kind, result.config["length"])] = {
+            "networks": found["n"],
+            "failed": "–" if found["failed"]["value"] is None else f"{_failed(found)} of {found['n']}",
+            "95 % interval": _bounds(found["failed"]),
+            "updates to 95 %": interval_text(found["steps_to_learn"]),
+            "accuracy at the end": _range([row["accuracy"] for row in learned]),
+            "attention accuracy": _range([row["attention_accuracy"] for row in learned]),
+        }
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def copying_sentences(result: Result) -> str:
+    """A sentence a kind: what was learned with attention, and what can be known of single words before it."""
+    return "\n".join(
+        f"* {_sentence(kind, result.values[kind], result.config)}"
+        for kind in kinds_shown(result)
+        if result.values[kind]["failed"]["value"] is not None
+    )
+
+
+def _sentence(kind: str, found: dict, config: dict) -> str:
+    name = kind_name(kind, config["length"])
+    words = (
+        f"{name[0].upper()}{name[1:]}: {_failed(found)} of {found['n']} networks are below 95 % accuracy "
+        f"after {config['steps']} updates."
+    )
+    proxy, uniform = found["proxy"], found["uniform"]
+    if proxy["probe_gain"]["value"] is not None:
+        words += (
+            f" The bag of words gives the right word {_ratio(proxy['probe_gain'])} times the probability "
+            f"from its own source word as from the others; the network at uniform attention gives it "
+            f"{_ratio(uniform['probe_gain'])} times. The largest β of the latter stands at the right "
+            f"position for {interval_text(uniform['probe_agreement'])} of the words (chance is "
+            f"{1 / config['length']:.2f})."
+        )
+    return words
+
+
+def _ratio(interval: dict) -> str:
+    return interval_range(interval) if interval["low"] is not None else interval_text(interval)
+
+
+def _range(values: list[float]) -> str:
+    return f"{min(values):.2f} to {max(values):.2f}" if values else "–"
+
+
+def _learned(row: dict, kind: str) -> bool:
+    return (row["kind"], row["network"]) == (kind, "learned")
+
+
+def _failed(found: dict) -> int:
+    return round(found["failed"]["value"] * found["n"])
+
+
+def _bounds(share: dict) -> str:
+    return "–" if share["value"] is None else f"{share['low']:.2f} to {share['high']:.2f}"

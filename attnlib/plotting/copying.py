@@ -1,0 +1,124 @@
+"""Networks that learn to copy: a curve a seed, what they know of single words, and the proxy's loss."""
+
+import math
+from collections.abc import Callable, Iterable
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from attnlib.experiments.result import Result
+from attnlib.plotting.style import INK, style
+
+KIND_COLOURS = {"sample": "#0072b2", "permutation": "#d55e00", "mixture": "#d55e00"}
+RIGHT, ELSEWHERE = "#0072b2", "#999999"
+NETWORK_NAMES = {"proxy": "bag of words", "uniform": "uniform attention", "learned": "learned attention"}
+
+
+def kind_name(kind: str, length: int) -> str:
+    """A kind of sentences as a reader calls it, say ``20 of 30 words``."""
+    return {
+        "permutation": f"permutations of {length} words",
+        "sample": f"{length} of {length + length // 2} words",
+        "mixture": f"either of two sets of {length}",
+    }[kind]
+
+
+def kinds_shown(result: Result) -> list[str]:
+    """The kinds of sentences that a result has, in the order they were asked for."""
+    return [kind for kind in result.config["kind"] if kind in result.values]
+
+
+def courses(result: Result) -> Figure:
+    """Accuracy and attention accuracy by update, a curve a network; the hard kinds each against samples."""
+    hard = [kind for kind in ("permutation", "mixture") if kind in result.values] or ["sample"]
+    shown = {"accuracy": "accuracy", "attention_accuracy": "attention accuracy"}
+    with style():
+        figure = Figure(figsize=(4.1 * len(hard) + 0.3, 5.2))
+        grid = figure.subplots(2, len(hard), sharex=True, sharey=True, squeeze=False)
+        for column, kind in enumerate(hard):
+            for axes, (name, label) in zip(grid[:, column], shown.items(), strict=True):
+                axes.axhline(0.95, color="#bbbbbb", lw=0.8, ls=":", zorder=0)
+                for drawn in dict.fromkeys(("sample", kind)):
+                    look = {"color": KIND_COLOURS[drawn], "lw": 1.1, "alpha": 0.75}
+                    _curves(axes, result, drawn, "learned", name, look, kind_name(drawn, _length(result)))
+                axes.set_ylim(-0.03, 1.03)
+                if column == 0:
+                    axes.set_ylabel(label)
+            grid[1, column].set_xlabel("updates")
+        for axes in grid[0]:  # above its own panel: the curves leave no corner free
+            axes.legend(frameon=False, fontsize=8.5, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
+    return figure
+
+
+def knowledge(result: Result, network: str) -> Figure:
+    """Lexical probe at the right position and elsewhere, a panel a kind; thin lines are single networks.
+
+    Args:
+        network: ``proxy``, ``uniform`` or ``learned``.
+    """
+
+    def draw(axes: Axes, kind: str) -> None:
+        chance = math.exp(-result.values[kind]["ignorance"])
+        axes.axhline(chance, color="#bbbbbb", lw=0.8, ls=":", zorder=0)
+        for name, colour, label in (
+            ("probe_right", RIGHT, "at the right word"),
+            ("probe_elsewhere", ELSEWHERE, "elsewhere, mean"),
+        ):
+            _curves(axes, result, kind, network, name, {"color": colour, "lw": 1.2}, label)
+        axes.set_ylim(0, 1.02)
+
+    return _by_kind(result, draw, f"β, {NETWORK_NAMES[network]}")
+
+
+def proxy_losses(result: Result) -> Figure:
+    """The bag of words' loss on held-out sentences, with log(words) and the floor log(length)."""
+
+    def draw(axes: Axes, kind: str) -> None:
+        found = result.values[kind]
+        axes.axhline(found["floor"], color=INK, lw=0.9, ls="--", label="log(length)", zorder=0)
+        if found["ignorance"] > found["floor"]:
+            axes.axhline(found["ignorance"], color=INK, lw=0.9, ls=":", label="log(words)", zorder=0)
+        _curves(axes, result, kind, "proxy", "loss", {"color": RIGHT, "lw": 1.2}, "bag of words")
+
+    return _by_kind(result, draw, "loss (nats a word)")
+
+
+def _by_kind(result: Result, draw: Callable[[Axes, str], None], ylabel: str) -> Figure:
+    kinds = kinds_shown(result)
+    with style():
+        figure = Figure(figsize=(2.85 * len(kinds) + 0.3, 2.9))
+        grid = figure.subplots(1, len(kinds), sharex=True, sharey=True, squeeze=False)[0]
+        for axes, kind in zip(grid, kinds, strict=True):
+            draw(axes, kind)
+            axes.set_title(kind_name(kind, _length(result)), fontsize=9.5)
+            axes.set_xlabel("updates")
+        grid[0].set_ylabel(ylabel)
+        labelled: dict[str, object] = {}
+        for axes in grid:
+            handles, labels = axes.get_legend_handles_labels()
+            labelled |= dict(zip(labels, handles, strict=True))
+        figure.legend(
+            labelled.values(), labelled.keys(), loc="outside upper center", ncols=4, frameon=False, fontsize=9
+        )
+    return figure
+
+
+def _curves(axes: Axes, result: Result, kind: str, network: str, name: str, look: dict, label: str) -> None:
+    """One line a network; the first of them carries the label."""
+    rows = [row for row in result.tables["courses"] if (row["kind"], row["network"]) == (kind, network)]
+    for place, seed in enumerate(_seeds(rows)):
+        own = [row for row in rows if row["seed"] == seed]
+        axes.plot(
+            [row["steps"] for row in own],
+            [row[name] for row in own],
+            label=label if not place else None,
+            **look,
+        )
+
+
+def _seeds(rows: Iterable[dict]) -> list[int]:
+    return list(dict.fromkeys(row["seed"] for row in rows))
+
+
+def _length(result: Result) -> int:
+    return result.config["length"]
