@@ -118,9 +118,9 @@ def test_uniform_attention_starts_in_the_same_place_and_learns_otherwise(tmp_pat
 
 
 def test_another_seed_is_another_run_of_the_same_samples(tmp_path, recorded):
-    other = translation.record(replace(TINY, seed=2), tmp_path)
+    other = translation.record(replace(TINY, seed=2, steps=1), tmp_path)
     assert other["validation.source"].equal(recorded["validation.source"])
-    assert not other["validation.attention"].equal(recorded["validation.attention"])
+    assert not other["validation.attention"][0].equal(recorded["validation.attention"][0])
 
 
 def test_the_proxy_finds_the_translations_of_a_known_lexicon(proxied):
