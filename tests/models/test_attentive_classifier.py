@@ -6,7 +6,12 @@ from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from attnlib.errors import BadInput, UnknownName
-from attnlib.models.attentive_classifier import AttentiveClassifier, ClassifierConfig, classification_loss
+from attnlib.models.attentive_classifier import (
+    AttentiveClassifier,
+    ClassifierConfig,
+    classification_loss,
+    rows_of_like_length,
+)
 
 
 def classifier(attention="learned", seed=0, **sizes):
@@ -43,6 +48,29 @@ def test_states_are_those_of_a_bidirectional_lstm_over_packed_sequences():
     model = classifier()
     states = model(TOKENS, MASK).states
     torch.testing.assert_close(states * MASK[..., None], packed_states(model, TOKENS, MASK))
+
+
+def test_texts_of_unlike_length_are_run_in_groups_with_the_same_outcome(monkeypatch):
+    lengths = torch.tensor([6, 1, 40, 25, 3, 9, 10])
+    mask = torch.arange(40) < lengths[:, None]
+    tokens = torch.randint(12, mask.shape, generator=torch.Generator().manual_seed(0))
+    found = []
+    for large in (10**9, 0):
+        monkeypatch.setattr("attnlib.models.attentive_classifier._LARGE", large)
+        model = classifier()
+        logit = model(tokens, mask).logit
+        classification_loss(logit, torch.tensor([0, 1, 1, 0, 0, 1, 1])).backward()
+        found.append([logit, *(parameter.grad for parameter in model.parameters())])
+    for together, apart in zip(*found, strict=True):
+        torch.testing.assert_close(apart, together)
+
+
+def test_groups_span_a_factor_of_two_at_most():
+    lengths = torch.randint(1, 500, (64,), generator=torch.Generator().manual_seed(1)).tolist()
+    groups = rows_of_like_length(lengths)
+    assert sorted(row for rows in groups for row in rows) == list(range(64))
+    for rows in groups:
+        assert max(lengths[row] for row in rows) <= 2 * min(lengths[row] for row in rows)
 
 
 def test_a_text_does_not_feel_the_padding_or_its_neighbours():
