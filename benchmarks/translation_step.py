@@ -3,11 +3,11 @@
     python benchmarks/translation_step.py [--threads 2] [--rounds 15] [--cpu-time]
 
 Two yardsticks, both `nn.LSTM` and `torch.optim.Adam` at their defaults. *plain* reads padding as if it were
-words, which a bidirectional encoder should not; *packed* leaves it out by `pack_padded_sequence`. Two settings:
-batches in which all 16 pairs have 15 pieces a side; and an epoch's batches, ours of equal source lengths, theirs
-drawn at random and padded to their longest, from sentences about as long as Multi30k's. Medians over rounds in
-turn, and their ratios. With `--cpu-time` the seconds are those of the process, for machines that others share;
-use one thread then.
+words, which a bidirectional encoder should not; *packed* leaves it out by `pack_padded_sequence`. Two
+settings: batches in which all 16 pairs have 15 pieces a side; and an epoch's batches, ours of equal source
+lengths, theirs drawn at random and padded to their longest, from sentences about as long as Multi30k's.
+Medians over rounds in turn, and their ratios. With `--cpu-time` the seconds are those of the process, for
+machines that others share; use one thread then.
 """
 
 import argparse
