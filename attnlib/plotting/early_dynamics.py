@@ -63,7 +63,8 @@ def _draw_table(axes: Axes, records: list[dict]) -> None:
     top = values.max() if records[0]["table"] == "counts" else 1
     axes.imshow(values, cmap="Greys", vmin=0, vmax=top, aspect="auto", interpolation="nearest")
     small = max(len(sources), len(targets)) > 8
-    axes.set_xticks(range(len(targets)), targets, rotation=90 if small else 0, fontsize=7.5 if small else 9)
+    upright = 90 if max(map(len, targets)) > 3 else 0
+    axes.set_xticks(range(len(targets)), targets, rotation=upright, fontsize=7.5 if small else 9)
     axes.set_yticks(range(len(sources)), sources, fontsize=7.5 if small else 9)
     if len(targets) > 8:
         return
@@ -102,11 +103,15 @@ def convergence(result: Result) -> Figure:
         right.axhline(1, color=INK, lw=0.8, ls="--", zorder=0)
         for axes in (left, right):
             axes.set_xscale("log", base=2)
+            axes.set_yscale("log")
+            axes.yaxis.set_major_formatter("{x:g}")
+            axes.yaxis.set_minor_formatter("")
             axes.set_xlabel("width of the proxy")
-        left.set_yscale("log")
+        left.set_yticks([0.01, 0.03, 0.1, 0.3])
+        right.set_yticks([0.1, 0.2, 0.5, 1.0])
         left.set_ylabel("error, over the size of the theory's")
         left.set_title("logits (filled) and probabilities,\nas derived (open)", loc="left")
-        right.set_ylim(0, 1.15)
+        right.set_ylim(0.06, 1.4)
         right.set_ylabel("slope of measured over 2 (C − mean C)")
         right.set_title("logits (filled) and probabilities,\nas printed (open)", loc="left")
         figure.legend(*left.get_legend_handles_labels(), loc="outside upper center", ncols=4, frameon=False)

@@ -2,6 +2,11 @@
 
 import pytest
 
+from attnlib.companion.early_dynamics_sentences import (
+    counts_table,
+    derivative_table,
+    early_dynamics_sentences,
+)
 from attnlib.experiments.early_dynamics import Config, compute
 from attnlib.experiments.result import Result
 from attnlib.plotting.early_dynamics import convergence, count_grids
@@ -39,3 +44,14 @@ def test_convergence_draws_the_means_and_the_missing_factor(result):
     assert drawn[0] == pytest.approx(sum(row["logits_error"] for row in rows) / len(rows))
     assert {text.get_text() for text in right.texts} == {"1/12", "1/6", "1/8", "1/2"}
     assert as_svg(figure) == as_svg(convergence(result))
+
+
+def test_tables_and_sentences_have_the_numbers(result):
+    counts, derivative = counts_table(result), derivative_table(result)
+    assert counts.loc["permutations", "Trans of the right word, from C"] == "0.25 ± 0.00"
+    assert counts.loc["labels", "α, uniform"] == "0.25"
+    assert derivative.loc["a lexicon", "1/|O|"] == "0.083"
+    sentences = early_dynamics_sentences(Result(**vars(result) | {"config": {"widths": [16, 64]}}))
+    assert sentences.count("\n") == 3
+    assert "At width 64" in sentences
+    assert "100 % have their translation as" in sentences

@@ -1,0 +1,75 @@
+"""The chapter on count tables and early dynamics in words and tables made from its numbers."""
+
+from typing import TYPE_CHECKING
+
+from attnlib.companion.tables import interval_text
+from attnlib.experiments.early_dynamics import INFORMATIVE
+from attnlib.experiments.measures.count_corpora import CORPORA
+from attnlib.experiments.result import Result
+from attnlib.plotting.early_dynamics import CORPUS_NAMES
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def counts_table(result: Result) -> "pd.DataFrame":
+    """A row a corpus: what the count table knows of translations, and what iterating makes of it."""
+    import pandas as pd
+
+    rows = {}
+    for corpus in CORPORA:
+        found = result.values[corpus]
+        rows[CORPUS_NAMES[corpus]] = {
+            f"{heading}, {stage}": interval_text(found[key][field])
+            for field, heading in (("right", "Trans of the right word"), ("aligned", "α on its source word"))
+            for key, stage in (("counted", "from C"), ("iterated", "iterated"))
+        } | {"α, uniform": f"{found['chance']:.2f}"}
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def derivative_table(result: Result) -> "pd.DataFrame":
+    """A row a corpus: slopes of the measured derivative over that in theory, at the largest width."""
+    import pandas as pd
+
+    rows = {}
+    for corpus in INFORMATIVE:
+        found = result.values["derivative"][corpus]
+        rows[CORPUS_NAMES[corpus]] = {
+            "logits over 2 (C − mean C)": interval_text(found["logits"]["slope"]),
+            "probabilities over the same, as printed": f"{found['printed']['slope']['value']:.3f}",
+            "1/|O|": f"{1 / found['outputs']:.3f}",
+            "probabilities over 2/|O| (C − mean C)": interval_text(found["derived"]["slope"]),
+            "error falls as width to the power": interval_text(found["rate"]),
+        }
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def early_dynamics_sentences(result: Result) -> str:
+    """What the tables and the derivative say, a point each."""
+    values, width = result.values, result.config["widths"][-1]
+    lexicon, labels = values["lexicon"], values["polarity"]
+    printed = [values["derivative"][corpus]["printed"]["slope"]["value"] for corpus in INFORMATIVE]
+    derived = [values["derivative"][corpus]["derived"]["slope"]["value"] for corpus in INFORMATIVE]
+    points = (
+        f"Of the lexicon's words, {_percent(lexicon['counted']['first']['value'])} have their translation as "
+        f"the most probable word of the count table, with a probability of "
+        f"{interval_text(lexicon['counted']['right'])}; the iterations bring it to "
+        f"{interval_text(lexicon['iterated']['right'])}.",
+        "Permutations and mixtures stay where they start: Trans of the right word is "
+        f"{interval_text(values['permutation']['counted']['right'])} and "
+        f"{interval_text(values['mixture']['counted']['right'])} before the iterations, "
+        f"{interval_text(values['permutation']['iterated']['right'])} and "
+        f"{interval_text(values['mixture']['iterated']['right'])} after them.",
+        f"Polar words have their label with a probability of {interval_text(labels['counted']['right'])}, "
+        f"neutral ones come within {interval_text(labels['neutral'])} of one half. The alignment puts "
+        f"{interval_text(labels['counted']['aligned'])} on the polar word of a review, where uniform "
+        f"attention has {labels['chance']:.2f}.",
+        f"At width {width} the logits' derivative is that of equation 54. The probabilities' is between "
+        f"{min(printed):.3f} and {max(printed):.3f} times what equation 15 prints, and between "
+        f"{min(derived):.2f} and {max(derived):.2f} times the same with 1/|O| put in.",
+    )
+    return "\n".join(f"* {point}" for point in points)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
