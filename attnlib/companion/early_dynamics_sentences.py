@@ -49,7 +49,10 @@ def early_dynamics_sentences(result: Result) -> str:
     values, width = result.values, result.config["widths"][-1]
     lexicon, labels = values["lexicon"], values["polarity"]
     printed = [values["derivative"][corpus]["printed"]["slope"]["value"] for corpus in INFORMATIVE]
-    derived = [values["derivative"][corpus]["derived"]["slope"]["value"] for corpus in INFORMATIVE]
+    logits, derived = (
+        [values["derivative"][corpus][key]["slope"]["value"] for corpus in INFORMATIVE]
+        for key in ("logits", "derived")
+    )
     points = (
         f"Of the lexicon's words, {_percent(lexicon['counted']['first']['value'])} have their translation as "
         f"the most probable word of the count table, with a probability of "
@@ -64,9 +67,10 @@ def early_dynamics_sentences(result: Result) -> str:
         f"neutral ones come within {interval_text(labels['neutral'])} of one half. The alignment puts "
         f"{interval_text(labels['counted']['aligned'])} on the polar word of a review, where uniform "
         f"attention has {labels['chance']:.2f}.",
-        f"At width {width} the logits' derivative is that of equation 54. The probabilities' is between "
-        f"{min(printed):.3f} and {max(printed):.3f} times what equation 15 prints, and between "
-        f"{min(derived):.2f} and {max(derived):.2f} times the same with 1/|O| put in.",
+        f"At width {width} the derivative of the logits is {min(logits):.2f} to {max(logits):.2f} times that "
+        f"of equation 54. The derivative of the probabilities is {min(printed):.3f} to {max(printed):.3f} "
+        f"times what equation 15 prints, and {min(derived):.2f} to {max(derived):.2f} times the same with "
+        f"1/|O| put in.",
     )
     return "\n".join(f"* {point}" for point in points)
 

@@ -52,7 +52,7 @@ class Config:
 
 PROFILES = {
     "quick": Config(),
-    "paper": Config(sentences=1_000, seeds=20, widths=tuple(2**power for power in range(6, 13))),
+    "paper": Config(sentences=400, seeds=20, widths=tuple(2**power for power in range(6, 13))),
 }
 
 

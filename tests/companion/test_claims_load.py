@@ -46,9 +46,9 @@ def test_every_claim_of_the_project_loads_and_names_an_experiment_that_exists():
     assert [paper.name for paper in papers] == ["aitken2021", "snell2021"]
     assert {claim.experiment for claim in papers[0].claims} <= set(registry.names())
     assert all(claim.judge is not None for claim in papers[0].claims)
-    assert [str(claim.published.reference) for claim in papers[1].claims] == [
-        f"Table {n}" for n in range(2, 11)
-    ]
+    published = [claim.published for claim in papers[1].claims if claim.published is not None]
+    references = [str(one.reference) for one in published if one.reference is not None]
+    assert references == [f"Table {n}" for n in range(2, 11)]
 
 
 def test_published_numbers_are_as_transcribed():
