@@ -32,6 +32,35 @@ def check_names(config: "DataclassInstance", **known: Collection[str]) -> None:
         task_of(rung)
 
 
+def take_files(config: "DataclassInstance", profiles: Collection[tuple[str, ...]]) -> None:
+    """Makes a reader's files, ``source`` and ``target``, the one task; to be called before names are checked.
+
+    Args:
+        profiles: the tasks that stand there when none was asked for.
+
+    Raises:
+        BadInput: one file without the other, or another task beside them.
+    """
+    if (config.source is None) != (config.target is None):
+        raise BadInput("parameters source and target go together: two text files, line by line translations")
+    if config.source is None:
+        if "parallel" in config.task:
+            raise BadInput("task 'parallel' needs two files: source=my.en and target=my.fr")
+        return
+    if config.task not in (*profiles, ("parallel",)):
+        raise BadInput(f"parameters source and target are a task of their own; leave out task={config.task}")
+    object.__setattr__(config, "task", ("parallel",))
+
+
+def changes_of(config: "DataclassInstance") -> dict[str, object]:
+    """What a configuration changes in the plan of every model: width, steps, and the files to train on."""
+    changes = {name: given for name in ("width", "steps") if (given := getattr(config, name)) is not None}
+    if getattr(config, "source", None) is not None:
+        files = {"source": str(config.source.resolve()), "target": str(config.target.resolve())}
+        changes["task_options"] = files
+    return changes
+
+
 def check_counts(config: "DataclassInstance", *names: str) -> None:
     """``seeds``, ``width``, ``steps``, ``fit_samples`` and these others; None stands for the plan's number.
 

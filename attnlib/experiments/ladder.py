@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from attnlib.errors import BadInput
-from attnlib.experiments.checks import WITH_ATTENTION, check_counts, check_names
+from attnlib.experiments.checks import WITH_ATTENTION, changes_of, check_counts, check_names, take_files
 from attnlib.experiments.rungs import point, rung_of, seeds_of, spec_of
 from attnlib.training.spec import ModelSpec
 
@@ -78,19 +78,8 @@ class LadderConfig:
     target: Path | None = None
 
     def __post_init__(self) -> None:
-        if (self.source is None) != (self.target is None):
-            raise BadInput(
-                "parameters source and target go together: two text files, line by line translations"
-            )
-        if self.source is not None:
-            if self.task not in (*self.TASKS, ("parallel",)):
-                raise BadInput(
-                    f"parameters source and target are a task of their own; leave out task={self.task}"
-                )
-            object.__setattr__(self, "task", ("parallel",))
+        take_files(self, self.TASKS)
         check_names(self, architecture=self.ARCHITECTURES)
-        if self.task == ("parallel",) and self.source is None:
-            raise BadInput("task 'parallel' needs two files: source=my.en and target=my.fr")
         check_counts(self)
         if not 0 < self.embedding_scale < math.inf:
             raise BadInput(f"embedding_scale is {self.embedding_scale}; it must be positive and finite")
@@ -108,11 +97,7 @@ PROFILES = {
 
 def model_specs(config: LadderConfig) -> tuple[ModelSpec, ...]:
     """The models behind an experiment, each once, in the order of task, architecture, cell, seed."""
-    changes = {"embedding_scale": config.embedding_scale}
-    changes |= {name: given for name in ("width", "steps") if (given := getattr(config, name)) is not None}
-    if config.source is not None:
-        files = {"source": str(config.source.resolve()), "target": str(config.target.resolve())}
-        changes["task_options"] = files
+    changes = {"embedding_scale": config.embedding_scale} | changes_of(config)
     specs = {}
     for rung, architecture, cell in product(config.task, config.architecture, config.cell):
         planned = seeds_of(config.scale, rung, architecture, cell)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from attnlib.errors import BadInput
 from attnlib.experiments.aggregate import Point, by_kind, kind, over_seeds
 from attnlib.experiments.asks import Ask, answers, ask, specs_of
-from attnlib.experiments.checks import check_counts, check_names
+from attnlib.experiments.checks import changes_of, check_counts, check_names
 from attnlib.experiments.measures.order_words import measure_order_words
 from attnlib.experiments.rungs import seeds_of, spec_of, task_of
 from attnlib.training.spec import ModelSpec
@@ -94,7 +94,7 @@ def models(config: Config) -> tuple[ModelSpec, ...]:
 
 def asks(config: Config) -> tuple[Ask, ...]:
     """What it asks of each model."""
-    changes = {name: given for name in ("width", "steps") if (given := getattr(config, name)) is not None}
+    changes = changes_of(config)
     specs = {}
     for rung, architecture, cell in product(config.task, config.architecture, config.cell):
         planned = seeds_of(config.scale, rung, architecture, cell)

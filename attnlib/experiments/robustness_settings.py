@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from attnlib.errors import BadInput
-from attnlib.experiments.checks import check_counts, check_names
+from attnlib.experiments.checks import changes_of, check_counts, check_names
 from attnlib.experiments.rungs import spec_of, task_of
 from attnlib.training.spec import ModelSpec
 
@@ -137,8 +137,7 @@ def seeds_of(config: Config) -> range:
 
 
 def plan_spec(config: Config, rung: str, seed: int, **changes: object) -> ModelSpec:
-    changes = {n: v for n in ("width", "steps") if (v := getattr(config, n)) is not None} | changes
-    return spec_of(rung, "AED", scale=config.scale, seed=seed, **changes)
+    return spec_of(rung, "AED", scale=config.scale, seed=seed, **changes_of(config) | changes)
 
 
 def spec_at(config: Config, rung: str, seed: int, factor: str, level: str | float, own: dict) -> ModelSpec:

@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 from itertools import product
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attnlib.errors import NotMeasured
 from attnlib.experiments.aggregate import Point, kind, over_seeds
 from attnlib.experiments.asks import Ask, ask, specs_of
-from attnlib.experiments.checks import check_counts, check_names
+from attnlib.experiments.checks import changes_of, check_counts, check_names, take_files
 from attnlib.experiments.measures.temporal_formation import measure_temporal_formation
 from attnlib.experiments.rungs import point, seeds_of, spec_of
 from attnlib.training.spec import ModelSpec
@@ -20,6 +21,8 @@ QUESTION = "Where do temporal components come from: recurrence without words, po
 
 
 MOVED = ("expected", "largest", "centre", "followed", "similarity")
+QUICK_TASKS = ("one_to_one",)
+PAPER_TASKS = ("one_to_one", "reversal", "scan")
 DRAWN = ("AED", "AO")  # kinds whose courses are drawn
 
 
@@ -37,10 +40,11 @@ class Config:
         width: of states and embeddings; the plan's when None.
         steps: updates of every model; the plan's when None.
         fit_samples: training samples that the components are fitted on, at most.
+        source, target: two line-parallel text files to use as the task (both or neither).
     """
 
     scale: str = "quick"
-    task: tuple[str, ...] = ("one_to_one",)
+    task: tuple[str, ...] = QUICK_TASKS
     architecture: tuple[str, ...] = ("AED", "AO")
     cell: tuple[str, ...] = ("gru",)
     positions: tuple[str, ...] = ("sinusoidal", "learned", "shuffled", "none")
@@ -48,8 +52,11 @@ class Config:
     width: int | None = None
     steps: int | None = None
     fit_samples: int = 2_000
+    source: Path | None = None
+    target: Path | None = None
 
     def __post_init__(self) -> None:
+        take_files(self, (QUICK_TASKS, PAPER_TASKS))
         check_names(self)
         check_counts(self)
 
@@ -58,7 +65,7 @@ PROFILES = {
     "quick": Config(),
     "paper": Config(
         scale="paper",
-        task=("one_to_one", "reversal", "scan"),
+        task=PAPER_TASKS,
         cell=("gru", "lstm", "vanilla", "ugrnn"),
         seeds=None,
         fit_samples=25_000,
@@ -69,7 +76,7 @@ _FEWER_SEEDS = 3  # of position codes other than the sinusoidal one, as of cells
 
 def asks(config: Config) -> tuple[Ask, ...]:
     """What it asks of each model."""
-    changes = {name: given for name in ("width", "steps") if (given := getattr(config, name)) is not None}
+    changes = changes_of(config)
     specs = {}
     for rung, architecture in product(config.task, config.architecture):
         for variant in config.cell if architecture == "AED" else config.positions:

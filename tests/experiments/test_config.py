@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from attnlib.errors import BadInput, UnknownName
-from attnlib.experiments import registry
+from attnlib.experiments import registry, temporal_formation
 from attnlib.experiments.config import config_hash, override, path_fields, plain
 from attnlib.experiments.ladder import PROFILES, LadderConfig, model_specs
 
@@ -53,6 +53,13 @@ def test_two_files_of_the_reader_are_the_task():
     assert config.task == ("parallel",)
     options = dict(model_specs(config)[0].task_options)
     assert options["source"] == str(Path("a.en").resolve())
+
+
+def test_how_temporal_components_form_can_be_asked_of_two_files():
+    config = override(temporal_formation.PROFILES["quick"], {"source": "a.en", "target": "b.fr", "seeds": 1})
+    assert {spec.task for spec in temporal_formation.models(config)} == {"parallel"}
+    with pytest.raises(BadInput, match="leave out task"):
+        override(temporal_formation.PROFILES["quick"], {"source": "a", "target": "b", "task": "scan"})
 
 
 def test_each_model_once_and_no_cell_for_attention_only():
