@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
@@ -111,7 +111,16 @@ class Readout(nn.Module):
 
     def logits(self, summed: Float[Tensor, "*rows width"]) -> Float[Tensor, "*rows words"]:
         """From the sum of the two to the words."""
-        return self.output(summed if self.form == "summed" else summed.relu())
+        return self.output(self._hidden(summed))
+
+    def logit_of(
+        self, summed: Float[Tensor, "*rows width"], words: Int[Tensor, "*rows"]
+    ) -> Float[Tensor, "*rows"]:
+        """The logit of one word a row, the others not made."""
+        return (self._hidden(summed) * self.output.weight[words]).sum(-1) + self.output.bias[words]
+
+    def _hidden(self, summed: Tensor) -> Tensor:
+        return summed if self.form == "summed" else summed.relu()
 
 
 class BilinearTranslator(nn.Module):

@@ -10,9 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attnlib.models.bilinear_translator import BilinearTranslator, TranslatorConfig
+from attnlib.models.bilinear_translator import BilinearTranslator, TranslatorConfig, TranslatorTrace
 from attnlib.models.translation_decoding import translate
 from attnlib.probes.lexical_probe import log_lexical_probe
+from attnlib.probes.translation_saliency import translation_saliency
 from attnlib.recipes import translation_data
 from attnlib.recipes.cells import joined_cells, valid_cells
 from attnlib.recipes.looks import gathered_looks, keep_look
@@ -36,11 +37,13 @@ class Settings(TranslationSettings):
         attention: ``"learned"``, or ``"uniform"`` throughout.
         form: ``"joined"`` (equation 2) or ``"summed"`` (equation 32).
         dropout: between the layers of the LSTMs.
+        saliency: whether to record it; a look then takes four times as long.
     """
 
     attention: str = "learned"
     form: str = "joined"
     dropout: float = 0.5
+    saliency: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -76,7 +79,8 @@ def record(
     Returns:
         ``steps``, and for each part probed (``validation``, and ``training`` where asked for) by checkpoint
 
-        * ``<part>.log_probe`` and, where learned, ``<part>.attention`` over all valid pairs of positions: see
+        * ``<part>.log_probe``, where learned ``<part>.attention``, and where asked for ``<part>.saliency``,
+          over all valid pairs of positions: see
           :func:`attnlib.recipes.cells.padded_cells`. In float32: agreement and Kendall's τ live on their
           order, and half precision would tie 7 % of the neighbouring values in a row of attention and 92 %
           of those in a row of the probe (an untrained network on Multi30k; in float32 below 0.1 %).
@@ -98,9 +102,8 @@ def record(
     def visit(step: int, network: BilinearTranslator) -> None:
         found = {}
         for name, part in parts.items():
-            look = look_at(network, part, device) | {
-                "bleu_counts": bleu_look(network, part, data.pieces, device)
-            }
+            look = look_at(network, part, device=device, saliency=settings.saliency)
+            look["bleu_counts"] = bleu_look(network, part, data.pieces, device=device)
             found |= {f"{name}.{what}": values for what, values in look.items()}
         keep_look(folder, step, found)
 
@@ -118,32 +121,51 @@ def record(
 
 
 @torch.no_grad()
-def look_at(network: BilinearTranslator, part: Probed, device: str = "cpu") -> dict[str, Tensor]:
+def look_at(
+    network: BilinearTranslator, part: Probed, *, device: str = "cpu", saliency: bool = False
+) -> dict[str, Tensor]:
     """What :func:`record` keeps of one checkpoint, BLEU aside; samples in the order of the corpus."""
-    cells: dict[str, list] = {"log_probe": []}
-    if network.config.attention == "learned":
-        cells["attention"] = []
-    samples = {
-        "right": torch.zeros(len(part.corpus), dtype=torch.int32),
-        "loss": torch.zeros(len(part.corpus)),
-    }
+    cells: dict[str, list[tuple[Tensor, Tensor, Tensor]]] = {}
+    right = torch.zeros(len(part.corpus), dtype=torch.int32)
+    loss = torch.zeros(len(part.corpus))
     for batch in evaluation_batches(part.corpus, LOOK_BATCH):
         batch = batch.to(device)
         trace = network(batch)
-        seen = {"attention": trace.attention, "log_probe": _log_probe(network, trace, batch)}
-        valid = valid_cells(batch.source_mask, batch.target_mask)
-        for name, batches in cells.items():
-            batches.append((batch.indices, seen[name], valid))
-        log_probability = trace.logits.log_softmax(-1).gather(-1, batch.target_output[:, :, None])[:, :, 0]
-        right = (trace.logits.argmax(-1) == batch.target_output) & batch.target_mask
+        for name, values in _cells(network, trace, batch, saliency).items():
+            valid = valid_cells(batch.source_mask, batch.target_mask)
+            cells.setdefault(name, []).append((batch.indices, values, valid))
+        log_probabilities = trace.logits.log_softmax(-1)
+        chosen = log_probabilities.gather(-1, batch.target_output[:, :, None])[:, :, 0]
+        said = log_probabilities.argmax(-1)
         rows = batch.indices.cpu()
-        samples["right"][rows] = right.sum(1, dtype=torch.int32).cpu()
-        samples["loss"][rows] = -log_probability.masked_fill(~batch.target_mask, 0).sum(1).cpu()
-    return {name: joined_cells(batches) for name, batches in cells.items()} | samples
+        right[rows] = ((said == batch.target_output) & batch.target_mask).sum(1, dtype=torch.int32).cpu()
+        loss[rows] = -chosen.masked_fill(~batch.target_mask, 0).sum(1).cpu()
+    return {name: joined_cells(batches) for name, batches in cells.items()} | {"right": right, "loss": loss}
+
+
+def _cells(
+    network: BilinearTranslator, trace: TranslatorTrace, batch: Batch, saliency: bool
+) -> dict[str, Tensor]:
+    """What is recorded of every pair of positions, padded."""
+    found = {
+        "log_probe": log_lexical_probe(
+            network.readout,
+            trace.encoder_states,
+            trace.decoder_states,
+            batch.target_output,
+            batch.source_mask,
+            batch.target_mask,
+        )
+    }
+    if network.config.attention == "learned":
+        found["attention"] = trace.attention
+    if saliency:
+        found["saliency"] = translation_saliency(network, batch)
+    return found
 
 
 @torch.no_grad()
-def bleu_look(network: BilinearTranslator, part: Probed, pieces: Pieces, device: str = "cpu") -> Tensor:
+def bleu_look(network: BilinearTranslator, part: Probed, pieces: Pieces, *, device: str = "cpu") -> Tensor:
     """Counts for BLEU of greedy translations, by sample; int32, (samples, 10).
 
     A translation is cut off at twice the source's pieces and ten more.
@@ -155,14 +177,3 @@ def bleu_look(network: BilinearTranslator, part: Probed, pieces: Pieces, device:
         for index, row in zip(batch.indices.tolist(), words.tolist(), strict=True):
             written[index] = [word for word in row if word not in (PAD, EOS)]
     return torch.from_numpy(bleu_counts(pieces.decode(written), part.references).astype(np.int32))
-
-
-def _log_probe(network: BilinearTranslator, trace, batch: Batch) -> Tensor:
-    return log_lexical_probe(
-        network.readout,
-        trace.encoder_states,
-        trace.decoder_states,
-        batch.target_output,
-        batch.source_mask,
-        batch.target_mask,
-    )

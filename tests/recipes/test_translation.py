@@ -8,6 +8,7 @@ import torch
 
 from attnlib.errors import BadInput, UnknownName
 from attnlib.models.translation_decoding import translate
+from attnlib.probes.translation_saliency import translation_saliency
 from attnlib.recipes import translation, translation_proxy
 from attnlib.recipes.cells import padded_cells, valid_cells
 from attnlib.recipes.translation_data import load_pieces, probed_parts
@@ -110,11 +111,25 @@ def test_the_training_part_is_the_same_in_every_run_and_of_training_pairs():
 
 def test_uniform_attention_starts_in_the_same_place_and_learns_otherwise(tmp_path, recorded):
     uniform = translation.record(replace(TINY, attention="uniform"), tmp_path)
+    assert "validation.saliency" not in uniform
     assert "validation.attention" not in uniform
     assert uniform["validation.log_probe"][0].equal(recorded["validation.log_probe"][0])
     assert not uniform["validation.log_probe"][-1].equal(recorded["validation.log_probe"][-1])
     losses = uniform["validation.loss"].sum(1)
     assert losses[-1] < 0.9 * losses[0]
+
+
+def test_saliency_where_it_is_asked_for(tmp_path):
+    asked = replace(TINY, saliency=True, steps=1, probed_training=0)
+    found = translation.record(asked, tmp_path)
+    data = load_pieces(asked)
+    masks = found["validation.source_mask"], found["validation.target_mask"]
+    saliency = padded_cells(found["validation.saliency"][0], *masks)
+    network = translation.new_network(asked, len(data.pieces)).eval()
+    for i in range(0, 12, 5):
+        alone = translation_saliency(network, collate(data.validation, [i]))[0]
+        target, source = alone.shape
+        torch.testing.assert_close(saliency[i, :target, :source], alone, rtol=1e-3, atol=1e-5)
 
 
 def test_another_seed_is_another_run_of_the_same_samples(tmp_path, recorded):
