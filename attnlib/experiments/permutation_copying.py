@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from attnlib.errors import BadInput, NotMeasured
-from attnlib.experiments.aggregate import Point, over_seeds
+from attnlib.experiments.aggregate import Point
 from attnlib.experiments.asks import Ask, ask, specs_of
+from attnlib.experiments.copying_courses import last, outcome, probes, tables
 from attnlib.experiments.measures.copying import measure_copying
 from attnlib.recipes.recipe import RecipeSpec
-from attnlib.statistics.proportion import share_interval
 from attnlib.tasks.copying import KINDS, words_of
 
 if TYPE_CHECKING:
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 PLACE = "Snell et al. 2021, Figure 3; section 3.3 and appendix A.3"
 QUESTION = "Does attention fail to be learned where knowledge of single words cannot be learned before it?"
 NETWORKS = ("learned", "uniform", "proxy")
-LEARNED = 0.95  # accuracy from which a network has learned to copy: that of a good head, section 5.2
-COLUMNS = ("steps", "loss", "accuracy", "attention_accuracy", "probe_right", "probe_elsewhere")
-PROBES = ("probe_right", "probe_elsewhere", "probe_agreement")
 
 
 @dataclass(frozen=True)
@@ -69,32 +66,16 @@ def models(config: Config) -> tuple[RecipeSpec, ...]:
 def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
     """The courses of all networks, and what became of them.
 
-    A network *fails* when its accuracy on held-out sentences is below 0.95 after the last update. Time to
-    95 % is the first checkpoint at or above it; one that never gets there counts as the number of updates of
-    the whole course, so its mean is a lower bound where some fail.
-
     Returns:
-        values ``<kind>.{failed, steps_to_learn, accuracy, attention_accuracy, probe_agreement}`` as intervals
-        over seeds (of ``failed`` Wilson's), ``<kind>.lowest_accuracy`` and ``<kind>.n``;
-        ``<kind>.uniform.{accuracy, loss, probe_…}`` and ``<kind>.proxy.{loss, above_floor, probe_…}``, at the
-        last checkpoint, with ``probe_gain`` = probe_right / probe_elsewhere; ``<kind>.floor``, the entropy
-        log(length) of a word drawn from a set that is known, and ``<kind>.ignorance``, log(words);
+        values ``<kind>.{n, failed, lowest_accuracy, steps_to_learn, …}`` of learned attention, see
+        :func:`~attnlib.experiments.copying_courses.outcome`; ``<kind>.uniform.{accuracy, loss, probe_…}`` and
+        ``<kind>.proxy.{accuracy, loss, above_floor, probe_…}``, see
+        :func:`~attnlib.experiments.copying_courses.probes`; ``<kind>.floor``, the entropy log(length) of a
+        word drawn from a set that is known, and ``<kind>.ignorance``, log(words);
         tables ``courses`` (a row a network and checkpoint) and ``outcomes`` (a row a network).
     """
     found = list(_measured(config, store))
-    values = {kind: _of_kind(kind, config, found) for kind in config.kind}
-    courses = [
-        name | {column: measured[column][place] if column in measured else None for column in COLUMNS}
-        for name, measured in found
-        for place in range(len(measured["steps"]))
-    ]
-    outcomes = [
-        name
-        | {"steps_to_learn": _steps_to_learn(measured)}
-        | {end: measured[end][-1] for end in ("accuracy", "attention_accuracy") if end in measured}
-        for name, measured in found
-    ]
-    return values, {"courses": courses, "outcomes": outcomes}
+    return {kind: _of_kind(kind, config, found) for kind in config.kind}, tables(found)
 
 
 def _planned(config: Config) -> Iterator[tuple[str, str, int, RecipeSpec]]:
@@ -121,37 +102,11 @@ def _of_kind(kind: str, config: Config, found: list[Point]) -> dict:
         [(name, course) for name, course in found if (name["kind"], name["network"]) == (kind, network)]
         for network in NETWORKS
     )
-    accuracies = [course["accuracy"][-1] for _, course in learned]
     return {
-        "n": len(learned),
-        "failed": _share([accuracy < LEARNED for accuracy in accuracies]),
-        "lowest_accuracy": min(accuracies, default=None),
-        "steps_to_learn": over_seeds(learned, lambda c: _steps_to_learn(c) or config.steps),
-        **{name: _last(learned, name) for name in ("accuracy", "attention_accuracy", "probe_agreement")},
-        "uniform": {name: _last(uniform, name) for name in ("accuracy", "loss", *PROBES)} | _gain(uniform),
-        "proxy": {name: _last(proxy, name) for name in ("accuracy", "loss", *PROBES)}
-        | _gain(proxy)
-        | {"above_floor": _last(proxy, "above_floor")},
+        **outcome(learned, config.steps),
+        "probe_agreement": last(learned, "probe_agreement"),
+        "uniform": {"accuracy": last(uniform, "accuracy")} | probes(uniform),
+        "proxy": {name: last(proxy, name) for name in ("accuracy", "above_floor")} | probes(proxy),
         "floor": math.log(config.length),
         "ignorance": math.log(words_of(kind, config.length)),
     }
-
-
-def _share(outcomes: list[bool]) -> dict[str, float | int | None]:
-    if not outcomes:
-        return {"value": None, "low": None, "high": None, "n": 0}
-    return share_interval(sum(outcomes), len(outcomes)).as_dict()
-
-
-def _last(points: list[Point], name: str) -> dict:
-    return over_seeds(points, lambda course: course[name][-1])
-
-
-def _gain(points: list[Point]) -> dict[str, dict]:
-    return {"probe_gain": over_seeds(points, lambda c: c["probe_right"][-1] / c["probe_elsewhere"][-1])}
-
-
-def _steps_to_learn(course: dict) -> int | None:
-    """The first checkpoint from which the accuracy is high enough; None where there is none."""
-    pairs = zip(course["steps"], course["accuracy"], strict=True)
-    return next((step for step, accuracy in pairs if accuracy >= LEARNED), None)

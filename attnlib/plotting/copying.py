@@ -1,7 +1,7 @@
 """Networks that learn to copy: a curve a seed, what they know of single words, and the proxy's loss."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -36,14 +36,15 @@ def courses(result: Result) -> Figure:
         figure = Figure(figsize=(4.1 * len(hard) + 0.3, 5.2))
         grid = figure.subplots(2, len(hard), sharex=True, sharey=True, squeeze=False)
         for column, kind in enumerate(hard):
-            for axes, (name, label) in zip(grid[:, column], shown.items(), strict=True):
+            for axes, (name, ylabel) in zip(grid[:, column], shown.items(), strict=True):
                 axes.axhline(0.95, color="#bbbbbb", lw=0.8, ls=":", zorder=0)
                 for drawn in dict.fromkeys(("sample", kind)):
                     look = {"color": KIND_COLOURS[drawn], "lw": 1.1, "alpha": 0.75}
-                    _curves(axes, result, drawn, "learned", name, look, kind_name(drawn, _length(result)))
+                    label = kind_name(drawn, _length(result))
+                    curves(axes, result, name, look, label, kind=drawn, network="learned")
                 axes.set_ylim(-0.03, 1.03)
                 if column == 0:
-                    axes.set_ylabel(label)
+                    axes.set_ylabel(ylabel)
             grid[1, column].set_xlabel("updates")
         for axes in grid[0]:  # above its own panel: the curves leave no corner free
             axes.legend(frameon=False, fontsize=8.5, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
@@ -64,7 +65,8 @@ def knowledge(result: Result, network: str) -> Figure:
             ("probe_right", RIGHT, "at the right word"),
             ("probe_elsewhere", ELSEWHERE, "elsewhere, mean"),
         ):
-            _curves(axes, result, kind, network, name, {"color": colour, "lw": 1.2}, label)
+            look = {"color": colour, "lw": 1.2}
+            curves(axes, result, name, look, label, kind=kind, network=network)
         axes.set_ylim(0, 1.02)
 
     return _by_kind(result, draw, f"β, {NETWORK_NAMES[network]}")
@@ -78,7 +80,8 @@ def proxy_losses(result: Result) -> Figure:
         axes.axhline(found["floor"], color=INK, lw=0.9, ls="--", label="log(length)", zorder=0)
         if found["ignorance"] > found["floor"]:
             axes.axhline(found["ignorance"], color=INK, lw=0.9, ls=":", label="log(words)", zorder=0)
-        _curves(axes, result, kind, "proxy", "loss", {"color": RIGHT, "lw": 1.2}, "bag of words")
+        look = {"color": RIGHT, "lw": 1.2}
+        curves(axes, result, "loss", look, "bag of words", kind=kind, network="proxy")
 
     return _by_kind(result, draw, "loss (nats a word)")
 
@@ -103,10 +106,14 @@ def _by_kind(result: Result, draw: Callable[[Axes, str], None], ylabel: str) -> 
     return figure
 
 
-def _curves(axes: Axes, result: Result, kind: str, network: str, name: str, look: dict, label: str) -> None:
-    """One line a network; the first of them carries the label."""
-    rows = [row for row in result.tables["courses"] if (row["kind"], row["network"]) == (kind, network)]
-    for place, seed in enumerate(_seeds(rows)):
+def curves(axes: Axes, result: Result, name: str, look: dict, label: str, **which: str) -> None:
+    """A line a network of those where the columns ``which`` have these values; one carries the label."""
+    rows = [
+        row
+        for row in result.tables["courses"]
+        if all(row[column] == value for column, value in which.items())
+    ]
+    for place, seed in enumerate(dict.fromkeys(row["seed"] for row in rows)):
         own = [row for row in rows if row["seed"] == seed]
         axes.plot(
             [row["steps"] for row in own],
@@ -114,10 +121,6 @@ def _curves(axes: Axes, result: Result, kind: str, network: str, name: str, look
             label=label if not place else None,
             **look,
         )
-
-
-def _seeds(rows: Iterable[dict]) -> list[int]:
-    return list(dict.fromkeys(row["seed"] for row in rows))
 
 
 def _length(result: Result) -> int:

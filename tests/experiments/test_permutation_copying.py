@@ -8,6 +8,7 @@ import torch
 
 from attnlib.errors import BadInput, NotMeasured, UnknownName
 from attnlib.experiments import permutation_copying as experiment
+from attnlib.experiments.copying_courses import PROBES
 from attnlib.experiments.permutation_copying import Config
 from attnlib.experiments.run import code_of, run
 from attnlib.models.bag_of_words import BagOfWords
@@ -38,7 +39,7 @@ class Given:
         if settings.network != "learned" or settings.kind not in self.accuracies:
             raise NotMeasured(spec.setting)
         accuracy = self.accuracies[settings.kind][spec.seed]
-        course = {name: [0.5] * len(accuracy) for name in ("loss", "attention_accuracy", *experiment.PROBES)}
+        course = {name: [0.5] * len(accuracy) for name in ("loss", "attention_accuracy", *PROBES)}
         return course | {"steps": [0, 2, 4], "accuracy": accuracy}
 
 

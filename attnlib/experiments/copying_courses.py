@@ -1,0 +1,70 @@
+"""What becomes of networks that learn to copy, from their courses: numbers that several experiments give."""
+
+from attnlib.experiments.aggregate import Point, over_seeds
+from attnlib.statistics.proportion import share_interval
+
+LEARNED = 0.95  # accuracy from which a network has learned to copy: that of a good head (Snell et al., 5.2)
+COLUMNS = ("steps", "loss", "accuracy", "attention_accuracy", "probe_right", "probe_elsewhere")
+PROBES = ("probe_right", "probe_elsewhere", "probe_agreement")
+
+
+def outcome(points: list[Point], steps: int) -> dict:
+    """How many networks failed, and how long the others took.
+
+    A network *fails* when its accuracy on held-out sentences is below 0.95 after the last update. Time to
+    95 % is the first checkpoint at or above it; one that never gets there counts as the number of updates of
+    the whole course, so its mean is a lower bound where some fail.
+
+    Returns:
+        ``n``, ``failed`` (with Wilson's interval), ``lowest_accuracy``, ``highest_accuracy``,
+        ``steps_to_learn``, ``accuracy`` and ``attention_accuracy`` at the end; None without networks.
+    """
+    accuracies = [course["accuracy"][-1] for _, course in points]
+    return {
+        "n": len(points),
+        "failed": _share([accuracy < LEARNED for accuracy in accuracies]),
+        "lowest_accuracy": min(accuracies, default=None),
+        "highest_accuracy": max(accuracies, default=None),
+        "steps_to_learn": over_seeds(points, lambda course: steps_to_learn(course) or steps),
+        **{name: last(points, name) for name in ("accuracy", "attention_accuracy")},
+    }
+
+
+def probes(points: list[Point]) -> dict:
+    """The lexical probe at the last checkpoint, and ``probe_gain`` = probe_right / probe_elsewhere."""
+    return {name: last(points, name) for name in ("loss", *PROBES)} | {
+        "probe_gain": over_seeds(points, lambda c: c["probe_right"][-1] / c["probe_elsewhere"][-1])
+    }
+
+
+def last(points: list[Point], name: str) -> dict:
+    """A number of the last checkpoint, as an interval over networks."""
+    return over_seeds(points, lambda course: course[name][-1])
+
+
+def steps_to_learn(course: dict) -> int | None:
+    """The first checkpoint at which the accuracy is high enough; None where there is none."""
+    pairs = zip(course["steps"], course["accuracy"], strict=True)
+    return next((step for step, accuracy in pairs if accuracy >= LEARNED), None)
+
+
+def tables(points: list[Point]) -> dict[str, list[dict]]:
+    """``courses``, a row a network and checkpoint, and ``outcomes``, a row a network."""
+    courses = [
+        name | {column: course[column][place] if column in course else None for column in COLUMNS}
+        for name, course in points
+        for place in range(len(course["steps"]))
+    ]
+    outcomes = [
+        name
+        | {"steps_to_learn": steps_to_learn(course)}
+        | {end: course[end][-1] for end in ("accuracy", "attention_accuracy") if end in course}
+        for name, course in points
+    ]
+    return {"courses": courses, "outcomes": outcomes}
+
+
+def _share(outcomes: list[bool]) -> dict[str, float | int | None]:
+    if not outcomes:
+        return {"value": None, "low": None, "high": None, "n": 0}
+    return share_interval(sum(outcomes), len(outcomes)).as_dict()

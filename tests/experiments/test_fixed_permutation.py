@@ -1,0 +1,89 @@
+"""A fixed order against copying: the same words and parameters, pairs by seed, and what is said of them."""
+
+import pytest
+import torch
+
+from attnlib.companion.fixed_permutation_sentences import order_sentences
+from attnlib.errors import BadInput, NotMeasured
+from attnlib.experiments import fixed_permutation as experiment
+from attnlib.experiments.copying_courses import PROBES
+from attnlib.experiments.fixed_permutation import Config
+from attnlib.experiments.run import run
+from attnlib.plotting.fixed_permutation import orders, probes_of_orders
+from attnlib.recipes import permutation_copying as recipe
+from attnlib.recipes.recipe import RecipeSpec
+from attnlib.training.store import Store
+
+TINY = {"seeds": 2, "controls": 1, "length": 4, "width": 8, "steps": 4, "every": 2}
+
+
+class Given:
+    """A store that knows, of every network but some, a course that ends in given numbers."""
+
+    def __init__(self, ends, missing=()):
+        self.ends, self.missing = ends, missing
+
+    def kept(self, spec, measure):
+        settings = spec.resolved
+        name = (settings.order, settings.network, spec.seed)
+        if name in self.missing:
+            raise NotMeasured(spec.setting)
+        course = {column: [0.1, 0.1] for column in ("loss", "accuracy", "attention_accuracy", *PROBES)}
+        course |= {column: [0.1, end] for column, end in self.ends.get(name, {}).items()}
+        return course | {"steps": [0, 4]}
+
+
+def test_the_result_has_both_orders_and_is_drawn(tmp_path):
+    result = run("fixed_permutation", out=tmp_path, models=tmp_path / "models", overrides=TINY)
+    assert len(result.tables["outcomes"]) == 2 * (2 + 1)
+    assert set(result.values) == {"copy", "permuted", "copy_less_permuted"}
+    assert len(orders(result).axes[0].get_lines()) == 4
+    assert len(probes_of_orders(result).axes[0].get_lines()) == 2
+    assert order_sentences(result).count("\n") == 2
+
+
+def test_networks_of_one_seed_differ_in_the_order_of_their_targets_alone(tmp_path):
+    settings = {name: TINY[name] for name in ("length", "width", "steps", "every")}
+    specs = [
+        RecipeSpec.of("permutation_copying", kind="sample", network="proxy", order=order, **settings)
+        for order in ("copy", "permuted")
+    ]
+    copied, permuted = (Store(tmp_path).recording(spec) for spec in specs)
+    assert specs[0].key != specs[1].key
+    # A bag of words does not see the order, so its course is the same.
+    torch.testing.assert_close(copied["loss"], permuted["loss"])
+    torch.testing.assert_close(copied["probe_right"], permuted["probe_right"])
+
+
+def test_the_target_is_the_source_in_the_seeds_own_order():
+    first, second = (
+        recipe._order(recipe.Settings(length=20, order="permuted", seed=seed)) for seed in (0, 1)
+    )
+    assert not torch.equal(first, second)
+    assert not torch.equal(first, torch.arange(20))
+
+
+def test_probes_are_compared_within_seeds():
+    ends = {("copy", "uniform", 0): {"probe_right": 0.5}, ("permuted", "uniform", 0): {"probe_right": 0.3}}
+    ends |= {("copy", "uniform", 1): {"probe_right": 0.9}, ("permuted", "uniform", 1): {"probe_right": 0.7}}
+    values, _ = experiment.compute(Config(**TINY | {"controls": 2}), Given(ends))
+    found = values["copy_less_permuted"]["probe_right"]
+    assert (found["value"], found["low"], found["high"]) == pytest.approx((0.2, 0.2, 0.2))
+    missing = [("permuted", "uniform", 1)]
+    values, _ = experiment.compute(Config(**TINY | {"controls": 2}), Given(ends, missing))
+    assert values["copy_less_permuted"]["probe_right"]["n"] == 1
+
+
+def test_what_is_not_measured_leaves_no_number():
+    missing = [("permuted", network, seed) for network in experiment.NETWORKS for seed in range(2)]
+    values, tables = experiment.compute(Config(**TINY), Given({}, missing))
+    assert values["permuted"]["lowest_accuracy"] is None
+    assert values["copy_less_permuted"]["probe_right"]["n"] == 0
+    assert {row["order"] for row in tables["outcomes"]} == {"copy"}
+
+
+def test_settings_that_cannot_be_are_refused():
+    with pytest.raises(BadInput, match="controls is 0"):
+        Config(controls=0)
+    with pytest.raises(BadInput, match="length 1"):
+        Config(length=1)
