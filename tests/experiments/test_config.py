@@ -7,6 +7,7 @@ import pytest
 
 from attnlib.errors import BadInput, UnknownName
 from attnlib.experiments import registry, temporal_formation
+from attnlib.experiments.asks import specs_of
 from attnlib.experiments.config import config_hash, override, path_fields, plain
 from attnlib.experiments.ladder import PROFILES, LadderConfig, model_specs
 
@@ -82,7 +83,8 @@ def test_every_experiment_has_what_the_workflow_needs():
         assert set(module.PROFILES) == {"quick", "paper"}
         assert module.PLACE
         assert module.QUESTION.endswith("?")
-        assert module.models(module.PROFILES["quick"])
+        for config in module.PROFILES.values():  # nothing is asked of a network that the workflow does not train
+            assert set(specs_of(module.asks(config))) <= set(module.models(config))
 
 
 def test_unknown_experiment_and_profile_name_the_nearest():
