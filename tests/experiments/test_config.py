@@ -83,7 +83,7 @@ def test_every_experiment_has_what_the_workflow_needs():
         assert set(module.PROFILES) == {"quick", "paper"}
         assert module.PLACE
         assert module.QUESTION.endswith("?")
-        for config in module.PROFILES.values():  # nothing is asked of a network that the workflow does not train
+        for config in module.PROFILES.values():  # what is asked is asked of networks that the workflow trains
             assert set(specs_of(module.asks(config))) <= set(module.models(config))
 
 
