@@ -1,0 +1,108 @@
+"""Where the lexical probe is local and where it leaks: a keyword to be found at uniform attention."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from attnlib.errors import BadInput
+from attnlib.experiments.aggregate import Point, over_seeds
+from attnlib.experiments.asks import Ask, ask, specs_of
+from attnlib.experiments.measures.copying import measure_copying
+from attnlib.recipes.recipe import RecipeSpec
+
+if TYPE_CHECKING:
+    from attnlib.training.store import Store
+
+PLACE = "Snell et al. 2021, section 6.1, equations 22-25; Figure 7"
+QUESTION = "Is the lexical probe about the word at its position, and does it stay so?"
+PLACES = ("keyword", "next", "mean", "last", "first")
+# Differences that the paper's orders are made of: (larger, smaller).
+ORDERS = (
+    ("keyword", "next"),
+    ("next", "mean"),
+    ("keyword", "last"),
+    ("last", "keyword"),
+    ("last", "next"),
+    ("mean", "keyword"),
+    ("first", "keyword"),
+)
+HALFWAY = 0.75  # accuracy halfway from guessing to always right
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings of the networks, all alike but for their seed.
+
+    Attributes:
+        seeds: networks.
+        words: of the vocabulary, the keyword among them; length: of a sequence.
+        embedding_width, width: of words, and of the state of one direction.
+        steps: updates; every: updates between two looks.
+    """
+
+    seeds: int = 3
+    words: int = 40
+    length: int = 40
+    embedding_width: int = 48
+    width: int = 32
+    steps: int = 300
+    every: int = 10
+
+    def __post_init__(self) -> None:
+        for name in ("seeds", "embedding_width", "width", "steps", "every"):
+            if getattr(self, name) < 1:
+                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
+        if self.length < 4 or self.words < 2:
+            raise BadInput(f"length {self.length} and {self.words} words; take at least 4 and 2")
+
+
+PROFILES = {
+    "quick": Config(),
+    "paper": Config(seeds=10, embedding_width=300, width=256, every=5),
+}
+
+
+def asks(config: Config) -> tuple[Ask, ...]:
+    """What it asks of each network: its course."""
+    names = ("words", "length", "embedding_width", "width", "steps", "every")
+    settings = {name: getattr(config, name) for name in names}
+    specs = (RecipeSpec.of("keyword", seed=seed, **settings) for seed in range(config.seeds))
+    return ask(specs, measure_copying)
+
+
+def models(config: Config) -> tuple[RecipeSpec, ...]:
+    """The runs that the experiment needs, each once."""
+    return specs_of(asks(config))
+
+
+def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+    """γ at the keyword, after it, at the ends and on average, early and late in training.
+
+    *Early* is the first checkpoint at which the network is right for three sequences in four; *late* is the
+    last one. A network that never is has no early checkpoint, and counts late alone.
+
+    Returns:
+        values ``{early, late}.{keyword, next, mean, last, first, step, accuracy}`` and
+        ``{early, late}.<larger>_over_<smaller>``, the difference of two within a network, as intervals over
+        seeds; table ``courses``, a row a network and checkpoint.
+    """
+    found = [(asked.spec.seed, asked.answer(store)) for asked in asks(config)]
+    rows = [
+        {"seed": seed} | {("step" if name == "steps" else name): series[i] for name, series in course.items()}
+        for seed, course in found
+        for i in range(len(course["steps"]))
+    ]
+    by_seed = [[row for row in rows if row["seed"] == seed] for seed, _ in found]
+    early = [next((row for row in course if row["accuracy"] >= HALFWAY), None) for course in by_seed]
+    late = [course[-1] for course in by_seed]
+    stages = {"early": [row for row in early if row is not None], "late": late}
+    return {stage: _summary([({}, row) for row in chosen]) for stage, chosen in stages.items()}, {
+        "courses": rows
+    }
+
+
+def _summary(points: list[Point]) -> dict:
+    names = (*PLACES, "step", "accuracy")
+    return {name: over_seeds(points, lambda row, n=name: row[n]) for name in names} | {
+        f"{larger}_over_{smaller}": over_seeds(points, lambda row, a=larger, b=smaller: row[a] - row[b])
+        for larger, smaller in ORDERS
+    }

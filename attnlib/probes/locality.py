@@ -1,0 +1,96 @@
+"""Whether the lexical probe is about its own position: at a keyword, next to it, and at the ends.
+
+Snell et al. 2021, section 6.1, equations 22-25 and Figure 7. γ_l is the log odds of the right label from
+position l alone, l* where the keyword stands. If states held their own word and nothing else, then
+
+    γ_l* ≫ mean of γ ≫ γ_L ≈ γ_{l*+1}          (hypothesis 1, equation 23)
+
+if they knew their neighbours, γ_l* ≫ γ_{l*+1} ≫ mean of γ ≈ γ_L (hypothesis 2, equation 24); what the paper
+observes after long training is γ_L ≫ γ_{l*+1} ≫ mean of γ ≈ γ_l* (equation 25). The caption of Figure 7 calls
+equation 23 hypothesis 2; the text means equation 24.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from attnlib.errors import BadInput
+
+
+@dataclass(frozen=True, eq=False)
+class Locality:
+    """γ of each sequence at five places.
+
+    Attributes:
+        keyword: γ_l*. next: γ_{l*+1}. mean: over all positions. last: γ_L. first: γ_1, which to an encoder of
+            both directions is an end as well.
+    """
+
+    keyword: Float[Tensor, " batch"]
+    next: Float[Tensor, " batch"]
+    mean: Float[Tensor, " batch"]
+    last: Float[Tensor, " batch"]
+    first: Float[Tensor, " batch"]
+
+
+def locality(log_odds: Float[Tensor, "batch length"], place: Int[Tensor, " batch"]) -> Locality:
+    """γ at the keyword and around it, for sequences of one length.
+
+    >>> found = locality(torch.tensor([[0.0, 5.0, 2.0, 0.0, 1.0]]), torch.tensor([1]))
+    >>> [float(value) for value in vars(found).values()]
+    [5.0, 2.0, 1.600000023841858, 1.0, 0.0]
+
+    Args:
+        log_odds: of the right label, from each position alone.
+        place: of the keyword, from 0.
+
+    Raises:
+        BadInput: a keyword at an end, or just before the last position: then places of the five coincide, or
+            there is none after the keyword. :func:`apart` tells which sequences can be used.
+    """
+    if not bool(apart(place, log_odds.shape[1]).all()):
+        raise BadInput(
+            f"keywords at {place.tolist()[:8]} in sequences of {log_odds.shape[1]}: keyword, next, first and "
+            "last position must differ; leave other sequences out (see `apart`)"
+        )
+    rows = torch.arange(len(place), device=place.device)
+    return Locality(
+        log_odds[rows, place],
+        log_odds[rows, place + 1],
+        log_odds.mean(1),
+        log_odds[:, -1],
+        log_odds[:, 0],
+    )
+
+
+def apart(place: Int[Tensor, " batch"], length: int) -> Tensor:
+    """Where the keyword, the position after it, and both ends are four different positions."""
+    return (place > 0) & (place < length - 2)
+
+
+def probability_of_right_label(
+    attention: Float[Tensor, "*rows length"], probe: Float[Tensor, "*rows length"]
+) -> Float[Tensor, "*rows"]:
+    """The prediction from probe and attention alone, equation 12: σ( Σ_l α_l σ⁻¹(β_l) ).
+
+    An identity for classifiers whose readout of the context is linear: log odds average with the attention.
+    So the prediction lies between the smallest and the largest β, and is largest when all attention is there.
+
+    >>> probability_of_right_label(torch.tensor([0.5, 0.5]), torch.tensor([0.9, 0.1])).item()
+    0.5
+
+    Args:
+        attention: rows that sum to one, zero at padding.
+        probe: β, strictly between 0 and 1.
+
+    Raises:
+        BadInput: a β of 0 or 1 where there is attention: its log odds are infinite.
+    """
+    attended = attention > 0
+    if bool((((probe <= 0) | (probe >= 1)) & attended).any()):
+        raise BadInput(
+            "β is 0 or 1 at an attended position; its log odds are infinite: use log odds directly"
+        )
+    return (attention * torch.logit(probe.where(attended, 0.5))).sum(-1).sigmoid()

@@ -1,0 +1,68 @@
+"""Locality of the probe as an experiment: stages by hand, and tiny networks end to end."""
+
+import pytest
+
+from attnlib.errors import BadInput
+from attnlib.experiments.probe_locality import PLACES, Config, asks, compute
+from attnlib.experiments.run import run
+from attnlib.plotting.probe_locality import locality_courses
+
+TINY = {"seeds": 2, "words": 6, "length": 6, "embedding_width": 4, "width": 3, "steps": 4, "every": 2}
+
+
+class Given:
+    """A store that knows one course for each seed."""
+
+    def __init__(self, courses):
+        self.courses = courses
+
+    def kept(self, spec, measure):
+        return self.courses[spec.seed]
+
+
+def course(accuracy, **places):
+    still = dict.fromkeys(PLACES, [0.0] * len(accuracy)) | {"loss": [0.5] * len(accuracy)}
+    return still | {"steps": [0, 10, 20][: len(accuracy)], "accuracy": accuracy} | places
+
+
+def test_early_is_the_first_checkpoint_right_for_three_in_four():
+    found = Given(
+        [
+            course([0.5, 0.8, 1.0], keyword=[0.0, 4.0, 6.0], next=[0.0, 1.0, 2.0], last=[0.0, 0.0, 9.0]),
+            course([0.5, 0.7, 0.75], keyword=[0.0, 3.0, 8.0], next=[9.0, 9.0, 3.0], last=[0.0, 0.0, 7.0]),
+        ]
+    )
+    values, tables = compute(Config(seeds=2, steps=20), found)
+    assert values["early"]["step"]["value"] == 15
+    assert values["early"]["keyword"]["value"] == 6  # 4 of the first, 8 of the second
+    assert values["early"]["keyword_over_next"]["value"] == 4  # 3 and 5
+    assert values["late"]["last_over_keyword"]["value"] == 1  # 3 and -1
+    assert values["late"]["step"] == {"value": 20, "low": 20, "high": 20, "n": 2}
+    assert len(tables["courses"]) == 6
+    assert tables["courses"][1] == {"seed": 0, "step": 10, "accuracy": 0.8, "loss": 0.5, "keyword": 4.0} | {
+        "next": 1.0, "mean": 0.0, "last": 0.0, "first": 0.0
+    }  # fmt: skip
+
+
+def test_a_network_that_never_learns_has_no_early_checkpoint():
+    values, _ = compute(Config(seeds=1, steps=20), Given([course([0.5, 0.5, 0.6])]))
+    assert values["early"]["keyword"]["n"] == 0
+    assert values["late"]["accuracy"]["value"] == 0.6
+
+
+def test_tiny_networks_end_to_end_and_their_figure(tmp_path):
+    result = run("probe_locality", out=tmp_path, models=tmp_path / "models", overrides=TINY)
+    assert len(result.tables["courses"]) == 2 * 3
+    assert result.values["late"]["step"]["value"] == 4
+    assert "attnlib.recipes.keyword" in result.code["modules"]
+    assert len(result.models) == len(asks(Config(**TINY))) == 2
+    figure = locality_courses(result)
+    for axes in figure.axes:
+        assert len(axes.lines) == 6  # five places and zero
+        assert axes.lines[0].get_xdata().tolist() == [0, 2, 4]
+
+
+@pytest.mark.parametrize("setting", [{"seeds": 0}, {"length": 3}, {"words": 1}])
+def test_settings_that_cannot_be(setting):
+    with pytest.raises(BadInput, match="at least"):
+        Config(**setting)
