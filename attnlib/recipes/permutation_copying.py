@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -19,6 +18,7 @@ from attnlib.errors import BadInput, UnknownName
 from attnlib.models.bag_of_words import BagOfWords, bag_of_words_loss
 from attnlib.models.copier import Copier, CopierConfig, copier_loss, lexical_probe
 from attnlib.recipes.looks import gathered_looks, keep_look
+from attnlib.recipes.streams import HELD_OUT, ORDER, PARAMETERS, TRAINING, stream
 from attnlib.tasks.copying import CopyBatch, copy_batch, draw_sources, words_of
 from attnlib.training.course import Course, run_course
 from attnlib.training.loop import Report
@@ -26,7 +26,6 @@ from attnlib.training.loop import Report
 Network = Literal["learned", "uniform", "proxy"]
 Order = Literal["copy", "permuted"]
 PROBED = 8  # held-out sentences that the lexical probe is taken of
-PARAMETERS, TRAINING, HELD_OUT, ORDER = range(4)  # what a seed is used for
 
 
 @dataclass(frozen=True)
@@ -100,7 +99,7 @@ def record(
     def batch_at(step: int) -> CopyBatch:
         return copy_batch(_sources(settings, settings.batch_size, TRAINING, step), words, order)
 
-    generator = torch.Generator().manual_seed(_stream(settings.seed, PARAMETERS))
+    generator = stream(settings.seed, PARAMETERS)
     if settings.network == "proxy":
         network = BagOfWords(words, settings.width, generator)
         loss, look = _proxy_loss, _look_at_proxy
@@ -175,16 +174,8 @@ def _at_place(values: Tensor, place: Tensor) -> Tensor:
 def _order(settings: Settings) -> Tensor | None:
     if settings.order == "copy":
         return None
-    return torch.randperm(
-        settings.length, generator=torch.Generator().manual_seed(_stream(settings.seed, ORDER))
-    )
+    return torch.randperm(settings.length, generator=stream(settings.seed, ORDER))
 
 
 def _sources(settings: Settings, samples: int, *use: int) -> Tensor:
-    generator = torch.Generator().manual_seed(_stream(settings.seed, *use))
-    return draw_sources(settings.kind, settings.length, samples, generator)
-
-
-def _stream(*numbers: int) -> int:
-    """One seed from several numbers; different lists give unrelated streams."""
-    return int(np.random.SeedSequence(numbers).generate_state(1)[0])
+    return draw_sources(settings.kind, settings.length, samples, stream(settings.seed, *use))

@@ -14,6 +14,7 @@ from attnlib.experiments.run import code_of, run
 from attnlib.models.bag_of_words import BagOfWords
 from attnlib.models.copier import Copier, CopierConfig
 from attnlib.recipes import permutation_copying as recipe
+from attnlib.recipes import streams
 from attnlib.tasks.copying import copy_batch, draw_sources
 
 TINY = {"seeds": 2, "controls": 1, "length": 4, "width": 8, "steps": 4, "every": 2}
@@ -125,9 +126,9 @@ def test_a_proxy_that_knows_the_dictionary_agrees_everywhere(monkeypatch):
 
 def test_equal_seeds_see_the_same_sentences_and_uses_do_not_share_them():
     settings = recipe.Settings(length=6, seed=3)
-    drawn = recipe._sources(settings, 4, recipe.TRAINING, 0)
-    assert torch.equal(drawn, recipe._sources(settings, 4, recipe.TRAINING, 0))
-    others = [(recipe.TRAINING, 1), (recipe.HELD_OUT,)]
+    drawn = recipe._sources(settings, 4, streams.TRAINING, 0)
+    assert torch.equal(drawn, recipe._sources(settings, 4, streams.TRAINING, 0))
+    others = [(streams.TRAINING, 1), (streams.HELD_OUT,)]
     assert not any(torch.equal(drawn, recipe._sources(settings, 4, *use)) for use in others)
     assert recipe._order(settings) is None
     order = recipe._order(recipe.Settings(length=6, seed=3, order="permuted"))
