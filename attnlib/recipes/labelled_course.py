@@ -175,7 +175,7 @@ def look(model: nn.Module, texts: LabelledTexts, probe: Probe, device: str) -> d
     by_position: dict[str, Tensor] = {}
     total = 0.0
     with torch.no_grad():
-        for batch in judging_batches(texts):
+        for batch in judging_batches(texts, positions=_positions(device)):
             moved = batch.to(device)
             logit, found = probe(model, moved)
             found["log_polarity"] = log_polarity(found.pop("log_odds"), moved.labels)
@@ -187,6 +187,11 @@ def look(model: nn.Module, texts: LabelledTexts, probe: Probe, device: str) -> d
                 row = by_position.setdefault(name, torch.empty(int(offsets[-1])))
                 row[places] = values.detach().cpu()[batch.mask]
     return by_position | {"correct": correct, "loss": torch.tensor(total / len(texts))}
+
+
+def _positions(device: str) -> int:
+    """Positions of a batch that is only looked at: few are faster on a CPU (by a third), many on a GPU."""
+    return 2_048 if torch.device(device).type == "cpu" else 65_536
 
 
 def _offsets(texts: LabelledTexts) -> np.ndarray:

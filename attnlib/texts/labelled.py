@@ -179,7 +179,7 @@ class LabelledBatches:
         return [batches[i] for i in draw.permutation(len(batches))]
 
 
-def judging_batches(texts: LabelledTexts, *, positions: int = 16_384) -> Iterator[LabelledBatch]:
+def judging_batches(texts: LabelledTexts, *, positions: int) -> Iterator[LabelledBatch]:
     """Every text once, in order of length, as many at a time as fit into ``positions`` with their padding.
 
     Raises:
