@@ -5,7 +5,9 @@ Texts are stored ragged, words alone. :func:`collate_labelled` adds the marks an
     tokens   <bos>  a  fine  film  <eos>  <pad>
     mask       1    1    1     1     1      0
 
-The marks are positions like any other: the network may attend to them (they are in the paper's inputs, too).
+The marks are positions like any other: the network may attend to them. That the paper's inputs carry two of
+them shows in its random baseline for SST, 8.39 and 8.48 % (validation and training, Tables 5 and 7): the mean
+of ⌈5 % L⌉ / L is 8.36 and 8.48 % with two marks to a sentence, 9.86 and 10.29 % with none.
 """
 
 from collections.abc import Iterator, Sequence

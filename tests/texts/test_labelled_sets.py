@@ -1,9 +1,11 @@
 """The published sets as they come out of the pipeline, against the counts of the paper's Table 9."""
 
+import numpy as np
 import pytest
 
 from attnlib.errors import DataUnavailable, UnknownName
 from attnlib.texts import known_polarity
+from attnlib.texts.labelled import MARKS
 from attnlib.texts.labelled_sets import SOURCES, checksums, load_labelled, names
 from attnlib.texts.table9 import table9_row
 
@@ -26,6 +28,14 @@ def test_sizes_and_medians_are_those_of_table_9(data, train, train_median, valid
     row = loaded(table9_row, data)
     assert (row.train_texts, row.train_median) == (train, train_median)
     assert (row.validation_texts, row.validation_median) == (validation, validation_median)
+
+
+def test_two_marks_to_a_sentence_fit_the_random_baseline_printed_for_sst():
+    task = loaded(load_labelled, "sst", reading="published")
+    for texts, printed in ((task.validation, 8.39), (task.train, 8.48)):
+        lengths = texts.lengths + MARKS
+        chance = 100 * np.mean((5 * lengths + 99) // 100 / lengths)
+        assert chance == pytest.approx(printed, abs=0.05)
 
 
 def test_ag_news_has_the_test_rows_of_table_9_and_a_third_of_its_training_rows():
