@@ -57,7 +57,7 @@ class Config:
 
 PROFILES = {
     "quick": Config(),
-    "paper": Config(seeds=10, embedding_width=300, width=256, every=5),
+    "paper": Config(seeds=5, embedding_width=300, width=256, steps=200),
 }
 
 

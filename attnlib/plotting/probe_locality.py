@@ -21,11 +21,11 @@ def locality_courses(result: Result, until: int | None = None) -> Figure:
     """Means over networks of γ by update, their range as bands; left the start alone, right all of it.
 
     Args:
-        until: last update of the left panel; by default one tenth of the course, but at least five looks.
+        until: last update of the left panel; a third of the course by default.
     """
     rows = result.tables["courses"]
     steps = sorted({row["step"] for row in rows})
-    until = max(steps[-1] // 10, steps[min(5, len(steps) - 1)]) if until is None else until
+    until = max(steps[-1] // 3, steps[1]) if until is None else until
     with style():
         figure = Figure(figsize=(8.6, 3.9))
         for axes, last, title in zip(

@@ -2,8 +2,10 @@
 
 import pytest
 
+from attnlib.companion.probe_locality_sentences import locality_sentences, locality_table
 from attnlib.errors import BadInput
 from attnlib.experiments.probe_locality import PLACES, Config, asks, compute
+from attnlib.experiments.result import Result
 from attnlib.experiments.run import run
 from attnlib.plotting.probe_locality import locality_courses
 
@@ -57,9 +59,24 @@ def test_tiny_networks_end_to_end_and_their_figure(tmp_path):
     assert "attnlib.recipes.keyword" in result.code["modules"]
     assert len(result.models) == len(asks(Config(**TINY))) == 2
     figure = locality_courses(result)
-    for axes in figure.axes:
+    for axes, steps in zip(figure.axes, ([0, 2], [0, 2, 4]), strict=True):
         assert len(axes.lines) == 6  # five places and zero
-        assert axes.lines[0].get_xdata().tolist() == [0, 2, 4]
+        assert axes.lines[0].get_xdata().tolist() == steps
+    keyword = [row["keyword"] for row in result.tables["courses"] if row["step"] == 4]
+    assert figure.axes[1].lines[0].get_ydata()[-1] == pytest.approx(sum(keyword) / 2)
+    table = locality_table(result)
+    assert list(table.index) == ["late"] or list(table.index) == ["early", "late"]
+    assert table.loc["late", "updates"] == "4 ± 0"
+
+
+def test_sentences_say_which_is_larger():
+    early = course([0.5, 0.8], keyword=[0.0, 4.0], next=[0.0, 2.0], mean=[0.0, 1.0], last=[0.0, 0.5])
+    late = {name: [*values[:-1], values[-1]] for name, values in early.items()}
+    values, _ = compute(Config(seeds=2, steps=10), Given([early, late]))
+    words = locality_sentences(Result("probe_locality", "quick", {}, values, {}, {}, {}))
+    assert "at the keyword 4.00" in words
+    assert "last position 0.50" in words
+    assert "order at the keyword, one after it, mean over positions, last position, first position" in words
 
 
 @pytest.mark.parametrize("setting", [{"seeds": 0}, {"length": 3}, {"words": 1}])
