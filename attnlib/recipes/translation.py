@@ -37,7 +37,7 @@ class Settings(TranslationSettings):
         attention: ``"learned"``, or ``"uniform"`` throughout.
         form: ``"joined"`` (equation 2) or ``"summed"`` (equation 32).
         dropout: between the layers of the LSTMs.
-        saliency: whether to record it; a look then takes four times as long.
+        saliency: whether to record it; a look then takes more than three times as long.
     """
 
     attention: str = "learned"

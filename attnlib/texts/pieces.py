@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, SupportsIndex
 
 from attnlib.errors import BadInput
 from attnlib.files import atomic_path
@@ -63,11 +63,11 @@ class Pieces:
         """Ids of the pieces of each line, without marks; a character never seen gives ``<unk>``."""
         return self._processor.encode(list(lines))
 
-    def decode(self, ids: Iterable[Sequence[int]]) -> list[str]:
+    def decode(self, ids: Iterable[Iterable[SupportsIndex]]) -> list[str]:
         """Lines of text, spaces where they belong; marks are left out, ``<unk>`` reads ``⁇``."""
         return self._processor.decode([[int(one) for one in row] for row in ids])
 
-    def spell(self, ids: Iterable[int]) -> list[str]:
+    def spell(self, ids: Iterable[SupportsIndex]) -> list[str]:
         """The pieces themselves, ``▁`` where a word begins; the marks as :data:`MARKS` spells them."""
         return [MARKS[i] if i < len(MARKS) else self._processor.id_to_piece(int(i)) for i in ids]
 

@@ -1,12 +1,11 @@
 """Sentence pairs of the second paper's translation sets as text, cleaned as sections A.5 and A.8 say.
 
-Nothing goes missing in silence: what a reader leaves out is counted in :attr:`ParallelText.dropped`.
-"""
+What a reader leaves out is counted in :attr:`ParallelText.dropped`."""
 
 import hashlib
 import html
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -233,7 +232,7 @@ def _parallel(dataset: Dataset, *names: str) -> tuple[list[str], list[str]]:
     return read_parallel(*(locate(dataset, name) for name in names))
 
 
-def _without_empty(pairs, part: str, tally: Tally) -> tuple[Pair, ...]:
+def _without_empty(pairs: Iterable[Pair], part: str, tally: Tally) -> tuple[Pair, ...]:
     stripped = [(source.strip(), target.strip()) for source, target in pairs]
     kept = tuple(pair for pair in stripped if all(pair))
     tally.add(part, "pairs", "an empty side", len(stripped) - len(kept))

@@ -40,7 +40,7 @@ def test_what_is_too_long_or_too_much_is_dropped_and_counted():
     assert [str(one) for one in corpus.dropped] == [
         "pool: 3 pairs (an empty side)",
         "train: 10 pairs (beyond the number asked for)",
-        "validation: 1 pairs (a side of more than 45 pieces)",
+        "validation: 1 pair (a side of more than 45 pieces)",
     ]
     with pytest.raises(BadInput, match="no train pair has at most 1 pieces"):
         piece_corpus(TEXT, size=24, longest=1)
