@@ -1,0 +1,37 @@
+"""Networks of several heads, by how their heads start: a curve a network."""
+
+from matplotlib.figure import Figure
+
+from attnlib.experiments.result import Result
+from attnlib.plotting.copying import curves
+from attnlib.plotting.style import style
+
+SCENARIO_LOOKS = {
+    "single": ("one head, at random", "#999999"),
+    "all_bad": ("all heads bad", "#d55e00"),
+    "one_good": ("one head good", "#0072b2"),
+    "random": ("heads at random", "#009e73"),
+}
+
+
+def scenarios(result: Result, name: str = "accuracy") -> Figure:
+    """A panel a scenario, the single heads first.
+
+    Args:
+        name: column of the courses, ``accuracy`` or ``attention_accuracy``.
+    """
+    with style():
+        figure = Figure(figsize=(9.0, 2.7))
+        panels = figure.subplots(1, len(SCENARIO_LOOKS), sharex=True, sharey=True)
+        for axes, (scenario, (label, colour)) in zip(panels, SCENARIO_LOOKS.items(), strict=True):
+            axes.axhline(0.95, color="#bbbbbb", lw=0.8, ls=":", zorder=0)
+            look = {"color": colour, "lw": 1.1, "alpha": 0.75}
+            for heads in dict.fromkeys(
+                row["heads"] for row in result.tables["courses"] if row["scenario"] == scenario
+            ):
+                curves(axes, result, name, look, label, scenario=scenario, heads=heads)
+            axes.set_title(label, fontsize=9.5)
+            axes.set_xlabel("updates")
+            axes.set_ylim(-0.03, 1.03)
+        panels[0].set_ylabel(name.replace("_", " "))
+    return figure
