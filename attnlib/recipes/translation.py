@@ -3,6 +3,7 @@
 Snell et al. 2021, sections 2.1, 2.2 and A.8. With ``attention="uniform"`` the probe is β^uf.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from attnlib.errors import BadInput
 from attnlib.models.bilinear_translator import BilinearTranslator, TranslatorConfig, TranslatorTrace
 from attnlib.models.translation_decoding import translate
 from attnlib.probes.lexical_probe import log_lexical_probe
@@ -27,6 +29,7 @@ from attnlib.training.course import Course, paper_checkpoints, run_course
 from attnlib.training.loop import Report
 
 LOOK_BATCH = 64  # samples that are looked at together
+_NETWORK = "network."
 
 
 @dataclass(frozen=True)
@@ -38,12 +41,15 @@ class Settings(TranslationSettings):
         form: ``"joined"`` (equation 2) or ``"summed"`` (equation 32).
         dropout: between the layers of the LSTMs.
         saliency: whether to record it; a look then takes more than three times as long.
+        keep_network: whether to record the trained parameters, for what is asked of the network afterwards
+            (the optimal attention of section A.1); 33 MB at the paper's size.
     """
 
     attention: str = "learned"
     form: str = "joined"
     dropout: float = 0.5
     saliency: bool = False
+    keep_network: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -89,7 +95,8 @@ def record(
           these are accuracy and loss of any part of the samples.
         * ``<part>.bleu_counts``: by sample, of greedy translations; see :func:`attnlib.texts.bleu.bleu`.
 
-        and ``<part>.{source, source_mask, target_output, target_mask}``, which do not change.
+        and ``<part>.{source, source_mask, target_output, target_mask}``, which do not change; where asked
+        for, ``network.<parameter>`` as they are in the end, for :func:`recorded_network`.
 
     Raises:
         TrainingDiverged: the loss is not finite.
@@ -107,8 +114,9 @@ def record(
             found |= {f"{name}.{what}": values for what, values in look.items()}
         keep_look(folder, step, found)
 
+    network = new_network(settings, len(data.pieces))
     run_course(
-        new_network(settings, len(data.pieces)),
+        network,
         EqualLengthBatches(data.train, settings.batch_size, settings.seed),
         BilinearTranslator.loss,
         course,
@@ -117,7 +125,24 @@ def record(
         device=device,
         report=report,
     )
-    return gathered_looks(folder, course.checkpoints) | masks_of(parts)
+    recording = gathered_looks(folder, course.checkpoints) | masks_of(parts)
+    if settings.keep_network:
+        recording |= {f"{_NETWORK}{name}": value.cpu() for name, value in network.state_dict().items()}
+    return recording
+
+
+def recorded_network(settings: Settings, recording: Mapping[str, Tensor]) -> BilinearTranslator:
+    """The trained network of a recording, in evaluation mode.
+
+    Raises:
+        BadInput: the recording does not have it.
+    """
+    state = {name.removeprefix(_NETWORK): recording[name] for name in recording if name.startswith(_NETWORK)}
+    if not state:
+        raise BadInput("the recording has no network; record it with keep_network=True")
+    network = new_network(settings, len(state["embedding.weight"]))
+    network.load_state_dict(state)
+    return network.eval()
 
 
 @torch.no_grad()

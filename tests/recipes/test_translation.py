@@ -119,6 +119,17 @@ def test_uniform_attention_starts_in_the_same_place_and_learns_otherwise(tmp_pat
     assert losses[-1] < 0.9 * losses[0]
 
 
+def test_the_trained_network_where_it_is_asked_for(tmp_path, recorded):
+    kept = translation.record(replace(TINY, keep_network=True), tmp_path)
+    network = translation.recorded_network(TINY, kept)
+    data = load_pieces(TINY)
+    look = translation.look_at(network, probed_parts(data, TINY)["validation"])
+    for name, values in look.items():
+        assert values.equal(recorded[f"validation.{name}"][-1]), name
+    with pytest.raises(BadInput, match="keep_network=True"):
+        translation.recorded_network(TINY, recorded)
+
+
 def test_saliency_where_it_is_asked_for(tmp_path):
     asked = replace(TINY, saliency=True, steps=1, probed_training=0)
     found = translation.record(asked, tmp_path)
