@@ -44,6 +44,17 @@ def derivative_table(result: Result) -> "pd.DataFrame":
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
+def text_table(result: Result, rows: int = 24) -> "pd.DataFrame":
+    """The most frequent words of the text with their best target words; empty without a text."""
+    import pandas as pd
+
+    records = [
+        {"source": row["source"], "Trans, from C": row["counted"], "Trans, iterated": row["iterated"]}
+        for row in result.tables["words"]
+    ]
+    return pd.DataFrame(records[:rows]).set_index("source") if records else pd.DataFrame()
+
+
 def early_dynamics_sentences(result: Result) -> str:
     """What the tables and the derivative say, a point each."""
     values, width = result.values, result.config["widths"][-1]
@@ -72,7 +83,19 @@ def early_dynamics_sentences(result: Result) -> str:
         f"times what equation 15 prints, and {min(derived):.2f} to {max(derived):.2f} times the same with "
         f"1/|O| put in.",
     )
-    return "\n".join(f"* {point}" for point in points)
+    return "\n".join(f"* {point}" for point in (*points, *_of_text(values)))
+
+
+def _of_text(values: dict) -> tuple[str, ...]:
+    if "text" not in values:
+        return ()
+    text = values["text"]
+    return (
+        f"In the text, {text['counted_words']} different target words stand first for the {text['listed']} "
+        f"most frequent source words in the count table, and {text['iterated_words']} after the iterations. "
+        f"The source word with the largest α after the iterations is at the top of the α from C, too, for "
+        f"{_percent(text['agreement'])} of held-out target words, where chance is {_percent(text['chance'])}.",
+    )
 
 
 def _percent(share: float) -> str:

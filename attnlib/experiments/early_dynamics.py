@@ -8,35 +8,39 @@ import numpy as np
 
 from attnlib.errors import BadInput
 from attnlib.experiments.aggregate import Point, over_seeds
+from attnlib.experiments.asks import Ask, ask, specs_of
 from attnlib.experiments.measures.count_corpora import CORPORA, NO_TRANSLATION, CountCorpus, draw
+from attnlib.experiments.measures.word_counts import measure_word_counts
 from attnlib.probes.count_tables import CountTables, alignment, translation
 from attnlib.probes.early_dynamics import compare, derivative_at_random, derivative_in_theory
+from attnlib.recipes.recipe import RecipeSpec
 
 if TYPE_CHECKING:
-    from attnlib.experiments.asks import Ask
-    from attnlib.training.spec import ModelSpec
     from attnlib.training.store import Store
 
 PLACE = "Snell et al. 2021, section 4, appendix A.2; equations 15, 16 and 54; Figures 1, 4, 5 and 8"
 QUESTION = "Does co-occurrence say which word translates which, and is that what a network learns first?"
+STAGES = ("counted", "iterated")
 INFORMATIVE = ("lexicon", "sample", "mixture", "polarity")  # permutations: the derivative in theory is zero
 
 
 @dataclass(frozen=True)
 class Config:
-    """Settings. Nothing here is trained.
+    """Settings. Nothing here is trained by gradients.
 
     Attributes:
         sentences: pairs in each corpus.
         seeds: corpora and proxies drawn of each kind.
         iterations: of expectation-maximisation, after the count table.
         widths: of the proxies whose derivative is measured.
+        text: a task of natural sentences to count as well, or ``none``.
     """
 
     sentences: int = 120
     seeds: int = 5
     iterations: int = 10
     widths: tuple[int, ...] = (64, 256, 1024, 4096)
+    text: str = "none"
 
     def __post_init__(self) -> None:
         for name in ("sentences", "seeds", "iterations"):
@@ -52,18 +56,23 @@ class Config:
 
 PROFILES = {
     "quick": Config(),
-    "paper": Config(sentences=400, seeds=20, widths=tuple(2**power for power in range(6, 13))),
+    "paper": Config(
+        sentences=400, seeds=20, widths=tuple(2**power for power in range(6, 13)), text="multi30k_en_de"
+    ),
 }
 
 
-def asks(config: Config) -> "tuple[Ask, ...]":
-    """Nothing: no network is trained."""
-    return ()
+def asks(config: Config) -> tuple[Ask, ...]:
+    """The counts of the text, if there is one."""
+    if config.text == "none":
+        return ()
+    spec = RecipeSpec.of("word_counts", task=config.text, iterations=config.iterations)
+    return ask([spec], measure_word_counts)
 
 
-def models(config: Config) -> "tuple[ModelSpec, ...]":
-    """None."""
-    return ()
+def models(config: Config) -> tuple[RecipeSpec, ...]:
+    """The recipe's run behind the text's counts."""
+    return specs_of(asks(config))
 
 
 def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
@@ -80,8 +89,10 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
         measured dθ̂/dτ against 2 (C − mean C); measured dθ/dτ against 2/|O| (C − mean C) as derived, and
         against 2 (C − mean C) as printed; ``….rate``, the exponent of the logits' error in the width;
         ``….outputs``, |O|.
-        Tables ``counts`` (every cell of the first seed's tables) and ``derivative`` (a row a corpus, width
-        and seed).
+        With a text, ``text.{agreement, chance}``, see :mod:`attnlib.recipes.word_counts`, and
+        ``text.{counted, iterated}_words``, how many different target words stand first in the listed rows.
+        Tables ``counts`` (every cell of the first seed's tables), ``derivative`` (a row a corpus, width and
+        seed) and ``words`` (a row a listed word of the text, most frequent first).
     """
     values: dict = {"derivative": {}}
     cells: list[dict] = []
@@ -96,12 +107,28 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
             outputs = {"outputs": len(corpora[0].target_words)}
             values["derivative"][name] = _convergence(mine, config.widths) | outputs
             rows += mine
-    return values, {"counts": cells, "derivative": rows}
+    words: list[dict] = []
+    for asked in asks(config):
+        found = asked.answer(store)
+        values["text"] = _of_text(found)
+        words = [row | {stage: _best(row[stage]) for stage in STAGES} for row in found["rows"]]
+    return values, {"counts": cells, "derivative": rows, "words": words}
+
+
+def _of_text(found: dict) -> dict:
+    different = {f"{stage}_words": len({row[stage][0][0] for row in found["rows"]}) for stage in STAGES}
+    numbers = {name: found[name] for name in ("agreement", "chance")}
+    return numbers | {"listed": len(found["rows"])} | different
+
+
+def _best(words: list[list]) -> str:
+    """The best target words with their probabilities, in one string."""
+    return ", ".join(f"{word} {value:.2f}" for word, value in words)
 
 
 def _summary(name: str, corpora: list[CountCorpus], found: list[CountTables]) -> dict:
     summary: dict = {"chance": float(np.mean(1 / corpora[0].corpus.source_lengths))}
-    for stage, place in (("counted", 0), ("iterated", -1)):
+    for stage, place in zip(STAGES, (0, -1), strict=True):
         points: list[Point] = [
             ({}, _judged(corpus, tables.counts[place])) for corpus, tables in zip(corpora, found, strict=True)
         ]

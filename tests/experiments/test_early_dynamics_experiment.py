@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
+from attnlib.companion.early_dynamics_sentences import early_dynamics_sentences, text_table
 from attnlib.errors import BadInput, UnknownName
 from attnlib.experiments.early_dynamics import INFORMATIVE, Config, compute, models
 from attnlib.experiments.measures.count_corpora import CORPORA, NO_TRANSLATION, draw
+from attnlib.experiments.result import Result
 from attnlib.experiments.run import run
 from attnlib.probes.count_tables import cooccurrence
 
@@ -62,6 +64,7 @@ def test_the_printed_slope_is_the_derived_one_over_the_number_of_output_words(fo
         printed, derived = (derivative[key]["slope"]["value"] for key in ("printed", "derived"))
         assert printed * derivative["outputs"] == pytest.approx(derived)
         assert derivative["rate"]["value"] < -0.2
+    assert tables["words"] == []
     assert len(tables["derivative"]) == len(INFORMATIVE) * TINY["seeds"] * len(TINY["widths"])
     assert {row["corpus"] for row in tables["counts"]} == set(CORPORA)
 
@@ -74,6 +77,30 @@ def test_it_runs_without_models_and_gives_equal_results(tmp_path):
     assert first.values == second.values
     assert first.models == []
     assert not first.stale
+
+
+def test_a_text_is_counted_where_there_is_one():
+    class Given:
+        """A store that knows the counts of one text."""
+
+        def kept(self, spec, measure):
+            assert dict(spec.settings) == {"iterations": 3, "task": "scan"}
+            rows = [("a", "ein"), ("dog", "Hund")]
+            return {"agreement": 0.7, "chance": 0.1, "log_likelihood": [-2.0, -1.0]} | {
+                "rows": [
+                    {"source": source, "counted": [[".", 0.5], [right, 0.25]], "iterated": [[right, 1.0]]}
+                    for source, right in rows
+                ]
+            }
+
+    values, tables = compute(Config(**TINY, text="scan"), Given())
+    assert values["text"] == {"agreement": 0.7, "chance": 0.1, "listed": 2} | {
+        "counted_words": 1, "iterated_words": 2
+    }  # fmt: skip
+    assert tables["words"][1] == {"source": "dog", "counted": ". 0.50, Hund 0.25", "iterated": "Hund 1.00"}
+    result = Result("early_dynamics", "quick", {"widths": [64, 512]}, values, tables, {}, {})
+    assert text_table(result).loc["a", "Trans, iterated"] == "ein 1.00"
+    assert "1 different target words stand first for the 2 most" in early_dynamics_sentences(result)
 
 
 @pytest.mark.parametrize(
