@@ -52,7 +52,7 @@ class LabelledSettings:
     """Texts and training; the defaults are the paper's (section A.8) on its smallest corpus of reviews.
 
     Attributes:
-        data: one of :func:`attnlib.texts.labelled_sets.names`; path: of the reader's own table.
+        data: one of :func:`attnlib.texts.labelled_sets.names`, or the path of the reader's own table.
         reading, n_train, n_validation, split_seed: see :func:`attnlib.texts.prepare.prepare`; a size of 0
             stands for the data set's own.
         steps, batch_size, learning_rate: of the training, by Adam at its other defaults.
@@ -64,7 +64,6 @@ class LabelledSettings:
     """
 
     data: str = "sst"
-    path: str = ""
     reading: str = "cleaned"
     n_train: int = 0
     n_validation: int = 0
@@ -96,7 +95,7 @@ def checkpoints(steps: int) -> tuple[int, ...]:
 
 def checksums(settings: LabelledSettings) -> dict[str, str]:
     """sha256 of the content of each data file read, by "dataset/file"; none for texts made by rule."""
-    return labelled_sets.checksums(settings.data, settings.path)
+    return labelled_sets.checksums(settings.data)
 
 
 def load_task(settings: LabelledSettings) -> LabelledTask:
@@ -104,7 +103,6 @@ def load_task(settings: LabelledSettings) -> LabelledTask:
     return _load(
         tuple(sorted(checksums(settings).items())),
         settings.data,
-        settings.path,
         settings.reading,
         settings.n_train or None,
         settings.n_validation or None,
@@ -113,10 +111,9 @@ def load_task(settings: LabelledSettings) -> LabelledTask:
 
 
 @lru_cache(maxsize=1)
-def _load(_: tuple, data: str, path: str, reading: str, n_train, n_validation, split_seed) -> LabelledTask:
+def _load(_: tuple, data: str, reading: str, n_train, n_validation, split_seed) -> LabelledTask:
     return labelled_sets.load_labelled(
         data,
-        path=path,
         reading=reading,
         n_train=n_train,
         n_validation=n_validation,

@@ -1,4 +1,4 @@
-"""Labelled texts by name.
+"""Labelled texts: the published sets by name, a reader's own by path.
 
 The list is written out, other than that of the data sets: what a recipe trains on is in the hash of its code
 only where it is imported.
@@ -7,7 +7,7 @@ only where it is imported.
 import hashlib
 from pathlib import Path
 
-from attnlib.errors import BadInput, DataUnavailable, UnknownName
+from attnlib.errors import DataUnavailable, UnknownName
 from attnlib.texts import (
     ag_news,
     amazon,
@@ -33,18 +33,17 @@ SOURCES: dict[str, Source] = {
     **amazon.SOURCES,
     **sms_spam.SOURCES,
 }
-KNOWN_POLARITY, OWN = "known_polarity", "own"
+KNOWN_POLARITY = "known_polarity"
 
 
 def names() -> tuple[str, ...]:
-    """The published data sets, then the one made by rule, then ``own``, which needs a path."""
-    return (*SOURCES, KNOWN_POLARITY, OWN)
+    """The published data sets, then the one made by rule."""
+    return (*SOURCES, KNOWN_POLARITY)
 
 
 def load_labelled(
-    name: str,
+    data: str | Path,
     *,
-    path: str | Path = "",
     reading: Reading = "cleaned",
     n_train: int | None = None,
     n_validation: int | None = None,
@@ -53,48 +52,41 @@ def load_labelled(
     """A classification task.
 
     Args:
-        name: one of :func:`names`.
-        path: of the reader's own table, for ``own`` alone; see :mod:`attnlib.texts.own`.
+        data: one of :func:`names`, or the path of the reader's own table, ``.tsv`` or ``.csv``; see
+            :mod:`attnlib.texts.own`.
         reading, n_train, n_validation, split_seed: see :func:`attnlib.texts.prepare.prepare`.
 
     Raises:
-        UnknownName: there is no such name or reading.
+        UnknownName: there is no such name or reading, and it is no path of a table.
         DataUnavailable, CorruptFile: its files are not at hand, or not what they should be.
-        BadInput: a path is missing or not wanted, an own table that cannot be used, or too few texts.
+        BadInput: an own table that cannot be used, or too few texts.
     """
-    raw = _read(name, path)
+    raw = _read(str(data))
     return prepare(raw, reading=reading, n_train=n_train, n_validation=n_validation, split_seed=split_seed)
 
 
-def checksums(name: str, path: str | Path = "") -> dict[str, str]:
-    """sha256 of the content of each file that ``name`` reads; published files are not read for it.
+def checksums(data: str | Path) -> dict[str, str]:
+    """sha256 of the content of each file that ``data`` reads; published files are not read for it.
 
     Raises:
-        UnknownName, DataUnavailable, BadInput: as in :func:`load_labelled`.
+        UnknownName, DataUnavailable: as in :func:`load_labelled`.
     """
-    _check(name, path)
+    name = str(data)
     if name == KNOWN_POLARITY:
         return {}
-    return SOURCES[name].checksums() if name in SOURCES else _own_checksum(Path(path))
+    return SOURCES[name].checksums() if name in SOURCES else _own_checksum(name)
 
 
-def _read(name: str, path: str | Path) -> RawTexts:
-    _check(name, path)
+def _read(name: str) -> RawTexts:
     if name == KNOWN_POLARITY:
         return known_polarity.read()
-    return SOURCES[name].read() if name in SOURCES else own.read(path, _own_checksum(Path(path)))
+    return SOURCES[name].read() if name in SOURCES else own.read(name, _own_checksum(name))
 
 
-def _check(name: str, path: str | Path) -> None:
-    if name not in names():
-        raise UnknownName("set of labelled texts", name, names())
-    if bool(str(path)) != (name == OWN):
-        raise BadInput(
-            f"data {name!r} with path {str(path)!r}; a path goes with data {OWN!r}, which needs one"
-        )
-
-
-def _own_checksum(path: Path) -> dict[str, str]:
+def _own_checksum(name: str) -> dict[str, str]:
+    path = Path(name)
+    if own.kind(path) is None:
+        raise UnknownName("set of labelled texts", name, (*names(), "a path ending in .tsv or .csv"))
     # By name, not by path: where a file lies on one machine is no part of a result.
     try:
         return {f"own/{path.name}": hashlib.sha256(path.read_bytes()).hexdigest()}

@@ -10,6 +10,7 @@ import io
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 from attnlib.datasets.text import read_text
 from attnlib.errors import BadInput
@@ -21,6 +22,16 @@ _COLUMNS = ("text", "label")
 _SHOWN = 5  # labels named in an error message
 
 Row = tuple[int, list[str]]  # the line that a row ends on, and its fields
+
+
+def kind(path: Path) -> Literal[".tsv", ".csv"] | None:
+    """What kind of table a file is by its name; None for another kind of file.
+
+    >>> kind(Path("Mine.TSV.gz")), kind(Path("mine.txt"))
+    ('.tsv', None)
+    """
+    ending = Path(path.name.lower().removesuffix(".gz")).suffix
+    return ending if ending in (".tsv", ".csv") else None
 
 
 def read(path: str | Path, checksums: dict[str, str]) -> RawTexts:
@@ -37,10 +48,9 @@ def read(path: str | Path, checksums: dict[str, str]) -> RawTexts:
             line or which labels, and what to do.
     """
     path = Path(path)
-    kind = Path(path.name.lower().removesuffix(".gz")).suffix
-    if kind not in (".tsv", ".csv"):
+    if kind(path) is None:
         raise BadInput(f"{path}: expected a file called .tsv (tab-separated, unquoted) or .csv (RFC 4180)")
-    rows = _tsv_rows(read_text(path)) if kind == ".tsv" else _csv_rows(read_text(path), path)
+    rows = _tsv_rows(read_text(path)) if kind(path) == ".tsv" else _csv_rows(read_text(path), path)
     labelled = list(_labelled(rows, path))
     counts = Counter(label for _, label in labelled)
     if len(counts) != 2:

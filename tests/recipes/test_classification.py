@@ -180,6 +180,16 @@ def test_checksums_name_the_files():
     }
 
 
+def test_a_readers_own_table_goes_through_the_same_recipe(tmp_path):
+    table = tmp_path / "mine.tsv"
+    rows = [f"film {i} is {'fine' if i % 2 else 'poor'}\t{'yes' if i % 2 else 'no'}" for i in range(50)]
+    table.write_text("\n".join(["text\tlabel", *rows]), encoding="utf-8")
+    settings = replace(SETTINGS, data=str(table), n_train=0, n_validation=0, steps=1)
+    found = classification.record(settings, tmp_path / "run")
+    assert len(found["validation.labels"]) == 5  # a tenth
+    assert list(classification.checksums(settings)) == ["own/mine.tsv"]
+
+
 @pytest.mark.parametrize(
     ("settings", "error", "message"),
     [

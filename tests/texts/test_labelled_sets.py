@@ -96,7 +96,7 @@ def test_checksums_are_known_without_the_files(monkeypatch):
 def test_an_unknown_name_is_offered_the_nearest():
     with pytest.raises(UnknownName, match="did you mean 'sst'"):
         load_labelled("sts")
-    assert {"known_polarity", "own", "imdb"} <= set(names())
+    assert {"known_polarity", "imdb"} <= set(names())
 
 
 def test_the_made_set_has_polar_words_of_the_right_kind():

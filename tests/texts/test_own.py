@@ -5,7 +5,7 @@ import gzip
 
 import pytest
 
-from attnlib.errors import BadInput, CorruptFile, DataUnavailable
+from attnlib.errors import BadInput, CorruptFile, DataUnavailable, UnknownName
 from attnlib.texts.labelled_sets import checksums, load_labelled
 from attnlib.texts.own import read
 
@@ -74,20 +74,21 @@ def test_a_file_that_is_not_utf8_or_not_there(tmp_path):
     with pytest.raises(CorruptFile, match=r"b\.tsv\.gz is not a complete gzip file"):
         read(tmp_path / "b.tsv.gz", {})
     with pytest.raises(DataUnavailable, match="check the path"):
-        load_labelled("own", path=tmp_path / "none.tsv")
+        load_labelled(tmp_path / "none.tsv")
 
 
 def test_an_own_table_is_a_task_with_a_tenth_held_out(tmp_path):
     rows = [(f"text{i} of word{i % 4}", "spam" if i % 2 else "ham") for i in range(100)]
     path = written(tmp_path / "mine.tsv", tsv(rows))
-    task = load_labelled("own", path=path)
+    task = load_labelled(path)
     assert task.classes == ("ham", "spam")
     assert (len(task.train), len(task.validation)) == (90, 10)
-    assert task.checksums == checksums("own", path)
+    assert task.checksums == checksums(path)
     assert list(task.checksums) == ["own/mine.tsv"]
 
 
-@pytest.mark.parametrize(("name", "path"), [("own", ""), ("sst", "my.tsv")])
-def test_a_path_goes_with_own_alone(name, path):
-    with pytest.raises(BadInput, match="a path goes with data 'own'"):
-        load_labelled(name, path=path)
+def test_a_path_of_another_kind_is_no_name():
+    with pytest.raises(
+        UnknownName, match=r"no set of labelled texts 'my\.txt'.*a path ending in \.tsv or \.csv"
+    ):
+        load_labelled("my.txt")
