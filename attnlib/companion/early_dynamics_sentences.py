@@ -94,7 +94,7 @@ def _of_text(values: dict) -> tuple[str, ...]:
         f"In the text, {text['counted_words']} different target words stand first for the {text['listed']} "
         f"most frequent source words in the count table, and {text['iterated_words']} after the iterations. "
         f"The source word with the largest α after the iterations is at the top of the α from C for "
-        f"{_percent(text['agreement'])} of held-out target words, where chance is {_percent(text['chance'])}.",
+        f"{_percent(text['agreement'])} of held-out target words; chance is {_percent(text['chance'])}.",
     )
 
 
