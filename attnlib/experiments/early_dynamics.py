@@ -10,7 +10,7 @@ from attnlib.errors import BadInput
 from attnlib.experiments.aggregate import Point, over_seeds
 from attnlib.experiments.asks import Ask, ask, specs_of
 from attnlib.experiments.measures.count_corpora import CORPORA, NO_TRANSLATION, CountCorpus, draw
-from attnlib.experiments.measures.word_counts import measure_word_counts
+from attnlib.experiments.measures.word_counts import NUMBERS, measure_word_counts
 from attnlib.probes.count_tables import CountTables, alignment, translation
 from attnlib.probes.early_dynamics import compare, derivative_at_random, derivative_in_theory
 from attnlib.recipes.recipe import RecipeSpec
@@ -89,8 +89,9 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
         measured dθ̂/dτ against 2 (C − mean C); measured dθ/dτ against 2/|O| (C − mean C) as derived, and
         against 2 (C − mean C) as printed; ``….rate``, the exponent of the logits' error in the width;
         ``….outputs``, |O|.
-        With a text, ``text.{agreement, chance}``, see :mod:`attnlib.recipes.word_counts`, and
-        ``text.{counted, iterated}_words``, how many different target words stand first in the listed rows.
+        With a text, ``text.{agreement, chance, derivative_error, derivative_correlation}``, see
+        :mod:`attnlib.recipes.word_counts`, and ``text.{counted, iterated}_words``, how many different target
+        words stand first in the listed rows.
         Tables ``counts`` (every cell of the first seed's tables), ``derivative`` (a row a corpus, width and
         seed) and ``words`` (a row a listed word of the text, most frequent first).
     """
@@ -117,7 +118,7 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
 
 def _of_text(found: dict) -> dict:
     different = {f"{stage}_words": len({row[stage][0][0] for row in found["rows"]}) for stage in STAGES}
-    numbers = {name: found[name] for name in ("agreement", "chance")}
+    numbers = {name: found[name] for name in NUMBERS}
     return numbers | {"listed": len(found["rows"])} | different
 
 

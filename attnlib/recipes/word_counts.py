@@ -1,7 +1,8 @@
 """Count tables of natural text: which words meet in sentence pairs, and what Model 1 makes of it.
 
-Snell et al. 2021, Figure 1 and section 4.2, on real sentences in place of the drawn ones. Nothing is trained
-by gradients. Words beyond the most frequent ones are one word, ``<unk>``.
+Snell et al. 2021, Figure 1 and section 4.2, on real sentences in place of the drawn ones, and section 4.1 at
+the width and with the number of words of a real network. Nothing is trained by gradients. Words beyond the
+most frequent ones are one word, ``<unk>``.
 """
 
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from torch import Tensor
 from attnlib.errors import BadInput
 from attnlib.probes.agreement import agreement, chance_agreement
 from attnlib.probes.count_tables import CountTables, Table, alignment, translation
+from attnlib.probes.early_dynamics import Bags, compare, derivative_at_random, derivative_in_theory
 from attnlib.probes.row_mean import RowMean
 from attnlib.tasks import registry
 from attnlib.tasks.task import Task
@@ -34,7 +36,9 @@ class Settings:
         iterations: of expectation-maximisation, after the count table.
         listed: source words whose rows are recorded, the most frequent ones.
         judged: held-out pairs on which links are compared.
-        seed: of no effect, as nothing is drawn.
+        width: of a bag-of-words proxy drawn at random, whose first derivative is held against C.
+        derived: training pairs from which that derivative is taken.
+        seed: draws the proxy.
     """
 
     task: str = "multi30k_en_de"
@@ -43,10 +47,12 @@ class Settings:
     iterations: int = 10
     listed: int = 100
     judged: int = 1_000
+    width: int = 256
+    derived: int = 2_000
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("max_words", "iterations", "listed", "judged"):
+        for name in ("max_words", "iterations", "listed", "judged", "width", "derived"):
             if getattr(self, name) < 1:
                 raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
         if self.n_train < 0:
@@ -75,7 +81,8 @@ def record(
         ``words``, ids of the listed source words; ``counted_words`` and ``counted`` (listed, 4), the target
         words that C gives most to and Trans from C; ``iterated_words`` and ``iterated``, the same after the
         iterations; ``log_likelihood`` by table; ``agreement`` and ``chance``: 𝒜 of the alignment after the
-        iterations with that from C (equation 10) on held-out pairs, and its chance.
+        iterations with that from C (equation 10) on held-out pairs, and its chance; ``derivative_error`` and
+        ``derivative_correlation``, of the measured derivative of the proxy's logits with equation 54.
     """
     text = text_of(settings)
     tables = CountTables.of(
@@ -91,7 +98,19 @@ def record(
         "log_likelihood": torch.tensor(tables.log_likelihood, dtype=torch.float64),
         "agreement": torch.tensor(agreed.value),
         "chance": torch.tensor(chance.value),
+        **_derivative(text, settings),
     }
+
+
+def _derivative(text: Task, settings: Settings) -> dict[str, Tensor]:
+    """Measured against theory, over words that are not marks."""
+    pairs = text.train.subset(range(min(settings.derived, len(text.train))))
+    whole = Bags.of(pairs, len(text.source_vocabulary), len(text.target_vocabulary))
+    bags = Bags(whole.source[:, UNK:], whole.target[:, UNK:])
+    measured = derivative_at_random(bags, settings.width, settings.seed)
+    found = compare(measured.logits, derivative_in_theory(bags).logits)
+    numbers = {"error": found.error, "correlation": found.correlation}
+    return {f"derivative_{name}": torch.tensor(number) for name, number in numbers.items()}
 
 
 def _top(name: str, table: Table, words: np.ndarray) -> dict[str, Tensor]:

@@ -11,6 +11,7 @@ from attnlib.experiments.result import Result
 from attnlib.experiments.run import run
 from attnlib.probes.count_tables import cooccurrence
 
+NUMBERS = {"agreement": 0.7, "chance": 0.1, "derivative_error": 1.5, "derivative_correlation": 0.5}
 TINY = {"sentences": 40, "seeds": 2, "iterations": 3, "widths": (64, 512)}
 
 
@@ -86,17 +87,19 @@ def test_a_text_is_counted_where_there_is_one():
         def kept(self, spec, measure):
             assert dict(spec.settings) == {"iterations": 3, "task": "scan"}
             rows = [("a", "ein"), ("dog", "Hund")]
-            return {"agreement": 0.7, "chance": 0.1, "log_likelihood": [-2.0, -1.0]} | {
-                "rows": [
-                    {"source": source, "counted": [[".", 0.5], [right, 0.25]], "iterated": [[right, 1.0]]}
-                    for source, right in rows
-                ]
-            }
+            return (
+                NUMBERS
+                | {"log_likelihood": [-2.0, -1.0]}
+                | {
+                    "rows": [
+                        {"source": source, "counted": [[".", 0.5], [right, 0.25]], "iterated": [[right, 1.0]]}
+                        for source, right in rows
+                    ]
+                }
+            )
 
     values, tables = compute(Config(**TINY, text="scan"), Given())
-    assert values["text"] == {"agreement": 0.7, "chance": 0.1, "listed": 2} | {
-        "counted_words": 1, "iterated_words": 2
-    }  # fmt: skip
+    assert values["text"] == NUMBERS | {"listed": 2, "counted_words": 1, "iterated_words": 2}
     assert tables["words"][1] == {"source": "dog", "counted": ". 0.50, Hund 0.25", "iterated": "Hund 1.00"}
     result = Result("early_dynamics", "quick", {"widths": [64, 512]}, values, tables, {}, {})
     assert text_table(result).loc["a", "Trans, iterated"] == "ein 1.00"

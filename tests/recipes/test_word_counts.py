@@ -65,7 +65,15 @@ def test_words_stand_for_ids(tmp_path):
     assert found["chance"] == pytest.approx(1 / 3)
 
 
-@pytest.mark.parametrize("setting", ["iterations", "listed", "judged", "max_words"])
+def test_the_derivative_nears_the_count_table_with_the_width(tmp_path):
+    narrow, wide = (record(Settings(**TINY, width=width), tmp_path) for width in (8, 8192))
+    assert wide["derivative_error"] < 0.1 < narrow["derivative_error"]
+    assert wide["derivative_correlation"] > 0.99
+    other = record(Settings(**TINY, width=8, seed=1), tmp_path)
+    assert other["derivative_error"] != narrow["derivative_error"]
+
+
+@pytest.mark.parametrize("setting", ["iterations", "listed", "judged", "max_words", "width", "derived"])
 def test_settings_that_cannot_be(setting):
     with pytest.raises(BadInput, match=f"{setting} is 0"):
         Settings(**{setting: 0})

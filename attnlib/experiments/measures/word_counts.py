@@ -7,6 +7,8 @@ from attnlib.recipes.word_counts import text_of
 if TYPE_CHECKING:
     from attnlib.recipes.recipe import Recording
 
+NUMBERS = ("agreement", "chance", "derivative_error", "derivative_correlation")
+
 
 def measure_word_counts(recording: "Recording") -> dict:
     """The recording with words in place of ids.
@@ -14,7 +16,7 @@ def measure_word_counts(recording: "Recording") -> dict:
     Returns:
         ``rows``: for each listed source word the best target words and their probability, from the count
         table (``counted``) and after the iterations (``iterated``); ``agreement``, ``chance``,
-        ``log_likelihood``.
+        ``derivative_error``, ``derivative_correlation``, ``log_likelihood``.
     """
     text = text_of(recording.spec.resolved)
     source, target = text.source_vocabulary.words, text.target_vocabulary.words
@@ -31,5 +33,5 @@ def measure_word_counts(recording: "Recording") -> dict:
         }
         for i, word in enumerate(recording["words"].tolist())
     ]
-    numbers = {name: recording[name].item() for name in ("agreement", "chance")}
+    numbers = {name: recording[name].item() for name in NUMBERS}
     return {"rows": rows, "log_likelihood": recording["log_likelihood"].tolist()} | numbers
