@@ -74,9 +74,9 @@ class Page:
         """
         from IPython.display import display
 
-        from attnlib.plotting.style import as_png, as_svg
+        from attnlib.plotting.style import as_images
 
-        svg, png = as_svg(figure), as_png(figure)
+        svg, png = as_images(figure)
         for suffix, content in ((".svg", svg.encode()), (".png", png)):
             with atomic_path(self.files / f"{name}{suffix}") as temporary:
                 temporary.write_bytes(content)

@@ -86,9 +86,9 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
         ``mixture.spread`` the largest difference between entries of C that should be equal, over their mean;
         ``polarity.neutral``, how far Trans of the neutral words lies from one half.
         ``derivative.<corpus>.{logits, derived, printed}.{error, slope, correlation}`` at the largest width:
-        measured dθ̂/dτ against 2 (C − mean C); measured dθ/dτ against 2/|O| (C − mean C) as derived, and
+        measured dθ̂/dτ against 2 (C − mean C); measured dθ/dτ against 2/N (C − mean C) as derived, and
         against 2 (C − mean C) as printed; ``….rate``, the exponent of the logits' error in the width;
-        ``….outputs``, |O|.
+        ``….outputs``, N, the number of target words.
         With a text, ``text.{agreement, chance, derivative_error, derivative_correlation}``, see
         :mod:`attnlib.recipes.word_counts`, and ``text.{counted, iterated}_words``, how many different target
         words stand first in the listed rows.

@@ -79,7 +79,7 @@ def convergence(result: Result) -> Figure:
     """Left, the error of the derivative in theory over the width; right, measured over theory as a slope.
 
     Filled marks are the logits against 2 (C − mean C); open ones the probabilities against the same, as
-    printed. Dashed lines stand at 1/|O|, where a factor of 1/|O| would bring them.
+    printed. Dashed lines stand at 1/N for N target words, where that factor would bring them.
     """
     with style():
         figure = Figure(figsize=(8.6, 3.9))

@@ -5,12 +5,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import matplotlib as mpl
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 # Okabe and Ito's colours, told apart by colour-blind readers; book/_static/attnlib.css has the same values.
 PART_COLOURS = {"temporal": "#0072b2", "input": "#d55e00", "residual": "#999999"}
 PART_SYMBOLS = {"temporal": "μ", "input": "χ", "residual": "Δ"}
 INK = "#222222"
+DOTS = 150  # an inch, of everything made of pixels
 TASK_MARKERS = {
     "one_to_one": "o",
     "permutation": "p",
@@ -80,16 +83,33 @@ def marker_of(task: str) -> dict[str, object]:
 
 
 def as_svg(figure: Figure) -> str:
-    """The figure as SVG text, without a date, so that equal figures are equal bytes."""
+    """The figure as SVG text, without a date, so that equal figures are equal bytes.
+
+    A canvas prints in one drawing, ``savefig`` in two: the first only finds out how large it will be.
+    """
     text = io.StringIO()
-    with style():
-        figure.savefig(text, format="svg", metadata={"Date": None})
+    with style(), _dots_an_inch(figure, DOTS):  # of heat maps; lines and text have none
+        FigureCanvasSVG(figure).print_svg(text, metadata={"Date": None})
     return text.getvalue()
 
 
 def as_png(figure: Figure) -> bytes:
-    """The figure as PNG at 150 dots an inch, the fallback where SVG is not shown."""
+    """The figure as PNG at :data:`DOTS` an inch, the fallback where SVG is not shown."""
     content = io.BytesIO()
-    with style():
-        figure.savefig(content, format="png", dpi=150, metadata={"Software": None})
+    with style(), _dots_an_inch(figure, DOTS):
+        FigureCanvasAgg(figure).print_png(content, metadata={"Software": None})
     return content.getvalue()
+
+
+@contextmanager
+def _dots_an_inch(figure: Figure, dots: int) -> Iterator[None]:
+    before, figure.dpi = figure.dpi, dots
+    yield
+    figure.dpi = before
+
+
+def as_images(figure: Figure) -> tuple[str, bytes]:
+    """:func:`as_svg` and :func:`as_png` of a figure, which is laid out once for both."""
+    svg = as_svg(figure)
+    figure.set_layout_engine("none")
+    return svg, as_png(figure)

@@ -12,18 +12,19 @@ and W_o, e_i ~ N(0, I/width). Gradient flow gives the logits θ̂_io = W_o · e_
     dW_o/dτ · e_i = Σ_m Σ_s (1[y_s = o] − p_o^m) mean of e · e_i
 
 where n_i^m is how often word i stands in the L^m words of source m.
-As the width grows, W_o · W_o' → 1[o = o'], e_i · e_j → 1[i = j], p → 1/|O|, and both halves come to the same:
+As the width grows, W_o · W_o' → 1[o = o'], e_i · e_j → 1[i = j], p → 1/N for N target words, and both halves
+come to the same:
 
     dθ̂_io/dτ → 2 (C_io − mean over o' of C_io')                                             (equation 54)
 
 with the count table C of :mod:`attnlib.probes.count_tables`. The probabilities θ_i = softmax(θ̂_i) follow by
-the chain rule, dθ_io = θ_io (dθ̂_io − Σ_o' θ_io' dθ̂_io'). At θ = 1/|O| the sum is the mean of a centred row,
+the chain rule, dθ_io = θ_io (dθ̂_io − Σ_o' θ_io' dθ̂_io'). At θ = 1/N the sum is the mean of a centred row,
 zero, so
 
-    dθ_io/dτ → 2/|O| · (C_io − mean over o' of C_io')
+    dθ_io/dτ → 2/N · (C_io − mean over o' of C_io')
 
 **Where the paper differs.** Equation 15 prints the derivative of the probability θ as 2 (C − mean C): the
-factor 1/|O| = θ(0) of the chain rule is missing. The value is right for the logits, which is what equation 54
+factor 1/N = θ(0) of the chain rule is missing. The value is right for the logits, which is what equation 54
 derives and equation 55 states under the name γ. The conclusion drawn from it, that at the start output words
 are ordered as C orders them, holds for both. Two signs slip on the way: equations 39 and 41 both bring in the
 minus of gradient descent, equation 43 leaves it out, and equations 46 and 47 have it once, as above.
@@ -89,7 +90,7 @@ class Derivative:
 
 
 def derivative_in_theory(bags: Bags) -> Derivative:
-    """The limit of infinite width: 2 (C − mean C) for the logits, 2/|O| (C − mean C) for the probabilities.
+    """The limit of infinite width: 2 (C − mean C) for the logits, 2/N (C − mean C) for probabilities.
 
     >>> bags = Bags.of(Corpus.from_ids([[0 + 4]], [[4]]), 5, 5)
     >>> derivative_in_theory(bags).logits[4].tolist()

@@ -109,7 +109,7 @@ def kkt_residual(
     gradient: Float[Tensor, "*rows source"],
     valid: Bool[Tensor, "*rows source"],
 ) -> Float[Tensor, "*rows"]:
-    """Largest entry of |α − P(α − ∇)|, P the projection on the simplex over valid positions.
+    """Largest absolute entry of α − P(α − ∇), P the projection on the simplex over valid positions.
 
     It is zero exactly where the KKT conditions hold: one slope wherever there is attention, no smaller slope
     elsewhere, entries that are not negative and sum to one.

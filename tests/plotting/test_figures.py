@@ -1,9 +1,11 @@
 """Figures say what their result says, survive what is undefined, and are the same bytes every time."""
 
+import io
 import re
 from dataclasses import replace
 
 import pytest
+from matplotlib import image
 
 from attnlib.experiments.result import Result
 from attnlib.plotting.breakdown import SUBSETS, share_grids, substitution_test
@@ -11,7 +13,7 @@ from attnlib.plotting.dial import LINES, along_the_dial, among_samples
 from attnlib.plotting.headline import ALONE, against_typicality
 from attnlib.plotting.matrices import average_matrices, sample_matrices, typicality_by_task
 from attnlib.plotting.order import kinds_of
-from attnlib.plotting.style import PART_COLOURS, as_png, as_svg
+from attnlib.plotting.style import DOTS, PART_COLOURS, as_images, as_png, as_svg, style
 
 PARTS = ("temporal", "input", "residual")
 TASKS = ("scan", "multi30k_en_fr")  # the ladder's order, which is not that of the alphabet
@@ -126,6 +128,21 @@ def test_equal_figures_are_equal_bytes_without_a_date(breakdown):
     assert first == again
     assert not re.search(r"20\d\d-\d\d-\d\dT", first)
     assert as_png(share_grids(breakdown)) == as_png(share_grids(breakdown))
+
+
+def test_one_laying_out_serves_both_images(breakdown):
+    svg, png = as_images(share_grids(breakdown))
+    by_savefig = io.StringIO()
+    with style():
+        share_grids(breakdown).savefig(by_savefig, format="svg", dpi=DOTS, metadata={"Date": None})
+    assert svg == by_savefig.getvalue()
+    figure = share_grids(breakdown)
+    pixels = image.imread(io.BytesIO(png))
+    inches = figure.get_size_inches()
+    assert pixels.shape[:2] == (int(DOTS * inches[1]), int(DOTS * inches[0]))
+    dots = figure.dpi
+    as_images(figure)
+    assert figure.dpi == dots, "the figure is the caller's own"
 
 
 def test_the_dial_labels_its_lines_and_leaves_out_what_is_not_measured():
