@@ -7,6 +7,7 @@ only where it is imported.
 import hashlib
 from pathlib import Path
 
+from attnlib.datasets.locate import find
 from attnlib.errors import DataUnavailable, UnknownName
 from attnlib.texts import (
     ag_news,
@@ -77,6 +78,20 @@ def checksums(data: str | Path) -> dict[str, str]:
     return SOURCES[name].checksums() if name in SOURCES else _own_checksum(name)
 
 
+def at_hand(name: str) -> bool:
+    """Whether all files of a set are on this machine, unchecked; a set made by rule has none.
+
+    Raises:
+        UnknownName: as in :func:`load_labelled`.
+    """
+    if name == KNOWN_POLARITY:
+        return True
+    if name not in SOURCES:
+        return _own_path(name).is_file()
+    source = SOURCES[name]
+    return all(find(source.dataset, source.dataset.file(file)) for file in source.files)
+
+
 def _read(name: str) -> RawTexts:
     if name == KNOWN_POLARITY:
         return known_polarity.read()
@@ -84,11 +99,16 @@ def _read(name: str) -> RawTexts:
 
 
 def _own_checksum(name: str) -> dict[str, str]:
-    path = Path(name)
-    if own.kind(path) is None:
-        raise UnknownName("set of labelled texts", name, (*names(), "a path ending in .tsv or .csv"))
+    path = _own_path(name)
     # By name, not by path: where a file lies on one machine is no part of a result.
     try:
         return {f"own/{path.name}": hashlib.sha256(path.read_bytes()).hexdigest()}
     except OSError as error:
         raise DataUnavailable(f"cannot read {path}: {error.strerror}; check the path") from error
+
+
+def _own_path(name: str) -> Path:
+    path = Path(name)
+    if own.kind(path) is None:
+        raise UnknownName("set of labelled texts", name, (*names(), "a path ending in .tsv or .csv"))
+    return path

@@ -14,7 +14,7 @@ import numpy as np
 
 from attnlib.datasets import iwslt14, multi30k, news_commentary
 from attnlib.datasets.base import Dataset
-from attnlib.datasets.locate import locate
+from attnlib.datasets.locate import find, locate
 from attnlib.datasets.text import read_lines, read_parallel, read_text
 from attnlib.errors import BadInput, UnknownName
 from attnlib.texts.dropped import Dropped, Tally
@@ -221,6 +221,18 @@ def translation_checksums(name: str, *, source: str = "", target: str = "") -> d
         f"{dataset.name}/{file}": dataset.file(file).sha256 or _sha256(locate(dataset, file))
         for file in _SETS[name].files
     }
+
+
+def at_hand(name: str) -> bool:
+    """Whether all files of a set are on this machine, unchecked; sets by rule or of the reader have none.
+
+    Raises:
+        UnknownName: no such set.
+    """
+    _check_name(name)
+    if name == OWN or (dataset := _SETS[name].dataset) is None:
+        return True
+    return all(find(dataset, dataset.file(file)) for file in _SETS[name].files)
 
 
 def _check_name(name: str) -> None:

@@ -6,7 +6,7 @@ import pytest
 from attnlib.errors import DataUnavailable, UnknownName
 from attnlib.texts import known_polarity
 from attnlib.texts.labelled import MARKS
-from attnlib.texts.labelled_sets import SOURCES, checksums, load_labelled, names
+from attnlib.texts.labelled_sets import SOURCES, at_hand, checksums, load_labelled, names
 from attnlib.texts.table9 import table9_row
 
 
@@ -109,3 +109,21 @@ def test_the_made_set_has_polar_words_of_the_right_kind():
         assert 2 <= kinds.count(own) <= 3
         assert kinds.count(other) <= 1
         assert 6 <= kinds.count("neutral") <= 24
+
+
+def test_what_is_at_hand(monkeypatch, tmp_path):
+    monkeypatch.setenv("ATTNLIB_DATA", str(tmp_path))
+    monkeypatch.setenv("ATTNLIB_CACHE", str(tmp_path / "cache"))
+    assert at_hand("known_polarity")
+    assert not any(at_hand(data) for data in SOURCES)
+    (tmp_path / "sst").mkdir()
+    for part in ("train.gz", "test"):
+        assert not at_hand("sst")
+        (tmp_path / "sst" / f"stsa.fine.{part}").write_bytes(b"")
+    assert at_hand("sst")
+    assert at_hand("sst_as_text")
+    assert not at_hand(str(tmp_path / "my.tsv"))
+    (tmp_path / "my.tsv").write_text("text\tlabel\n")
+    assert at_hand(str(tmp_path / "my.tsv"))
+    with pytest.raises(UnknownName, match="did you mean 'sst'"):
+        at_hand("sts")

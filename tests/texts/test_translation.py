@@ -12,6 +12,7 @@ from attnlib.datasets.locate import find
 from attnlib.errors import BadInput, DataUnavailable, UnknownName
 from attnlib.texts.known_lexicon import known_lexicon, translation_of
 from attnlib.texts.translation import (
+    at_hand,
     purely_numerical,
     read_parallel_files,
     read_translation,
@@ -198,3 +199,17 @@ def test_the_known_lexicon_translates_every_word_and_exchanges_neighbours_alone(
             moved.append(exchanged)
             place += 2 if exchanged else 1
     assert 0.1 < sum(moved) / len(moved) < 0.3
+
+
+def test_what_is_at_hand(monkeypatch, tmp_path):
+    monkeypatch.setenv("ATTNLIB_DATA", str(tmp_path))
+    monkeypatch.setenv("ATTNLIB_CACHE", str(tmp_path / "cache"))
+    assert at_hand("known_lexicon")
+    assert not at_hand("news_it_pt")
+    folder = tmp_path / news_commentary.DATASET.folder
+    folder.mkdir()
+    (folder / "news-commentary-v14.it-pt.tsv.gz").write_bytes(b"")
+    assert at_hand("news_it_pt")
+    assert not at_hand("multi30k_de_en")
+    with pytest.raises(UnknownName, match="did you mean 'multi30k_en_de'"):
+        at_hand("multi30k_en_d")
