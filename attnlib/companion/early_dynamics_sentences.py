@@ -51,7 +51,7 @@ def text_table(result: Result, rows: int = 24) -> "pd.DataFrame":
 
     records = [
         {"source": row["source"], "Trans, from C": row["counted"], "Trans, iterated": row["iterated"]}
-        for row in result.tables["words"]
+        for row in result.tables.get("words", ())
     ]
     return pd.DataFrame(records[:rows]).set_index("source") if records else pd.DataFrame()
 

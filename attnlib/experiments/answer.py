@@ -22,6 +22,11 @@ from attnlib.training.keys import model_key
 from attnlib.training.store import Store, kept_name
 
 
+def name_of(asked: Ask) -> str:
+    """The name under which today's answer is kept."""
+    return kept_name(asked.measure, dict(asked.settings), asked.beside)
+
+
 def all_asks(profile: str) -> dict[str, list[Ask]]:
     """What the experiments with this profile ask, by the key of the model."""
     found: dict[str, list[Ask]] = {}
@@ -38,7 +43,7 @@ def unanswered(profile: str, archive: str | Path) -> dict[str, str]:
     store = Archive(archive)
     lacking = {}
     for key, asks in all_asks(profile).items():
-        names = sorted(kept_name(asked.measure, dict(asked.settings)) for asked in asks)
+        names = sorted(map(name_of, asks))
         if any(store.get(asks[0].spec, name) is None for name in names):
             lacking[key] = hashlib.sha256("\n".join(names).encode()).hexdigest()[:12]
     return lacking

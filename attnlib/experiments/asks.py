@@ -2,55 +2,61 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from random import sample
 from typing import TYPE_CHECKING
 
 from attnlib.errors import NotMeasured
 from attnlib.experiments.rungs import point
-from attnlib.training.spec import ModelSpec
 
 if TYPE_CHECKING:
     from attnlib.experiments.aggregate import Point
+    from attnlib.training.archive import Spec
     from attnlib.training.store import Store
 
 
 @dataclass(frozen=True)
 class Ask:
-    """One measure of one model; ``settings`` are its further arguments."""
+    """One measure of one model; ``settings`` are its further arguments, as are the models ``beside`` it."""
 
-    spec: ModelSpec
+    spec: "Spec"
     measure: Callable[..., dict]
     settings: tuple[tuple[str, object], ...] = ()
+    beside: tuple["Spec", ...] = ()
 
     def answer(self, store: "Store") -> dict:
         """The measurement, made if need be (see :meth:`attnlib.training.store.Store.kept`)."""
-        return store.kept(self.spec, self.measure, **dict(self.settings))
+        together = {"beside": self.beside} if self.beside else {}
+        return store.kept(self.spec, self.measure, **together, **dict(self.settings))
 
 
-def ask(specs: Iterable[ModelSpec], measure: Callable[..., dict], **settings: object) -> tuple[Ask, ...]:
+def ask(specs: Iterable["Spec"], measure: Callable[..., dict], **settings: object) -> tuple[Ask, ...]:
     """The same question to each of several models."""
     return tuple(Ask(spec, measure, tuple(sorted(settings.items()))) for spec in specs)
 
 
-def specs_of(asks: Iterable[Ask]) -> tuple[ModelSpec, ...]:
+def specs_of(asks: Iterable[Ask]) -> tuple["Spec", ...]:
     """The models asked, each once, in order."""
-    return tuple(dict.fromkeys(ask.spec for ask in asks))
+    return tuple(dict.fromkeys(spec for ask in asks for spec in (ask.spec, *ask.beside)))
 
 
 def answers(asks: Iterable[Ask], store: "Store") -> list["Point"]:
-    """(columns that name the model, measurement) of every ask.
+    """(columns that name the model, measurement) of every ask, in order.
 
-    A store that does not train leaves out the models it knows nothing of; ``run`` says which they are.
+    They are asked in random order: experiments that ask the same of the same models at the same time then
+    seldom wait for each other. A store that does not train leaves out the models it knows nothing of; ``run``
+    says which they are.
     """
-    found = []
-    for asked in asks:
+    listed = list(asks)
+    found: dict[int, Point] = {}
+    for place in sample(range(len(listed)), len(listed)):
         try:
-            found.append((point(asked.spec), asked.answer(store)))
+            found[place] = (point(listed[place].spec), listed[place].answer(store))
         except NotMeasured:
             continue
-    return found
+    return [found[place] for place in sorted(found)]
 
 
-def not_measured(asks: Iterable[Ask], store: "Store") -> tuple[ModelSpec, ...]:
+def not_measured(asks: Iterable[Ask], store: "Store") -> tuple["Spec", ...]:
     """The models that lack an answer in a store that does not train."""
     lacking = []
     for asked in asks:

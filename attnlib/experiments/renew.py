@@ -23,12 +23,12 @@ from pathlib import Path
 import torch
 
 from attnlib.errors import AttnlibError
-from attnlib.experiments.answer import all_asks
+from attnlib.experiments.answer import all_asks, name_of
 from attnlib.experiments.asks import Ask
 from attnlib.files import write_text_atomic
 from attnlib.training.archive import Archive
 from attnlib.training.keys import model_key
-from attnlib.training.store import Store, kept_name
+from attnlib.training.store import Store
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Old:
     @property
     def today(self) -> str:
         """The name that today's code would give it."""
-        return kept_name(self.asked.measure, dict(self.asked.settings))
+        return name_of(self.asked)
 
 
 def old_answers(profile: str, archive: str | Path) -> list[Old]:
@@ -55,7 +55,7 @@ def old_answers(profile: str, archive: str | Path) -> list[Old]:
             continue
         content = json.loads(path.read_text(encoding="utf-8"))
         for asked in asks:
-            today = kept_name(asked.measure, dict(asked.settings))
+            today = name_of(asked)
             question = today.rpartition("-")[0]
             found += [
                 Old(asked, name, content["history"]["seconds"])

@@ -4,7 +4,7 @@ import fcntl
 import json
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -121,22 +121,26 @@ class Store:
             return archived
         return json.loads(path.read_text(encoding="utf-8"))
 
-    def kept(self, spec: Spec, measure: Callable[..., dict], **settings: object) -> dict:
+    def kept(
+        self, spec: Spec, measure: Callable[..., dict], *, beside: Sequence[Spec] = (), **settings: object
+    ) -> dict:
         """What ``measure(model or recording, **settings)`` finds, as JSON beside it; measured once.
 
         Other settings, or other code in the module of ``measure`` and what it imports, are measured anew.
-        An archive is asked before a model is trained, and told what was found.
+        An archive is asked before a model is trained, and told what was found. What is asked of several
+        products together is kept with the first; ``measure`` gets those of ``beside`` after it.
 
         Raises:
             NotMeasured: neither folder nor archive has it, and this store does not train.
         """
-        name = kept_name(measure, settings)
+        name = kept_name(measure, settings, beside)
         path = self.product(spec) / f"{name}.json"
         if self.archive and not path.is_file() and (archived := self.archive.get(spec, name)) is not None:
             return archived
         with _locked(path.parent, f".{path.stem}.lock"):  # a lock of its own: measuring takes the model's
             if not path.is_file():
-                write_json_atomic(path, rounded(measure(self._opened(spec), **settings)))
+                opened = [self._opened(one) for one in (spec, *beside)]
+                write_json_atomic(path, rounded(measure(*opened, **settings)))
         found = json.loads(path.read_text(encoding="utf-8"))
         if self.archive and self.archive.get(spec, name) is None:
             self.archive.put(spec, self.history(spec), name, found)
@@ -180,10 +184,16 @@ class Store:
         write_json_atomic(folder / "history.json", found | run)
 
 
-def kept_name(measure: Callable[..., dict], settings: Mapping[str, object]) -> str:
-    """The name under which an answer is kept: measure, settings, and a hash of the code that computes it."""
-    given = ",".join(f"{name}={value}" for name, value in sorted(settings.items()))
-    return f"{measure.__name__}({given})-{code_hash(measure.__module__)[:12]}"
+def kept_name(
+    measure: Callable[..., dict], settings: Mapping[str, object], beside: Sequence[Spec] = ()
+) -> str:
+    """The name under which an answer is kept: measure, settings, and a hash of the code that computes it.
+
+    What was measured together with other products names them by their keys.
+    """
+    given = [f"{name}={value}" for name, value in sorted(settings.items())]
+    given += [f"with {model_key(spec)}" for spec in beside]
+    return f"{measure.__name__}({','.join(given)})-{code_hash(measure.__module__)[:12]}"
 
 
 @cache

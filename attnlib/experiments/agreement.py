@@ -1,0 +1,164 @@
+"""Does what single words say agree with attention? Tables 2 to 8, every number with its interval."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attnlib.errors import BadInput, UnknownName
+from attnlib.experiments.agreement_runs import Runs, classifier_runs, translator_runs
+from attnlib.experiments.agreement_summary import courses, gathered, row
+from attnlib.experiments.asks import Ask, specs_of
+from attnlib.experiments.checks import check_counts
+from attnlib.recipes.recipe import RecipeSpec
+from attnlib.texts import labelled_sets, translation
+
+if TYPE_CHECKING:
+    from attnlib.training.store import Store
+
+PLACE = "Snell et al. 2021, sections 3.1 and 3.2; Tables 2 to 8; Figure 2; section A.7"
+QUESTION = "Does the lexical probe of a network that never attends agree with the attention of one that does?"
+CLASSIFICATION = ("known_polarity", "sst")
+TRANSLATION = ("known_lexicon", "multi30k_en_de")
+LONG = ("imdb", "yelp", "twenty_newsgroups", "amazon")  # median texts of 70 to 200 words
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings. A row is a data set; each is trained on ``seeds`` times with every kind of network.
+
+    Attributes:
+        classification: sets of labelled texts, see :func:`attnlib.texts.labelled_sets.names`.
+        translation: sets of sentence pairs, see :data:`attnlib.texts.translation.NAMES`.
+        only_at_hand: 1 leaves out the sets whose files are not on this machine.
+        data: a reader's own table of labelled texts, in place of all the sets.
+        source, target: a reader's own two line-parallel files, likewise.
+        seeds: networks of each kind; long_seeds: the same on long texts and on sentence pairs.
+        n_train, n_validation: texts or pairs to use, at most; 0 for all.
+        width: of states; embedding_width: of the classifiers' embeddings.
+        learning_rate: of Adam.
+        steps: updates of the classifiers; translation_steps: of the others.
+        pieces: size of the vocabulary of sentence pairs.
+        training_part: 1 looks at a sample of the training pairs too (Tables 7 and 8).
+    """
+
+    classification: tuple[str, ...] = CLASSIFICATION
+    translation: tuple[str, ...] = TRANSLATION
+    only_at_hand: int = 1
+    data: Path | None = None
+    source: Path | None = None
+    target: Path | None = None
+    seeds: int = 3
+    long_seeds: int = 3
+    n_train: int = 2_000
+    n_validation: int = 200
+    width: int = 64
+    embedding_width: int = 64
+    learning_rate: float = 3e-3
+    steps: int = 300
+    translation_steps: int = 500
+    pieces: int = 1_000
+    training_part: int = 0
+
+    def __post_init__(self) -> None:
+        check_counts(self, "long_seeds", "embedding_width", "translation_steps", "pieces")
+        if (self.source is None) != (self.target is None):
+            raise BadInput("source and target go together: two text files, line by line translations")
+        if self.data is not None and self.source is not None:
+            raise BadInput("data is a table of labelled texts, source and target are pairs: give one of them")
+        if self.seeds < 2 or self.long_seeds < 2:
+            raise BadInput("seeds is 1; ξ compares a network with another seed, so give at least 2")
+        for field, known in (("classification", labelled_sets.names()), ("translation", translation.NAMES)):
+            for name in getattr(self, field):
+                if name not in known:
+                    raise UnknownName(field, name, known)
+
+
+PROFILES = {
+    "quick": Config(),
+    "paper": Config(
+        classification=(
+            "sst",
+            "sst_as_text",
+            "sms_spam",
+            "ag_news",
+            "twenty_newsgroups",
+            "amazon",
+            "imdb",
+            "yelp",
+        ),
+        translation=("multi30k_en_de", "multi30k_de_en"),
+        only_at_hand=0,
+        long_seeds=2,
+        n_train=0,
+        n_validation=0,
+        width=256,
+        embedding_width=300,
+        learning_rate=1e-3,
+        steps=4_000,
+        translation_steps=36_250,
+        pieces=8_000,
+        training_part=1,
+    ),
+}
+
+
+def rows(config: Config) -> dict[str, Runs]:
+    """The runs of every row, by the name of the data set; a reader's own is ``own``."""
+    if config.data is not None:
+        return {"own": _classifiers(config, str(config.data.resolve()), config.seeds)}
+    if config.source is not None:
+        files = {"source": str(config.source.resolve()), "target": str(config.target.resolve())}
+        return {"own": _translators(config, translation.OWN, **files)}
+    found = {
+        name: _classifiers(config, name, config.long_seeds if name in LONG else config.seeds)
+        for name in config.classification
+        if not config.only_at_hand or labelled_sets.at_hand(name)
+    }
+    return found | {
+        name: _translators(config, name)
+        for name in config.translation
+        if not config.only_at_hand or translation.at_hand(name)
+    }
+
+
+def asks(config: Config) -> tuple[Ask, ...]:
+    """What it asks of each run, and of each two that are compared."""
+    return tuple(asked for runs in rows(config).values() for asked in runs.asks())
+
+
+def models(config: Config) -> tuple[RecipeSpec, ...]:
+    """The runs behind all rows, each once."""
+    return specs_of(asks(config))
+
+
+def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+    """The rows of the tables, as far as their runs are there.
+
+    Returns:
+        values ``<data set>.<part>.<quality>.<column>.{agreement, kendall}…``, in percent, see
+        :func:`~attnlib.experiments.agreement_summary.row`; table ``courses``, a row a pair of runs and
+        checkpoint, see :func:`~attnlib.experiments.agreement_summary.courses`.
+    """
+    values, along = {}, []
+    for name, runs in rows(config).items():
+        answers = gathered(runs, store)
+        if answers:
+            values[name] = row(runs, answers)
+            along += [{"data": name} | line for line in courses(runs, answers)]
+    return values, {"courses": along}
+
+
+def _classifiers(config: Config, data: str, seeds: int) -> Runs:
+    names = ("n_train", "n_validation", "learning_rate", "steps", "embedding_width")
+    shared = {name: getattr(config, name) for name in names}
+    return classifier_runs(seeds, shared | {"data": data}, config.width)
+
+
+def _translators(config: Config, dataset: str, **files: str) -> Runs:
+    names = ("n_train", "n_validation", "learning_rate", "width", "pieces")
+    shared = {name: getattr(config, name) for name in names}
+    probed = (config.n_validation or 1_014) if config.training_part else 0
+    return translator_runs(
+        config.long_seeds,
+        shared | files | {"dataset": dataset, "steps": config.translation_steps, "probed_training": probed},
+    )
