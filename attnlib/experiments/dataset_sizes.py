@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from attnlib.errors import BadInput
+from attnlib.errors import BadInput, UnknownName
 from attnlib.experiments.asks import Ask, ask, specs_of
 from attnlib.experiments.measures.text_sizes import QUANTILES, measure_text_sizes
 from attnlib.recipes.recipe import RecipeSpec
@@ -28,7 +28,10 @@ class Config:
     Attributes:
         sets: names of :func:`attnlib.texts.labelled_sets.names` and :data:`attnlib.texts.translation.NAMES`.
         readings: of labelled texts; sentence pairs have one, which counts as ``published``.
-        only_at_hand: pass over sets whose files are not on this machine; else they stop the run.
+        absent: ``skip`` passes over sets whose files are not on this machine, ``stop`` stops the run there.
+
+    Raises:
+        BadInput: no set or no reading. UnknownName: another word for ``absent``.
     """
 
     sets: tuple[str, ...] = (
@@ -41,11 +44,13 @@ class Config:
         "known_lexicon",
     )
     readings: tuple[str, ...] = READINGS
-    only_at_hand: bool = True
+    absent: str = "skip"
 
     def __post_init__(self) -> None:
         if not self.sets or not self.readings:
             raise BadInput("sets and readings must each name at least one")
+        if self.absent not in ("skip", "stop"):
+            raise UnknownName("way with absent sets", self.absent, ("skip", "stop"))
 
 
 PROFILES = {
@@ -65,7 +70,7 @@ PROFILES = {
             "multi30k_de_en",
             "multi30k_en_de",
         ),
-        only_at_hand=False,
+        absent="stop",
     ),
 }
 
@@ -122,7 +127,7 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
 def _planned(config: Config) -> Iterator[tuple[str, str, RecipeSpec]]:
     """Set, reading and what counts it."""
     for name in config.sets:
-        if config.only_at_hand and not at_hand(name):
+        if config.absent == "skip" and not at_hand(name):
             continue
         for reading in READINGS[:1] if name in PAIRS else config.readings:
             yield name, reading, RecipeSpec.of("text_sizes", data=name, reading=reading)

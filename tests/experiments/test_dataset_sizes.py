@@ -32,7 +32,6 @@ from attnlib.texts.source import Source
 from attnlib.texts.table9 import PRINTED, comparable, printed
 from attnlib.texts.words import WordRules
 
-MADE = {"sets": ("known_polarity", "known_lexicon")}
 PUBLISHED = Path(__file__).parents[2] / "claims" / "published" / "snell2021_tables.csv"
 
 
@@ -143,7 +142,7 @@ def test_pairs_are_measured_on_both_sides():
 
 
 def test_equal_different_and_not_compared():
-    config = Config(sets=("sst", "yelp", "multi30k_de_en"), readings=("published",), only_at_hand=False)
+    config = Config(sets=("sst", "yelp", "multi30k_de_en"), readings=("published",), absent="stop")
     found = {"sst": counted(5_130, 16.0, kept=11_000, different=11_030), "yelp": counted(7, 74.0)}
     result = result_of(config, found | {"multi30k_de_en": pairs(29_000, 14.0, 15.5)})
     rows = {(row["data"], row["part"], row["what"]): row["equal"] for row in result.tables["sizes"]}
@@ -169,14 +168,14 @@ def test_equal_different_and_not_compared():
 
 
 def test_a_vocabulary_outside_its_bounds_has_no_room():
-    config = Config(sets=("twenty_newsgroups",), readings=("published",), only_at_hand=False)
+    config = Config(sets=("twenty_newsgroups",), readings=("published",), absent="stop")
     result = result_of(config, {"twenty_newsgroups": counted(1_197, 183.0, kept=8_000, different=16_000)})
     assert result.value("twenty_newsgroups.published.words.room") == 16_000 - 31_065
     assert result.value("twenty_newsgroups.published.words.room_by_parameters") == 16_000 - 12_488
 
 
 def test_the_whole_test_part_of_imdb_stands_beside_the_texts_drawn():
-    config = Config(sets=("imdb",), readings=("published",), only_at_hand=False)
+    config = Config(sets=("imdb",), readings=("published",), absent="stop")
     found = {"imdb": counted(4_000, 177.0), ("imdb", 25_000): counted(25_000, 178.0)}
     result = result_of(config, found)
     assert result.value("imdb.whole_test.median") == 178
@@ -184,15 +183,12 @@ def test_the_whole_test_part_of_imdb_stands_beside_the_texts_drawn():
     assert "over all 25,000 of them the median is 178, over those drawn here 177; 178" in whole_test_sentence(
         result
     )
-    assert (
-        whole_test_sentence(result_of(Config(sets=("sst",), only_at_hand=False), {"sst": found["imdb"]}))
-        == ""
-    )
+    assert whole_test_sentence(result_of(Config(sets=("sst",), absent="stop"), {"sst": found["imdb"]})) == ""
 
 
 def test_what_was_left_out_is_listed_by_reading():
     line = ["train", "texts", "no word in it", 1_200]
-    config = Config(sets=("sst",), only_at_hand=False)
+    config = Config(sets=("sst",), absent="stop")
     table = dropped_table(result_of(config, {"sst": counted(5, 3.0, dropped=[line])}))
     assert table.iloc[0].tolist() == ["SST, labels from 0", "train", "texts: no word in it", "1,200", "1,200"]
 
@@ -217,7 +213,7 @@ def test_without_data_the_made_sets_are_counted_and_the_others_say_why(tmp_path,
 
 
 def test_the_figure_marks_what_is_printed():
-    config = Config(sets=("sst", "yelp", "known_polarity"), readings=("published",), only_at_hand=False)
+    config = Config(sets=("sst", "yelp", "known_polarity"), readings=("published",), absent="stop")
     made = {name: counted(9, 12.0) for name in config.sets}
     axes = length_ranges(result_of(config, made)).axes[0]
     widths = [line.get_markeredgewidth() for line in axes.lines if line.get_marker() == "D"]
@@ -229,7 +225,7 @@ def test_profiles_name_sets_that_there_are():
     for config in PROFILES.values():
         for name in config.sets:
             assert Settings(data=name).data == name
-    assert set(MADE["sets"]) <= set(PROFILES["quick"].sets)
+    assert {"known_polarity", "known_lexicon"} <= set(PROFILES["quick"].sets)
     assert checksums(Settings(data="known_lexicon")) == {}
     assert at_hand("known_lexicon")
     assert len(text_sizes.PAIRS) == 7
@@ -246,3 +242,5 @@ def test_settings_that_cannot_be_are_refused():
         Settings(pieces=0)
     with pytest.raises(BadInput, match="at least one"):
         Config(sets=())
+    with pytest.raises(UnknownName, match="no way with absent sets 'stopp'; did you mean 'stop'"):
+        Config(absent="stopp")
