@@ -1,0 +1,195 @@
+"""The chapter on optimal attention in words, and the tables made from its numbers."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from attnlib.companion.tables import interval_text
+from attnlib.experiments.optimal_attention import COUNTEREXAMPLE, FORMS
+from attnlib.experiments.result import Result
+from attnlib.plotting.optimal_attention import PUBLISHED
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ATTENTIONS = {
+    "all on position 1": (1, 0, 0),
+    "all on position 2": (0, 1, 0),
+    "thirds": (1 / 3, 1 / 3, 1 / 3),
+    "α*: halves on 2 and 3": (0, 1 / 2, 1 / 2),
+}
+FORM_NAMES = {"summed": "summed context (equation 32)", "joined": "main model (equation 2)"}
+PUBLISHED_BLEU = {"summed": 38.2, "joined": 37.9}
+
+
+def worked_table() -> "pd.DataFrame":
+    """The counterexample step by step: what several attentions make of it, in nats.
+
+    ``log p`` is the mean of log β of the right word and what the positions gain by disagreeing on the others.
+    """
+    import pandas as pd
+
+    logits = np.array(COUNTEREXAMPLE)
+    log_probe = logits - np.log(np.exp(logits).sum(1, keepdims=True))  # of every word, by position
+    rows = {}
+    for name, attention in ATTENTIONS.items():
+        mixed = np.array(attention) @ logits
+        log_p = float(mixed[0] - np.log(np.exp(mixed).sum()))
+        mean = float(np.array(attention) @ log_probe[:, 0])
+        rows[name] = {
+            "logits": ", ".join(_signed(value) for value in mixed),
+            "mean log β": _signed(mean, 3),
+            "disagreement": _signed(log_p - mean, 3),
+            "log p": _signed(log_p, 3),
+            "p": f"{np.exp(log_p):.3f}",
+        }
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def counterexample_sentences(result: Result) -> str:
+    """β, α^opt as found by the solver, and what equation 12 of the right word alone would say."""
+    found = result.values["counterexample"]
+    probes = [found[f"probe_{place}"] for place in ("first", "second", "third")]
+    best = [found[f"optimal_{place}"] for place in ("first", "second", "third")]
+    return (
+        f"β is {', '.join(f'{value:.4f}' for value in probes)}, and the solver finds "
+        f"α* = ({', '.join(f'{value:.6f}' for value in best)}). The right word has the probability "
+        f"{found['right']:.3f} there and {found['first_alone']:.3f} with all attention on the largest β. "
+        f"From β of the right word alone, equation 12 would give {found['from_right_word']:.4f}."
+    )
+
+
+def quality_table(result: Result) -> "pd.DataFrame":
+    """A row a form: BLEU, accuracy, agreement of α with β."""
+    import pandas as pd
+
+    rows = {}
+    for form in FORMS:
+        found = result.values[form]
+        rows[FORM_NAMES[form]] = {
+            "BLEU at the end": _bleu(found["bleu"]),
+            "best of all looks": _bleu(found["best_bleu"]),
+            "published": f"{PUBLISHED_BLEU[form]}",
+            "words right": interval_text(found["accuracy"]),
+            "𝒜(α, β)": interval_text(found["agreement"]["learned_probe"]),
+            "chance": interval_text(found["agreement"]["chance"]),
+        }
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def identity_table(result: Result) -> "pd.DataFrame":
+    """A row a kind of network: how far the rebuilt log-probability is from the network's own."""
+    import pandas as pd
+
+    classifier = result.values["classifier"]
+    rows = {
+        "classifier, loss by equation 12": {"mean": "", "largest": _power(classifier["deviation"])},
+    }
+    for form in FORMS:
+        for name, words in (("all_words", "β of all words"), ("right_word", "β of the right word alone")):
+            found = result.values[form]["identity"][name]
+            rows[f"{FORM_NAMES[form]}, {words}"] = {
+                "mean": _power(found["mean"]["value"]),
+                "largest": _power(found["largest"]),
+            }
+    return pd.DataFrame.from_dict(rows, orient="index").rename(
+        columns={"mean": "mean (nats)", "largest": "largest (nats)"}
+    )
+
+
+def unused_table(result: Result) -> "pd.DataFrame":
+    """The network's own counterexample: each source position, what it says alone, β, α and α^opt."""
+    import pandas as pd
+
+    rows = [
+        {
+            "source": _plain(row["source"]),
+            "says, alone": f"{_plain(row['says'])} ({row['says_with']:.2f})",
+            "β": f"{row['probe']:.3f}",
+            "α": f"{row['attention']:.3f}",
+            "α*": f"{row['optimal']:.3f}",
+        }
+        for row in result.tables["unused"]
+    ]
+    return pd.DataFrame(rows).set_index("source") if rows else pd.DataFrame()
+
+
+def unused_sentence(result: Result) -> str:
+    """Which word that is, and its probability under four attentions; says so where there is none."""
+    rows = result.tables["unused"]
+    if not rows:
+        return "No word of the first network is of that kind."
+    row = rows[0]
+    names = (
+        ("largest_probe", "with all attention on the largest β"),
+        ("learned", "with the learned attention"),
+        ("optimal", "with α*"),
+    )
+    numbers = ", ".join(f"{row[f'right_{name}']:.3f} {words}" for name, words in names)
+    return f"The word to be said is *{_plain(row['target'])}*. Its probability is {numbers}."
+
+
+def optimal_sentences(result: Result) -> str:
+    """What came out, a point each."""
+    found = result.values["summed"]
+    if found["agreement"]["optimal_probe"]["value"] is None:
+        return "No network has been measured yet."
+    agreement, likelihood, matter = (found[name] for name in ("agreement", "log_likelihood", "dependent"))
+    gap = likelihood["optimal"]["value"] - likelihood["uniform"]["value"]
+    points = (
+        f"The position that α* likes best is at the top of β for {_percent(agreement['optimal_probe'])} of "
+        f"the right words, chance being {_percent(agreement['chance'])} (the paper: {100 * PUBLISHED:.0f} % "
+        f"on Multi30k). Among the {_percent(matter['share'])} of words that depend on attention, by at least "
+        f"a tenth of a nat against uniform, it is {_percent(matter['optimal_probe'])}.",
+        f"For {_percent(found['largest_probe']['unused'])} of the words α* gives nothing (less than 0.001) "
+        f"to the position with the largest β; of those that depend on attention, "
+        f"{_percent(matter['unused'])}. α* uses {found['positions']['value']:.1f} positions on average.",
+        f"The learned attention agrees with β for {_percent(agreement['learned_probe'])} of the words, and "
+        f"with α* for {_percent(agreement['learned_optimal'])}.",
+        f"α* makes the right words {interval_text(found['gain'])} nats a word likelier than the learned "
+        f"attention does, which itself is {interval_text(found['gain_of_learned'])} better than uniform "
+        f"attention. All attention on the largest β has "
+        f"{_percent_of(likelihood, gap)} of what α* gains on uniform attention.",
+        f"The distance of every optimum from the conditions that only a global one meets is "
+        f"{_power(result.values['residual'])} ({found['words']} words a network).",
+    )
+    return "\n".join(f"* {point}" for point in points)
+
+
+def _percent_of(likelihood: dict, gap: float) -> str:
+    if gap <= 0:
+        return "no part"
+    return f"{100 * (likelihood['largest_probe']['value'] - likelihood['uniform']['value']) / gap:.0f} %"
+
+
+def _percent(interval: dict) -> str:
+    if interval["value"] is None:
+        return "–"
+    text = f"{100 * interval['value']:.0f} %"
+    if interval["low"] is None:
+        return text
+    return f"{100 * interval['value']:.0f} ± {50 * (interval['high'] - interval['low']):.0f} %"
+
+
+def _bleu(interval: dict) -> str:
+    if interval["value"] is None or interval["low"] is None:
+        return "–" if interval["value"] is None else f"{interval['value']:.1f}"
+    return f"{interval['value']:.1f} ± {(interval['high'] - interval['low']) / 2:.1f}"
+
+
+def _power(value: float | None) -> str:
+    """Small numbers by their power of ten, so that other rounding gives the same page."""
+    if value is None:
+        return "–"
+    if value >= 0.001:
+        return f"{value:.3f}"
+    return "0" if value == 0 else f"below 1e{int(np.ceil(np.log10(value)))}".replace("-", "−")
+
+
+def _signed(value: float, digits: int = 1) -> str:
+    text = f"{value:.{digits}f}"
+    return text.removeprefix("-") if float(text) == 0 else text.replace("-", "−")
+
+
+def _plain(piece: str) -> str:
+    return {"<eos>": "end"}.get(piece, piece.removeprefix("▁"))

@@ -1,0 +1,192 @@
+"""The best attention α^opt of a trained translation model, and how α and β compare with it.
+
+Snell et al. 2021, appendix A.1: the model whose context and decoder state meet in one linear layer (equation
+32), where α^opt is the solution of a convex problem (:mod:`attnlib.probes.optimal_attention`). All of it in
+double precision, on the validation samples of the network as it is in the end.
+"""
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+from torch.nn.functional import linear
+
+from attnlib.errors import BadInput
+from attnlib.experiments.measures.recorded_translation import recorded_batches, recorded_probe
+from attnlib.probes.agreement import agreement, chance_agreement
+from attnlib.probes.lexical_probe import log_lexical_probe
+from attnlib.probes.optimal_attention import OptimalAttention, optimal_attention
+from attnlib.probes.row_mean import RowMean
+from attnlib.recipes.translation import recorded_network
+from attnlib.recipes.translation_data import load_pieces
+
+if TYPE_CHECKING:
+    from attnlib.models.bilinear_translator import BilinearTranslator
+    from attnlib.recipes.recipe import Recording
+    from attnlib.tasks.corpus import Batch
+
+UNUSED = 1e-3  # a position with less attention than this counts as not attended to
+MATTERS = 0.1  # nats by which α^opt must be better than uniform attention for a word to depend on attention
+DIGITS = 6  # of α^opt that are compared: equal shares differ by rounding after these
+EXAMPLE = (6, 10)  # source and target positions of the sentence shown, fewest and most
+
+
+@torch.no_grad()
+def measure_optimal_attention(recording: "Recording", *others: "Recording", samples: int) -> dict:
+    """α^opt of every right word, and what it agrees with.
+
+    Args:
+        others: recordings of other runs on the same samples; the first one's β is compared as well.
+        samples: the first so many validation samples; 0 for all.
+
+    Returns:
+        ``words``, ``samples``; ``agreement`` of ``<first>_<second>`` among ``optimal``, ``learned``,
+        ``probe``, ``other_probe`` (equation 10) with ``chance`` (of any attention with β);
+        ``log_likelihood`` in nats a word under ``uniform``, ``learned``, ``optimal`` attention and all of it
+        on the ``largest_probe``; ``largest_probe``: mean α^opt at the top of β (``weight``) and the share of
+        words where that is below :data:`UNUSED`; ``positions`` that α^opt uses, on average; ``dependent``:
+        the share of words that depend on attention, with agreement and ``unused`` of these alone;
+        ``residual``, the largest, and ``iterations``; ``example``, ``unused_example``.
+
+    Raises:
+        BadInput: a model of another form, for which α^opt is not the solution of a convex problem.
+    """
+    settings = recording.spec.resolved
+    if settings.form != "summed":
+        raise BadInput(f"the model's form is {settings.form!r}; α^opt is found for 'summed' alone")
+    network = recorded_network(settings, recording.tensors).double().to(recording["steps"].device)
+    means: dict[str, RowMean] = {}
+    seen, residual, iterations = 0, 0.0, 0
+    examples: list[tuple[int, dict]] = []
+    unused: list[tuple[float, dict]] = []
+    for batch in recorded_batches(recording, samples):
+        rows = _Rows(network, batch, recorded_probe(others[0], batch) if others else None)
+        for name, values in rows.numbers().items():
+            means[name] = means.get(name, RowMean()) + RowMean.of(values)
+        seen += len(batch)
+        residual = max(residual, float(rows.best.residual.max()))
+        iterations = max(iterations, rows.best.iterations)
+        examples += rows.sentences()
+        unused += rows.worst()
+    spell = load_pieces(settings).pieces.spell
+    found = {name: None if mean.rows == 0 else mean.value for name, mean in means.items()}
+    return _nested(found) | {
+        "words": means["positions"].rows,
+        "samples": seen,
+        "residual": residual,
+        "iterations": iterations,
+        "example": _spelt(min(examples, key=lambda one: one[0])[1], spell) if examples else None,
+        "unused_example": _spelt(max(unused, key=lambda one: one[0])[1], spell) if unused else None,
+    }
+
+
+class _Rows:
+    """One batch: what is known of its right words, a row a word."""
+
+    def __init__(self, network: "BilinearTranslator", batch: "Batch", other: Tensor | None):
+        self.batch, self.readout, trace = batch, network.readout, network(batch)
+        readout, self.attention = self.readout, trace.attention
+        of_source = self.of_source = readout.from_context(trace.encoder_states)
+        of_target = self.of_target = readout.from_decoder(trace.decoder_states)
+        masks = batch.source_mask, batch.target_mask
+        self.probe = log_lexical_probe(
+            readout, trace.encoder_states, trace.decoder_states, batch.target_output, *masks
+        )
+        self.other = other
+        # Attention sums to one, so that the bias of the words may stand in either summand.
+        self.best: OptimalAttention = optimal_attention(
+            linear(of_source, readout.output.weight), readout.logits(of_target), batch.target_output, *masks
+        )
+        uniform = batch.source_mask / batch.source_mask.sum(1, keepdim=True)
+        flat = readout.logits((uniform.to(of_source)[:, None] @ of_source) + of_target)
+        self.likelihood = {
+            "uniform": self._of_right(flat),
+            "learned": self._of_right(trace.logits),
+            "largest_probe": self.probe.amax(-1),
+            "optimal": self.best.log_likelihood,
+        }
+
+    def _of_right(self, logits: Tensor) -> Tensor:
+        return logits.log_softmax(-1).gather(-1, self.batch.target_output[..., None])[..., 0]
+
+    def numbers(self) -> dict[str, Tensor]:
+        """A number a word each, by dotted name; NaN where a word does not count."""
+        present = self.batch.target_mask
+        valid = self.batch.source_mask[:, None, :].expand(self.attention.shape)[present]
+        sides = {"learned": self.attention, "probe": self.probe, "optimal": self.best.attention}
+        sides |= {"other_probe": self.other} if self.other is not None else {}
+        sides = {name: values[present] for name, values in sides.items()}
+        best = sides["optimal"].round(decimals=DIGITS)
+        likelihood = {name: values[present] for name, values in self.likelihood.items()}
+        top = sides["probe"].argmax(-1, keepdim=True)
+        weight = sides["optimal"].gather(-1, top)[:, 0]
+        found = {
+            "agreement.optimal_probe": agreement(best, sides["probe"], valid),
+            "agreement.learned_probe": agreement(sides["learned"], sides["probe"], valid),
+            "agreement.learned_optimal": agreement(sides["learned"], best, valid),
+            "agreement.chance": chance_agreement(sides["probe"], valid),
+            "largest_probe.weight": weight,
+            "largest_probe.unused": (weight < UNUSED).double(),
+            "positions": (sides["optimal"] > UNUSED).sum(-1).double(),
+        }
+        if "other_probe" in sides:
+            found["agreement.optimal_other_probe"] = agreement(best, sides["other_probe"], valid)
+        found |= {f"log_likelihood.{name}": values for name, values in likelihood.items()}
+        matters = likelihood["optimal"] - likelihood["uniform"] >= MATTERS
+        found["dependent.share"] = matters.double()
+        for name in ("agreement.optimal_probe", "agreement.learned_probe", "largest_probe.unused"):
+            found[f"dependent.{name.rpartition('.')[2]}"] = found[name].where(matters, torch.nan)
+        return found
+
+    def sentences(self) -> list[tuple[int, dict]]:
+        """Samples of a length to be shown, as (index, matrices)."""
+        found = []
+        fewest, most = EXAMPLE
+        for row, index in enumerate(self.batch.indices.tolist()):
+            source, target = (
+                int(mask[row].sum()) for mask in (self.batch.source_mask, self.batch.target_mask)
+            )
+            if fewest <= source <= most and fewest <= target <= most:
+                found.append((index, self._shown(row, slice(0, target))))
+        return found
+
+    def worst(self) -> list[tuple[float, dict]]:
+        """The word of the batch that loses most where its largest probe is followed, among those unused.
+
+        As (nats lost, what is known of it); ``says`` is the likeliest word from each position alone.
+        """
+        top = self.probe.argmax(-1, keepdim=True)
+        unused = (self.best.attention.gather(-1, top)[..., 0] < UNUSED) & self.batch.target_mask
+        lost = (self.likelihood["optimal"] - self.likelihood["largest_probe"]).masked_fill(
+            ~unused, -torch.inf
+        )
+        if not bool(unused.any()):
+            return []
+        row, step = divmod(int(lost.argmax()), lost.shape[1])
+        shown = self._shown(row, slice(step, step + 1))
+        single = self.of_source[row, : len(shown["source"])] + self.of_target[row, step]
+        alone = self.readout.logits(single).softmax(-1).max(-1)
+        likelihood = {name: float(values[row, step].exp()) for name, values in self.likelihood.items()}
+        shown |= {"says": alone.indices.tolist(), "says_with": alone.values.tolist(), "right": likelihood}
+        return [(float(lost[row, step]), shown)]
+
+    def _shown(self, row: int, steps: slice) -> dict:
+        source = int(self.batch.source_mask[row].sum())
+        matrices = {"attention": self.attention, "probe": self.probe.exp(), "optimal": self.best.attention}
+        return {
+            "source": self.batch.source[row, :source].tolist(),
+            "target": self.batch.target_output[row, steps].tolist(),
+            **{name: values[row, steps, :source].tolist() for name, values in matrices.items()},
+        }
+
+
+def _spelt(shown: dict, spell) -> dict:
+    return shown | {name: spell(shown[name]) for name in ("source", "target", "says") if name in shown}
+
+
+def _nested(found: dict[str, float | None]) -> dict:
+    nested: dict = {}
+    for name, value in found.items():
+        branch, _, leaf = name.rpartition(".")
+        (nested.setdefault(branch, {}) if branch else nested)[leaf] = value
+    return nested

@@ -1,0 +1,200 @@
+"""Optimal attention by hand: the counterexample through the measure, the identities, the summaries."""
+
+import math
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from attnlib.companion.optimal_attention_sentences import worked_table
+from attnlib.errors import BadInput, NotMeasured
+from attnlib.experiments import optimal_attention as experiment
+from attnlib.experiments.measures.optimal_attention import _Rows
+from attnlib.experiments.measures.probe_identity import (
+    _differences,
+    measure_classifier_identity,
+    measure_probe_identity,
+)
+from attnlib.experiments.measures.recorded_translation import measure_translation
+from attnlib.experiments.optimal_attention import COUNTEREXAMPLE, Config, counterexample
+from attnlib.models.bilinear_translator import BilinearTranslator, Readout, TranslatorConfig
+from attnlib.tasks.corpus import Batch
+
+
+def one_sentence():
+    """A network that brings the counterexample's logits from three positions, attended to evenly."""
+    readout = Readout(TranslatorConfig(words=3, width=3, form="summed")).double()
+    for parameter in readout.parameters():
+        parameter.data.zero_()
+    readout.context.weight.data[:, :3] = torch.eye(3)
+    readout.output.weight.data.copy_(torch.eye(3))
+    states = torch.zeros(1, 3, 6, dtype=torch.float64)
+    states[0, :, :3] = torch.tensor(COUNTEREXAMPLE)
+    decoder, attention = torch.zeros(1, 1, 3).double(), torch.full((1, 1, 3), 1 / 3).double()
+    trace = SimpleNamespace(
+        encoder_states=states,
+        decoder_states=decoder,
+        attention=attention,
+        logits=readout.logits(readout.from_context(attention @ states)),
+    )
+
+    class Network:
+        def __call__(self, batch):
+            return trace
+
+    network = Network()
+    network.readout = readout
+    word = torch.zeros(1, 1, dtype=torch.long)
+    masks = torch.ones(1, 3, dtype=torch.bool), torch.ones(1, 1, dtype=torch.bool)
+    return network, Batch(torch.tensor([[4, 5, 6]]), masks[0], word, word, masks[1], torch.tensor([7]))
+
+
+@torch.no_grad()
+def test_the_counterexample_through_the_measure():
+    rows = _Rows(*one_sentence(), None)
+    found = {name: values.item() for name, values in rows.numbers().items()}
+    assert found["agreement.optimal_probe"] == 0
+    assert found["agreement.learned_probe"] == 1  # of equal weights the first counts, position 1
+    assert found["agreement.learned_optimal"] == 0
+    assert found["agreement.chance"] == pytest.approx(1 / 3)
+    assert found["largest_probe.weight"] < 1e-6
+    assert found["largest_probe.unused"] == 1
+    assert found["positions"] == 2
+    assert found["log_likelihood.largest_probe"] == pytest.approx(math.log(1 / 3))
+    assert found["log_likelihood.optimal"] == pytest.approx(-math.log(1 + 2 * math.exp(-2.5)))
+    evenly = -math.log(1 + 2 * math.exp(-5 / 3))
+    assert found["log_likelihood.learned"] == found["log_likelihood.uniform"] == pytest.approx(evenly)
+    assert found["dependent.share"] == 1  # 0.859 against 0.726: 0.17 nats
+    ((lost, shown),) = rows.worst()
+    assert lost == pytest.approx(math.log(3 / (1 + 2 * math.exp(-2.5))))
+    assert shown["says"][1:] == [2, 1]  # each is sure of another wrong word
+    assert shown["source"] == [4, 5, 6]
+    assert shown["optimal"][0] == pytest.approx([0, 0.5, 0.5], abs=1e-6)
+    assert rows.sentences() == []  # shorter than those that are shown
+
+
+def random_translator(form, words):
+    generator = torch.Generator().manual_seed(3)
+    network = BilinearTranslator(TranslatorConfig(words=words, width=8, form=form), generator).double().eval()
+    for parameter in network.parameters():
+        parameter.data *= 3
+    source, target = (torch.randint(words, (3, length), generator=generator) for length in (5, 4))
+    mask = torch.arange(5) < torch.tensor([5, 3, 1])[:, None]
+    return network, Batch(source, mask, target, target, torch.ones(3, 4, dtype=torch.bool), torch.arange(3))
+
+
+@torch.no_grad()
+def test_the_geometric_mean_is_exact_where_the_logits_are_linear_and_equation_12_for_two_words_alone():
+    linear = _differences(*random_translator("summed", 9))
+    assert linear["all_words"].abs().max() < 1e-12
+    assert linear["right_word"][:2].abs().mean() > 1e-3
+    assert linear["right_word"][2].abs().max() < 1e-12  # one position: its β is p
+    two = _differences(*random_translator("summed", 2))
+    assert two["right_word"].abs().max() < 1e-12
+    bent = _differences(*random_translator("joined", 9))
+    assert bent["all_words"][:2].abs().mean() > 1e-3
+    assert bent["all_words"][2].abs().max() < 1e-12
+
+
+def test_equation_12_rebuilds_a_classifiers_loss_and_would_show_if_it_did_not():
+    log_odds = torch.tensor([[2.0, -1.0, 3.0]])  # a text of two positions, one of one
+    attention = torch.tensor([[0.75, 0.25, 1.0]])
+    losses = [math.log1p(math.exp(-1.25)), math.log1p(math.exp(-3))]
+    recording = {
+        "steps": torch.tensor([5]),
+        "validation.offsets": torch.tensor([0, 2, 3]),
+        "validation.log_polarity": log_odds,
+        "validation.attention": attention,
+        "validation.correct": torch.tensor([[True, True]]),
+        "validation.loss": torch.tensor([sum(losses) / 2]),
+    }
+    found = measure_classifier_identity(recording)
+    assert found["deviation"] < 1e-7
+    assert found["wrong"] == 0
+    off = measure_classifier_identity(
+        recording
+        | {
+            "validation.attention": torch.tensor([[0.25, 0.75, 1.0]]),
+            "validation.correct": torch.tensor([[True, False]]),
+        }
+    )
+    assert off["deviation"] > 0.1
+    assert off["wrong"] == 2
+
+
+def test_the_counterexample_by_hand():
+    found = counterexample()
+    assert found["probe_second"] == pytest.approx(1 / (1 + math.exp(5) + math.exp(-10)))
+    assert found["optimal_first"] < 1e-6
+    assert found["right"] == pytest.approx(1 / (1 + 2 * math.exp(-2.5)))
+    assert found["from_right_word"] == pytest.approx(found["probe_second"])
+    table = worked_table()
+    assert table["p"].tolist() == ["0.333", "0.007", "0.726", "0.859"]
+    assert table["logits"].tolist()[-1] == "0.0, −2.5, −2.5"
+    # One position has nothing to disagree with; halves: log 0.859 + log(1 + e⁵ + e⁻¹⁰).
+    assert table["disagreement"].tolist()[:2] == ["0.000", "0.000"]
+    assert float(table["disagreement"].iloc[-1]) == pytest.approx(-0.1520 + 5.0067, abs=1e-3)
+
+
+class Given:
+    """A store that knows some networks: BLEU by form and seed, and an optimum for the others' sake."""
+
+    def __init__(self, bleu):
+        self.bleu = bleu
+
+    def kept(self, spec, measure, **_):
+        if spec.recipe == "classification":
+            return {
+                "steps": [0, 9],
+                "loss": [0.7, 0.2],
+                "deviation": 10.0**-spec.seed,
+                "wrong": 1,
+                "accuracy": 1,
+            }
+        form = spec.resolved.form
+        if (form, spec.seed) not in self.bleu:
+            raise NotMeasured(spec.setting)
+        if measure is measure_translation:
+            quality = {"accuracy": 0.5, "loss": 1.0, "learned_probe": 0.4, "chance": 0.1}
+            return quality | {"bleu": self.bleu[form, spec.seed]}
+        if measure is measure_probe_identity:
+            return {name: {"mean": 0.1, "largest": spec.seed} for name in ("all_words", "right_word")}
+        likelihood = {
+            "uniform": -3.0,
+            "learned": -2.0,
+            "largest_probe": -1.5,
+            "optimal": -1.0 - spec.seed / 2,
+        }
+        return {
+            "agreement": {"optimal_probe": 0.5, "learned_probe": 0.3, "learned_optimal": 0.2, "chance": 0.1},
+            "log_likelihood": likelihood,
+            "largest_probe": {"weight": 0.4, "unused": 0.2},
+            "dependent": {"share": 0.5, "optimal_probe": None, "learned_probe": 0.1, "unused": 0.3},
+            **{"positions": 1.5, "words": 9, "residual": 10.0 ** (spec.seed - 9)},
+            **{"example": None, "unused_example": None},
+        }
+
+
+def test_forms_are_compared_within_a_seed_and_the_worst_optimum_counts():
+    bleu = {("summed", 0): [9.0, 4.0], ("summed", 1): [1.0, 8.0], ("joined", 1): [0.0, 5.0]}
+    values, tables = experiment.compute(Config(seeds=2), Given(bleu))
+    assert values["summed"]["bleu"]["value"] == 6
+    assert values["summed"]["best_bleu"]["value"] == 8.5
+    assert (values["difference"]["bleu"]["value"], values["difference"]["bleu"]["n"]) == (3, 1)
+    assert values["residual"] == pytest.approx(1e-8)
+    assert values["summed"]["gain"]["value"] == pytest.approx(0.75)
+    assert values["summed"]["over_chance"]["optimal_probe"]["value"] == pytest.approx(0.4)
+    assert values["joined"]["over_chance"]["learned_probe"]["value"] == pytest.approx(0.3)
+    assert values["joined"]["identity"]["all_words"]["largest"] == 1
+    assert values["classifier"]["deviation"] == 1
+    assert values["classifier"]["checkpoints"] == 4
+    assert tables["example"] == tables["unused"] == []
+    assert len(tables["networks"]) == 3
+
+
+def test_another_runs_probe_stands_beside_where_there_is_another_run():
+    beside = [one.beside for one in experiment._optima(Config(seeds=2))]
+    assert [[spec.seed for spec in specs] for specs in beside] == [[1], [0]]
+    assert [one.beside for one in experiment._optima(Config(seeds=1))] == [()]
+    with pytest.raises(BadInput, match="samples is -1"):
+        Config(samples=-1)
