@@ -133,7 +133,8 @@ def _cell(row: dict) -> str:
     if row["printed"] is None:
         return found
     if not row["compared"]:
-        return f"{found} of {printed}" if row["what"] == "texts" else f"{found} (part; printed {printed})"
+        part = row["what"] == "texts" and row["found"] < row["printed"]
+        return f"{found} of {printed}" if part else f"{found} (part; printed {printed})"
     return f"{found} ✓" if row["equal"] else f"{found} (printed {printed})"
 
 
