@@ -19,6 +19,7 @@ ATTENTIONS = {
     "α*: halves on 2 and 3": (0, 1 / 2, 1 / 2),
 }
 FORM_NAMES = {"summed": "summed context (equation 32)", "joined": "main model (equation 2)"}
+SHORT_NAMES = {"summed": "summed context", "joined": "main model"}
 PUBLISHED_BLEU = {"summed": 38.2, "joined": 37.9}
 
 
@@ -66,13 +67,14 @@ def quality_table(result: Result) -> "pd.DataFrame":
     rows = {}
     for form in FORMS:
         found = result.values[form]
+        chance = found["agreement"]["chance"]["value"]
         rows[FORM_NAMES[form]] = {
             "BLEU at the end": _bleu(found["bleu"]),
             "best of all looks": _bleu(found["best_bleu"]),
-            "published": f"{PUBLISHED_BLEU[form]}",
+            "published, Multi30k": f"{PUBLISHED_BLEU[form]}",
             "words right": interval_text(found["accuracy"]),
             "𝒜(α, β)": interval_text(found["agreement"]["learned_probe"]),
-            "chance": interval_text(found["agreement"]["chance"]),
+            "chance": "–" if chance is None else f"{chance:.2f}",
         }
     return pd.DataFrame.from_dict(rows, orient="index")
 
@@ -88,7 +90,7 @@ def identity_table(result: Result) -> "pd.DataFrame":
     for form in FORMS:
         for name, words in (("all_words", "β of all words"), ("right_word", "β of the right word alone")):
             found = result.values[form]["identity"][name]
-            rows[f"{FORM_NAMES[form]}, {words}"] = {
+            rows[f"{SHORT_NAMES[form]}, {words}"] = {
                 "mean": _power(found["mean"]["value"]),
                 "largest": _power(found["largest"]),
             }
@@ -115,7 +117,7 @@ def unused_table(result: Result) -> "pd.DataFrame":
 
 
 def unused_sentence(result: Result) -> str:
-    """Which word that is, and its probability under four attentions; says so where there is none."""
+    """Which word that is, and its probability under three attentions; says so where there is none."""
     rows = result.tables["unused"]
     if not rows:
         return "No word of the first network is of that kind."
@@ -159,16 +161,19 @@ def optimal_sentences(result: Result) -> str:
 def _percent_of(likelihood: dict, gap: float) -> str:
     if gap <= 0:
         return "no part"
-    return f"{100 * (likelihood['largest_probe']['value'] - likelihood['uniform']['value']) / gap:.0f} %"
+    return f"{100 * (likelihood['largest_probe']['value'] - likelihood['uniform']['value']) / gap:.1f} %"
 
 
 def _percent(interval: dict) -> str:
+    """``53 ± 4 %``; a digit more below ten, no half width that rounds to nothing."""
     if interval["value"] is None:
         return "–"
-    text = f"{100 * interval['value']:.0f} %"
-    if interval["low"] is None:
-        return text
-    return f"{100 * interval['value']:.0f} ± {50 * (interval['high'] - interval['low']):.0f} %"
+    digits = 0 if interval["value"] >= 0.1 else 1
+    text = f"{100 * interval['value']:.{digits}f}"
+    if interval["low"] is not None:
+        half = f"{50 * (interval['high'] - interval['low']):.{digits}f}"
+        text += f" ± {half}" if float(half) else ""
+    return f"{text} %"
 
 
 def _bleu(interval: dict) -> str:

@@ -11,11 +11,11 @@ from attnlib.plotting.style import INK, PART_COLOURS, style
 MAPS = {"attention": "attention α", "probe": "lexical probe β", "optimal": "optimal attention α*"}
 # Key below the values, label, colour; the first is what the paper prints.
 AGREEMENTS = (
-    ("summed.agreement.optimal_probe", "𝒜(α*, β)", PART_COLOURS["input"]),
-    ("summed.agreement.optimal_other_probe", "𝒜(α*, β of another run)", "#e69f00"),
-    ("summed.agreement.learned_probe", "𝒜(α, β)", PART_COLOURS["temporal"]),
-    ("joined.agreement.learned_probe", "𝒜(α, β), main model", "#56b4e9"),
-    ("summed.agreement.learned_optimal", "𝒜(α, α*)", PART_COLOURS["residual"]),
+    ("summed.agreement.optimal_probe", r"$\mathcal{A}$(α*, β)", PART_COLOURS["input"]),
+    ("summed.agreement.optimal_other_probe", r"$\mathcal{A}$(α*, β of another run)", "#e69f00"),
+    ("summed.agreement.learned_probe", r"$\mathcal{A}$(α, β)", PART_COLOURS["temporal"]),
+    ("joined.agreement.learned_probe", r"$\mathcal{A}$(α, β), main model", "#56b4e9"),
+    ("summed.agreement.learned_optimal", r"$\mathcal{A}$(α, α*)", PART_COLOURS["residual"]),
 )
 LIKELIHOODS = (
     ("summed.log_likelihood.optimal", "α*", PART_COLOURS["input"]),
@@ -74,6 +74,7 @@ def sentence_maps(result: Result) -> Figure:
             image = axes.imshow(matrix, cmap="Greys", vmin=0, vmax=1, aspect="auto", interpolation="nearest")
             axes.spines[:].set_visible(True)
             axes.set_title(title, loc="left")
+            axes.set_xlabel("source")
             axes.set_xticks(list(source), [_word(one) for one in source.values()], rotation=90, fontsize=8.5)
             for row, column in enumerate(matrix.argmax(1)):  # the largest of each row
                 axes.plot(column, row, ".", color=PART_COLOURS["input"], ms=5)
@@ -99,7 +100,7 @@ def agreements(result: Result) -> Figure:
         left.set_xlim(0, 1.02)
         left.set_xlabel("agreement")
         _dots(right, result, LIKELIHOODS)
-        right.set_xlabel("log-likelihood of the right words (nats a word)")
+        right.set_xlabel("log-likelihood (nats a word)")
     return figure
 
 
