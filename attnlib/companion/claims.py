@@ -1,7 +1,8 @@
 """Claims: what a paper says, in our words, and how a number of ours answers it. Read from ``claims/*.yaml``.
 
 A file holds one paper: ``paper``, ``title``, ``url``, ``claims``, and for a paper with published tables
-``csv``, ``tables`` (a title for each) and ``unavailable`` (which numbers cannot be had here, and why).
+``csv``, ``tables`` (a title for each), ``unavailable`` (which numbers cannot be had here, and why) and
+``numbers`` (which of them are claims of their own, by rule: see :mod:`attnlib.companion.numbers`).
 A claim is
 
 .. code-block:: yaml
@@ -24,12 +25,13 @@ interval of the difference) or ``independent: true``. In place of the last four 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from attnlib.companion.estimates import KEY
 from attnlib.companion.fields import read_fields
+from attnlib.companion.numbers import NumberRule, name_of
 from attnlib.companion.published import Published, PublishedTables, Reference, read_tables
 from attnlib.companion.verdicts import Judge, Order, read_judge
 from attnlib.errors import AttnlibError, BadInput, UnknownName
@@ -38,12 +40,15 @@ from attnlib.experiments import registry
 PROFILES = ("quick", "paper")
 JUDGED_FIELDS = ("experiment", "keys", "judge", "profiles")
 CLAIM_FIELDS = ("id", "place", "says", "published", *JUDGED_FIELDS, "not_run", "cannot_be_run")
-PAPER_FIELDS = ("paper", "title", "url", "claims", "csv", "tables", "unavailable")
+PAPER_FIELDS = ("paper", "title", "url", "claims", "csv", "tables", "unavailable", "numbers")
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One statement of a paper. ``judge`` is ``None`` when it is not run (``reason`` says why)."""
+    """One statement of a paper. ``judge`` is ``None`` when it is not run (``reason`` says why).
+
+    ``number``: it is about one number of a published table, made by rule.
+    """
 
     id: str
     paper: str
@@ -56,6 +61,7 @@ class Claim:
     profiles: tuple[str, ...] = ()
     reason: str = ""
     impossible: bool = False  # the reason is why it cannot be run, not why it is not run yet
+    number: bool = False
 
 
 @dataclass(frozen=True)
@@ -126,7 +132,28 @@ def _read_paper(path: Path, experiments: Collection[str]) -> Paper:
             if str(error).startswith(where):
                 raise
             raise BadInput(f"{where}: {error}") from error
+    for rule in fields.get("numbers", ()):
+        if tables is None:
+            raise BadInput(f"{path.name}: `numbers` are of published tables, but the file names no `csv`")
+        claims += _numbers(fields["paper"], NumberRule.read(rule, tables, experiments), tables)
     return Paper(fields["paper"], fields["title"], fields["url"], tuple(claims), tables)
+
+
+def _numbers(paper: str, rule: NumberRule, tables: PublishedTables) -> Iterator[Claim]:
+    profiles = _profiles(list(rule.profiles))
+    for entry, published, key in rule.entries(tables):
+        yield Claim(
+            id=name_of(entry),
+            paper=paper,
+            place=f"Table {entry.table}",
+            says=f"{entry.dataset}, {entry.quantity}: {entry.value}",
+            published=published,
+            experiment=rule.experiment,
+            keys=(key,),
+            judge=rule.judge_of(published.value),
+            profiles=profiles,
+            number=True,
+        )
 
 
 def _read_claim(

@@ -25,7 +25,8 @@ def origin_markdown(figure: str, root: Path) -> str:
     experiment = figure.rpartition("/")[2]
     project = Project(root)
     claims = (root / "claims").is_dir()
-    rows = [row for row in verify(root) if row.claim.experiment == experiment] if claims else []
+    rows = verify(root, experiment=experiment) if claims else []
+    rows = [row for row in rows if not row.claim.number]  # these stand in tables of the page's own
     results = {profile: project.results(profile) / f"{experiment}.json" for profile in ORDER}
     boxes = [_provenance(Result.load(path)) for path in results.values() if path.is_file()]
     parts = []

@@ -53,7 +53,7 @@ def scorecard_markdown(root: Path | None = None) -> str:
         parts.append(_claims_table(paper.claims, own, pages))
         if paper.tables:
             parts.append("### Every published number\n")
-            parts += [_published_table(paper.tables, name, own) for name in paper.tables.names]
+            parts += [published_table(paper.tables, name, own) for name in paper.tables.names]
     return "\n".join(parts)
 
 
@@ -86,7 +86,9 @@ def _summary(papers: Sequence[Paper], rows: Sequence[Row]) -> str:
     for paper in papers:
         for profile in PROFILES:
             verdicts = [
-                row.verdict for row in rows if row.claim.paper == paper.name and row.profile == profile
+                row.verdict
+                for row in rows
+                if row.claim.paper == paper.name and row.profile == profile and not row.claim.number
             ]
             counts = " | ".join(str(verdicts.count(verdict)) for verdict in reversed(Verdict))
             lines.append(f"| {plain(paper.title)}: claims, {profile} profile | {counts} |")
@@ -105,7 +107,7 @@ def _claims_table(claims: Sequence[Claim], rows: Sequence[Row], pages: dict[str,
         f"| what is said | how it is judged | {' | '.join(PROFILES)} |",
         "|---" * (2 + len(PROFILES)) + "|",
     ]
-    for claim in claims:
+    for claim in (each for each in claims if not each.number):
         cells = [_said(claim), _judged(claim, pages)]
         cells += [_verdict_cell(by_place[claim.id, profile]) for profile in PROFILES]
         lines.append(f"| {' | '.join(cells)} |")
@@ -153,25 +155,33 @@ def _verdict_cell(row: Row) -> str:
     return "<br>".join([marks, *numbers, *reason])
 
 
-def status(entry: Entry, rows: Sequence[Row]) -> Verdict:
-    """How one printed number fares: as the claim about it alone does, at the largest profile judged."""
+def answer_to(entry: Entry, rows: Sequence[Row]) -> Row | None:
+    """The verdict on one printed number alone, at the largest profile judged; None where there is none."""
     for profile in reversed(PROFILES):
         for row in rows:
             published = row.claim.published
             exact = published is not None and published.entries == 1 and published.reference is not None
             if exact and row.profile == profile and row.verdict.judged and published.reference.covers(entry):
-                return row.verdict
+                return row
+    return None
+
+
+def status(entry: Entry, rows: Sequence[Row]) -> Verdict:
+    """How one printed number fares."""
+    if row := answer_to(entry, rows):
+        return row.verdict
     return Verdict.CANNOT_BE_RUN if entry.unavailable else Verdict.NOT_RUN
 
 
-def _published_table(tables: PublishedTables, name: str, rows: Sequence[Row]) -> str:
+def published_table(tables: PublishedTables, name: str, rows: Sequence[Row]) -> str:
+    """A published table, folded, with ours below each number that was judged, and how each row fares."""
     entries = tables.table(name)
     quantities = list(dict.fromkeys(entry.quantity for entry in entries))
     heads = ["", *(symbol(quantity) for quantity in quantities), "here"]
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for dataset in dict.fromkeys(entry.dataset for entry in entries):
         cells = {entry.quantity: entry for entry in entries if entry.dataset == dataset}
-        printed = [_printed(cells[quantity]) if quantity in cells else "" for quantity in quantities]
+        printed = [_both(cells[quantity], rows) if quantity in cells else "" for quantity in quantities]
         here = _status_of_a_row(list(cells.values()), rows)
         lines.append(f"| {' | '.join([plain(dataset), *printed, here])} |")
     starred = any("starred" in entry.note for entry in entries)
@@ -180,10 +190,23 @@ def _published_table(tables: PublishedTables, name: str, rows: Sequence[Row]) ->
         if starred
         else ""
     )
+    if any((row := answer_to(entry, rows)) and row.claim.number for entry in entries):
+        note += "\nBelow it stands ours with its 95 % interval, in the colour of its verdict.\n"
     title = f"Table {name}: {tables.titles.get(name, 'as printed')} ({len(entries)} numbers)"
     summary = re.sub(r"[<>&]", lambda mark: f"&#{ord(mark[0])};", title)
     table = "\n".join(lines)
     return f"<details>\n<summary>{summary}</summary>\n\n{table}\n{note}\n</details>\n"
+
+
+def _both(entry: Entry, rows: Sequence[Row]) -> str:
+    """The printed number, and below it ours in the colour of its verdict."""
+    row = answer_to(entry, rows)
+    if row is None or not row.claim.number:
+        return _printed(entry)
+    (estimate,) = row.judgement.evidence.values()
+    interval = f" [{estimate.low:.0f}, {estimate.high:.0f}]" if estimate.has_interval else ""
+    ours = f"{estimate.value:.1f}{interval}".replace("-", "−")
+    return f"{_printed(entry)}<br>{_span(row.verdict.css_class, ours)}"
 
 
 def _printed(entry: Entry) -> str:

@@ -144,6 +144,11 @@ class Judgement:
     reason: str = ""
     miswired: bool = False  # the result is there and lacks the key: a mistake, not a verdict
 
+    @property
+    def unmeasured(self) -> bool:
+        """Whether no run is behind any of the numbers."""
+        return bool(self.evidence) and all(estimate.n == 0 for estimate in self.evidence.values())
+
 
 def weigh(judge: Judge, estimate: Estimate) -> Verdict:
     """Hold one estimate against the statement; that is convex, so the ends speak for the interval."""

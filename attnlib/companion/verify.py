@@ -27,8 +27,8 @@ COLOURS = {
 }
 
 
-def verify(root: Path | None = None) -> list[Row]:
-    """A row for every claim and profile, in the order of ``claims/*.yaml``.
+def verify(root: Path | None = None, *, experiment: str | None = None) -> list[Row]:
+    """A row for every claim and profile, in the order of ``claims/*.yaml``; of one experiment where asked.
 
     Reads ``build/results/quick/<experiment>.json`` and ``results/paper/<experiment>.json``; a row says so
     when its result is not there or cannot be read.
@@ -38,6 +38,8 @@ def verify(root: Path | None = None) -> list[Row]:
     """
     project = Project(find_root() if root is None else Path(root))
     claims = load_claims(project.root / "claims")
+    if experiment is not None:
+        claims = tuple(claim for claim in claims if claim.experiment == experiment)
     expected = read_expected(project.root)
     experiments = dict.fromkeys(claim.experiment for claim in claims if claim.experiment)
     found = {(name, profile): _load(project, name, profile) for name in experiments for profile in PROFILES}
@@ -64,7 +66,7 @@ def _row(claim: Claim, profile: str, found: tuple[Result, bool] | str | None) ->
         return Row(claim, profile, Judgement(Verdict.NOT_RUN, {}, found, miswired=True))
     result, stale = found
     judgement = judge_values(claim.judge, result.values, claim.keys)
-    if judgement.miswired and result.missing:
+    if result.missing and (judgement.miswired or judgement.unmeasured):
         reason = f"models not trained yet ({'; '.join(result.missing)})"
         judgement = Judgement(Verdict.NOT_RUN, {}, reason)
     return Row(claim, profile, judgement, stale)
@@ -134,10 +136,14 @@ def render_table(rows: Iterable[Row]) -> None:
     console = Console()
     by_claim: dict[str, dict[str, Row]] = {}
     for row in rows:
-        by_claim.setdefault(row.claim.id, {})[row.profile] = row
+        if row.verdict.judged or not row.claim.number:  # hundreds of numbers
+            by_claim.setdefault(row.claim.id, {})[row.profile] = row
     table = Table(Column("claim", overflow="fold", ratio=1), *PROFILES)  # an id cut short may be any of three
     for claim, cells in by_claim.items():
-        shown = [Text(_in_words(cells[profile]), COLOURS[cells[profile].verdict]) for profile in PROFILES]
+        shown = [
+            Text(_in_words(row), COLOURS[row.verdict]) if (row := cells.get(profile)) else Text("")
+            for profile in PROFILES
+        ]
         table.add_row(Text(claim), *shown)
     console.print(table)
     for line in _notes([row for cells in by_claim.values() for row in cells.values()]):

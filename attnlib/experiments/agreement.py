@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from attnlib.errors import BadInput, UnknownName
 from attnlib.experiments.agreement_runs import Runs, classifier_runs, translator_runs
-from attnlib.experiments.agreement_summary import courses, gathered, row
+from attnlib.experiments.agreement_summary import courses, gathered, row, weakest
 from attnlib.experiments.asks import Ask, specs_of
 from attnlib.experiments.checks import check_counts
 from attnlib.recipes.recipe import RecipeSpec
@@ -19,6 +19,7 @@ PLACE = "Snell et al. 2021, sections 3.1 and 3.2; Tables 2 to 8; Figure 2; secti
 QUESTION = "Does the lexical probe of a network that never attends agree with the attention of one that does?"
 CLASSIFICATION = ("known_polarity", "sst")
 TRANSLATION = ("known_lexicon", "multi30k_en_de")
+VALIDATION_PAIRS = 1_014  # of Multi30k: as many training pairs are looked at (Table 7)
 LONG = ("imdb", "yelp", "twenty_newsgroups", "amazon")  # median texts of 70 to 200 words
 
 
@@ -33,7 +34,9 @@ class Config:
         data: a reader's own table of labelled texts, in place of all the sets.
         source, target: a reader's own two line-parallel files, likewise.
         seeds: networks of each kind; long_seeds: the same on long texts and on sentence pairs.
-        n_train, n_validation: texts or pairs to use, at most; 0 for all.
+        frozen: networks with all but the attention layer frozen as drawn, of each set of texts (Table 10).
+        n_train, n_validation: texts to use; 0 for all that the paper used.
+        train_pairs, validation_pairs: sentence pairs to use; 0 for all.
         width: of states; embedding_width: of the classifiers' embeddings.
         learning_rate: of Adam.
         steps: updates of the classifiers; translation_steps: of the others.
@@ -48,13 +51,16 @@ class Config:
     source: Path | None = None
     target: Path | None = None
     seeds: int = 3
-    long_seeds: int = 3
+    long_seeds: int = 2
+    frozen: int = 2
     n_train: int = 2_000
     n_validation: int = 200
+    train_pairs: int = 2_000
+    validation_pairs: int = 50
     width: int = 64
     embedding_width: int = 64
     learning_rate: float = 3e-3
-    steps: int = 300
+    steps: int = 200
     translation_steps: int = 500
     pieces: int = 1_000
     training_part: int = 0
@@ -65,6 +71,8 @@ class Config:
             raise BadInput("source and target go together: two text files, line by line translations")
         if self.data is not None and self.source is not None:
             raise BadInput("data is a table of labelled texts, source and target are pairs: give one of them")
+        if self.frozen < 0:
+            raise BadInput(f"frozen is {self.frozen}; it must be at least 0")
         if self.seeds < 2 or self.long_seeds < 2:
             raise BadInput("seeds is 1; ξ compares a network with another seed, so give at least 2")
         for field, known in (("classification", labelled_sets.names()), ("translation", translation.NAMES)):
@@ -88,9 +96,12 @@ PROFILES = {
         ),
         translation=("multi30k_en_de", "multi30k_de_en"),
         only_at_hand=0,
-        long_seeds=2,
+        seeds=4,
+        frozen=4,
         n_train=0,
         n_validation=0,
+        train_pairs=0,
+        validation_pairs=0,
         width=256,
         embedding_width=300,
         learning_rate=1e-3,
@@ -105,12 +116,12 @@ PROFILES = {
 def rows(config: Config) -> dict[str, Runs]:
     """The runs of every row, by the name of the data set; a reader's own is ``own``."""
     if config.data is not None:
-        return {"own": _classifiers(config, str(config.data.resolve()), config.seeds)}
+        return {"own": _classifiers(config, str(config.data.resolve()))}
     if config.source is not None:
         files = {"source": str(config.source.resolve()), "target": str(config.target.resolve())}
         return {"own": _translators(config, translation.OWN, **files)}
     found = {
-        name: _classifiers(config, name, config.long_seeds if name in LONG else config.seeds)
+        name: _classifiers(config, name)
         for name in config.classification
         if not config.only_at_hand or labelled_sets.at_hand(name)
     }
@@ -136,8 +147,9 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
 
     Returns:
         values ``<data set>.<part>.<quality>.<column>.{agreement, kendall}…``, in percent, see
-        :func:`~attnlib.experiments.agreement_summary.row`; table ``courses``, a row a pair of runs and
-        checkpoint, see :func:`~attnlib.experiments.agreement_summary.courses`.
+        :func:`~attnlib.experiments.agreement_summary.row`; ``weakest.<column>``, the smallest
+        ``above_chance`` of all data sets (by the lower end of its interval). Table ``courses``, a row a pair
+        of runs and checkpoint, see :func:`~attnlib.experiments.agreement_summary.courses`.
     """
     values, along = {}, []
     for name, runs in rows(config).items():
@@ -145,20 +157,20 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
         if answers:
             values[name] = row(runs, answers)
             along += [{"data": name} | line for line in courses(runs, answers)]
-    return values, {"courses": along}
+    return values | {"weakest": weakest(values)}, {"courses": along}
 
 
-def _classifiers(config: Config, data: str, seeds: int) -> Runs:
+def _classifiers(config: Config, data: str) -> Runs:
     names = ("n_train", "n_validation", "learning_rate", "steps", "embedding_width")
     shared = {name: getattr(config, name) for name in names}
-    return classifier_runs(seeds, shared | {"data": data}, config.width)
+    seeds = config.long_seeds if data in LONG else config.seeds
+    return classifier_runs(seeds, min(seeds, config.frozen), shared | {"data": data}, config.width)
 
 
 def _translators(config: Config, dataset: str, **files: str) -> Runs:
-    names = ("n_train", "n_validation", "learning_rate", "width", "pieces")
-    shared = {name: getattr(config, name) for name in names}
-    probed = (config.n_validation or 1_014) if config.training_part else 0
-    return translator_runs(
-        config.long_seeds,
-        shared | files | {"dataset": dataset, "steps": config.translation_steps, "probed_training": probed},
-    )
+    shared = {name: getattr(config, name) for name in ("learning_rate", "width", "pieces")} | files
+    shared |= {"dataset": dataset, "steps": config.translation_steps}
+    shared |= {"n_train": config.train_pairs, "n_validation": config.validation_pairs}
+    if config.training_part:
+        shared["probed_training"] = config.validation_pairs or VALIDATION_PAIRS
+    return translator_runs(config.long_seeds, shared)

@@ -1,7 +1,7 @@
 """The runs behind a data set's row of the agreement tables, and what is asked of them together."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations
 
 from attnlib.experiments.asks import Ask
@@ -17,6 +17,7 @@ COLUMNS = {
     "delta_beta_uf": ("normal", "uniform", "saliency~probe"),
     "alpha_beta": ("normal", "other", "attention~probe"),
     "alpha_alpha": ("normal", "other", "attention~attention"),
+    "alpha_alpha_frozen": ("normal", "alone", "attention~attention"),
 }
 
 
@@ -26,22 +27,24 @@ class Runs:
 
     Attributes:
         normal: networks that learn to attend; uniform: networks that never do; proxy: bags of words.
+        alone: networks whose attention layer alone is trained; may be fewer.
     """
 
     normal: tuple[RecipeSpec, ...]
     uniform: tuple[RecipeSpec, ...]
     proxy: tuple[RecipeSpec, ...]
+    alone: tuple[RecipeSpec, ...] = ()
 
     @property
     def specs(self) -> tuple[RecipeSpec, ...]:
-        return (*self.normal, *self.uniform, *self.proxy)
+        return (*self.normal, *self.uniform, *self.proxy, *self.alone)
 
     def pairs(self, kinds: tuple[str, str]) -> tuple[tuple[RecipeSpec, RecipeSpec], ...]:
         """Every pair of runs of these kinds that is compared, seed by seed of the first."""
         first, second = kinds
         if second == "other":
             return tuple(permutations(self.normal, 2))
-        return tuple(zip(getattr(self, first), getattr(self, second), strict=True))
+        return tuple(zip(getattr(self, first), getattr(self, second), strict=False))
 
     def asks(self) -> tuple[Ask, ...]:
         """What is asked of each run, and of each pair."""
@@ -58,12 +61,15 @@ class Runs:
         )
 
 
-def classifier_runs(seeds: int, shared: dict[str, object], width: int) -> Runs:
+def classifier_runs(seeds: int, frozen: int, shared: dict[str, object], width: int) -> Runs:
     """Runs on labelled texts; ``shared`` are settings of networks and proxies alike."""
-    return _runs(
-        seeds,
-        lambda **own: RecipeSpec.of("classification", width=width, **shared, **own),
-        lambda **own: RecipeSpec.of("classifier_proxy", **shared, **own),
+
+    def network(**own: object) -> RecipeSpec:
+        return RecipeSpec.of("classification", width=width, **shared, **own)
+
+    runs = _runs(seeds, network, lambda seed: RecipeSpec.of("classifier_proxy", **shared, seed=seed))
+    return replace(
+        runs, alone=tuple(network(seed=seed, saliency=False, attention="alone") for seed in range(frozen))
     )
 
 
@@ -72,13 +78,13 @@ def translator_runs(seeds: int, shared: dict[str, object]) -> Runs:
     return _runs(
         seeds,
         lambda **own: RecipeSpec.of("translation", **shared, **own),
-        lambda **own: RecipeSpec.of("translation_proxy", **shared, **own),
+        lambda seed: RecipeSpec.of("translation_proxy", **shared, seed=seed),
     )
 
 
-def _runs(seeds: int, network: Callable[..., RecipeSpec], proxy: Callable[..., RecipeSpec]) -> Runs:
+def _runs(seeds: int, network: Callable[..., RecipeSpec], proxy: Callable[[int], RecipeSpec]) -> Runs:
     return Runs(
         tuple(network(seed=seed, saliency=True) for seed in range(seeds)),
         tuple(network(seed=seed, saliency=False, attention="uniform") for seed in range(seeds)),
-        tuple(proxy(seed=seed) for seed in range(seeds)),
+        tuple(map(proxy, range(seeds))),
     )

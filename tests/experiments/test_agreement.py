@@ -10,7 +10,7 @@ from attnlib.errors import BadInput, UnknownName
 from attnlib.experiments import agreement as experiment
 from attnlib.experiments.agreement import Config, models, rows
 from attnlib.experiments.agreement_runs import classifier_runs
-from attnlib.experiments.agreement_summary import courses, gathered, row
+from attnlib.experiments.agreement_summary import courses, gathered, row, weakest
 from attnlib.experiments.measures.agreement import measure_agreement
 from attnlib.experiments.measures.course_quality import measure_quality
 from attnlib.experiments.run import run
@@ -20,7 +20,7 @@ from attnlib.recipes.recipe import RecipeSpec, Recording
 SELECTING, REPORTING = (half.tolist() for half in halves(4, 0))
 TINY = {
     "seeds": 2, "long_seeds": 2, "n_train": 60, "n_validation": 8, "width": 8, "embedding_width": 8,
-    "steps": 10, "translation_steps": 50, "pieces": 60,
+    "steps": 10, "translation_steps": 50, "train_pairs": 60, "validation_pairs": 8, "pieces": 60,
 }  # fmt: skip
 
 
@@ -102,13 +102,15 @@ class Given:
 
 @pytest.fixture
 def table():
-    runs = classifier_runs(2, {"data": "known_polarity"}, 8)
+    runs = classifier_runs(2, 1, {"data": "known_polarity"}, 8)
 
     def recordings(spec):
         first = [[1, 1, 1, 1], [0, 0, 0, 0]]
         if spec in runs.uniform:  # agrees on every text at first, on one reporting text in the end
             late = [0 if i == REPORTING[0] else 1 for i in range(4)]
             return recorded(spec.seed, log_polarity=[[0, 0, 0, 0], late])
+        if spec in runs.alone:  # never agrees
+            return recorded(spec.seed, attention=[[1] * 4] * 2)
         if spec in runs.proxy:
             return recorded(spec.seed, log_polarity=first)
         return recorded(spec.seed, attention=first, saliency=first, log_polarity=first)
@@ -127,14 +129,31 @@ def test_a_row_takes_the_best_checkpoint_of_the_second_run(table):
 
 def test_an_agreement_that_no_checkpoint_exceeds_is_starred(table):
     found = row(*table)["validation"]["accuracy"]["alpha_beta_uf"]
-    assert found["agreement_starred"] == found["agreement_starred_optimistic"] == 2
+    assert found["agreement_starred"]["value"] == found["agreement_starred_optimistic"]["value"] == 1
     assert found["agreement_xi_optimistic"]["value"] == 75  # three texts of four in the end
+
+
+def test_rise_and_fall_are_read_where_the_other_half_has_its_best(table):
+    found = row(*table)["validation"]["accuracy"]
+    assert found["alpha_beta_uf"]["rises"]["value"] == 0
+    assert found["alpha_beta_uf"]["falls"]["value"] == 50  # of the two texts that report one is lost
+    assert found["alpha_alpha_frozen"]["agreement"] == {"value": 0, "low": None, "high": None, "n": 1} | {
+        name: pytest.approx(math.nan, nan_ok=True) for name in ("low", "high")
+    }
+
+
+def test_the_weakest_column_is_that_of_the_lowest_interval(table):
+    values = {"even": row(*table), "odd": row(*table)}
+    column = values["odd"]["validation"]["accuracy"]["alpha_beta"]
+    column["above_chance"] = {"value": 60, "low": 20, "high": 100, "n": 2}
+    assert weakest(values)["alpha_beta"] == {"above_chance": column["above_chance"], "data": "odd"}
+    assert weakest({})["alpha_beta"]["above_chance"]["n"] == 0
 
 
 def test_courses_have_every_checkpoint_of_every_pair(table):
     runs, answers = table
     lines = courses(runs, answers)
-    assert len(lines) == 2 * 2 * 5  # checkpoints, seeds, columns
+    assert len(lines) == 2 * (2 * 5 + 1)  # checkpoints; columns of two seeds, and one network frozen
     first = next(line for line in lines if line["column"] == "alpha_beta_uf")
     assert (first["step"], first["agreement"], first["accuracy"]) == (0, 100, 0)
 
@@ -149,13 +168,13 @@ def test_what_has_not_been_asked_leaves_gaps_not_errors(table):
         "high": None,
         "n": 1,
     } or math.isnan(found["alpha_beta_uf"]["agreement"]["low"])
-    assert "agreement_xi" not in found["alpha_beta_uf"]
-    assert found["alpha_beta"] == {}
+    assert found["alpha_beta_uf"]["agreement_xi"]["n"] == 0
+    assert found["alpha_beta"]["agreement"]["value"] is None
     assert found["final"]["n"] == 0
 
 
 def test_networks_that_belong_together_differ_in_seed_or_attention_alone():
-    runs = classifier_runs(3, {"data": "known_polarity"}, 8)
+    runs = classifier_runs(3, 0, {"data": "known_polarity"}, 8)
     assert [spec.seed for spec in runs.normal] == [0, 1, 2]
     assert len(runs.pairs(("normal", "other"))) == 6
     for normal, uniform in runs.pairs(("normal", "uniform")):
@@ -192,10 +211,10 @@ def test_sets_that_are_not_at_hand_are_left_out_where_that_is_asked_for(monkeypa
 def test_the_whole_way_on_both_corpora_made_by_rule(tmp_path):
     overrides = TINY | {"classification": ("known_polarity",), "translation": ("known_lexicon",)}
     result = run("agreement", out=tmp_path, models=tmp_path / "models", overrides=overrides)
-    assert result.values.keys() == {"known_polarity", "known_lexicon"}
+    assert result.values.keys() == {"known_polarity", "known_lexicon", "weakest"}
     assert result.values["known_polarity"]["validation"].keys() == {"accuracy"}
     assert result.values["known_lexicon"]["validation"].keys() == {"accuracy", "bleu"}
-    for name in result.values:
+    for name in ("known_polarity", "known_lexicon"):
         found = result.values[name]["validation"]["accuracy"]
         assert 0 <= found["alpha_beta_uf"]["agreement"]["value"] <= 100
         assert found["alpha_beta_uf"]["agreement"]["n"] == 2

@@ -1,0 +1,130 @@
+"""Agreement of attention, probes and saliency: along training, and at the best checkpoint."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from attnlib.experiments.result import Result
+from attnlib.plotting.style import INK, style
+
+COLUMN_LOOKS = {
+    "alpha_alpha": ("attention of another seed", "#222222", "-"),
+    "alpha_beta": ("attention, probe of another seed", "#0072b2", "-"),
+    "alpha_beta_uf": ("attention, probe at uniform attention", "#d55e00", "-"),
+    "delta_beta_uf": ("saliency, probe at uniform attention", "#cc79a7", "--"),
+    "beta_uf_beta_px": ("bag of words, probe at uniform attention", "#009e73", "-."),
+    "alpha_alpha_frozen": ("attention, attention trained alone", "#999999", ":"),
+}
+DATA_NAMES = {
+    "own": "your own",
+    "known_polarity": "known polarity",
+    "sst": "SST",
+    "sst_as_text": "SST, as the text says",
+    "sms_spam": "SMS",
+    "ag_news": "AG News (part)",
+    "twenty_newsgroups": "20 NG",
+    "amazon": "Amazon (part)",
+    "imdb": "IMDB",
+    "yelp": "Yelp (part)",
+    "known_lexicon": "known lexicon",
+    "multi30k_en_de": "Multi30k En–De",
+    "multi30k_de_en": "Multi30k De–En",
+}
+
+
+def data_of(result: Result) -> list[str]:
+    """The data sets that a result has numbers of, in its own order."""
+    return [name for name in DATA_NAMES if name in result.values]
+
+
+def along_training(result: Result, measure: str = "agreement") -> Figure:
+    """A panel a data set: agreement with the second run at its checkpoints; mean and range of pairs."""
+    names = data_of(result)
+    columns = min(2, len(names))
+    with style():
+        figure = Figure(figsize=(8.6, 0.9 + 2.5 * -(-len(names) // columns)))
+        panels = figure.subplots(-(-len(names) // columns), columns, squeeze=False)
+        for axes, name in zip(panels.flat, names, strict=False):
+            for column, (_, colour, line) in COLUMN_LOOKS.items():
+                steps, found = _curves(result, name, column, measure)
+                if len(steps):
+                    axes.plot(steps, found.mean(0), color=colour, ls=line, lw=1.4)
+                    axes.fill_between(steps, found.min(0), found.max(0), color=colour, alpha=0.12, lw=0)
+            chance = result.values[name]["validation"]["accuracy"]["chance"]["value"]
+            if measure == "agreement" and chance is not None:
+                axes.axhline(chance, color=INK, lw=0.8, ls=(0, (1, 3)))
+            axes.set_xscale("symlog", linthresh=50)
+            axes.set_title(DATA_NAMES[name], loc="left")
+            axes.set_xlabel("updates of the second run")
+        for axes in panels.flat[len(names) :]:
+            axes.set_axis_off()
+        for axes in panels[:, 0]:
+            axes.set_ylabel("agreement, %" if measure == "agreement" else "Kendall's τ, %")
+        handles = [
+            Line2D([], [], color=colour, ls=line, label=label)
+            for label, colour, line in COLUMN_LOOKS.values()
+        ]
+        if measure == "agreement":
+            handles.append(Line2D([], [], color=INK, lw=0.8, ls=(0, (1, 3)), label="chance"))
+        figure.legend(handles=handles, loc="outside upper center", ncols=2, frameon=False, fontsize=9)
+    return figure
+
+
+def at_the_best(result: Result, printed: Mapping[tuple[str, str], float] | None = None) -> Figure:
+    """A row a data set, a colour a column: agreement with its interval, chance dotted, printed as rhombs.
+
+    Args:
+        printed: by (data set, column), what the paper's Table 5 has.
+    """
+    names = data_of(result)
+    columns = [name for name in COLUMN_LOOKS if name not in ("alpha_alpha", "alpha_alpha_frozen")]
+    with style():
+        figure = Figure(figsize=(8.2, 1.1 + 0.72 * len(names)))
+        axes = figure.subplots()
+        for place, name in enumerate(reversed(names)):
+            found = result.values[name]["validation"]["accuracy"]
+            for shift, column in zip(np.linspace(0.28, -0.28, len(columns)), columns, strict=True):
+                interval, colour = found[column]["agreement"], COLUMN_LOOKS[column][1]
+                if interval["value"] is None:
+                    continue
+                low, high = (
+                    interval["value"] if interval[end] is None else interval[end] for end in ("low", "high")
+                )
+                axes.plot([max(low, 0), min(high, 100)], [place + shift] * 2, color=colour, lw=1.6)
+                axes.plot(interval["value"], place + shift, "o", color=colour, ms=5)
+                if printed and (name, column) in printed:
+                    look = {"mfc": "white", "mec": colour, "ms": 6, "mew": 1.3}
+                    axes.plot(printed[name, column], place + shift, "D", **look)
+            if found["chance"]["value"] is not None:
+                axes.plot([found["chance"]["value"]] * 2, [place - 0.4, place + 0.4], color=INK, lw=1, ls=":")
+        axes.set_yticks(range(len(names)), [DATA_NAMES[name] for name in reversed(names)])
+        axes.set_xlim(0, 100)
+        axes.set_xlabel("agreement at the best checkpoint, % of rows")
+        handles = [
+            Line2D([], [], color=COLUMN_LOOKS[column][1], marker="o", ms=5, label=COLUMN_LOOKS[column][0])
+            for column in columns
+        ]
+        handles.append(Line2D([], [], color=INK, lw=1, ls=":", label="chance"))
+        if printed:
+            look = {"mfc": "white", "mec": INK, "ls": ""}
+            handles.append(Line2D([], [], marker="D", label="as printed", **look))
+        figure.legend(handles=handles, loc="outside upper center", ncols=2, frameon=False, fontsize=9)
+    return figure
+
+
+def _curves(result: Result, name: str, column: str, measure: str) -> tuple[np.ndarray, np.ndarray]:
+    """Steps, and a row a pair of runs."""
+    lines = [
+        row
+        for row in result.tables["courses"]
+        if (row["data"], row["column"], row["part"]) == (name, column, "validation")
+    ]
+    pairs: dict[tuple, list] = {}
+    for row in lines:
+        pairs.setdefault((row["seed"], row["second_seed"]), []).append((row["step"], row[measure]))
+    found = [np.array(sorted(points)).T for points in pairs.values()]
+    if not found:
+        return np.array([]), np.array([])
+    return found[0][0], np.stack([values for _, values in found])
