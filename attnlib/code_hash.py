@@ -9,6 +9,7 @@ from pathlib import Path
 PACKAGE = "attnlib"
 
 
+@cache
 def code_hash(*modules: str) -> str:
     """Sixteen hex digits over the given modules and all of attnlib that they import, directly or not.
 
@@ -25,6 +26,7 @@ def code_hash(*modules: str) -> str:
     return digest.hexdigest()[:16]
 
 
+@cache
 def imported_modules(*modules: str) -> frozenset[str]:
     """The given modules and the attnlib modules they import, transitively."""
     found: set[str] = set()
@@ -53,7 +55,8 @@ def _tree(module: str) -> ast.Module:
     return ast.parse(source.read_text(encoding="utf-8"))
 
 
-def _direct_imports(module: str) -> set[str]:
+@cache
+def _direct_imports(module: str) -> frozenset[str]:
     found = set()
     for node in _executed(_tree(module)):
         if isinstance(node, ast.Import):
@@ -61,7 +64,7 @@ def _direct_imports(module: str) -> set[str]:
         elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
             names = {f"{node.module}.{alias.name}" for alias in node.names}
             found.update(name if _is_module(name) else node.module for name in names)
-    return {name for name in found if _is_module(name)}
+    return frozenset(name for name in found if _is_module(name))
 
 
 def _executed(node: ast.AST) -> Iterator[ast.AST]:

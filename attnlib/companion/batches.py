@@ -7,11 +7,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from attnlib.companion.provision import data_of_specs
+
 if TYPE_CHECKING:
     from attnlib.training.product import ProductSpec
     from attnlib.training.spec import ModelSpec
 
 LARGEST = 6  # products a batch: few starts, and still enough batches to share out among cores
+LARGEST_ON_DATA = 3  # models of published text: they take longest, and no core should wait for one batch
 
 
 @dataclass(frozen=True)
@@ -43,20 +46,20 @@ def batches(needed: Mapping[str, Mapping[str, "ModelSpec | ProductSpec"]]) -> li
     """Batches of everything that is needed.
 
     A figure never waits for a product that it does not need: products share a batch where the same results
-    need them. Neighbours in the order of their keys, which begin with the task, stay together.
+    need them and either all or none are models of published text. Neighbours in the order of their keys, which begin with the task, stay together.
 
     Args:
         needed: result → the products it needs, key → spec.
     """
     specs = {key: spec for own in needed.values() for key, spec in own.items()}
-    groups: dict[tuple[str, frozenset[str]], list[str]] = defaultdict(list)
+    groups: dict[tuple[str, bool, frozenset[str]], list[str]] = defaultdict(list)
     for key in sorted(specs):
         users = frozenset(result for result, own in needed.items() if key in own)
-        groups[maker(specs[key]), users].append(key)
+        groups[maker(specs[key]), _reads_text(specs[key]), users].append(key)
     return [
         Batch(module, {key: specs[key] for key in part})
-        for (module, _), keys in groups.items()
-        for part in _evenly(keys)
+        for (module, on_data, _), keys in groups.items()
+        for part in _evenly(keys, LARGEST_ON_DATA if on_data else LARGEST)
     ]
 
 
@@ -67,6 +70,10 @@ def maker(spec: "ModelSpec | ProductSpec") -> str:
     return "attnlib.training" if isinstance(spec, ModelSpec) else "attnlib.recipes"
 
 
-def _evenly(keys: list[str]) -> Iterable[list[str]]:
-    number = -(-len(keys) // LARGEST)
+def _reads_text(spec: "ModelSpec | ProductSpec") -> bool:
+    return maker(spec) == "attnlib.training" and bool(data_of_specs([spec]))
+
+
+def _evenly(keys: list[str], largest: int) -> Iterable[list[str]]:
+    number = -(-len(keys) // largest)
     return (keys[i * len(keys) // number : (i + 1) * len(keys) // number] for i in range(number))

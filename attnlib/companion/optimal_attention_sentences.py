@@ -146,6 +146,9 @@ def optimal_sentences(result: Result) -> str:
         f"For {_percent(found['largest_probe']['unused'])} of the words α* gives nothing (less than 0.001) "
         f"to the position with the largest β; of those that depend on attention, "
         f"{_percent(matter['unused'])}. α* uses {found['positions']['value']:.1f} positions on average.",
+        f"With β of another run in place of the network's own the agreement is "
+        f"{_percent(agreement['optimal_other_probe'])}, with β of the main model "
+        f"{_percent(agreement['optimal_main_probe'])}.",
         f"The learned attention agrees with β for {_percent(agreement['learned_probe'])} of the words, and "
         f"with α* for {_percent(agreement['learned_optimal'])}.",
         f"α* makes the right words {interval_text(found['gain'])} nats a word likelier than the learned "

@@ -8,13 +8,13 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from attnlib.code_hash import imported_modules
-from attnlib.companion.plan import Plan
 from attnlib.datasets import registry as datasets
 from attnlib.datasets.base import Dataset
 from attnlib.datasets.locate import check
 from attnlib.errors import AttnlibError
 
 if TYPE_CHECKING:
+    from attnlib.companion.plan import Plan
     from attnlib.recipes.recipe import RecipeSpec
     from attnlib.training.spec import ModelSpec
 

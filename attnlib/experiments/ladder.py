@@ -24,7 +24,6 @@ __all__ = [
 DIAL = ("reordering_0", "reordering_25", "reordering_50", "reordering_75", "reordering_100")
 QUICK_TASKS = (
     "one_to_one",
-    "permutation",
     "reversal",
     "reordering_0",
     "reordering_50",
@@ -73,7 +72,7 @@ class LadderConfig:
     scale: str = "quick"
     steps: int | None = None
     embedding_scale: float = 0.3
-    fit_samples: int = 4_000
+    fit_samples: int = 2_000
     source: Path | None = None
     target: Path | None = None
 

@@ -106,11 +106,16 @@ def _identities(config: Config, form: str) -> tuple[Ask, ...]:
 
 
 def _optima(config: Config) -> tuple[Ask, ...]:
-    """Each network of the summed form, with the next one's β beside it where there is another."""
-    specs = _translators(config, "summed")
+    """Each network of the summed form; beside it the next, where there is another, and the main model."""
+    specs, main = (_translators(config, form) for form in FORMS)
     return tuple(
-        Ask(spec, measure_optimal_attention, (("samples", config.samples),), (other,) * (other != spec))
-        for spec, other in zip(specs, (*specs[1:], specs[0]), strict=True)
+        Ask(
+            spec,
+            measure_optimal_attention,
+            (("samples", config.samples),),
+            (*(other for other in [specs[(place + 1) % len(specs)]] if other != spec), main[place]),
+        )
+        for place, spec in enumerate(specs)
     )
 
 

@@ -3,6 +3,7 @@
 from attnlib.experiments.aggregate import Point, over_seeds
 
 _OF_BOTH = ("learned_probe", "chance")
+_OF_OTHERS = ("optimal_other_probe", "optimal_main_probe")
 
 
 def quality(points: list[Point]) -> dict:
@@ -33,7 +34,7 @@ def identity(points: list[Point]) -> dict:
 def optimum(points: list[Point]) -> dict:
     """What is said of α^opt; agreement with its chance on the very samples it was sought for."""
     branches = {
-        "agreement": (*_OF_BOTH, "optimal_probe", "learned_optimal", "optimal_other_probe"),
+        "agreement": (*_OF_BOTH, "optimal_probe", "learned_optimal", *_OF_OTHERS),
         "log_likelihood": ("uniform", "learned", "largest_probe", "optimal"),
         "largest_probe": ("weight", "unused"),
         "dependent": ("share", "optimal_probe", "learned_probe", "unused"),

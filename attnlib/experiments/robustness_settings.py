@@ -45,7 +45,7 @@ class Config:
     n_words: tuple[int, ...] = (10,)
     embedding_scale: tuple[float, ...] = ()
     clip: tuple[float, ...] = ()
-    fit_samples: int = 4_000
+    fit_samples: int = 2_000
     samples: int = 400
 
     def __post_init__(self) -> None:

@@ -13,6 +13,7 @@ MAPS = {"attention": "attention α", "probe": "lexical probe β", "optimal": "op
 AGREEMENTS = (
     ("summed.agreement.optimal_probe", r"$\mathcal{A}$(α*, β)", PART_COLOURS["input"]),
     ("summed.agreement.optimal_other_probe", r"$\mathcal{A}$(α*, β of another run)", "#e69f00"),
+    ("summed.agreement.optimal_main_probe", r"$\mathcal{A}$(α*, β of the main model)", "#cc79a7"),
     ("summed.agreement.learned_probe", r"$\mathcal{A}$(α, β)", PART_COLOURS["temporal"]),
     ("joined.agreement.learned_probe", r"$\mathcal{A}$(α, β), main model", "#56b4e9"),
     ("summed.agreement.learned_optimal", r"$\mathcal{A}$(α, α*)", PART_COLOURS["residual"]),
@@ -87,7 +88,7 @@ def sentence_maps(result: Result) -> Figure:
 def agreements(result: Result) -> Figure:
     """Agreements with intervals and chance; beside them what each attention makes of the right words."""
     with style():
-        figure = Figure(figsize=(8.8, 3.2))
+        figure = Figure(figsize=(8.8, 3.5))
         left, right = figure.subplots(1, 2, width_ratios=(1.25, 1))
         _dots(left, result, AGREEMENTS)
         chance = result.values["summed"]["agreement"]["chance"]["value"]

@@ -7,6 +7,14 @@ import pytest
 from attnlib import code_hash as module
 from attnlib.code_hash import code_hash, imported_modules
 
+CACHED = (
+    module._source,
+    module._tree,
+    module._syntax,
+    module._direct_imports,
+    module.imported_modules,
+    module.code_hash,
+)
 COMPUTING = """
 from attnlib.toy.helper import double
 def f(x):
@@ -29,12 +37,12 @@ def toy(tmp_path, monkeypatch):
     def hashed(**edits):
         for name, text in edits.items():
             (folder / "toy" / f"{name}.py").write_text(text)
-        for cached in (module._source, module._tree, module._syntax):
+        for cached in CACHED:
             cached.cache_clear()
         return code_hash("attnlib.toy.main")
 
     yield hashed
-    for cached in (module._source, module._tree, module._syntax):
+    for cached in CACHED:
         cached.cache_clear()
 
 

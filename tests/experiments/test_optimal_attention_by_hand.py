@@ -51,9 +51,10 @@ def one_sentence():
 
 @torch.no_grad()
 def test_the_counterexample_through_the_measure():
-    rows = _Rows(*one_sentence(), None)
+    rows = _Rows(*one_sentence(), {"main_probe": torch.tensor([[[-3.0, -1.0, -1.0]]])})
     found = {name: values.item() for name, values in rows.numbers().items()}
     assert found["agreement.optimal_probe"] == 0
+    assert found["agreement.optimal_main_probe"] == 1
     assert found["agreement.learned_probe"] == 1  # of equal weights the first counts, position 1
     assert found["agreement.learned_optimal"] == 0
     assert found["agreement.chance"] == pytest.approx(1 / 3)
@@ -194,7 +195,9 @@ def test_forms_are_compared_within_a_seed_and_the_worst_optimum_counts():
 
 def test_another_runs_probe_stands_beside_where_there_is_another_run():
     beside = [one.beside for one in experiment._optima(Config(seeds=2))]
-    assert [[spec.seed for spec in specs] for specs in beside] == [[1], [0]]
-    assert [one.beside for one in experiment._optima(Config(seeds=1))] == [()]
+    named = [[(spec.resolved.form, spec.seed) for spec in specs] for specs in beside]
+    assert named == [[("summed", 1), ("joined", 0)], [("summed", 0), ("joined", 1)]]
+    (alone,) = experiment._optima(Config(seeds=1))
+    assert [spec.resolved.form for spec in alone.beside] == ["joined"]
     with pytest.raises(BadInput, match="samples is -1"):
         Config(samples=-1)

@@ -87,8 +87,11 @@ def test_what_is_measured_fits_together(made):
     assert likelihood["optimal"] > max(likelihood[name] for name in ("learned", "uniform", "largest_probe"))
     assert found["residual"] < 1e-6
     assert measure_optimal_attention(summed, samples=3)["samples"] == 3
-    own = measure_optimal_attention(summed, summed, samples=0)["agreement"]
+    main = translator(made[1], "joined")
+    own = measure_optimal_attention(summed, summed, main, samples=0)["agreement"]
     assert own["optimal_other_probe"] == pytest.approx(own["optimal_probe"], abs=1.5 / words)
+    assert "optimal_main_probe" not in found["agreement"]
+    assert 0 <= own["optimal_main_probe"] < own["optimal_other_probe"]
     assert measure_probe_identity(summed, samples=0)["all_words"]["largest"] < 1e-10
     with pytest.raises(BadInput, match="'joined'"):
         measure_optimal_attention(translator(made[1], "joined"), samples=0)
@@ -98,13 +101,13 @@ def test_the_result_is_drawn_and_told(made):
     result, _ = made
     assert as_images(triangle())[0].startswith("<?xml")
     left, right = agreements(result).axes
-    assert sum(line.get_marker() == "o" for line in left.lines) == 5
+    assert sum(line.get_marker() == "o" for line in left.lines) == 6
     assert sum(line.get_marker() == "o" for line in right.lines) == 4
     if result.tables["example"]:
         source = {row["source_position"] for row in result.tables["example"]}
         first = sentence_maps(result).axes[0]
         assert len(first.get_xticks()) == len(source)
-    assert optimal_sentences(result).count("\n") == 4
+    assert optimal_sentences(result).count("\n") == 5
     assert "0.859" in counterexample_sentences(result)
     assert len(quality_table(result)) == 2
     assert identity_table(result)["largest (nats)"].iloc[0].startswith("below 1e−")

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 UNUSED = 1e-3  # a position with less attention than this counts as not attended to
 MATTERS = 0.1  # nats by which α^opt must be better than uniform attention for a word to depend on attention
 DIGITS = 6  # of α^opt that are compared: equal shares differ by rounding after these
+OTHERS = {"summed": "other_probe", "joined": "main_probe"}  # by form of the other run
 EXAMPLE = (6, 10)  # source and target positions of the sentence shown, fewest and most
 
 
@@ -36,12 +37,13 @@ def measure_optimal_attention(recording: "Recording", *others: "Recording", samp
     """α^opt of every right word, and what it agrees with.
 
     Args:
-        others: recordings of other runs on the same samples; the first one's β is compared as well.
+        others: recordings of other runs on the same samples, whose β is compared as well: one of this form,
+            ``other_probe``, and one of the main model, ``main_probe``.
         samples: the first so many validation samples; 0 for all.
 
     Returns:
         ``words``, ``samples``; ``agreement`` of ``<first>_<second>`` among ``optimal``, ``learned``,
-        ``probe``, ``other_probe`` (equation 10) with ``chance`` (of any attention with β);
+        ``probe``, ``other_probe``, ``main_probe`` (equation 10) with ``chance`` (of any attention with β);
         ``log_likelihood`` in nats a word under ``uniform``, ``learned``, ``optimal`` attention and all of it
         on the ``largest_probe``; ``largest_probe``: mean α^opt at the top of β (``weight``) and the share of
         words where that is below :data:`UNUSED`; ``positions`` that α^opt uses, on average; ``dependent``:
@@ -60,7 +62,8 @@ def measure_optimal_attention(recording: "Recording", *others: "Recording", samp
     examples: list[tuple[int, dict]] = []
     unused: list[tuple[float, dict]] = []
     for batch in recorded_batches(recording, samples):
-        rows = _Rows(network, batch, recorded_probe(others[0], batch) if others else None)
+        probes = {OTHERS[other.spec.resolved.form]: recorded_probe(other, batch) for other in others}
+        rows = _Rows(network, batch, probes)
         for name, values in rows.numbers().items():
             means[name] = means.get(name, RowMean()) + RowMean.of(values)
         seen += len(batch)
@@ -83,7 +86,7 @@ def measure_optimal_attention(recording: "Recording", *others: "Recording", samp
 class _Rows:
     """One batch: what is known of its right words, a row a word."""
 
-    def __init__(self, network: "BilinearTranslator", batch: "Batch", other: Tensor | None):
+    def __init__(self, network: "BilinearTranslator", batch: "Batch", others: dict[str, Tensor]):
         self.batch, self.readout, trace = batch, network.readout, network(batch)
         readout, self.attention = self.readout, trace.attention
         of_source = self.of_source = readout.from_context(trace.encoder_states)
@@ -92,7 +95,7 @@ class _Rows:
         self.probe = log_lexical_probe(
             readout, trace.encoder_states, trace.decoder_states, batch.target_output, *masks
         )
-        self.other = other
+        self.others = others
         # Attention sums to one, so that the bias of the words may stand in either summand.
         self.best: OptimalAttention = optimal_attention(
             linear(of_source, readout.output.weight), readout.logits(of_target), batch.target_output, *masks
@@ -114,7 +117,6 @@ class _Rows:
         present = self.batch.target_mask
         valid = self.batch.source_mask[:, None, :].expand(self.attention.shape)[present]
         sides = {"learned": self.attention, "probe": self.probe, "optimal": self.best.attention}
-        sides |= {"other_probe": self.other} if self.other is not None else {}
         sides = {name: values[present] for name, values in sides.items()}
         best = sides["optimal"].round(decimals=DIGITS)
         likelihood = {name: values[present] for name, values in self.likelihood.items()}
@@ -129,8 +131,8 @@ class _Rows:
             "largest_probe.unused": (weight < UNUSED).double(),
             "positions": (sides["optimal"] > UNUSED).sum(-1).double(),
         }
-        if "other_probe" in sides:
-            found["agreement.optimal_other_probe"] = agreement(best, sides["other_probe"], valid)
+        for name, probe in self.others.items():
+            found[f"agreement.optimal_{name}"] = agreement(best, probe[present], valid)
         found |= {f"log_likelihood.{name}": values for name, values in likelihood.items()}
         matters = likelihood["optimal"] - likelihood["uniform"] >= MATTERS
         found["dependent.share"] = matters.double()
