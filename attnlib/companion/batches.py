@@ -46,7 +46,8 @@ def batches(needed: Mapping[str, Mapping[str, "ModelSpec | ProductSpec"]]) -> li
     """Batches of everything that is needed.
 
     A figure never waits for a product that it does not need: products share a batch where the same results
-    need them and either all or none are models of published text. Neighbours in the order of their keys, which begin with the task, stay together.
+    need them and either all or none are models of published text. Neighbours in the order of their keys,
+    which begin with the task, stay together.
 
     Args:
         needed: result → the products it needs, key → spec.

@@ -56,6 +56,7 @@ def along_training(result: Result, measure: str = "agreement") -> Figure:
             if measure == "agreement" and chance is not None:
                 axes.axhline(chance, color=INK, lw=0.8, ls=(0, (1, 3)))
             axes.set_xscale("symlog", linthresh=50)
+            axes.set_xlim(left=0)
             axes.set_title(DATA_NAMES[name], loc="left")
             axes.set_xlabel("updates of the second run")
         for axes in panels.flat[len(names) :]:
