@@ -107,7 +107,7 @@ def unused_table(result: Result) -> "pd.DataFrame":
         {
             "source": _plain(row["source"]),
             "says, alone": f"{_plain(row['says'])} ({row['says_with']:.2f})",
-            "β": f"{row['probe']:.3f}",
+            "β": _small(row["probe"]),
             "α": f"{row['attention']:.3f}",
             "α*": f"{row['optimal']:.3f}",
         }
@@ -127,7 +127,7 @@ def unused_sentence(result: Result) -> str:
         ("learned", "with the learned attention"),
         ("optimal", "with α*"),
     )
-    numbers = ", ".join(f"{row[f'right_{name}']:.3f} {words}" for name, words in names)
+    numbers = ", ".join(f"{_small(row[f'right_{name}'])} {words}" for name, words in names)
     return f"The word to be said is *{_plain(row['target'])}*. Its probability is {numbers}."
 
 
@@ -194,10 +194,15 @@ def _power(value: float | None) -> str:
     return "0" if value == 0 else f"below 1e{int(np.ceil(np.log10(value)))}".replace("-", "−")
 
 
+def _small(probability: float) -> str:
+    """Three decimals; of less than a thousandth, its size."""
+    return f"{probability:.3f}" if probability >= 0.001 else f"{probability:.1e}".replace("-", "−")
+
+
 def _signed(value: float, digits: int = 1) -> str:
     text = f"{value:.{digits}f}"
     return text.removeprefix("-") if float(text) == 0 else text.replace("-", "−")
 
 
 def _plain(piece: str) -> str:
-    return {"<eos>": "end"}.get(piece, piece.removeprefix("▁"))
+    return {"<eos>": "end"}.get(piece, piece.removeprefix("▁") or piece)

@@ -97,10 +97,14 @@ def agreements(result: Result) -> Figure:
             left.annotate("chance", (chance, 0.0), (3, 3), xycoords=("data", "axes fraction"),
                           textcoords="offset points", fontsize=8.5, color="#777777")  # fmt: skip
         if result.config["dataset"] == "multi30k_en_de":
-            left.plot(PUBLISHED, len(AGREEMENTS) - 1.28, "v", color=INK, ms=6)
+            top = len(AGREEMENTS) - 1
+            left.plot([PUBLISHED] * 2, [top - 2.3, top + 0.3], color=INK, lw=1, ls=":")
+            left.annotate(f"published {PUBLISHED}", (PUBLISHED, top + 0.3), (0, 2), ha="center",
+                          textcoords="offset points", fontsize=8.5)  # fmt: skip
         left.set_xlim(0, 1.02)
         left.set_xlabel("agreement")
         _dots(right, result, LIKELIHOODS)
+        right.margins(x=0.14)
         right.set_xlabel("log-likelihood (nats a word)")
     return figure
 
@@ -124,4 +128,5 @@ def _dots(axes: Axes, result: Result, rows: tuple[tuple[str, str, str], ...]) ->
 
 def _word(piece: str) -> str:
     """A piece as a reader knows it; a dollar sign would start a formula."""
-    return {"<eos>": "end", "<unk>": "?"}.get(piece, piece.removeprefix("▁")).replace("$", r"\$")[:12]
+    plain = {"<eos>": "end", "<unk>": "?"}.get(piece, piece.removeprefix("▁") or piece)
+    return plain.replace("$", r"\$")[:12]

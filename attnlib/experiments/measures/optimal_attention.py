@@ -155,13 +155,12 @@ class _Rows:
     def worst(self) -> list[tuple[float, dict]]:
         """The word of the batch that loses most where its largest probe is followed, among those unused.
 
-        As (nats lost, what is known of it); ``says`` is the likeliest word from each position alone.
+        As (probability lost, what is known of it); ``says`` is the likeliest word from each position alone.
         """
         top = self.probe.argmax(-1, keepdim=True)
         unused = (self.best.attention.gather(-1, top)[..., 0] < UNUSED) & self.batch.target_mask
-        lost = (self.likelihood["optimal"] - self.likelihood["largest_probe"]).masked_fill(
-            ~unused, -torch.inf
-        )
+        lost = self.likelihood["optimal"].exp() - self.likelihood["largest_probe"].exp()
+        lost = lost.masked_fill(~unused, -torch.inf)
         if not bool(unused.any()):
             return []
         row, step = divmod(int(lost.argmax()), lost.shape[1])
