@@ -54,14 +54,14 @@ class Config:
     long_seeds: int = 2
     frozen: int = 2
     n_train: int = 2_000
-    n_validation: int = 200
+    n_validation: int = 150
     train_pairs: int = 2_000
-    validation_pairs: int = 50
+    validation_pairs: int = 40
     width: int = 64
     embedding_width: int = 64
     learning_rate: float = 3e-3
     steps: int = 200
-    translation_steps: int = 500
+    translation_steps: int = 400
     pieces: int = 1_000
     training_part: int = 0
 

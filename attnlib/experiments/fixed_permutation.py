@@ -39,8 +39,8 @@ class Config:
     """
 
     seeds: int = 3
-    controls: int = 3
-    length: int = 20
+    controls: int = 2
+    length: int = 16
     width: int = 64
     steps: int = 300
     every: int = 20

@@ -36,8 +36,8 @@ class Config:
 
     kind: tuple[str, ...] = KINDS
     seeds: int = 4
-    controls: int = 3
-    length: int = 20
+    controls: int = 2
+    length: int = 16
     width: int = 64
     steps: int = 200
     every: int = 10
