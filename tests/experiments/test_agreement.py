@@ -6,6 +6,14 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from attnlib.companion.agreement_sentences import (
+    agreement_table,
+    choice_table,
+    frozen_table,
+    printed_agreement,
+    printed_tables,
+    weakest_sentence,
+)
 from attnlib.errors import BadInput, UnknownName
 from attnlib.experiments import agreement as experiment
 from attnlib.experiments.agreement import Config, models, rows
@@ -14,13 +22,14 @@ from attnlib.experiments.agreement_summary import courses, gathered, row, weakes
 from attnlib.experiments.measures.agreement import measure_agreement
 from attnlib.experiments.measures.course_quality import measure_quality
 from attnlib.experiments.run import run
+from attnlib.plotting.agreement import along_training, at_the_best
 from attnlib.probes.contextualised import halves
 from attnlib.recipes.recipe import RecipeSpec, Recording
 
 SELECTING, REPORTING = (half.tolist() for half in halves(4, 0))
 TINY = {
-    "seeds": 2, "long_seeds": 2, "n_train": 60, "n_validation": 8, "width": 8, "embedding_width": 8,
-    "steps": 10, "translation_steps": 50, "train_pairs": 60, "validation_pairs": 8, "pieces": 60,
+    "seeds": 2, "long_seeds": 2, "frozen": 0, "steps": 10, "n_train": 60, "n_validation": 8, "width": 8, "embedding_width": 8,
+    "translation_steps": 50, "train_pairs": 60, "validation_pairs": 8, "pieces": 60,
 }  # fmt: skip
 
 
@@ -208,9 +217,16 @@ def test_sets_that_are_not_at_hand_are_left_out_where_that_is_asked_for(monkeypa
     assert len(rows(Config(only_at_hand=0))) == 4
 
 
-def test_the_whole_way_on_both_corpora_made_by_rule(tmp_path):
-    overrides = TINY | {"classification": ("known_polarity",), "translation": ("known_lexicon",)}
-    result = run("agreement", out=tmp_path, models=tmp_path / "models", overrides=overrides)
+MADE_BY_RULE = TINY | {"classification": ("known_polarity",), "translation": ("known_lexicon",)}
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("agreement")
+    return run("agreement", out=folder, models=folder / "models", overrides=MADE_BY_RULE)
+
+
+def test_the_whole_way_on_both_corpora_made_by_rule(result):
     assert result.values.keys() == {"known_polarity", "known_lexicon", "weakest"}
     assert result.values["known_polarity"]["validation"].keys() == {"accuracy"}
     assert result.values["known_lexicon"]["validation"].keys() == {"accuracy", "bleu"}
@@ -220,4 +236,24 @@ def test_the_whole_way_on_both_corpora_made_by_rule(tmp_path):
         assert found["alpha_beta_uf"]["agreement"]["n"] == 2
         assert 0 < found["chance"]["value"] < 100
     assert {line["data"] for line in result.tables["courses"]} == {"known_polarity", "known_lexicon"}
-    assert isinstance(models(Config(**overrides))[0], RecipeSpec)
+    assert isinstance(models(Config(**MADE_BY_RULE))[0], RecipeSpec)
+
+
+def test_figures_and_tables_have_a_place_for_every_data_set(result):
+    titles = [axes.get_title(loc="left") for axes in along_training(result).axes]
+    assert titles == ["known polarity", "known lexicon"]
+    printed = {("known_polarity", "alpha_beta"): 60.0}
+    labels = [text.get_text() for text in at_the_best(result, printed).legends[0].get_texts()]
+    assert labels[-2:] == ["chance", "as printed"]
+    for table in (agreement_table(result), choice_table(result)):
+        assert list(table.index) == ["known polarity", "known lexicon"]
+    assert list(frozen_table(result).index) == []  # none was asked for
+    assert "above it" in weakest_sentence(result)
+
+
+def test_printed_numbers_are_found_by_our_names():
+    found = printed_agreement()
+    assert (found["sst", "alpha_beta_uf"], found["multi30k_en_de", "alpha_beta"]) == (19.85, 48.78)
+    table = printed_tables("10")
+    assert "Table 10: attention trained with the lexical probe frozen" in table
+    assert "| Yelp | 8" in table
