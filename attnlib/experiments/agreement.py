@@ -149,7 +149,8 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
         values ``<data set>.<part>.<quality>.<column>.{agreement, kendall}…``, in percent, see
         :func:`~attnlib.experiments.agreement_summary.row`; ``weakest.<column>``, the smallest
         ``above_chance`` of all data sets (by the lower end of its interval). Table ``courses``, a row a pair
-        of runs and checkpoint, see :func:`~attnlib.experiments.agreement_summary.courses`.
+        of runs and checkpoint, see :func:`~attnlib.experiments.agreement_summary.courses`. A set that is not
+        at hand has ``cannot_be_run`` with the reason.
     """
     values, along = {}, []
     for name, runs in rows(config).items():
@@ -157,7 +158,15 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
         if answers:
             values[name] = row(runs, answers)
             along += [{"data": name} | line for line in courses(runs, answers)]
-    return values | {"weakest": weakest(values)}, {"courses": along}
+    absent = {name: {"cannot_be_run": f"data: {name} is not at hand"} for name in _absent(config)}
+    return values | absent | {"weakest": weakest(values)}, {"courses": along}
+
+
+def _absent(config: Config) -> list[str]:
+    """The sets that are left out because their files are not on this machine."""
+    if config.data is not None or config.source is not None:
+        return []
+    return [name for name in (*config.classification, *config.translation) if name not in rows(config)]
 
 
 def _classifiers(config: Config, data: str) -> Runs:

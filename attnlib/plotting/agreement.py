@@ -36,7 +36,7 @@ DATA_NAMES = {
 
 def data_of(result: Result) -> list[str]:
     """The data sets that a result has numbers of, in its own order."""
-    return [name for name in DATA_NAMES if name in result.values]
+    return [name for name in DATA_NAMES if "validation" in result.values.get(name, ())]
 
 
 def along_training(result: Result, measure: str = "agreement") -> Figure:

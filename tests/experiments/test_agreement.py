@@ -14,7 +14,7 @@ from attnlib.companion.agreement_sentences import (
     printed_tables,
     weakest_sentence,
 )
-from attnlib.errors import BadInput, UnknownName
+from attnlib.errors import BadInput, NotMeasured, UnknownName
 from attnlib.experiments import agreement as experiment
 from attnlib.experiments.agreement import Config, models, rows
 from attnlib.experiments.agreement_runs import classifier_runs
@@ -28,8 +28,9 @@ from attnlib.recipes.recipe import RecipeSpec, Recording
 
 SELECTING, REPORTING = (half.tolist() for half in halves(4, 0))
 TINY = {
-    "seeds": 2, "long_seeds": 2, "frozen": 0, "steps": 10, "n_train": 60, "n_validation": 8, "width": 8, "embedding_width": 8,
-    "translation_steps": 50, "train_pairs": 60, "validation_pairs": 8, "pieces": 60,
+    "seeds": 2, "long_seeds": 2, "frozen": 0, "steps": 10, "n_train": 60,
+    "n_validation": 8, "width": 8, "embedding_width": 8, "translation_steps": 50,
+    "train_pairs": 60, "validation_pairs": 8, "pieces": 60,
 }  # fmt: skip
 
 
@@ -107,6 +108,13 @@ class Given:
 
     def kept(self, spec, measure, *, beside=(), **settings):
         return measure(*(self.recordings[one] for one in (spec, *beside)), **settings)
+
+
+class Unmeasured:
+    """A store that has measured nothing."""
+
+    def kept(self, spec, measure, **settings):
+        raise NotMeasured(spec.setting)
 
 
 @pytest.fixture
@@ -215,6 +223,10 @@ def test_sets_that_are_not_at_hand_are_left_out_where_that_is_asked_for(monkeypa
     monkeypatch.setattr(experiment.translation, "at_hand", lambda name: name == "known_lexicon")
     assert list(rows(Config())) == ["known_polarity", "known_lexicon"]
     assert len(rows(Config(only_at_hand=0))) == 4
+    values, tables = experiment.compute(Config(), Unmeasured())
+    assert values["sst"] == {"cannot_be_run": "data: sst is not at hand"}
+    assert values["weakest"]["alpha_beta"]["above_chance"]["n"] == 0
+    assert tables == {"courses": []}
 
 
 MADE_BY_RULE = TINY | {"classification": ("known_polarity",), "translation": ("known_lexicon",)}
