@@ -25,7 +25,7 @@ def one_image_each(cell: NotebookNode) -> list[NotebookNode]:
             piece = deepcopy(cell)
             piece.outputs = []
             if pieces:
-                piece.source = ""
+                piece.source = "# one more figure of the cell above"  # a cell without source is skipped
                 piece["id"] = f"{cell['id']}-{len(pieces)}"
                 piece.metadata.tags = [*dict.fromkeys([*cell.metadata.get("tags", []), "remove-input"])]
             pieces.append(piece)

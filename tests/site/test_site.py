@@ -146,6 +146,14 @@ def test_every_image_is_there_and_says_what_it_shows(seen, pages):
             assert Path(image["source"]).name not in image["alt"], (path, image)
 
 
+def test_every_figure_that_a_page_offers_is_shown_on_it(html, pages):
+    for path in pages:
+        text = (html / path).read_text(encoding="utf-8")
+        offered = re.findall(r'href="[^"]*/([^"/]+)\.svg" download', text)
+        shown = re.findall(r'<figure class="align-default" id="([^"]+)"', text)
+        assert len(offered) == len(shown), (path, offered, shown)
+
+
 def test_links_inside_the_site_resolve(html, pages):
     texts = {
         path: path.read_text(encoding="utf-8") for path in html.rglob("*.html") if "_static" not in path.parts
