@@ -29,7 +29,7 @@ def agreement_table(result: Result, *, part: str = "validation", quality: str = 
         found = result.values[name].get(part, {}).get(quality)
         if found:
             row = {head: interval_percent(found[column]["agreement"]) for column, head in HEADS.items()}
-            row["𝒜̂"] = interval_percent(found["chance"])
+            row["chance"] = interval_percent(found["chance"])
             for column in ("alpha_beta_uf", "alpha_beta"):
                 star = "*" if (found[column]["agreement_starred"]["value"] or 0) > 0.5 else ""
                 row[HEADS[column].replace("𝒜", "ξ")] = interval_percent(found[column]["agreement_xi"]) + star

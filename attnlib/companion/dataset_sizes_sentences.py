@@ -69,6 +69,7 @@ def dropped_table(result: Result) -> "pd.DataFrame":
     """What the preparation left out, one line a reason, the number in either reading."""
     import pandas as pd
 
+    pd.set_option("display.max_colwidth", None)  # else the end of a long reason becomes dots
     rows: dict[tuple[str, str, str], dict[str, str]] = {}
     for row in result.tables["dropped"]:
         key = (SET_NAMES.get(row["data"], row["data"]), row["part"], f"{row['what']}: {row['why']}")
@@ -77,7 +78,7 @@ def dropped_table(result: Result) -> "pd.DataFrame":
         {"data": data, "part": part, "what and why": why} | dict.fromkeys(READINGS.values(), "") | counts
         for (data, part, why), counts in rows.items()
     ]
-    return pd.DataFrame(records)
+    return pd.DataFrame(records).set_index("data") if records else pd.DataFrame()
 
 
 def sizes_sentence(result: Result) -> str:

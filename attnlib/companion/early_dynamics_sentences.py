@@ -49,6 +49,7 @@ def text_table(result: Result, rows: int = 24) -> "pd.DataFrame":
     """The most frequent words of the text with their best target words; empty without a text."""
     import pandas as pd
 
+    pd.set_option("display.max_colwidth", None)  # else the end of a long cell becomes dots
     records = [
         {"source": row["source"], "Trans, from C": row["counted"], "Trans, iterated": row["iterated"]}
         for row in result.tables.get("words", ())
@@ -79,12 +80,18 @@ def early_dynamics_sentences(result: Result) -> str:
         f"neutral ones come within {interval_text(labels['neutral'])} of one half. The alignment puts "
         f"{interval_text(labels['counted']['aligned'])} on the polar word of a review, where uniform "
         f"attention has {labels['chance']:.2f}.",
-        f"At width {width} the derivative of the logits is {min(logits):.2f} to {max(logits):.2f} times that "
-        f"of equation 54. The derivative of the probabilities is {min(printed):.3f} to {max(printed):.3f} "
-        f"times what equation 15 prints, and {min(derived):.2f} to {max(derived):.2f} times the same with "
+        f"At width {width} the derivative of the logits is {_span(logits, 2)} times that "
+        f"of equation 54. The derivative of the probabilities is {_span(printed, 3)} "
+        f"times what equation 15 prints, and {_span(derived, 2)} times the same with "
         f"1/|O| put in.",
     )
     return "\n".join(f"* {point}" for point in (*points, *_of_text(values)))
+
+
+def _span(numbers: list[float], digits: int) -> str:
+    """The range of some numbers, or the one that all of them round to."""
+    low, high = f"{min(numbers):.{digits}f}", f"{max(numbers):.{digits}f}"
+    return low if low == high else f"{low} to {high}"
 
 
 def _of_text(values: dict) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from attnlib.companion.missing import missing_in_words
 from attnlib.companion.project import Project, current_project
 from attnlib.errors import DataUnavailable
 from attnlib.experiments import registry
@@ -131,7 +132,7 @@ def described(result: Result) -> str:
     own = [f"{name} = {_shown(value)}" for name, value in config.items() if value != standard.get(name)]
     states = ["stale: its code has changed since"] if result.stale else []
     if result.missing:
-        states.append(f"not run yet: {', '.join(result.missing)}")
+        states.append(f"not run yet: {missing_in_words(result.missing)}")
     return f"the {result.profile} profile ({'; '.join([', '.join(size), *own, *states])})"
 
 

@@ -42,7 +42,7 @@ def _route_sentence(found: dict) -> str:
     if not known:
         return text
     most = max(known, key=lambda name: known[name]["value"])
-    carried = f"most of it by {ROUTE_NAMES[most]} ({interval_text(known[most])})"
+    carried = f"most is carried by {ROUTE_NAMES[most]} ({interval_text(known[most])})"
     if flips["value"] is not None and flips["value"] < FEW_FLIPS:
         carried = f"though little moves, {carried}"
     return (

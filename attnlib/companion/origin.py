@@ -63,16 +63,26 @@ def _provenance(result: Result) -> str:
         + (" — stale: it has changed since" if result.stale else ", the present one"),
         "on": f"{origin.get('device', 'unknown')}, {origin.get('threads', '?')} thread(s), "
         f"{origin.get('platform', '')}, Python {origin.get('python', '?')}",
-        "training": f"{_duration(origin.get('training_seconds'))} for {len(result.models)} models, on "
-        + " and ".join(origin.get("trained_on", ["an unknown machine"])),
+        "training": _training(result),
         "packages": ", ".join(f"{name} {version}" for name, version in origin.get("packages", {}).items()),
         "settings": ", ".join(
             f"{name} = {_plain(value)}" for name, value in result.config.items() if value is not None
         ),
         "data": _data(result.data),
     }
+    if result.missing:
+        entries["not run yet"] = ", ".join(result.missing)
     rows = "".join(f"<dt>{escape(name)}</dt><dd>{escape(str(text))}</dd>" for name, text in entries.items())
     return f'<div class="provenance"><dl>{rows}</dl></div>'
+
+
+def _training(result: Result) -> str:
+    number, machines = len(result.models), result.provenance.get("trained_on", ["an unknown machine"])
+    seconds = result.provenance.get("training_seconds")
+    if not number and not seconds:
+        return "none"
+    on = f", on {' and '.join(machines)}" if machines else ""
+    return f"{_duration(seconds)} for {number} model{'' if number == 1 else 's'}{on}"
 
 
 def _duration(seconds: float | None) -> str:
@@ -82,7 +92,7 @@ def _duration(seconds: float | None) -> str:
 
 
 def _plain(value: object) -> str:
-    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return " ".join(map(str, value)) or "none" if isinstance(value, list) else str(value)
 
 
 def _data(data: dict[str, str]) -> str:

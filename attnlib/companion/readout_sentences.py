@@ -60,4 +60,7 @@ def words_table(result: Result, table: str, task: str, kind: str, rows: int = 12
         for row in result.tables["words"]
         if (row["table"], row["task"], row["kind"]) == (table, task, kind)
     ]
-    return pd.DataFrame(records[:rows]).set_index("token") if records else pd.DataFrame()
+    if not records:
+        return pd.DataFrame()
+    table = pd.DataFrame(records[:rows]).set_index("token")
+    return table if (table[expected] != "–").any() else table.drop(columns=expected)

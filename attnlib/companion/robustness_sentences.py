@@ -36,28 +36,41 @@ def headline_sentences(result: Result) -> str:
         if found is None:
             continue
         rows = [r for r in result.tables["settings"] if r["half"] == half and r["value"] is not None]
-        number = found["settings"]
+        number, single = found["settings"], [_named_as(row) for row in rows if row["low"] is None]
+        unclear = [name for name in found["unclear"] if name not in single]
         rows = sorted(rows, key=lambda row: row["value"])
-        smallest = [f"{_setting(row)} {_range(row)}" for row in rows[:WEAKEST]]
+        smallest = [f"{_setting(row)}, {_range(row)}" for row in rows[:WEAKEST]]
         lines.append(
             f"* {statement} at {round(found['holds'] * number)} of {number} settings, with a whole 95 % "
             f"interval above zero at {round(found['clearly'] * number)}. "
             f"{_named('It fails at', found['fails'])}"
-            f"{_named('Its interval reaches zero at', found['unclear'])}"
+            f"{_named('Its interval reaches zero at', unclear)}"
+            f"{_named('One network alone, and so no interval, stands behind', single)}"
             f"The smallest differences: {'; '.join(smallest)}."
         )
     return "\n".join(lines) or "The headline needs both one-to-one and SCAN; this run lacks one of them."
 
 
+def _named_as(row: dict) -> str:
+    return f"{row['factor']} {row['level']}"
+
+
 def _setting(row: dict) -> str:
-    return f"{row['factor'].replace('_', ' ')} {row['level']}" if row["factor"] != "plan" else "as planned"
+    return _in_words(_named_as(row))
+
+
+def _in_words(setting: str) -> str:
+    """``n_words 10`` as the figures have it: ``number of words: 10``."""
+    factor, _, level = setting.partition(" ")
+    if factor == "plan":
+        return "as planned"
+    return f"{FACTOR_NAMES[factor]}: {level}" if factor in FACTOR_NAMES else setting.replace("_", " ")
 
 
 def _named(statement: str, settings: list[str]) -> str:
     if not settings:
         return ""
-    shown = ["as planned" if name == "plan plan" else name.replace("_", " ") for name in settings]
-    return f"{statement}: {', '.join(shown)}. "
+    return f"{statement}: {'; '.join(map(_in_words, settings))}. "
 
 
 def _range(interval: dict) -> str:
@@ -118,10 +131,15 @@ def running_sentences(result: Result) -> str:
         most = max(changes, key=lambda name: abs(changes[name]))
         lines.append(
             f"* {task_name(task)}: {interval_text(found['same_words'])} of the samples are written without a "
-            f"fault, and on these both ways are the same states. Of the measures shown, "
-            f"{RUNNING[most]} changes most, by {abs(changes[most]):.3f}."
+            f"fault, and on these both ways are the same states. {_largest(RUNNING[most], changes[most])}"
         )
     return "\n".join(lines)
+
+
+def _largest(name: str, change: float) -> str:
+    if abs(change) < 0.0005:
+        return "Of the measures shown, none changes by as much as 0.001."
+    return f"Of the measures shown, {name} changes most, by {abs(change):.3f}."
 
 
 def settings_table(result: Result) -> "pd.DataFrame":

@@ -54,7 +54,8 @@ def longer_sentences(result: Result) -> str:
     lines = []
     for task, kind, found in kinds_of(result):
         if not {"times_1", "times_2"} <= set(found["longer"]):
-            lines.append(f"* {task_name(task)}, {kind}: no sentences of other lengths.")
+            if (line := f"* {task_name(task)}: no sentences of other lengths.") not in lines:
+                lines.append(line)
             continue
         known, twice = found["longer"]["times_1"], found["longer"]["times_2"]
         leaves = twice["leaves"]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from attnlib.companion.claims import PROFILES, Claim, load_claims
 from attnlib.companion.expected import accept_verdicts, read_expected
+from attnlib.companion.missing import missing_in_words
 from attnlib.companion.project import Project, find_root
 from attnlib.companion.rows import Row
 from attnlib.companion.verdicts import Judgement, Verdict, judge_values
@@ -67,7 +68,7 @@ def _row(claim: Claim, profile: str, found: tuple[Result, bool] | str | None) ->
     result, stale = found
     judgement = judge_values(claim.judge, result.values, claim.keys)
     if result.missing and (judgement.miswired or judgement.unmeasured):
-        reason = f"models not trained yet ({'; '.join(result.missing)})"
+        reason = f"models not trained yet ({missing_in_words(result.missing)})"
         judgement = Judgement(Verdict.NOT_RUN, {}, reason)
     return Row(claim, profile, judgement, stale)
 

@@ -80,11 +80,12 @@ def translator_sentence(result: Result) -> str:
         f"{interval_text(found['by_prediction']['wrong'])} where it is not"
         for kind, found in kinds
     )
+    unknown = {side: f"{100 * gold[f'unknown_{side}']:.0f} %" for side in ("source", "target")}
     return (
-        f"The {gold['trained_on']} sentence pairs make a weak translator ({quality}; held-out text under "
-        f"teacher forcing). Of the {gold['samples']} hand-aligned pairs, {gold['unknown_source']:.0%} of the "
-        f"German and {gold['unknown_target']:.0%} of the English words are outside the vocabulary. The share "
-        f"of linked words whose largest weight has a gold link: {rows}."
+        f"The {gold['trained_on']:,} sentence pairs make a weak translator ({quality}; held-out text under "
+        f"teacher forcing). Of the {gold['samples']} hand-aligned pairs, {unknown['source']} of the German "
+        f"and {unknown['target']} of the English words are outside the vocabulary. The share of linked "
+        f"words whose largest weight has a gold link: {rows}."
     )
 
 

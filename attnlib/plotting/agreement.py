@@ -15,7 +15,7 @@ COLUMN_LOOKS = {
     "alpha_beta_uf": ("attention, probe at uniform attention", "#d55e00", "-"),
     "delta_beta_uf": ("saliency, probe at uniform attention", "#cc79a7", "--"),
     "beta_uf_beta_px": ("bag of words, probe at uniform attention", "#009e73", "-."),
-    "alpha_alpha_frozen": ("attention, attention trained alone", "#999999", ":"),
+    "alpha_alpha_frozen": ("attention, attention trained alone", "#999999", (0, (5, 1.5))),
 }
 DATA_NAMES = {
     "own": "your own",

@@ -11,12 +11,12 @@ from attnlib.plotting.style import INK, PART_COLOURS, style
 MAPS = {"attention": "attention α", "probe": "lexical probe β", "optimal": "optimal attention α*"}
 # Key below the values, label, colour; the first is what the paper prints.
 AGREEMENTS = (
-    ("summed.agreement.optimal_probe", r"$\mathcal{A}$(α*, β)", PART_COLOURS["input"]),
-    ("summed.agreement.optimal_other_probe", r"$\mathcal{A}$(α*, β of another run)", "#e69f00"),
-    ("summed.agreement.optimal_main_probe", r"$\mathcal{A}$(α*, β of the main model)", "#cc79a7"),
-    ("summed.agreement.learned_probe", r"$\mathcal{A}$(α, β)", PART_COLOURS["temporal"]),
-    ("joined.agreement.learned_probe", r"$\mathcal{A}$(α, β), main model", "#56b4e9"),
-    ("summed.agreement.learned_optimal", r"$\mathcal{A}$(α, α*)", PART_COLOURS["residual"]),
+    ("summed.agreement.optimal_probe", "α*, β", PART_COLOURS["input"]),
+    ("summed.agreement.optimal_other_probe", "α*, β of another run", "#e69f00"),
+    ("summed.agreement.optimal_main_probe", "α*, β of the main model", "#cc79a7"),
+    ("summed.agreement.learned_probe", "α, β", PART_COLOURS["temporal"]),
+    ("joined.agreement.learned_probe", "α, β, main model", "#56b4e9"),
+    ("summed.agreement.learned_optimal", "α, α*", PART_COLOURS["residual"]),
 )
 LIKELIHOODS = (
     ("summed.log_likelihood.optimal", "α*", PART_COLOURS["input"]),
@@ -102,7 +102,7 @@ def agreements(result: Result) -> Figure:
             left.annotate(f"published {PUBLISHED}", (PUBLISHED, top + 0.3), (0, 2), ha="center",
                           textcoords="offset points", fontsize=8.5)  # fmt: skip
         left.set_xlim(0, 1.02)
-        left.set_xlabel("agreement")
+        left.set_xlabel("agreement of the first with the second")
         _dots(right, result, LIKELIHOODS)
         right.margins(x=0.14)
         right.set_xlabel("log-likelihood (nats a word)")

@@ -30,7 +30,7 @@ def in_one_space(result: Result, tasks: tuple[str, ...]) -> Figure:
 
 
 def _grid(result: Result, tasks: tuple[str, ...], space: str, draw) -> Figure:
-    drawn = {record["kind"] for record in result.tables["temporal"]}
+    drawn = {record["kind"] for record in result.tables["temporal"] if record["task"] in tasks}
     kinds = [kind for kind in ROW_KINDS if kind in drawn] + sorted(drawn - set(ROW_KINDS))
     with style():
         figure = Figure(figsize=(2.75 * max(len(tasks), 2), 2.55 * len(kinds)))

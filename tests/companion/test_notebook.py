@@ -153,6 +153,10 @@ def test_a_note_tells_what_is_stale_and_what_differs_from_the_profile():
     assert described(several) == (
         "the quick profile (2 trained networks; stale: its code has changed since; not run yet: scan AO: 3)"
     )
+    many = replace(
+        standard, missing=["scan AO: 3", "scan AED-gru: 4", "reversal AO: 1", "reversal AED-gru: 2"]
+    )
+    assert "not run yet: 10 models of 4 kinds)" in described(many)
     own = replace(standard, config=standard.config | {"seeds": 1, "steps": 5, "source": "/some/where/my.en"})
     assert "(1 seed; seeds = 1; source = my.en; steps = 5; stale" in described(
         replace(own, config=dict(sorted(own.config.items())))

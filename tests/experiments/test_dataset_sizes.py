@@ -190,7 +190,7 @@ def test_what_was_left_out_is_listed_by_reading():
     line = ["train", "texts", "no word in it", 1_200]
     config = Config(sets=("sst",), absent="stop")
     table = dropped_table(result_of(config, {"sst": counted(5, 3.0, dropped=[line])}))
-    assert table.iloc[0].tolist() == ["SST, labels from 0", "train", "texts: no word in it", "1,200", "1,200"]
+    assert table.loc["SST, labels from 0"].tolist() == ["train", "texts: no word in it", "1,200", "1,200"]
 
 
 def test_without_data_the_made_sets_are_counted_and_the_others_say_why(tmp_path, monkeypatch):

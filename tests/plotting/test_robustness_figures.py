@@ -101,7 +101,8 @@ def test_both_ways_of_running_are_drawn_for_each_task(result):
 
 def test_sentences_name_where_the_finding_fails(result):
     text = headline_sentences(result)
-    assert "at 2 of 3 settings, with a whole 95 % interval above zero at 1. It fails at: width 32." in text
+    assert "at 2 of 3 settings, with a whole 95 % interval above zero at 1. " in text
+    assert "It fails at: width of the states: 32." in text
     assert "Its interval reaches zero at: running free." in text
     assert "width of the states (from 32 to 64: 0.30 [0.20, 0.40])" in residual_sentences(result)
     assert "0.80 ± 0.10 of the samples" in running_sentences(result)

@@ -126,7 +126,7 @@ def test_sentences_follow_the_intervals(result):
     assert "the lowest rate is that of χ·χ (0.30 ± 0.10)" in text
     result.values[TASK]["AED"]["better_than_diagonal"] = interval(0.05)
     assert "not to be told from the diagonal" in alignment_sentences(result)
-    assert "The 1700 sentence pairs make a weak translator" in translator_sentence(result)
+    assert "The 1,700 sentence pairs make a weak translator" in translator_sentence(result)
     assert "most temporal are `w5`, `w4`; most input-driven are `w0`, `w1`" in token_sentence(
         result, TASK, "AED", each=2
     )
