@@ -81,8 +81,10 @@ def weakest_sentence(result: Result) -> str:
     return "Nearest to chance come " + "; ".join(parts) + "."
 
 
-def printed_tables(*tables: str) -> str:
-    """Published tables as Markdown, ours below each number that was judged."""
+def printed_tables(result: Result, *tables: str) -> str:
+    """Published tables as Markdown, ours below each number that was judged; none beside a reader's data."""
+    if "own" in result.values:
+        return "These are your own data; the paper prints nothing of them."
     (paper,) = (one for one in load_papers(find_root() / "claims") if one.name == "snell2021")
     rows = [row for row in verify(find_root(), experiment="agreement") if row.claim.number]
     return "\n".join(published_table(paper.tables, name, rows) for name in tables)

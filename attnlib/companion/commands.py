@@ -182,7 +182,8 @@ def _own_run(project: Project, run: Run, jobs: int, explain: bool) -> int:
     if explain:
         return _explain(*workflow.planned(project, targets, config))
     code = _outcome(workflow.run(project, targets, jobs, config))
-    print(folder)
+    if code == 0:
+        print(folder)
     return code
 
 

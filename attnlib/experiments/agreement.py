@@ -1,6 +1,6 @@
 """Does what single words say agree with attention? Tables 2 to 8, every number with its interval."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ from attnlib.experiments.agreement_summary import courses, gathered, row, weakes
 from attnlib.experiments.asks import Ask, specs_of
 from attnlib.experiments.checks import check_counts
 from attnlib.recipes.recipe import RecipeSpec
-from attnlib.texts import labelled_sets, translation
+from attnlib.texts import labelled_sets, own, translation
 
 if TYPE_CHECKING:
     from attnlib.training.store import Store
@@ -31,11 +31,12 @@ class Config:
         classification: sets of labelled texts, see :func:`attnlib.texts.labelled_sets.names`.
         translation: sets of sentence pairs, see :data:`attnlib.texts.translation.NAMES`.
         only_at_hand: 1 leaves out the sets whose files are not on this machine.
-        data: a reader's own table of labelled texts, in place of all the sets.
+        data: a reader's own table of labelled texts, in place of all the sets; a tenth is held out.
         source, target: a reader's own two line-parallel files, likewise.
         seeds: networks of each kind; long_seeds: the same on long texts and on sentence pairs.
         frozen: networks with all but the attention layer frozen as drawn, of each set of texts (Table 10).
-        n_train, n_validation: texts to use; 0 for all that the paper used.
+        n_train, n_validation: texts to use; 0 for all that the paper used. Of a reader's own table, all are
+            used where these are left at the profile's.
         train_pairs, validation_pairs: sentence pairs to use; 0 for all.
         width: of states; embedding_width: of the classifiers' embeddings.
         learning_rate: of Adam.
@@ -75,6 +76,10 @@ class Config:
             raise BadInput(f"frozen is {self.frozen}; it must be at least 0")
         if self.seeds < 2 or self.long_seeds < 2:
             raise BadInput("seeds is 1; ξ compares a network with another seed, so give at least 2")
+        if self.data is not None:  # refused now, not in the first training
+            own.read(self.data, {})
+        if self.source is not None:
+            translation.read_parallel_files(self.source, self.target)
         for field, known in (("classification", labelled_sets.names()), ("translation", translation.NAMES)):
             for name in getattr(self, field):
                 if name not in known:
@@ -116,10 +121,11 @@ PROFILES = {
 def rows(config: Config) -> dict[str, Runs]:
     """The runs of every row, by the name of the data set; a reader's own is ``own``."""
     if config.data is not None:
-        return {"own": _classifiers(config, str(config.data.resolve()))}
+        sizes = {name: _chosen(config, name) for name in ("n_train", "n_validation")}
+        return {"own": _classifiers(replace(config, **sizes), str(config.data.resolve()))}
     if config.source is not None:
         files = {"source": str(config.source.resolve()), "target": str(config.target.resolve())}
-        return {"own": _translators(config, translation.OWN, **files)}
+        return {"own": _translators(replace(config, long_seeds=config.seeds), translation.OWN, **files)}
     found = {
         name: _classifiers(config, name)
         for name in config.classification
@@ -167,6 +173,12 @@ def _absent(config: Config) -> list[str]:
     if config.data is not None or config.source is not None:
         return []
     return [name for name in (*config.classification, *config.translation) if name not in rows(config)]
+
+
+def _chosen(config: Config, name: str) -> int:
+    """A number of texts that the reader has chosen; 0 where it is one of the profiles'."""
+    given = getattr(config, name)
+    return 0 if given in {getattr(profile, name) for profile in PROFILES.values()} else given
 
 
 def _classifiers(config: Config, data: str) -> Runs:

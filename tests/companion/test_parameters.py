@@ -1,5 +1,7 @@
 """Words of the command line as typed values."""
 
+from pathlib import Path
+
 import pytest
 
 from attnlib.companion.parameters import defaults, from_word, parameters_cell, split_assignments
@@ -62,3 +64,12 @@ def test_the_parameters_cell_must_be_one_and_plain():
         defaults("a = open('x')", "attend/x")
     with pytest.raises(BadInput, match="line 2 of the parameters cell is not"):
         defaults("a = 1\nimport os", "attend/x")
+
+
+def test_papermill_can_read_every_line_of_parameters():
+    """A second equals sign in a line, be it in a comment, makes it warn of an unknown parameter."""
+    import jupytext
+
+    for path in (Path(__file__).parents[2] / "notebooks").rglob("*.md"):
+        cell = parameters_cell(jupytext.read(path).cells, path.stem)
+        assert [line for line in cell["source"].splitlines() if line.count("=") > 1] == [], path

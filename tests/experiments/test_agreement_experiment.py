@@ -203,8 +203,30 @@ def test_a_readers_own_data_is_the_only_row(tmp_path):
     path = tmp_path / "mine.tsv"
     path.write_text("text\tlabel\n" + "".join(f"a b c{i}\t{'yes' if i % 2 else 'no'}\n" for i in range(40)))
     (own,) = rows(Config(data=path)).values()
-    assert dict(own.normal[0].settings)["data"] == str(path)
+    settings = dict(own.normal[0].settings)
+    assert settings["data"] == str(path)
+    assert not {"n_train", "n_validation"} & set(settings)  # all of it, whatever the profile takes of others
+    (part,) = rows(Config(data=path, n_train=30)).values()
+    assert dict(part.normal[0].settings)["n_train"] == 30
     assert models(Config(data=path)) == own.specs
+
+
+def test_own_pairs_are_trained_on_as_often_as_asked(tmp_path):
+    for side in ("en", "de"):
+        (tmp_path / f"my.{side}").write_text("a b c\n" * 30)
+    (own,) = rows(Config(source=tmp_path / "my.en", target=tmp_path / "my.de", seeds=4)).values()
+    assert len(own.normal) == 4
+
+
+def test_own_files_that_cannot_be_used_are_refused_before_any_training(tmp_path):
+    table = tmp_path / "three.tsv"
+    table.write_text("text\tlabel\n" + "".join(f"a{i}\t{i % 3}\n" for i in range(40)))
+    with pytest.raises(BadInput, match="expected two different labels, found 3"):
+        Config(data=table)
+    (tmp_path / "my.en").write_text("a\nb\n")
+    (tmp_path / "my.de").write_text("a\n")
+    with pytest.raises(BadInput, match="line 2"):
+        Config(source=tmp_path / "my.en", target=tmp_path / "my.de")
 
 
 def test_settings_that_cannot_be_are_refused(tmp_path):
@@ -263,9 +285,9 @@ def test_figures_and_tables_have_a_place_for_every_data_set(result):
     assert "above it" in weakest_sentence(result)
 
 
-def test_printed_numbers_are_found_by_our_names():
+def test_printed_numbers_are_found_by_our_names(result):
     found = printed_agreement()
     assert (found["sst", "alpha_beta_uf"], found["multi30k_en_de", "alpha_beta"]) == (19.85, 48.78)
-    table = printed_tables("10")
+    table = printed_tables(result, "10")
     assert "Table 10: attention trained with the lexical probe frozen" in table
     assert "| Yelp | 8" in table
