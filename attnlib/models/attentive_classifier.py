@@ -28,6 +28,7 @@ from torch import Tensor, nn
 
 from attnlib.errors import BadInput, UnknownName
 from attnlib.models.attention import masked_softmax
+from attnlib.models.initialise import draw_parameters
 
 Attention = Literal["learned", "uniform", "alone"]
 _LARGE = 8_192  # positions of a batch, padding too, from which on rows of unlike length are worth parting
@@ -102,20 +103,10 @@ class AttentiveClassifier(nn.Module):
             self.attention_score = nn.Linear(config.width, 1)
             self.readout = nn.Linear(2 * config.width, 1)
         self.to_empty(device="cpu")
-        self._initialise(generator)
+        draw_parameters(self, generator)
         for name, parameter in self.named_parameters():
             of_attention = name.startswith("attention_")
             parameter.requires_grad_(config.attention != ("uniform" if of_attention else "alone"))
-
-    @torch.no_grad()
-    def _initialise(self, generator: torch.Generator) -> None:
-        for name, parameter in self.named_parameters():
-            if name.startswith("embedding"):
-                parameter.normal_(generator=generator)
-            else:
-                layer = self.get_submodule(name.rpartition(".")[0])
-                inputs = layer.in_features if isinstance(layer, nn.Linear) else layer.hidden_size
-                parameter.uniform_(-(inputs**-0.5), inputs**-0.5, generator=generator)
 
     def forward(
         self,

@@ -24,6 +24,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from attnlib.errors import BadInput, UnknownName
 from attnlib.models.attention import dot_scores, masked_softmax
+from attnlib.models.initialise import draw_parameters
 from attnlib.tasks.corpus import Batch
 
 Attention = Literal["learned", "uniform"]
@@ -142,18 +143,8 @@ class BilinearTranslator(nn.Module):
             self.query = nn.Linear(width, 2 * width)
             self.readout = Readout(config)
         self.to_empty(device="cpu")
-        self._initialise(generator)
+        draw_parameters(self, generator)
         self.query.requires_grad_(config.attention == "learned")
-
-    @torch.no_grad()
-    def _initialise(self, generator: torch.Generator) -> None:
-        for name, parameter in self.named_parameters():
-            if name.startswith("embedding"):
-                parameter.normal_(generator=generator)
-            else:
-                layer = self.get_submodule(name.rpartition(".")[0])
-                inputs = layer.in_features if isinstance(layer, nn.Linear) else layer.hidden_size
-                parameter.uniform_(-(inputs**-0.5), inputs**-0.5, generator=generator)
 
     def encode(
         self, embedded: Float[Tensor, "batch source width"], mask: Bool[Tensor, "batch source"]

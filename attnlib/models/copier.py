@@ -20,6 +20,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from attnlib.errors import BadInput, UnknownName
+from attnlib.models.initialise import draw_parameters
 from attnlib.models.lstm import lstm_scan
 from attnlib.tasks.copying import CopyBatch
 
@@ -87,17 +88,7 @@ class Copier(nn.Module):
             self.readout = nn.Linear(width, config.words)
             self.queries = nn.Linear(width, config.heads * width)
         self.to_empty(device="cpu")
-        self._draw(generator)
-
-    def _draw(self, generator: torch.Generator) -> None:
-        with torch.no_grad():
-            for name, parameter in self.named_parameters():
-                if name.startswith("embedding"):
-                    parameter.normal_(generator=generator)
-                else:
-                    layer = self.get_submodule(name.rpartition(".")[0])
-                    inputs = layer.in_features if isinstance(layer, nn.Linear) else layer.hidden_size
-                    parameter.uniform_(-(inputs**-0.5), inputs**-0.5, generator=generator)
+        draw_parameters(self, generator)
 
     def forward(self, batch: CopyBatch, implementation: Literal["fast", "plain"] = "fast") -> CopierTrace:
         """A pass under teacher forcing; ``plain`` leaves recurrence to torch, same to rounding."""

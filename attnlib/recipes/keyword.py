@@ -17,7 +17,7 @@ from attnlib.models.attentive_classifier import AttentiveClassifier, ClassifierC
 from attnlib.probes.locality import apart, locality
 from attnlib.recipes.looks import gathered_looks, keep_look
 from attnlib.tasks.keyword import KeywordBatch, keyword_batch
-from attnlib.training.course import Course, run_course
+from attnlib.training.course import Course, regular_checkpoints, run_course
 from attnlib.training.loop import Report
 
 PARAMETERS, TRAINING, HELD_OUT = range(3)  # what a seed is used for
@@ -59,11 +59,6 @@ def checksums(settings: Settings) -> dict[str, str]:
     return {}
 
 
-def checkpoints(settings: Settings) -> tuple[int, ...]:
-    """Numbers of updates after which it is looked at: 0, every so many, and the last."""
-    return (*range(0, settings.steps, settings.every), settings.steps)
-
-
 def record(
     settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None
 ) -> dict[str, Tensor]:
@@ -79,7 +74,12 @@ def record(
     held_out = _batch(settings, settings.held_out, HELD_OUT).to(device)
     config = ClassifierConfig(settings.words, settings.embedding_width, settings.width, attention="uniform")
     network = AttentiveClassifier(config, torch.Generator().manual_seed(_stream(settings.seed, PARAMETERS)))
-    course = Course(settings.steps, settings.seed, settings.learning_rate, checkpoints(settings))
+    course = Course(
+        settings.steps,
+        settings.seed,
+        settings.learning_rate,
+        regular_checkpoints(settings.steps, settings.every),
+    )
     run_course(
         network,
         lambda step: _batch(settings, settings.batch_size, TRAINING, step),

@@ -16,7 +16,7 @@ from attnlib.recipes.looks import gathered_looks, keep_look
 from attnlib.recipes.permutation_copying import look_at_copier
 from attnlib.recipes.streams import HEAD, HELD_OUT, PARAMETERS, TRAINING, stream
 from attnlib.tasks.copying import CopyBatch, copy_batch, draw_sources, words_of
-from attnlib.training.course import Course, run_course
+from attnlib.training.course import Course, regular_checkpoints, run_course
 from attnlib.training.loop import Report
 
 
@@ -99,7 +99,7 @@ def record(
         right = attention.diagonal(dim1=-2, dim2=-1).mean(dim=(0, 2))  # copying: the place of word s is s
         keep_look(folder, step, look_at_copier(model, held_out) | {"head_right": right})
 
-    looks = (*range(0, settings.steps, settings.every), settings.steps)
+    looks = regular_checkpoints(settings.steps, settings.every)
     course = Course(settings.steps, settings.seed, settings.learning_rate, looks)
     run_course(
         new_network(settings),

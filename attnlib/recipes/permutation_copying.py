@@ -20,7 +20,7 @@ from attnlib.models.copier import Copier, CopierConfig, copier_loss, lexical_pro
 from attnlib.recipes.looks import gathered_looks, keep_look
 from attnlib.recipes.streams import HELD_OUT, ORDER, PARAMETERS, TRAINING, stream
 from attnlib.tasks.copying import CopyBatch, copy_batch, draw_sources, words_of
-from attnlib.training.course import Course, run_course
+from attnlib.training.course import Course, regular_checkpoints, run_course
 from attnlib.training.loop import Report
 
 Network = Literal["learned", "uniform", "proxy"]
@@ -70,11 +70,6 @@ def checksums(settings: Settings) -> dict[str, str]:
     return {}
 
 
-def checkpoints(settings: Settings) -> tuple[int, ...]:
-    """Numbers of updates after which it is looked at: 0, every so many, and the last."""
-    return (*range(0, settings.steps, settings.every), settings.steps)
-
-
 def record(
     settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None
 ) -> dict[str, Tensor]:
@@ -106,7 +101,12 @@ def record(
     else:
         network = Copier(CopierConfig(words, settings.width, attention=settings.network), generator)
         loss, look = copier_loss, look_at_copier
-    course = Course(settings.steps, settings.seed, settings.learning_rate, checkpoints(settings))
+    course = Course(
+        settings.steps,
+        settings.seed,
+        settings.learning_rate,
+        regular_checkpoints(settings.steps, settings.every),
+    )
     run_course(
         network,
         batch_at,

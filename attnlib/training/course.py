@@ -70,6 +70,15 @@ def paper_checkpoints(steps: int) -> tuple[int, ...]:
     return (*(step for step in (*early, *range(1500, steps, 2000)) if step < steps), steps)
 
 
+def regular_checkpoints(steps: int, every: int) -> tuple[int, ...]:
+    """0, every so many updates, and the last one.
+
+    >>> regular_checkpoints(25, 10)
+    (0, 10, 20, 25)
+    """
+    return (*range(0, steps, every), steps)
+
+
 def run_course(
     model: nn.Module,
     batch_at: Callable[[int], Batch],

@@ -1,0 +1,20 @@
+"""Parameters drawn from a generator of their own, as torch's layers draw theirs from global state."""
+
+import torch
+from torch import nn
+
+
+@torch.no_grad()
+def draw_parameters(network: nn.Module, generator: torch.Generator) -> None:
+    """Draw every parameter, in the order of ``named_parameters``.
+
+    Those whose name begins with ``embedding`` come from N(0, 1), all else uniformly from ±1/√inputs, for a
+    recurrent layer from ±1/√width: torch's own distributions.
+    """
+    for name, parameter in network.named_parameters():
+        if name.startswith("embedding"):
+            parameter.normal_(generator=generator)
+        else:
+            layer = network.get_submodule(name.rpartition(".")[0])
+            inputs = layer.in_features if isinstance(layer, nn.Linear) else layer.hidden_size
+            parameter.uniform_(-(inputs**-0.5), inputs**-0.5, generator=generator)
