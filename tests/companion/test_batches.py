@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnlib.companion.batches import LARGEST, batches
+from attnlib.companion.batches import LARGEST, LARGEST_ON_DATA, batches
 from attnlib.recipes.recipe import RecipeSpec
 from attnlib.training.spec import ModelSpec
 
@@ -46,3 +46,11 @@ def test_models_and_recipes_are_made_by_modules_of_their_own():
 def test_arguments_are_words_of_a_shell():
     (batch,) = batches({"a": {KEYS[0]: SPEC}})
     assert batch.arguments == f"--spec '{SPEC.to_json()}'"
+
+
+def test_models_of_published_text_share_a_process_with_few_others():
+    keys = [f"multi30k_en_fr-AED-gru-w64-s{seed}-0642a296fa{seed:02}" for seed in range(7)]
+    found = batches({"a": dict.fromkeys(keys, ModelSpec("multi30k_en_fr", "AED", steps=2)) | {KEYS[0]: SPEC}})
+    sizes = sorted(len(batch.specs) for batch in found)
+    assert sizes == [1, 2, 2, 3]
+    assert max(sizes) == LARGEST_ON_DATA

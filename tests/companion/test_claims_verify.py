@@ -1,6 +1,7 @@
 """Verdicts against expected verdicts: what counts as a change, what is stale, what accepting writes."""
 
 import json
+from dataclasses import replace
 
 import pytest
 import yaml
@@ -218,3 +219,17 @@ def test_the_table_cuts_no_name_short(root, capsys, monkeypatch):
         "".join(line.split("│")[1].strip() for line in told.splitlines() if line.startswith("│"))
         == long["id"]
     )
+
+
+def test_a_number_with_no_run_behind_it_is_not_run_while_models_are_missing_and_a_failure_otherwise(root):
+    nothing = {"x": {"value": None, "low": None, "high": None, "n": 0}}
+    empty = Result("toy", "quick", {}, nothing, {}, result(0).code, {}, missing=["toy AED: 3"])
+    folder = root / "build" / "results" / "quick"
+    empty.save(folder)
+    assert verdicts(root)["above-five", "quick"] is Verdict.NOT_RUN
+    replace(empty, missing=[]).save(folder)
+    assert verdicts(root)["above-five", "quick"] is Verdict.NOT_REPRODUCED
+
+
+def test_rows_of_one_experiment_alone(root):
+    assert {row.claim.id for row in verify(root, experiment="toy")} == {"above-five"}

@@ -2,11 +2,12 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import pytest
 
 from attnlib.errors import NotMeasured
-from attnlib.experiments.asks import answers, ask, not_measured
+from attnlib.experiments.asks import answers, ask, not_measured, specs_of
 from attnlib.training.archive import Archive
 from attnlib.training.spec import ModelSpec
 from attnlib.training.store import Store, kept_name
@@ -75,3 +76,34 @@ def test_an_answer_by_older_code_gives_way(tmp_path):
     archive.put(SPECS[0], {}, "widths(factor=2)-new", {"width": 3})
     held = json.loads(archive.path(SPECS[0]).read_text(encoding="utf-8"))["measured"]
     assert held == {"widths(factor=2)-new": {"width": 3}, "widths(factor=3)-old": {"width": 2}}
+
+
+def apart(first, second, unit):
+    CALLS.append((first.spec.seed, second.spec.seed))
+    return {"apart": (second.spec.seed - first.spec.seed) * unit}
+
+
+def test_an_answer_about_two_models_is_kept_with_the_first_and_named_by_the_second(tmp_path):
+    (one,) = ask(SPECS[:1], apart, unit=10)
+    one = replace(one, beside=(SPECS[1],))
+    archive = tmp_path / "archive"
+    store = Store(tmp_path / "models", archive=archive)
+    assert one.answer(store) == {"apart": 10}
+    assert specs_of([one]) == tuple(SPECS)
+    shutil.rmtree(tmp_path / "models")
+    silent = Store(tmp_path / "models", archive=archive, trains=False)
+    assert one.answer(silent) == {"apart": 10}
+    assert CALLS == [(0, 1)]
+    with pytest.raises(NotMeasured):  # the same question beside another model is another question
+        replace(one, beside=(SPECS[0],)).answer(silent)
+
+
+def test_answers_come_in_the_order_of_the_questions(tmp_path):
+    specs = [replace(SPECS[0], seed=seed) for seed in range(6)]
+
+    class Known:
+        def kept(self, spec, measure):
+            return {"seed": spec.seed}
+
+    for _ in range(5):
+        assert [found["seed"] for _, found in answers(ask(specs, widths), Known())] == list(range(6))
