@@ -65,8 +65,8 @@ def seeds_note(result: Result) -> str:
 
 
 def translator_sentence(result: Result) -> str:
-    """How good the networks are that translate Europarl, which says what their alignments can be worth."""
-    kinds = [(kind, found) for task, kind, found in kinds_of(result) if task == TEXT]
+    """How good the networks are that translate text, which says what their alignments can be worth."""
+    kinds = [(kind, found) for task, kind, found in kinds_of(result) if task in (TEXT, "aligned")]
     if not kinds:
         return ""
     gold = kinds[0][1]["gold"]
@@ -83,8 +83,8 @@ def translator_sentence(result: Result) -> str:
     unknown = {side: f"{100 * gold[f'unknown_{side}']:.0f} %" for side in ("source", "target")}
     return (
         f"The {gold['trained_on']:,} sentence pairs make a weak translator ({quality}; held-out text under "
-        f"teacher forcing). Of the {gold['samples']} hand-aligned pairs, {unknown['source']} of the German "
-        f"and {unknown['target']} of the English words are outside the vocabulary. The share of linked "
+        f"teacher forcing). Of the {gold['samples']} aligned pairs, {unknown['source']} of the source's "
+        f"and {unknown['target']} of the target's words are outside the vocabulary. The share of linked "
         f"words whose largest weight has a gold link: {rows}."
     )
 

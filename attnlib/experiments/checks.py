@@ -32,32 +32,39 @@ def check_names(config: "DataclassInstance", **known: Collection[str]) -> None:
         task_of(rung)
 
 
-def take_files(config: "DataclassInstance", profiles: Collection[tuple[str, ...]]) -> None:
-    """Makes a reader's files, ``source`` and ``target``, the one task; to be called before names are checked.
+def take_files(config: "DataclassInstance", **profiles: Collection[tuple[str, ...]]) -> None:
+    """Makes a reader's files the one task; to be called before names are checked.
+
+    ``source`` and ``target`` are the task ``parallel``; with ``links``, where a configuration has it, they
+    are ``aligned``.
 
     Args:
-        profiles: the tasks that stand there when none was asked for.
+        profiles: for each field that names tasks, what stands there when none was asked for.
 
     Raises:
         BadInput: one file without the other, or another task beside them.
     """
-    if (config.source is None) != (config.target is None):
+    given = {name: getattr(config, name, None) for name in ("source", "target", "links")}
+    if (given["source"] is None) != (given["target"] is None) or (given["links"] and not given["source"]):
         raise BadInput("parameters source and target go together: two text files, line by line translations")
-    if config.source is None:
-        if "parallel" in config.task:
-            raise BadInput("task 'parallel' needs two files: source=my.en and target=my.fr")
-        return
-    if config.task not in (*profiles, ("parallel",)):
-        raise BadInput(f"parameters source and target are a task of their own; leave out task={config.task}")
-    object.__setattr__(config, "task", ("parallel",))
+    rung = "aligned" if given["links"] else "parallel"
+    for field, usual in profiles.items():
+        named = getattr(config, field)
+        if given["source"] is None:
+            if own := {"parallel", "aligned"} & set(named):
+                raise BadInput(f"task {min(own)!r} needs two files: source=my.en and target=my.fr")
+        elif named not in (*usual, (rung,), ()):
+            raise BadInput(f"parameters source and target are a task of their own; leave out {field}={named}")
+        else:
+            object.__setattr__(config, field, (rung,))
 
 
 def changes_of(config: "DataclassInstance") -> dict[str, object]:
     """What a configuration changes in the plan of every model: width, steps, and the files to train on."""
     changes = {name: given for name in ("width", "steps") if (given := getattr(config, name)) is not None}
     if getattr(config, "source", None) is not None:
-        files = {"source": str(config.source.resolve()), "target": str(config.target.resolve())}
-        changes["task_options"] = files
+        files = {name: getattr(config, name, None) for name in ("source", "target", "links")}
+        changes["task_options"] = {name: str(path.resolve()) for name, path in files.items() if path}
     return changes
 
 

@@ -77,7 +77,7 @@ class LadderConfig:
     target: Path | None = None
 
     def __post_init__(self) -> None:
-        take_files(self, self.TASKS)
+        take_files(self, task=self.TASKS)
         check_names(self, architecture=self.ARCHITECTURES)
         check_counts(self)
         if not 0 < self.embedding_scale < math.inf:

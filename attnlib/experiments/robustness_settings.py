@@ -3,15 +3,17 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from attnlib.errors import BadInput
-from attnlib.experiments.checks import changes_of, check_counts, check_names
+from attnlib.experiments.checks import changes_of, check_counts, check_names, take_files
 from attnlib.experiments.rungs import spec_of, task_of
 from attnlib.training.spec import ModelSpec
 
 FACTORS = ("cell", "width", "weight_decay", "length", "n_words", "embedding_scale", "clip")
 ALONE = "one_to_one"  # the task on the fixed diagonal, and the one whose number of words can be set
 AGAINST = "scan"
+BOTH = (ALONE, AGAINST)
 
 
 @dataclass(frozen=True)
@@ -29,10 +31,11 @@ class Config:
             ``length`` in multiples of the plan's updates, ``n_words`` for one-to-one alone.
         fit_samples: training samples that the shares' components are fitted on, at most.
         samples: training samples, and held-out ones, for free running and memory, at most.
+        source, target: two line-parallel text files to use as the task (both or neither).
     """
 
     scale: str = "quick"
-    task: tuple[str, ...] = (ALONE, AGAINST)
+    task: tuple[str, ...] = BOTH
     varied: tuple[str, ...] = (ALONE,)
     factor: tuple[str, ...] = FACTORS
     seeds: int | None = None
@@ -47,8 +50,11 @@ class Config:
     clip: tuple[float, ...] = ()
     fit_samples: int = 2_000
     samples: int = 400
+    source: Path | None = None
+    target: Path | None = None
 
     def __post_init__(self) -> None:
+        take_files(self, task=(BOTH,), varied=(BOTH, (ALONE,)))
         check_names(self, factor=FACTORS)
         for rung in self.varied:
             task_of(rung)
@@ -64,7 +70,7 @@ PROFILES = {
     "quick": Config(),
     "paper": Config(
         scale="paper",
-        varied=(ALONE, AGAINST),
+        varied=BOTH,
         cell=("gru", "lstm", "vanilla", "ugrnn"),
         widths=(32, 64, 128, 256, 512),
         weight_decay=(0.0, 1e-5, 1e-4, 1e-3),

@@ -56,7 +56,7 @@ class Config:
     target: Path | None = None
 
     def __post_init__(self) -> None:
-        take_files(self, (QUICK_TASKS, PAPER_TASKS))
+        take_files(self, task=(QUICK_TASKS, PAPER_TASKS))
         check_names(self)
         check_counts(self)
 

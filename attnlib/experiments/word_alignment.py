@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
 
 from attnlib.experiments.aggregate import by_kind, kind
 from attnlib.experiments.alignment_summaries import (
@@ -13,7 +14,7 @@ from attnlib.experiments.alignment_summaries import (
     token_rows,
 )
 from attnlib.experiments.asks import Ask, answers, ask, specs_of
-from attnlib.experiments.checks import check_counts, check_names
+from attnlib.experiments.checks import changes_of, check_counts, check_names, take_files
 from attnlib.experiments.measures.token_parts import ROLES, measure_token_parts
 from attnlib.experiments.measures.word_alignment import measure_word_alignment
 from attnlib.experiments.rungs import seeds_of, spec_of, task_of
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 PLACE = "Aitken et al. 2021, introduction (attention aligns words), abstract (tasks decide which components)"
 QUESTION = "Does attention align words, through which terms, and which tokens attend by time, which by input?"
 TEXT = "europarl_de_en"  # the one task of natural text with gold links
+QUICK_TASKS = ("reordering_50", TEXT)
+PAPER_TASKS = ("one_to_one", "reversal", "reordering_0", "reordering_50", "reordering_100", TEXT)
+QUICK_TOKENS_OF = ("reordering_50", "scan")
+PAPER_TOKENS_OF = ("reordering_50", "scan", "multi30k_en_fr", TEXT)
 
 
 @dataclass(frozen=True)
@@ -47,11 +52,17 @@ class Config:
         judged_samples: samples with gold links that are judged, at most.
         iterations: of expectation-maximisation in IBM Model 1.
         listed: tokens in the table, the most frequent ones of each role.
+        source, target: two line-parallel text files to use as the task (both or neither).
+        links: a third file with word alignments of some of their lines (see
+            :func:`attnlib.tasks.aligned.aligned`); without it only tokens are looked at.
     """
 
+    TASKS: ClassVar[tuple[tuple[str, ...], ...]] = (QUICK_TASKS, PAPER_TASKS)  # of the profiles
+    TOKENS_OF: ClassVar[tuple[tuple[str, ...], ...]] = (QUICK_TOKENS_OF, PAPER_TOKENS_OF)
+
     scale: str = "quick"
-    task: tuple[str, ...] = ("reordering_50", TEXT)
-    tokens_of: tuple[str, ...] = ("reordering_50", "scan")
+    task: tuple[str, ...] = QUICK_TASKS
+    tokens_of: tuple[str, ...] = QUICK_TOKENS_OF
     architecture: tuple[str, ...] = ("AED", "AO")
     seeds: int | None = None
     text_seeds: int | None = None
@@ -64,8 +75,14 @@ class Config:
     judged_samples: int = 400
     iterations: int = 10
     listed: int = 60
+    source: Path | None = None
+    target: Path | None = None
+    links: Path | None = None
 
     def __post_init__(self) -> None:
+        take_files(self, task=self.TASKS, tokens_of=self.TOKENS_OF)
+        if self.source is not None and self.links is None:
+            object.__setattr__(self, "task", ())  # nothing says which words belong together
         check_names(self)
         for rung in self.tokens_of:
             task_of(rung)
@@ -78,8 +95,8 @@ PROFILES = {
     "quick": Config(text_steps=60, n_train=1_600, max_length=12),
     "paper": Config(
         scale="paper",
-        task=("one_to_one", "reversal", "reordering_0", "reordering_50", "reordering_100", TEXT),
-        tokens_of=("reordering_50", "scan", "multi30k_en_fr", TEXT),
+        task=PAPER_TASKS,
+        tokens_of=PAPER_TOKENS_OF,
         fit_samples=10_000,
         judged_samples=2_000,
     ),
@@ -90,12 +107,11 @@ def _specs(config: Config, rungs: tuple[str, ...]) -> tuple[ModelSpec, ...]:
     specs = []
     for rung, architecture in product(rungs, config.architecture):
         text = rung == TEXT
-        changes: dict[str, object] = {} if config.width is None else {"width": config.width}
-        steps = config.steps or (config.text_steps if text else None)
-        if steps is not None:
-            changes["steps"] = steps
-        options = {"n_train": config.n_train, "max_length": config.max_length}
+        changes = changes_of(config)
         if text:
+            if config.text_steps is not None:
+                changes.setdefault("steps", config.text_steps)
+            options = {"n_train": config.n_train, "max_length": config.max_length}
             changes["task_options"] = {name: value for name, value in options.items() if value is not None}
         wanted = (config.text_seeds if text else None) or config.seeds
         for seed in range(wanted) if wanted else seeds_of(config.scale, rung, architecture):

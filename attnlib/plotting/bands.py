@@ -5,6 +5,7 @@ from collections.abc import Callable
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from attnlib.plotting.blank import blank
 from attnlib.plotting.style import style, task_name
 
 PER_BAND = 4
@@ -24,6 +25,8 @@ def panels(
         draw: called with (axes, task, kind, leftmost, lowest); False leaves the panel empty.
         width, height: of a panel, in inches.
     """
+    if not tasks or not kinds:
+        return blank()
     bands = [tasks[first : first + PER_BAND] for first in range(0, len(tasks), PER_BAND)]
     columns = max(min(len(tasks), PER_BAND), 2)
     rows = len(bands) * len(kinds)

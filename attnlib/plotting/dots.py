@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from attnlib.experiments.result import Result
+from attnlib.plotting.blank import blank
 from attnlib.plotting.order import kinds_of
 from attnlib.plotting.style import style, task_name
 
@@ -46,6 +47,8 @@ def dot_rows(
         legend: entries of the legend; those of the first panel by default.
     """
     rows = [(f"{task_name(task)}, {kind}", found) for task, kind, found in kinds_of(result)]
+    if not rows:
+        return blank()
     with style():
         figure = Figure(figsize=(8.6, row_height * len(rows) + 1.7))
         grid = figure.subplots(1, len(panels), sharey=True, sharex=True, squeeze=False)[0]

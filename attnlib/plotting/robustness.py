@@ -69,7 +69,7 @@ def outcomes_by_level(result: Result, factor: str) -> Figure:
     """Shares, rebuilt attention, and the network itself over the levels of a factor; a row for each task."""
     tasks = [task for task in result.config["task"] if len(levels_of(result, factor, task)) > 1]
     with style():
-        figure = Figure(figsize=(8.6, 2.55 * len(tasks) + 0.5))
+        figure = Figure(figsize=(8.6, 2.55 * len(tasks) + 0.9))
         grid = figure.subplots(len(tasks), len(PANELS), squeeze=False, sharex="row")
         for row, task in zip(grid, tasks, strict=True):
             levels = levels_of(result, factor, task)
@@ -82,10 +82,10 @@ def outcomes_by_level(result: Result, factor: str) -> Figure:
                     _dots(axes, intervals, offset, colour, marker, label)
                 axes.set_ylim(*_limits(levels, outcomes))
                 axes.set_title(title, fontsize=9.5)
-                if task == tasks[0]:
-                    axes.legend(fontsize=8, frameon=False, loc="best", handletextpad=0.2, labelspacing=0.25)
                 if task == tasks[-1]:
                     axes.set_xlabel(FACTOR_NAMES[factor], fontsize=9)
+                    axes.legend(fontsize=8, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.24),
+                                ncols=2, handletextpad=0.2, columnspacing=1, labelspacing=0.25)  # fmt: skip
             row[0].set_ylabel(task_name(task), fontsize=10)
     return figure
 

@@ -39,6 +39,7 @@ TASK_NAMES = {
     "tatoeba_en_fr": "Tatoeba En–Fr",
     "europarl_de_en": "Europarl De–En",
     "parallel": "your text",
+    "aligned": "your text",
 }
 SETTINGS = {
     "svg.hashsalt": "attnlib",  # identifiers inside an SVG are random otherwise

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from attnlib.errors import BadInput, UnknownName
-from attnlib.experiments import registry, temporal_formation
+from attnlib.experiments import registry, robustness, temporal_formation, word_alignment
 from attnlib.experiments.asks import specs_of
 from attnlib.experiments.config import config_hash, override, path_fields, plain
 from attnlib.experiments.ladder import PROFILES, LadderConfig, model_specs
@@ -61,6 +61,33 @@ def test_how_temporal_components_form_can_be_asked_of_two_files():
     assert {spec.task for spec in temporal_formation.models(config)} == {"parallel"}
     with pytest.raises(BadInput, match="leave out task"):
         override(temporal_formation.PROFILES["quick"], {"source": "a", "target": "b", "task": "scan"})
+
+
+def test_robustness_and_tokens_can_be_asked_of_two_files():
+    files = {"source": "a.en", "target": "b.fr", "seeds": 1}
+    assert {spec.task for spec in robustness.models(override(robustness.PROFILES["quick"], files))} == {
+        "parallel"
+    }
+    config = override(word_alignment.PROFILES["quick"], files)
+    assert (config.task, config.tokens_of) == ((), ("parallel",))
+    assert override(config, {"steps": 3}).task == ()  # taken once more, it stays what it is
+
+
+def test_links_make_two_files_a_task_with_gold_alignments():
+    config = override(
+        word_alignment.PROFILES["quick"], {"source": "a.en", "target": "b.fr", "links": "c.talp"}
+    )
+    assert config.task == config.tokens_of == ("aligned",)
+    options = dict(word_alignment.models(config)[0].task_options)
+    assert {name: Path(path).name for name, path in options.items()} == {
+        "source": "a.en",
+        "target": "b.fr",
+        "links": "c.talp",
+    }
+    with pytest.raises(BadInput, match="source and target go together"):
+        override(word_alignment.PROFILES["quick"], {"links": "c.talp"})
+    with pytest.raises(BadInput, match="leave out tokens_of"):
+        override(word_alignment.PROFILES["quick"], {"source": "a", "target": "b", "tokens_of": "scan"})
 
 
 def test_each_model_once_and_no_cell_for_attention_only():
