@@ -29,10 +29,10 @@ def aligned(
 
     A line of ``links`` holds pairs ``source-target`` of word positions counted from 0, separated by spaces
     (the Pharaoh format, which aligners write); an empty line says that nothing is known of this pair. All
-    links count as sure. As is usual for aligners, pairs with links are trained on with the rest, and the networks
-    never see the links. Held out are first the pairs with links (:attr:`Task.gold`), then the last of the
-    others. Words are split at spaces alone, since that is what links count. Pairs with an empty side are
-    dropped.
+    links count as sure. As is usual for aligners, pairs with links are trained on with the rest, and the
+    networks never see the links. Held out are first the pairs with links (:attr:`Task.gold`), then the last
+    of the others. Words are split at spaces alone, since that is what links count. Pairs with an empty side
+    are dropped.
 
     Args:
         source: path of the file to translate from, UTF-8, plain or gzip.
