@@ -99,7 +99,7 @@ PROFILES = {
             "imdb",
             "yelp",
         ),
-        translation=("multi30k_en_de", "multi30k_de_en"),
+        translation=("multi30k_en_de", "multi30k_de_en", "iwslt14_de_en"),
         only_at_hand=0,
         seeds=4,
         frozen=4,

@@ -1,0 +1,83 @@
+"""What the paper profile of Part III would still cost: steps and looks timed on the networks themselves.
+
+    python benchmarks/paper_cost.py            # every kind that is not answered yet; minutes
+    python benchmarks/paper_cost.py --steps 30 --experiment agreement
+
+Of each kind of network one is trained for a few updates by the very code that would train it. Its updates are timed
+from one report to the next, its last look from the last report to the end. Processor time of one thread, so that
+neighbours do not count; loading and what is asked of the recordings afterwards do not count either.
+"""
+
+import argparse
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+import torch
+
+from attnlib.experiments import registry
+from attnlib.experiments.answer import all_asks, unanswered
+from attnlib.recipes import labelled_course
+from attnlib.recipes.recipe import RecipeSpec
+from attnlib.training.course import paper_checkpoints, regular_checkpoints
+
+
+def looks_of(spec: RecipeSpec) -> int:
+    """At how many checkpoints the network is looked at."""
+    settings = spec.resolved
+    if spec.recipe.startswith("translation"):
+        return len(paper_checkpoints(settings.steps))
+    if spec.recipe.startswith("classif"):
+        return len(labelled_course.checkpoints(settings.steps))
+    return len(regular_checkpoints(settings.steps, settings.every))
+
+
+def timed(spec: RecipeSpec, steps: int) -> tuple[float, float]:
+    """Processor seconds of one update (median) and of one look."""
+    short = RecipeSpec.of(spec.recipe, seed=spec.seed, **dict(spec.settings) | {"steps": steps})
+    reports: list[float] = []
+    with tempfile.TemporaryDirectory() as folder:
+        short.make(Path(folder), report=lambda *_: reports.append(time.process_time()))
+    end = time.process_time()
+    gaps = [after - before for before, after in zip(reports, reports[1:], strict=False)]
+    return statistics.median(gaps), end - reports[-1]
+
+
+def lacking(names: list[str]) -> dict[str, dict[str, list[RecipeSpec]]]:
+    """Networks without an answer, by experiment and kind; each in the first experiment that asks it."""
+    asks, keys = all_asks("paper"), set(unanswered("paper", Path("results/paper/models")))
+    specs = {asks[key][0].spec for key in keys}
+    found: dict[str, dict[str, list[RecipeSpec]]] = {}
+    for name in names:
+        experiment = registry.load(name)
+        for spec in experiment.models(experiment.PROFILES["paper"]):
+            if isinstance(spec, RecipeSpec) and hasattr(spec.resolved, "steps") and spec in specs:
+                specs.discard(spec)
+                found.setdefault(name, {}).setdefault(spec.kind, []).append(spec)
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--steps", type=int, default=12, help="updates timed of each kind")
+    parser.add_argument("--experiment", action="append", help="one experiment alone; may be given again")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    print("experiment | networks | update, ms | look, s | a network, min | together, h | kind")
+    for name, kinds in lacking(options.experiment or list(registry.names())).items():
+        total = 0.0
+        for kind, specs in kinds.items():
+            update, look = timed(specs[0], options.steps)
+            seconds = specs[0].resolved.steps * update + looks_of(specs[0]) * look
+            total += seconds * len(specs)
+            print(
+                f"{name} | {len(specs)} | {1000 * update:.0f} | {look:.2f} | {seconds / 60:.1f} | "
+                f"{seconds * len(specs) / 3600:.1f} | {kind}",
+                flush=True,
+            )
+        print(f"{name} | together, processor hours: {total / 3600:.1f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
