@@ -12,6 +12,7 @@ import argparse
 import statistics
 import tempfile
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import torch
@@ -40,7 +41,7 @@ def timed(spec: RecipeSpec, steps: int) -> tuple[float, float]:
     with tempfile.TemporaryDirectory() as folder:
         short.make(Path(folder), report=lambda *_: reports.append(time.process_time()))
     end = time.process_time()
-    gaps = [after - before for before, after in zip(reports, reports[1:], strict=False)]
+    gaps = [after - before for before, after in pairwise(reports)]
     return statistics.median(gaps), end - reports[-1]
 
 
