@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from attnlib.code_hash import imported_modules
@@ -45,7 +46,7 @@ def data_of_specs(specs: Iterable[ModelSpec | RecipeSpec]) -> list[Dataset]:
     from attnlib.recipes.recipe import RecipeSpec
     from attnlib.tasks.registry import module_of
 
-    roots = {spec.module if isinstance(spec, RecipeSpec) else module_of(spec.task) for spec in specs}
-    modules = imported_modules(*roots)
+    roots = (spec.modules if isinstance(spec, RecipeSpec) else (module_of(spec.task),) for spec in specs)
+    modules = imported_modules(*chain.from_iterable(roots))
     names = {module.rpartition(".")[2] for module in modules if module.startswith("attnlib.datasets.")}
     return [datasets.get(name) for name in sorted(names & set(datasets.names()))]

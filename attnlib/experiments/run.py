@@ -142,7 +142,7 @@ def code_of(name: str, specs: tuple[Spec, ...]) -> dict:
 def _roots(spec: Spec) -> set[str]:
     """The modules that, with all they import, make a product."""
     if isinstance(spec, RecipeSpec):
-        return {spec.module}
+        return set(spec.modules)
     return {"attnlib.training.loop", module_of(spec.task)}
 
 

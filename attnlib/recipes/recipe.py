@@ -60,9 +60,13 @@ class RecipeSpec:
         return registry.settings_of(self.recipe, {**dict(self.settings), "seed": self.seed})
 
     @property
-    def module(self) -> str:
-        """The module whose code, with all it imports, makes the recording."""
-        return registry.module_of(self.recipe)
+    def modules(self) -> tuple[str, ...]:
+        """The modules whose code, with all they import, makes the recording.
+
+        A recipe that takes a task by name says with ``modules(settings)`` which one: no import names it.
+        """
+        further = getattr(registry.load(self.recipe), "modules", lambda settings: ())
+        return (registry.module_of(self.recipe), *further(self.resolved))
 
     @property
     def checksums(self) -> dict[str, str]:
@@ -84,7 +88,7 @@ class RecipeSpec:
         files = [Path(value) for value in settings.values() if isinstance(value, str | Path)]
         parts = [
             settings,
-            code_hash(self.module),
+            code_hash(*self.modules),
             [hashlib.sha256(path.read_bytes()).hexdigest() for path in files if path.is_file()],
         ]
         digest = hashlib.sha256(json.dumps(parts, default=str, sort_keys=True).encode()).hexdigest()[:12]

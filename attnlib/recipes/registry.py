@@ -2,7 +2,8 @@
 
 There is no list to edit. A recipe has ``Settings`` (a frozen dataclass of plain values with a ``seed``),
 ``record(settings, folder, *, device, report)``, which trains one network and returns named tensors, and
-``checksums(settings)``, the data files it reads with their sha256.
+``checksums(settings)``, the data files it reads with their sha256. One that reads a task by name also has
+``modules(settings)``, the modules whose code makes the task.
 """
 
 from dataclasses import fields

@@ -1,4 +1,4 @@
-"""One training loop for every network of the second paper: the same final numbers, whatever interrupts it."""
+"""One training loop for every recipe: the same final numbers, whatever interrupts it."""
 
 import json
 import math
@@ -32,13 +32,17 @@ Visit = Callable[[int, nn.Module], None]  # updates made so far, the model in ev
 
 @dataclass(frozen=True)
 class Course:
-    """How a network is trained: Adam at its defaults, as in the paper (section A.8), and where to look.
+    """How a network is trained: Adam, at its defaults as in Snell et al. (section A.8), and where to look.
 
     Attributes:
         steps: number of updates.
         seed: what is drawn during an update (dropout) is a function of this seed and the step alone.
         learning_rate: Adam's.
         checkpoints: numbers of updates after which the model is looked at, ascending; 0 is before training.
+        clip: largest norm of the gradient of all parameters together; None leaves it as it is, as the paper
+            does.
+        warmup: updates over which the learning rate rises from zero, linearly, to where it stays; none in
+            the paper.
 
     Raises:
         BadInput: no steps, or checkpoints that are not ascending numbers between 0 and ``steps``.
@@ -48,6 +52,8 @@ class Course:
     seed: int
     learning_rate: float = 1e-3
     checkpoints: tuple[int, ...] = ()
+    clip: float | None = None
+    warmup: int = 0
 
     def __post_init__(self) -> None:
         if self.steps < 1:
@@ -132,7 +138,7 @@ def run_course(
             break
         with torch.random.fork_rng(devices=drawing):
             torch.manual_seed(_mixed(course.seed, step))
-            value = _update(model, optimiser, batch_at(step).to(device), loss)
+            value = _update(model, optimiser, batch_at(step).to(device), loss, course, step)
         if not math.isfinite(value):
             raise TrainingDiverged(
                 f"loss is {value} at step {step} with seed {course.seed} (learning rate "
@@ -160,10 +166,19 @@ def _update(
     optimiser: torch.optim.Optimizer,
     batch: Batch,
     loss: Callable[[nn.Module, Batch], Tensor],
+    course: Course,
+    step: int,
 ) -> float:
+    if course.warmup:
+        for group in optimiser.param_groups:
+            group["lr"] = course.learning_rate * min(1.0, (step + 1) / course.warmup)
     optimiser.zero_grad(set_to_none=True)
     value = loss(model, batch)
     value.backward()
+    if course.clip is not None:
+        nn.utils.clip_grad_norm_(
+            [parameter for parameter in model.parameters() if parameter.requires_grad], course.clip
+        )
     optimiser.step()
     return value.item()
 

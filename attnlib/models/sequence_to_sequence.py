@@ -1,0 +1,267 @@
+"""The primer's networks: from one fixed vector to attention, in the forms of the papers that introduced them.
+
+Encoder states h_t and decoder states s_i are recurrent. With y_{i-1} the word read at step i (its embedding)
+and c_i what the decoder gets of the source there:
+
+====================  =========================  ==================  =================================
+                      recurrence reads           score               output
+====================  =========================  ==================  =================================
+Sutskever et al.      y_{i-1}                    none                W s_i
+Cho et al.            y_{i-1}, c                 none                W [s_i ; y_{i-1} ; c]
+Bahdanau et al.       y_{i-1}, c_i               a(s_{i-1}, h_t)     W [s_i ; y_{i-1} ; c_i]
+Luong et al.          y_{i-1} (and m_{i-1})      a(s_i, h_t)         W m_i, m_i = tanh(W_c [c_i ; s_i])
+====================  =========================  ==================  =================================
+
+Sutskever et al. 2014, section 2; Cho et al. 2014, section 2.2, c = tanh(V h_T); Bahdanau et al. 2015,
+appendix A.2.2; Luong et al. 2015, equations 5 to 7 and, for input feeding, section 3.3. Left out: the maxout layer of
+Cho's and Bahdanau's output (a linear layer here), and local attention.
+
+The decoder starts in the encoder's last state. Where that has another width (two directions) or is put
+through a map by its paper (Cho, Bahdanau), it is tanh of a linear map of it, an LSTM's memory then starting
+at zero.
+"""
+
+from dataclasses import dataclass, fields
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from attnlib.models.attention import masked_softmax
+from attnlib.models.initialise import draw_parameters
+from attnlib.models.scoring import Score
+from attnlib.models.sequence_config import SequenceConfig
+from attnlib.models.trace import Trace
+from attnlib.tasks.corpus import Batch
+
+
+@dataclass(frozen=True)
+class SequenceTrace(Trace):
+    """A trace that also has what the score compares with the encoder states.
+
+    Attributes:
+        queries: the decoder states in Luong's decoder, those of the step before in Bahdanau's, whose first is
+            the state that the decoder starts in. None without attention.
+    """
+
+    queries: Float[Tensor, "batch target width"] | None = None
+
+
+@dataclass(frozen=True)
+class Source:
+    """A source as the decoder sees it; rows are samples."""
+
+    states: Float[Tensor, "batch source encoder_width"]
+    mask: Bool[Tensor, "batch source"]
+    projected: Float[Tensor, "batch source width"] | None  # what the score makes of the states
+    summary: Float[Tensor, "batch width"] | None  # Cho's c
+
+
+@dataclass(frozen=True)
+class Carried:
+    """What a decoder carries from one step to the next; rows are samples."""
+
+    hidden: Float[Tensor, "batch layers width"]
+    memory: Float[Tensor, "batch layers width"] | None  # of an LSTM
+    attentional: Float[Tensor, "batch width"] | None  # m_{i-1}, with input feeding
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Source and decoder between two words."""
+
+    source: Source
+    carried: Carried
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Some steps of the decoder."""
+
+    states: Float[Tensor, "batch steps width"]
+    queries: Float[Tensor, "batch steps width"] | None
+    scores: Float[Tensor, "batch steps source"] | None
+    attention: Float[Tensor, "batch steps source"] | None
+    context: Float[Tensor, "batch steps encoder_width"] | None
+    features: Float[Tensor, "batch steps features"]  # what the output layer reads
+
+
+class SequenceToSequence(nn.Module):
+    """A network of the family, its parameters drawn from ``generator`` alone.
+
+    >>> config = SequenceConfig(source_size=7, target_size=9, width=8, bidirectional=True, scoring="additive")
+    >>> model = SequenceToSequence(config, torch.Generator().manual_seed(0))
+    >>> model.readout.weight.shape
+    torch.Size([9, 8])
+    """
+
+    def __init__(self, config: SequenceConfig, generator: torch.Generator):
+        super().__init__()
+        self.config = config
+        width, layer = config.width, {"gru": nn.GRU, "lstm": nn.LSTM}[config.cell]
+        shape = {"num_layers": config.layers, "batch_first": True}
+        from_source = {"initial": 0, "every_step": width, "attention": config.encoder_width}[config.link]
+        luong = config.attends and config.decoder == "luong"
+        enters = width if config.input_feeding else 0 if luong else from_source
+        with torch.device("meta"):  # torch's own initialisation would draw from global state
+            self.embedding_source = nn.Embedding(config.source_size, width)
+            self.embedding_target = nn.Embedding(config.target_size, width)
+            self.encoder = layer(width, width, bidirectional=config.bidirectional, **shape)
+            self.decoder = layer(width + enters, width, **shape)
+            if self._is_mapped:
+                self.start_map = nn.Linear(config.encoder_width, width)
+            if config.link == "every_step":
+                self.summary_map = nn.Linear(config.encoder_width, width)
+            if config.attends:
+                self.score = Score(config.scoring, width, config.encoder_width)
+            if luong:
+                self.attentional_map = nn.Linear(config.encoder_width + width, width, bias=False)
+            read = width if luong or config.link == "initial" else 2 * width + from_source
+            self.readout = nn.Linear(read, config.target_size)
+        self.to_empty(device="cpu")
+        draw_parameters(self, generator)
+        with torch.no_grad():
+            for embedding in (self.embedding_source, self.embedding_target):
+                embedding.weight.mul_(config.embedding_scale)
+
+    @property
+    def _is_mapped(self) -> bool:
+        """Whether the decoder starts in a map of the encoder's last state rather than in that state."""
+        config = self.config
+        bahdanau = config.attends and config.decoder == "bahdanau"
+        return config.bidirectional or config.link == "every_step" or bahdanau
+
+    def encode(
+        self, source: Int[Tensor, "batch source"], mask: Bool[Tensor, "batch source"]
+    ) -> tuple[Source, Carried]:
+        """The source, and what the decoder starts with."""
+        return self.encode_inputs(self.embedding_source(source), mask)
+
+    def encode_inputs(
+        self, inputs: Float[Tensor, "batch source width"], mask: Bool[Tensor, "batch source"]
+    ) -> tuple[Source, Carried]:
+        """The same from embeddings, which need not be those of a word."""
+        lengths = mask.sum(dim=1)
+        order = _reversed_words(lengths, mask.shape[1]) if self.config.reverse else None
+        if order is not None:
+            inputs = inputs.take_along_dim(order, dim=1)
+        states, hidden, memory = self._read(inputs, lengths)
+        if order is not None:
+            states = states.take_along_dim(order, dim=1)
+        projected = self.score.project(states) if self.config.attends else None
+        last = hidden[:, -1]  # the top layer, both directions: (batch, encoder width)
+        summary = torch.tanh(self.summary_map(last)) if self.config.link == "every_step" else None
+        if self._is_mapped:
+            hidden = torch.tanh(self.start_map(hidden))
+            memory = None if memory is None else torch.zeros_like(hidden)
+        fed = torch.zeros_like(hidden[:, 0]) if self.config.input_feeding else None
+        return Source(states, mask, projected, summary), Carried(hidden, memory, fed)
+
+    def _read(
+        self, inputs: Tensor, lengths: Int[Tensor, " batch"]
+    ) -> tuple[Tensor, Float[Tensor, "batch layers encoder_width"], Tensor | None]:
+        """States of the top layer, zero beyond a sample's end, and the last of every layer."""
+        if bool((lengths == inputs.shape[1]).all()):
+            states, last = self.encoder(inputs)
+        else:
+            packed = pack_padded_sequence(inputs, lengths.cpu(), batch_first=True, enforce_sorted=False)
+            packed, last = self.encoder(packed)
+            states, _ = pad_packed_sequence(packed, batch_first=True, total_length=inputs.shape[1])
+        parts = last if isinstance(last, tuple) else (last,)
+        by_layer = [
+            part.unflatten(0, (self.config.layers, -1)).permute(2, 0, 1, 3).flatten(2) for part in parts
+        ]
+        return states, by_layer[0], by_layer[1] if len(by_layer) > 1 else None
+
+    def advance(
+        self, inputs: Float[Tensor, "batch steps width"], source: Source, carried: Carried
+    ) -> tuple[Steps, Carried]:
+        """Steps of the decoder on embedded words; one at a time where the network feeds back (see config)."""
+        config, read, queries = self.config, [inputs], None
+        scores = attention = context = None
+        if config.link == "every_step":
+            read.append(source.summary[:, None].expand(-1, inputs.shape[1], -1))
+        if config.input_feeding:
+            read.append(carried.attentional[:, None])
+        if config.attends and config.decoder == "bahdanau":
+            queries = carried.hidden[:, -1:]
+            scores, attention, context = self._attend(queries, source)
+            read.append(context)
+        states, hidden, memory = self._recur(torch.cat(read, dim=-1), carried)
+        attentional = None
+        if config.attends and config.decoder == "luong":
+            queries = states
+            scores, attention, context = self._attend(queries, source)
+            features = torch.tanh(self.attentional_map(torch.cat([context, states], dim=-1)))
+            attentional = features[:, -1] if config.input_feeding else None
+        else:
+            features = states if config.link == "initial" else torch.cat([states, *read], dim=-1)
+        steps = Steps(states, queries, scores, attention, context, features)
+        return steps, Carried(hidden, memory, attentional)
+
+    def _attend(self, queries: Tensor, source: Source) -> tuple[Tensor, Tensor, Tensor]:
+        scores = self.score.compare(queries, source.projected)
+        attention = masked_softmax(scores, source.mask)
+        return scores, attention, attention @ source.states
+
+    def _recur(self, inputs: Tensor, carried: Carried) -> tuple[Tensor, Tensor, Tensor | None]:
+        hidden = carried.hidden.transpose(0, 1).contiguous()  # torch wants layers first
+        if carried.memory is None:
+            states, last = self.decoder(inputs, hidden)
+            return states, last.transpose(0, 1), None
+        states, (last, memory) = self.decoder(inputs, (hidden, carried.memory.transpose(0, 1).contiguous()))
+        return states, last.transpose(0, 1), memory.transpose(0, 1)
+
+    def begin(self, source: Int[Tensor, "batch source"], mask: Bool[Tensor, "batch source"]) -> Reading:
+        """What is known before the first word, for :mod:`attnlib.models.search`."""
+        return Reading(*self.encode(source, mask))
+
+    def write(
+        self, words: Int[Tensor, " batch"], reading: Reading
+    ) -> tuple[Float[Tensor, "batch words"], Reading]:
+        """Logits of the next word after one more was read."""
+        steps, carried = self.advance(self.embedding_target(words)[:, None], reading.source, reading.carried)
+        return self.readout(steps.features)[:, 0], Reading(reading.source, carried)
+
+    def forward(self, batch: Batch) -> SequenceTrace:
+        """One teacher-forced pass."""
+        source, carried = self.encode(batch.source, batch.source_mask)
+        return self.decode(batch, source, carried)
+
+    def decode(self, batch: Batch, source: Source, carried: Carried) -> SequenceTrace:
+        """The decoder's half of a teacher-forced pass."""
+        inputs = self.embedding_target(batch.target_input)
+        if self.config.feeds_back:
+            taken = []
+            for word in inputs.split(1, dim=1):
+                steps, carried = self.advance(word, source, carried)
+                taken.append(steps)
+            steps = Steps(*(_joined([getattr(one, f.name) for one in taken]) for f in fields(Steps)))
+        else:
+            steps, _ = self.advance(inputs, source, carried)
+        return SequenceTrace(
+            source_tokens=batch.source,
+            source_mask=batch.source_mask,
+            target_tokens=batch.target_input,
+            target_outputs=batch.target_output,
+            target_mask=batch.target_mask,
+            encoder_states=source.states,
+            decoder_states=steps.states,
+            scores=steps.scores,
+            attention=steps.attention,
+            context=steps.context,
+            logits=self.readout(steps.features),
+            queries=steps.queries,
+        )
+
+
+def _joined(parts: list[Tensor | None]) -> Tensor | None:
+    return None if parts[0] is None else torch.cat(parts, dim=1)
+
+
+def _reversed_words(lengths: Int[Tensor, " batch"], longest: int) -> Int[Tensor, "batch source 1"]:
+    """Places that turn the words of each sample round; the end mark and padding stay. Twice is not at all."""
+    places = torch.arange(longest, device=lengths.device).expand(len(lengths), -1)
+    words = lengths[:, None] - 1  # the last valid position is the end mark
+    return torch.where(places < words, words - 1 - places, places)[..., None]

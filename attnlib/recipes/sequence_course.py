@@ -1,0 +1,184 @@
+"""Training of a network on any sequence-to-sequence task by name, and looks at it along the way.
+
+What a recording of such a recipe holds, samples in the order of the task's held-out ones:
+
+``steps``
+    updates made at each look.
+``right``, ``loss``
+    by look, sample and target position (padded): whether the word is predicted right under teacher forcing,
+    and its negative log-likelihood in nats.
+``written``
+    by sample: what the trained network writes on its own, greedily; an end mark unless cut off, padding.
+``network.<parameter>``
+    the trained network, see :func:`recorded_state`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+
+from attnlib.errors import BadInput
+from attnlib.models.search import greedy_search
+from attnlib.recipes.looks import gathered_looks, keep_look
+from attnlib.tasks import registry
+from attnlib.tasks.corpus import Batch, Corpus, evaluation_batches
+from attnlib.tasks.task import Task
+from attnlib.tasks.vocabulary import PAD
+from attnlib.texts.piece_corpus import EqualLengthBatches
+from attnlib.training.course import Course, regular_checkpoints, run_course
+from attnlib.training.loop import Report, prediction_loss
+
+if TYPE_CHECKING:
+    from attnlib.recipes.recipe import Recording
+
+LOOK_BATCH = 128
+_NETWORK = "network."
+
+
+@dataclass(frozen=True)
+class SequenceSettings:
+    """Task and training; the networks have further settings of their own.
+
+    Attributes:
+        task: by name, see :mod:`attnlib.tasks.registry`.
+        options: those of the task, as (name, value) pairs in any order.
+        source, target: two line-parallel files of the reader's own, as the task; both or neither.
+        steps: updates, of batch_size samples each.
+        learning_rate: Adam's; it rises to this over the first ``warmup`` updates and stays.
+        clip: largest norm of the gradient of all parameters together.
+        looks: at how many steps the network is looked at, beside the beginning.
+        judged: held-out samples that are looked at, at most.
+
+    Raises:
+        BadInput: a size below 1, or one file without the other.
+    """
+
+    task: str = "one_to_one"
+    options: tuple[tuple[str, object], ...] = ()
+    source: str = ""
+    target: str = ""
+    steps: int = 1_000
+    batch_size: int = 64
+    learning_rate: float = 2e-3
+    clip: float = 1.0
+    warmup: int = 0
+    looks: int = 10
+    judged: int = 500
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "batch_size", "looks", "judged"):
+            if getattr(self, name) < 1:
+                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
+        if bool(self.source) != bool(self.target):
+            raise BadInput("source and target go together: two text files, line by line translations")
+        object.__setattr__(self, "options", tuple(sorted(self.options)))
+
+    @property
+    def task_name(self) -> str:
+        return "parallel" if self.source else self.task
+
+    @property
+    def task_options(self) -> tuple[tuple[str, object], ...]:
+        files = {"source": self.source, "target": self.target} if self.source else {}
+        return (*self.options, *files.items())
+
+
+def modules(settings: SequenceSettings) -> tuple[str, ...]:
+    """Further modules whose code the recording depends on."""
+    return (registry.module_of(settings.task_name),)
+
+
+def checksums(settings: SequenceSettings) -> dict[str, str]:
+    """sha256 of the content of each data file read, by "dataset/file"; none for tasks made by rule."""
+    return load_task(settings).checksums
+
+
+def load_task(settings: SequenceSettings) -> Task:
+    """The task, made once a process."""
+    return _load(settings.task_name, settings.task_options)
+
+
+@lru_cache(maxsize=2)
+def _load(name: str, options: tuple[tuple[str, object], ...]) -> Task:
+    return registry.load(name, **dict(options))
+
+
+def judged_samples(settings: SequenceSettings) -> Corpus:
+    """The held-out samples that are looked at."""
+    held_out = load_task(settings).held_out
+    return held_out.subset(range(min(settings.judged, len(held_out))))
+
+
+def record_course(
+    network: nn.Module, settings: SequenceSettings, folder: Path, *, device: str, report: Report | None
+) -> dict[str, Tensor]:
+    """Train ``network`` and look at it; see the module for what is returned.
+
+    Raises:
+        TrainingDiverged: the loss is not finite.
+    """
+    task, judged = load_task(settings), judged_samples(settings)
+    every = max(1, settings.steps // settings.looks)
+    course = Course(
+        settings.steps,
+        settings.seed,
+        settings.learning_rate,
+        regular_checkpoints(settings.steps, every),
+        settings.clip,
+        settings.warmup,
+    )
+    run_course(
+        network,
+        EqualLengthBatches(task.train, settings.batch_size, settings.seed),
+        _loss,
+        course,
+        folder,
+        visit=lambda step, seen: keep_look(folder, step, look_at(seen, judged, device)),
+        device=device,
+        report=report,
+    )
+    state = {f"{_NETWORK}{name}": value.cpu() for name, value in network.state_dict().items()}
+    return gathered_looks(folder, course.checkpoints) | {"written": written(network, judged, device)} | state
+
+
+def _loss(network: nn.Module, batch: Batch) -> Tensor:
+    return prediction_loss(network(batch).logits, batch.target_output, batch.target_mask)
+
+
+@torch.no_grad()
+def look_at(network: nn.Module, corpus: Corpus, device: str = "cpu") -> dict[str, Tensor]:
+    """``right`` (uint8) and ``loss``, both (samples, target positions), zero at padding."""
+    shape = len(corpus), int(corpus.target_lengths.max()) + 1
+    right, loss = torch.zeros(shape, dtype=torch.uint8), torch.zeros(shape)
+    for batch in evaluation_batches(corpus, LOOK_BATCH):
+        logits = network(batch.to(device)).logits.cpu()
+        chosen = logits.log_softmax(-1).gather(-1, batch.target_output[..., None])[..., 0]
+        hit = (logits.argmax(-1) == batch.target_output) & batch.target_mask
+        columns = slice(0, batch.target_mask.shape[1])
+        right[batch.indices, columns] = hit.to(torch.uint8)
+        loss[batch.indices, columns] = -chosen.masked_fill(~batch.target_mask, 0)
+    return {"right": right, "loss": loss}
+
+
+@torch.no_grad()
+def written(network: nn.Module, corpus: Corpus, device: str = "cpu") -> Tensor:
+    """What the network writes for each source, cut off at twice the longest target and ten more."""
+    most = 2 * int(corpus.target_lengths.max()) + 10
+    rows = torch.full((len(corpus), most), PAD, dtype=torch.int32)
+    for batch in evaluation_batches(corpus, LOOK_BATCH):
+        found = greedy_search(network, batch.source.to(device), batch.source_mask.to(device), most)
+        words = found.words[:, 0].cpu().to(torch.int32)
+        rows[batch.indices, : words.shape[1]] = words
+    return rows[:, : max(1, int((rows != PAD).sum(1).max()))]
+
+
+def recorded_state(recording: "Recording") -> Mapping[str, Tensor]:
+    """The trained parameters of a recording, by name."""
+    tensors = recording.tensors
+    return {name.removeprefix(_NETWORK): tensors[name] for name in tensors if name.startswith(_NETWORK)}
