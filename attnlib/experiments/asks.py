@@ -1,12 +1,13 @@
 """What an experiment asks of each trained model, as a list: so that each can be asked anywhere, as a job."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from random import sample
 from typing import TYPE_CHECKING
 
 from attnlib.errors import NotMeasured
 from attnlib.experiments.rungs import point
+from attnlib.training.spec import ModelSpec
 
 if TYPE_CHECKING:
     from attnlib.experiments.aggregate import Point
@@ -39,6 +40,11 @@ def specs_of(asks: Iterable[Ask]) -> tuple["Spec", ...]:
     return tuple(dict.fromkeys(spec for ask in asks for spec in (ask.spec, *ask.beside)))
 
 
+def columns_of(spec: "Spec") -> dict[str, object]:
+    """The columns that name a model or a run in a table: of a recipe its settings, defaults included."""
+    return point(spec) if isinstance(spec, ModelSpec) else asdict(spec.resolved)
+
+
 def answers(asks: Iterable[Ask], store: "Store") -> list["Point"]:
     """(columns that name the model, measurement) of every ask, in order.
 
@@ -50,7 +56,7 @@ def answers(asks: Iterable[Ask], store: "Store") -> list["Point"]:
     found: dict[int, Point] = {}
     for place in sample(range(len(listed)), len(listed)):
         try:
-            found[place] = (point(listed[place].spec), listed[place].answer(store))
+            found[place] = (columns_of(listed[place].spec), listed[place].answer(store))
         except NotMeasured:
             continue
     return [found[place] for place in sorted(found)]

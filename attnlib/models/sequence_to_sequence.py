@@ -13,15 +13,15 @@ Luong et al.          y_{i-1} (and m_{i-1})      a(s_i, h_t)         W m_i, m_i 
 ====================  =========================  ==================  =================================
 
 Sutskever et al. 2014, section 2; Cho et al. 2014, section 2.2, c = tanh(V h_T); Bahdanau et al. 2015,
-appendix A.2.2; Luong et al. 2015, equations 5 to 7 and, for input feeding, section 3.3. Left out: the maxout layer of
-Cho's and Bahdanau's output (a linear layer here), and local attention.
+appendix A.2.2; Luong et al. 2015, equations 5 to 7 and, for input feeding, section 3.3. Left out: the maxout
+layer of Cho's and Bahdanau's output (a linear layer here), and local attention.
 
 The decoder starts in the encoder's last state. Where that has another width (two directions) or is put
 through a map by its paper (Cho, Bahdanau), it is tanh of a linear map of it, an LSTM's memory then starting
 at zero.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -46,6 +46,11 @@ class SequenceTrace(Trace):
     """
 
     queries: Float[Tensor, "batch target width"] | None = None
+
+    def to(self, device: str) -> "SequenceTrace":
+        """The same trace with every tensor on ``device``."""
+        moved = {field.name: getattr(self, field.name) for field in fields(self)}
+        return replace(self, **{name: value.to(device) for name, value in moved.items() if value is not None})
 
 
 @dataclass(frozen=True)

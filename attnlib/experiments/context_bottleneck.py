@@ -1,0 +1,232 @@
+"""The context-vector bottleneck: what fits into one vector, by its width and the length of the sentence."""
+
+import math
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING, get_args
+
+import numpy as np
+
+from attnlib.errors import BadInput, UnknownName
+from attnlib.experiments.aggregate import Point, over_seeds
+from attnlib.experiments.asks import Ask, answers, ask, specs_of
+from attnlib.experiments.measures.by_length import measure_by_length, measure_summary_bits
+from attnlib.models.sequence_config import Link, SequenceCell
+from attnlib.recipes.recipe import RecipeSpec
+
+if TYPE_CHECKING:
+    from attnlib.training.store import Store
+
+PLACE = "Primer 1, “The context vector bottleneck”"
+QUESTION = "How much of a sentence fits into one vector, and what changes with attention?"
+ONE_VECTOR = ("initial", "every_step")
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings; a network is a link × width × seed, trained once on sentences of all lengths.
+
+    Attributes:
+        link: what the decoder gets of the source: ``initial``, ``every_step``, ``attention``.
+        width: of states and embeddings.
+        cell: ``gru`` or ``lstm``.
+        seeds: networks of each kind.
+        words: of the vocabulary; a sentence of n words holds n · log2(words) bits.
+        shortest, longest: words of a sentence; lengths between are equally frequent.
+        probed: lengths at which a linear probe reads the vector.
+        n_train: sentences to train on; judged: held-out ones, of all lengths together.
+        steps: updates; learning_rate: of Adam.
+        samples: sentences that a probe is fitted on.
+    """
+
+    link: tuple[str, ...] = ("initial", "attention")
+    width: tuple[int, ...] = (32, 64)
+    cell: str = "gru"
+    seeds: int = 3
+    words: int = 10
+    shortest: int = 3
+    longest: int = 24
+    probed: tuple[int, ...] = (4, 12, 24)
+    n_train: int = 8_000
+    judged: int = 440
+    steps: int = 300
+    learning_rate: float = 4e-3
+    samples: int = 1_000
+
+    def __post_init__(self) -> None:
+        for name in self.link:
+            if name not in get_args(Link):
+                raise UnknownName("link", name, get_args(Link))
+        if self.cell not in get_args(SequenceCell):
+            raise UnknownName("cell", self.cell, get_args(SequenceCell))
+        for name in ("seeds", "n_train", "judged", "steps", "samples"):
+            if getattr(self, name) < 1:
+                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
+        if not 1 <= self.shortest <= self.longest:
+            raise BadInput(f"lengths from {self.shortest} to {self.longest}; expected 1 ≤ shortest ≤ longest")
+        if min((self.shortest, *self.probed)) < 3:
+            raise BadInput("sentences under 3 words are too few to hold some of them out; give 3 or more")
+
+
+PROFILES = {
+    "quick": Config(),
+    "paper": Config(
+        link=("initial", "every_step", "attention"),
+        width=(32, 64, 128, 256),
+        shortest=5,
+        longest=60,
+        probed=(5, 10, 20, 30, 40, 60),
+        n_train=40_000,
+        judged=2_800,
+        steps=4_000,
+        learning_rate=2e-3,
+        samples=4_000,
+    ),
+}
+
+
+def _spec(config: Config, link: str, width: int, seed: int) -> RecipeSpec:
+    options = {
+        "n_words": config.words,
+        "min_length": config.shortest,
+        "max_length": config.longest,
+        "n_train": config.n_train,
+        "n_held_out": config.judged,
+    }
+    return RecipeSpec.of(
+        "recurrent_sequences",
+        seed=seed,
+        task="one_to_one",
+        options=tuple(options.items()),
+        link=link,
+        width=width,
+        cell=config.cell,
+        steps=config.steps,
+        learning_rate=config.learning_rate,
+        judged=config.judged,
+    )
+
+
+def _specs(config: Config, links: tuple[str, ...]) -> tuple[RecipeSpec, ...]:
+    kinds = product(links, config.width, range(config.seeds))
+    return tuple(_spec(config, link, width, seed) for link, width, seed in kinds)
+
+
+def asks(config: Config) -> tuple[Ask, ...]:
+    """What it asks of each network: quality by length, and of one vector what a probe reads there."""
+    return (*ask(_specs(config, config.link), measure_by_length), *_probes(config))
+
+
+def _probes(config: Config) -> tuple[Ask, ...]:
+    specs = _specs(config, tuple(link for link in config.link if link in ONE_VECTOR))
+    return tuple(
+        asked
+        for length in config.probed
+        for asked in ask(specs, measure_summary_bits, length=length, samples=config.samples)
+    )
+
+
+def models(config: Config) -> tuple[RecipeSpec, ...]:
+    """The networks that the experiment needs, each once."""
+    return specs_of(asks(config))
+
+
+def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+    """Quality and bits by length, of every link and width.
+
+    Returns:
+        values ``<link>.width_<w>.``: ``{shortest, longest}.{token_accuracy, exact_match, bits,
+        bits_of_word}`` (mean over the shortest and the longest quarter of the lengths); ``capacity`` (bits of
+        a sentence where it is largest, smoothed over neighbouring lengths), ``slope`` (of the logarithm of
+        the bits of a word over that of the length, in the longer half: −1 where a vector of fixed capacity is
+        shared, 0 where every word keeps its own), ``falls`` (exact match, shortest less longest),
+        ``parameters``; the same of the widest as ``widest.<link>``; ``wider.<link>`` (capacity of the widest
+        less that of the narrowest); ``attention_gains`` (exact match of the widest with attention, on the
+        longest quarter, less that of ``initial``); intervals over seeds. Tables ``lengths`` (a row a kind and
+        length) and ``probe`` (a row a kind, probed length and position).
+    """
+    found = _grouped(answers(ask(_specs(config, config.link), measure_by_length), store))
+    values: dict = {}
+    for (link, width), points in found.items():
+        values.setdefault(link, {})[f"width_{width}"] = _summary(points)
+    widest, narrowest = max(config.width), min(config.width)
+    values["widest"] = {
+        link: own[f"width_{widest}"] for link, own in values.items() if f"width_{widest}" in own
+    }
+    values["wider"] = {
+        link: _paired(found, (link, widest), (link, narrowest), capacity) for link in config.link
+    }
+    values["attention_gains"] = _paired(
+        found, ("attention", widest), ("initial", widest), lambda m: quarter(m, "exact_match", last=True)
+    )
+    lengths = [
+        {"link": link, "width": width, "length": length, "quantity": name}
+        | over_seeds(points, lambda m, n=name, i=place: m[n][i])
+        for (link, width), points in found.items()
+        for place, length in enumerate(points[0][1]["lengths"])
+        for name in ("token_accuracy", "exact_match", "bits", "bits_of_word")
+    ]
+    probes = _grouped(answers(_probes(config), store), "length")
+    probe = [
+        {"link": link, "width": width, "length": length, "position": position}
+        | over_seeds(points, lambda m, p=position: m["bits"][p])
+        for (link, width, length), points in probes.items()
+        for position in range(length)
+    ]
+    return values, {"lengths": lengths, "probe": probe}
+
+
+def _grouped(points: list[Point], *further: str) -> dict[tuple, list[Point]]:
+    """Points by link, width and, of what was found, further names; seeds in order."""
+    groups: dict[tuple, list[Point]] = {}
+    for name, measured in points:
+        key = (name["link"], name["width"], *(measured[own] for own in further))
+        groups.setdefault(key, []).append((name, measured))
+    return groups
+
+
+def _summary(points: list[Point]) -> dict:
+    names = ("token_accuracy", "exact_match", "bits", "bits_of_word")
+    ends = {
+        label: {n: over_seeds(points, lambda m, n=n, e=end: quarter(m, n, last=e)) for n in names}
+        for label, end in (("shortest", False), ("longest", True))
+    }
+    return ends | {
+        "capacity": over_seeds(points, capacity),
+        "slope": over_seeds(points, slope),
+        "falls": over_seeds(
+            points, lambda m: quarter(m, "exact_match", last=False) - quarter(m, "exact_match", last=True)
+        ),
+        "parameters": points[0][1]["parameters"],
+    }
+
+
+def quarter(measured: dict, name: str, *, last: bool) -> float:
+    """Mean over the shortest or the longest quarter of the lengths."""
+    values = measured[name]
+    number = max(1, len(values) // 4)
+    return float(np.mean(values[-number:] if last else values[:number]))
+
+
+def capacity(measured: dict) -> float:
+    """Bits of a sentence where they are most, mean over three neighbouring lengths where there are three."""
+    window = min(3, len(measured["bits"]))
+    return float(np.convolve(measured["bits"], np.full(window, 1 / window), mode="valid").max())
+
+
+def slope(measured: dict) -> float | None:
+    """Slope of log bits of a word over log length, in the longer half of the lengths; None below two."""
+    half = len(measured["lengths"]) // 2
+    lengths, bits = measured["lengths"][half:], measured["bits_of_word"][half:]
+    if len(lengths) < 2 or min(bits) <= 0:
+        return None
+    return float(np.polyfit([math.log(n) for n in lengths], [math.log(b) for b in bits], 1)[0])
+
+
+def _paired(found: dict, first: tuple, second: tuple, of) -> dict:
+    """Interval of the difference between two kinds, seed by seed."""
+    if first == second or first not in found or second not in found:
+        return over_seeds([], of)
+    other = {name["seed"]: measured for name, measured in found[second]}
+    pairs = [(name, (own, other[name["seed"]])) for name, own in found[first] if name["seed"] in other]
+    return over_seeds(pairs, lambda pair: of(pair[0]) - of(pair[1]))
