@@ -1,0 +1,253 @@
+"""Reversing the source: whom it helps, where in the sentence, and what becomes of it with attention."""
+
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING, get_args
+
+import numpy as np
+
+from attnlib.errors import BadInput, DataUnavailable, UnknownName
+from attnlib.experiments.aggregate import Point, over_seeds
+from attnlib.experiments.asks import Ask, answers, ask, specs_of
+from attnlib.experiments.measures.learning_curve import THIRDS, measure_learning_curve
+from attnlib.models.sequence_config import Link, SequenceCell
+from attnlib.probes.distances import link_distances
+from attnlib.recipes.recipe import RecipeSpec
+from attnlib.tasks import registry
+
+if TYPE_CHECKING:
+    from attnlib.training.store import Store
+
+PLACE = "Primer 1, “Benefits of attention: shorter path lengths”; Sutskever et al. 2014, section 3.3"
+QUESTION = "Why does it help to read the source backwards, and does it still with attention?"
+ORDERS = ("forward", "reversed")
+ONE_LENGTH = "attention_one_length"
+NAMES = ("kind", "cell", "order")  # of a group, in the tables
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings; a network is a link × order × cell × seed, trained on sentences of all lengths.
+
+    Attributes:
+        link: what the decoder gets of the source: ``initial``, ``every_step``, ``attention``.
+        cell: ``gru``, ``lstm``.
+        seeds: networks of each kind.
+        words: of the vocabulary.
+        shortest, longest: words of a sentence.
+        one_length: 1 adds networks with attention on sentences that all have the longest length.
+        n_train: sentences to train on; judged: held-out ones.
+        width: of states and embeddings; steps: updates; looks: at the network on its way.
+        learning_rate: of Adam.
+        aligned: tasks with known links, of which distances are counted; those whose data is not at hand are
+            left out.
+    """
+
+    link: tuple[str, ...] = ("initial", "attention")
+    cell: tuple[str, ...] = ("gru",)
+    seeds: int = 3
+    words: int = 10
+    shortest: int = 4
+    longest: int = 12
+    one_length: int = 1
+    n_train: int = 8_000
+    judged: int = 440
+    width: int = 64
+    steps: int = 240
+    looks: int = 8
+    learning_rate: float = 4e-3
+    aligned: tuple[str, ...] = ("one_to_one", "number_words", "lexicon_translation", "europarl_de_en")
+
+    def __post_init__(self) -> None:
+        for field, known in (("link", get_args(Link)), ("cell", get_args(SequenceCell))):
+            for name in getattr(self, field):
+                if name not in known:
+                    raise UnknownName(field, name, known)
+        for name in self.aligned:
+            if name not in registry.names():
+                raise UnknownName("task", name, registry.names())
+        for name in ("seeds", "n_train", "judged", "width", "steps", "looks"):
+            if getattr(self, name) < 1:
+                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
+        if not 3 <= self.shortest <= self.longest:
+            raise BadInput(f"lengths from {self.shortest} to {self.longest}; expected 3 ≤ shortest ≤ longest")
+
+
+PROFILES = {
+    "quick": Config(),
+    "paper": Config(
+        link=("initial", "every_step", "attention"),
+        cell=("gru", "lstm"),
+        seeds=5,
+        shortest=5,
+        longest=30,
+        n_train=40_000,
+        judged=2_600,
+        width=128,
+        steps=4_000,
+        looks=20,
+        learning_rate=2e-3,
+    ),
+}
+
+
+def _groups(config: Config) -> dict[tuple[str, str, str], tuple[RecipeSpec, ...]]:
+    """The networks by kind (a link, or :data:`ONE_LENGTH`), cell and order."""
+    kinds = {link: (link, config.shortest) for link in config.link}
+    if config.one_length and "attention" in config.link:
+        kinds[ONE_LENGTH] = ("attention", config.longest)
+    return {
+        (kind, cell, order): tuple(
+            _spec(config, link, order, cell, shortest, seed) for seed in range(config.seeds)
+        )
+        for kind, (link, shortest) in kinds.items()
+        for cell, order in product(config.cell, ORDERS)
+    }
+
+
+def _spec(config: Config, link: str, order: str, cell: str, shortest: int, seed: int) -> RecipeSpec:
+    options = {
+        "n_words": config.words,
+        "min_length": shortest,
+        "max_length": config.longest,
+        "n_train": config.n_train,
+        "n_held_out": config.judged,
+    }
+    names = ("width", "steps", "looks", "learning_rate", "judged")
+    return RecipeSpec.of(
+        "recurrent_sequences",
+        seed=seed,
+        task="one_to_one",
+        options=tuple(options.items()),
+        link=link,
+        cell=cell,
+        reverse=order == "reversed",
+        **{name: getattr(config, name) for name in names},
+    )
+
+
+def asks(config: Config) -> tuple[Ask, ...]:
+    """What it asks of each network: its learning curve."""
+    specs = (spec for group in _groups(config).values() for spec in group)
+    return ask(dict.fromkeys(specs), measure_learning_curve)
+
+
+def models(config: Config) -> tuple[RecipeSpec, ...]:
+    """The networks that the experiment needs, each once."""
+    return specs_of(asks(config))
+
+
+def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+    """Learning curves with and without reversal, by third of the sentence, and distances.
+
+    Returns:
+        values ``<kind>.<cell>.``, kinds being links and ``attention_one_length``: ``forward.<quantity>``,
+        ``reversed.<quantity>`` and ``gain.<quantity>`` (reversed less forward, paired by seed) for the
+        quantities ``speed`` (mean token accuracy over the looks after the first: the area under the learning
+        curve), ``token_accuracy``, ``exact_match``, ``first``, ``middle``, ``last`` (token accuracy by third,
+        in the end) and ``speed_{first, middle, last}``; the first cell's again as ``<kind>.main``; intervals
+        over seeds. ``distances.<task>.{forward, reversed}.{mean, smallest, largest}``, means over sentences,
+        with ``change`` (of the mean, reversed less forward) and ``cut`` (of the smallest, forward less
+        reversed); ``example``, those of a sentence of four words. Tables ``curves`` (a row a kind, look and
+        part), ``places`` (a row a kind and place) and ``distances`` (a row a task, order and distance: share
+        of the links).
+    """
+    groups = _groups(config)
+    found = {kind: answers(ask(specs, measure_learning_curve), store) for kind, specs in groups.items()}
+    found = {kind: points for kind, points in found.items() if points}
+    values: dict = {}
+    for kind, cell in dict.fromkeys((kind, cell) for kind, cell, _ in found):
+        both = {order: found[kind, cell, order] for order in ORDERS if (kind, cell, order) in found}
+        values.setdefault(kind, {})[cell] = _summary(both)
+    for own in values.values():
+        own["main"] = own[next(iter(own))]
+    distances = _distances(config)
+    values["distances"] = {task: rows["values"] for task, rows in distances.items()}
+    diagonal = [(i, i) for i in range(4)]
+    values["example"] = {order: link_distances(diagonal, 4, reverse=order == "reversed") for order in ORDERS}
+    return values, {
+        "curves": [row for kind, points in found.items() for row in _curves(kind, points)],
+        "places": [row for kind, points in found.items() for row in _places(kind, points)],
+        "distances": [row for task, rows in distances.items() for row in rows["shares"]],
+    }
+
+
+def _quantities(measured: dict) -> dict[str, float]:
+    parts = ("token_accuracy", *THIRDS)
+    speeds = {part: float(np.mean(measured[part][1:])) for part in parts}
+    return (
+        {"speed": speeds["token_accuracy"], "exact_match": measured["exact_match"]}
+        | {part: measured[part][-1] for part in parts}
+        | {f"speed_{part}": speeds[part] for part in THIRDS}
+    )
+
+
+def _summary(both: dict[str, list[Point]]) -> dict:
+    by_seed = {
+        order: {name["seed"]: _quantities(measured) for name, measured in points}
+        for order, points in both.items()
+    }
+    names = list(_quantities(next(iter(both.values()))[0][1]))
+    found = {
+        order: {n: over_seeds([({}, own) for own in seeds.values()], lambda q, n=n: q[n]) for n in names}
+        for order, seeds in by_seed.items()
+    }
+    if len(by_seed) == len(ORDERS):
+        forward, turned = by_seed["forward"], by_seed["reversed"]
+        pairs = [({}, (turned[seed], forward[seed])) for seed in forward if seed in turned]
+        found["gain"] = {n: over_seeds(pairs, lambda pair, n=n: pair[0][n] - pair[1][n]) for n in names}
+    return found
+
+
+def _curves(kind: tuple[str, str, str], points: list[Point]) -> list[dict]:
+    named = dict(zip(NAMES, kind, strict=True))
+    return [
+        named | {"part": part, "step": step} | over_seeds(points, lambda m, p=part, i=look: m[p][i])
+        for part in ("token_accuracy", *THIRDS)
+        for look, step in enumerate(points[0][1]["steps"])
+    ]
+
+
+def _places(kind: tuple[str, str, str], points: list[Point]) -> list[dict]:
+    named = dict(zip(NAMES, kind, strict=True))
+    places = range(min(len(measured["by_place"]) for _, measured in points))
+    return [
+        named | {"place": place + 1} | over_seeds(points, lambda m, i=place: m["by_place"][i])
+        for place in places
+    ]
+
+
+def _distances(config: Config) -> dict[str, dict]:
+    """Distances of linked words on the held-out samples with known links, both ways."""
+    found = {}
+    for name in config.aligned:
+        try:
+            task = registry.load(name)
+        except DataUnavailable:
+            continue
+        if not task.gold:
+            raise BadInput(f"task {name!r} has no known links; distances cannot be counted")
+        means, shares = {}, []
+        for order in ORDERS:
+            rows = [
+                link_distances(links, int(task.held_out.source_lengths[i]), reverse=order == "reversed")
+                for i, links in enumerate(task.gold)
+                if links
+            ]
+            means[order] = {
+                "mean": float(np.mean([np.mean(row) for row in rows])),
+                "smallest": float(np.mean([min(row) for row in rows])),
+                "largest": float(np.mean([max(row) for row in rows])),
+            }
+            counts = np.bincount(np.concatenate(rows))
+            shares += [
+                {"task": name, "order": order, "distance": d, "share": float(n / counts.sum())}
+                for d, n in enumerate(counts)
+                if n
+            ]
+        changes = {
+            "change": means["reversed"]["mean"] - means["forward"]["mean"],
+            "cut": means["forward"]["smallest"] - means["reversed"]["smallest"],
+        }
+        found[name] = {"values": means | changes | {"sentences": len(rows)}, "shares": shares}
+    return found

@@ -1,0 +1,123 @@
+"""Distances by counting steps, learning curves against loops, and the experiment on tiny networks."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from attnlib.errors import BadInput, UnknownName
+from attnlib.experiments.config import override
+from attnlib.experiments.measures.learning_curve import measure_learning_curve
+from attnlib.experiments.source_reversal import ONE_LENGTH, PROFILES, Config, compute, models
+from attnlib.probes.distances import link_distances
+from attnlib.recipes.sequence_course import judged_samples
+from attnlib.training.store import Store
+
+TINY = Config(
+    seeds=2,
+    longest=6,
+    n_train=300,
+    judged=60,
+    width=8,
+    steps=4,
+    looks=2,
+    aligned=("one_to_one", "number_words"),
+)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    torch.set_num_threads(1)
+    return Store(tmp_path_factory.mktemp("models"))
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("length", [1, 4, 7])
+def test_distances_are_the_steps_of_the_two_recurrences(length, reverse):
+    """Walked one by one: what is read after the word, the end mark, what is written up to the target word."""
+    order = list(range(length))[::-1] if reverse else list(range(length))
+    links = [(target, source) for target in range(3) for source in range(length)]
+    expected = [len(order) - 1 - order.index(source) + 1 + (target + 1) for target, source in links]
+    assert link_distances(links, length, reverse=reverse) == expected
+
+
+@pytest.mark.parametrize("length", range(1, 9))
+def test_on_the_diagonal_the_mean_is_the_same_and_the_smallest_is_cut_to_two(length):
+    diagonal = [(i, i) for i in range(length)]
+    forward, turned = (link_distances(diagonal, length, reverse=own) for own in (False, True))
+    assert forward == [length + 1] * length
+    assert sum(turned) == sum(forward)
+    assert min(turned) == 2
+
+
+def test_a_link_beyond_the_source_is_refused():
+    with pytest.raises(BadInput, match="beyond a source of 3 words"):
+        link_distances([(0, 3)], 3)
+
+
+def test_the_curve_counts_words_by_thirds(store):
+    recording = store.recording(models(TINY)[0])
+    judged = judged_samples(recording.spec.resolved)
+    found = measure_learning_curve(recording)
+    thirds = {"first": [], "middle": [], "last": []}
+    for i in range(len(judged)):
+        length = len(judged.target(i))
+        for place in range(length):
+            name = list(thirds)[min(2, int(3 * (place + 0.5) / length))]
+            thirds[name].append(int(recording["right"][-1, i, place]))
+    for name, values in thirds.items():
+        assert found[name][-1] == pytest.approx(np.mean(values))
+    everything = [value for values in thirds.values() for value in values]
+    assert found["token_accuracy"][-1] == pytest.approx(np.mean(everything))
+    assert len(found["by_place"]) == TINY.longest
+    assert found["steps"] == [0, 2, 4]
+
+
+def test_pairs_of_a_seed_start_alike():
+    """Only the order of reading differs between the two of a pair."""
+    for spec in models(TINY):
+        settings = dict(spec.settings)
+        if settings.pop("reverse", False):
+            assert any(dict(other.settings) == settings and other.seed == spec.seed for other in models(TINY))
+
+
+def test_values_have_gains_and_the_control_of_one_length(store):
+    values, tables = compute(TINY, store)
+    assert {"initial", "attention", ONE_LENGTH, "distances", "example"} == set(values)
+    assert values[ONE_LENGTH]["main"]["gain"]["speed"]["n"] == 2
+    gain = values["initial"]["gru"]["gain"]["token_accuracy"]["value"]
+    both = [values["initial"]["gru"][order]["token_accuracy"]["value"] for order in ("reversed", "forward")]
+    assert gain == pytest.approx(both[0] - both[1])
+    assert values["example"] == {"forward": [5, 5, 5, 5], "reversed": [2, 4, 6, 8]}
+    one = values["distances"]["one_to_one"]
+    assert one["change"] == pytest.approx(0)
+    assert one["cut"] == pytest.approx(one["forward"]["smallest"] - 2)
+    for task in ("one_to_one", "number_words"):
+        for order in ("forward", "reversed"):
+            rows = [r for r in tables["distances"] if (r["task"], r["order"]) == (task, order)]
+            assert sum(row["share"] for row in rows) == pytest.approx(1)
+
+
+def test_without_the_control_there_are_fewer_networks():
+    assert len(models(replace(TINY, one_length=0))) == 8
+    assert len(models(TINY)) == 12
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"link": "initail"}, UnknownName, "did you mean 'initial'"),
+        ({"aligned": "one_to_won"}, UnknownName, "did you mean 'one_to_one'"),
+        ({"shortest": 2}, BadInput, "3 ≤ shortest"),
+        ({"looks": 0}, BadInput, "looks is 0"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(given, error, message):
+    with pytest.raises(error, match=message):
+        override(PROFILES["quick"], given)
+
+
+def test_a_task_without_links_is_refused(store):
+    with pytest.raises(BadInput, match="'scan' has no known links"):
+        compute(replace(TINY, aligned=("scan",)), store)
