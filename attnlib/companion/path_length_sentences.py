@@ -1,0 +1,49 @@
+"""The chapter on path length in words and a table made from its numbers."""
+
+from typing import TYPE_CHECKING
+
+from attnlib.companion.tables import interval_range, interval_text
+from attnlib.experiments.path_length import STAGES
+from attnlib.experiments.result import Result
+from attnlib.plotting.path_length import LOOKS, TITLES, kinds_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLUMNS = {
+    "decay": "decades a step",
+    "aligned": "share on the aligned word",
+    "first_over_last": "first pair over last, decades",
+}
+
+
+def decay_table(result: Result) -> "pd.DataFrame":
+    """A row a kind, cell and stage."""
+    import pandas as pd
+
+    rows = {}
+    for kind in kinds_of(result):
+        for cell in result.config["cell"]:
+            for stage in STAGES:
+                found = result.values[kind].get(cell, {}).get(stage)
+                if found:
+                    rows[f"{LOOKS[kind][0]}, {cell.upper()}, {TITLES[stage]}"] = {
+                        heading: interval_text(found[name]) for name, heading in COLUMNS.items()
+                    }
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def decay_sentences(result: Result) -> str:
+    """How fast gradients decay, before and after training, with one vector and with attention."""
+    lines = []
+    for stage in STAGES:
+        parts = [
+            f"{LOOKS[kind][0]} {interval_range(result.values[kind]['main'][stage]['decay'])}"
+            for kind in kinds_of(result)
+        ]
+        flatter = result.values["flatter"][stage]
+        difference = (
+            f" Attention less one vector: {interval_range(flatter)}." if flatter["value"] is not None else ""
+        )
+        lines.append(f"* **{TITLES[stage].capitalize()}**, decades a step: {'; '.join(parts)}.{difference}")
+    return "\n".join(lines)

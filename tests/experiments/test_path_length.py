@@ -1,0 +1,102 @@
+"""Gradients against finite differences, slopes by hand, and the experiment on tiny networks."""
+
+import numpy as np
+import pytest
+import torch
+
+from attnlib.errors import BadInput, UnknownName
+from attnlib.experiments.config import override
+from attnlib.experiments.measures.gradients import gradient_norms, measure_gradients
+from attnlib.experiments.path_length import PROFILES, Config, compute, decay, models
+from attnlib.models.sequence_config import NAMED, SequenceConfig
+from attnlib.models.sequence_to_sequence import SequenceToSequence
+from attnlib.tasks.corpus import Corpus, collate
+from attnlib.training.store import Store
+
+BATCH = collate(Corpus.from_ids([[4, 5, 6], [7, 8, 4, 5, 6]], [[4, 5], [6, 7, 4, 4]]), [0, 1])
+TINY = Config(seeds=2, longest=5, n_train=300, judged=60, width=8, steps=3, looks=1, length=4, samples=20)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    torch.set_num_threads(1)
+    return Store(tmp_path_factory.mktemp("models"))
+
+
+@pytest.mark.parametrize("kind", [*NAMED, "plain"])
+def test_norms_are_those_of_finite_differences(kind):
+    config = SequenceConfig(9, 8, width=5, **NAMED.get(kind, {}))
+    network = SequenceToSequence(config, torch.Generator().manual_seed(0)).double()
+    found = gradient_norms(network, BATCH)
+    inputs, step = network.embedding_source(BATCH.source).detach(), 1e-5
+
+    def outputs(moved):
+        logits = network.decode(BATCH, *network.encode_inputs(moved, BATCH.source_mask)).logits
+        right = logits.gather(-1, BATCH.target_output[..., None])[..., 0]
+        return (right - logits.mean(-1)).detach()
+
+    for t in range(inputs.shape[1]):
+        slopes = []
+        for direction in range(5):
+            nudge = torch.zeros_like(inputs)
+            nudge[:, t, direction] = step
+            slopes.append((outputs(inputs + nudge) - outputs(inputs - nudge)) / (2 * step))
+        expected = torch.stack(slopes, -1).norm(dim=-1)
+        torch.testing.assert_close(found[:, :, t], expected, rtol=1e-4, atol=1e-8)
+
+
+def test_padding_has_no_gradient():
+    config = SequenceConfig(9, 8, width=5)
+    network = SequenceToSequence(config, torch.Generator().manual_seed(0)).double()
+    found = gradient_norms(network, BATCH)
+    assert not found[0, :, 4:].any()
+    assert (found[1, :5, :6] > 0).all()
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_decay_is_the_slope_over_distance(reverse):
+    """Norms that fall by a factor of 10^0.3 a step, and norms that are all the same."""
+    n = 6
+    distance = [[(t + 1 if reverse else n - t) + s + 1 for t in range(n)] for s in range(n)]
+    falling = [[10 ** (-0.3 * d) for d in row] for row in distance]
+    assert decay(falling, reverse=reverse) == pytest.approx(-0.3)
+    assert decay(falling, reverse=not reverse) == pytest.approx(0, abs=1e-9)
+    assert decay([[0.7] * n] * n, reverse=reverse) == pytest.approx(0)
+
+
+def test_the_untrained_network_is_the_one_that_training_began_with(store):
+    """Where attention is nearly uniform, distance does not matter; where there is none, it does."""
+    found = {
+        spec.settings: measure_gradients(store.recording(spec), length=4, samples=20) for spec in models(TINY)
+    }
+    for settings, measured in found.items():
+        slope = decay(measured["untrained"], reverse=dict(settings).get("reverse", False))
+        assert (slope < -0.1) == (dict(settings).get("link") == "initial")
+        assert np.shape(measured["trained"]) == (4, 4)
+        rows = np.asarray(measured["trained"])
+        assert measured["aligned_trained"] == pytest.approx(np.mean(rows.diagonal() / rows.sum(1)))
+
+
+def test_values_and_tables_have_every_kind(store):
+    values, tables = compute(TINY, store)
+    assert values["flatter"]["untrained"]["n"] == 2
+    difference = (
+        values["attention"]["main"]["untrained"]["decay"]["value"]
+        - (values["one_vector"]["main"]["untrained"]["decay"]["value"])
+    )
+    assert values["flatter"]["untrained"]["value"] == pytest.approx(difference)
+    assert len(tables["matrices"]) == 3 * 2 * 16
+    assert {row["distance"] for row in tables["decay"]} == set(range(2, 9))
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"kind": "one_vectr"}, UnknownName, "did you mean 'one_vector'"),
+        ({"length": 2}, BadInput, "a length of at least 3"),
+        ({"samples": 0}, BadInput, "samples is 0"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(given, error, message):
+    with pytest.raises(error, match=message):
+        override(PROFILES["quick"], given)
