@@ -7,6 +7,9 @@ What a recording of such a recipe holds, samples in the order of the task's held
 ``right``, ``loss``
     by look, sample and target position (padded): whether the word is predicted right under teacher forcing,
     and its negative log-likelihood in nats.
+``shown.{scores, attention, probability}``
+    where pairs are shown and the network attends, by look and pair under teacher forcing, padded: what its
+    steps make of the source, and the probability of each right word.
 ``written``
     by sample: what the trained network writes on its own, greedily; an end mark unless cut off, padding.
 ``network.<parameter>``
@@ -26,7 +29,7 @@ from attnlib.errors import BadInput
 from attnlib.models.search import greedy_search
 from attnlib.recipes.looks import gathered_looks, keep_look
 from attnlib.tasks import registry
-from attnlib.tasks.corpus import Batch, Corpus, evaluation_batches
+from attnlib.tasks.corpus import Batch, Corpus, collate, evaluation_batches
 from attnlib.tasks.task import Task
 from attnlib.tasks.vocabulary import PAD
 from attnlib.texts.piece_corpus import EqualLengthBatches
@@ -53,6 +56,8 @@ class SequenceSettings:
         clip: largest norm of the gradient of all parameters together.
         looks: at how many steps the network is looked at, beside the beginning.
         judged: held-out samples that are looked at, at most.
+        shown: pairs of sentences, words separated by spaces, that the network is shown at every look; a word
+            that the vocabulary lacks is ``<unk>``.
 
     Raises:
         BadInput: a size below 1, or one file without the other.
@@ -69,6 +74,7 @@ class SequenceSettings:
     warmup: int = 0
     looks: int = 10
     judged: int = 500
+    shown: tuple[tuple[str, str], ...] = ()
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -125,6 +131,14 @@ def record_course(
     """
     task, judged = load_task(settings), judged_samples(settings)
     every = max(1, settings.steps // settings.looks)
+    shown = shown_pairs(settings)
+
+    def visit(step: int, seen: nn.Module) -> None:
+        found = look_at(seen, judged, device)
+        if shown is not None:
+            found |= {f"shown.{name}": value for name, value in look_at_pairs(seen, shown, device).items()}
+        keep_look(folder, step, found)
+
     course = Course(
         settings.steps,
         settings.seed,
@@ -139,7 +153,7 @@ def record_course(
         _loss,
         course,
         folder,
-        visit=lambda step, seen: keep_look(folder, step, look_at(seen, judged, device)),
+        visit=visit,
         device=device,
         report=report,
     )
@@ -164,6 +178,30 @@ def look_at(network: nn.Module, corpus: Corpus, device: str = "cpu") -> dict[str
         right[batch.indices, columns] = hit.to(torch.uint8)
         loss[batch.indices, columns] = -chosen.masked_fill(~batch.target_mask, 0)
     return {"right": right, "loss": loss}
+
+
+def shown_pairs(settings: SequenceSettings) -> Batch | None:
+    """The pairs that are shown, as one batch; None where there are none."""
+    if not settings.shown:
+        return None
+    task = load_task(settings)
+    vocabularies = (task.source_vocabulary, task.target_vocabulary)
+    sides = zip(*settings.shown, strict=True)
+    pairs = [
+        [own.encode(text.split()) for text in side] for own, side in zip(vocabularies, sides, strict=True)
+    ]
+    return collate(Corpus.from_ids(*pairs), range(len(settings.shown)))
+
+
+@torch.no_grad()
+def look_at_pairs(network: nn.Module, pairs: Batch, device: str = "cpu") -> dict[str, Tensor]:
+    """``scores`` and ``attention``, (pairs, target, source), and ``probability`` of the right words."""
+    trace = network(pairs.to(device))
+    right = trace.logits.softmax(-1).gather(-1, trace.target_outputs[..., None])[..., 0]
+    found = {"probability": right}
+    if trace.attention is not None:
+        found |= {"scores": trace.scores, "attention": trace.attention}
+    return {name: value.cpu() for name, value in found.items()}
 
 
 @torch.no_grad()
