@@ -13,7 +13,8 @@ from attnlib.errors import BadInput, UnknownName
 def override(config: Any, values: dict[str, object]) -> Any:
     """The configuration with some settings replaced; text is converted to the field's type.
 
-    A field of several names takes them as a list or separated by commas: ``task=scan,one_to_one``.
+    A field of several names takes them as a list or separated by commas: ``task=scan,one_to_one``; nothing
+    after the sign leaves none.
 
     Raises:
         UnknownName: no such setting (the message has the nearest).
@@ -54,7 +55,7 @@ def _converted(name: str, value: object, hint: Any) -> object:
         return _converted(name, value, options[0])
     if get_origin(hint) is tuple:
         items = (
-            value.split(",")
+            [part for part in value.split(",") if value.strip()]
             if isinstance(value, str)
             else value
             if isinstance(value, list | tuple)

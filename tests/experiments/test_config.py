@@ -63,6 +63,12 @@ def test_how_temporal_components_form_can_be_asked_of_two_files():
         override(temporal_formation.PROFILES["quick"], {"source": "a", "target": "b", "task": "scan"})
 
 
+def test_nothing_is_no_name_and_not_an_empty_one():
+    assert override(QUICK, {"task": ""}).task == ()
+    with pytest.raises(UnknownName, match="no task ''"):
+        override(QUICK, {"task": "scan,"})
+
+
 def test_robustness_and_tokens_can_be_asked_of_two_files():
     files = {"source": "a.en", "target": "b.fr", "seeds": 1}
     assert {spec.task for spec in robustness.models(override(robustness.PROFILES["quick"], files))} == {
