@@ -1,4 +1,4 @@
-"""What the paper profile of Part III would still cost: steps and looks timed on the networks themselves.
+"""What the paper profile of Parts I and III would still cost: steps and looks timed on the networks themselves.
 
     python benchmarks/paper_cost.py            # every kind that is not answered yet; minutes
     python benchmarks/paper_cost.py --steps 30 --experiment agreement
@@ -31,12 +31,14 @@ def looks_of(spec: RecipeSpec) -> int:
         return len(paper_checkpoints(settings.steps))
     if spec.recipe.startswith("classif"):
         return len(labelled_course.checkpoints(settings.steps))
-    return len(regular_checkpoints(settings.steps, settings.every))
+    every = settings.every if hasattr(settings, "every") else max(1, settings.steps // settings.looks)
+    return len(regular_checkpoints(settings.steps, every))
 
 
 def timed(spec: RecipeSpec, steps: int) -> tuple[float, float]:
     """Processor seconds of one update (median) and of one look."""
-    short = RecipeSpec.of(spec.recipe, seed=spec.seed, **dict(spec.settings) | {"steps": steps})
+    changes = {"steps": steps} | ({"looks": 1} if hasattr(spec.resolved, "looks") else {})
+    short = RecipeSpec.of(spec.recipe, seed=spec.seed, **dict(spec.settings) | changes)
     reports: list[float] = []
     with tempfile.TemporaryDirectory() as folder:
         short.make(Path(folder), report=lambda *_: reports.append(time.process_time()))

@@ -78,7 +78,7 @@ PROFILES = {
         probed=(5, 10, 20, 30, 40, 60),
         n_train=40_000,
         judged=2_800,
-        steps=4_000,
+        steps=3_000,
         learning_rate=2e-3,
         samples=4_000,
     ),

@@ -68,13 +68,12 @@ PROFILES = {
     "quick": Config(),
     "paper": Config(
         task=("number_words", "dates", "multi30k_en_fr"),
-        seeds=5,
         digits=7,
         n_train=20_000,
         judged=1_000,
-        width=256,
+        width=128,
         steps=4_000,
-        learning_rate=1e-3,
+        learning_rate=2e-3,
         samples=500,
     ),
 }

@@ -76,15 +76,13 @@ class Config:
 PROFILES = {
     "quick": Config(),
     "paper": Config(
-        link=("initial", "every_step", "attention"),
         cell=("gru", "lstm"),
         seeds=5,
-        shortest=5,
-        longest=30,
+        longest=20,
         n_train=40_000,
-        judged=2_600,
+        judged=1_700,
         width=128,
-        steps=4_000,
+        steps=2_000,
         looks=20,
         learning_rate=2e-3,
     ),
