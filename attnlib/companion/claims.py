@@ -1,6 +1,6 @@
 """Claims: what a paper says, in our words, and how a number of ours answers it. Read from ``claims/*.yaml``.
 
-A file holds one paper: ``paper``, ``title``, ``url``, ``claims``, and for a paper with published tables
+A file holds one paper: ``paper``, ``title``, ``url`` where it has one, ``claims``, and with published tables
 ``csv``, ``tables`` (a title for each), ``unavailable`` (which numbers cannot be had here, and why) and
 ``numbers`` (which of them are claims of their own, by rule: see :mod:`attnlib.companion.numbers`).
 A claim is
@@ -112,7 +112,7 @@ def _read_paper(path: Path, experiments: Collection[str]) -> Paper:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise BadInput(f"{path.name} cannot be read as YAML in UTF-8: {error}") from error
-    fields = read_fields(path.name, content, PAPER_FIELDS, required=("paper", "title", "url", "claims"))
+    fields = read_fields(path.name, content, PAPER_FIELDS, required=("paper", "title", "claims"))
     tables = None
     if "csv" in fields:
         tables = read_tables(
@@ -136,7 +136,7 @@ def _read_paper(path: Path, experiments: Collection[str]) -> Paper:
         if tables is None:
             raise BadInput(f"{path.name}: `numbers` are of published tables, but the file names no `csv`")
         claims += _numbers(fields["paper"], NumberRule.read(rule, tables, experiments), tables)
-    return Paper(fields["paper"], fields["title"], fields["url"], tuple(claims), tables)
+    return Paper(fields["paper"], fields["title"], fields.get("url") or "", tuple(claims), tables)
 
 
 def _numbers(paper: str, rule: NumberRule, tables: PublishedTables) -> Iterator[Claim]:

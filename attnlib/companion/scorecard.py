@@ -49,7 +49,8 @@ def scorecard_markdown(root: Path | None = None) -> str:
     parts = [INTRODUCTION.format(**badges, stale=_span("stale", "stale")), _summary(papers, rows)]
     for paper in papers:
         own = [row for row in rows if row.claim.paper == paper.name]
-        parts.append(f"## {plain(paper.title)}\n\n[{plain(paper.url)}]({paper.url})\n")
+        address = f"[{plain(paper.url)}]({paper.url})\n" if paper.url else ""
+        parts.append(f"## {plain(paper.title)}\n\n{address}")
         parts.append(_claims_table(paper.claims, own, pages))
         if paper.tables:
             parts.append("### Every published number\n")

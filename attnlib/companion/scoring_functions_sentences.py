@@ -1,0 +1,179 @@
+"""The chapter on scoring functions in words and tables made from its numbers."""
+
+from typing import TYPE_CHECKING
+
+from attnlib.companion.tables import interval_range, interval_text
+from attnlib.experiments.result import Result
+from attnlib.experiments.scoring_settings import BEFORE
+from attnlib.plotting.scoring_functions import DECODERS, ENCODERS, NETWORKS, SCORES, kinds_of
+from attnlib.plotting.style import task_name
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+EFFECTS = {
+    "two_directions": "two directions, against one",
+    "bahdanau": "Bahdanau's decoder, against Luong's",
+    "luong_feeding": "input feeding, against none",
+    "general": "general, against dot",
+    "scaled_dot": "scaled dot, against dot",
+    "concat": "concat, against dot",
+    "additive": "additive, against dot",
+    "concat_additive": "concat, against additive",
+    "previous_state": "previous state asks, against present",
+}
+_ROW = ("task", "decoder", "directions", "score")
+
+
+def scoring_table(result: Result) -> "pd.DataFrame":
+    """A row a network: parameters, multiplications for a sentence, quality, and how fast it learns."""
+    import pandas as pd
+
+    rows = {}
+    for task in result.config["task"]:
+        for decoder, direction, scoring in kinds_of(result, task):
+            found = result.values[task][decoder][direction][scoring]
+            name = (task_name(task), DECODERS[decoder], ENCODERS[direction][0].split()[0], SCORES[scoring][0])
+            rows[name] = _cells(found, result.config["threshold"])
+    for name, (label, *_) in NETWORKS.items():
+        if name in result.values["translation"]:
+            found = result.values["translation"][name]
+            cells = _cells(found, result.config["text_threshold"])
+            rows[task_name(result.config["text"]), label, "", ""] = cells | {"BLEU": _tenths(found["bleu"])}
+    table = pd.DataFrame.from_dict(rows, orient="index").fillna("")
+    table.index = pd.MultiIndex.from_tuples(list(rows), names=_ROW)
+    return table
+
+
+def _cells(found: dict, threshold: float) -> dict[str, str]:
+    late = found["updates"]["n"] - found["reached"]
+    speed = _whole(found["updates"]) + (f" ({late} never)" if late else "")
+    return {
+        "parameters": _count(found, "parameters"),
+        "… of the score": _count(found, "score_parameters"),
+        "products, score": _count(found, "score"),
+        "… all else": _count(found, "rest"),
+        "words right": interval_text(found["token_accuracy"]),
+        "no fault": interval_text(found["exact_match"]),
+        "updates until": f"{100 * threshold:.0f} %: {speed}",
+    }
+
+
+def effects_table(result: Result) -> "pd.DataFrame":
+    """A row a choice: what it changes, averaged over all networks that differ in nothing else."""
+    import pandas as pd
+
+    rows = {}
+    for task in result.config["task"]:
+        for name, label in EFFECTS.items():
+            found = result.values.get(task, {}).get("effects", {}).get(name)
+            if found and found["updates"]["n"]:
+                rows[task_name(task), label] = {
+                    "words right": interval_range(found["token_accuracy"]),
+                    "no fault": interval_range(found["exact_match"]),
+                    "updates": _whole_range(found["updates"]),
+                }
+    table = pd.DataFrame.from_dict(rows, orient="index")
+    if rows:
+        table.index = pd.MultiIndex.from_tuples(list(rows), names=("task", "choice"))
+    return table
+
+
+def asking_sentences(result: Result) -> str:
+    """Which state the scores come from, and where attention falls when the other one asks."""
+    asked = _asked(result)
+    lines = [_whose_scores(found) for _, _, found in asked[:1] if {"luong", "bahdanau"} <= set(found)]
+    for task, scoring, found in asked:
+        if {"luong", BEFORE} <= set(found):
+            own, before = (interval_range(found[name]["weight_on_gold"]) for name in ("luong", BEFORE))
+            lines.append(
+                f"* **Where they look** ({task}, {scoring}). On the source word of the word to be written "
+                f"falls {own} of the weight if the present state asks, {before} if the previous one does."
+            )
+    return "\n".join(lines) or "Nothing of this has been run."
+
+
+def _whose_scores(found: dict) -> str:
+    luong, bahdanau = (
+        {name: _small(found[own][name]) for name in found[own]} for own in ("luong", "bahdanau")
+    )
+    return (
+        "* **Whose scores.** Computed again from the present state, the scores of Luong's network are off by "
+        f"{luong['present']} of their standard deviation, from the previous state by {luong['previous']}. In "
+        f"Bahdanau's it is {bahdanau['present']} and {bahdanau['previous']}."
+    )
+
+
+def _asked(result: Result) -> list[tuple[str, str, dict]]:
+    return [
+        (task_name(task), SCORES[scoring][0], found)
+        for task in result.config["task"]
+        for scoring, found in result.values.get(task, {}).get("who_asks", {}).items()
+    ]
+
+
+def context_sentences(result: Result) -> str:
+    """What an encoder state knows of its neighbours, in one direction and two."""
+    lines = []
+    for task in result.config["task"]:
+        for direction, found in result.values.get(task, {}).get("context", {}).items():
+            bits = {name: interval_range(found[name]) for name in found}
+            lines.append(
+                f"* **{ENCODERS[direction][0].capitalize()}** ({task_name(task)}). {bits['before']} bits of "
+                f"the word before, {bits['own']} of its own, {bits['after']} of the word after."
+            )
+    return "\n".join(lines) or "No encoder state was read."
+
+
+def translation_sentences(result: Result) -> str:
+    """BLEU of the networks with names, what attention adds, and what it was computed by."""
+    values = result.values["translation"]
+    if "signature" not in values:
+        return (
+            "This result has no captions in it; the paper profile does, and so does `-p named=cho,bahdanau`."
+        )
+    labels = {
+        "bahdanau_over_cho": "Bahdanau's over Cho's",
+        "luong_over_sutskever": "Luong's over Sutskever's",
+    }
+    gains = [
+        f"{label}, {interval_range(values['gains'][gain]['bleu'])}"
+        for gain, label in labels.items()
+        if values["gains"][gain]["bleu"]["n"]
+    ]
+    text = f" In BLEU attention gains: {'; '.join(gains)}." if gains else ""
+    return (
+        f"BLEU is of greedy translations of the {values['sentences']:,} validation sentences, on lower-cased "
+        f"words, and is not comparable with published numbers on raw text (`{values['signature']}`).{text}"
+    )
+
+
+def _count(found: dict, name: str) -> str:
+    return f"{found[name]:,}" if name in found else "–"
+
+
+def _small(interval: dict) -> str:
+    """Two digits after the point; what is below that, as a power of ten."""
+    value = interval["value"]
+    if value is None:
+        return "–"
+    return interval_range(interval) if value >= 0.005 else "0" if value == 0 else f"{value:.0e}"
+
+
+def _whole(interval: dict) -> str:
+    """Updates are whole numbers."""
+    if interval["value"] is None or interval["low"] is None:
+        return "–" if interval["value"] is None else f"{interval['value']:.0f}"
+    return f"{interval['value']:.0f} ± {interval['high'] - interval['value']:.0f}"
+
+
+def _whole_range(interval: dict) -> str:
+    if interval["low"] is None:
+        return _whole(interval)
+    return f"{interval['value']:.0f} [{interval['low']:.0f}, {interval['high']:.0f}]".replace("-", "−")
+
+
+def _tenths(interval: dict) -> str:
+    if interval["low"] is None:
+        return "–" if interval["value"] is None else f"{interval['value']:.1f}"
+    return f"{interval['value']:.1f} ± {interval['high'] - interval['value']:.1f}"
