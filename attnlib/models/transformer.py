@@ -16,9 +16,7 @@ both sides and the output layer have a matrix each, which the paper shares (sect
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Literal, get_args
+from typing import get_args
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -32,80 +30,12 @@ from attnlib.models.transformer_layers import (
     Attended,
     DecoderLayer,
     EncoderLayer,
-    HeadTrace,
     KeyValues,
     Prefix,
     Projection,
 )
+from attnlib.models.transformer_trace import AttentionKind, TransformerTrace
 from attnlib.tasks.corpus import Batch
-
-AttentionKind = Literal["encoder_self", "decoder_self", "cross"]
-
-
-@dataclass(frozen=True)
-class TransformerTrace:
-    """A teacher-forced pass over a batch; ``trace.cross[layer][head]`` and the like are made when asked for.
-
-    Tokens, masks and logits are those of :class:`~attnlib.models.trace.Trace`. Heads are views: nothing is
-    copied.
-
-    Attributes:
-        encoder_states, decoder_states: h^E and h^D, after the last layer norm of their side.
-        attended: each attention of each layer, all its heads together.
-    """
-
-    source_tokens: Int[Tensor, "batch source"]
-    source_mask: Bool[Tensor, "batch source"]
-    target_tokens: Int[Tensor, "batch target"]
-    target_outputs: Int[Tensor, "batch target"]
-    target_mask: Bool[Tensor, "batch target"]
-    encoder_states: Float[Tensor, "batch source width"]
-    decoder_states: Float[Tensor, "batch target width"]
-    logits: Float[Tensor, "batch target words"]
-    attended: dict[AttentionKind, tuple[Attended, ...]]
-
-    @cached_property
-    def encoder_self(self) -> tuple[tuple[HeadTrace, ...], ...]:
-        """By layer and head: words of the source ask words of the source."""
-        return self._by_head("encoder_self")
-
-    @cached_property
-    def decoder_self(self) -> tuple[tuple[HeadTrace, ...], ...]:
-        """By layer and head: steps of the decoder ask the steps so far."""
-        return self._by_head("decoder_self")
-
-    @cached_property
-    def cross(self) -> tuple[tuple[HeadTrace, ...], ...]:
-        """By layer and head: steps of the decoder ask words of the source."""
-        return self._by_head("cross")
-
-    def _by_head(self, kind: AttentionKind) -> tuple[tuple[HeadTrace, ...], ...]:
-        source = self.source_tokens, self.source_tokens, self.source_mask
-        target = self.target_tokens, self.target_outputs, self.target_mask
-        asking = source if kind == "encoder_self" else target
-        answering = target if kind == "decoder_self" else source
-        return tuple(
-            tuple(
-                HeadTrace(
-                    source_tokens=answering[0],
-                    source_mask=answering[2],
-                    target_tokens=asking[0],
-                    target_outputs=asking[1],
-                    target_mask=asking[2],
-                    encoder_states=layer.source.keys[:, head],
-                    decoder_states=layer.queries[:, head],
-                    scores=layer.scores[:, head],
-                    attention=layer.attention[:, head],
-                    context=layer.context[:, head],
-                    logits=None if kind == "encoder_self" else self.logits,
-                    query_inputs=layer.query_inputs,
-                    key_inputs=self.encoder_states if kind == "cross" else layer.query_inputs,
-                    values=layer.source.values[:, head],
-                )
-                for head in range(layer.queries.shape[1])
-            )
-            for layer in self.attended[kind]
-        )
 
 
 class Transformer(nn.Module):

@@ -19,13 +19,12 @@ Each layer adds f(LayerNorm(states)) to its states, f an attention or the feed-f
 pre-norm (Xiong et al. 2020, table 1); Vaswani et al. 2017, section 3.1, normalise after the sum.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attnlib.models.trace import Trace
 from attnlib.models.transformer_config import TransformerConfig
 
 
@@ -82,34 +81,6 @@ class Attended:
     scores: Float[Tensor, "batch heads target source"]
     attention: Float[Tensor, "batch heads target source"]
     context: Float[Tensor, "batch heads target head_width"]
-
-
-@dataclass(frozen=True)
-class HeadTrace(Trace):
-    """One head of one attention as a trace; source is the side that answers, target the side that asks.
-
-    ``decoder_states`` are the head's queries and ``encoder_states`` its keys, of the width of a head, so that
-    scores = decoder_states · encoder_states. ``context`` is made of the values. In self-attention both sides
-    are one sequence, and in the decoder's, a step looks at itself and those before it: its ``attention`` is
-    zero at later ones, its ``scores`` are not.
-
-    Attributes:
-        logits: of the network. None in the encoder's self-attention, where nothing is predicted and the
-            target's outputs are the words themselves.
-        query_inputs, key_inputs: what queries and keys are projected from, after the layer norm; the same for
-            all heads. See :meth:`~attnlib.models.transformer.Transformer.projections`.
-        values: what ``context`` is a mean of.
-    """
-
-    logits: Float[Tensor, "batch target words"] | None
-    query_inputs: Float[Tensor, "batch target model_width"]
-    key_inputs: Float[Tensor, "batch source model_width"]
-    values: Float[Tensor, "batch source width"]
-
-    def to(self, device: str) -> "HeadTrace":
-        """The same trace with every tensor on ``device``."""
-        moved = (getattr(self, field.name) for field in fields(self))
-        return HeadTrace(*(None if value is None else value.to(device) for value in moved))
 
 
 @dataclass(frozen=True)
