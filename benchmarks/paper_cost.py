@@ -1,11 +1,11 @@
-"""What the paper profile of Parts I and III would still cost: steps and looks timed on the networks themselves.
+"""What the paper profile of Parts I and III would still cost, timed on the networks themselves.
 
     python benchmarks/paper_cost.py            # every kind that is not answered yet; minutes
     python benchmarks/paper_cost.py --steps 30 --experiment agreement
 
-Of each kind of network one is trained for a few updates by the very code that would train it. Its updates are
-timed from one report to the next, its last look from the last report to the end. Processor time of one thread,
-so that neighbours do not count; loading and what is asked of the recordings afterwards do not count either.
+Of each kind of network one is trained for a few updates by the very code that would train it. Its updates
+are timed from one report to the next, its last look from the last report to the end. Processor time of one
+thread, so that neighbours do not count; loading and what is asked of the recordings afterwards do not either.
 """
 
 import argparse

@@ -106,9 +106,10 @@ def _whose_scores(found: dict) -> str:
 
 def _asked(result: Result) -> list[tuple[str, str, dict]]:
     return [
-        (task_name(task), SCORES[scoring][0], found)
+        (task_name(task), label, result.values[task]["who_asks"][scoring])
         for task in result.config["task"]
-        for scoring, found in result.values.get(task, {}).get("who_asks", {}).items()
+        for scoring, (label, *_) in SCORES.items()
+        if scoring in result.values.get(task, {}).get("who_asks", {})
     ]
 
 
@@ -170,7 +171,8 @@ def _whole(interval: dict) -> str:
 def _whole_range(interval: dict) -> str:
     if interval["low"] is None:
         return _whole(interval)
-    return f"{interval['value']:.0f} [{interval['low']:.0f}, {interval['high']:.0f}]".replace("-", "−")
+    value, low, high = (round(interval[name]) for name in ("value", "low", "high"))  # no −0
+    return f"{value} [{low}, {high}]".replace("-", "−")
 
 
 def _tenths(interval: dict) -> str:

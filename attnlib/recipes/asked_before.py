@@ -1,0 +1,59 @@
+"""Luong's decoder asked by the previous state, trained as the others: see :mod:`attnlib.models.asked_before`.
+
+Settings, and what is recorded, are those of :mod:`attnlib.recipes.recurrent_sequences`.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from attnlib.models.asked_before import AskedBefore, check_present_asks
+from attnlib.recipes import recurrent_sequences
+from attnlib.recipes.sequence_course import checksums, load_task, modules, record_course, recorded_state
+from attnlib.training.loop import Report
+
+if TYPE_CHECKING:
+    from attnlib.recipes.recipe import Recording
+
+__all__ = ["Settings", "checksums", "modules", "new_network", "record", "recorded_network"]
+
+
+@dataclass(frozen=True)
+class Settings(recurrent_sequences.Settings):
+    """Those of the other recipe; a network in which there is no present state to replace is refused."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_present_asks(self.config(1, 1))
+
+
+def new_network(settings: Settings, source_size: int, target_size: int) -> AskedBefore:
+    """The untrained network; of one seed, the parameters of the network that the present state asks."""
+    config = settings.config(source_size, target_size)
+    return AskedBefore(config, torch.Generator().manual_seed(settings.seed))
+
+
+def record(
+    settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None
+) -> dict[str, Tensor]:
+    """Train the network and look at it along the way.
+
+    Raises:
+        TrainingDiverged: the loss is not finite.
+        UnknownName, BadInput, DataUnavailable: a task that cannot be had.
+    """
+    task = load_task(settings)
+    network = new_network(settings, len(task.source_vocabulary), len(task.target_vocabulary))
+    return record_course(network, settings, folder, device=device, report=report)
+
+
+def recorded_network(recording: "Recording") -> AskedBefore:
+    """The trained network, in evaluation mode."""
+    state = recorded_state(recording)
+    sizes = (len(state[f"embedding_{side}.weight"]) for side in ("source", "target"))
+    network = new_network(recording.spec.resolved, *sizes)
+    network.load_state_dict(state)
+    return network.eval()
