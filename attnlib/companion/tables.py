@@ -66,10 +66,12 @@ def _list(parts: list[str]) -> str:
 
 
 def interval_range(interval: dict) -> str:
-    """``0.77 [−0.01, 0.95]``; a dash where there is no number."""
+    """``0.77 [−0.01, 0.95]``; a dash where there is no number, and no brackets where there is no interval."""
     if interval["value"] is None:
         return "–"
-    return f"{interval['value']:.2f} [{interval['low']:.2f}, {interval['high']:.2f}]".replace("-", "−")
+    numbers = [f"{interval[end]:.2f}" for end in ("value", "low", "high") if interval[end] is not None]
+    value, *ends = (number.replace("-0.00", "0.00").replace("-", "−") for number in numbers)
+    return f"{value} [{', '.join(ends)}]" if ends else value
 
 
 def interval_text(interval: dict) -> str:

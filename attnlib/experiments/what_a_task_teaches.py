@@ -13,7 +13,7 @@ from attnlib.experiments.measures.task_patterns import (
     measure_patterns,
 )
 from attnlib.experiments.measures.who_asks_whom import measure_classes, measure_reciprocity, measure_sources
-from attnlib.experiments.task_rows import (
+from attnlib.experiments.teaching_rows import (
     agreement_rows,
     class_rows,
     course_rows,
@@ -24,7 +24,7 @@ from attnlib.experiments.task_rows import (
     reciprocity_rows,
     source_rows,
 )
-from attnlib.experiments.task_summaries import (
+from attnlib.experiments.teaching_values import (
     agreement_values,
     class_values,
     differences,

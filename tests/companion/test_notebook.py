@@ -168,6 +168,8 @@ def test_tables_round_and_name(tmp_path):
     assert table.to_dict("index") == {"SCAN, AO": {"ex": "−0.12 ± 0.08", "covered": "0.50"}}
     assert interval_text({"value": None, "low": None, "high": None, "n": 0}) == "–"
     assert interval_range({"value": -0.5, "low": -0.75, "high": 0.25, "n": 4}) == "−0.50 [−0.75, 0.25]"
+    assert interval_range({"value": -0.001, "low": -0.002, "high": 0.25, "n": 2}) == "0.00 [0.00, 0.25]"
+    assert interval_range({"value": 0.5, "low": None, "high": None, "n": 1}) == "0.50"
     assert interval_text({"value": -0.001, "low": None, "high": None, "n": 1}) == "0.00"
     assert interval_text({"value": 0.5, "low": None, "high": None, "n": 1}) == "0.50"
 

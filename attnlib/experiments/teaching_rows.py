@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from attnlib.experiments.aggregate import Point, over_seeds
 from attnlib.experiments.measures.task_patterns import STATES
 from attnlib.experiments.measures.who_asks_whom import CLASSES
-from attnlib.experiments.task_summaries import LEVELS, Points
+from attnlib.experiments.teaching_values import LEVELS, Points
 
 
 def course_rows(found: Points) -> list[dict]:
