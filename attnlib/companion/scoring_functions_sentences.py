@@ -170,7 +170,7 @@ def _whole(interval: dict) -> str:
 
 def _whole_range(interval: dict) -> str:
     if interval["low"] is None:
-        return _whole(interval)
+        return _whole(interval).replace("-", "−")
     value, low, high = (round(interval[name]) for name in ("value", "low", "high"))  # no −0
     return f"{value} [{low}, {high}]".replace("-", "−")
 
