@@ -1,12 +1,12 @@
 """Scoring functions of attention behind one interface: ``score(queries, keys)``.
 
-=============  ====================================  =============================================
+==============  ====================================  =============================================
 ``scaled_dot``  q · k / √width                        Vaswani et al. 2017, equation 1
 ``dot``         q · k                                 Luong et al. 2015, equation 8
 ``general``     q · W k                               Luong et al. 2015, equation 8
 ``concat``      v · tanh(W [q ; k])                   Luong et al. 2015, equation 8
 ``additive``    v · tanh(W q + U k)                   Bahdanau et al. 2015, appendix A.1.2
-=============  ====================================  =============================================
+==============  ====================================  =============================================
 
 The last two are one function: a matrix times [q ; k] is the sum of its two halves times q and k. They differ
 in what their parameters are drawn from, since the joined input is twice as wide. None has a bias.

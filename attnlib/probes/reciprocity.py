@@ -7,7 +7,7 @@ The rows of a matrix m are what asks, its columns what answers, both the same n 
 a symmetric matrix has 1, one whose m_ij says nothing about m_ji has 0, and an antisymmetric one −1. The
 diagonal is left out: nothing is asymmetric to itself. It is a correlation, and the share of the symmetric
 half S = (m + mᵀ)/2 in the squared norm less that of the antisymmetric half K = (m − mᵀ)/2,
-(|S|² − |K|²) / (|S|² + |K|²). Garlaschelli and Loffredo 2004 ask it of networks, Saponati et al. 2025 of the
+(‖S‖² − ‖K‖²) / (‖S‖² + ‖K‖²). Garlaschelli and Loffredo 2004 ask it of networks, Saponati et al. 2025 of the
 product of query and key maps.
 
 What is subtracted first:
@@ -42,7 +42,7 @@ class Reciprocity:
 
     Attributes:
         value: reciprocity, −1 to 1.
-        ratio: |m − mᵀ| / |m + mᵀ| of the whole matrices, nothing subtracted: 0 for symmetric ones, and near 0
+        ratio: ‖m − mᵀ‖ / ‖m + mᵀ‖ of the whole matrices, nothing subtracted: 0 for symmetric ones, and near 0
             for those that are nearly even or nearly diagonal.
     """
 
