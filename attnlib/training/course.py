@@ -45,7 +45,8 @@ class Course:
             the paper.
 
     Raises:
-        BadInput: no steps, or checkpoints that are not ascending numbers between 0 and ``steps``.
+        BadInput: no steps, a negative warm-up, a clip that is not positive, or checkpoints that are not
+            ascending numbers between 0 and ``steps``.
     """
 
     steps: int
@@ -58,6 +59,10 @@ class Course:
     def __post_init__(self) -> None:
         if self.steps < 1:
             raise BadInput(f"a course of {self.steps} steps; expected at least 1")
+        if self.warmup < 0 or not (self.clip is None or self.clip > 0):
+            raise BadInput(
+                f"warmup {self.warmup}, clip {self.clip}; expected at least 0, and above 0 or None"
+            )
         if list(self.checkpoints) != sorted(set(self.checkpoints)):
             raise BadInput(f"checkpoints {self.checkpoints}; expected ascending steps, each once")
         if self.checkpoints and not 0 <= self.checkpoints[0] <= self.checkpoints[-1] <= self.steps:

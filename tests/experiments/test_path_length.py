@@ -1,10 +1,13 @@
 """Gradients against finite differences, slopes by hand, and the experiment on tiny networks."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 import torch
 
 from attnlib.errors import BadInput, UnknownName
+from attnlib.experiments import source_reversal
 from attnlib.experiments.config import override
 from attnlib.experiments.measures.gradients import gradient_norms, measure_gradients
 from attnlib.experiments.path_length import PROFILES, Config, compute, decay, models
@@ -75,6 +78,27 @@ def test_the_untrained_network_is_the_one_that_training_began_with(store):
         assert np.shape(measured["trained"]) == (4, 4)
         rows = np.asarray(measured["trained"])
         assert measured["aligned_trained"] == pytest.approx(np.mean(rows.diagonal() / rows.sum(1)))
+
+
+def test_before_training_neither_cell_nor_width_changes_the_rate_much():
+    """As the page says: all within a tenth of each other."""
+    corpus = Corpus.from_ids(*2 * [[[4 + (3 * i + j * j) % 10 for j in range(12)] for i in range(16)]])
+    batch, rates = collate(corpus, range(16)), []
+    for cell, width in product(("gru", "lstm"), (16, 64, 256)):
+        network = SequenceToSequence(
+            SequenceConfig(14, 14, link="initial", cell=cell, width=width), torch.Generator().manual_seed(0)
+        )
+        rates.append(decay(gradient_norms(network, batch)[:, :12, :12].mean(0).tolist(), reverse=False))
+    assert max(rates) < 0.9 * np.mean(rates) < 0
+    assert min(rates) > 1.1 * np.mean(rates)
+
+
+def test_it_asks_the_networks_of_the_chapter_on_reversal():
+    """So that none is trained twice."""
+    for profile in ("quick", "paper"):
+        assert set(models(PROFILES[profile])) <= set(
+            source_reversal.models(source_reversal.PROFILES[profile])
+        )
 
 
 def test_values_and_tables_have_every_kind(store):

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import pairwise
 
 import pytest
 import torch
@@ -152,6 +153,37 @@ def test_parameters_without_gradient_stay():
     run_course(model, batch_at, squared, COURSE, None, visit=lambda step, model: None)
     changed = [not torch.equal(old, new) for old, new in zip(before, model.parameters(), strict=True)]
     assert changed == [False, False, True, True]
+
+
+def linear(model, batch):
+    """A loss whose gradient is the same at every step: 1000 for each weight."""
+    return 1_000 * sum(value.sum() for value in model.parameters())
+
+
+def test_the_learning_rate_rises_over_the_warm_up_and_stays():
+    """Adam's update on a constant gradient is the learning rate itself."""
+    seen = []
+    course = Course(steps=6, seed=0, learning_rate=0.1, checkpoints=tuple(range(7)), warmup=4)
+    run_course(
+        nn.Linear(1, 1), batch_at, linear, course, None, visit=lambda _, m: seen.append(weights(m)[0].item())
+    )
+    moved = [before - after for before, after in pairwise(seen)]
+    assert moved == pytest.approx([0.025, 0.05, 0.075, 0.1, 0.1, 0.1], rel=1e-4)
+
+
+@pytest.mark.parametrize(("clip", "expected"), [(None, 2_000.0), (1e6, 2_000.0), (0.5, 0.5)])
+def test_the_gradient_is_clipped_at_its_norm_over_all_parameters(clip, expected):
+    """Four weights, each with a gradient of 1000."""
+    model = nn.Linear(3, 1)
+    run_course(model, batch_at, linear, Course(steps=1, seed=0, clip=clip), None, visit=lambda *_: None)
+    norm = torch.cat([value.grad.flatten() for value in model.parameters()]).norm().item()
+    assert norm == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.mark.parametrize("options", [{"warmup": -1}, {"clip": 0.0}, {"clip": -1.0}])
+def test_a_warm_up_or_a_clip_that_cannot_be_is_refused(options):
+    with pytest.raises(BadInput, match="expected at least 0, and above 0 or None"):
+        Course(steps=1, seed=0, **options)
 
 
 def test_a_loss_that_is_not_finite_names_step_and_seed():
