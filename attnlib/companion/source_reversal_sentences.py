@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from attnlib.companion.tables import interval_range, interval_text
 from attnlib.experiments.result import Result
+from attnlib.experiments.source_reversal import ONE_LENGTH
 from attnlib.plotting.source_reversal import KINDS, LOOKS, kinds_of
 from attnlib.plotting.style import task_name
 
@@ -53,6 +54,28 @@ def gain_table(result: Result) -> "pd.DataFrame":
         if "gain" in result.values[kind].get(cell, {})
     }
     return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def counting_sentence(result: Result) -> str:
+    """What reading backwards does to attention with lengths mixed, and with one length."""
+    kinds = {"attention": "With sentences of several lengths", ONE_LENGTH: "with one length"}
+    gains = {
+        name: found["gain"]["speed"]
+        for kind, name in kinds.items()
+        if "gain" in (found := result.values.get(kind, {}).get("main", {}))
+    }
+    if len(gains) < len(kinds):
+        return "This run lacks one of the two."
+    parts = (
+        f"{name} it is {_better_or_worse(gain)} ({interval_range(gain)})" for name, gain in gains.items()
+    )
+    return f"{'; '.join(parts)}; words right averaged over the way, backwards less forwards."
+
+
+def _better_or_worse(gain: dict) -> str:
+    if gain["low"] is None or gain["low"] <= 0 <= gain["high"]:
+        return "not to be told from idle"
+    return "worse" if gain["value"] < 0 else "better"
 
 
 def gain_sentences(result: Result) -> str:

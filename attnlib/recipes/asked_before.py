@@ -12,7 +12,7 @@ from torch import Tensor
 
 from attnlib.models.asked_before import AskedBefore, check_present_asks
 from attnlib.recipes import recurrent_sequences
-from attnlib.recipes.sequence_course import checksums, load_task, modules, record_course, recorded_state
+from attnlib.recipes.sequence_course import checksums, modules, record_course, restored
 from attnlib.training.loop import Report
 
 if TYPE_CHECKING:
@@ -39,21 +39,10 @@ def new_network(settings: Settings, source_size: int, target_size: int) -> Asked
 def record(
     settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None
 ) -> dict[str, Tensor]:
-    """Train the network and look at it along the way.
-
-    Raises:
-        TrainingDiverged: the loss is not finite.
-        UnknownName, BadInput, DataUnavailable: a task that cannot be had.
-    """
-    task = load_task(settings)
-    network = new_network(settings, len(task.source_vocabulary), len(task.target_vocabulary))
-    return record_course(network, settings, folder, device=device, report=report)
+    """Train the network and look at it along the way; errors as :func:`record_course`."""
+    return record_course(new_network, settings, folder, device=device, report=report)
 
 
 def recorded_network(recording: "Recording") -> AskedBefore:
     """The trained network, in evaluation mode."""
-    state = recorded_state(recording)
-    sizes = (len(state[f"embedding_{side}.weight"]) for side in ("source", "target"))
-    network = new_network(recording.spec.resolved, *sizes)
-    network.load_state_dict(state)
-    return network.eval()
+    return restored(new_network, recording)

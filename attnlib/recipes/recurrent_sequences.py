@@ -12,10 +12,9 @@ from attnlib.models.sequence_to_sequence import SequenceToSequence
 from attnlib.recipes.sequence_course import (
     SequenceSettings,
     checksums,
-    load_task,
     modules,
     record_course,
-    recorded_state,
+    restored,
 )
 from attnlib.training.loop import Report
 
@@ -58,21 +57,10 @@ def new_network(settings: Settings, source_size: int, target_size: int) -> Seque
 def record(
     settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None
 ) -> dict[str, Tensor]:
-    """Train the network and look at it along the way.
-
-    Raises:
-        TrainingDiverged: the loss is not finite.
-        UnknownName, BadInput, DataUnavailable: a task that cannot be had.
-    """
-    task = load_task(settings)
-    network = new_network(settings, len(task.source_vocabulary), len(task.target_vocabulary))
-    return record_course(network, settings, folder, device=device, report=report)
+    """Train the network and look at it along the way; errors as :func:`record_course`."""
+    return record_course(new_network, settings, folder, device=device, report=report)
 
 
 def recorded_network(recording: "Recording") -> SequenceToSequence:
     """The trained network, in evaluation mode."""
-    state = recorded_state(recording)
-    sizes = (len(state[f"embedding_{side}.weight"]) for side in ("source", "target"))
-    network = new_network(recording.spec.resolved, *sizes)
-    network.load_state_dict(state)
-    return network.eval()
+    return restored(new_network, recording)

@@ -13,14 +13,14 @@ What a recording of such a recipe holds, samples in the order of the task's held
 ``written``
     by sample: what the trained network writes on its own, greedily; an end mark unless cut off, padding.
 ``network.<parameter>``
-    the trained network, see :func:`recorded_state`.
+    the trained network, see :func:`restored`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -38,6 +38,8 @@ from attnlib.training.loop import Report, prediction_loss
 
 if TYPE_CHECKING:
     from attnlib.recipes.recipe import Recording
+
+NewNetwork = Callable[[Any, int, int], nn.Module]  # of settings and the sizes of the two vocabularies
 
 LOOK_BATCH = 128
 _NETWORK = "network."
@@ -122,14 +124,16 @@ def judged_samples(settings: SequenceSettings) -> Corpus:
 
 
 def record_course(
-    network: nn.Module, settings: SequenceSettings, folder: Path, *, device: str, report: Report | None
+    new_network: NewNetwork, settings: SequenceSettings, folder: Path, *, device: str, report: Report | None
 ) -> dict[str, Tensor]:
-    """Train ``network`` and look at it; see the module for what is returned.
+    """Train a new network and look at it along the way; see the module for what is returned.
 
     Raises:
         TrainingDiverged: the loss is not finite.
+        UnknownName, BadInput, DataUnavailable: a task that cannot be had.
     """
     task, judged = load_task(settings), judged_samples(settings)
+    network = new_network(settings, len(task.source_vocabulary), len(task.target_vocabulary))
     every = max(1, settings.steps // settings.looks)
     shown = shown_pairs(settings)
 
@@ -216,7 +220,11 @@ def written(network: nn.Module, corpus: Corpus, device: str = "cpu") -> Tensor:
     return rows[:, : max(1, int((rows != PAD).sum(1).max()))]
 
 
-def recorded_state(recording: "Recording") -> Mapping[str, Tensor]:
-    """The trained parameters of a recording, by name."""
+def restored(new_network: NewNetwork, recording: "Recording") -> nn.Module:
+    """The trained network of a recording, in evaluation mode."""
     tensors = recording.tensors
-    return {name.removeprefix(_NETWORK): tensors[name] for name in tensors if name.startswith(_NETWORK)}
+    state = {name.removeprefix(_NETWORK): tensors[name] for name in tensors if name.startswith(_NETWORK)}
+    sizes = (len(state[f"embedding_{side}.weight"]) for side in ("source", "target"))
+    network = new_network(recording.spec.resolved, *sizes)
+    network.load_state_dict(state)
+    return network.eval()

@@ -13,10 +13,9 @@ from attnlib.models.transformer_config import TransformerConfig
 from attnlib.recipes.sequence_course import (
     SequenceSettings,
     checksums,
-    load_task,
     modules,
     record_course,
-    recorded_state,
+    restored,
 )
 from attnlib.training.loop import Report
 
@@ -67,21 +66,10 @@ def new_network(settings: Settings, source_size: int, target_size: int) -> Trans
 def record(
     settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None
 ) -> dict[str, Tensor]:
-    """Train the network and look at it along the way.
-
-    Raises:
-        TrainingDiverged: the loss is not finite.
-        UnknownName, BadInput, DataUnavailable: a task that cannot be had.
-    """
-    task = load_task(settings)
-    network = new_network(settings, len(task.source_vocabulary), len(task.target_vocabulary))
-    return record_course(network, settings, folder, device=device, report=report)
+    """Train the network and look at it along the way; errors as :func:`record_course`."""
+    return record_course(new_network, settings, folder, device=device, report=report)
 
 
 def recorded_network(recording: "Recording") -> Transformer:
     """The trained network, in evaluation mode."""
-    state = recorded_state(recording)
-    sizes = (len(state[f"embedding_{side}.weight"]) for side in ("source", "target"))
-    network = new_network(recording.spec.resolved, *sizes)
-    network.load_state_dict(state)
-    return network.eval()
+    return restored(new_network, recording)

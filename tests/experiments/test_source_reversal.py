@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 import torch
 
+from attnlib.companion.source_reversal_sentences import counting_sentence
 from attnlib.errors import BadInput, UnknownName
 from attnlib.experiments.config import override
 from attnlib.experiments.measures.learning_curve import measure_learning_curve
+from attnlib.experiments.result import Result
 from attnlib.experiments.source_reversal import ONE_LENGTH, PROFILES, Config, compute, models
 from attnlib.probes.distances import link_distances
 from attnlib.recipes.sequence_course import judged_samples
@@ -121,3 +123,15 @@ def test_settings_that_make_no_sense_are_refused(given, error, message):
 def test_a_task_without_links_is_refused(store):
     with pytest.raises(BadInput, match="'scan' has no known links"):
         compute(replace(TINY, aligned=("scan",)), store)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [(-0.3, -0.1, "worse"), (0.1, 0.3, "better"), (-0.1, 0.3, "not to be told from idle")],
+)
+def test_what_is_said_of_counting_follows_the_interval(low, high, said):
+    gain = {"value": (low + high) / 2, "low": low, "high": high, "n": 3}
+    found = {"main": {"gain": {"speed": gain}}}
+    result = Result("x", "quick", {}, {"attention": found, ONE_LENGTH: found}, {}, {}, {})
+    assert counting_sentence(result).count(f"it is {said} (") == 2
+    assert "lacks" in counting_sentence(Result("x", "quick", {}, {"attention": found}, {}, {}, {}))

@@ -30,6 +30,12 @@ def model_of(kind, seed=0, **changes):
     return SequenceToSequence(config, torch.Generator().manual_seed(seed)).double()
 
 
+def test_a_trace_moves_with_all_that_it_has():
+    moved = model_of("luong")(BATCH).to("meta")
+    assert {moved.queries.device.type, moved.logits.device.type, moved.attention.device.type} == {"meta"}
+    assert model_of("cho")(BATCH).to("meta").queries is None
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_word_by_word_and_all_at_once_are_the_same(kind):
     model = model_of(kind)
@@ -142,7 +148,6 @@ def test_the_nine_terms_of_queries_and_states_are_the_dot_scores(kind):
 
 
 def test_parameters_come_from_the_generator_alone():
-    torch.manual_seed(0)
     before = torch.random.get_rng_state()
     one, two, other = model_of("luong"), model_of("luong"), model_of("luong", seed=1)
     assert torch.equal(before, torch.random.get_rng_state())

@@ -8,8 +8,10 @@ import pytest
 from matplotlib import image
 
 from attnlib.experiments.result import Result
+from attnlib.plotting.bands import panels
 from attnlib.plotting.breakdown import SUBSETS, share_grids, substitution_test
 from attnlib.plotting.dial import LINES, along_the_dial, among_samples
+from attnlib.plotting.dots import dot_rows
 from attnlib.plotting.headline import ALONE, against_typicality
 from attnlib.plotting.matrices import average_matrices, sample_matrices, typicality_by_task
 from attnlib.plotting.order import kinds_of
@@ -170,3 +172,10 @@ def test_many_tasks_are_broken_into_bands(breakdown):
     shown = [axes.get_title() for axes in share_grids(many).get_axes() if axes.get_visible()]
     assert len(shown) == 12
     assert shown[:2] == ["reordering 0 %, AED", "reordering 1 %, AED"]
+
+
+def test_a_result_without_networks_has_a_sentence_in_place_of_axes():
+    nothing = result_of({"tokens": {}}, {})
+    for figure in (dot_rows(nothing, {"x": []}, xlabel="x"), panels([], [], None, width=1, height=1)):
+        assert figure.get_axes() == []
+        assert "measured nothing" in figure.texts[0].get_text()
