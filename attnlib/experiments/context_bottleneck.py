@@ -11,6 +11,7 @@ from attnlib.errors import BadInput, UnknownName
 from attnlib.experiments.aggregate import Point, over_seeds
 from attnlib.experiments.asks import Ask, answers, ask, specs_of
 from attnlib.experiments.measures.by_length import measure_by_length, measure_summary_bits
+from attnlib.experiments.word_by_word import spec_on_words
 from attnlib.models.sequence_config import Link, SequenceCell
 from attnlib.recipes.recipe import RecipeSpec
 
@@ -85,31 +86,12 @@ PROFILES = {
 }
 
 
-def _spec(config: Config, link: str, width: int, seed: int) -> RecipeSpec:
-    options = {
-        "n_words": config.words,
-        "min_length": config.shortest,
-        "max_length": config.longest,
-        "n_train": config.n_train,
-        "n_held_out": config.judged,
-    }
-    return RecipeSpec.of(
-        "recurrent_sequences",
-        seed=seed,
-        task="one_to_one",
-        options=tuple(options.items()),
-        link=link,
-        width=width,
-        cell=config.cell,
-        steps=config.steps,
-        learning_rate=config.learning_rate,
-        judged=config.judged,
-    )
-
-
 def _specs(config: Config, links: tuple[str, ...]) -> tuple[RecipeSpec, ...]:
     kinds = product(links, config.width, range(config.seeds))
-    return tuple(_spec(config, link, width, seed) for link, width, seed in kinds)
+    return tuple(
+        spec_on_words(config, seed=seed, link=link, width=width, cell=config.cell)
+        for link, width, seed in kinds
+    )
 
 
 def asks(config: Config) -> tuple[Ask, ...]:

@@ -11,6 +11,7 @@ from attnlib.errors import BadInput, UnknownName
 from attnlib.experiments.aggregate import Point, over_seeds
 from attnlib.experiments.asks import Ask, answers, ask, specs_of
 from attnlib.experiments.measures.gradients import measure_gradients
+from attnlib.experiments.word_by_word import spec_on_words
 from attnlib.models.sequence_config import SequenceCell
 from attnlib.probes.distances import link_distances
 from attnlib.recipes.recipe import RecipeSpec
@@ -94,29 +95,12 @@ PROFILES = {
 
 
 def _groups(config: Config) -> dict[tuple[str, str], tuple[RecipeSpec, ...]]:
-    options = {
-        "n_words": config.words,
-        "min_length": config.shortest,
-        "max_length": config.longest,
-        "n_train": config.n_train,
-        "n_held_out": config.judged,
-    }
-    names = ("width", "steps", "looks", "learning_rate", "judged")
-    shared = {name: getattr(config, name) for name in names} | {"options": tuple(options.items())}
-    return {
-        (kind, cell): tuple(
-            RecipeSpec.of(
-                "recurrent_sequences",
-                seed=seed,
-                link=KINDS[kind][0],
-                reverse=KINDS[kind][1],
-                cell=cell,
-                **shared,
-            )
-            for seed in range(config.seeds)
-        )
-        for kind, cell in product(config.kind, config.cell)
-    }
+    found = {}
+    for kind, cell in product(config.kind, config.cell):
+        link, reverse = KINDS[kind]
+        own = {"link": link, "reverse": reverse, "cell": cell, "width": config.width, "looks": config.looks}
+        found[kind, cell] = tuple(spec_on_words(config, seed=seed, **own) for seed in range(config.seeds))
+    return found
 
 
 def _ask(config: Config, specs: tuple[RecipeSpec, ...]) -> tuple[Ask, ...]:

@@ -10,6 +10,7 @@ from attnlib.errors import BadInput, DataUnavailable, UnknownName
 from attnlib.experiments.aggregate import Point, over_seeds
 from attnlib.experiments.asks import Ask, answers, ask, specs_of
 from attnlib.experiments.measures.learning_curve import THIRDS, measure_learning_curve
+from attnlib.experiments.word_by_word import spec_on_words
 from attnlib.models.sequence_config import Link, SequenceCell
 from attnlib.probes.distances import link_distances
 from attnlib.recipes.recipe import RecipeSpec
@@ -94,34 +95,14 @@ def _groups(config: Config) -> dict[tuple[str, str, str], tuple[RecipeSpec, ...]
     kinds = {link: (link, config.shortest) for link in config.link}
     if config.one_length and "attention" in config.link:
         kinds[ONE_LENGTH] = ("attention", config.longest)
-    return {
-        (kind, cell, order): tuple(
-            _spec(config, link, order, cell, shortest, seed) for seed in range(config.seeds)
+    found = {}
+    for (kind, (link, shortest)), cell, order in product(kinds.items(), config.cell, ORDERS):
+        own = {"link": link, "reverse": order == "reversed", "cell": cell}
+        own |= {"shortest": shortest, "width": config.width, "looks": config.looks}
+        found[kind, cell, order] = tuple(
+            spec_on_words(config, seed=seed, **own) for seed in range(config.seeds)
         )
-        for kind, (link, shortest) in kinds.items()
-        for cell, order in product(config.cell, ORDERS)
-    }
-
-
-def _spec(config: Config, link: str, order: str, cell: str, shortest: int, seed: int) -> RecipeSpec:
-    options = {
-        "n_words": config.words,
-        "min_length": shortest,
-        "max_length": config.longest,
-        "n_train": config.n_train,
-        "n_held_out": config.judged,
-    }
-    names = ("width", "steps", "looks", "learning_rate", "judged")
-    return RecipeSpec.of(
-        "recurrent_sequences",
-        seed=seed,
-        task="one_to_one",
-        options=tuple(options.items()),
-        link=link,
-        cell=cell,
-        reverse=order == "reversed",
-        **{name: getattr(config, name) for name in names},
-    )
+    return found
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
