@@ -46,11 +46,11 @@ class Config:
     seeds: int = 3
     words: int = 10
     shortest: int = 3
-    longest: int = 24
-    probed: tuple[int, ...] = (4, 12, 24)
+    longest: int = 20
+    probed: tuple[int, ...] = (4, 12, 20)
     n_train: int = 8_000
-    judged: int = 440
-    steps: int = 300
+    judged: int = 360
+    steps: int = 250
     learning_rate: float = 4e-3
     samples: int = 1_000
 
@@ -89,7 +89,7 @@ PROFILES = {
 def _specs(config: Config, links: tuple[str, ...]) -> tuple[RecipeSpec, ...]:
     kinds = product(links, config.width, range(config.seeds))
     return tuple(
-        spec_on_words(config, seed=seed, link=link, width=width, cell=config.cell)
+        spec_on_words(config, seed=seed, link=link, width=width, cell=config.cell, looks=1)
         for link, width, seed in kinds
     )
 

@@ -50,12 +50,12 @@ class Config:
     network: str = "bahdanau"
     seeds: int = 3
     n_train: int = 16_000
-    max_words: int = 2_000
+    max_words: int = 1_500
     max_length: int = 9
     judged: int = 300
     width: int = 64
-    steps: int = 360
-    looks: int = 8
+    steps: int = 300
+    looks: int = 6
     learning_rate: float = 4e-3
     pair: int = 1
     place: int = 1

@@ -49,7 +49,7 @@ class Config:
     n_train: int = 4_000
     judged: int = 300
     width: int = 64
-    steps: int = 400
+    steps: int = 320
     batch_size: int = 64
     learning_rate: float = 4e-3
     samples: int = 150
@@ -81,7 +81,7 @@ PROFILES = {
 
 def _groups(config: Config) -> dict[tuple[str, str], tuple[RecipeSpec, ...]]:
     names = ("width", "steps", "batch_size", "learning_rate", "judged")
-    shared = {name: getattr(config, name) for name in names}
+    shared = {name: getattr(config, name) for name in names} | {"looks": 1}  # only the end is asked about
     found = {}
     for task, network in product(config.task, config.network):
         options = {"n_train": config.n_train} | OPTIONS.get(task, {})

@@ -52,10 +52,10 @@ class Config:
     shortest: int = 4
     longest: int = 12
     n_train: int = 8_000
-    judged: int = 440
+    judged: int = 360
     width: int = 64
-    steps: int = 240
-    looks: int = 8
+    steps: int = 200
+    looks: int = 5
     learning_rate: float = 4e-3
     length: int = 12
     samples: int = 64

@@ -52,10 +52,10 @@ class Config:
     longest: int = 12
     one_length: int = 1
     n_train: int = 8_000
-    judged: int = 440
+    judged: int = 360
     width: int = 64
-    steps: int = 240
-    looks: int = 8
+    steps: int = 200
+    looks: int = 5
     learning_rate: float = 4e-3
     aligned: tuple[str, ...] = ("one_to_one", "number_words", "lexicon_translation", "europarl_de_en")
 
