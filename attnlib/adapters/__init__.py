@@ -1,0 +1,23 @@
+"""Anybody's model as a stream of passes: from tensors, from Hugging Face, from named modules."""
+
+from attnlib.adapters.attended import Attended, LinearMap, Rotary
+from attnlib.adapters.hugging_face import HuggingFace
+from attnlib.adapters.model_pass import AdaptedTrace, ModelPass
+from attnlib.adapters.modules import Hooked, Modules
+from attnlib.adapters.tensors import pass_of_tensors, saved_passes
+from attnlib.adapters.token_batch import TokenBatch, text_batches
+
+__all__ = [
+    "AdaptedTrace",
+    "Attended",
+    "Hooked",
+    "HuggingFace",
+    "LinearMap",
+    "ModelPass",
+    "Modules",
+    "Rotary",
+    "TokenBatch",
+    "pass_of_tensors",
+    "saved_passes",
+    "text_batches",
+]

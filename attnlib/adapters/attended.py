@@ -1,0 +1,198 @@
+"""One attention of anybody's model over a batch, with all that its scores are made of.
+
+Of head h, with x_s what asks and y_t what answers,
+
+    a_st = scale · R_s(W_q x_s + b_q) · R_t(W_k y_t + b_k) + b_st,
+
+W and b the head's projections, R a rotation by position (Su et al. 2021, section 3.2) and b_st a bias by
+position (Raffel et al. 2020, section 2.1), both absent in most models. All of it is linear in x and in y but
+for b_st, which stands alone: so parts of the states become terms of the score (Aitken et al. 2021,
+contribution 1, for projections in between). The bias of a projection is the same for all tokens and goes with
+the temporal part; a rotation is applied to every part.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Protocol
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from attnlib.decomposition.parts import Parts
+from attnlib.decomposition.terms import alignment_terms, map_parts
+from attnlib.errors import BadInput
+from attnlib.models.transformer_trace import AttentionKind
+
+QUERY_SIDE = {"cross": "target", "encoder_self": "source", "decoder_self": "target"}
+KEY_SIDE = {"cross": "source", "encoder_self": "source", "decoder_self": "target"}
+
+
+@dataclass(frozen=True)
+class LinearMap:
+    """x ↦ W x + b of every head.
+
+    >>> both = LinearMap(torch.tensor([[[1.0, 2.0]], [[0.0, 1.0]]]), torch.tensor([[3.0], [0.0]]))
+    >>> both(torch.tensor([[[10.0, 1.0]]])).flatten().tolist()
+    [15.0, 1.0]
+    """
+
+    weight: Float[Tensor, "heads head_width width"]
+    bias: Float[Tensor, "heads head_width"] | None = None
+
+    @classmethod
+    def of(cls, projection: nn.Linear, heads: int) -> "LinearMap":
+        """The rows of a projection, dealt out among the heads in order; float32 at least."""
+        weight, bias = (
+            None if own is None else own.detach().to(torch.promote_types(own.dtype, torch.float32))
+            for own in (projection.weight, projection.bias)
+        )
+        if len(weight) % heads:
+            raise BadInput(f"a projection to {len(weight)} dimensions cannot be shared by {heads} heads")
+        return cls(weight.unflatten(0, (heads, -1)), None if bias is None else bias.unflatten(0, (heads, -1)))
+
+    @classmethod
+    def none(cls, width: int) -> "LinearMap":
+        """One head that compares the states as they are."""
+        return cls(torch.eye(width)[None])
+
+    @property
+    def heads(self) -> int:
+        return self.weight.shape[0]
+
+    def __call__(
+        self, states: Float[Tensor, "batch length width"]
+    ) -> Float[Tensor, "batch heads length head_width"]:
+        """What every head makes of the states."""
+        mapped = torch.einsum("blw,hdw->bhld", states, self.weight)
+        return mapped if self.bias is None else mapped + self.bias[:, None]
+
+    def of_parts(self, parts: Parts, head: int) -> Parts:
+        """Parts of what one head makes of the states; the bias goes with the temporal part."""
+        return map_parts(parts, self.weight[head], None if self.bias is None else self.bias[head])
+
+
+class Rotation(Protocol):
+    """A map of every position by itself, linear, which leaves the width as it is."""
+
+    def __call__(self, states: Float[Tensor, "*batch length width"]) -> Float[Tensor, "*batch length width"]:
+        """The states, each turned as its position says."""
+
+
+@dataclass(frozen=True)
+class Rotary:
+    """Rotation of pairs of coordinates, ``x cos + turned(x) sin`` (Su et al. 2021, equation 34).
+
+    Attributes:
+        cos, sin: of the angle of every position and coordinate.
+        interleaved: whether a pair is two neighbours, as in the paper, or a coordinate of the first half and
+            one of the second, as in most implementations.
+
+    >>> quarter = Rotary(torch.zeros(1, 2), torch.ones(1, 2))
+    >>> quarter(torch.tensor([[3.0, 5.0]])).tolist()
+    [[-5.0, 3.0]]
+    """
+
+    cos: Float[Tensor, "length width"]
+    sin: Float[Tensor, "length width"]
+    interleaved: bool = False
+
+    def __call__(self, states: Float[Tensor, "*batch length width"]) -> Float[Tensor, "*batch length width"]:
+        if self.interleaved:
+            turned = torch.stack([-states[..., 1::2], states[..., ::2]], dim=-1).flatten(-2)
+        else:
+            first, second = states.chunk(2, dim=-1)
+            turned = torch.cat([-second, first], dim=-1)
+        return states * self.cos + turned * self.sin
+
+
+@dataclass(frozen=True)
+class Attended:
+    """One attention of one layer over a batch, all heads.
+
+    Attributes:
+        kind: which states ask which; layer: from 0.
+        query_inputs, key_inputs: x and y, what the projections read.
+        query_site, key_site: names of these states: attentions that read the same states say the same name.
+        query_map, key_map: the projections; their widths agree.
+        scale: of the product.
+        position_bias: b_st of each head.
+        query_rotation, key_rotation: R by position.
+        attention: as the model returned it; None where it did not, and then nothing has checked the scores.
+        causal: whether step s looks at steps up to s alone.
+    """
+
+    kind: AttentionKind
+    layer: int
+    query_inputs: Float[Tensor, "batch target query_width"]
+    key_inputs: Float[Tensor, "batch source key_width"]
+    query_site: str
+    key_site: str
+    query_map: LinearMap
+    key_map: LinearMap
+    scale: float = 1.0
+    position_bias: Float[Tensor, "#batch heads target source"] | None = None
+    query_rotation: Rotation | None = None
+    key_rotation: Rotation | None = None
+    attention: Float[Tensor, "batch heads target source"] | None = None
+    causal: bool = False
+
+    def __post_init__(self) -> None:
+        query, key = self.query_map.weight.shape, self.key_map.weight.shape
+        if query[:2] != key[:2]:
+            raise BadInput(
+                f"{self.name}: queries of {query[0]} heads of width {query[1]}, keys of {key[0]} of width "
+                f"{key[1]}; both sides need the same heads and the same width"
+            )
+
+    @property
+    def name(self) -> str:
+        """Kind and layer, as reports say it: ``cross.3``."""
+        return f"{self.kind}.{self.layer}"
+
+    @property
+    def heads(self) -> int:
+        return self.query_map.heads
+
+    @cached_property
+    def queries(self) -> Float[Tensor, "batch heads target head_width"]:
+        """What asks, rotated, with the factor of the score."""
+        return self._turned(self.query_map(self.query_inputs), self.query_rotation) * self.scale
+
+    @cached_property
+    def keys(self) -> Float[Tensor, "batch heads source head_width"]:
+        """What answers, rotated."""
+        return self._turned(self.key_map(self.key_inputs), self.key_rotation)
+
+    @cached_property
+    def scores(self) -> Float[Tensor, "batch heads target source"]:
+        """a_st of every head, before any mask."""
+        scores = self.queries @ self.keys.mT
+        return scores if self.position_bias is None else scores + self.position_bias
+
+    def terms(self, head: int, query: Parts, key: Parts) -> Float[Tensor, "3 3 batch target source"]:
+        """The nine alignment terms of one head from the parts of what its projections read.
+
+        With ``position_bias``, where there is one, they sum to the scores.
+        """
+        asks = self._turned_parts(self.query_map.of_parts(query, head), self.query_rotation)
+        answers = self._turned_parts(self.key_map.of_parts(key, head), self.key_rotation)
+        return alignment_terms(asks, answers, scale=self.scale)
+
+    def allowed(
+        self, query_mask: Bool[Tensor, "batch target"], key_mask: Bool[Tensor, "batch source"]
+    ) -> Bool[Tensor, "batch target source"]:
+        """What may be looked at, from where: valid places of both sides, and no later ones where causal."""
+        allowed = query_mask[:, :, None] & key_mask[:, None, :]
+        return allowed.tril() if self.causal else allowed
+
+    @staticmethod
+    def _turned(states: Tensor, rotation: Rotation | None) -> Tensor:
+        return states if rotation is None else rotation(states)
+
+    def _turned_parts(self, parts: Parts, rotation: Rotation | None) -> Parts:
+        if rotation is None:
+            return parts
+        return replace(
+            parts, **dict(zip(("temporal", "input", "residual"), map(rotation, parts), strict=True))
+        )

@@ -1,0 +1,254 @@
+"""Traces of Hugging Face encoder–decoders (T5, BART, mBART, Marian and their kin), through hooks.
+
+What is caught of an attention: the states that its query and key projections read, and the attention that it
+returns, against which the scores made of the projections are checked at every batch. A model that computes
+its attention in one fused call returns none, so that it is set to ``attn_implementation="eager"``, with a
+warning that says so.
+"""
+
+import re
+import warnings
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, get_args
+
+import torch
+from torch import Tensor, nn
+
+from attnlib.adapters.attended import Attended, LinearMap
+from attnlib.adapters.hooks import Hooks
+from attnlib.adapters.model_pass import ModelPass
+from attnlib.adapters.token_batch import TokenBatch
+from attnlib.errors import BadInput, UnknownName
+from attnlib.models.transformer_trace import AttentionKind
+
+EAGER = 'attn_implementation="eager"'
+_NAMES = {  # what modules call the attentions of the families
+    "EncDecAttention": "cross",
+    "encoder_attn": "cross",
+    "SelfAttention": "self",
+    "self_attn": "self",
+}
+
+
+@dataclass(frozen=True)
+class _Family:
+    """How a family of attention modules names its parts."""
+
+    query: str
+    key: str
+    heads: str
+    returns_bias: bool  # (output, position bias, attention) in place of (output, attention)
+
+
+_FAMILIES = (
+    _Family("q", "k", "n_heads", returns_bias=True),  # T5
+    _Family("q_proj", "k_proj", "num_heads", returns_bias=False),  # BART, mBART, Marian, M2M100, Pegasus
+)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """An attention module in the model."""
+
+    kind: AttentionKind
+    layer: int
+    module: nn.Module
+    family: _Family
+
+    @property
+    def name(self) -> str:
+        return f"{self.kind}.{self.layer}"
+
+    @property
+    def query(self) -> nn.Linear:
+        return getattr(self.module, self.family.query)
+
+    @property
+    def key(self) -> nn.Linear:
+        return getattr(self.module, self.family.key)
+
+    @property
+    def heads(self) -> int:
+        return getattr(self.module, self.family.heads)
+
+
+class HuggingFace:
+    """An encoder–decoder of the transformers library, ready to be traced.
+
+    Args:
+        model: loaded or built from a config; it is left on its device and in its precision.
+        kinds: which attentions to catch.
+        layers: which layers of them, from 0; all by default. What is not caught costs no memory.
+        ignored: ids of tokens, such as special ones, that no analysis counts.
+
+    Raises:
+        BadInput: a model without encoder, decoder or attentions of a known form; a layer that is not there.
+        UnknownName: a kind that does not exist.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        *,
+        kinds: Collection[AttentionKind] = ("cross",),
+        layers: Collection[int] | None = None,
+        ignored: Collection[int] = (),
+    ):
+        for kind in kinds:
+            if kind not in get_args(AttentionKind):
+                raise UnknownName("kind of attention", kind, get_args(AttentionKind))
+        _require_both_halves(model)
+        self.model = model
+        self.ignored = tuple(ignored)
+        found = _places(model)
+        self.n_layers = {kind: sum(place.kind == kind for place in found) for kind in get_args(AttentionKind)}
+        for kind in kinds:
+            absent = sorted(set(layers or ()) - set(range(self.n_layers[kind])))
+            if absent:
+                raise BadInput(
+                    f"layers {absent} of {kind}: this model has {self.n_layers[kind]}, counted from 0"
+                )
+        self._places = [
+            place for place in found if place.kind in kinds and (layers is None or place.layer in layers)
+        ]
+        _be_eager(model)
+
+    def traces(self, batches: Iterable[TokenBatch]) -> Iterator[ModelPass]:
+        """One pass after the other; no more than one is held."""
+        for batch in batches:
+            yield self.trace(batch)
+
+    def trace(self, batch: TokenBatch) -> ModelPass:
+        """The pass of one batch, without dropout, under teacher forcing.
+
+        Raises:
+            BadInput: the model returns no attention, or another than its projections make.
+        """
+        batch = batch.packed().to(self.model.device)
+        read = self._read(batch) if batch.read is None else batch.read
+        with Hooks(self.model) as hooks:
+            for place in self._places:
+                hooks.catch_input(f"{place.name}.query", place.query)
+                hooks.catch_input(f"{place.name}.key", place.key)
+                hooks.catch_output(place.name, place.module)
+            self.model(
+                input_ids=batch.source,
+                attention_mask=batch.source_mask.long(),
+                decoder_input_ids=read,
+                decoder_attention_mask=batch.target_mask.long(),
+                use_cache=False,
+            )
+        found = ModelPass(
+            source_tokens=batch.source,
+            source_mask=batch.source_mask,
+            target_tokens=read,
+            target_outputs=batch.target,
+            target_mask=batch.target_mask,
+            attended=tuple(_attended(place, hooks) for place in self._places),
+            ignored_source=self._ignored(batch.source),
+            ignored_target=self._ignored(read),
+        )
+        found.check()
+        return found
+
+    def _read(self, batch: TokenBatch) -> Tensor:
+        make = getattr(self.model, "prepare_decoder_input_ids_from_labels", None)
+        if make is not None:
+            return make(labels=batch.target.masked_fill(~batch.target_mask, -100))
+        start = self.model.config.decoder_start_token_id
+        if start is None:
+            raise BadInput(
+                f"{type(self.model).__name__} does not say what its decoder starts with: set "
+                "config.decoder_start_token_id, or give batches with ``read``"
+            )
+        return torch.cat([torch.full_like(batch.target[:, :1], start), batch.target[:, :-1]], dim=1)
+
+    def _ignored(self, tokens: Tensor) -> Tensor | None:
+        if not self.ignored:
+            return None
+        return torch.isin(tokens, torch.tensor(self.ignored, device=tokens.device))
+
+
+def _attended(place: _Place, hooks: Hooks) -> Attended:
+    bias, attention = _returned(place, hooks.outputs[place.name])
+    half = "encoder" if place.kind == "encoder_self" else "decoder"
+    cross = place.kind == "cross"
+    return Attended(
+        kind=place.kind,
+        layer=place.layer,
+        query_inputs=hooks.inputs[f"{place.name}.query"].float(),
+        key_inputs=hooks.inputs[f"{place.name}.key"].float(),
+        query_site=f"{half}.{place.layer}.{'cross' if cross else 'self'}",
+        key_site="encoder" if cross else f"{half}.{place.layer}.self",
+        query_map=LinearMap.of(place.query, place.heads),
+        key_map=LinearMap.of(place.key, place.heads),
+        scale=float(place.module.scaling),
+        position_bias=bias,
+        attention=attention,
+        causal=place.kind == "decoder_self",
+    )
+
+
+def _returned(place: _Place, output: object) -> tuple[Tensor | None, Tensor]:
+    attention = output[-1] if isinstance(output, tuple) else None
+    if not isinstance(attention, Tensor) or attention.dim() != 4:
+        raise BadInput(
+            f"{place.name} returns no attention: its scores are computed where they cannot be seen (SDPA or "
+            f"flash attention). Load the model with {EAGER}"
+        )
+    biased = place.family.returns_bias and place.kind != "cross"
+    return output[1].float() if biased else None, attention
+
+
+def _places(model: nn.Module) -> list[_Place]:
+    """Every attention of a known form, in the order of the model."""
+    found = []
+    for name, module in model.named_modules():
+        kind = _NAMES.get(name.rpartition(".")[2])
+        numbers = re.findall(r"\.(?:layers|block)\.(\d+)\.", name)
+        family = next((f for f in _FAMILIES if _is_of(module, f)), None)
+        if kind is None or family is None or not numbers:
+            continue
+        if kind == "self":
+            kind = "encoder_self" if "encoder" in name.split(".") else "decoder_self"
+        found.append(_Place(kind, int(numbers[0]), module, family))
+    if not any(place.kind == "cross" for place in found):
+        raise BadInput(
+            f"{type(model).__name__} has no cross-attention in the form of T5, BART, mBART or Marian: name "
+            "its modules instead, see attnlib.adapters.Modules"
+        )
+    return found
+
+
+def _is_of(module: nn.Module, family: _Family) -> bool:
+    projections = (getattr(module, name, None) for name in (family.query, family.key))
+    linear = all(isinstance(one, nn.Linear) for one in projections)
+    return linear and hasattr(module, family.heads) and hasattr(module, "scaling")
+
+
+def _require_both_halves(model: nn.Module) -> None:
+    config = getattr(model, "config", None)
+    if config is None:
+        raise BadInput(
+            f"{type(model).__name__} has no config: it is no model of the transformers library. Name its "
+            "modules instead, see attnlib.adapters.Modules"
+        )
+    if not getattr(config, "is_encoder_decoder", False):
+        name = type(model).__name__
+        half = "an encoder" if "CausalLM" in name or "LMHead" in name else "a decoder"
+        raise BadInput(
+            f"{name} lacks {half}, and so cross-attention: expected an encoder–decoder such as T5, BART, "
+            "mBART or Marian (AutoModelForSeq2SeqLM)"
+        )
+
+
+def _be_eager(model: Any) -> None:
+    before = getattr(model.config, "_attn_implementation", None)
+    if before != "eager":
+        model.set_attn_implementation("eager")
+        warnings.warn(
+            f"{type(model).__name__} computed its attention by {before!r}, which hides the scores; it is set "
+            f"to {EAGER} from here on",
+            stacklevel=3,
+        )

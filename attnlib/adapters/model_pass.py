@@ -1,0 +1,176 @@
+"""A pass of anybody's model over a batch: tokens, masks, and the attentions that were caught."""
+
+from dataclasses import dataclass, fields, replace
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from attnlib.adapters.attended import KEY_SIDE, QUERY_SIDE, Attended
+from attnlib.errors import BadInput
+from attnlib.models.trace import Trace
+from attnlib.models.transformer_trace import AttentionKind
+
+# In the precision of the attention returned: a softmax of the same scores, computed in another order.
+TOLERANCE = {torch.float64: 1e-8, torch.float32: 1e-4, torch.bfloat16: 4e-2, torch.float16: 5e-3}
+
+
+@dataclass(frozen=True)
+class AdaptedTrace(Trace):
+    """One head of one attention as a trace; source is the side that answers, target the side that asks.
+
+    ``decoder_states`` are the head's queries with the factor of the score, ``encoder_states`` its keys, both
+    rotated where the model rotates: their product, and the position bias where there is one, is ``scores``.
+    ``context`` and ``logits`` are not caught.
+    """
+
+    logits: Float[Tensor, "batch target words"] | None = None
+
+
+@dataclass(frozen=True)
+class ModelPass:
+    """One teacher-forced pass; rows are samples, valid positions are the first of each row.
+
+    The decoder's token at a step is the one it *reads* there (``target_tokens``), a row of attention is about
+    the one *predicted* there (``target_outputs``).
+
+    Attributes:
+        source_mask, target_mask: True at valid positions.
+        attended: the attentions caught.
+        ignored_source, ignored_target: valid positions that no analysis counts, such as special tokens. They
+            keep their places, and the model has seen them.
+    """
+
+    source_tokens: Int[Tensor, "batch source"]
+    source_mask: Bool[Tensor, "batch source"]
+    target_tokens: Int[Tensor, "batch target"]
+    target_outputs: Int[Tensor, "batch target"]
+    target_mask: Bool[Tensor, "batch target"]
+    attended: tuple[Attended, ...]
+    ignored_source: Bool[Tensor, "batch source"] | None = None
+    ignored_target: Bool[Tensor, "batch target"] | None = None
+
+    def tokens(self, side: str) -> Int[Tensor, "batch length"]:
+        """Of ``"source"`` or of ``"target"`` (those read)."""
+        return self.source_tokens if side == "source" else self.target_tokens
+
+    def mask(self, side: str) -> Bool[Tensor, "batch length"]:
+        """Valid positions of a side."""
+        return self.source_mask if side == "source" else self.target_mask
+
+    def counted(self, side: str) -> Bool[Tensor, "batch length"]:
+        """Valid positions of a side that are not ignored."""
+        ignored = self.ignored_source if side == "source" else self.ignored_target
+        return self.mask(side) if ignored is None else self.mask(side) & ~ignored
+
+    def sides(self, kind: AttentionKind) -> tuple[str, str]:
+        """The side that asks and the side that answers."""
+        return QUERY_SIDE[kind], KEY_SIDE[kind]
+
+    def sites(self) -> dict[str, tuple[str, Float[Tensor, "batch length width"]]]:
+        """The states that projections read, by name: their side, and they themselves."""
+        found = {}
+        for one in self.attended:
+            asks, answers = self.sides(one.kind)
+            found[one.query_site] = asks, one.query_inputs
+            found[one.key_site] = answers, one.key_inputs
+        return found
+
+    def head(self, attended: Attended, head: int) -> AdaptedTrace:
+        """One head as a :class:`~attnlib.models.trace.Trace`.
+
+        Raises:
+            BadInput: no such head.
+        """
+        if not 0 <= head < attended.heads:
+            raise BadInput(f"head is {head}; {attended.name} has heads 0 to {attended.heads - 1}")
+        asks, answers = self.sides(attended.kind)
+        scores = attended.scores[:, head]
+        return AdaptedTrace(
+            source_tokens=self.tokens(answers),
+            source_mask=self.mask(answers),
+            target_tokens=self.tokens(asks),
+            target_outputs=self.target_outputs if asks == "target" else self.source_tokens,
+            target_mask=self.mask(asks),
+            encoder_states=attended.keys[:, head],
+            decoder_states=attended.queries[:, head],
+            scores=scores,
+            attention=self.softmax(attended, head),
+            context=None,
+            logits=None,
+        )
+
+    def softmax(self, attended: Attended, head: int) -> Float[Tensor, "batch target source"]:
+        """Attention of one head from its scores; rows at padding are zero."""
+        asks, answers = self.sides(attended.kind)
+        allowed = attended.allowed(self.mask(asks), self.mask(answers))
+        scores = attended.scores[:, head]
+        scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
+        return scores.masked_fill(~allowed, -torch.inf).softmax(-1).masked_fill(~allowed, 0)
+
+    def check(self) -> None:
+        """Compare what the projections make with the attention that the model returned.
+
+        Raises:
+            BadInput: they differ: projections, scale, bias or mask are not what the model computes with.
+        """
+        for one in self.attended:
+            if one.attention is None:
+                continue
+            asks, answers = self.sides(one.kind)
+            allowed = one.allowed(self.mask(asks), self.mask(answers))
+            tolerance = TOLERANCE[one.attention.dtype]
+            for head in range(one.heads):
+                gap = (self.softmax(one, head) - one.attention[:, head]).abs().masked_fill(~allowed, 0)
+                if not float(gap.max()) <= tolerance:  # also where it is not a number
+                    raise BadInput(
+                        f"{one.name}, head {head}: attention from the caught projections is up to "
+                        f"{float(gap.max()):.2g} away from the model's own ({tolerance:g} would be rounding)"
+                        "; the scores hold more than scale · query · key + position bias, or the masks differ"
+                    )
+
+    def to_the_left(self) -> "ModelPass":
+        """The same with padding at the right of every row; valid positions keep their order."""
+        orders = {side: _order(self.mask(side)) for side in ("source", "target")}
+        if all(order is None for order in orders.values()):
+            return self
+        moved = {
+            field.name: _moved(getattr(self, field.name), orders[_side_of(field.name)], 1)
+            for field in fields(self)
+            if field.name != "attended"
+        }
+        return ModelPass(**moved, attended=tuple(self._reordered(one, orders) for one in self.attended))
+
+    def _reordered(self, one: Attended, orders: dict[str, Tensor | None]) -> Attended:
+        asks, answers = (orders[side] for side in self.sides(one.kind))
+        matrices = {
+            name: _moved(_moved(_whole(getattr(one, name), len(self.source_mask)), asks, 2), answers, 3)
+            for name in ("position_bias", "attention")
+        }
+        if one.query_rotation is not None or one.key_rotation is not None:
+            raise BadInput(f"{one.name} rotates by position: pad its batches at the right")
+        inputs = {"query_inputs": _moved(one.query_inputs, asks, 1)}
+        return replace(one, **inputs, key_inputs=_moved(one.key_inputs, answers, 1), **matrices)
+
+
+def _side_of(field: str) -> str:
+    return "source" if "source" in field else "target"
+
+
+def _order(mask: Bool[Tensor, "batch length"]) -> Int[Tensor, "batch length"] | None:
+    """Places of the valid positions, then those of padding; None where they are in this order already."""
+    order = torch.argsort(~mask, dim=1, stable=True)
+    ahead = torch.arange(mask.shape[1], device=mask.device)
+    return None if bool((order == ahead).all()) else order
+
+
+def _moved(tensor: Tensor | None, order: Tensor | None, axis: int) -> Tensor | None:
+    if tensor is None or order is None:
+        return tensor
+    shape = [1] * tensor.dim()
+    shape[0], shape[axis] = order.shape
+    return tensor.take_along_dim(order.view(shape), dim=axis)
+
+
+def _whole(matrix: Tensor | None, batch: int) -> Tensor | None:
+    return None if matrix is None else matrix.expand(batch, -1, -1, -1)

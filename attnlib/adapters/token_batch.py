@@ -1,0 +1,106 @@
+"""Batches of tokens as an adapter takes them, and how they come from two lists of sentences."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from itertools import islice
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from attnlib.errors import BadInput
+
+
+@dataclass(frozen=True)
+class TokenBatch:
+    """Source and target of some samples; padding may stand on either side of a row.
+
+    Attributes:
+        source, target: ids. The target's are those to be *predicted*, end marks included.
+        source_mask, target_mask: True at valid positions.
+        read: what the decoder reads at each step; by default the model makes it of ``target``.
+
+    Raises:
+        BadInput: shapes that differ, masks that are not of bool, a sample without a valid position.
+    """
+
+    source: Int[Tensor, "batch source"]
+    source_mask: Bool[Tensor, "batch source"]
+    target: Int[Tensor, "batch target"]
+    target_mask: Bool[Tensor, "batch target"]
+    read: Int[Tensor, "batch target"] | None = None
+
+    def __post_init__(self) -> None:
+        for side in ("source", "target"):
+            tokens, mask = getattr(self, side), getattr(self, f"{side}_mask")
+            if tokens.dim() != 2 or tokens.shape != mask.shape or mask.dtype != torch.bool:
+                raise BadInput(
+                    f"{side} of shape {tuple(tokens.shape)} with a mask of {mask.dtype} and shape "
+                    f"{tuple(mask.shape)}; expected (batch, length) of both, the mask of torch.bool"
+                )
+            if not bool(mask.any(1).all()):
+                row = int(mask.any(1).int().argmin())
+                raise BadInput(f"{side} row {row} is all padding: leave such samples out")
+        if len(self.source) != len(self.target):
+            raise BadInput(f"{len(self.source)} sources with {len(self.target)} targets")
+        if self.read is not None and self.read.shape != self.target.shape:
+            raise BadInput(f"read is of shape {tuple(self.read.shape)}, target {tuple(self.target.shape)}")
+
+    def packed(self) -> "TokenBatch":
+        """The same with padding at the right of every row, and no column that is padding alone."""
+        found = {}
+        for side in ("source", "target"):
+            mask = getattr(self, f"{side}_mask")
+            order = torch.argsort(~mask, dim=1, stable=True)[:, : int(mask.sum(1).max())]
+            for name in (side, f"{side}_mask", *(("read",) if side == "target" else ())):
+                value = getattr(self, name)
+                found[name] = None if value is None else value.take_along_dim(order, dim=1)
+        return TokenBatch(**found)
+
+    def to(self, device: torch.device | str) -> "TokenBatch":
+        """The same with every tensor on ``device``."""
+        moved = {field.name: getattr(self, field.name) for field in fields(self)}
+        return replace(self, **{name: value.to(device) for name, value in moved.items() if value is not None})
+
+    @classmethod
+    def of_rows(cls, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> "TokenBatch":
+        """Ids of sentences of any lengths, padded at the right with 0.
+
+        >>> TokenBatch.of_rows([[5, 6, 7], [8]], [[3], [4, 2]]).source_mask.tolist()
+        [[True, True, True], [True, False, False]]
+        """
+        padded = []
+        for side in (sources, targets):
+            rows = [torch.tensor(list(row), dtype=torch.long) for row in side]
+            lengths = torch.tensor([len(row) for row in rows])
+            tokens = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
+            padded += [tokens, torch.arange(tokens.shape[1]) < lengths[:, None]]
+        return cls(*padded)
+
+
+def text_batches(
+    tokenizer: Any,
+    pairs: Iterable[tuple[str, str]],
+    *,
+    batch_size: int = 32,
+    longest: int = 128,
+) -> Iterator[TokenBatch]:
+    """Sentence pairs through a Hugging Face tokenizer, batch by batch, nothing kept in between.
+
+    Args:
+        tokenizer: called with ``text=`` and ``text_target=``, so that each side has its own marks.
+        pairs: source and target lines; an empty one on either side leaves its pair out.
+        longest: pieces of a side, special ones included; longer ones are cut off.
+
+    Raises:
+        BadInput: a size below 1.
+    """
+    if min(batch_size, longest) < 1:
+        raise BadInput(f"batch_size is {batch_size}, longest {longest}; both must be at least 1")
+    whole = (pair for pair in pairs if pair[0].strip() and pair[1].strip())
+    while some := list(islice(whole, batch_size)):
+        cut = {"truncation": True, "max_length": longest}
+        sources = tokenizer(text=[source for source, _ in some], **cut)["input_ids"]
+        targets = tokenizer(text_target=[target for _, target in some], **cut)["input_ids"]
+        yield TokenBatch.of_rows(sources, targets)
