@@ -28,6 +28,11 @@ QUERY_SIDE = {"cross": "target", "encoder_self": "source", "decoder_self": "targ
 KEY_SIDE = {"cross": "source", "encoder_self": "source", "decoder_self": "target"}
 
 
+def single(tensor: Tensor) -> Tensor:
+    """In float32 at least: half precision is not computed with."""
+    return tensor.to(torch.promote_types(tensor.dtype, torch.float32))
+
+
 @dataclass(frozen=True)
 class LinearMap:
     """x ↦ W x + b of every head.
@@ -40,21 +45,37 @@ class LinearMap:
     weight: Float[Tensor, "heads head_width width"]
     bias: Float[Tensor, "heads head_width"] | None = None
 
+    def __post_init__(self) -> None:
+        weight, bias = self.weight.shape, None if self.bias is None else self.bias.shape
+        if len(weight) != 3 or bias not in (None, weight[:2]):
+            raise BadInput(
+                f"weight of shape {tuple(weight)}, bias of {None if bias is None else tuple(bias)}; expected "
+                "(heads, head width, width) and (heads, head width)"
+            )
+
     @classmethod
     def of(cls, projection: nn.Linear, heads: int) -> "LinearMap":
         """The rows of a projection, dealt out among the heads in order; float32 at least."""
-        weight, bias = (
-            None if own is None else own.detach().to(torch.promote_types(own.dtype, torch.float32))
-            for own in (projection.weight, projection.bias)
-        )
-        if len(weight) % heads:
-            raise BadInput(f"a projection to {len(weight)} dimensions cannot be shared by {heads} heads")
-        return cls(weight.unflatten(0, (heads, -1)), None if bias is None else bias.unflatten(0, (heads, -1)))
+        return cls.of_rows(projection.weight, projection.bias, heads)
 
     @classmethod
-    def none(cls, width: int) -> "LinearMap":
+    def of_rows(
+        cls, weight: Float[Tensor, "rows width"], bias: Float[Tensor, "rows"] | None, heads: int
+    ) -> "LinearMap":
+        """As :meth:`of`, from the weight and the bias themselves."""
+        if len(weight) % heads:
+            raise BadInput(f"a projection to {len(weight)} dimensions cannot be shared by {heads} heads")
+        return cls(
+            *(
+                None if own is None else single(own.detach()).unflatten(0, (heads, -1))
+                for own in (weight, bias)
+            )
+        )
+
+    @classmethod
+    def none(cls, states: Float[Tensor, "batch length width"]) -> "LinearMap":
         """One head that compares the states as they are."""
-        return cls(torch.eye(width)[None])
+        return cls(torch.eye(states.shape[-1], dtype=states.dtype, device=states.device)[None])
 
     @property
     def heads(self) -> int:

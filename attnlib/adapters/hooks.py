@@ -37,10 +37,10 @@ class Hooks:
     def catch_input(self, name: str, module: nn.Module) -> None:
         """Keep the first argument of the module's call as ``inputs[name]``."""
 
-        def keep(_: nn.Module, given: tuple) -> None:
-            self.inputs[name] = given[0]
+        def keep(_: nn.Module, given: tuple, named: dict) -> None:
+            self.inputs[name] = (*given, *named.values())[0]
 
-        self._stack.callback(module.register_forward_pre_hook(keep).remove)
+        self._stack.callback(module.register_forward_pre_hook(keep, with_kwargs=True).remove)
 
     def catch_output(self, name: str, module: nn.Module) -> None:
         """Keep what the module returns as ``outputs[name]``."""

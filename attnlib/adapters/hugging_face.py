@@ -15,7 +15,7 @@ from typing import Any, get_args
 import torch
 from torch import Tensor, nn
 
-from attnlib.adapters.attended import Attended, LinearMap
+from attnlib.adapters.attended import Attended, LinearMap, single
 from attnlib.adapters.hooks import Hooks
 from attnlib.adapters.model_pass import ModelPass
 from attnlib.adapters.token_batch import TokenBatch
@@ -38,12 +38,11 @@ class _Family:
     query: str
     key: str
     heads: str
-    returns_bias: bool  # (output, position bias, attention) in place of (output, attention)
 
 
 _FAMILIES = (
-    _Family("q", "k", "n_heads", returns_bias=True),  # T5
-    _Family("q_proj", "k_proj", "num_heads", returns_bias=False),  # BART, mBART, Marian, M2M100, Pegasus
+    _Family("q", "k", "n_heads"),  # T5
+    _Family("q_proj", "k_proj", "num_heads"),  # BART, mBART, Marian, M2M100, Pegasus
 )
 
 
@@ -104,6 +103,8 @@ class HuggingFace:
         found = _places(model)
         self.n_layers = {kind: sum(place.kind == kind for place in found) for kind in get_args(AttentionKind)}
         for kind in kinds:
+            if not self.n_layers[kind]:
+                raise BadInput(f"{type(model).__name__} has no {kind} attention of a known form")
             absent = sorted(set(layers or ()) - set(range(self.n_layers[kind])))
             if absent:
                 raise BadInput(
@@ -177,8 +178,8 @@ def _attended(place: _Place, hooks: Hooks) -> Attended:
     return Attended(
         kind=place.kind,
         layer=place.layer,
-        query_inputs=hooks.inputs[f"{place.name}.query"].float(),
-        key_inputs=hooks.inputs[f"{place.name}.key"].float(),
+        query_inputs=single(hooks.inputs[f"{place.name}.query"]),
+        key_inputs=single(hooks.inputs[f"{place.name}.key"]),
         query_site=f"{half}.{place.layer}.{'cross' if cross else 'self'}",
         key_site="encoder" if cross else f"{half}.{place.layer}.self",
         query_map=LinearMap.of(place.query, place.heads),
@@ -197,8 +198,14 @@ def _returned(place: _Place, output: object) -> tuple[Tensor | None, Tensor]:
             f"{place.name} returns no attention: its scores are computed where they cannot be seen (SDPA or "
             f"flash attention). Load the model with {EAGER}"
         )
-    biased = place.family.returns_bias and place.kind != "cross"
-    return output[1].float() if biased else None, attention
+    if place.kind == "cross" or not hasattr(place.module, "has_relative_attention_bias"):
+        return None, attention
+    if len(output) != 3:  # T5 returns (output, position bias, attention), UMT5 (output, attention)
+        raise BadInput(
+            f"{place.name} adds a bias by position that {type(place.module).__name__} does not return: its "
+            "scores cannot be made; leave its kind out (cross-attention adds none)"
+        )
+    return single(output[1]), attention
 
 
 def _places(model: nn.Module) -> list[_Place]:
@@ -235,11 +242,11 @@ def _require_both_halves(model: nn.Module) -> None:
             "modules instead, see attnlib.adapters.Modules"
         )
     if not getattr(config, "is_encoder_decoder", False):
-        name = type(model).__name__
-        half = "an encoder" if "CausalLM" in name or "LMHead" in name else "a decoder"
+        causal = any(getattr(module, "is_causal", False) for module in model.modules())
+        half = "an encoder" if causal else "a decoder"
         raise BadInput(
-            f"{name} lacks {half}, and so cross-attention: expected an encoder–decoder such as T5, BART, "
-            "mBART or Marian (AutoModelForSeq2SeqLM)"
+            f"{type(model).__name__} lacks {half}, and so cross-attention: expected an encoder–decoder such "
+            "as T5, BART, mBART or Marian (AutoModelForSeq2SeqLM)"
         )
 
 

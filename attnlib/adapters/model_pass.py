@@ -11,7 +11,7 @@ from attnlib.errors import BadInput
 from attnlib.models.trace import Trace
 from attnlib.models.transformer_trace import AttentionKind
 
-# In the precision of the attention returned: a softmax of the same scores, computed in another order.
+# Of a softmax of the same scores, computed in another order, in the coarser precision of the two.
 TOLERANCE = {torch.float64: 1e-8, torch.float32: 1e-4, torch.bfloat16: 4e-2, torch.float16: 5e-3}
 
 
@@ -39,6 +39,9 @@ class ModelPass:
         attended: the attentions caught.
         ignored_source, ignored_target: valid positions that no analysis counts, such as special tokens. They
             keep their places, and the model has seen them.
+
+    Raises:
+        BadInput: shapes that do not fit together; a sample without a valid position.
     """
 
     source_tokens: Int[Tensor, "batch source"]
@@ -49,6 +52,40 @@ class ModelPass:
     attended: tuple[Attended, ...]
     ignored_source: Bool[Tensor, "batch source"] | None = None
     ignored_target: Bool[Tensor, "batch target"] | None = None
+
+    def __post_init__(self) -> None:
+        for side in ("source", "target"):
+            tokens, mask = self.tokens(side), self.mask(side)
+            if tokens.dim() != 2 or tokens.shape != mask.shape:
+                raise BadInput(
+                    f"{side}_tokens of shape {tuple(tokens.shape)}, {side}_mask of {tuple(mask.shape)}; "
+                    "expected (batch, length) of both"
+                )
+            if not bool(mask.any(1).all()):
+                raise BadInput(f"{side} row {int(mask.any(1).int().argmin())} is all padding: leave it out")
+        if len(self.source_tokens) != len(self.target_tokens):
+            raise BadInput(f"{len(self.source_tokens)} sources with {len(self.target_tokens)} targets")
+        if self.target_outputs.shape != self.target_tokens.shape:
+            raise BadInput(
+                f"target_outputs of shape {tuple(self.target_outputs.shape)}, target_tokens of "
+                f"{tuple(self.target_tokens.shape)}; expected one shape"
+            )
+        for one in self.attended:
+            self._require_shapes(one)
+
+    def _require_shapes(self, one: Attended) -> None:
+        asks, answers = (self.tokens(side).shape for side in self.sides(one.kind))
+        for length, states, own in (
+            (asks, one.query_inputs, one.query_map),
+            (answers, one.key_inputs, one.key_map),
+        ):
+            expected = (*length, own.weight.shape[-1])
+            if tuple(states.shape) != expected:
+                raise BadInput(f"{one.name}: states of shape {tuple(states.shape)}; expected {expected}")
+        full = (asks[0], one.heads, asks[1], answers[1])
+        for name, matrix in (("attention", one.attention), ("position_bias", one.position_bias)):
+            if matrix is not None and tuple(matrix.shape) not in (full, (1, *full[1:])):
+                raise BadInput(f"{one.name}: {name} of shape {tuple(matrix.shape)}; expected {full}")
 
     def tokens(self, side: str) -> Int[Tensor, "batch length"]:
         """Of ``"source"`` or of ``"target"`` (those read)."""
@@ -119,7 +156,9 @@ class ModelPass:
                 continue
             asks, answers = self.sides(one.kind)
             allowed = one.allowed(self.mask(asks), self.mask(answers))
-            tolerance = TOLERANCE[one.attention.dtype]
+            if one.attention.dtype not in TOLERANCE:
+                raise BadInput(f"{one.name}: attention is of {one.attention.dtype}; expected a floating type")
+            tolerance = max(TOLERANCE[dtype] for dtype in (one.attention.dtype, one.scores.dtype))
             for head in range(one.heads):
                 gap = (self.softmax(one, head) - one.attention[:, head]).abs().masked_fill(~allowed, 0)
                 if not float(gap.max()) <= tolerance:  # also where it is not a number

@@ -1,22 +1,27 @@
 """Traces of any ``torch.nn.Module``, by the names of its modules.
 
-hooked = Hooked("cross.to_q", "cross.to_k", heads=8, attention="cross.softmax")
-model = Modules(network, [hooked], lambda network, batch: network(batch.source, batch.read))
-for one in model.traces(batches): ...
+::
+
+    hooked = Hooked("cross.to_q", "cross.to_k", heads=8, attention="cross.softmax")
+    model = Modules(network, [hooked], lambda network, batch: network(batch.source, batch.read))
+    for one in model.traces(batches): ...
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from inspect import signature
+from typing import get_args
 
 import torch
 from torch import Tensor, nn
 
-from attnlib.adapters.attended import Attended, LinearMap
+from attnlib.adapters.attended import Attended, LinearMap, single
 from attnlib.adapters.hooks import Hooks
 from attnlib.adapters.model_pass import ModelPass
 from attnlib.adapters.token_batch import TokenBatch
-from attnlib.errors import BadInput
+from attnlib.errors import BadInput, UnknownName
 from attnlib.models.transformer_trace import AttentionKind
 
 Run = Callable[[nn.Module, TokenBatch], object]
@@ -34,6 +39,9 @@ class Hooked:
             tuple. The scores that the projections make are checked against it.
         kind, layer: how reports call it.
         scale: of the score; 1/√(width of a head) by default.
+
+    Raises:
+        UnknownName: a kind that does not exist.
     """
 
     query: str
@@ -43,6 +51,15 @@ class Hooked:
     kind: AttentionKind = "cross"
     layer: int = 0
     scale: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in get_args(AttentionKind):
+            raise UnknownName("kind of attention", self.kind, get_args(AttentionKind))
+
+    @property
+    def name(self) -> str:
+        """Kind and layer, as reports say it."""
+        return f"{self.kind}.{self.layer}"
 
 
 class Modules:
@@ -56,7 +73,8 @@ class Modules:
         unchecked: allow attentions for which ``attention`` is not given.
 
     Raises:
-        BadInput: a module that is not there or has no weight; an attention that nothing would check.
+        BadInput: a module that is not there or is no projection; an attention that nothing would check; two
+            attentions of one kind and layer.
     """
 
     def __init__(
@@ -71,31 +89,35 @@ class Modules:
         self.model, self.run, self.start = model, run, start
         self._modules = dict(model.named_modules())
         self.hooked = tuple(hooked)
+        names = [one.name for one in self.hooked]
+        for name in names:
+            if names.count(name) > 1:
+                raise BadInput(f"{names.count(name)} attentions are called {name}: give each a layer")
         for one in self.hooked:
-            packed = isinstance(self._module(one.query), nn.MultiheadAttention)
-            if packed and one.key != one.query:
+            self._require(one, unchecked)
+
+    def _require(self, one: Hooked, unchecked: bool) -> None:
+        if isinstance(self._module(one.query), nn.MultiheadAttention):
+            if one.key != one.query:
                 raise BadInput(f"{one.query} makes queries and keys: name it for both, not {one.key!r}")
-            if packed:
-                continue
-            for name in (one.query, one.key):
-                if not isinstance(self._module(name), nn.Linear):
-                    raise BadInput(
-                        f"{name} is {type(self._module(name)).__name__}; expected nn.Linear, a projection, "
-                        "or nn.MultiheadAttention"
-                    )
-            if one.heads < 1:
+            _packed_maps(self._module(one.query))
+            return
+        for name in (one.query, one.key):
+            if not isinstance(self._module(name), nn.Linear):
                 raise BadInput(
-                    f"{one.kind}.{one.layer}: heads is {one.heads}; say how many share {one.query}"
+                    f"{name} is {type(self._module(name)).__name__}; expected nn.Linear, a projection, or "
+                    "nn.MultiheadAttention"
                 )
-            if one.attention is None and not unchecked:
-                raise BadInput(
-                    f"{one.kind}.{one.layer}: nothing would check the scores made of {one.query} and {one.key}"
-                    ". Name a module that returns the attention (a fused one, "
-                    "F.scaled_dot_product_attention or flash attention, has to be replaced by a softmax), or "
-                    "say unchecked=True"
-                )
-            if one.attention is not None:
-                self._module(one.attention)
+        if one.heads < 1:
+            raise BadInput(f"{one.name}: heads is {one.heads}; say how many share {one.query}")
+        if one.attention is not None:
+            self._module(one.attention)
+        elif not unchecked:
+            raise BadInput(
+                f"{one.name}: nothing checks the scores made of {one.query} and {one.key}. Name a module "
+                "that returns the attention (a fused one, F.scaled_dot_product_attention or flash attention, "
+                "has to be replaced by a softmax), or say unchecked=True"
+            )
 
     def traces(self, batches: Iterable[TokenBatch]) -> Iterator[ModelPass]:
         """One pass after the other; no more than one is held."""
@@ -134,12 +156,13 @@ class Modules:
             )
         first = torch.full_like(batch.target[:, :1], self.start)
         read = torch.cat([first, batch.target[:, :-1]], dim=1)
-        return TokenBatch(batch.source, batch.source_mask, batch.target, batch.target_mask, read)
+        return replace(batch, read=read)
 
     def _module(self, name: str) -> nn.Module:
         if name not in self._modules:
             near = get_close_matches(name, self._modules, n=3, cutoff=0.4)
-            raise BadInput(f"no module {name!r} in {type(self.model).__name__}; near are {', '.join(near)}")
+            hint = f"near are {', '.join(near)}" if near else "none is near; see model.named_modules()"
+            raise BadInput(f"no module {name!r} in {type(self.model).__name__}; {hint}")
         return self._modules[name]
 
     def _watch(self, hooks: Hooks, one: Hooked) -> None:
@@ -163,15 +186,16 @@ class Modules:
             maps = [LinearMap.of(self._module(name), one.heads) for name in names]
             heads, seen = one.heads, one.attention
         inputs = [_caught(hooks.inputs, name) for name in names]
+        one_sequence = inputs[0] is inputs[1]
         width = maps[0].weight.shape[1]
         attention = None if seen is None else _last(_caught(hooks.outputs, seen), seen, heads)
         return Attended(
             kind=one.kind,
             layer=one.layer,
-            query_inputs=inputs[0],
-            key_inputs=inputs[1],
-            query_site=f"{one.kind}.{one.layer}.query",
-            key_site=f"{one.kind}.{one.layer}.{'key' if one.kind == 'cross' else 'query'}",
+            query_inputs=single(inputs[0]),
+            key_inputs=single(inputs[1]),
+            query_site=f"{one.name}.query",
+            key_site=f"{one.name}.{'query' if one_sequence else 'key'}",
             query_map=maps[0],
             key_map=maps[1],
             scale=width**-0.5 if one.scale is None else one.scale,
@@ -180,24 +204,27 @@ class Modules:
         )
 
 
-class _slow_path:
-    """torch's own encoder layers, where they can, run in one call that no hook sees."""
-
-    def __enter__(self) -> None:
-        self.before = torch.backends.mha.get_fastpath_enabled()
-        torch.backends.mha.set_fastpath_enabled(False)
-
-    def __exit__(self, *_: object) -> None:
-        torch.backends.mha.set_fastpath_enabled(self.before)
+@contextmanager
+def _slow_path() -> Iterator[None]:
+    """Keeps torch's own encoder layers from running in one call that no hook sees."""
+    before = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(before)
 
 
 def _told_to_return(hooks: Hooks, name: str) -> Callable:
     """Keeps what an ``nn.MultiheadAttention`` is given, batch first, and asks for the attention by head."""
 
+    arguments = list(signature(nn.MultiheadAttention.forward).parameters)[1:]  # without self
+
     def change(given: tuple, named: dict) -> tuple[tuple, dict]:
-        query, key = (given[i] if len(given) > i else named[side] for i, side in enumerate(("query", "key")))
-        hooks.inputs[f"{name}:query"], hooks.inputs[f"{name}:key"] = query, key
-        return given, named | {"need_weights": True, "average_attn_weights": False}
+        named = dict(zip(arguments, given, strict=False)) | named
+        for side in ("query", "key"):
+            hooks.inputs[f"{name}:{side}"] = named[side]
+        return (), named | {"need_weights": True, "average_attn_weights": False}
 
     return change
 
@@ -208,14 +235,9 @@ def _packed_maps(module: nn.MultiheadAttention) -> list[LinearMap]:
             "an nn.MultiheadAttention with batch_first=False or keys of another width cannot be split; make "
             "it with batch_first=True and one width"
         )
-    found = []
-    for part in range(2):  # queries, keys; values come third
-        rows = slice(part * module.embed_dim, (part + 1) * module.embed_dim)
-        weight = module.in_proj_weight.detach()[rows].unflatten(0, (module.num_heads, -1))
-        bias = module.in_proj_bias
-        shared = None if bias is None else bias.detach()[rows].unflatten(0, (module.num_heads, -1))
-        found.append(LinearMap(weight, shared))
-    return found
+    weights, bias = module.in_proj_weight.chunk(3)[:2], module.in_proj_bias  # queries, keys, values
+    biases = (None, None) if bias is None else bias.chunk(3)[:2]
+    return [LinearMap.of_rows(*own, module.num_heads) for own in zip(weights, biases, strict=True)]
 
 
 def _caught(kept: dict, name: str):

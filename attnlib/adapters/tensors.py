@@ -10,7 +10,8 @@ name                           shape                           meaning
 ``source_mask``                (batch, source), bool           True at valid positions
 ``target_tokens``              (batch, target), integers       what the decoder *reads*
 ``target_mask``                (batch, target), bool
-``target_outputs``             (batch, target), integers       what it predicts; by default what is read next
+``target_outputs``             (batch, target), integers       what it predicts; by default what is read next,
+                                                               and at the last step, where none is, the same
 ``<at>.query_states``          (batch, target, width)          what asks, before its projection
 ``<at>.key_states``            (batch, source, width)          what answers, before its projection
 ``<at>.query_weight``          (heads, head width, width)      none: the states are compared as they are
@@ -29,6 +30,8 @@ file ``maps.safetensors`` of the folder.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 from typing import get_args
 
@@ -61,7 +64,6 @@ def pass_of_tensors(tensors: Mapping[str, Tensor]) -> ModelPass:
     absent = [name for name in _TOKENS if name not in tensors]
     if absent:
         raise BadInput(f"tensors lack {', '.join(absent)}; they have {', '.join(sorted(tensors)) or 'none'}")
-    places = sorted({name.rpartition(".")[0] for name in tensors if name not in _KNOWN})
     for name in tensors:
         place, _, own = name.rpartition(".")
         kind, _, layer = place.partition(".")
@@ -71,38 +73,54 @@ def pass_of_tensors(tensors: Mapping[str, Tensor]) -> ModelPass:
             raise BadInput(
                 f"no tensor {name!r} is known; those of an attention are named like cross.0.query_states"
             )
+    places = {tuple(name.split(".")[:2]) for name in tensors if name not in _KNOWN}
     read = tensors["target_tokens"]
     found = ModelPass(
         source_tokens=tensors["source_tokens"].long(),
         source_mask=tensors["source_mask"].bool(),
         target_tokens=read.long(),
-        target_outputs=tensors.get("target_outputs", torch.cat([read[:, 1:], read[:, -1:]], 1)).long(),
+        target_outputs=tensors.get("target_outputs", read).long(),
         target_mask=tensors["target_mask"].bool(),
-        attended=tuple(_attended(tensors, place) for place in places),
-    )
-    _check_shapes(found)
-    found = found.to_the_left()
+        attended=tuple(
+            _attended(tensors, kind, layer)
+            for kind, layer in sorted(places, key=lambda place: (place[0], int(place[1])))
+        ),
+    ).to_the_left()
+    if "target_outputs" not in tensors:
+        found = replace(found, target_outputs=_read_next(found))
     found.check()
     return found
 
 
-def saved_passes(folder: str | Path) -> Iterator[ModelPass]:
-    """The passes of a folder of safetensors files, one file a batch, in the order of their names.
+def saved_files(folder: str | Path) -> list[Path]:
+    """The files of a folder that hold a batch each, in the order of their names.
 
     Raises:
-        BadInput: no such files, or :func:`pass_of_tensors`; the message names the file. CorruptFile: a file
-            that cannot be read.
+        BadInput: there are none.
     """
-    folder = Path(folder)
-    paths = sorted(path for path in folder.glob("*.safetensors") if path.name != MAPS)
+    paths = sorted(path for path in Path(folder).glob("*.safetensors") if path.name != MAPS)
     if not paths:
         raise BadInput(f"{folder} holds no *.safetensors; expected one a batch, see attnlib.adapters.tensors")
-    maps = _read(folder / MAPS) if (folder / MAPS).exists() else {}
-    for path in paths:
-        try:
-            yield pass_of_tensors(maps | _read(path))
-        except BadInput as error:
-            raise BadInput(f"{path}: {error}") from error
+    return paths
+
+
+def read_pass(path: Path) -> ModelPass:
+    """The pass of one file, with the weights of ``maps.safetensors`` beside it where there is one.
+
+    Raises:
+        BadInput: as :func:`pass_of_tensors`; the message names the file. CorruptFile: it cannot be read.
+    """
+    shared = path.with_name(MAPS)
+    tensors = (_read(shared) if shared.exists() else {}) | _read(path)
+    try:
+        return pass_of_tensors(tensors)
+    except BadInput as error:
+        raise BadInput(f"{path}: {error}") from error
+
+
+def saved_passes(folder: str | Path) -> Iterator[ModelPass]:
+    """The passes of a folder, one after the other; errors as :func:`saved_files` and :func:`read_pass`."""
+    return map(read_pass, saved_files(folder))
 
 
 def _read(path: Path) -> dict[str, Tensor]:
@@ -112,8 +130,13 @@ def _read(path: Path) -> dict[str, Tensor]:
         raise CorruptFile(f"{path} cannot be read as safetensors ({error}): write it again") from error
 
 
-def _attended(tensors: Mapping[str, Tensor], place: str) -> Attended:
-    kind, _, layer = place.partition(".")
+def _read_next(found: ModelPass) -> Tensor:
+    read, mask = found.target_tokens, found.target_mask
+    return torch.cat([torch.where(mask[:, 1:], read[:, 1:], read[:, :-1]), read[:, -1:]], dim=1)
+
+
+def _attended(tensors: Mapping[str, Tensor], kind: AttentionKind, layer: str) -> Attended:
+    place = f"{kind}.{layer}"
     own = {name: tensors[f"{place}.{name}"] for name in _OWN if f"{place}.{name}" in tensors}
     query = own.get("query_states")
     if query is None:
@@ -122,53 +145,38 @@ def _attended(tensors: Mapping[str, Tensor], place: str) -> Attended:
     key = tensors.get("encoder_states") if shared else own.get("key_states", query)
     if key is None:
         raise BadInput(f"{place} lacks {place}.key_states, and there is no encoder_states")
-    if ("query_weight" in own) != ("key_weight" in own):
-        raise BadInput(f"{place} has a weight for one side: give query_weight and key_weight, or neither")
-    maps = [
-        LinearMap(_single(own[f"{side}_weight"]), _single(own.get(f"{side}_bias")))
-        if "query_weight" in own
-        else LinearMap.none(states.shape[-1])
-        for side, states in (("query", query), ("key", key))
-    ]
+    if own.get("scale", torch.ones(())).numel() != 1:
+        raise BadInput(f"{place}.scale is of shape {tuple(own['scale'].shape)}; expected one number")
+    computed = [query, key, *(value for name, value in own.items() if name not in ("scale", "attention"))]
+    dtype = reduce(torch.promote_types, (value.dtype for value in computed), torch.float32)
+    own = {name: value if name == "attention" else value.to(dtype) for name, value in own.items()}
+    query, key = query.to(dtype), key.to(dtype)
+    maps = _maps(own, place, query, key)
     return Attended(
         kind=kind,
         layer=int(layer),
-        query_inputs=_single(query),
-        key_inputs=_single(key),
+        query_inputs=query,
+        key_inputs=key,
         query_site=f"{place}.query",
-        key_site="encoder" if shared else f"{place}.{'key' if kind == 'cross' else 'query'}",
+        key_site="encoder" if shared else f"{place}.{'key' if 'key_states' in own else 'query'}",
         query_map=maps[0],
         key_map=maps[1],
         scale=float(own.get("scale", 1.0)),
-        position_bias=_single(own.get("position_bias")),
+        position_bias=own.get("position_bias"),
         attention=own.get("attention"),
         causal=kind == "decoder_self",
     )
 
 
-def _single(tensor: Tensor | None) -> Tensor | None:
-    """Half precision is computed with in single."""
-    return None if tensor is None else tensor.to(torch.promote_types(tensor.dtype, torch.float32))
-
-
-def _check_shapes(found: ModelPass) -> None:
-    for side in ("source", "target"):
-        tokens, mask = found.tokens(side), found.mask(side)
-        if tokens.dim() != 2 or tokens.shape != mask.shape:
-            raise BadInput(
-                f"{side}_tokens of shape {tuple(tokens.shape)}, {side}_mask of {tuple(mask.shape)}; expected "
-                "(batch, length) of both"
-            )
-        if not bool(mask.any(1).all()):
-            raise BadInput(f"{side} row {int(mask.any(1).int().argmin())} is all padding: leave it out")
-    for one in found.attended:
-        sides = zip(found.sides(one.kind), (one.query_inputs, one.key_inputs), strict=True)
-        for (side, states), own in zip(sides, (one.query_map, one.key_map), strict=True):
-            expected = (*found.tokens(side).shape, own.weight.shape[-1])
-            if tuple(states.shape) != expected:
-                raise BadInput(f"{one.name}: states of shape {tuple(states.shape)}; expected {expected}")
-        lengths = tuple(found.tokens(side).shape[1] for side in found.sides(one.kind))
-        full = (len(found.source_tokens), one.heads, *lengths)
-        for name, matrix in (("attention", one.attention), ("position_bias", one.position_bias)):
-            if matrix is not None and tuple(matrix.shape) not in (full, (1, *full[1:])):
-                raise BadInput(f"{one.name}: {name} of shape {tuple(matrix.shape)}; expected {full}")
+def _maps(own: dict[str, Tensor], place: str, query: Tensor, key: Tensor) -> list[LinearMap]:
+    given = own.keys() & {"query_weight", "key_weight"}
+    if len(given) == 1:
+        raise BadInput(f"{place} has a weight for one side: give query_weight and key_weight, or neither")
+    if not given and own.keys() & {"query_bias", "key_bias"}:
+        raise BadInput(f"{place} has a bias and no weights: give query_weight and key_weight as well")
+    if not given:
+        return [LinearMap.none(query), LinearMap.none(key)]
+    try:
+        return [LinearMap(own[f"{side}_weight"], own.get(f"{side}_bias")) for side in ("query", "key")]
+    except BadInput as error:
+        raise BadInput(f"{place}: {error}") from error

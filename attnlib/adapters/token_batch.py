@@ -69,7 +69,12 @@ class TokenBatch:
 
         >>> TokenBatch.of_rows([[5, 6, 7], [8]], [[3], [4, 2]]).source_mask.tolist()
         [[True, True, True], [True, False, False]]
+
+        Raises:
+            BadInput: no rows, or what :class:`TokenBatch` refuses.
         """
+        if not (sources and targets):
+            raise BadInput("no rows: a batch has at least one sample")
         padded = []
         for side in (sources, targets):
             rows = [torch.tensor(list(row), dtype=torch.long) for row in side]

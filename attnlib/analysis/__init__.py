@@ -1,0 +1,8 @@
+"""What the papers did to their own networks, for anybody's model: from a stream of passes to a report."""
+
+from attnlib.analysis.analyse import analyse
+from attnlib.analysis.report import report, write_report
+from attnlib.analysis.results import Analysis
+from attnlib.analysis.stream import Part, Stream
+
+__all__ = ["Analysis", "Part", "Stream", "analyse", "report", "write_report"]

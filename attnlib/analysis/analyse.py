@@ -1,0 +1,52 @@
+"""A model and a corpus to an analysis, in one process."""
+
+from collections.abc import Collection
+
+from attnlib.analysis.readings import Keep, Progress, fit_part, judge_part
+from attnlib.analysis.results import Analysis, Example, example_of, results
+from attnlib.analysis.stream import Part, Stream
+from attnlib.errors import BadInput
+
+
+def analyse(
+    stream: Stream,
+    *,
+    heads: Collection[int] | None = None,
+    every: int = 5,
+    keep: Keep | None = None,
+    progress: Progress | None = None,
+    about: dict[str, str] | None = None,
+) -> Analysis:
+    """Fit components of all states on most of a corpus, and judge every head on the rest.
+
+    Args:
+        stream: passes of a model, see :class:`~attnlib.analysis.stream.Stream`.
+        heads: of every attention; all by default.
+        every: each so manieth batch is held out and judged. A corpus of fewer batches is fitted and judged on
+            the same samples, and the analysis says so: its residuals are too small.
+        keep: where to keep both readings while they go on; without it nothing outlasts the process.
+        progress: called after each batch.
+        about: what the report tells of model and corpus.
+
+    Raises:
+        BadInput: a corpus without a batch.
+    """
+    part = Part(every=every)
+    fit = fit_part(stream, part, heads=heads, keep=keep, progress=progress)
+    judgement = judge_part(stream, fit, part, keep=keep, progress=progress)
+    if not judgement.samples:
+        part = Part(every=1)
+        fit = fit_part(stream, part, heads=heads, progress=progress)
+        judgement = judge_part(stream, fit, part, progress=progress)
+    if not judgement.samples:
+        raise BadInput("the corpus holds no sample with a counted position on either side")
+    return results(
+        fit, judgement, held_out=part.every > 1, example=first_example(stream, part, fit.heads), about=about
+    )
+
+
+def first_example(stream: Stream, part: Part, heads: tuple[int, ...] | None) -> Example | None:
+    """The first sample that is judged, passed through the model once more."""
+    wanted = (batch for number, batch in stream.numbered() if part.is_of("judge", number))
+    batch = next(wanted, None)
+    return None if batch is None else example_of(stream.trace(batch), heads)

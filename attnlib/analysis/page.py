@@ -1,0 +1,203 @@
+"""The page of an analysis: one HTML file without scripts, which asks nothing of a network."""
+
+import html
+import math
+from collections.abc import Callable
+
+from attnlib.analysis.markup import STYLE, figure, folded, matrix, number, square, table
+from attnlib.analysis.results import KINDS, Analysis, Example
+from attnlib.analysis.shown_text import escaped
+
+Name = Callable[[str, int], str]  # side and id → the word
+
+TITLES = {
+    "cross": "Cross-attention: the decoder asks the source",
+    "encoder_self": "Self-attention of the encoder",
+    "decoder_self": "Self-attention of the decoder",
+}
+SQUARES = {  # of a head: column, title, colour
+    "temporal_share": ("temporal share", "temporal"),
+    "input_share": ("input share", "input"),
+    "residual_share": ("share of terms with a residual", "residual"),
+    "position_bias_share": ("share of the position bias", "bias"),
+    "typicality": ("typicality", "plain"),
+}
+REBUILDS = {
+    "uniform": "no term (uniform)",
+    "temporal_rebuilds": "temporal · temporal",
+    "input_rebuilds": "input · input",
+    "no_residual_rebuilds": "all without residual",
+    "spread": "spread of the scores",
+}
+STATES = {
+    "width": "width", "words": "words seen", "positions": "positions", "fitted": "fitted on",
+    "judged": "judged", "unseen_words": "share unseen", "megabytes": "MB",
+}  # fmt: skip
+ROWS_ARE = {"cross": ("target", "source"), "encoder_self": ("source",) * 2, "decoder_self": ("read",) * 2}
+MOST_MAPS = 48  # example matrices on the page
+
+_STYLE = """
+:root{color-scheme:light dark}
+body{font:16px/1.5 system-ui,sans-serif;margin:0 auto;max-width:70rem;padding:1rem}
+h1{font-size:1.6rem}
+h2{margin-top:2.2rem}
+.note{border-left:.3rem solid #d55e00;padding:.2rem .8rem;margin:.8rem 0}
+details{margin:.4rem 0}
+summary{cursor:pointer}
+dt{font-weight:600}
+dd{margin:0 0 .6rem 1rem}
+.about{display:grid;grid-template-columns:max-content 1fr;gap:.1rem 1.2rem;margin:0}
+.about dt{font-weight:normal}
+.about dd{margin:0;overflow-wrap:anywhere}
+"""
+
+_READING = """
+<h2>How to read this page</h2>
+<dl>
+<dt>Temporal, input, residual</dt><dd>Each state that a projection reads is split into the mean of its
+position, the mean of its word beside that, and what is left (Aitken et al. 2021). The score of a query and a
+key is then a sum of nine products, and of a position bias where the model adds one.</dd>
+<dt>Share</dt><dd>How much of the variation of a head's scores along the source a term explains: its
+covariance with the score over the variance of the score. Shares of all terms sum to one. One can be negative,
+and its square is hatched: then the term works against the others.</dd>
+<dt>Rebuilt</dt><dd>How close attention made of some terms alone is to the model's: 1 − total variation, 1 for
+the same. Shares mislead where terms cancel; this does not. Compare with “no term”: what even attention
+gets.</dd>
+<dt>Typicality</dt><dd>How well the average attention of sentences of one size stands for a single one: 1
+where all are attended to alike. A head that attends evenly is typical by definition.</dd>
+<dt>What not to conclude</dt><dd>A large share does not say that the head is of use to the model. A residual
+is what neither position nor word explains, context and noise alike; it shrinks where words are rare, because
+the mean of a word seen once is that word. A word that stands at one position only shares its mean with it,
+and how the two divide it is a convention.</dd>
+</dl>
+"""
+
+
+def page(analysis: Analysis, title: str, name: Name) -> str:
+    """The page; ``name`` gives the word of an id of a side, and any word may be hostile."""
+    kinds = [kind for kind in KINDS if any(row["kind"] == kind for row in analysis.heads)]
+    body = "".join(
+        [
+            f"<h1>{html.escape(title)}</h1>",
+            _about(analysis),
+            *(f'<p class="note">{html.escape(note)}</p>' for note in notes(analysis)),
+            *(_kind(analysis, kind) for kind in kinds),
+            _example(analysis.example, name) if analysis.example else "",
+            "<h2>States</h2><p>What projections read; each has components of its own.</p>",
+            table(list(STATES.values()), [(row["states"], _numbers(row, STATES)) for row in analysis.states]),
+            _READING,
+        ]
+    )
+    # The policy forbids scripts and anything from elsewhere, should a word ever get through unescaped.
+    policy = "default-src 'none'; style-src 'unsafe-inline'"
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{html.escape(title)}</title><style>{_STYLE}{STYLE}</style></head><body>{body}</body></html>\n"
+    )
+
+
+def notes(analysis: Analysis) -> list[str]:
+    """What a reader must know before believing a number."""
+    found = []
+    if not analysis.held_out:
+        found.append(
+            "The corpus was too small to hold a part of it out: components were fitted and judged on the "
+            "same samples, so that residuals are too small. Give more text."
+        )
+    worst = max(analysis.states, key=lambda row: row["unseen_words"], default=None)
+    if worst and worst["unseen_words"] > 0.05:
+        found.append(
+            f"{worst['unseen_words']:.0%} of the positions judged hold a word that was not fitted on "
+            f"({worst['states']}): its input component is zero, and what it carries counts as residual."
+        )
+    covered = max((row["typicality_coverage"] for row in analysis.heads), default=1.0)
+    if covered < 0.5:
+        found.append(
+            f"Typicality is of {covered:.0%} of the samples judged: the others are of a size that was seen "
+            "too rarely to have an average."
+        )
+    ignored = max((row["on_ignored"] for row in analysis.heads), default=0.0)
+    if ignored > 0.2:
+        found.append(
+            f"Up to {ignored:.0%} of a head's attention goes to positions that are left out of the analysis, "
+            "such as end marks; shares are about the rest."
+        )
+    return found
+
+
+def _about(analysis: Analysis) -> str:
+    facts = analysis.about | {
+        "Samples fitted on": f"{analysis.fitted:,}",
+        "Samples judged": f"{analysis.judged:,}" + ("" if analysis.held_out else " (the same)"),
+    }
+    rows = (
+        f"<dt>{html.escape(key)}</dt><dd>{escaped(value, spaces=True)}</dd>" for key, value in facts.items()
+    )
+    return f'<dl class="about">{"".join(rows)}</dl>'
+
+
+def _kind(analysis: Analysis, kind: str) -> str:
+    rows = [row for row in analysis.heads if row["kind"] == kind]
+    grids = "".join(
+        figure(title, _grid(rows, column, colour))
+        for column, (title, colour) in SQUARES.items()
+        if column != "position_bias_share" or any(row[column] for row in rows)
+    )
+    rebuilt = table(list(REBUILDS.values()), [(_place(row), _numbers(row, REBUILDS)) for row in rows])
+    return (
+        f'<h2 id="{kind}">{TITLES[kind]}</h2><p>A row is a layer, a column a head.</p>'
+        f'<div class="grids">{grids}</div>'
+        + folded("Attention rebuilt from some of the terms, head by head", rebuilt)
+        + folded("Share of every term: part of what asks · part of what answers", _terms(analysis, kind))
+    )
+
+
+def _grid(rows: list[dict], column: str, colour: str) -> str:
+    heads, layers = (sorted({row[name] for row in rows}) for name in ("head", "layer"))
+    values = {(row["layer"], row["head"]): row[column] for row in rows}
+    lines = [
+        (f"layer {layer}", [square(values.get((layer, head), math.nan), colour) for head in heads])
+        for layer in layers
+    ]
+    return table([str(head) for head in heads], lines, "grid")
+
+
+def _terms(analysis: Analysis, kind: str) -> str:
+    rows = [row for row in analysis.terms if row["kind"] == kind]
+    by_head: dict[str, list[str]] = {}
+    for row in rows:
+        by_head.setdefault(_place(row), []).append(number(row["covariance_share"]))
+    columns = dict.fromkeys(html.escape(row["term"]) for row in rows)
+    return table(list(columns), list(by_head.items()))
+
+
+def _example(example: Example, name: Name) -> str:
+    words = {
+        "source": [escaped(name("source", int(token))) for token in example.source],
+        "target": [escaped(name("target", int(token))) for token in example.target],
+        "read": [escaped(name("target", int(token))) for token in example.read],
+    }
+    shown = list(example.attention.items())[:MOST_MAPS]
+    maps = []
+    for (at, head), weights in shown:
+        kind, layer = at.split(".")
+        title = f"{TITLES[kind].split(':')[0]}, layer {layer}, head {head}"
+        drawn = matrix(weights.tolist(), *(words[side] for side in ROWS_ARE[kind]))
+        maps.append(folded(title, drawn, opened=not maps))
+    more = len(example.attention) - len(shown)
+    left = f"<p>{more} more heads are not drawn.</p>" if more else ""
+    said = (
+        "Rows ask, columns answer; a row of cross-attention is about the word predicted there. The darker (on "
+        "a dark page, the lighter), the more attention."
+    )
+    return f"<h2>One sample</h2><p>{said}</p>{''.join(maps)}{left}"
+
+
+def _place(row: dict) -> str:
+    return f"layer {row['layer']}, head {row['head']}"
+
+
+def _numbers(row: dict, columns: dict[str, str]) -> list[str]:
+    return [number(row[column]) for column in columns]

@@ -1,0 +1,87 @@
+"""An analysis in files: a page for people, tables for programs."""
+
+import csv
+import io
+import json
+import math
+from collections.abc import Collection
+from pathlib import Path
+
+from attnlib import __version__
+from attnlib.analysis.analyse import analyse
+from attnlib.analysis.page import Name, notes, page
+from attnlib.analysis.readings import Progress
+from attnlib.analysis.results import Analysis
+from attnlib.analysis.stream import Stream
+from attnlib.files import write_text_atomic
+
+TABLES = ("heads", "terms", "states")
+
+
+def report(
+    stream: Stream,
+    folder: str | Path,
+    *,
+    title: str = "How this model attends",
+    heads: Collection[int] | None = None,
+    every: int = 5,
+    name: Name | None = None,
+    about: dict[str, str] | None = None,
+    progress: Progress | None = None,
+) -> Analysis:
+    """Analyse a model on a corpus and write what was found.
+
+    Args:
+        stream: passes of the model, see :class:`~attnlib.analysis.stream.Stream`.
+        folder: gets ``index.html``, ``analysis.json``, ``heads.csv``, ``terms.csv`` and ``states.csv``.
+        heads, every, about, progress: see :func:`~attnlib.analysis.analyse.analyse`.
+        name: the word of an id, given ``"source"`` or ``"target"`` and the id; the id itself by default.
+            Whatever it returns is shown as text.
+
+    Raises:
+        BadInput: an empty corpus, or a folder that cannot be written.
+    """
+    analysis = analyse(stream, heads=heads, every=every, progress=progress, about=about)
+    write_report(analysis, folder, title=title, name=name)
+    return analysis
+
+
+def write_report(
+    analysis: Analysis,
+    folder: str | Path,
+    *,
+    title: str = "How this model attends",
+    name: Name | None = None,
+) -> None:
+    """Write the page and the tables of an analysis, see :func:`report`."""
+    folder = Path(folder)
+    for table in TABLES:
+        write_text_atomic(folder / f"{table}.csv", _csv(getattr(analysis, table)))
+    content = {
+        "attnlib": __version__,
+        "about": analysis.about,
+        "fitted": analysis.fitted,
+        "judged": analysis.judged,
+        "held_out": analysis.held_out,
+        "notes": notes(analysis),
+    } | {table: [_plain(row) for row in getattr(analysis, table)] for table in TABLES}
+    write_text_atomic(folder / "analysis.json", json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+    write_text_atomic(folder / "index.html", page(analysis, title, name or (lambda _, token: str(token))))
+
+
+def _csv(rows: list[dict]) -> str:
+    buffer = io.StringIO()
+    if rows:
+        writer = csv.DictWriter(buffer, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(_plain(row) for row in rows)
+    return buffer.getvalue()
+
+
+def _plain(row: dict) -> dict:
+    """Numbers to nine digits; what is undefined is empty."""
+    return {key: _rounded(value) if isinstance(value, float) else value for key, value in row.items()}
+
+
+def _rounded(value: float) -> float | None:
+    return float(f"{value:.9g}") if math.isfinite(value) else None

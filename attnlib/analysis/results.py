@@ -1,0 +1,182 @@
+"""What an analysis found, as plain rows: for tables, for files, for the page."""
+
+from dataclasses import dataclass, field
+
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from attnlib.adapters.model_pass import ModelPass
+from attnlib.analysis.fit import Fit, chosen_heads, counted_attention
+from attnlib.analysis.judge import Judgement
+
+KINDS = ("cross", "encoder_self", "decoder_self")
+LONGEST_EXAMPLE = 40  # positions of a side that are shown
+
+
+@dataclass(frozen=True)
+class Example:
+    """One sample that was judged: what was read on both sides, and each head's attention.
+
+    Attributes:
+        source, target: ids; the target's are those *predicted*, which rows of cross-attention are about.
+        read: what the decoder read at each step, which rows of its self-attention are about.
+        attention: by attention and head, (asking, answering), cut to the first positions.
+    """
+
+    source: Int[Tensor, " source"]
+    target: Int[Tensor, " target"]
+    read: Int[Tensor, " target"]
+    attention: dict[tuple[str, int], Float[Tensor, "asking answering"]]
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """Everything that a report says.
+
+    Attributes:
+        heads: a row for each head of each attention: ``kind``, ``layer``, ``head``; ``temporal``, ``input``
+            and the like, see :func:`head_rows`.
+        terms: a row for each term of each head, long form.
+        states: a row for each of the states that projections read: words and places seen, share unseen.
+        fitted, judged: samples of both readings; held_out: whether they are different samples.
+        example: one sample.
+        about: what the reader is told of model and corpus.
+    """
+
+    heads: list[dict]
+    terms: list[dict]
+    states: list[dict]
+    fitted: int
+    judged: int
+    held_out: bool
+    example: Example | None = None
+    about: dict[str, str] = field(default_factory=dict)
+
+
+def results(
+    fit: Fit,
+    judgement: Judgement,
+    *,
+    held_out: bool,
+    example: Example | None = None,
+    about: dict[str, str] | None = None,
+) -> Analysis:
+    """The rows that two readings come to."""
+    return Analysis(
+        heads=head_rows(judgement),
+        terms=term_rows(judgement),
+        states=state_rows(fit, judgement),
+        fitted=fit.samples,
+        judged=judgement.samples,
+        held_out=held_out,
+        example=example,
+        about=about or {},
+    )
+
+
+def head_rows(judgement: Judgement) -> list[dict]:
+    """A row a head, by kind, layer and head.
+
+    ``temporal_share`` and ``input_share`` are covariance shares of temporal·temporal and input·input,
+    ``residual_share`` that of the five terms with a residual in them; ``temporal_rebuilds`` and the like are
+    1 − total variation between the attention that only these terms build and the full one, beside ``uniform``
+    for none of them; ``spread`` is the standard deviation of the scores along a row.
+    """
+    rows = []
+    for (name, head), own in _ordered(judgement.heads):
+        kind, layer = name.split(".")
+        shares = own.terms.result()
+        rows.append(
+            {
+                "kind": kind,
+                "layer": int(layer),
+                "head": head,
+                "temporal_share": shares.covariance["temporal·temporal"],
+                "input_share": shares.covariance["input·input"],
+                "residual_share": sum(v for k, v in shares.covariance.items() if "residual" in k),
+                "position_bias_share": shares.covariance.get("position bias", 0.0),
+                "temporal_rebuilds": shares.similarity["temporal only"],
+                "input_rebuilds": shares.similarity["input only"],
+                "no_residual_rebuilds": shares.similarity["no residual"],
+                "uniform": shares.similarity["uniform"],
+                "typicality": own.typicality,
+                "typicality_coverage": own.coverage,
+                "on_ignored": own.on_ignored,
+                "spread": shares.spread,
+                "rows": shares.rows,
+                "rows_left_out": shares.rows_left_out,
+            }
+        )
+    return rows
+
+
+def term_rows(judgement: Judgement) -> list[dict]:
+    """A row for each term of each head: both shares, and what the attention is without it."""
+    rows = []
+    for (name, head), own in _ordered(judgement.heads):
+        kind, layer = name.split(".")
+        shares = own.terms.result()
+        rows += [
+            {
+                "kind": kind,
+                "layer": int(layer),
+                "head": head,
+                "term": term,
+                "covariance_share": shares.covariance[term],
+                "mean_absolute_share": shares.mean_absolute[term],
+                "similarity_without": shares.similarity[f"without {term}"],
+                "agreement_without": shares.agreement[f"without {term}"],
+            }
+            for term in own.terms.terms
+        ]
+    return rows
+
+
+def state_rows(fit: Fit, judgement: Judgement) -> list[dict]:
+    """A row for each of the states that projections read."""
+    rows = []
+    for site, components in sorted(fit.components.items()):
+        seen = judgement.seen.get(site)
+        valid = seen.valid if seen else 0
+        rows.append(
+            {
+                "states": site,
+                "width": components.width,
+                "words": len(components.tokens),
+                "positions": int((components.tables.position_counts > 0).sum()),
+                "fitted": components.occurrences,
+                "judged": valid,
+                "unseen_words": seen.unseen_words / valid if valid else float("nan"),
+                "unseen_positions": seen.unseen_places / valid if valid else float("nan"),
+                "megabytes": components.bytes / 1e6,
+            }
+        )
+    return rows
+
+
+def example_of(one: ModelPass, heads: tuple[int, ...] | None) -> Example:
+    """The first sample of a pass."""
+    cut = slice(0, LONGEST_EXAMPLE)
+    source, target = (one.mask(side)[0] for side in ("source", "target"))
+    places = {"source": source, "target": target}
+    attention = {}
+    for attended in sorted(one.attended, key=lambda own: (KINDS.index(own.kind), own.layer)):
+        asks, answers = one.sides(attended.kind)
+        for head in chosen_heads(attended, heads):
+            full, _ = counted_attention(one, attended, head)
+            attention[attended.name, head] = full[0][places[asks]][:, places[answers]][cut, cut].cpu()
+    return Example(
+        one.source_tokens[0][source][cut].cpu(),
+        one.target_outputs[0][target][cut].cpu(),
+        one.target_tokens[0][target][cut].cpu(),
+        attention,
+    )
+
+
+def _ordered(heads: dict):
+    def place(item: tuple) -> tuple:
+        (name, head), _ = item
+        kind, layer = name.split(".")
+        return KINDS.index(kind), int(layer), head
+
+    return sorted(heads.items(), key=place)

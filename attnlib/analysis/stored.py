@@ -1,0 +1,172 @@
+"""Sums of both readings in files: with checksums, so that parts of a corpus can be added up elsewhere."""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from safetensors.torch import load_file, save
+from torch import Tensor
+
+from attnlib.analysis.averages import AverageAttention
+from attnlib.analysis.fit import Fit
+from attnlib.analysis.judge import HeadSums, Judgement, Seen
+from attnlib.decomposition.growing import GrowingComponents
+from attnlib.errors import BadInput, CorruptFile
+from attnlib.files import atomic_path, write_json_atomic
+
+FORMAT = "attnlib.analysis/1"
+INDEX = "index.json"
+
+
+def save_fit(fit: Fit, folder: str | Path, told: dict) -> None:
+    """Write a fit as a folder, which appears whole or not at all.
+
+    Args:
+        told: what the index says beside: which part of which corpus.
+    """
+    with _new_folder(folder) as new:
+        _write_fit(fit, new, told)
+
+
+def _write_fit(fit: Fit, folder: Path, told: dict) -> None:
+    written = {}
+    for number, (site, components) in enumerate(sorted(fit.components.items())):
+        name = f"components-{number}.safetensors"
+        components.save(folder / name)
+        written[name] = site
+    averages = {
+        f"{attention}/{head}/{name}": tensor
+        for (attention, head), own in fit.averages.items()
+        for name, tensor in own.tensors().items()
+    }
+    _write_tensors(folder / "averages.safetensors", averages)
+    files = {name: _digest(folder / name) for name in (*written, "averages.safetensors")}
+    heads = None if fit.heads is None else list(fit.heads)
+    content = {"format": FORMAT, "sites": written, "files": files, "samples": fit.samples, "heads": heads}
+    write_json_atomic(folder / INDEX, content | {"told": told})
+
+
+def load_fit(folder: str | Path) -> tuple[Fit, dict]:
+    """A fit and what its index says beside.
+
+    Raises:
+        BadInput: no fit there. CorruptFile: a file that is not what the index says.
+    """
+    index = _index(Path(folder))
+    folder = Path(folder)
+    for name in index["files"]:
+        _check(folder, index, name)
+    fit = Fit(index["heads"])
+    fit.samples = index["samples"]
+    fit.components = {site: GrowingComponents.load(folder / name) for name, site in index["sites"].items()}
+    grouped: dict[tuple[str, int], dict[str, Tensor]] = {}
+    for key, tensor in load_file(folder / "averages.safetensors").items():
+        attention, head, name = key.split("/")
+        grouped.setdefault((attention, int(head)), {})[name] = tensor
+    fit.averages = {key: AverageAttention.of_tensors(own) for key, own in grouped.items()}
+    return fit, index["told"]
+
+
+def save_judgement(judgement: Judgement, folder: str | Path, told: dict) -> None:
+    """Write a judgement as a folder, as :func:`save_fit`; the fit that it is by stays out."""
+    with _new_folder(folder) as new:
+        _write_judgement(judgement, new, told)
+
+
+def _write_judgement(judgement: Judgement, folder: Path, told: dict) -> None:
+    tensors, terms = {}, {}
+    for (attention, head), own in judgement.heads.items():
+        place = f"{attention}/{head}"
+        terms[place] = list(own.terms.terms)
+        tensors |= {f"{place}/{name}": tensor for name, tensor in own.terms.sums.items()}
+        tensors[f"{place}/totals"] = own.totals
+    _write_tensors(folder / "heads.safetensors", tensors)
+    seen = {site: vars(own) for site, own in judgement.seen.items()}
+    content = {"format": FORMAT, "terms": terms, "seen": seen, "samples": judgement.samples, "told": told}
+    files = {"heads.safetensors": _digest(folder / "heads.safetensors")}
+    write_json_atomic(folder / INDEX, content | {"files": files})
+
+
+def load_judgement(folder: str | Path, fit: Fit) -> tuple[Judgement, dict]:
+    """A judgement by a fit, and what its index says beside; errors as :func:`load_fit`."""
+    index = _index(Path(folder))
+    folder = Path(folder)
+    _check(folder, index, "heads.safetensors")
+    tensors = load_file(folder / "heads.safetensors")
+    judgement = Judgement(fit)
+    judgement.samples = index["samples"]
+    judgement.seen = {site: Seen(**own) for site, own in index["seen"].items()}
+    for place, terms in index["terms"].items():
+        attention, head = place.split("/")
+        own = HeadSums(tuple(terms))
+        own.terms.sums = {name: tensors[f"{place}/{name}"] for name in own.terms.sums}
+        own.totals = tensors[f"{place}/totals"]
+        judgement.heads[attention, int(head)] = own
+    return judgement, index["told"]
+
+
+def is_stored(folder: str | Path) -> bool:
+    """Whether a folder holds a part; one that was being replaced when its process died is put back."""
+    folder = Path(folder)
+    if not folder.exists() and _before(folder).exists():
+        _before(folder).replace(folder)
+    return (folder / INDEX).is_file()
+
+
+def read_index(folder: str | Path) -> dict:
+    """What the index of a part says beside, without reading the part; errors as :func:`load_fit`."""
+    return _index(Path(folder))["told"]
+
+
+@contextmanager
+def _new_folder(folder: str | Path) -> Iterator[Path]:
+    """A folder to write into that takes the place of ``folder`` when the block ends well."""
+    folder = Path(folder)
+    new = folder.with_name(f".{folder.name}.new")
+    shutil.rmtree(new, ignore_errors=True)
+    new.mkdir(parents=True)
+    yield new
+    before = _before(folder)
+    shutil.rmtree(before, ignore_errors=True)
+    if folder.exists():
+        folder.replace(before)
+    new.replace(folder)
+    shutil.rmtree(before, ignore_errors=True)
+
+
+def _before(folder: Path) -> Path:
+    return folder.with_name(f".{folder.name}.before")
+
+
+def _check(folder: Path, index: dict, name: str) -> None:
+    path = folder / name
+    if not path.is_file():
+        raise CorruptFile(f"{path} is not there, though {folder / INDEX} lists it: make this part again")
+    if _digest(path) != index["files"][name]:
+        raise CorruptFile(f"{path} is not what {folder / INDEX} says (sha256): make this part again")
+
+
+def _index(folder: Path) -> dict:
+    path = folder / INDEX
+    if not is_stored(folder):
+        raise BadInput(f"{folder} holds no part of an analysis: {INDEX} is not there")
+    try:
+        index = json.loads(path.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise CorruptFile(f"{path} cannot be read ({error}): make this part again") from error
+    if index.get("format") != FORMAT:
+        raise CorruptFile(f"{path} is of format {index.get('format')}, not {FORMAT}: make this part again")
+    return index
+
+
+def _write_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(save({name: tensor.contiguous() for name, tensor in tensors.items()}))
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

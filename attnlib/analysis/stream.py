@@ -1,0 +1,78 @@
+"""A corpus as a numbered stream of passes, of which parts can be asked for again."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from attnlib.adapters.model_pass import ModelPass
+from attnlib.adapters.tensors import read_pass, saved_files
+from attnlib.errors import BadInput
+
+Batch = TypeVar("Batch")
+
+
+@dataclass(frozen=True)
+class Stream(Generic[Batch]):
+    """Batches and what makes a pass of each; batches that are not asked for are not passed through the model.
+
+    Attributes:
+        trace: of one batch, such as :meth:`attnlib.adapters.HuggingFace.trace`.
+        batches: a list, or a function that starts again from the first batch whenever it is called: a corpus
+            is read more than once.
+    """
+
+    trace: Callable[[Batch], ModelPass]
+    batches: Sequence[Batch] | Callable[[], Iterable[Batch]]
+
+    def __post_init__(self) -> None:
+        if isinstance(self.batches, Iterator):
+            raise BadInput(
+                "batches can be read only once, and a corpus is read twice: give a list, or a function that "
+                "starts anew"
+            )
+
+    @classmethod
+    def saved(cls, folder: str | Path) -> "Stream[Path]":
+        """The passes of a folder of safetensors files, see :mod:`attnlib.adapters.tensors`.
+
+        Raises:
+            BadInput: no such files.
+        """
+        return cls(read_pass, saved_files(folder))
+
+    def numbered(self) -> Iterator[tuple[int, Batch]]:
+        """Batches from the first, with their numbers."""
+        return enumerate(self.batches() if callable(self.batches) else self.batches)
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some of the batches of a stream: those of one shard, and of them those to fit on or those to judge.
+
+    In every shard, each ``every``-th batch is held out of the fit and judged; the first ones are fitted on.
+
+    Attributes:
+        shard, shards: batches shard, shard + shards, …
+        every: how many batches there are to one that is held out; 1 holds out none, and all are both.
+
+    >>> [[n for n in range(12) if Part(1, 2, 3).is_of(stage, n)] for stage in ("fit", "judge")]
+    [[1, 3, 7, 9], [5, 11]]
+    """
+
+    shard: int = 0
+    shards: int = 1
+    every: int = 5
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.shard < self.shards:
+            raise BadInput(f"shard is {self.shard} of {self.shards}; they are counted from 0")
+        if self.every < 1:
+            raise BadInput(f"every is {self.every}; it must be at least 1")
+
+    def is_of(self, stage: str, number: int) -> bool:
+        """Whether a batch is read in a stage, ``"fit"`` or ``"judge"``."""
+        if number % self.shards != self.shard:
+            return False
+        held_out = (number // self.shards) % self.every == self.every - 1
+        return self.every == 1 or held_out == (stage == "judge")

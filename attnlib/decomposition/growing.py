@@ -1,0 +1,188 @@
+"""Components of a corpus whose words and lengths are not known beforehand.
+
+:class:`~attnlib.decomposition.components.Components` has a row for every token of the vocabulary from the
+start. Here a token gets its row when it is first seen, and the tables grow with the longest sample: what a
+corpus of 32,000 words does not use costs nothing.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int, Integer
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from attnlib.decomposition.components import Components
+from attnlib.decomposition.parts import Parts
+from attnlib.errors import BadInput, CorruptFile
+from attnlib.files import atomic_path
+
+_FORMAT = "attnlib.growing_components/1"
+_TABLES = ("position_sums", "token_sums", "pair_counts")
+_FIRST_ROWS, _FIRST_POSITIONS = 256, 16
+
+
+class GrowingComponents:
+    """Components (means) that allocate the row of a token on first sight; one pass, mergeable.
+
+    >>> grown = GrowingComponents(width=2)
+    >>> states, tokens = torch.randn(3, 4, 2), torch.tensor([[7, 31_999, 7, 0]] * 3)
+    >>> everywhere = torch.ones(3, 4, dtype=torch.bool)
+    >>> parts = grown.update(states, tokens, everywhere).split(states, tokens, everywhere)
+    >>> grown.tokens.tolist(), torch.allclose(parts.total(), states)
+    ([0, 7, 31999], True)
+
+    Attributes:
+        tables: the sums of the rows in use; rows stand in the order of first sight, with spare ones behind.
+    """
+
+    def __init__(self, width: int):
+        self._rows = np.full(0, -1, dtype=np.int64)  # token → row, −1 where it has none
+        self._order: list[int] = []  # row → token
+        self.tables = Components(_FIRST_ROWS, _FIRST_POSITIONS, width)
+
+    @property
+    def width(self) -> int:
+        return self.tables.width
+
+    @property
+    def tokens(self) -> Int[Tensor, " seen"]:
+        """Ids of the tokens seen, ascending."""
+        seen = self.tables.token_counts[: len(self._order)] > 0
+        return torch.tensor(self._order, dtype=torch.int64)[seen].sort().values
+
+    @property
+    def samples(self) -> int:
+        """Rows of batches summed so far."""
+        return int(self.tables.position_counts[0])
+
+    @property
+    def occurrences(self) -> int:
+        """Valid positions summed so far."""
+        return int(self.tables.pair_counts.sum())
+
+    @property
+    def bytes(self) -> int:
+        """Memory of the tables."""
+        return sum(
+            table.numel() * table.element_size() for table in (getattr(self.tables, n) for n in _TABLES)
+        )
+
+    def update(
+        self,
+        states: Float[Tensor, "batch length width"],
+        tokens: Integer[Tensor, "batch length"],
+        mask: Bool[Tensor, "batch length"],
+    ) -> "GrowingComponents":
+        """Add a batch; errors as :meth:`Components.update`, and BadInput for a negative id."""
+        ids = tokens.cpu().numpy().astype(np.int64, copy=False)
+        valid = mask.cpu().numpy()
+        seen = np.unique(ids[valid]) if ids.shape == valid.shape else np.empty(0, np.int64)
+        self._make_room(seen, int(np.flatnonzero(valid.any(0))[-1]) + 1 if valid.any() else 1)
+        self.tables.update(states, torch.from_numpy(self._rows_of(ids, valid)), mask)
+        return self
+
+    def split(
+        self,
+        states: Float[Tensor, "batch length width"],
+        tokens: Integer[Tensor, "batch length"],
+        mask: Bool[Tensor, "batch length"],
+    ) -> Parts:
+        """The three parts of states, as :meth:`Components.split`; tokens and places never seen have none."""
+        longest = int(mask.any(0).nonzero().max()) + 1 if bool(mask.any()) else 1
+        self._make_room(np.empty(0, np.int64), longest)
+        rows = self._rows_of(tokens.cpu().numpy().astype(np.int64, copy=False), mask.cpu().numpy())
+        return self.tables.split(states, torch.from_numpy(rows), mask)
+
+    def merge(self, other: "GrowingComponents") -> "GrowingComponents":
+        """New components of the two corpora together; both arguments stay as they are.
+
+        Raises:
+            BadInput: another width.
+        """
+        if self.width != other.width:
+            raise BadInput(f"cannot merge components of width {self.width} with those of {other.width}")
+        merged = GrowingComponents(self.width)
+        places = max(self.tables.n_positions, other.tables.n_positions)
+        for part in (self, other):
+            order = np.array(part._order, dtype=np.int64)
+            merged._make_room(order, places)
+            used = len(order)
+            rows = torch.from_numpy(merged._rows[order]) if used else torch.empty(0, dtype=torch.int64)
+            mine, theirs = merged.tables, part.tables
+            mine.position_sums[: theirs.n_positions] += theirs.position_sums
+            mine.token_sums.index_add_(0, rows, theirs.token_sums[:used])
+            counts = mine.pair_counts[rows]
+            counts[:, : theirs.n_positions] += theirs.pair_counts[:used]
+            mine.pair_counts[rows] = counts
+        return merged
+
+    __add__ = merge
+
+    def save(self, path: str | Path) -> None:
+        """Write what is in use as safetensors; the file appears whole or not at all."""
+        used, places = len(self._order), max(1, int((self.tables.position_counts > 0).sum()))
+        tables = {
+            "tokens": torch.tensor(self._order, dtype=torch.int64),
+            "position_sums": self.tables.position_sums[:places].clone(),
+            "token_sums": self.tables.token_sums[:used].clone(),
+            "pair_counts": self.tables.pair_counts[:used, :places].clone(),
+        }
+        with atomic_path(path) as temporary:
+            save_file(tables, temporary, metadata={"format": _FORMAT})
+
+    @classmethod
+    def load(cls, path: str | Path) -> "GrowingComponents":
+        """Read what :meth:`save` wrote.
+
+        Raises:
+            CorruptFile: a file that it did not write whole. FileNotFoundError: none.
+        """
+        try:
+            with safe_open(path, framework="pt") as file:
+                if (file.metadata() or {}).get("format") != _FORMAT:
+                    raise CorruptFile(f"{path} holds no growing components (format {_FORMAT})")
+                found = {name: file.get_tensor(name) for name in ("tokens", *_TABLES)}
+        except SafetensorError as error:
+            raise CorruptFile(f"{path} cannot be read as safetensors ({error}): make it again") from error
+        loaded = cls(found["token_sums"].shape[1])
+        used, places = found["pair_counts"].shape
+        loaded._make_room(found["tokens"].numpy(), places)
+        loaded.tables.position_sums[:places] = found["position_sums"]
+        loaded.tables.token_sums[:used] = found["token_sums"]
+        loaded.tables.pair_counts[:used, :places] = found["pair_counts"]
+        return loaded
+
+    def _rows_of(self, ids: np.ndarray, valid: np.ndarray) -> np.ndarray:
+        """Rows in place of ids; an unseen token has the last row, which is never filled."""
+        known = valid & (ids >= 0) & (ids < len(self._rows)) if ids.shape == valid.shape else ids < 0
+        rows = np.full(ids.shape, self.tables.n_tokens - 1, dtype=np.int64)
+        found = self._rows[ids[known]]
+        rows[known] = np.where(found < 0, self.tables.n_tokens - 1, found)
+        return rows
+
+    def _make_room(self, ids: Iterable[int], positions: int) -> None:
+        """Rows for these tokens and columns for so many positions; tables double where they are full."""
+        ids = np.asarray(ids, dtype=np.int64)
+        if len(ids) and ids.min() < 0:
+            raise BadInput(f"token {int(ids.min())}: ids start at 0")
+        if len(ids) and ids.max() >= len(self._rows):
+            longer = np.full(max(int(ids.max()) + 1, 2 * len(self._rows)), -1, dtype=np.int64)
+            longer[: len(self._rows)] = self._rows
+            self._rows = longer
+        new = ids[self._rows[ids] < 0]
+        self._rows[new] = np.arange(len(self._order), len(self._order) + len(new))
+        self._order += new.tolist()
+        old, sizes = self.tables, [self.tables.n_tokens, self.tables.n_positions]
+        for axis, needed in enumerate((len(self._order) + 1, positions)):
+            while sizes[axis] < needed:
+                sizes[axis] *= 2
+        if sizes != [old.n_tokens, old.n_positions]:
+            grown = Components(*sizes, old.width)
+            grown.position_sums[: old.n_positions] = old.position_sums
+            grown.token_sums[: old.n_tokens] = old.token_sums
+            grown.pair_counts[: old.n_tokens, : old.n_positions] = old.pair_counts
+            self.tables = grown

@@ -1,0 +1,169 @@
+"""Models that cannot be traced, or only in part: what is said, and that no wrong number comes out."""
+
+import warnings
+from dataclasses import replace
+
+import pytest
+import torch
+from test_adapter_hooks import hooks_on
+from test_hugging_face import BATCH, KINDS, assert_same_pass, model_of, pass_of, transformers
+from torch import nn
+
+from attnlib.adapters import HuggingFace
+from attnlib.errors import BadInput, UnknownName
+
+TINY = {"n_layer": 1, "n_embd": 8, "n_head": 2, "vocab_size": 20, "bos_token_id": 0, "eos_token_id": 0}
+BERT = {
+    "hidden_size": 8,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "vocab_size": 20,
+    "intermediate_size": 8,
+}
+
+
+# The implementation of attention.
+
+
+def test_a_model_that_hides_its_attention_is_switched_with_a_warning():
+    model = model_of("T5")
+    model.set_attn_implementation("sdpa")
+    with pytest.warns(UserWarning, match=r"T5.*by 'sdpa'.*attn_implementation=\"eager\"") as caught:
+        traced = HuggingFace(model, kinds=KINDS)
+    assert [one.filename for one in caught] == [__file__]
+    assert model.config._attn_implementation == "eager"
+    assert_same_pass(traced.trace(BATCH), pass_of("T5"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        HuggingFace(model)
+
+
+@pytest.mark.parametrize("name", ["T5", "Bart"])
+def test_a_model_switched_back_returns_no_attention(name):
+    model = model_of(name)
+    traced = HuggingFace(model, kinds=("decoder_self",))
+    model.set_attn_implementation("sdpa")
+    with pytest.raises(BadInput, match=r"decoder_self\.0 returns no attention.*attn_implementation=\"eager\""):
+        traced.trace(BATCH)
+    assert hooks_on(model) == 0
+
+
+# Models of another form.
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("GPT2LMHeadModel", "GPT2LMHeadModel lacks an encoder, and so cross-attention"),
+        ("GPT2Model", "GPT2Model lacks an encoder"),
+        ("BertModel", "BertModel lacks a decoder, and so cross-attention"),
+        ("BertLMHeadModel", "BertLMHeadModel lacks an encoder"),
+    ],
+)
+def test_half_a_model_is_refused(name, message):
+    is_bert = name.startswith("Bert")
+    config = (
+        transformers.BertConfig(**BERT, is_decoder="LMHead" in name)
+        if is_bert
+        else transformers.GPT2Config(**TINY)
+    )
+    with pytest.raises(BadInput, match=message):
+        HuggingFace(getattr(transformers, name)(config))
+
+
+def test_an_encoder_of_t5_alone_is_refused():
+    config = model_of("T5").config
+    with pytest.raises(BadInput, match="T5EncoderModel lacks a decoder"):
+        HuggingFace(transformers.T5EncoderModel(config))
+
+
+def test_a_model_of_another_library_is_refused():
+    with pytest.raises(BadInput, match=r"Linear has no config.*see attnlib\.adapters\.Modules"):
+        HuggingFace(nn.Linear(2, 2))
+
+
+def test_attention_of_another_form_is_refused():
+    halves = [transformers.BertConfig(**BERT) for _ in range(2)]
+    config = transformers.EncoderDecoderConfig.from_encoder_decoder_configs(*halves)
+    model = transformers.EncoderDecoderModel(config)
+    with pytest.raises(BadInput, match="has no cross-attention in the form of T5, BART, mBART or Marian"):
+        HuggingFace(model)
+
+
+def test_a_kind_of_which_a_model_has_none_is_refused():
+    # LED's encoder looks through windows; its cross-attention is BART's.
+    model = model_of("LED", attention_window=4)
+    with pytest.raises(BadInput, match="LED.* has no encoder_self attention of a known form"):
+        HuggingFace(model, kinds=("cross", "encoder_self"))
+    assert HuggingFace(model).n_layers == {"encoder_self": 0, "decoder_self": 2, "cross": 2}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"kinds": ("self",)}, UnknownName, "no kind of attention 'self'"),
+        ({"kinds": ("encoder-self",)}, UnknownName, "did you mean 'encoder_self'"),
+        ({"layers": [0, 2]}, BadInput, r"layers \[2\] of cross: this model has 2, counted from 0"),
+        ({"layers": [-1]}, BadInput, r"layers \[-1\] of cross"),
+    ],
+)
+def test_what_a_model_does_not_have_is_refused(arguments, error, message):
+    with pytest.raises(error, match=message):
+        HuggingFace(model_of("Bart"), **arguments)
+
+
+def test_a_decoder_that_does_not_say_what_it_starts_with_needs_what_it_reads():
+    model = model_of("M2M100", decoder_start_token_id=None)
+    traced = HuggingFace(model)
+    with pytest.raises(BadInput, match=r"set config\.decoder_start_token_id, or give batches with ``read``"):
+        traced.trace(BATCH)
+    assert torch.equal(traced.trace(replace(BATCH, read=BATCH.target)).target_tokens, BATCH.target)
+
+
+# A bias that cannot be seen.
+
+
+@pytest.mark.parametrize("kind", ["encoder_self", "decoder_self"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_the_self_attention_of_umt5_is_refused(kind, dtype):
+    # In bfloat16 the attention would not give it away: the bias changes it by less than rounding may.
+    model = model_of("UMT5").to(dtype)
+    with pytest.raises(BadInput, match=rf"{kind}\.0 adds a bias by position that UMT5Attention does not"):
+        HuggingFace(model, kinds=("cross", kind)).trace(BATCH)
+    assert hooks_on(model) == 0
+
+
+def test_the_cross_attention_of_umt5_is_traced():
+    found = pass_of_cross("UMT5")
+    assert [one.name for one in found.attended] == ["cross.0", "cross.1"]
+    with torch.no_grad():
+        plain = model_of("UMT5")(
+            input_ids=found.source_tokens,
+            attention_mask=found.source_mask.long(),
+            decoder_input_ids=found.target_tokens,
+            decoder_attention_mask=found.target_mask.long(),
+            output_attentions=True,
+        )
+    for one, expected in zip(found.attended, plain.cross_attentions, strict=True):
+        for head in range(4):
+            own = found.softmax(one, head)[found.target_mask]
+            torch.testing.assert_close(own, expected[:, head][found.target_mask], rtol=0, atol=1e-6)
+
+
+def pass_of_cross(name):
+    return HuggingFace(model_of(name)).trace(BATCH)
+
+
+@pytest.mark.parametrize(
+    ("module", "change"),
+    [
+        ("q", {"scaling": 0.9}),  # said to be, but not computed with
+        ("bias", {"position_bias": None}),
+    ],
+)
+def test_scores_that_the_model_does_not_compute_with_are_refused(module, change):
+    found = pass_of("T5")
+    first = found.attended[0]
+    wrong = replace(first, **({"scale": 0.9} if module == "q" else change))
+    with pytest.raises(BadInput, match=r"encoder_self\.0, head 0: attention from the caught projections is"):
+        replace(found, attended=(wrong,)).check()
