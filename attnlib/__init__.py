@@ -9,13 +9,26 @@ from importlib import import_module
 __version__ = "0.1.0"
 
 _PUBLIC = {
+    "Analysis": "attnlib.analysis",
     "AttnlibError": "attnlib.errors",
     "Components": "attnlib.decomposition.components",
-    "Parts": "attnlib.decomposition.components",
-    "alignment_terms": "attnlib.decomposition.terms",
     "EncoderDecoder": "attnlib.models.encoder_decoder",
+    "GrowingComponents": "attnlib.decomposition.growing",
+    "Hooked": "attnlib.adapters",
+    "HuggingFace": "attnlib.adapters",
     "ModelConfig": "attnlib.models.config",
+    "ModelPass": "attnlib.adapters",
+    "Modules": "attnlib.adapters",
+    "Parts": "attnlib.decomposition.components",
+    "Stream": "attnlib.analysis",
+    "TokenBatch": "attnlib.adapters",
     "Trace": "attnlib.models.trace",
+    "alignment_terms": "attnlib.decomposition.terms",
+    "analyse": "attnlib.analysis",
+    "lexical_probe": "attnlib.adapters",
+    "pass_of_tensors": "attnlib.adapters",
+    "report": "attnlib.analysis",
+    "text_batches": "attnlib.adapters",
 }
 __all__ = ["__version__", *_PUBLIC]
 

@@ -1,6 +1,7 @@
 """The command line. Everything heavy is imported inside the commands, so that ``--help`` answers at once."""
 
 import os
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -124,6 +125,65 @@ def verify(
     from attnlib.companion.verify import verify_command
 
     raise typer.Exit(verify_command(json=as_json, accept=accept))
+
+
+@app.command()
+def analyse(
+    out: Annotated[Path, typer.Option(help="Folder of the report; a run that was cut short goes on there.")],
+    model: Annotated[
+        str | None, typer.Option(help="Folder of a Hugging Face encoder-decoder, or its name.")
+    ] = None,
+    source: Annotated[Path | None, typer.Option(help="Text, a sentence a line.")] = None,
+    target: Annotated[Path | None, typer.Option(help="Its translation, line by line.")] = None,
+    traces: Annotated[
+        Path | None,
+        typer.Option(help="Folder of safetensors that other code saved, in place of model and text."),
+    ] = None,
+    kinds: Annotated[
+        str, typer.Option(help="Attentions, with commas: cross, encoder_self, decoder_self.")
+    ] = "cross",
+    layers: Annotated[str | None, typer.Option(help="Layers, as in 0,4-6.", show_default="all")] = None,
+    heads: Annotated[str | None, typer.Option(help="Heads, as in 0,4-6.", show_default="all")] = None,
+    ignore_special: Annotated[
+        bool, typer.Option("--ignore-special", help="Leave special tokens, such as end marks, out.")
+    ] = False,
+    batch_size: Annotated[int, typer.Option(min=1, help="Pairs passed through the model at once.")] = 32,
+    longest: Annotated[int, typer.Option(min=1, help="Pieces of a side; the rest is cut off.")] = 128,
+    every: Annotated[int, typer.Option(min=1, help="One batch in so many is held out, and judged.")] = 5,
+    probed: Annotated[
+        int, typer.Option(min=0, help="Batches of which the lexical probe is taken; it is dear.")
+    ] = 4,
+    device: Annotated[str, typer.Option(help="As torch names it: cpu, cuda.")] = "cpu",
+    shards: Annotated[int, typer.Option(min=1, help="Parts of the corpus, read on their own.")] = 1,
+    shard: Annotated[int | None, typer.Option(min=0, help="Which one, from 0.", show_default="all")] = None,
+    stage: Annotated[
+        str, typer.Option(help="fit, judge or report: only this; all: as far as it goes.")
+    ] = "all",
+) -> None:
+    """Say how an encoder-decoder attends: its attention split into temporal and input-driven terms."""
+    from attnlib.analysis.command import Request, analyse_command, numbers
+
+    analyse_command(
+        Request(
+            out=out,
+            model=model,
+            source=source,
+            target=target,
+            traces=traces,
+            kinds=tuple(kinds.split(",")),
+            layers=numbers(layers),
+            heads=numbers(heads),
+            ignore_special=ignore_special,
+            batch_size=batch_size,
+            longest=longest,
+            every=every,
+            probed=probed,
+            device=device,
+            shards=shards,
+            shard=shard,
+            stage=stage,
+        )
+    )
 
 
 @data.command("list")

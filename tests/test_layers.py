@@ -28,10 +28,16 @@ BEFORE = {
         "recipes",
     },
     "plotting": {"experiments", "decomposition"},
+    "adapters": {"models", "decomposition"},
+    "analysis": {"adapters", "models", "decomposition", "probes"},
 }
 EVERYWHERE = {"errors", "files", "code_hash", "rounding"}
 COMPUTING = {"numpy", "torch", "safetensors", "jaxtyping", "attnlib"}
-EXCEPT = {"datasets/fetch.py": {"pooch"}}  # downloads; imported where used
+EXCEPT = {
+    "datasets/fetch.py": {"pooch"},  # downloads; imported where used
+    "analysis/checkpoint.py": {"transformers"},  # imported where used
+    "analysis/command.py": {"rich"},
+}
 TEXT = {"sentencepiece", "sacrebleu"}  # of the layer that reads text; imported where used
 
 

@@ -1,6 +1,7 @@
 """Anybody's model as a stream of passes: from tensors, from Hugging Face, from named modules."""
 
 from attnlib.adapters.attended import Attended, LinearMap, Rotary
+from attnlib.adapters.forced_attention import lexical_probe
 from attnlib.adapters.hugging_face import HuggingFace
 from attnlib.adapters.model_pass import AdaptedTrace, ModelPass
 from attnlib.adapters.modules import Hooked, Modules
@@ -17,6 +18,7 @@ __all__ = [
     "Modules",
     "Rotary",
     "TokenBatch",
+    "lexical_probe",
     "pass_of_tensors",
     "saved_passes",
     "text_batches",

@@ -13,7 +13,7 @@ the temporal part; a rotation is applied to every part.
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float
@@ -93,6 +93,7 @@ class LinearMap:
         return map_parts(parts, self.weight[head], None if self.bias is None else self.bias[head])
 
 
+@runtime_checkable
 class Rotation(Protocol):
     """A map of every position by itself, linear, which leaves the width as it is."""
 

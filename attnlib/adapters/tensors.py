@@ -63,7 +63,7 @@ def pass_of_tensors(tensors: Mapping[str, Tensor]) -> ModelPass:
     """
     absent = [name for name in _TOKENS if name not in tensors]
     if absent:
-        raise BadInput(f"tensors lack {', '.join(absent)}; they have {', '.join(sorted(tensors)) or 'none'}")
+        raise BadInput(f"tensors lack {', '.join(absent)}; they have {_listed(tensors)}")
     for name in tensors:
         place, _, own = name.rpartition(".")
         kind, _, layer = place.partition(".")
@@ -90,6 +90,12 @@ def pass_of_tensors(tensors: Mapping[str, Tensor]) -> ModelPass:
         found = replace(found, target_outputs=_read_next(found))
     found.check()
     return found
+
+
+def _listed(tensors: Mapping[str, Tensor]) -> str:
+    names = sorted(tensors)
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return (", ".join(names[:5]) or "none") + more
 
 
 def saved_files(folder: str | Path) -> list[Path]:

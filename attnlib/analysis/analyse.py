@@ -2,7 +2,14 @@
 
 from collections.abc import Collection
 
-from attnlib.analysis.readings import Keep, Progress, fit_part, judge_part
+from attnlib.analysis.readings import (
+    Keep,
+    Progress,
+    fit_part,
+    judge_part,
+    merged_fit,
+    merged_judgement,
+)
 from attnlib.analysis.results import Analysis, Example, example_of, results
 from attnlib.analysis.stream import Part, Stream
 from attnlib.errors import BadInput
@@ -22,7 +29,7 @@ def analyse(
     Args:
         stream: passes of a model, see :class:`~attnlib.analysis.stream.Stream`.
         heads: of every attention; all by default.
-        every: each so manieth batch is held out and judged. A corpus of fewer batches is fitted and judged on
+        every: one batch in so many is held out and judged. A corpus of fewer batches is fitted and judged on
             the same samples, and the analysis says so: its residuals are too small.
         keep: where to keep both readings while they go on; without it nothing outlasts the process.
         progress: called after each batch.
@@ -40,6 +47,32 @@ def analyse(
         judgement = judge_part(stream, fit, part, progress=progress)
     if not judgement.samples:
         raise BadInput("the corpus holds no sample with a counted position on either side")
+    return results(
+        fit, judgement, held_out=part.every > 1, example=first_example(stream, part, fit.heads), about=about
+    )
+
+
+def analyse_kept(
+    stream: Stream,
+    keep: Keep,
+    part: Part,
+    *,
+    heads: Collection[int] | None = None,
+    about: dict[str, str] | None = None,
+) -> Analysis:
+    """What the finished parts of both readings come to, shards added up.
+
+    Raises:
+        BadInput: a part is not finished; nothing was judged, and the corpus is too large to be one batch.
+    """
+    fit = merged_fit(keep, part)
+    judgement = merged_judgement(keep, part, fit)
+    if not judgement.samples:
+        if part.shards > 1:
+            raise BadInput(
+                f"nothing was held out of {fit.samples:,} samples: take fewer shards than {part.shards}"
+            )
+        return analyse(stream, heads=heads, every=1, about=about)
     return results(
         fit, judgement, held_out=part.every > 1, example=first_example(stream, part, fit.heads), about=about
     )

@@ -67,6 +67,8 @@ class AverageAttention:
                 merged.cells.sums[cell], merged.cells.counts[cell] = total, together.counts[cell]
         return merged
 
+    __add__ = merge
+
     def tensors(self) -> dict[str, Tensor]:
         """What :meth:`of_tensors` makes the same averages of."""
         cells = list(self.cells.counts)

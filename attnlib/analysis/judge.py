@@ -12,6 +12,7 @@ from attnlib.analysis.fit import Fit, Head, chosen_heads, counted_attention, who
 from attnlib.analysis.term_sums import NINE, POSITION_BIAS, TermSums
 from attnlib.decomposition.parts import Parts
 from attnlib.errors import BadInput
+from attnlib.probes.agreement import agreement, chance_agreement
 
 
 @dataclass(frozen=True)
@@ -36,12 +37,13 @@ class HeadSums:
     Attributes:
         terms: see :class:`~attnlib.analysis.term_sums.TermSums`.
         totals: of typicality over the samples covered, how many these are, how many were judged; of the
-            model's attention on ignored positions over rows, and how many rows.
+            model's attention on ignored positions over rows, and how many rows; of agreement with the lexical
+        probe, of what chance would get, and how many rows were probed.
     """
 
     def __init__(self, terms: tuple[str, ...]):
         self.terms = TermSums(terms)
-        self.totals = torch.zeros(5, dtype=torch.float64)
+        self.totals = torch.zeros(8, dtype=torch.float64)
 
     def __add__(self, other: "HeadSums") -> "HeadSums":
         merged = HeadSums(self.terms.terms)
@@ -64,7 +66,19 @@ class HeadSums:
     @property
     def on_ignored(self) -> float:
         """Share of the model's attention that goes to ignored positions."""
-        total, rows = self.totals[3:].tolist()
+        total, rows = self.totals[3:5].tolist()
+        return total / rows if rows else float("nan")
+
+    @property
+    def agreement(self) -> float:
+        """𝒜(α, β) with the lexical probe (Snell et al. 2021, equation 10); NaN where none was taken."""
+        total, _, rows = self.totals[5:].tolist()
+        return total / rows if rows else float("nan")
+
+    @property
+    def chance_agreement(self) -> float:
+        """What an attention that points anywhere would agree."""
+        _, total, rows = self.totals[5:].tolist()
         return total / rows if rows else float("nan")
 
 
@@ -81,8 +95,13 @@ class Judgement:
         self.seen: dict[str, Seen] = {}
         self.samples = 0
 
-    def update(self, one: ModelPass) -> "Judgement":
+    def update(
+        self, one: ModelPass, probe: Float[Tensor, "batch target source"] | None = None
+    ) -> "Judgement":
         """Add a pass.
+
+        Args:
+            probe: β of the pass, to hold against its cross-attentions.
 
         Raises:
             BadInput: states of which the fit has no components.
@@ -97,7 +116,19 @@ class Judgement:
                 query, key = parts[attended.query_site], parts[attended.key_site]
                 terms = _terms(attended, head, query, key, whole)
                 self._add(one, attended, head, whole, terms)
+                if probe is not None and attended.kind == "cross":
+                    self._hold_against(one, attended, head, probe)
         return self
+
+    def _hold_against(self, one: ModelPass, attended: Attended, head: int, probe: Tensor) -> None:
+        rows = one.counted("target") & one.counted("source").any(1)[:, None]
+        seen = one.counted("source")[:, None, :].expand(probe.shape)[rows]
+        attention, _ = counted_attention(one, attended, head)
+        agrees = agreement(attention[rows], probe[rows], seen)
+        chance = chance_agreement(probe[rows], seen)
+        self.heads[attended.name, head].totals[5:] += torch.tensor(
+            [float(agrees.sum()), float(chance.sum()), len(agrees)], dtype=torch.float64
+        )
 
     def _split(self, site: str, one: ModelPass, whole: Tensor) -> Parts:
         if site not in self.fit.components:
@@ -129,7 +160,7 @@ class Judgement:
         ignored = one.mask(answering) & ~one.counted(answering)
         there = (one.softmax(attended, head) * ignored[:, None, :]).sum(-1)[whole][asks]
         own.totals += torch.tensor(
-            [float(covered.sum()), len(covered), len(typical), float(there.sum()), len(there)],
+            [float(covered.sum()), len(covered), len(typical), float(there.sum()), len(there), 0, 0, 0],
             dtype=torch.float64,
         )
 

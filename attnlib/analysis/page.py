@@ -28,6 +28,8 @@ REBUILDS = {
     "input_rebuilds": "input · input",
     "no_residual_rebuilds": "all without residual",
     "spread": "spread of the scores",
+    "agreement_with_probe": "agreement with the lexical probe",
+    "agreement_by_chance": "by chance",
 }
 STATES = {
     "width": "width", "words": "words seen", "positions": "positions", "fitted": "fitted on",
@@ -65,6 +67,9 @@ the same. Shares mislead where terms cancel; this does not. Compare with “no t
 gets.</dd>
 <dt>Typicality</dt><dd>How well the average attention of sentences of one size stands for a single one: 1
 where all are attended to alike. A head that attends evenly is typical by definition.</dd>
+<dt>Agreement with the lexical probe</dt><dd>How often a head looks most at a source position that is among
+those best at predicting the right word when nothing else is attended to (Snell et al. 2021, equation 10); by
+chance: what pointing anywhere would give.</dd>
 <dt>What not to conclude</dt><dd>A large share does not say that the head is of use to the model. A residual
 is what neither position nor word explains, context and noise alike; it shrinks where words are rare, because
 the mean of a word seen once is that word. A word that stands at one position only shares its mean with it,
@@ -145,7 +150,10 @@ def _kind(analysis: Analysis, kind: str) -> str:
         for column, (title, colour) in SQUARES.items()
         if column != "position_bias_share" or any(row[column] for row in rows)
     )
-    rebuilt = table(list(REBUILDS.values()), [(_place(row), _numbers(row, REBUILDS)) for row in rows])
+    known = {
+        name: title for name, title in REBUILDS.items() if not all(math.isnan(row[name]) for row in rows)
+    }
+    rebuilt = table(list(known.values()), [(_place(row), _numbers(row, known)) for row in rows])
     return (
         f'<h2 id="{kind}">{TITLES[kind]}</h2><p>A row is a layer, a column a head.</p>'
         f'<div class="grids">{grids}</div>'
@@ -189,8 +197,8 @@ def _example(example: Example, name: Name) -> str:
     more = len(example.attention) - len(shown)
     left = f"<p>{more} more heads are not drawn.</p>" if more else ""
     said = (
-        "Rows ask, columns answer; a row of cross-attention is about the word predicted there. The darker (on "
-        "a dark page, the lighter), the more attention."
+        "Rows ask, columns answer; a row of cross-attention is about the word predicted there. The darker, "
+        "the more attention (on a dark page, the lighter)."
     )
     return f"<h2>One sample</h2><p>{said}</p>{''.join(maps)}{left}"
 

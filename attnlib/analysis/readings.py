@@ -114,13 +114,16 @@ def merged_judgement(keep: Keep, part: Part, fit: Fit) -> Judgement:
     return _added(load_judgement(folder, fit)[0] for folder in _finished("judge", keep, part))
 
 
+def lacking(stage: str, keep: Keep, part: Part) -> list[int]:
+    """Shards whose reading is not finished."""
+    return [own.shard for own in part.all_shards() if not (keep.begun(stage, own) or {}).get("finished")]
+
+
 def _finished(stage: str, keep: Keep, part: Part) -> list[Path]:
-    parts = [Part(shard, part.shards, part.every) for shard in range(part.shards)]
-    lacking = [own.shard for own in parts if not (keep.begun(stage, own) or {}).get("finished")]
-    if lacking:
-        shards = ", ".join(map(str, lacking))
+    if missing := lacking(stage, keep, part):
+        shards = ", ".join(map(str, missing))
         raise BadInput(f"{keep.folder}: shards {shards} of {part.shards} have no finished {stage} yet")
-    return [keep.part(stage, own) for own in parts]
+    return [keep.part(stage, own) for own in part.all_shards()]
 
 
 def _added(parts: Iterable):
@@ -145,7 +148,10 @@ def _read(
         if number < done or not part.is_of(stage, number):
             continue
         one: ModelPass = stream.trace(batch)
-        sums.update(one)
+        if stage == "judge" and stream.probe and read < stream.probed:
+            sums.update(one, stream.probe(one))
+        else:
+            sums.update(one)
         read += 1
         if progress:
             progress(stage, read)

@@ -102,6 +102,8 @@ def head_rows(judgement: Judgement) -> list[dict]:
                 "typicality": own.typicality,
                 "typicality_coverage": own.coverage,
                 "on_ignored": own.on_ignored,
+                "agreement_with_probe": own.agreement,
+                "agreement_by_chance": own.chance_agreement,
                 "spread": shares.spread,
                 "rows": shares.rows,
                 "rows_left_out": shares.rows_left_out,

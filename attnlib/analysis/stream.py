@@ -1,9 +1,12 @@
 """A corpus as a numbered stream of passes, of which parts can be asked for again."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Generic, TypeVar
+
+from jaxtyping import Float
+from torch import Tensor
 
 from attnlib.adapters.model_pass import ModelPass
 from attnlib.adapters.tensors import read_pass, saved_files
@@ -20,10 +23,14 @@ class Stream(Generic[Batch]):
         trace: of one batch, such as :meth:`attnlib.adapters.HuggingFace.trace`.
         batches: a list, or a function that starts again from the first batch whenever it is called: a corpus
             is read more than once.
+        probe: the lexical probe of a pass, see :func:`attnlib.adapters.lexical_probe`; probed: how many
+            batches it is taken of, being dear.
     """
 
     trace: Callable[[Batch], ModelPass]
     batches: Sequence[Batch] | Callable[[], Iterable[Batch]]
+    probe: Callable[[ModelPass], Float[Tensor, "batch target source"]] | None = None
+    probed: int = 4
 
     def __post_init__(self) -> None:
         if isinstance(self.batches, Iterator):
@@ -69,6 +76,10 @@ class Part:
             raise BadInput(f"shard is {self.shard} of {self.shards}; they are counted from 0")
         if self.every < 1:
             raise BadInput(f"every is {self.every}; it must be at least 1")
+
+    def all_shards(self) -> "list[Part]":
+        """This part and its neighbours, in order."""
+        return [replace(self, shard=shard) for shard in range(self.shards)]
 
     def is_of(self, stage: str, number: int) -> bool:
         """Whether a batch is read in a stage, ``"fit"`` or ``"judge"``."""

@@ -1,4 +1,4 @@
-"""One attention: projections dealt out among heads, rotations written out, and terms that sum to the scores."""
+"""One attention: projections dealt out among heads, rotations written out, terms that sum to the scores."""
 
 import math
 from dataclasses import replace

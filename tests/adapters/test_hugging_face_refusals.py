@@ -43,7 +43,9 @@ def test_a_model_switched_back_returns_no_attention(name):
     model = model_of(name)
     traced = HuggingFace(model, kinds=("decoder_self",))
     model.set_attn_implementation("sdpa")
-    with pytest.raises(BadInput, match=r"decoder_self\.0 returns no attention.*attn_implementation=\"eager\""):
+    with pytest.raises(
+        BadInput, match=r"decoder_self\.0 returns no attention.*attn_implementation=\"eager\""
+    ):
         traced.trace(BATCH)
     assert hooks_on(model) == 0
 
@@ -93,7 +95,7 @@ def test_attention_of_another_form_is_refused():
 def test_a_kind_of_which_a_model_has_none_is_refused():
     # LED's encoder looks through windows; its cross-attention is BART's.
     model = model_of("LED", attention_window=4)
-    with pytest.raises(BadInput, match="LED.* has no encoder_self attention of a known form"):
+    with pytest.raises(BadInput, match=r"LED.* has no encoder_self attention of a known form"):
         HuggingFace(model, kinds=("cross", "encoder_self"))
     assert HuggingFace(model).n_layers == {"encoder_self": 0, "decoder_self": 2, "cross": 2}
 
@@ -124,17 +126,16 @@ def test_a_decoder_that_does_not_say_what_it_starts_with_needs_what_it_reads():
 
 
 @pytest.mark.parametrize("kind", ["encoder_self", "decoder_self"])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_the_self_attention_of_umt5_is_refused(kind, dtype):
-    # In bfloat16 the attention would not give it away: the bias changes it by less than rounding may.
-    model = model_of("UMT5").to(dtype)
+def test_the_self_attention_of_umt5_is_refused(kind):
+    # Not left to the check: in bfloat16, attention that is spread over many words would not give it away.
+    model = model_of("UMT5")
     with pytest.raises(BadInput, match=rf"{kind}\.0 adds a bias by position that UMT5Attention does not"):
         HuggingFace(model, kinds=("cross", kind)).trace(BATCH)
     assert hooks_on(model) == 0
 
 
 def test_the_cross_attention_of_umt5_is_traced():
-    found = pass_of_cross("UMT5")
+    found = HuggingFace(model_of("UMT5")).trace(BATCH)
     assert [one.name for one in found.attended] == ["cross.0", "cross.1"]
     with torch.no_grad():
         plain = model_of("UMT5")(
@@ -150,20 +151,12 @@ def test_the_cross_attention_of_umt5_is_traced():
             torch.testing.assert_close(own, expected[:, head][found.target_mask], rtol=0, atol=1e-6)
 
 
-def pass_of_cross(name):
-    return HuggingFace(model_of(name)).trace(BATCH)
-
-
-@pytest.mark.parametrize(
-    ("module", "change"),
-    [
-        ("q", {"scaling": 0.9}),  # said to be, but not computed with
-        ("bias", {"position_bias": None}),
-    ],
-)
-def test_scores_that_the_model_does_not_compute_with_are_refused(module, change):
-    found = pass_of("T5")
-    first = found.attended[0]
-    wrong = replace(first, **({"scale": 0.9} if module == "q" else change))
-    with pytest.raises(BadInput, match=r"encoder_self\.0, head 0: attention from the caught projections is"):
-        replace(found, attended=(wrong,)).check()
+def test_a_module_that_does_not_compute_as_it_says_is_refused():
+    model = model_of("T5")
+    attention = model.decoder.block[1].layer[1].EncDecAttention
+    attention.q.register_forward_hook(
+        lambda module, given, output: 0.9 * output
+    )  # a rotation would be another
+    with pytest.raises(BadInput, match=r"cross\.1, head 0: attention from the caught projections is up to"):
+        HuggingFace(model).trace(BATCH)
+    assert hooks_on(model) == 1

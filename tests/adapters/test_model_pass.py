@@ -49,7 +49,9 @@ def test_what_projections_make_is_the_attention():
         assert not own[:, :, 0][1, TARGET_MASK[1]].eq(0).any()
 
 
-@pytest.mark.parametrize("change", ["scale", "bias", "projection", "mask", "causal", "rotation", "head", "nan"])
+@pytest.mark.parametrize(
+    "change", ["scale", "bias", "projection", "mask", "causal", "rotation", "head", "nan"]
+)
 def test_what_the_model_does_not_compute_with_is_noticed(change):
     one = checked()
     attention = one.attention.clone()
@@ -64,7 +66,9 @@ def test_what_the_model_does_not_compute_with_is_noticed(change):
         "head": {"attention": one.attention.flip(1)},
         "nan": {"attention": attention},
     }[change]
-    with pytest.raises(BadInput, match=r"cross\.1, head [01]: attention from the caught projections is up to"):
+    with pytest.raises(
+        BadInput, match=r"cross\.1, head [01]: attention from the caught projections is up to"
+    ):
         pass_of(replace(one, **changed)).check()
 
 
@@ -192,7 +196,10 @@ def test_sites_are_the_states_that_projections_read():
     [
         ({"source_tokens": torch.ones(3, 4)}, r"source_tokens of shape \(3, 4\), source_mask of \(3, 5\)"),
         ({"target_mask": torch.zeros(3, 4, dtype=torch.bool)}, "target row 0 is all padding: leave it out"),
-        ({"target_outputs": torch.ones(3, 3)}, r"target_outputs of shape \(3, 3\), target_tokens of \(3, 4\)"),
+        (
+            {"target_outputs": torch.ones(3, 3)},
+            r"target_outputs of shape \(3, 3\), target_tokens of \(3, 4\)",
+        ),
         (
             {"source_tokens": torch.ones(2, 5), "source_mask": torch.ones(2, 5, dtype=torch.bool)},
             "2 sources with 3 targets",
@@ -209,7 +216,10 @@ def test_tokens_that_do_not_fit_are_refused(changes, message):
     [
         ({"query_inputs": normal(3, 5, 6)}, r"cross\.1: states of shape \(3, 5, 6\); expected \(3, 4, 6\)"),
         ({"key_inputs": normal(3, 5, 7)}, r"cross\.1: states of shape \(3, 5, 7\); expected \(3, 5, 6\)"),
-        ({"attention": torch.ones(3, 2, 5, 4)}, r"attention of shape \(3, 2, 5, 4\); expected \(3, 2, 4, 5\)"),
+        (
+            {"attention": torch.ones(3, 2, 5, 4)},
+            r"attention of shape \(3, 2, 5, 4\); expected \(3, 2, 4, 5\)",
+        ),
         ({"position_bias": torch.ones(3, 1, 4, 5)}, r"position_bias of shape \(3, 1, 4, 5\)"),
         ({"attention": torch.ones(3, 4, 5)}, r"attention of shape \(3, 4, 5\)"),
         ({"kind": "encoder_self"}, r"encoder_self\.1: states of shape \(3, 4, 6\); expected \(3, 5, 6\)"),

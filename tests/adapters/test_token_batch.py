@@ -51,7 +51,10 @@ def test_a_batch_moves_with_all_that_it_has():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"source": torch.ones(2, 4)}, r"source of shape \(2, 4\) with a mask of torch\.bool and shape \(2, 3\)"),
+        (
+            {"source": torch.ones(2, 4)},
+            r"source of shape \(2, 4\) with a mask of torch\.bool and shape \(2, 3\)",
+        ),
         ({"target": torch.ones(2), "target_mask": torch.ones(2).bool()}, r"expected \(batch, length\)"),
         ({"target_mask": torch.ones(2, 2)}, "mask of torch.float32"),
         ({"source_mask": torch.tensor([[True] * 3, [False] * 3])}, "source row 1 is all padding"),
@@ -90,7 +93,8 @@ class Lengths:
         assert truncation
         self.asked += 1
         lines, mark = (text_target, 2) if text is None else (text, 1)
-        return {"input_ids": [[len(w) for w in line.split()][: max_length - 1] + [mark] for line in lines]}
+        words = [line.split()[: max_length - 1] for line in lines]
+        return {"input_ids": [[*map(len, line), mark] for line in words]}
 
 
 PAIRS = [("aaa bbbb", "ccccc"), ("dddddd", "eee ffff ggggg"), (" ", "lost"), ("lost", ""), ("hhh", "iiii")]

@@ -1,0 +1,141 @@
+"""A corpus in shards: memory stays as it is, and time grows with the tokens.
+
+    python benchmarks/corpus_scale.py                        # 100 million tokens through 4 shards, width 64
+    python benchmarks/corpus_scale.py --sizes --width 512    # four sizes, and what a billion would take
+
+The first reading of an analysis (:mod:`attnlib.analysis.readings`) over passes that are drawn, not computed:
+components of both sides' states and average attention, of one cross-attention with one head. Half of the
+tokens are the source's. Words follow Zipf's law over a vocabulary of 32,000. Each shard is a process of its
+own, one after the other; parts are saved with checksums, then merged.
+"""
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from functools import cache
+from pathlib import Path
+
+import torch
+
+from attnlib.adapters.attended import Attended, LinearMap
+from attnlib.adapters.model_pass import ModelPass
+from attnlib.analysis.readings import Keep, fit_part, merged_fit
+from attnlib.analysis.stream import Part, Stream
+
+SAMPLES, LENGTH, WORDS, POOL = 256, 20, 32_000, 8
+TOKENS = 2 * SAMPLES * LENGTH  # of a batch
+SIZES = (1_000_000, 3_000_000, 10_000_000, 30_000_000)
+
+
+@cache
+def pool(width: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """States of some batches, and chances of words; batches take turns with the states."""
+    rng = torch.Generator().manual_seed(0)
+    chances = 1 / torch.arange(1, WORDS + 1, dtype=torch.float64)
+    return torch.randn(POOL, 2, SAMPLES, LENGTH, width, generator=rng), chances.cumsum(0) / chances.sum()
+
+
+def drawn_pass(number: int, width: int) -> ModelPass:
+    """The pass of a batch, a function of its number."""
+    states, chances = pool(width)
+    rng = torch.Generator().manual_seed(number)
+    uniform = torch.rand(2, SAMPLES, LENGTH, generator=rng, dtype=torch.float64)
+    tokens = torch.searchsorted(chances, uniform).clamp(max=WORDS - 1)
+    lengths = torch.randint(LENGTH // 2, LENGTH + 1, (2, SAMPLES, 1), generator=rng)
+    masks = torch.arange(LENGTH) < lengths
+    own = states[number % POOL]
+    attended = Attended(
+        "cross",
+        0,
+        own[1],
+        own[0],
+        "decoder",
+        "encoder",
+        LinearMap.none(own[0]),
+        LinearMap.none(own[0]),
+        width**-0.5,
+    )
+    return ModelPass(tokens[0], masks[0], tokens[1], tokens[1], masks[1], (attended,))
+
+
+def run_shard(folder: Path, tokens: int, width: int, part: Part) -> None:
+    """The first reading of a shard, with what it took, as JSON on standard output."""
+    peaks = []
+
+    def progress(_stage: str, read: int) -> None:
+        if read in (200, 1_000) or read % 2_000 == 0:
+            peaks.append((read, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024))
+
+    drawn_pass(0, width)
+    started, clock = time.perf_counter(), time.process_time()
+    stream = Stream(lambda number: drawn_pass(number, width), range(tokens // TOKENS))
+    fit = fit_part(stream, part, keep=Keep(folder, {"tokens": tokens, "width": width}), progress=progress)
+    counted = sum(own.occurrences for own in fit.components.values())
+    taken = {"seconds": time.perf_counter() - started, "processor": time.process_time() - clock}
+    last = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    print(json.dumps(taken | {"counted": counted, "peaks": [*peaks, ("end", last)]}))
+
+
+def measure(tokens: int, width: int, shards: int) -> tuple[float, int]:
+    """Processor seconds of all shards and the merge, and what was counted; prints a line a shard."""
+    with tempfile.TemporaryDirectory() as folder:
+        total = counted = 0
+        for shard in range(shards):
+            command = [sys.executable, __file__, "--shard", str(shard), "--shards", str(shards)]
+            command += ["--tokens", str(tokens), "--width", str(width), "--folder", folder]
+            done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+            found = json.loads(done.stdout)
+            total, counted = total + found["processor"], counted + found["counted"]
+            peaks = ", ".join(f"{peak} MB at {at}" for at, peak in found["peaks"])
+            print(f"  shard {shard}: {found['processor']:.1f} s of processor time; {peaks}", flush=True)
+        clock = time.process_time()
+        fit = merged_fit(Keep(Path(folder), {"tokens": tokens, "width": width}), Part(0, shards, 1))
+        total += time.process_time() - clock
+        assert sum(own.occurrences for own in fit.components.values()) == counted
+        size = sum(path.stat().st_size for path in Path(folder).rglob("*") if path.is_file()) / 1e6
+        print(f"  merged: {counted:,} positions, {size:.0f} MB of parts", flush=True)
+    return total, counted
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--tokens", type=int, default=134_000_000, help="places; about three in four are valid"
+    )
+    parser.add_argument("--width", type=int, default=64)
+    parser.add_argument("--shards", type=int, default=4)
+    parser.add_argument("--shard", type=int)
+    parser.add_argument("--folder", type=Path)
+    parser.add_argument("--sizes", action="store_true")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    if options.shard is not None:
+        part = Part(options.shard, options.shards, 1)
+        run_shard(options.folder, options.tokens, options.width, part)
+    elif options.sizes:
+        points = []
+        for tokens in SIZES:
+            seconds, counted = measure(tokens, options.width, 1)
+            points.append((counted, seconds))
+            print(
+                f"{counted:,} tokens, width {options.width}: {seconds:.1f} s, {counted / seconds:,.0f} a second"
+            )
+        counts, seconds = torch.tensor(points, dtype=torch.float64).T
+        spread = counts - counts.mean()
+        slope = float((spread * seconds).sum() / spread.square().sum())
+        start = float(seconds.mean() - slope * counts.mean())
+        print(f"a billion: {start + 1e9 * slope:,.0f} s on one core ({start:.1f} s + {1e9 * slope:,.0f} s)")
+    else:
+        seconds, counted = measure(options.tokens, options.width, options.shards)
+        print(f"{counted:,} tokens, width {options.width}: {seconds:.0f} s of processor time")
+
+
+if __name__ == "__main__":
+    main()
