@@ -28,7 +28,7 @@ BEFORE = {
         "recipes",
     },
     "plotting": {"experiments", "decomposition"},
-    "adapters": {"models", "decomposition"},
+    "adapters": {"tasks", "models", "decomposition"},
     "analysis": {"adapters", "models", "decomposition", "probes"},
 }
 EVERYWHERE = {"errors", "files", "code_hash", "rounding"}

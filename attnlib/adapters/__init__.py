@@ -5,6 +5,7 @@ from attnlib.adapters.forced_attention import lexical_probe
 from attnlib.adapters.hugging_face import HuggingFace
 from attnlib.adapters.model_pass import AdaptedTrace, ModelPass
 from attnlib.adapters.modules import Hooked, Modules
+from attnlib.adapters.own_networks import pass_of_trace, transformer_pass
 from attnlib.adapters.tensors import pass_of_tensors, saved_passes
 from attnlib.adapters.token_batch import TokenBatch, text_batches
 
@@ -20,6 +21,8 @@ __all__ = [
     "TokenBatch",
     "lexical_probe",
     "pass_of_tensors",
+    "pass_of_trace",
     "saved_passes",
     "text_batches",
+    "transformer_pass",
 ]

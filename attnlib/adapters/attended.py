@@ -142,6 +142,7 @@ class Attended:
         query_rotation, key_rotation: R by position.
         attention: as the model returned it; None where it did not, and then nothing has checked the scores.
         causal: whether step s looks at steps up to s alone.
+        precision: what the model computed in, where the inputs given here are finer.
     """
 
     kind: AttentionKind
@@ -158,6 +159,7 @@ class Attended:
     key_rotation: Rotation | None = None
     attention: Float[Tensor, "batch heads target source"] | None = None
     causal: bool = False
+    precision: torch.dtype | None = None
 
     def __post_init__(self) -> None:
         query, key = self.query_map.weight.shape, self.key_map.weight.shape

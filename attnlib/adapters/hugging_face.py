@@ -188,6 +188,7 @@ def _attended(place: _Place, hooks: Hooks) -> Attended:
         position_bias=bias,
         attention=attention,
         causal=place.kind == "decoder_self",
+        precision=hooks.inputs[f"{place.name}.query"].dtype,
     )
 
 

@@ -11,8 +11,9 @@ from attnlib.errors import BadInput
 from attnlib.models.trace import Trace
 from attnlib.models.transformer_trace import AttentionKind
 
-# Of a softmax of the same scores, computed in another order, in the coarser precision of the two.
-TOLERANCE = {torch.float64: 1e-8, torch.float32: 1e-4, torch.bfloat16: 4e-2, torch.float16: 5e-3}
+# What rounding does to a score, in the precision that the model computes with, as a share of 1 + |score|. It
+# is also what it does to a weight of the softmax, as a share of that weight.
+ROUNDING = {torch.float64: 1e-10, torch.float32: 2e-5, torch.float16: 4e-3, torch.bfloat16: 3e-2}
 
 
 @dataclass(frozen=True)
@@ -156,16 +157,23 @@ class ModelPass:
                 continue
             asks, answers = self.sides(one.kind)
             allowed = one.allowed(self.mask(asks), self.mask(answers))
-            if one.attention.dtype not in TOLERANCE:
+            if one.attention.dtype not in ROUNDING:
                 raise BadInput(f"{one.name}: attention is of {one.attention.dtype}; expected a floating type")
-            tolerance = max(TOLERANCE[dtype] for dtype in (one.attention.dtype, one.scores.dtype))
+            dtypes = {one.attention.dtype, one.scores.dtype, one.precision or one.scores.dtype}
+            rounding = max(ROUNDING[dtype] for dtype in dtypes)
             for head in range(one.heads):
-                gap = (self.softmax(one, head) - one.attention[:, head]).abs().masked_fill(~allowed, 0)
+                own = one.attention[:, head].to(one.scores.dtype)
+                largest = float(one.scores[:, head].abs().masked_fill(~allowed, 0).max())
+                # Beside the largest weight of its row, or even attention would hide what is wrong.
+                beside = own.masked_fill(~allowed, 0).amax(-1, keepdim=True).clamp(min=1e-12)
+                gap = ((self.softmax(one, head) - own).abs() / beside).masked_fill(~allowed, 0)
+                tolerance = rounding * (1 + largest)
                 if not float(gap.max()) <= tolerance:  # also where it is not a number
                     raise BadInput(
                         f"{one.name}, head {head}: attention from the caught projections is up to "
-                        f"{float(gap.max()):.2g} away from the model's own ({tolerance:g} would be rounding)"
-                        "; the scores hold more than scale · query · key + position bias, or the masks differ"
+                        f"{float(gap.max()):.2g} of a row's largest weight away from the model's own "
+                        f"({tolerance:.2g} would be rounding); the scores hold more than scale · query · key "
+                        "+ position bias, or the masks differ"
                     )
 
     def to_the_left(self) -> "ModelPass":

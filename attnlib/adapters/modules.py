@@ -201,6 +201,7 @@ class Modules:
             scale=width**-0.5 if one.scale is None else one.scale,
             attention=attention,
             causal=one.kind == "decoder_self",
+            precision=inputs[0].dtype,
         )
 
 

@@ -171,6 +171,7 @@ def _attended(tensors: Mapping[str, Tensor], kind: AttentionKind, layer: str) ->
         position_bias=own.get("position_bias"),
         attention=own.get("attention"),
         causal=kind == "decoder_self",
+        precision=tensors[f"{place}.query_states"].dtype,
     )
 
 

@@ -99,7 +99,7 @@ class Checkpoint:
             said = str(error).strip().splitlines() or [type(error).__name__]
             raise BadInput(
                 f"{name} cannot be loaded as an encoder–decoder with a tokenizer: {said[0]} (expected a "
-                "folder that save_pretrained wrote for a model like T5, BART, mBART or Marian, or the name of one)"
+                "folder that save_pretrained wrote for a model like T5, BART, mBART or Marian, or a name)"
             ) from error
         return cls(name, model.to(device), tokenizer)
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Collection
 from pathlib import Path
 
-from attnlib import __version__
+import attnlib
 from attnlib.analysis.analyse import analyse
 from attnlib.analysis.page import Name, notes, page
 from attnlib.analysis.readings import Progress
@@ -58,7 +58,7 @@ def write_report(
     for table in TABLES:
         write_text_atomic(folder / f"{table}.csv", _csv(getattr(analysis, table)))
     content = {
-        "attnlib": __version__,
+        "attnlib": attnlib.__version__,
         "about": analysis.about,
         "fitted": analysis.fitted,
         "judged": analysis.judged,

@@ -95,7 +95,7 @@ class TermSums:
         Raises:
             BadInput: another number of terms, or shapes that differ.
         """
-        if len(terms) != len(self.terms) or terms.shape[1:] != allowed.shape:
+        if allowed.dim() != 3 or terms.shape != (len(self.terms), *allowed.shape):
             raise BadInput(
                 f"terms of shape {tuple(terms.shape)} with allowed of {tuple(allowed.shape)}; expected "
                 f"({len(self.terms)}, batch, target, source) and the last three again"

@@ -5,7 +5,6 @@ start. Here a token gets its row when it is first seen, and the tables grow with
 corpus of 32,000 words does not use costs nothing.
 """
 
-from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +14,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+from attnlib.decomposition.checks import checked_mask
 from attnlib.decomposition.components import Components
 from attnlib.decomposition.parts import Parts
 from attnlib.errors import BadInput, CorruptFile
@@ -23,6 +23,7 @@ from attnlib.files import atomic_path
 _FORMAT = "attnlib.growing_components/1"
 _TABLES = ("position_sums", "token_sums", "pair_counts")
 _FIRST_ROWS, _FIRST_POSITIONS = 256, 16
+_IDS = 1 << 24  # more than any vocabulary has: a larger id is a mistake, and would cost a long list
 
 
 class GrowingComponents:
@@ -55,21 +56,14 @@ class GrowingComponents:
         return torch.tensor(self._order, dtype=torch.int64)[seen].sort().values
 
     @property
-    def samples(self) -> int:
-        """Rows of batches summed so far."""
-        return int(self.tables.position_counts[0])
-
-    @property
     def occurrences(self) -> int:
         """Valid positions summed so far."""
         return int(self.tables.pair_counts.sum())
 
     @property
     def bytes(self) -> int:
-        """Memory of the tables."""
-        return sum(
-            table.numel() * table.element_size() for table in (getattr(self.tables, n) for n in _TABLES)
-        )
+        """Memory of what is in use; with the spare rows and columns it is up to four times as much."""
+        return sum(table.nbytes for table in self._in_use().values())
 
     def update(
         self,
@@ -77,12 +71,10 @@ class GrowingComponents:
         tokens: Integer[Tensor, "batch length"],
         mask: Bool[Tensor, "batch length"],
     ) -> "GrowingComponents":
-        """Add a batch; errors as :meth:`Components.update`, and BadInput for a negative id."""
-        ids = tokens.cpu().numpy().astype(np.int64, copy=False)
-        valid = mask.cpu().numpy()
-        seen = np.unique(ids[valid]) if ids.shape == valid.shape else np.empty(0, np.int64)
-        self._make_room(seen, int(np.flatnonzero(valid.any(0))[-1]) + 1 if valid.any() else 1)
-        self.tables.update(states, torch.from_numpy(self._rows_of(ids, valid)), mask)
+        """Add a batch; errors as :meth:`Components.update`."""
+        ids, valid = self._checked(states, tokens, mask)
+        self._make_room(np.unique(ids[valid]), _longest(valid))
+        self.tables.update(states, self._rows_of(ids, valid), mask)
         return self
 
     def split(
@@ -92,10 +84,9 @@ class GrowingComponents:
         mask: Bool[Tensor, "batch length"],
     ) -> Parts:
         """The three parts of states, as :meth:`Components.split`; tokens and places never seen have none."""
-        longest = int(mask.any(0).nonzero().max()) + 1 if bool(mask.any()) else 1
-        self._make_room(np.empty(0, np.int64), longest)
-        rows = self._rows_of(tokens.cpu().numpy().astype(np.int64, copy=False), mask.cpu().numpy())
-        return self.tables.split(states, torch.from_numpy(rows), mask)
+        ids, valid = self._checked(states, tokens, mask)
+        self._make_room(np.empty(0, np.int64), _longest(valid))  # columns of zeros, for places never seen
+        return self.tables.split(states, self._rows_of(ids, valid), mask)
 
     def merge(self, other: "GrowingComponents") -> "GrowingComponents":
         """New components of the two corpora together; both arguments stay as they are.
@@ -124,15 +115,10 @@ class GrowingComponents:
 
     def save(self, path: str | Path) -> None:
         """Write what is in use as safetensors; the file appears whole or not at all."""
-        used, places = len(self._order), max(1, int((self.tables.position_counts > 0).sum()))
-        tables = {
-            "tokens": torch.tensor(self._order, dtype=torch.int64),
-            "position_sums": self.tables.position_sums[:places].clone(),
-            "token_sums": self.tables.token_sums[:used].clone(),
-            "pair_counts": self.tables.pair_counts[:used, :places].clone(),
-        }
+        tables = {name: table.clone() for name, table in self._in_use().items()}
+        tokens = torch.tensor(self._order, dtype=torch.int64)
         with atomic_path(path) as temporary:
-            save_file(tables, temporary, metadata={"format": _FORMAT})
+            save_file(tables | {"tokens": tokens}, temporary, metadata={"format": _FORMAT})
 
     @classmethod
     def load(cls, path: str | Path) -> "GrowingComponents":
@@ -156,19 +142,32 @@ class GrowingComponents:
         loaded.tables.pair_counts[:used, :places] = found["pair_counts"]
         return loaded
 
-    def _rows_of(self, ids: np.ndarray, valid: np.ndarray) -> np.ndarray:
+    def _in_use(self) -> dict[str, Tensor]:
+        """The tables up to the last token and the last place seen."""
+        rows, places = len(self._order), self.tables.position_counts.nonzero()
+        columns = int(places.max()) + 1 if len(places) else 1
+        return {
+            "position_sums": self.tables.position_sums[:columns],
+            "token_sums": self.tables.token_sums[:rows],
+            "pair_counts": self.tables.pair_counts[:rows, :columns],
+        }
+
+    def _checked(self, states: Tensor, tokens: Tensor, mask: Tensor) -> tuple[np.ndarray, np.ndarray]:
+        """Ids and mask; BadInput before anything has grown."""
+        sizes = {"n_tokens": _IDS, "n_positions": mask.numel() + 1, "width": self.width}
+        valid = checked_mask(states, tokens, mask, **sizes)
+        return tokens.cpu().numpy().astype(np.int64, copy=False), valid
+
+    def _rows_of(self, ids: np.ndarray, valid: np.ndarray) -> Int[Tensor, "batch length"]:
         """Rows in place of ids; an unseen token has the last row, which is never filled."""
-        known = valid & (ids >= 0) & (ids < len(self._rows)) if ids.shape == valid.shape else ids < 0
+        known = valid & (ids < len(self._rows))
         rows = np.full(ids.shape, self.tables.n_tokens - 1, dtype=np.int64)
         found = self._rows[ids[known]]
         rows[known] = np.where(found < 0, self.tables.n_tokens - 1, found)
-        return rows
+        return torch.from_numpy(rows)
 
-    def _make_room(self, ids: Iterable[int], positions: int) -> None:
+    def _make_room(self, ids: np.ndarray, positions: int) -> None:
         """Rows for these tokens and columns for so many positions; tables double where they are full."""
-        ids = np.asarray(ids, dtype=np.int64)
-        if len(ids) and ids.min() < 0:
-            raise BadInput(f"token {int(ids.min())}: ids start at 0")
         if len(ids) and ids.max() >= len(self._rows):
             longer = np.full(max(int(ids.max()) + 1, 2 * len(self._rows)), -1, dtype=np.int64)
             longer[: len(self._rows)] = self._rows
@@ -186,3 +185,8 @@ class GrowingComponents:
             grown.token_sums[: old.n_tokens] = old.token_sums
             grown.pair_counts[: old.n_tokens, : old.n_positions] = old.pair_counts
             self.tables = grown
+
+
+def _longest(valid: np.ndarray) -> int:
+    """Columns up to the last that is valid in some row."""
+    return int(np.flatnonzero(valid.any(0)).max(initial=0)) + 1

@@ -8,9 +8,10 @@ softmax makes each row sum to one, and no column.
 import torch
 from torch import nn
 
+from attnlib.errors import BadInput
+from attnlib.models.multi_head_attention import MultiHeadAttention
 from attnlib.models.transformer import Transformer
 from attnlib.models.transformer_config import TransformerConfig
-from attnlib.models.transformer_layers import MultiHeadAttention
 
 
 class TiedAttention(MultiHeadAttention):
@@ -28,12 +29,20 @@ class TiedAttention(MultiHeadAttention):
 def tie_encoder(network: Transformer) -> Transformer:
     """Every self-attention of the encoder with one map for queries and keys, in place; all else stays.
 
+    Raises:
+        BadInput: positions that self-attention itself deals with.
+
     >>> config = TransformerConfig(source_size=7, target_size=9, width=8, heads=2)
     >>> network = tie_encoder(Transformer(config, torch.Generator().manual_seed(0)))
     >>> query, key = network.projections("encoder_self", layer=1, head=0)
     >>> torch.allclose(query.weight * 2, key.weight)  # the query's has the factor 1/√d, and d is 4
     True
     """
+    if network.config.positions in ("relative", "rotary"):
+        raise BadInput(
+            f"{network.config.positions} positions live in the self-attention that would be tied; take "
+            "sinusoidal, learned or none"
+        )
     for layer in network.encoder:
         own = layer.self_attention
         with torch.device("meta"):  # what is drawn stays that of the network

@@ -10,7 +10,8 @@ decoder states h^D    LayerNorm of the last decoder layer's states
 logits                W h^D + b
 ====================  ====================================================================================
 
-The formulas of a layer are in :mod:`attnlib.models.transformer_layers`. Norms stand before each part of a
+The formulas are in :mod:`attnlib.models.multi_head_attention`, those of positions that are not added to the
+embeddings in :mod:`attnlib.models.self_positions`. Norms stand before each part of a
 layer and once after the last (Xiong et al. 2020, table 1), not after each sum. No dropout. The embeddings of
 both sides and the output layer have a matrix each, which the paper shares (section 3.4).
 """
@@ -24,16 +25,11 @@ from torch import Tensor, nn
 
 from attnlib.errors import BadInput, UnknownName
 from attnlib.models.initialise import draw_parameters
+from attnlib.models.multi_head_attention import Attended, KeyValues, Projection
 from attnlib.models.positions import TABLE_ROWS, check_table, sinusoidal_positions
+from attnlib.models.self_positions import RelativeAttention
 from attnlib.models.transformer_config import TransformerConfig
-from attnlib.models.transformer_layers import (
-    Attended,
-    DecoderLayer,
-    EncoderLayer,
-    KeyValues,
-    Prefix,
-    Projection,
-)
+from attnlib.models.transformer_layers import DecoderLayer, EncoderLayer, Prefix
 from attnlib.models.transformer_trace import AttentionKind, TransformerTrace
 from attnlib.tasks.corpus import Batch
 
@@ -73,6 +69,8 @@ class Transformer(nn.Module):
                 module.reset_parameters()  # draws nothing
             elif isinstance(module, nn.Linear):
                 draw_parameters(module, generator)
+            elif isinstance(module, RelativeAttention):
+                module.distance_bias.zero_()
 
     def _embed(self, side: str, words: Int[Tensor, "batch length"], first: int = 0) -> Tensor:
         """Embedded words that stand at the positions from ``first`` on."""
@@ -177,7 +175,8 @@ class Transformer(nn.Module):
         For ``trace = model(batch)`` and ``one = trace.cross[layer][head]``, the head's queries
         ``one.decoder_states`` are ``one.query_inputs @ query.weight.T + query.bias``, its keys
         ``one.encoder_states`` are ``one.key_inputs @ key.weight.T + key.bias``. Whatever sums to the inputs,
-        such as components of them, is mapped by the weight alone, and the bias is one more component.
+        such as components of them, is mapped by the weight alone, and the bias is one more component. With
+        rotary positions, both are then turned in self-attention.
 
         Raises:
             UnknownName: no such kind. BadInput: no such layer or head.

@@ -5,7 +5,7 @@ from typing import Literal, get_args
 
 from attnlib.errors import BadInput, UnknownName
 
-Positions = Literal["sinusoidal", "learned", "none"]
+Positions = Literal["sinusoidal", "learned", "relative", "rotary", "none"]
 
 
 @dataclass(frozen=True)
@@ -19,8 +19,10 @@ class TransformerConfig:
         layers: of encoder and of decoder.
         hidden: width of the hidden layer in the feed-forward networks; None is four times ``width``, as in
             Vaswani et al. 2017, section 3.3.
-        positions: what is added to the embeddings; see :mod:`attnlib.models.positions`. With ``none`` the
-            encoder sees its words as a set; the decoder still knows order from what each step may look at.
+        positions: what is added to the embeddings, see :mod:`attnlib.models.positions`; or, ``relative`` and
+            ``rotary``, what self-attention does with distances, see :mod:`attnlib.models.self_positions`.
+            With ``none`` the encoder sees its words as a set; the decoder still knows order from what each
+            step may look at.
         embedding_scale: standard deviation of the embeddings at the start, learned positions included. With 1
             they weigh about as much as sinusoidal positions, whose root mean square is 0.71; this is in place
             of the factor √width (Vaswani et al. 2017, section 3.4).
@@ -57,6 +59,11 @@ class TransformerConfig:
         if self.positions == "sinusoidal" and self.width % 2:
             raise BadInput(
                 f"width is {self.width}; sinusoidal positions need an even one, half sines, half cosines"
+            )
+        if self.positions == "rotary" and self.head_width % 2:
+            raise BadInput(
+                f"heads of width {self.head_width}; rotary positions turn pairs of coordinates, and it must "
+                "be even"
             )
         if not self.embedding_scale > 0:
             raise BadInput(f"embedding_scale is {self.embedding_scale}; it must be positive")

@@ -7,8 +7,8 @@ from typing import Literal
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from attnlib.models.multi_head_attention import Attended
 from attnlib.models.trace import Trace
-from attnlib.models.transformer_layers import Attended
 
 AttentionKind = Literal["encoder_self", "decoder_self", "cross"]
 
@@ -17,8 +17,9 @@ AttentionKind = Literal["encoder_self", "decoder_self", "cross"]
 class HeadTrace(Trace):
     """One head of one attention as a trace; source is the side that answers, target the side that asks.
 
-    ``decoder_states`` are the head's queries and ``encoder_states`` its keys, of the width of a head, so that
-    scores = decoder_states · encoder_states. ``context`` is made of the values. In self-attention both sides
+    ``decoder_states`` are the head's queries and ``encoder_states`` its keys, of the width of a head, both
+    turned where positions are rotary, so that scores = decoder_states · encoder_states, and with relative
+    positions ``position_bias`` is added. ``context`` is made of the values. In self-attention both sides
     are one sequence, and in the decoder's, a step looks at itself and those before it: its ``attention`` is
     zero at later ones, its ``scores`` are not.
 
@@ -28,12 +29,14 @@ class HeadTrace(Trace):
         query_inputs, key_inputs: what queries and keys are projected from, after the layer norm; the same for
             all heads. See :meth:`~attnlib.models.transformer.Transformer.projections`.
         values: what ``context`` is a mean of.
+        position_bias: of the scores, by distance; None but for relative positions.
     """
 
     logits: Float[Tensor, "batch target words"] | None
     query_inputs: Float[Tensor, "batch target model_width"]
     key_inputs: Float[Tensor, "batch source model_width"]
     values: Float[Tensor, "batch source width"]
+    position_bias: Float[Tensor, "target source"] | None = None
 
     def to(self, device: str) -> "HeadTrace":
         """The same trace with every tensor on ``device``."""
@@ -100,6 +103,7 @@ class TransformerTrace:
                     query_inputs=layer.query_inputs,
                     key_inputs=self.encoder_states if kind == "cross" else layer.query_inputs,
                     values=layer.source.values[:, head],
+                    position_bias=None if layer.position_bias is None else layer.position_bias[head],
                 )
                 for head in range(layer.queries.shape[1])
             )

@@ -9,11 +9,12 @@ import torch
 from torch import nn
 
 from attnlib.errors import BadInput
+from attnlib.models.multi_head_attention import MultiHeadAttention
 from attnlib.models.positions import sinusoidal_positions
 from attnlib.models.search import beam_search
+from attnlib.models.self_positions import RelativeAttention
 from attnlib.models.transformer import Transformer
 from attnlib.models.transformer_config import TransformerConfig
-from attnlib.models.transformer_layers import MultiHeadAttention
 from attnlib.tasks.corpus import Corpus, collate
 from attnlib.tasks.vocabulary import BOS, EOS, PAD
 
@@ -40,6 +41,8 @@ def model_of(seed=0, **changes):
             if isinstance(module, nn.LayerNorm):
                 module.weight.uniform_(0.5, 1.5, generator=draw)
                 module.bias.normal_(generator=draw)
+            elif isinstance(module, RelativeAttention):
+                module.distance_bias.normal_(generator=draw)
     return model.requires_grad_(False)
 
 
@@ -141,7 +144,7 @@ def test_a_later_target_word_changes_no_earlier_logits():
         assert (after[read, step] != before[read, step]).any(dim=-1).all()
 
 
-@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "none"])
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "relative", "rotary", "none"])
 def test_a_sample_alone_and_padded_in_a_batch_has_the_same_logits(positions):
     model, together = model_of(positions=positions), batch_of()
     padded = model(together)
@@ -174,7 +177,7 @@ def test_the_order_of_the_source_is_known_from_positions_alone():
 # Writing.
 
 
-@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "none"])
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "relative", "rotary", "none"])
 def test_word_by_word_gives_the_logits_of_the_teacher_forced_pass(positions):
     model, batch = model_of(positions=positions), batch_of()
     logits, prefix = model(batch).logits, model.begin(batch.source, batch.source_mask)

@@ -103,7 +103,9 @@ def test_heads_are_views_made_when_asked_for():
 def test_a_head_moves_with_all_its_tensors():
     head = model_of()(batch_of()).encoder_self[0][0].to("meta")
     assert head.logits is None
-    others = [getattr(head, field.name) for field in fields(head) if field.name != "logits"]
+    assert head.position_bias is None
+    absent = ("logits", "position_bias")
+    others = [getattr(head, field.name) for field in fields(head) if field.name not in absent]
     assert all(value.is_meta for value in others)
 
 

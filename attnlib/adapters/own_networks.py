@@ -1,0 +1,95 @@
+"""Passes of the networks of this book, which return all that is needed by themselves."""
+
+from collections.abc import Collection
+
+import torch
+from torch import Tensor
+
+from attnlib.adapters.attended import Attended, LinearMap, Rotary
+from attnlib.adapters.model_pass import ModelPass
+from attnlib.models.multi_head_attention import MultiHeadAttention
+from attnlib.models.self_positions import RotaryAttention, rotation_tables
+from attnlib.models.trace import Trace
+from attnlib.models.transformer import Transformer
+from attnlib.models.transformer_trace import AttentionKind
+from attnlib.tasks.corpus import Batch
+
+KINDS: tuple[AttentionKind, ...] = ("cross", "encoder_self", "decoder_self")
+
+
+@torch.no_grad()
+def transformer_pass(
+    network: Transformer, batch: Batch, kinds: Collection[AttentionKind] = KINDS
+) -> ModelPass:
+    """A teacher-forced pass of a :class:`~attnlib.models.transformer.Transformer`, all layers and heads."""
+    trace = network(batch)
+    found = []
+    for kind in kinds:
+        half = "encoder" if kind == "encoder_self" else "decoder"
+        for layer, seen in enumerate(trace.attended[kind]):
+            block = network.get_submodule(half)[layer]
+            attention: MultiHeadAttention = block.cross_attention if kind == "cross" else block.self_attention
+            maps = attention.query_map, attention.key_map
+            asks, answers = (LinearMap.of(own, network.config.heads) for own in maps)
+            rotation = _rotation(seen.query_inputs, attention)
+            found.append(
+                Attended(
+                    kind=kind,
+                    layer=layer,
+                    query_inputs=seen.query_inputs,
+                    key_inputs=trace.encoder_states if kind == "cross" else seen.query_inputs,
+                    query_site=f"{half}.{layer}.{'cross' if kind == 'cross' else 'self'}",
+                    key_site="encoder" if kind == "cross" else f"{half}.{layer}.self",
+                    query_map=asks,
+                    key_map=answers,
+                    scale=attention.scale,
+                    position_bias=None if seen.position_bias is None else seen.position_bias[None],
+                    query_rotation=rotation,
+                    key_rotation=rotation,
+                    attention=seen.attention,
+                    causal=kind == "decoder_self",
+                )
+            )
+    return _checked(trace, tuple(found))
+
+
+def pass_of_trace(trace: Trace, scale: float = 1.0) -> ModelPass:
+    """The pass of a network with one attention whose score is a dot product of states.
+
+    Raises:
+        BadInput: the attention of the trace is not that of such a score.
+    """
+    queries = getattr(trace, "queries", None)
+    queries = trace.decoder_states if queries is None else queries
+    attended = Attended(
+        kind="cross",
+        layer=0,
+        query_inputs=queries,
+        key_inputs=trace.encoder_states,
+        query_site="decoder",
+        key_site="encoder",
+        query_map=LinearMap.none(queries),
+        key_map=LinearMap.none(trace.encoder_states),
+        scale=scale,
+        attention=trace.attention[:, None],
+    )
+    return _checked(trace, (attended,))
+
+
+def _checked(trace: object, attended: tuple[Attended, ...]) -> ModelPass:
+    found = ModelPass(
+        source_tokens=trace.source_tokens,
+        source_mask=trace.source_mask,
+        target_tokens=trace.target_tokens,
+        target_outputs=trace.target_outputs,
+        target_mask=trace.target_mask,
+        attended=attended,
+    )
+    found.check()
+    return found
+
+
+def _rotation(states: Tensor, attention: MultiHeadAttention) -> Rotary | None:
+    if not isinstance(attention, RotaryAttention):
+        return None
+    return Rotary(*(own.to(states) for own in rotation_tables(states.shape[1], attention.head_width)))

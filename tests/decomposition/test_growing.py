@@ -1,0 +1,246 @@
+"""Growing components: what the fixed tables say, of a vocabulary and lengths that nobody named beforehand."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from safetensors.torch import save_file
+
+from attnlib.decomposition import Components
+from attnlib.decomposition.growing import GrowingComponents
+from attnlib.errors import BadInput, CorruptFile
+
+ID, WIDTH = 3000, 3  # ids below this
+TABLES = ("position_sums", "token_sums", "pair_counts")
+
+
+@st.composite
+def streams(draw, *, most=5):
+    """Batches (states, tokens, mask) of one width: ids far apart, any lengths, garbage at padding."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    words = rng.integers(0, ID, size=draw(st.sampled_from([1, 5, 400])))
+    return [one_batch(rng, words, draw(st.booleans())) for _ in range(draw(st.integers(1, most)))]
+
+
+def one_batch(rng, words, holes, batch=None):
+    batch, length = batch or rng.integers(1, 20), rng.integers(1, 40)
+    mask = np.arange(length) < rng.integers(1, length + 1, size=(batch, 1))
+    if holes:
+        mask = rng.random((batch, length)) < 0.4
+        mask[np.arange(batch), rng.integers(0, length, batch)] = True
+    tokens = rng.choice(words, size=(batch, length))
+    tokens[~mask] = rng.choice([0, -1, 10**9])
+    states = rng.normal(size=(batch, length, WIDTH))
+    states[~mask] = rng.choice([0.0, np.nan, 1e30])
+    return tuple(map(torch.from_numpy, (states, tokens, mask)))
+
+
+def grown(batches):
+    components = GrowingComponents(WIDTH)
+    for batch in batches:
+        components.update(*batch)
+    return components
+
+
+def fixed(batches):
+    components = Components(ID, 40, WIDTH)
+    for batch in batches:
+        components.update(*batch)
+    return components
+
+
+def assert_same_parts(found, expected):
+    for mine, theirs in zip(found, expected, strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=0, atol=1e-12)
+    for name in ("unseen_tokens", "unseen_positions"):
+        assert getattr(found, name) == getattr(expected, name)
+
+
+# Against the fixed tables.
+
+
+@settings(max_examples=40)
+@given(streams(), streams(most=1))
+def test_splits_any_stream_as_fixed_tables_do(batches, others):
+    mine, theirs = grown(batches), fixed(batches)
+    for batch in batches + others:  # others hold words and places never seen
+        assert_same_parts(mine.split(*batch), theirs.split(*batch))
+    assert mine.tokens.tolist() == theirs.seen.nonzero()[:, 0].tolist()
+    assert mine.occurrences == int(theirs.pair_counts.sum())
+
+
+@settings(max_examples=30)
+@given(streams(), st.data())
+def test_merged_in_any_order_is_the_whole(batches, data):
+    pieces = data.draw(st.permutations([grown([batch]) for batch in batches] + [GrowingComponents(WIDTH)]))
+    while len(pieces) > 1:
+        at = data.draw(st.integers(0, len(pieces) - 2))
+        pieces[at : at + 2] = [pieces[at] + pieces[at + 1]]
+    whole = grown(batches)
+    assert pieces[0].tokens.tolist() == whole.tokens.tolist()
+    for batch in batches:
+        assert_same_parts(pieces[0].split(*batch), whole.split(*batch))
+
+
+@settings(max_examples=30)
+@given(streams())
+def test_saved_and_loaded_goes_on_as_if_nothing_had_happened(tmp_path_factory, batches):
+    path = tmp_path_factory.mktemp("grown") / "c.safetensors"
+    before = grown(batches[:1])
+    before.save(path)
+    loaded = GrowingComponents.load(path)
+    for batch in batches:
+        assert_same_parts(loaded.split(*batch), before.split(*batch))
+    for batch in batches[1:]:
+        before.update(*batch)
+        loaded.update(*batch)
+    for name in ("one", "two"):
+        {"one": before, "two": loaded}[name].save(path.with_name(name))
+    assert path.with_name("one").read_bytes() == path.with_name("two").read_bytes()
+
+
+def test_merging_leaves_both_as_they_are():
+    first, second = (grown([one_batch(np.random.default_rng(seed), [7, 900], False)]) for seed in (0, 1))
+    before = [(own.occurrences, own.tables.token_sums.clone()) for own in (first, second)]
+    _ = first + second
+    for own, (occurrences, sums) in zip((first, second), before, strict=True):
+        assert own.occurrences == occurrences
+        assert torch.equal(own.tables.token_sums, sums)
+
+
+# By hand.
+
+
+def batch_of(tokens, states=None, mask=None):
+    tokens = torch.tensor(tokens)
+    states = torch.ones(*tokens.shape, 1) if states is None else torch.tensor(states)[..., None]
+    return states, tokens, torch.ones(tokens.shape, dtype=torch.bool) if mask is None else torch.tensor(mask)
+
+
+def test_hand_worked():
+    """Words 40000 9 / 40000 40000: position means 2 and 6; 40000 has (-1 + 1 + 2) / 3, 9 has -2."""
+    batch = batch_of([[40_000, 9], [40_000, 40_000]], [[1.0, 4.0], [3.0, 8.0]])
+    parts = GrowingComponents(1).update(*batch).split(*batch)
+    assert parts.temporal[..., 0].tolist() == [[2.0, 6.0], [2.0, 6.0]]
+    torch.testing.assert_close(parts.input[..., 0], torch.tensor([[2 / 3, -2.0], [2 / 3, 2 / 3]]))
+    torch.testing.assert_close(parts.residual[..., 0], torch.tensor([[-5 / 3, 0.0], [1 / 3, 4 / 3]]))
+
+
+def test_unseen_words_and_places_have_no_part():
+    components = GrowingComponents(1).update(*batch_of([[5, 6]]))
+    parts = components.split(*batch_of([[5, 7, 5], [70_000, 6, 6]]))
+    assert (parts.unseen_tokens, parts.unseen_positions) == (2, 2)
+    assert parts.temporal[..., 0].tolist() == [[1, 1, 0], [1, 1, 0]]
+    assert parts.input.abs().sum() == 0  # every state is 1, the mean of its place
+    assert components.tokens.tolist() == [5, 6]  # looking is not counting
+
+
+def test_a_place_that_no_sample_counts_comes_before_others_that_do():
+    """A start mark that is ignored leaves its column empty; those behind it are kept in the file."""
+    states, tokens, mask = batch_of([[1, 5, 6]], [[9.0, 2.0, 3.0]], [[False, True, True]])
+    components = GrowingComponents(1).update(states, tokens, mask)
+    assert components.split(states, tokens, mask).temporal.flatten().tolist() == [0.0, 2.0, 3.0]
+
+
+def test_such_a_place_survives_the_file(tmp_path):
+    states, tokens, mask = batch_of([[1, 5, 6]], [[9.0, 2.0, 3.0]], [[False, True, True]])
+    GrowingComponents(1).update(states, tokens, mask).save(tmp_path / "c")
+    parts = GrowingComponents.load(tmp_path / "c").split(states, tokens, mask)
+    assert parts.temporal.flatten().tolist() == [0.0, 2.0, 3.0]
+    assert parts.unseen_positions == parts.unseen_tokens == 0
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+def test_parts_of_any_dtype_are_those_of_the_fixed_tables(dtype):
+    states, tokens, mask = one_batch(np.random.default_rng(3), [2, 5, 77], True)
+    batch = states.to(dtype), tokens.int(), mask
+    found = grown([batch]).split(*batch)
+    assert found.residual.dtype == dtype
+    for mine, theirs in zip(found, fixed([batch]).split(*batch), strict=True):
+        assert torch.equal(mine, theirs)
+
+
+# Memory.
+
+
+def test_rows_are_for_what_is_seen_alone():
+    """Three words of a vocabulary of a million at two places: 3 + 2 sums of width 1, 3 by 2 counts."""
+    components = GrowingComponents(1).update(*batch_of([[5, 999_999], [5, 7]]))
+    assert components.bytes == 8 * (3 + 2 + 3 * 2)
+    assert (components.tables.n_tokens, components.tables.n_positions) == (256, 16)
+
+
+def test_rows_double_when_words_do_not_fit():
+    components = GrowingComponents(1)
+    for words, rows in ((200, 256), (255, 256), (256, 512), (1000, 1024)):
+        components.update(*batch_of([[word] for word in range(words)]))
+        assert (components.tables.n_tokens, len(components.tokens)) == (rows, words)  # one row stays spare
+
+
+def test_looking_at_a_longer_sample_changes_nothing_that_is_in_use(tmp_path):
+    components = GrowingComponents(1).update(*batch_of([[5, 6]]))
+    components.save(tmp_path / "before")
+    before = components.bytes
+    assert components.split(*batch_of([[5] * 300])).unseen_positions == 298
+    components.save(tmp_path / "after")
+    assert components.bytes == before
+    assert (tmp_path / "before").read_bytes() == (tmp_path / "after").read_bytes()
+
+
+# What cannot be.
+
+BAD = {
+    r"States of shape \(2, 3, 5\)": (torch.ones(2, 3, 5), torch.zeros(2, 3).long(), torch.ones(2, 3).bool()),
+    r"States of shape \(2, 3\)": (torch.ones(2, 3), torch.zeros(2, 3).long(), torch.ones(2, 3).bool()),
+    r"Tokens of shape \(2, 2\)": (torch.ones(2, 3, 1), torch.zeros(2, 2).long(), torch.ones(2, 3).bool()),
+    "Tokens of torch.float32": (torch.ones(2, 3, 1), torch.zeros(2, 3), torch.ones(2, 3).bool()),
+    r"Mask of shape \(2,\)": (torch.ones(2, 3, 1), torch.zeros(2, 3).long(), torch.ones(2).bool()),
+    "Mask of torch.int64": (torch.ones(1, 3, 1), torch.zeros(1, 3).long(), torch.ones(1, 3).long()),
+    "all padding": (torch.ones(2, 3, 1), torch.zeros(2, 3).long(), torch.tensor([[True] * 3, [False] * 3])),
+    "Token -4 at sample 1, position 0": batch_of([[1, 2], [-4, 3]]),
+    "Token 10000000000 at sample 0, position 1": batch_of([[1, 10**10]]),
+    "first at sample 0, position 1": batch_of([[1, 99]], [[1.0, torch.nan]]),
+}
+
+
+@pytest.mark.parametrize("message", BAD)
+def test_a_batch_that_is_refused_leaves_nothing_counted(message, tmp_path):
+    components = GrowingComponents(1).update(*batch_of([[5, 6]]))
+    before = {name: getattr(components.tables, name).clone() for name in TABLES}
+    with pytest.raises(BadInput, match=message):
+        components.update(*BAD[message])
+    assert components.tokens.tolist() == [5, 6]
+    for name, table in before.items():
+        assert torch.equal(getattr(components.tables, name), table)
+    parts = components.update(*batch_of([[5, 6]])).split(*batch_of([[5, 6, 99]]))
+    assert parts.unseen_tokens == 1
+
+
+@pytest.mark.parametrize("message", [message for message in BAD if "first at" not in message])
+def test_a_batch_that_is_refused_is_not_split_either(message):
+    with pytest.raises(BadInput, match=message):
+        GrowingComponents(1).update(*batch_of([[5, 6]])).split(*BAD[message])
+
+
+def test_nothing_to_split_by():
+    with pytest.raises(BadInput, match="no samples yet"):
+        GrowingComponents(1).split(*batch_of([[5]]))
+
+
+def test_other_widths_do_not_merge():
+    with pytest.raises(BadInput, match="width 2 with those of 3"):
+        GrowingComponents(2) + GrowingComponents(3)
+
+
+def test_files_that_are_not_whole(tmp_path):
+    path = tmp_path / "c.safetensors"
+    grown([one_batch(np.random.default_rng(0), [1, 2], False)]).save(path)
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(CorruptFile, match=r"c\.safetensors"):
+        GrowingComponents.load(path)
+    save_file({"tokens": torch.zeros(1)}, path)
+    with pytest.raises(CorruptFile, match="holds no growing components"):
+        GrowingComponents.load(path)
+    with pytest.raises(FileNotFoundError):
+        GrowingComponents.load(tmp_path / "absent")
