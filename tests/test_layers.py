@@ -26,6 +26,8 @@ BEFORE = {
         "probes",
         "statistics",
         "recipes",
+        "adapters",
+        "analysis",
     },
     "plotting": {"experiments", "decomposition"},
     "adapters": {"tasks", "models", "decomposition"},
