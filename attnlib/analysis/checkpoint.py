@@ -1,11 +1,15 @@
 """A Hugging Face checkpoint and two parallel text files as a stream of passes."""
 
 import hashlib
+import json
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+import torch
+from safetensors import SafetensorError
 
 from attnlib.adapters import HuggingFace, TokenBatch, lexical_probe, text_batches
 from attnlib.analysis.stream import Stream
@@ -86,8 +90,14 @@ class Checkpoint:
         """From a folder, or by name from wherever transformers finds it.
 
         Raises:
-            BadInput: transformers is not installed, or cannot load this as an encoder–decoder.
+            BadInput: transformers is not installed, or cannot load this as one; no such device.
         """
+        try:
+            torch.empty(0, device=device)
+        except (RuntimeError, AssertionError) as error:
+            raise BadInput(
+                f"device {device!r} cannot be used: {_said(error)} (cpu is always there)"
+            ) from error
         try:
             from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
         except ModuleNotFoundError as error:
@@ -95,10 +105,9 @@ class Checkpoint:
         try:
             model = AutoModelForSeq2SeqLM.from_pretrained(name, attn_implementation="eager")
             tokenizer = AutoTokenizer.from_pretrained(name)
-        except (OSError, ValueError, KeyError, ImportError) as error:
-            said = str(error).strip().splitlines() or [type(error).__name__]
+        except (OSError, ValueError, KeyError, ImportError, RuntimeError, SafetensorError) as error:
             raise BadInput(
-                f"{name} cannot be loaded as an encoder–decoder with a tokenizer: {said[0]} (expected a "
+                f"{name} cannot be loaded as an encoder–decoder with a tokenizer: {_said(error)} (expected a "
                 "folder that save_pretrained wrote for a model like T5, BART, mBART or Marian, or a name)"
             ) from error
         return cls(name, model.to(device), tokenizer)
@@ -111,8 +120,10 @@ class Checkpoint:
         return {"Model": f"{shown} ({type(self.model).__name__}, {weights:,} parameters)"}
 
     def digest(self) -> str:
-        """A hash of the weights, in the order of their names."""
-        found = hashlib.sha256()
+        """A hash of what passes depend on: configuration, vocabulary, and weights in the order of names."""
+        config = self.model.config.to_diff_dict() | {"transformers_version": None}
+        words = sorted(self.tokenizer.get_vocab().items())
+        found = hashlib.sha256(json.dumps([config, words], sort_keys=True, default=str).encode())
         for name, tensor in sorted(self.model.state_dict().items()):
             found.update(name.encode())
             found.update(tensor.detach().cpu().contiguous().view(-1).float().numpy().tobytes())
@@ -148,3 +159,8 @@ class Checkpoint:
             return text_batches(self.tokenizer, text.pairs(), batch_size=batch_size, longest=longest)
 
         return Stream(adapter.trace, batches, partial(lexical_probe, self.model) if probed else None, probed)
+
+
+def _said(error: Exception) -> str:
+    """The first line of an error."""
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)

@@ -42,8 +42,8 @@ class Request:
     def __post_init__(self) -> None:
         if self.stage not in (*STAGES, "report", "all"):
             raise UnknownName("stage", self.stage, (*STAGES, "report", "all"))
-        text = (self.model, self.source, self.target)
-        if (self.traces is None) == (None in text) and (self.traces is None or any(text)):
+        text = [given is not None for given in (self.model, self.source, self.target)]
+        if not all(text) if self.traces is None else any(text):
             raise BadInput("give --model, --source and --target; or --traces alone")
         if self.shards > 1 and self.shard is None and self.stage in STAGES:
             raise BadInput(
@@ -57,7 +57,7 @@ def analyse_command(request: Request) -> None:
     Raises:
         BadInput: see the parts: a model, files or a folder that cannot be used.
     """
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    console = Console(stderr=True, highlight=False, soft_wrap=True, markup=False)
     stream, keep, about, name, total = _prepared(request)
     shards = range(request.shards) if request.shard is None else [request.shard]
     for stage in STAGES:
@@ -94,9 +94,10 @@ def numbers(text: str | None) -> tuple[int, ...] | None:
     found: list[int] = []
     for word in text.split(","):
         first, dash, last = word.strip().partition("-")
-        if not first.isdecimal() or (dash and not last.isdecimal()):
+        last = last if dash else first
+        if not (first.isdecimal() and last.isdecimal() and int(first) <= int(last)):
             raise BadInput(f"{text!r} are no numbers; write them as in 0,4-6")
-        found += range(int(first), int(last if dash else first) + 1)
+        found += range(int(first), int(last) + 1)
     return tuple(dict.fromkeys(found))
 
 
@@ -104,7 +105,7 @@ def _prepared(request: Request) -> tuple[Stream, Keep, dict[str, str], Name | No
     if request.traces is not None:
         stream = Stream.saved(request.traces)
         about = {"Model": f"saved traces of {request.traces.name}"}
-        asked = {"traces": _digest_of_files(stream.batches)}
+        asked = {"traces": _digest_of_files(sorted(request.traces.glob("*.safetensors")))}  # weights as well
         name, total = None, len(stream.batches)
     else:
         text = ParallelText(request.source, request.target)
@@ -124,8 +125,8 @@ def _prepared(request: Request) -> tuple[Stream, Keep, dict[str, str], Name | No
         settings = {name: getattr(request, name) for name in names}
         asked = digests | {"model": checkpoint.digest()} | settings
         name, total = checkpoint.word, -(-lines // request.batch_size)
-    asked = _plain(asked | {"heads": request.heads})
-    return stream, Keep(request.out / "parts", asked), about, name, total
+    keep = Keep(request.out / "parts", asked | {"heads": request.heads})
+    return stream, keep, about, name, total
 
 
 def _run(
@@ -162,8 +163,3 @@ def _digest_of_files(paths: list[Path]) -> str:
         with path.open("rb") as file:
             found.update(path.name.encode() + hashlib.file_digest(file, "sha256").digest())
     return found.hexdigest()
-
-
-def _plain(asked: dict) -> dict:
-    """As JSON gives it back."""
-    return {key: list(value) if isinstance(value, tuple) else value for key, value in asked.items()}

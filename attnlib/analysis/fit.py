@@ -37,8 +37,8 @@ def counted_attention(
     asks, answers = one.sides(attended.kind)
     allowed = attended.allowed(one.counted(asks), one.counted(answers))
     scores = attended.scores[:, head].masked_fill(~allowed, -torch.inf)
-    # A row without anything allowed is padding, or sees only what is ignored: it stays zero.
-    return scores.softmax(-1).masked_fill(~allowed, 0).nan_to_num(0.0), allowed
+    # A row without anything allowed is padding, or sees only what is ignored: it is zero.
+    return scores.softmax(-1).masked_fill(~allowed, 0), allowed
 
 
 def whole_samples(one: ModelPass) -> Bool[Tensor, " batch"]:

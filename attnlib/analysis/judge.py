@@ -38,7 +38,7 @@ class HeadSums:
         terms: see :class:`~attnlib.analysis.term_sums.TermSums`.
         totals: of typicality over the samples covered, how many these are, how many were judged; of the
             model's attention on ignored positions over rows, and how many rows; of agreement with the lexical
-        probe, of what chance would get, and how many rows were probed.
+            probe, of what chance would get, and how many rows were probed.
     """
 
     def __init__(self, terms: tuple[str, ...]):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 # The book's colours of the parts, see attnlib.plotting.style; green is for what stands beside them.
 COLOURS = {"temporal": "#0072b2", "input": "#d55e00", "residual": "#888888", "bias": "#009e73"}
 PLAIN = "currentColor"  # black on white, white on black
-STRONG = 0.6  # from here on, a square's own colour is behind its number
+STRONG = 0.75  # from here on, a square's own colour is behind its number
 
 STYLE = """
 .wide{overflow-x:auto}
@@ -19,6 +19,7 @@ thead th:first-child{text-align:left}
 figure{margin:0}
 figcaption{font-weight:600;font-size:.95rem}
 .grids{display:flex;flex-wrap:wrap;gap:1.2rem 2rem}
+.grids figure{max-width:100%}
 .grid td{min-width:2.1rem;text-align:center;font-size:.85rem}
 .grid thead th{text-align:center}
 .map td{padding:0;width:1.1rem;height:1.1rem;min-width:1.1rem}
@@ -45,7 +46,7 @@ def table(columns: Sequence[str], rows: Iterable[tuple[str, Sequence[str]]], of:
     )
 
 
-def number(value: float) -> str:
+def number(value: float | int) -> str:
     """A number with two decimals, a count with none; a dash where it is undefined.
 
     >>> number(-0.001), number(12_000), number(math.nan)

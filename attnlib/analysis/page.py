@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from attnlib.analysis.markup import STYLE, figure, folded, matrix, number, square, table
 from attnlib.analysis.results import KINDS, Analysis, Example
-from attnlib.analysis.shown_text import escaped
+from attnlib.analysis.shown_text import escaped, sentence
 
 Name = Callable[[str, int], str]  # side and id → the word
 
@@ -40,7 +40,7 @@ MOST_MAPS = 48  # example matrices on the page
 
 _STYLE = """
 :root{color-scheme:light dark}
-body{font:16px/1.5 system-ui,sans-serif;margin:0 auto;max-width:70rem;padding:1rem}
+body{font:16px/1.5 system-ui,sans-serif;margin:0 auto;max-width:70rem;padding:1rem;overflow-wrap:anywhere}
 h1{font-size:1.6rem}
 h2{margin-top:2.2rem}
 .note{border-left:.3rem solid #d55e00;padding:.2rem .8rem;margin:.8rem 0}
@@ -48,9 +48,9 @@ details{margin:.4rem 0}
 summary{cursor:pointer}
 dt{font-weight:600}
 dd{margin:0 0 .6rem 1rem}
-.about{display:grid;grid-template-columns:max-content 1fr;gap:.1rem 1.2rem;margin:0}
+.about{display:grid;grid-template-columns:fit-content(40%) 1fr;gap:.1rem 1.2rem;margin:0}
 .about dt{font-weight:normal}
-.about dd{margin:0;overflow-wrap:anywhere}
+.about dd{margin:0}
 """
 
 _READING = """
@@ -80,16 +80,16 @@ and how the two divide it is a convention.</dd>
 
 def page(analysis: Analysis, title: str, name: Name) -> str:
     """The page; ``name`` gives the word of an id of a side, and any word may be hostile."""
+    title = sentence(title)
     kinds = [kind for kind in KINDS if any(row["kind"] == kind for row in analysis.heads)]
     body = "".join(
         [
-            f"<h1>{html.escape(title)}</h1>",
+            f"<h1>{title}</h1>",
             _about(analysis),
-            *(f'<p class="note">{html.escape(note)}</p>' for note in notes(analysis)),
+            *(f'<p class="note">{sentence(note)}</p>' for note in notes(analysis)),
             *(_kind(analysis, kind) for kind in kinds),
             _example(analysis.example, name) if analysis.example else "",
-            "<h2>States</h2><p>What projections read; each has components of its own.</p>",
-            table(list(STATES.values()), [(row["states"], _numbers(row, STATES)) for row in analysis.states]),
+            _states(analysis),
             _READING,
         ]
     )
@@ -99,7 +99,7 @@ def page(analysis: Analysis, title: str, name: Name) -> str:
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{html.escape(title)}</title><style>{_STYLE}{STYLE}</style></head><body>{body}</body></html>\n"
+        f"<title>{title}</title><style>{_STYLE}{STYLE}</style></head><body>{body}</body></html>\n"
     )
 
 
@@ -108,8 +108,8 @@ def notes(analysis: Analysis) -> list[str]:
     found = []
     if not analysis.held_out:
         found.append(
-            "The corpus was too small to hold a part of it out: components were fitted and judged on the "
-            "same samples, so that residuals are too small. Give more text."
+            "No part of the corpus was held out, being too small or by wish: components were fitted and "
+            "judged on the same samples, so that residuals are too small. Give more text."
         )
     worst = max(analysis.states, key=lambda row: row["unseen_words"], default=None)
     if worst and worst["unseen_words"] > 0.05:
@@ -137,9 +137,7 @@ def _about(analysis: Analysis) -> str:
         "Samples fitted on": f"{analysis.fitted:,}",
         "Samples judged": f"{analysis.judged:,}" + ("" if analysis.held_out else " (the same)"),
     }
-    rows = (
-        f"<dt>{html.escape(key)}</dt><dd>{escaped(value, spaces=True)}</dd>" for key, value in facts.items()
-    )
+    rows = (f"<dt>{sentence(key)}</dt><dd>{sentence(value)}</dd>" for key, value in facts.items())
     return f'<dl class="about">{"".join(rows)}</dl>'
 
 
@@ -179,6 +177,12 @@ def _terms(analysis: Analysis, kind: str) -> str:
         by_head.setdefault(_place(row), []).append(number(row["covariance_share"]))
     columns = dict.fromkeys(html.escape(row["term"]) for row in rows)
     return table(list(columns), list(by_head.items()))
+
+
+def _states(analysis: Analysis) -> str:
+    rows = [(escaped(row["states"]), _numbers(row, STATES)) for row in analysis.states]
+    said = "What projections read; each has components of its own."
+    return f"<h2>States</h2><p>{said}</p>{table(list(STATES.values()), rows)}"
 
 
 def _example(example: Example, name: Name) -> str:

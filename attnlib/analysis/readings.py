@@ -1,5 +1,6 @@
 """The two readings of a corpus, in parts: resumable, and added up wherever they were made."""
 
+import json
 import time
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import asdict, dataclass
@@ -43,8 +44,9 @@ class Keep:
         return self.folder / f"{stage}-{part.shard}-of-{part.shards}"
 
     def told(self, part: Part, done: int, finished: bool) -> dict:
-        """What the index of a part says."""
-        return {"asked": self.asked, "part": asdict(part), "done": done, "finished": finished}
+        """What the index of a part says, as JSON gives it back."""
+        told = {"asked": self.asked, "part": asdict(part), "done": done, "finished": finished}
+        return json.loads(json.dumps(told))
 
     def begun(self, stage: str, part: Part) -> dict | None:
         """What the index of a part says that was begun; None where there is none.
@@ -56,10 +58,10 @@ class Keep:
         if not is_stored(folder):
             return None
         told = read_index(folder)
-        if told["asked"] != self.asked or told["part"] != asdict(part):
+        if difference := _difference(told, self.told(part, 0, False)):
             raise BadInput(
-                f"{folder} is a part of another analysis ({_difference(told, self.told(part, 0, False))}); "
-                "choose another folder, or delete this one"
+                f"{folder} is a part of another analysis ({difference}); choose another folder, or delete "
+                "this one"
             )
         return told
 
@@ -145,14 +147,16 @@ def _read(
 ) -> None:
     saved, read, number = time.monotonic(), 0, -1
     for number, batch in stream.numbered():
-        if number < done or not part.is_of(stage, number):
+        if not part.is_of(stage, number):
+            continue
+        read += 1
+        if number < done:
             continue
         one: ModelPass = stream.trace(batch)
-        if stage == "judge" and stream.probe and read < stream.probed:
+        if stage == "judge" and stream.probe and part.judged_before(number) < stream.probed:
             sums.update(one, stream.probe(one))
         else:
             sums.update(one)
-        read += 1
         if progress:
             progress(stage, read)
         if keep and time.monotonic() - saved > keep.seconds:

@@ -65,7 +65,7 @@ def write_report(
         "held_out": analysis.held_out,
         "notes": notes(analysis),
     } | {table: [_plain(row) for row in getattr(analysis, table)] for table in TABLES}
-    write_text_atomic(folder / "analysis.json", json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+    write_text_atomic(folder / "analysis.json", json.dumps(content, indent=1) + "\n")
     write_text_atomic(folder / "index.html", page(analysis, title, name or (lambda _, token: str(token))))
 
 

@@ -45,8 +45,8 @@ def _write_fit(fit: Fit, folder: Path, told: dict) -> None:
     _write_tensors(folder / "averages.safetensors", averages)
     files = {name: _digest(folder / name) for name in (*written, "averages.safetensors")}
     heads = None if fit.heads is None else list(fit.heads)
-    content = {"format": FORMAT, "sites": written, "files": files, "samples": fit.samples, "heads": heads}
-    write_json_atomic(folder / INDEX, content | {"told": told})
+    content = {"sites": written, "files": files, "samples": fit.samples, "heads": heads, "told": told}
+    _write_index(folder, content)
 
 
 def load_fit(folder: str | Path) -> tuple[Fit, dict]:
@@ -85,9 +85,9 @@ def _write_judgement(judgement: Judgement, folder: Path, told: dict) -> None:
         tensors[f"{place}/totals"] = own.totals
     _write_tensors(folder / "heads.safetensors", tensors)
     seen = {site: vars(own) for site, own in judgement.seen.items()}
-    content = {"format": FORMAT, "terms": terms, "seen": seen, "samples": judgement.samples, "told": told}
     files = {"heads.safetensors": _digest(folder / "heads.safetensors")}
-    write_json_atomic(folder / INDEX, content | {"files": files})
+    content = {"terms": terms, "seen": seen, "files": files, "samples": judgement.samples, "told": told}
+    _write_index(folder, content)
 
 
 def load_judgement(folder: str | Path, fit: Fit) -> tuple[Judgement, dict]:
@@ -123,11 +123,20 @@ def read_index(folder: str | Path) -> dict:
 
 @contextmanager
 def _new_folder(folder: str | Path) -> Iterator[Path]:
-    """A folder to write into that takes the place of ``folder`` when the block ends well."""
+    """A folder to write into that takes the place of ``folder`` when the block ends well.
+
+    Raises:
+        BadInput: it cannot be made.
+    """
     folder = Path(folder)
     new = folder.with_name(f".{folder.name}.new")
     shutil.rmtree(new, ignore_errors=True)
-    new.mkdir(parents=True)
+    try:
+        new.mkdir(parents=True)
+    except OSError as error:
+        raise BadInput(
+            f"cannot write {folder}: {error.strerror}; choose a folder you may write to"
+        ) from error
     yield new
     before = _before(folder)
     shutil.rmtree(before, ignore_errors=True)
@@ -157,9 +166,20 @@ def _index(folder: Path) -> dict:
         index = json.loads(path.read_text(encoding="utf-8"))
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise CorruptFile(f"{path} cannot be read ({error}): make this part again") from error
-    if index.get("format") != FORMAT:
-        raise CorruptFile(f"{path} is of format {index.get('format')}, not {FORMAT}: make this part again")
+    if not isinstance(index, dict) or index.pop("sha256", None) != _digest_of(index):
+        raise CorruptFile(f"{path} is not what was written there (sha256): make this part again")
+    if index["format"] != FORMAT:
+        raise CorruptFile(f"{path} is of format {index['format']}, not {FORMAT}: make this part again")
     return index
+
+
+def _write_index(folder: Path, content: dict) -> None:
+    content = content | {"format": FORMAT}
+    write_json_atomic(folder / INDEX, content | {"sha256": _digest_of(content)})
+
+
+def _digest_of(content: dict) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def _write_tensors(path: Path, tensors: dict[str, Tensor]) -> None:

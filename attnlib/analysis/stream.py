@@ -24,7 +24,7 @@ class Stream(Generic[Batch]):
         batches: a list, or a function that starts again from the first batch whenever it is called: a corpus
             is read more than once.
         probe: the lexical probe of a pass, see :func:`attnlib.adapters.lexical_probe`; probed: how many
-            batches it is taken of, being dear.
+            batches of those judged it is taken of, over all shards, being dear.
     """
 
     trace: Callable[[Batch], ModelPass]
@@ -87,3 +87,11 @@ class Part:
             return False
         held_out = (number // self.shards) % self.every == self.every - 1
         return self.every == 1 or held_out == (stage == "judge")
+
+    def judged_before(self, number: int) -> int:
+        """How many batches are judged before this one, which is, in all shards together.
+
+        >>> [Part(shard, 2, 3).judged_before(number) for shard, number in ((0, 4), (1, 5), (0, 10))]
+        [0, 1, 2]
+        """
+        return number // (self.shards * self.every) * self.shards + number % self.shards

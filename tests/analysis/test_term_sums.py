@@ -174,7 +174,7 @@ def test_a_bias_of_zero_changes_nothing():
 
 
 def test_terms_that_cancel_have_a_negative_correlation():
-    """-1 1 against 3 -3: correlation -1, covariance shares -1/2 and 3/2; and 1 -1 1 -1 beside 1 1 -1 -1: 0."""
+    """-1 1 against 3 -3: correlation -1, shares -1/2 and 3/2; and 1 -1 1 -1 beside 1 1 -1 -1: 0."""
     shares = sums_of(*terms_of({"temporal·temporal": [-1.0, 1.0], "input·input": [3.0, -3.0]})).result()
     assert shares.cancelling["temporal·temporal", "input·input"] == -1.0
     assert shares.covariance["temporal·temporal"] == -0.5

@@ -43,7 +43,7 @@ def without(*names):
 
 def test_every_claim_of_the_project_loads_and_names_an_experiment_that_exists():
     papers = load_papers(FOLDER)
-    assert [paper.name for paper in papers] == ["aitken2021", "primers", "snell2021"]
+    assert [paper.name for paper in papers] == ["aitken2021", "beyond", "primers", "snell2021"]
     for paper in papers[:2]:
         named = {claim.experiment for claim in paper.claims if not claim.impossible}
         assert named <= set(registry.names())

@@ -1,0 +1,203 @@
+"""A corpus to an analysis: what is held out, what is too small for it, and the sample that is shown."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from test_fit_and_judge import ALL, HEADS, Toy, assert_same_rows, by_hand, fit_of, judged
+
+from attnlib.analysis import Part, Stream, analyse
+from attnlib.analysis.analyse import analyse_kept
+from attnlib.analysis.fit import counted_attention
+from attnlib.analysis.page import notes
+from attnlib.analysis.readings import Keep, fit_part, judge_part
+from attnlib.analysis.results import LONGEST_EXAMPLE, head_rows, results, state_rows, term_rows
+from attnlib.errors import BadInput
+
+TOY = Toy(ALL, ignored=(3,), bias=True)
+
+
+def stream_of(batches, toy=TOY):
+    return Stream(toy, range(batches), toy.probe)
+
+
+def rows_of(analysis):
+    return [*analysis.heads, *analysis.terms, *analysis.states]
+
+
+def expected_rows(fitted, judged_on, toy=TOY):
+    fit = fit_of(map(toy, fitted))
+    judgement = judged(fit, map(toy, judged_on), toy.probe)
+    return [*head_rows(judgement), *term_rows(judgement), *state_rows(fit, judgement)]
+
+
+def test_fitted_on_most_and_judged_on_the_rest():
+    found = analyse(stream_of(12), every=4)
+    held = (3, 7, 11)
+    assert_same_rows(rows_of(found), expected_rows([n for n in range(12) if n not in held], held))
+    assert found.held_out
+    assert found.fitted + found.judged <= 12 * TOY.batch
+    assert 0 < found.judged < found.fitted
+
+
+@pytest.mark.parametrize("batches", [1, 4])
+def test_a_corpus_too_small_to_hold_out_is_judged_on_itself_and_says_so(batches):
+    found = analyse(stream_of(batches))
+    assert not found.held_out
+    assert found.fitted == found.judged > 0
+    assert_same_rows(rows_of(found), expected_rows(range(batches), range(batches)))
+    assert "same samples" in notes(found)[0]
+
+
+def test_five_batches_are_enough():
+    found = analyse(stream_of(5))
+    assert found.held_out
+    assert not any("same samples" in note for note in notes(found))
+
+
+def test_who_holds_out_nothing_is_told_the_same():
+    found = analyse(stream_of(6), every=1)
+    assert not found.held_out
+    assert found.fitted == found.judged
+    assert "same samples" in notes(found)[0]
+
+
+@pytest.mark.parametrize("passes", [[], [by_hand([[1.0, 2.0]], [True, True])] * 7])
+def test_a_corpus_with_nothing_to_count_is_refused(passes):
+    with pytest.raises(BadInput, match="no sample with a counted position"):
+        analyse(Stream(lambda one: one, passes))
+
+
+def test_some_heads_alone():
+    found = analyse(stream_of(6), heads=(1,))
+    assert [(row["kind"], row["head"]) for row in found.heads] == [(kind, 1) for kind in ALL]
+    assert {head for _, head in found.example.attention} == {1}
+
+
+def test_progress_tells_of_every_batch():
+    told = []
+    analyse(stream_of(6), progress=lambda *one: told.append(one))
+    assert told == [("fit", number) for number in range(1, 6)] + [("judge", 1)]
+
+
+def test_rows_are_in_the_order_of_kinds_layers_and_heads():
+    def trace(number):
+        one = TOY(number)
+        layers = [replace(own, layer=layer) for layer in (10, 2) for own in reversed(one.attended)]
+        return replace(one, attended=tuple(layers))
+
+    found = analyse(Stream(trace, range(5)))
+    places = [(row["kind"], row["layer"], row["head"]) for row in found.heads]
+    assert places == [(kind, layer, head) for kind in ALL for layer in (2, 10) for head in range(HEADS)]
+    assert list(found.example.attention) == [(f"{kind}.{layer}", head) for kind, layer, head in places]
+
+
+# The sample that is shown.
+
+
+def test_the_example_is_the_first_sample_judged_with_its_attention():
+    found, one = analyse(stream_of(5)).example, TOY(4)
+    valid = {side: one.mask(side)[0] for side in ("source", "target")}
+    assert found.source.tolist() == one.source_tokens[0][valid["source"]].tolist()
+    assert found.read.tolist() == one.target_tokens[0][valid["target"]].tolist()
+    assert found.target.tolist() == one.target_outputs[0][valid["target"]].tolist()
+    for attended in one.attended:
+        asks, answers = (valid[side] for side in one.sides(attended.kind))
+        for head in range(HEADS):
+            full, _ = counted_attention(one, attended, head)
+            assert torch.equal(found.attention[attended.name, head], full[0][asks][:, answers])
+
+
+def test_a_long_example_is_cut():
+    length = LONGEST_EXAMPLE + 5
+    one = by_hand([[1.0] * length] * 3, [False] * length)
+    found = analyse(Stream(lambda one: one, [one] * 5)).example
+    assert found.source.tolist() == list(range(LONGEST_EXAMPLE))
+    assert found.attention["cross.0", 0].shape == (3, LONGEST_EXAMPLE)
+
+
+# Kept.
+
+
+def kept(folder, stream, shards=1, every=5):
+    keep = Keep(folder, {"model": "toy"}, 0.0)
+    parts = Part(0, shards, every).all_shards()
+    fits = [fit_part(stream, part, keep=keep) for part in parts]
+    fit = sum(fits[1:], fits[0])
+    for part in parts:
+        judge_part(stream, fit, part, keep=keep)
+    return analyse_kept(stream, keep, parts[0], about={"Model": "toy"})
+
+
+def test_finished_parts_come_to_the_same_as_one_process(tmp_path):
+    found = kept(tmp_path, stream_of(10))
+    once = analyse(stream_of(10), about={"Model": "toy"})
+    assert_same_rows(rows_of(found), rows_of(once), tolerance=0)
+    assert (found.fitted, found.judged, found.held_out, found.about) == (
+        once.fitted, once.judged, True, {"Model": "toy"}
+    )  # fmt: skip
+    assert found.example.source.tolist() == once.example.source.tolist()
+
+
+def test_analyse_keeps_what_it_read(tmp_path):
+    keep = Keep(tmp_path, {}, 0.0)
+    first = analyse(stream_of(6), keep=keep)
+    passes = []
+
+    def trace(number):
+        passes.append(number)
+        return TOY(number)
+
+    again = analyse(replace(stream_of(6), trace=trace), keep=keep)
+    assert passes == [4]  # the example alone
+    assert_same_rows(rows_of(again), rows_of(first), tolerance=0)
+
+
+def test_kept_parts_of_a_corpus_too_small_say_so(tmp_path):
+    found = kept(tmp_path, stream_of(3))
+    assert not found.held_out
+    assert_same_rows(rows_of(found), rows_of(analyse(stream_of(3))), tolerance=0)
+
+
+def test_shards_of_a_corpus_too_small_are_refused(tmp_path):
+    with pytest.raises(BadInput, match="take fewer shards than 3"):
+        kept(tmp_path, stream_of(8), shards=3)
+
+
+def test_no_part_of_a_corpus_was_held_out_by_wish_with_shards(tmp_path):
+    found = kept(tmp_path, stream_of(4), shards=2, every=1)
+    assert not found.held_out
+    assert found.fitted == found.judged
+    assert found.example is not None
+
+
+# Notes.
+
+
+def analysis_of(**row):
+    """An analysis of one head whose rows say something else."""
+    fit = fit_of([TOY(0)])
+    found = results(fit, judged(fit, [TOY(0)]), held_out=True)
+    return replace(
+        found,
+        heads=[head | {key: row[key] for key in head.keys() & row.keys()} for head in found.heads],
+        states=[state | {key: row[key] for key in state.keys() & row.keys()} for state in found.states],
+    )
+
+
+CALM = {"unseen_words": 0.0, "typicality_coverage": 1.0, "on_ignored": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({}, None),
+        ({"unseen_words": 0.06}, "6% of the positions judged hold a word"),
+        ({"typicality_coverage": 0.4}, "Typicality is of 40%"),
+        ({"on_ignored": 0.3}, "Up to 30% of a head's attention"),
+    ],
+)
+def test_what_a_reader_must_know_is_noted(row, said):
+    found = notes(analysis_of(**CALM | row))
+    assert len(found) == bool(said)
+    assert not said or said in found[0]

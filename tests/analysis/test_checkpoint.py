@@ -1,0 +1,220 @@
+"""Two text files and a checkpoint: read line by line, identified by what the numbers depend on."""
+
+import shutil
+from dataclasses import replace
+
+import pytest
+import torch
+
+from attnlib.analysis.checkpoint import Checkpoint, ParallelText
+from attnlib.errors import BadInput
+
+transformers = pytest.importorskip("transformers", reason="checkpoints are those of transformers")
+tokenizers = pytest.importorskip("tokenizers", reason="it comes with transformers")
+
+SOURCE = [
+    f"the {adjective} {noun} {verb} ."
+    for adjective in ("red", "big", "old")
+    for noun in ("dog", "man")
+    for verb in ("runs", "sleeps here", "<script>alert(1)</script>", "\u202eeats it now")
+]
+TARGET = [
+    f"le {noun} {adjective} {verb} ."
+    for adjective in ("rouge", "grand", "vieux")
+    for noun in ("chien", "homme")
+    for verb in ("court", "dort ici", "chante", "le mange tout de suite")
+]
+
+
+def tokenizer_of(lines):
+    """A piece a word, an end mark behind."""
+    model = tokenizers.Tokenizer(tokenizers.models.WordLevel(unk_token="<unk>"))
+    model.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
+    special = ["<pad>", "</s>", "<unk>"]
+    model.train_from_iterator(lines, tokenizers.trainers.WordLevelTrainer(special_tokens=special))
+    template = tokenizers.processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 1)])
+    model.post_processor = template
+    names = {"pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"}
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=model, **names)
+
+
+def save_checkpoint(folder, lines=(*SOURCE, *TARGET)):
+    """A T5 of two layers and two heads, drawn at random, far from uniform attention."""
+    tokenizer = tokenizer_of(lines)
+    config = transformers.T5Config(
+        vocab_size=60, d_model=16, d_kv=4, d_ff=16, num_layers=2, num_heads=2, decoder_start_token_id=0
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = transformers.T5ForConditionalGeneration(config)
+    with torch.no_grad():
+        for value in model.parameters():
+            value.mul_(2 if value.dim() > 1 else 1)
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return save_checkpoint(tmp_path_factory.mktemp("saved") / "tiny_t5")
+
+
+def text_of(folder, source=None, target=None):
+    text = ParallelText(folder / "a.txt", folder / "b.txt")
+    for path, content, lines in ((text.source, source, SOURCE), (text.target, target, TARGET)):
+        content = "\n".join(lines) + "\n" if content is None else content
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return text
+
+
+# Text.
+
+
+@pytest.mark.parametrize("end", ["\n", ""])
+def test_lines_and_checksums(tmp_path, end):
+    text = text_of(tmp_path, f"a b\nc\n\nd{end}", f"A\nB\r\nC\nD{end}")
+    lines, digests = text.checked()
+    assert lines == 4
+    assert digests.keys() == {"source", "target"}
+    assert digests["source"] != digests["target"]
+    assert list(text.pairs()) == [("a b", "A"), ("c", "B"), ("", "C"), ("d", "D")]
+
+
+def test_only_line_feeds_end_a_line(tmp_path):
+    """Other programs count lines by them alone; what Unicode calls a line end stays in its line."""
+    text = text_of(tmp_path, "a\u2028b\x0bc\x85d\re\nf\n", "A\nB\n")
+    assert text.checked()[0] == 2
+    assert list(text.pairs()) == [("a\u2028b\x0bc\x85d\re", "A"), ("f", "B")]
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "message"),
+    [
+        ("a\nb\n", "A\n", "a.txt has 2 lines, .*b.txt 1: line n of one must be"),
+        ("", "", "are empty"),
+        (b"\xff\xfe\n", b"A\n", "not UTF-8"),
+        (b"a\n", b"A\xe9\n", "not UTF-8"),
+    ],
+)
+def test_texts_that_are_none(tmp_path, source, target, message):
+    text = text_of(tmp_path, source, target)
+    with pytest.raises(BadInput, match=message):
+        text.checked() and list(text.pairs())
+
+
+def test_a_text_that_is_not_there(tmp_path):
+    text = text_of(tmp_path)
+    for side, missing in (
+        ("source", ParallelText(tmp_path / "none", text.target)),
+        ("target", ParallelText(text.source, tmp_path)),
+    ):
+        with pytest.raises(BadInput, match=f"{side} .* is not there"):
+            missing.checked()
+
+
+# Checkpoints.
+
+
+def test_what_is_told_of_a_model(folder):
+    checkpoint = Checkpoint.load(str(folder))
+    weights = sum(value.numel() for value in checkpoint.model.parameters())
+    told = f"tiny_t5 (T5ForConditionalGeneration, {weights:,} parameters)"
+    assert checkpoint.about == {"Model": told}
+
+
+def test_pieces_have_names_and_ids_beyond_them_as_well(folder):
+    checkpoint = Checkpoint.load(str(folder))
+    ids = checkpoint.tokenizer("the dog")["input_ids"]
+    assert [checkpoint.word("source", token) for token in ids] == ["the", "dog", "</s>"]
+    assert isinstance(checkpoint.word("target", 59), str)
+
+
+def test_a_stream_of_a_text_can_be_read_again(folder, tmp_path):
+    stream = Checkpoint.load(str(folder)).stream(text_of(tmp_path), batch_size=7, longest=5)
+    first, second = ([batch.source.tolist() for _, batch in stream.numbered()] for _ in range(2))
+    assert first == second
+    assert [len(batch) for batch in first] == [7, 7, 7, 3]
+    assert max(len(row) for batch in first for row in batch) == 5
+
+
+def test_special_pieces_are_ignored_where_asked(folder, tmp_path):
+    checkpoint = Checkpoint.load(str(folder))
+    for ignore in (False, True):
+        stream = checkpoint.stream(text_of(tmp_path), ignore_special=ignore, batch_size=7)
+        one = stream.trace(next(iter(stream.batches())))
+        end = one.source_tokens == checkpoint.tokenizer.eos_token_id
+        assert bool(one.counted("source")[end & one.source_mask].any()) != ignore
+        assert bool(one.counted("target")[:, 0].any()) != ignore  # what the decoder starts with
+
+
+def test_no_probe_where_none_is_asked_for(folder, tmp_path):
+    checkpoint = Checkpoint.load(str(folder))
+    assert checkpoint.stream(text_of(tmp_path), probed=0).probe is None
+    stream = checkpoint.stream(text_of(tmp_path), batch_size=2)
+    one = stream.trace(next(iter(stream.batches())))
+    assert stream.probe(one).shape == (*one.target_tokens.shape, one.source_tokens.shape[1])
+
+
+# What a checkpoint is identified by.
+
+
+def test_another_model_has_another_digest(folder):
+    """Weights; heads, which weights of the same shapes may be dealt out to otherwise; words."""
+    checkpoint = Checkpoint.load(str(folder))
+    found = [checkpoint.digest()]
+    with torch.no_grad():
+        checkpoint.model.shared.weight[0, 0] += 1
+    found.append(checkpoint.digest())
+    checkpoint.model.config.num_heads = 4
+    found.append(checkpoint.digest())
+    found.append(replace(checkpoint, tokenizer=tokenizer_of(sorted(TARGET))).digest())
+    assert len(set(found)) == len(found)
+
+
+def test_the_same_model_elsewhere_has_the_same_digest(folder, tmp_path):
+    before = Checkpoint.load(str(folder))
+    after = Checkpoint.load(str(shutil.copytree(folder, tmp_path / "other")))
+    list(before.stream(text_of(tmp_path)).batches())  # tokenizers remember how they were called
+    assert before.digest() == after.digest()
+
+
+# What cannot be loaded.
+
+
+def spoilt(folder, tmp_path, name, content):
+    other = tmp_path / "spoilt"
+    shutil.copytree(folder, other)
+    path = other / name
+    path.unlink() if content is None else path.write_bytes(content(path.read_bytes()))
+    return other
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("config.json", None),
+        ("config.json", lambda data: b"{"),
+        ("config.json", lambda data: b'{"model_type": "nothing"}'),
+        ("config.json", lambda data: data.replace(b'"t5"', b'"bert"')),
+        ("model.safetensors", None),
+        ("model.safetensors", lambda data: data[:-50]),
+        ("model.safetensors", lambda data: b"no tensors"),
+        ("tokenizer.json", lambda data: b"{"),
+    ],
+)
+def test_checkpoints_that_are_none(folder, tmp_path, name, content):
+    with pytest.raises(BadInput, match="cannot be loaded as an encoder–decoder with a tokenizer") as caught:
+        Checkpoint.load(str(spoilt(folder, tmp_path, name, content)))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_folder_that_is_not_there(tmp_path):
+    with pytest.raises(BadInput, match="nowhere cannot be loaded"):
+        Checkpoint.load(str(tmp_path / "nowhere"))
+
+
+@pytest.mark.parametrize("device", ["gpu", "cuda:99"])
+def test_devices_that_are_not_there(folder, device):
+    with pytest.raises(BadInput, match=f"device {device!r} cannot be used"):
+        Checkpoint.load(str(folder), device)

@@ -1,0 +1,171 @@
+"""The measure against plain loops, the order of takeovers by hand, and the experiment on tiny networks."""
+
+import math
+from itertools import combinations
+
+import pytest
+import torch
+
+from attnlib.errors import BadInput, UnknownName
+from attnlib.experiments.along_training import PROFILES, Config, compute, models
+from attnlib.experiments.along_training_values import QUANTITIES, after, order_values
+from attnlib.experiments.config import override
+from attnlib.experiments.measures.along_training import _links, log_probe, measure_along_training
+from attnlib.recipes.along_training import Settings, load_task, network_at
+from attnlib.tasks.corpus import collate
+from attnlib.training.store import Store
+
+TINY = Config(
+    task=("reordering", "copying_sample"),
+    uniform=("copying_sample",),
+    seeds=2,
+    fewest_phrases=2,
+    most_phrases=3,
+    length=5,
+    n_train=80,
+    n_held_out=20,
+    width=6,
+    steps=4,
+    batch_size=16,
+    looks_per_doubling=1,
+    fitted=40,
+    judged=10,
+)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    torch.set_num_threads(1)
+    return Store(tmp_path_factory.mktemp("models"))
+
+
+@pytest.fixture(scope="module")
+def recording(store):
+    return store.recording(models(TINY)[0])
+
+
+def test_the_probe_is_what_the_network_says_with_all_attention_on_one_position(recording):
+    network, task = network_at(recording, -1), load_task(recording.spec.resolved)
+    batch = collate(task.held_out, range(6))
+    trace = network(batch)
+    found = log_probe(network, trace).exp()
+    for t in range(batch.source.shape[1]):
+        context = trace.encoder_states[:, t, None].expand_as(trace.decoder_states)
+        logits = network.readout(torch.cat([trace.decoder_states, context], -1))
+        right = logits.softmax(-1).gather(-1, batch.target_output[..., None])[..., 0]
+        valid = batch.target_mask & batch.source_mask[:, t, None]
+        torch.testing.assert_close(found[:, :, t][valid], right[valid])
+        assert not found[:, :, t][~valid].any()
+
+
+def test_the_measure_is_that_of_a_loop_over_words(recording):
+    """Sample by sample without padding, at the last look."""
+    measured = measure_along_training(recording, fitted=40, judged=10)
+    network, task = network_at(recording, -1), load_task(recording.spec.resolved)
+    sums = dict.fromkeys(("translation", "on_word", "on_end", "token_accuracy", "chance"), 0.0)
+    words = 0
+    for sample in range(10):
+        batch = collate(task.held_out, [sample])
+        with torch.no_grad():
+            trace = network(batch)
+        probe, attention = log_probe(network, trace)[0].exp(), trace.attention[0]
+        source = batch.source[0].tolist()
+        for target, place in task.gold[sample]:
+            same = [t for t, word in enumerate(source) if word == source[place]]
+            sums["translation"] += float(probe[target, same].sum() / probe[target].sum())
+            sums["on_word"] += float(attention[target, same].sum())
+            sums["on_end"] += float(attention[target, -1])
+            sums["chance"] += len(same) / len(source)
+            sums["token_accuracy"] += float(
+                trace.logits[0, target].argmax() == batch.target_output[0, target]
+            )
+            words += 1
+    for name, total in sums.items():
+        value = measured[name] if name == "chance" else measured[name][-1]
+        assert value == pytest.approx(total / words, abs=1e-6), name
+
+
+def test_shares_sum_to_one_and_all_terms_would_rebuild_everything(recording):
+    measured = measure_along_training(recording, fitted=40, judged=10)
+    for look in range(len(measured["steps"])):
+        shares = [values[look] for name, values in measured.items() if name.startswith("share.")]
+        assert len(shares) == 9
+        assert sum(shares) == pytest.approx(1)
+        for name in ("temporal_only", "input_only", "with_input", "no_residual"):
+            assert 0 <= measured[f"rebuilt.{name}"][look] + measured["uniform"][look] <= 1
+    assert measured["seen"] == [1.0] * len(measured["steps"])
+
+
+def test_text_without_gold_links_is_linked_by_its_counts(tmp_path):
+    """Pairs of words of a lexicon, the second one first in the target: IBM Model 1 finds who is who."""
+    lexicon = {"red": "rouge", "owl": "hibou", "sees": "voit", "two": "deux"}
+    lines = list(combinations(lexicon, 2)) * 20
+    for name, side in (("a", lines), ("b", [[lexicon[word] for word in line[::-1]] for line in lines])):
+        (tmp_path / name).write_text("\n".join(map(" ".join, side)) + "\n", encoding="utf-8")
+    options = (("source", str(tmp_path / "a")), ("target", str(tmp_path / "b")))
+    assert load_task(Settings(task="parallel", options=options)).gold is None
+    assert _links("parallel", options, 8) == (frozenset({(0, 1), (1, 0)}),) * 8
+
+
+def _measured(**courses):
+    """Three looks, at 0, 1 and 3 updates."""
+    names = ("translation", "best_over_mean", "word_accuracy", "rebuilt.temporal_only", "rebuilt.input_only")
+    found = {"steps": [0, 1, 3], "uniform": [1, 0.9, 0.5], "rebuilt.with_input": [0, 0, 0]}
+    found |= {name: [0.0, 0.0, 0.0] for name in (*names, "on_word", "agreement", "token_accuracy")}
+    found |= {f"share.{name}_{name}": [0.1, 0.1, 0.1] for name in ("temporal", "input")}
+    return found | courses
+
+
+def test_the_order_of_two_takeovers_is_by_hand():
+    measured = _measured(**{"translation": [0, 0.5, 1], "rebuilt.temporal_only": [0, 0, 1]})
+    # translation at 1; temporal halfway from log2(2) to log2(4): 2 ** 1.5 - 1
+    assert after(measured, "temporal", "translation", 0.05) == pytest.approx(math.log2(2**1.5 - 1))
+    assert after(measured, "input", "translation", 0.05) is None
+    values = order_values({"scan": [({"seed": 0}, measured), ({"seed": 1}, _measured())]}, 0.05)
+    assert values["order"]["scan"]["temporal_after_translation"]["n"] == 1
+    assert values["order"]["scan"]["input_after_translation"]["value"] is None
+
+
+def test_beyond_is_what_temporal_terms_do_not_rebuild():
+    measured = _measured(**{"rebuilt.temporal_only": [0.0, 0.05, 0.3]})
+    assert [QUANTITIES["beyond"](measured, i) for i in range(3)] == pytest.approx([0, 0.05, 0.2])
+
+
+def test_values_and_tables_have_every_task(store):
+    values, tables = compute(TINY, store)
+    for task in TINY.task:
+        assert set(values["takeover"][task]) == set(QUANTITIES) == set(values["left_out"][task])
+        assert {"temporal_after_translation", "input_after_translation"} <= set(values["order"][task])
+        assert values["last"][task]["uniform"]["n"] == 2
+        for name in QUANTITIES:
+            assert values["left_out"][task][name] == 2 - values["takeover"][task][name]["n"]
+    assert set(values["uniform"]) == {"copying_sample"}
+    found = values["uniform"]["copying_sample"]
+    assert found["above_chance"]["value"] == pytest.approx(found["translation"]["value"] - 1 / 6, abs=1e-6)
+    learned = values["last"]["copying_sample"]["translation"]["value"]
+    assert found["less_learned"]["value"] == pytest.approx(found["translation"]["value"] - learned, abs=1e-6)
+    looks = [0, 2, 4]
+    rows = [r for r in tables["courses"] if (r["task"], r["attention"]) == ("reordering", "learned")]
+    assert [r["step"] for r in rows] == looks * len(QUANTITIES)
+    assert len(tables["networks"]) == 2 * 2 * len(QUANTITIES)
+
+
+def test_predictions_have_their_keys_at_the_profiles_that_judge_them():
+    assert {"one_to_one", "reordering", "copying_sample", "copying_permutation"} == set(
+        PROFILES["quick"].task
+    )
+    assert "multi30k_en_fr" in PROFILES["paper"].task
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"task": "copying_samples"}, UnknownName, "did you mean 'copying_sample'"),
+        ({"judged": 0}, BadInput, "judged is 0"),
+        ({"least": 0.0}, BadInput, "least is 0"),
+        ({"steps": 0}, BadInput, "steps is 0"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(given, error, message):
+    with pytest.raises(error, match=message):
+        override(PROFILES["quick"], given)

@@ -1,0 +1,121 @@
+"""The report of an analysis in a browser: hostile words stay words, and a telephone is wide enough."""
+
+from itertools import product
+
+import pytest
+import torch
+
+from attnlib.analysis import Analysis, write_report
+from attnlib.analysis.results import KINDS, Example
+from attnlib.analysis.term_sums import NINE
+
+LAYERS, HEADS = 3, 16
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "\"><svg onload='alert(1)'>",
+    "</td></table><style>*{display:none}</style>",
+    "a\x00\x07\x1bb",
+    "\u202e\u2066abc",
+    "\ud800x",
+    "x" * 5000,
+    "",
+    "<a href=javascript:alert(1)>here</a>",
+]
+NUMBERS = (
+    "temporal_share", "input_share", "residual_share", "position_bias_share", "temporal_rebuilds",
+    "input_rebuilds", "no_residual_rebuilds", "uniform", "typicality", "typicality_coverage", "on_ignored",
+    "agreement_with_probe", "agreement_by_chance", "spread",
+)  # fmt: skip
+
+
+def analysis():
+    """Many heads, and every name that a user can give is hostile."""
+    draw = torch.Generator().manual_seed(0)
+    places = [
+        {"kind": kind, "layer": layer, "head": head}
+        for kind, layer, head in product(KINDS, range(LAYERS), range(HEADS))
+    ]
+
+    def values(names):
+        return dict(zip(names, (2 * torch.rand(len(names), generator=draw) - 1).tolist(), strict=True))
+
+    state = {"width": 64, "words": 12_345, "positions": 40, "fitted": 9, "judged": 8, "unseen_words": 0.5}
+    ids = torch.arange(40)
+    return Analysis(
+        heads=[place | values(NUMBERS) for place in places],
+        terms=[place | {"term": term} | values(["covariance_share"]) for place in places for term in NINE],
+        states=[{"states": word} | state | {"megabytes": 1.5} for word in HOSTILE[:4]],
+        fitted=100,
+        judged=25,
+        held_out=False,
+        example=Example(ids, ids, ids, {(f"{kind}.0", 0): torch.eye(40) for kind in KINDS}),
+        about={word: " ".join(HOSTILE) for word in HOSTILE},
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("report")
+    write_report(
+        analysis(), folder, title="x" * 300 + HOSTILE[0], name=lambda _, token: HOSTILE[token % len(HOSTILE)]
+    )
+    return folder
+
+
+@pytest.fixture(params=["light", "dark"])
+def report_page(chromium, folder, request):
+    page = chromium.new_page(viewport={"width": 390, "height": 800}, color_scheme=request.param)
+    complaints = []
+    page.on("dialog", lambda dialog: complaints.append(dialog.message) or dialog.dismiss())
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("request", lambda asked: asked.url.startswith("file:") or complaints.append(asked.url))
+    page.goto((folder / "index.html").as_uri())
+    page.evaluate("document.querySelectorAll('details').forEach(own => own.open = true)")
+    page.wait_for_timeout(300)
+    yield page
+    assert complaints == []
+    page.close()
+
+
+STICKING_OUT = """() => [...document.querySelectorAll('body *')]
+    .filter(own => !own.parentElement.closest('.wide') && own.getBoundingClientRect().right > innerWidth + 1)
+    .map(own => own.tagName + '.' + own.className)"""
+
+
+def test_nothing_sticks_out_and_wide_tables_scroll_by_themselves(report_page):
+    assert report_page.evaluate(STICKING_OUT) == []
+    assert report_page.evaluate("document.documentElement.scrollWidth") == 390
+    wide = report_page.evaluate(
+        "[...document.querySelectorAll('.wide')].map(own => own.scrollWidth > own.clientWidth)"
+    )
+    assert any(wide)
+
+
+def test_hostile_words_are_seen_and_nothing_else_is_made_of_them(report_page):
+    assert report_page.locator("body script, body img, body svg, body style, body a").count() == 0
+    seen = report_page.locator("table.map th").all_inner_texts()
+    assert "<script>alert(1)</script>" in [word.replace("\n", "") for word in seen]
+    assert report_page.locator("h1").is_visible()
+    assert report_page.locator("table.map").count() == len(KINDS)
+    assert report_page.locator(".grid").count() == 5 * len(KINDS)
+
+
+def test_text_can_be_read_by_day_and_by_night(report_page):
+    """Light on dark or dark on light, as the browser asks for; white numbers on strong squares alone."""
+    brightness = """() => ['color', 'backgroundColor'].map(name => {
+        const canvas = Object.assign(document.createElement('canvas'), {width: 1, height: 1});
+        const drawn = canvas.getContext('2d');
+        const page = matchMedia('(prefers-color-scheme: dark)').matches ? '#121212' : '#fff';
+        const own = getComputedStyle(document.body)[name];
+        drawn.fillStyle = own === 'rgba(0, 0, 0, 0)' ? page : own;
+        drawn.fillRect(0, 0, 1, 1);
+        return drawn.getImageData(0, 0, 1, 1).data[0];
+    })"""
+    text, ground = report_page.evaluate(brightness)
+    dark = report_page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
+    assert (text > ground) == dark
+    assert abs(text - ground) > 150
+    scheme = report_page.evaluate("getComputedStyle(document.documentElement).colorScheme")
+    assert scheme == "light dark"
