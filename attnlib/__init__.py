@@ -19,6 +19,7 @@ _PUBLIC = {
     "ModelConfig": "attnlib.models.config",
     "ModelPass": "attnlib.adapters",
     "Modules": "attnlib.adapters",
+    "ParallelText": "attnlib.analysis.checkpoint",
     "Parts": "attnlib.decomposition.components",
     "Stream": "attnlib.analysis",
     "TokenBatch": "attnlib.adapters",

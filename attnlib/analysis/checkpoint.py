@@ -22,12 +22,16 @@ HOW_TO_INSTALL = "the transformers library is not installed: pip install 'attnli
 class ParallelText:
     """Two files, line by line translations of each other, read as they are needed.
 
-    >>> ParallelText(Path("a.txt"), Path("b.txt")).about["Corpus"]
+    >>> ParallelText("a.txt", "b.txt").about["Corpus"]
     'a.txt, b.txt'
     """
 
-    source: Path
-    target: Path
+    source: Path | str
+    target: Path | str
+
+    def __post_init__(self) -> None:
+        for side in ("source", "target"):
+            object.__setattr__(self, side, Path(getattr(self, side)))
 
     @property
     def about(self) -> dict[str, str]:
@@ -133,6 +137,16 @@ class Checkpoint:
         """A piece as the tokenizer writes it."""
         return str(self.tokenizer.convert_ids_to_tokens(token))
 
+    def adapter(
+        self,
+        kinds: Collection[str] = ("cross",),
+        layers: Collection[int] | None = None,
+        ignore_special: bool = False,
+    ) -> HuggingFace:
+        """The model to be traced; ``ignore_special`` leaves out what the tokenizer calls special."""
+        ignored = tuple(self.tokenizer.all_special_ids) if ignore_special else ()
+        return HuggingFace(self.model, kinds=kinds, layers=layers, ignored=ignored)
+
     def stream(
         self,
         text: ParallelText,
@@ -152,8 +166,7 @@ class Checkpoint:
             batch_size: pairs at once; longest: pieces of a side, longer ones are cut.
             probed: batches of which the lexical probe is taken.
         """
-        ignored = tuple(self.tokenizer.all_special_ids) if ignore_special else ()
-        adapter = HuggingFace(self.model, kinds=kinds, layers=layers, ignored=ignored)
+        adapter = self.adapter(kinds, layers, ignore_special)
 
         def batches() -> Iterator[TokenBatch]:
             return text_batches(self.tokenizer, text.pairs(), batch_size=batch_size, longest=longest)

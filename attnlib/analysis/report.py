@@ -10,7 +10,7 @@ from pathlib import Path
 import attnlib
 from attnlib.analysis.analyse import analyse
 from attnlib.analysis.page import Name, notes, page
-from attnlib.analysis.readings import Progress
+from attnlib.analysis.readings import Keep, Progress
 from attnlib.analysis.results import Analysis
 from attnlib.analysis.stream import Stream
 from attnlib.files import write_text_atomic
@@ -28,20 +28,21 @@ def report(
     name: Name | None = None,
     about: dict[str, str] | None = None,
     progress: Progress | None = None,
+    keep: Keep | None = None,
 ) -> Analysis:
     """Analyse a model on a corpus and write what was found.
 
     Args:
         stream: passes of the model, see :class:`~attnlib.analysis.stream.Stream`.
         folder: gets ``index.html``, ``analysis.json``, ``heads.csv``, ``terms.csv`` and ``states.csv``.
-        heads, every, about, progress: see :func:`~attnlib.analysis.analyse.analyse`.
+        heads, every, about, progress, keep: see :func:`~attnlib.analysis.analyse.analyse`.
         name: the word of an id, given ``"source"`` or ``"target"`` and the id; the id itself by default.
             Whatever it returns is shown as text.
 
     Raises:
         BadInput: an empty corpus, or a folder that cannot be written.
     """
-    analysis = analyse(stream, heads=heads, every=every, progress=progress, about=about)
+    analysis = analyse(stream, heads=heads, every=every, keep=keep, progress=progress, about=about)
     write_report(analysis, folder, title=title, name=name)
     return analysis
 

@@ -57,14 +57,15 @@ class Stream(Generic[Batch]):
 class Part:
     """Some of the batches of a stream: those of one shard, and of them those to fit on or those to judge.
 
-    In every shard, each ``every``-th batch is held out of the fit and judged; the first ones are fitted on.
+    The last of each ``every`` batches is held out of the fit and judged, whatever the shards: they are dealt
+    such blocks of batches in turn.
 
     Attributes:
-        shard, shards: batches shard, shard + shards, …
+        shard, shards: blocks shard, shard + shards, …
         every: how many batches there are to one that is held out; 1 holds out none, and all are both.
 
     >>> [[n for n in range(12) if Part(1, 2, 3).is_of(stage, n)] for stage in ("fit", "judge")]
-    [[1, 3, 7, 9], [5, 11]]
+    [[3, 4, 9, 10], [5, 11]]
     """
 
     shard: int = 0
@@ -83,15 +84,15 @@ class Part:
 
     def is_of(self, stage: str, number: int) -> bool:
         """Whether a batch is read in a stage, ``"fit"`` or ``"judge"``."""
-        if number % self.shards != self.shard:
+        if number // self.every % self.shards != self.shard:
             return False
-        held_out = (number // self.shards) % self.every == self.every - 1
+        held_out = number % self.every == self.every - 1
         return self.every == 1 or held_out == (stage == "judge")
 
     def judged_before(self, number: int) -> int:
         """How many batches are judged before this one, which is, in all shards together.
 
-        >>> [Part(shard, 2, 3).judged_before(number) for shard, number in ((0, 4), (1, 5), (0, 10))]
+        >>> [Part(every=3).judged_before(number) for number in (2, 5, 8)]
         [0, 1, 2]
         """
-        return number // (self.shards * self.every) * self.shards + number % self.shards
+        return number // self.every

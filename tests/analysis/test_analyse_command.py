@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from attnlib.adapters import HuggingFace, TokenBatch, lexical_probe
 from attnlib.analysis import Stream, analyse
-from attnlib.analysis.command import Request, numbers
+from attnlib.analysis.request import Request, numbers
 from attnlib.analysis.shown_text import visible
 from attnlib.cli import app
 from attnlib.errors import BadInput
@@ -225,11 +225,11 @@ def test_other_traces_in_the_same_folder_are_refused(traces, tmp_path, name):
 
 
 def refused(words, message):
-    """One line, but for bars of progress, and exit code 2."""
+    """One line, but for bars of progress and what a batch takes, and exit code 2."""
     done = attnlib(*words)
     assert done.exit_code == 2, done.output
     assert isinstance(done.exception, SystemExit)
-    bars = ("Loading weights", "first reading", "second reading")
+    bars = ("Loading weights", "first reading", "second reading", "a batch takes")
     said = [line for line in done.stderr.splitlines() if line.strip() and not line.startswith(bars)]
     assert len(said) == 1, said
     assert said[0].startswith("error: ")

@@ -1,7 +1,9 @@
 """Two text files and a checkpoint: read line by line, identified by what the numbers depend on."""
 
+import re
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -218,3 +220,17 @@ def test_a_folder_that_is_not_there(tmp_path):
 def test_devices_that_are_not_there(folder, device):
     with pytest.raises(BadInput, match=f"device {device!r} cannot be used"):
         Checkpoint.load(str(folder), device)
+
+
+def test_the_lines_of_the_how_to_write_a_report(folder, tmp_path, monkeypatch):
+    """The first Python block of the page, with another name for the model."""
+    page = (Path(__file__).parents[2] / "book/how_to.md").read_text(encoding="utf-8")
+    lines = re.search(r"^```python\n(from transformers.*?)^```$", page, re.MULTILINE | re.DOTALL).group(1)
+    named = lines.replace('"Helsinki-NLP/opus-mt-en-de"', repr(str(folder)))
+    assert named != lines
+    (tmp_path / "my.en").write_text("\n".join(SOURCE) + "\n", encoding="utf-8")
+    (tmp_path / "my.de").write_text("\n".join(TARGET) + "\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    with pytest.warns(UserWarning, match='attn_implementation="eager"'):
+        exec(compile(named, "how_to.md", "exec"), {})
+    assert "How this model attends" in (tmp_path / "report/index.html").read_text(encoding="utf-8")

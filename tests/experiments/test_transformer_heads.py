@@ -145,6 +145,7 @@ def test_correlation_is_over_heads_and_leaves_out_those_without_shares():
     assert (own["value"], own["low"], own["high"]) == pytest.approx((1, 1, 1))
     assert (own["heads"], own["left_out"], own["n"]) == (24, 6, 6)
     assert found["input"]["value"] is None  # constant
+    assert found["temporal_rebuilds"]["heads"] == 24  # which all heads have: the same are left out
 
 
 def test_correlation_agrees_with_the_plain_one():
