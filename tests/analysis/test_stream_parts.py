@@ -36,7 +36,7 @@ def test_one_in_so_many_is_judged_and_never_the_first(shards, every):
     several = Part(0, shards, every).all_shards()
     judged = [[n for n in range(shards * every * 3) if part.is_of("judge", n)] for part in several]
     assert [len(own) for own in judged] == [3] * shards
-    assert sorted(sum(judged, [])) == list(range(every - 1, shards * every * 3, every))
+    assert sorted(n for own in judged for n in own) == list(range(every - 1, shards * every * 3, every))
 
 
 @given(shards, every | st.just(1))
