@@ -49,7 +49,7 @@ class TermShares:
     """Of one head; NaN where undefined.
 
     Attributes:
-        mean_absolute: mean |term| over the sum of such means, each term centred over its row.
+        mean_absolute: mean size of a term over the sum of such means, each term centred over its row.
         covariance: cov(term, score) / var(score); they sum to one.
         cancelling: of each pair of terms, their correlation.
         similarity, agreement: of attention rebuilt from a subset with the full one: 1 − total variation, and
