@@ -126,7 +126,8 @@ def described(result: Result) -> str:
     """Profile, size, and what differs from it: ``the quick profile (3 seeds, width 64; steps = 50)``."""
     config = result.config
     seeds, width = config.get("seeds"), config.get("width")
-    size = [f"{seeds} seed{'' if seeds == 1 else 's'}" if seeds else f"{len(result.models)} trained networks"]
+    count, of = (seeds, "seed") if seeds else (len(result.models), "trained network")
+    size = [f"{count} {of}{'' if count == 1 else 's'}"]
     size += [f"width {width}"] if width else []
     standard = plain(registry.profile_config(result.experiment, result.profile))
     own = [f"{name} = {_shown(value)}" for name, value in config.items() if value != standard.get(name)]

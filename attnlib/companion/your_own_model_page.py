@@ -49,7 +49,7 @@ def framed_report(result: Result) -> str:
     analysis, words = analysis_of(result)
     content = page(analysis, "How this model attends", lambda _side, token: words[token])
     return (
-        f'<iframe class="report" title="The report on a small Transformer" sandbox="" loading="lazy" '
+        f'<iframe class="report" title="The report on a small Transformer" sandbox="" '
         f'style="width:100%;height:{HEIGHT}px;border:1px solid #8886;border-radius:.4rem" '
         f'srcdoc="{html.escape(content, quote=True)}"></iframe>'
     )
