@@ -161,7 +161,7 @@ def test_kept_parts_of_a_corpus_too_small_say_so(tmp_path):
 
 def test_shards_of_a_corpus_too_small_are_refused(tmp_path):
     with pytest.raises(BadInput, match="take fewer shards than 3"):
-        kept(tmp_path, stream_of(8), shards=3)
+        kept(tmp_path, stream_of(4), shards=3)
 
 
 def test_no_part_of_a_corpus_was_held_out_by_wish_with_shards(tmp_path):

@@ -144,11 +144,11 @@ def test_the_page_of_this_project_holds_every_published_number(pytestconfig):
 
 def test_the_pages_build_without_a_warning_and_show_text_as_it_is(root, pytestconfig):
     source, html = root / "source", root / "html"
-    for part in ("primer", "attend", "learn"):
+    for part in ("primer", "attend", "learn", "beyond"):
         (source / part).mkdir(parents=True)
     (source / "conf.py").write_text(CONFIGURATION, encoding="utf-8")
     pages = {"toy": scorecard_markdown(root), "ours": scorecard_markdown(pytestconfig.rootpath)}
-    linked = sorted(set(re.findall(r"\]\(/((?:primer|attend|learn)/\w+)\)", "".join(pages.values()))))
+    linked = sorted(set(re.findall(r"\]\(/((?:primer|attend|learn|beyond)/\w+)\)", "".join(pages.values()))))
     contents = pages | {name: f"# {name}\n" for name in linked}
     contents["index"] = "\n".join(["# Front\n", "```{toctree}", *contents, "```", ""])
     for name, text in contents.items():
