@@ -28,7 +28,7 @@ from attnlib.analysis.stream import Part, Stream
 
 SAMPLES, LENGTH, WORDS, POOL = 256, 20, 32_000, 8
 TOKENS = 2 * SAMPLES * LENGTH  # of a batch
-SIZES = (1_000_000, 3_000_000, 10_000_000, 30_000_000)
+SIZES = (500_000, 1_000_000, 2_000_000, 4_000_000)
 
 
 @cache
