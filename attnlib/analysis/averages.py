@@ -1,5 +1,7 @@
 """The average attention of samples of one size, in bounded memory, and how typical it is of others."""
 
+from collections import defaultdict
+
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
@@ -50,10 +52,15 @@ class AverageAttention:
     ) -> Float[Tensor, " batch"]:
         """1 − mean total variation from the average; NaN where fewer than ``minimum`` were summed."""
         values = torch.full((len(attention),), torch.nan, dtype=torch.float64)
+        members: dict[Cell, list[int]] = defaultdict(list)
         for index, cell in enumerate(_cells(target_mask, source_mask)):
             if self.cells.counts.get(cell, 0) >= minimum:
-                own = attention[index][target_mask[index]][:, source_mask[index]].double().cpu()
-                values[index] = 1 - total_variation(own, self.cells.average_attention(cell)).mean()
+                members[cell].append(index)
+        both = target_mask[:, :, None] & source_mask[:, None, :]
+        for (source, target), own in members.items():
+            matrices = attention[own][both[own]].view(len(own), target, source).double().cpu()
+            average = self.cells.average_attention((source, target))
+            values[own] = 1 - total_variation(matrices, average).mean(-1)
         return values
 
     def merge(self, other: "AverageAttention") -> "AverageAttention":
