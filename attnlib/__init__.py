@@ -12,6 +12,7 @@ _PUBLIC = {
     "Analysis": "attnlib.analysis",
     "AttnlibError": "attnlib.errors",
     "Components": "attnlib.decomposition.components",
+    "Checkpoint": "attnlib.analysis.checkpoint",
     "EncoderDecoder": "attnlib.models.encoder_decoder",
     "GrowingComponents": "attnlib.decomposition.growing",
     "Hooked": "attnlib.adapters",

@@ -124,9 +124,8 @@ def main() -> None:
         for tokens in SIZES:
             seconds, counted = measure(tokens, options.width, 1)
             points.append((counted, seconds))
-            print(
-                f"{counted:,} tokens, width {options.width}: {seconds:.1f} s, {counted / seconds:,.0f} a second"
-            )
+            rate = f"{counted / seconds:,.0f} a second"
+            print(f"{counted:,} tokens, width {options.width}: {seconds:.1f} s, {rate}")
         counts, seconds = torch.tensor(points, dtype=torch.float64).T
         spread = counts - counts.mean()
         slope = float((spread * seconds).sum() / spread.square().sum())

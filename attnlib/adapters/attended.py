@@ -28,6 +28,18 @@ QUERY_SIDE = {"cross": "target", "encoder_self": "source", "decoder_self": "targ
 KEY_SIDE = {"cross": "source", "encoder_self": "source", "decoder_self": "target"}
 
 
+def site_names(kind: AttentionKind, layer: int) -> tuple[str, str]:
+    """Names of the states that ask and answer in an encoder–decoder; all cross-attentions read one encoder.
+
+    >>> site_names("cross", 3), site_names("encoder_self", 0)
+    (('decoder.3.cross', 'encoder'), ('encoder.0.self', 'encoder.0.self'))
+    """
+    if kind == "cross":
+        return f"decoder.{layer}.cross", "encoder"
+    own = f"{kind.removesuffix('_self')}.{layer}.self"
+    return own, own
+
+
 def single(tensor: Tensor) -> Tensor:
     """In float32 at least: half precision is not computed with."""
     return tensor.to(torch.promote_types(tensor.dtype, torch.float32))

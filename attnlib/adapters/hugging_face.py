@@ -15,7 +15,7 @@ from typing import Any, get_args
 import torch
 from torch import Tensor, nn
 
-from attnlib.adapters.attended import KEY_SIDE, QUERY_SIDE, Attended, LinearMap, single
+from attnlib.adapters.attended import KEY_SIDE, QUERY_SIDE, Attended, LinearMap, single, site_names
 from attnlib.adapters.hooks import Hooks
 from attnlib.adapters.model_pass import ModelPass
 from attnlib.adapters.token_batch import TokenBatch
@@ -170,11 +170,9 @@ class HuggingFace:
             target_outputs=batch.target,
             target_mask=batch.target_mask,
             attended=tuple(_attended(place, hooks) for place in self._places),
-            ignored_source=self._ignored(batch.source),
-            ignored_target=self._ignored(read),
         )
         found.check()
-        return found
+        return found.ignoring(self.ignored)
 
     def _read(self, batch: TokenBatch) -> Tensor:
         make = getattr(self.model, "prepare_decoder_input_ids_from_labels", None)
@@ -188,23 +186,17 @@ class HuggingFace:
             )
         return torch.cat([torch.full_like(batch.target[:, :1], start), batch.target[:, :-1]], dim=1)
 
-    def _ignored(self, tokens: Tensor) -> Tensor | None:
-        if not self.ignored:
-            return None
-        return torch.isin(tokens, torch.tensor(self.ignored, device=tokens.device))
-
 
 def _attended(place: _Place, hooks: Hooks) -> Attended:
     bias, attention = _returned(place, hooks.outputs[place.name])
-    half = "encoder" if place.kind == "encoder_self" else "decoder"
-    cross = place.kind == "cross"
+    asks, answers = site_names(place.kind, place.layer)
     return Attended(
         kind=place.kind,
         layer=place.layer,
         query_inputs=single(hooks.inputs[f"{place.name}.query"]),
         key_inputs=single(hooks.inputs[f"{place.name}.key"]),
-        query_site=f"{half}.{place.layer}.{'cross' if cross else 'self'}",
-        key_site="encoder" if cross else f"{half}.{place.layer}.self",
+        query_site=asks,
+        key_site=answers,
         query_map=LinearMap.of(place.query, place.heads),
         key_map=LinearMap.of(place.key, place.heads),
         scale=float(place.module.scaling),

@@ -1,5 +1,6 @@
 """A pass of anybody's model over a batch: tokens, masks, and the attentions that were caught."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, fields, replace
 
 import torch
@@ -100,6 +101,14 @@ class ModelPass:
         """Valid positions of a side that are not ignored."""
         ignored = self.ignored_source if side == "source" else self.ignored_target
         return self.mask(side) if ignored is None else self.mask(side) & ~ignored
+
+    def ignoring(self, tokens: Collection[int]) -> "ModelPass":
+        """The same with positions that hold one of these tokens ignored, on both sides."""
+        if not tokens:
+            return self
+        ids = torch.tensor(sorted(tokens), device=self.source_tokens.device)
+        sides = {side: torch.isin(self.tokens(side), ids) for side in ("source", "target")}
+        return replace(self, ignored_source=sides["source"], ignored_target=sides["target"])
 
     def sides(self, kind: AttentionKind) -> tuple[str, str]:
         """The side that asks and the side that answers."""

@@ -7,7 +7,7 @@
     for one in model.traces(batches): ...
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -71,6 +71,7 @@ class Modules:
         run: calls the model on a packed batch, with ``batch.read`` as what its decoder reads.
         start: read at the first step where batches do not say what is read; later steps read the target.
         unchecked: allow attentions for which ``attention`` is not given.
+        ignored: ids of tokens, such as special ones, that no analysis counts.
 
     Raises:
         BadInput: a module that is not there or is no projection; an attention that nothing would check; two
@@ -85,8 +86,9 @@ class Modules:
         *,
         start: int | None = None,
         unchecked: bool = False,
+        ignored: Collection[int] = (),
     ):
-        self.model, self.run, self.start = model, run, start
+        self.model, self.run, self.start, self.ignored = model, run, start, tuple(ignored)
         self._modules = dict(model.named_modules())
         self.hooked = tuple(hooked)
         names = [one.name for one in self.hooked]
@@ -132,6 +134,8 @@ class Modules:
                 make; a batch does not say what is read, and there is no ``start``.
         """
         batch = self._with_read(batch.packed())
+        weights = next(self.model.parameters(), None)
+        batch = batch if weights is None else batch.to(weights.device)
         with Hooks(self.model) as hooks, _slow_path():
             for one in self.hooked:
                 self._watch(hooks, one)
@@ -145,7 +149,7 @@ class Modules:
             attended=tuple(self._attended(one, hooks) for one in self.hooked),
         )
         found.check()
-        return found
+        return found.ignoring(self.ignored)
 
     def _with_read(self, batch: TokenBatch) -> TokenBatch:
         if batch.read is not None:

@@ -5,7 +5,7 @@ from collections.abc import Collection
 import torch
 from torch import Tensor
 
-from attnlib.adapters.attended import Attended, LinearMap, Rotary
+from attnlib.adapters.attended import Attended, LinearMap, Rotary, site_names
 from attnlib.adapters.model_pass import ModelPass
 from attnlib.models.multi_head_attention import MultiHeadAttention
 from attnlib.models.self_positions import RotaryAttention, rotation_tables
@@ -30,7 +30,8 @@ def transformer_pass(
             block = network.get_submodule(half)[layer]
             attention: MultiHeadAttention = block.cross_attention if kind == "cross" else block.self_attention
             maps = attention.query_map, attention.key_map
-            asks, answers = (LinearMap.of(own, network.config.heads) for own in maps)
+            query_map, key_map = (LinearMap.of(own, network.config.heads) for own in maps)
+            asks, answers = site_names(kind, layer)
             rotation = _rotation(seen.query_inputs, attention)
             found.append(
                 Attended(
@@ -38,10 +39,10 @@ def transformer_pass(
                     layer=layer,
                     query_inputs=seen.query_inputs,
                     key_inputs=trace.encoder_states if kind == "cross" else seen.query_inputs,
-                    query_site=f"{half}.{layer}.{'cross' if kind == 'cross' else 'self'}",
-                    key_site="encoder" if kind == "cross" else f"{half}.{layer}.self",
-                    query_map=asks,
-                    key_map=answers,
+                    query_site=asks,
+                    key_site=answers,
+                    query_map=query_map,
+                    key_map=key_map,
                     scale=attention.scale,
                     position_bias=None if seen.position_bias is None else seen.position_bias[None],
                     query_rotation=rotation,

@@ -1,5 +1,6 @@
 """Second reading of a corpus: the terms of every head's scores, from components of the first reading."""
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -13,6 +14,11 @@ from attnlib.analysis.term_sums import NINE, POSITION_BIAS, TermSums
 from attnlib.decomposition.parts import Parts
 from attnlib.errors import BadInput
 from attnlib.probes.agreement import agreement, chance_agreement
+
+# Over samples: typicality where an average covers them, how many these are, how many were judged. Over rows:
+# the model's attention on ignored positions, how many. Over rows that were probed: agreement with the lexical
+# probe, what chance would get, how many.
+TOTALS = ("typical", "covered", "samples", "on_ignored", "rows", "agrees", "by_chance", "probed")
 
 
 @dataclass(frozen=True)
@@ -36,50 +42,51 @@ class HeadSums:
 
     Attributes:
         terms: see :class:`~attnlib.analysis.term_sums.TermSums`.
-        totals: of typicality over the samples covered, how many these are, how many were judged; of the
-            model's attention on ignored positions over rows, and how many rows; of agreement with the lexical
-            probe, of what chance would get, and how many rows were probed.
+        totals: of :data:`TOTALS`.
     """
 
     def __init__(self, terms: tuple[str, ...]):
         self.terms = TermSums(terms)
-        self.totals = torch.zeros(8, dtype=torch.float64)
+        self.totals = dict.fromkeys(TOTALS, 0.0)
+
+    def add(self, **totals: float | int) -> None:
+        """Add to some of the totals."""
+        for name, total in totals.items():
+            self.totals[name] += total
 
     def __add__(self, other: "HeadSums") -> "HeadSums":
         merged = HeadSums(self.terms.terms)
         merged.terms = self.terms + other.terms
-        merged.totals = self.totals + other.totals
+        merged.totals = {name: own + other.totals[name] for name, own in self.totals.items()}
         return merged
+
+    def _ratio(self, total: str, count: str) -> float:
+        return self.totals[total] / self.totals[count] if self.totals[count] else math.nan
 
     @property
     def typicality(self) -> float:
         """Mean over the samples covered; NaN where there is none."""
-        total, covered = self.totals[:2].tolist()
-        return total / covered if covered else float("nan")
+        return self._ratio("typical", "covered")
 
     @property
     def coverage(self) -> float:
         """Share of the samples whose size was frequent enough to have an average."""
-        covered, samples = self.totals[1:3].tolist()
-        return covered / samples if samples else float("nan")
+        return self._ratio("covered", "samples")
 
     @property
     def on_ignored(self) -> float:
         """Share of the model's attention that goes to ignored positions."""
-        total, rows = self.totals[3:5].tolist()
-        return total / rows if rows else float("nan")
+        return self._ratio("on_ignored", "rows")
 
     @property
     def agreement(self) -> float:
         """𝒜(α, β) with the lexical probe (Snell et al. 2021, equation 10); NaN where none was taken."""
-        total, _, rows = self.totals[5:].tolist()
-        return total / rows if rows else float("nan")
+        return self._ratio("agrees", "probed")
 
     @property
     def chance_agreement(self) -> float:
         """What an attention that points anywhere would agree."""
-        _, total, rows = self.totals[5:].tolist()
-        return total / rows if rows else float("nan")
+        return self._ratio("by_chance", "probed")
 
 
 class Judgement:
@@ -110,7 +117,7 @@ class Judgement:
         if not bool(whole.any()):
             return self
         self.samples += int(whole.sum())
-        parts = {site: self._split(site, one, whole) for site in one.sites()}
+        parts = {site: self._split(site, *own, one, whole) for site, own in one.sites().items()}
         for attended in one.attended:
             for head in chosen_heads(attended, self.fit.heads):
                 query, key = parts[attended.query_site], parts[attended.key_site]
@@ -126,15 +133,14 @@ class Judgement:
         attention, _ = counted_attention(one, attended, head)
         agrees = agreement(attention[rows], probe[rows], seen)
         chance = chance_agreement(probe[rows], seen)
-        self.heads[attended.name, head].totals[5:] += torch.tensor(
-            [float(agrees.sum()), float(chance.sum()), len(agrees)], dtype=torch.float64
+        self.heads[attended.name, head].add(
+            agrees=float(agrees.sum()), by_chance=float(chance.sum()), probed=len(agrees)
         )
 
-    def _split(self, site: str, one: ModelPass, whole: Tensor) -> Parts:
+    def _split(self, site: str, side: str, states: Tensor, one: ModelPass, whole: Tensor) -> Parts:
         if site not in self.fit.components:
             known = ", ".join(self.fit.components) or "none"
             raise BadInput(f"no components of {site}; the fit has those of {known}")
-        side, states = one.sites()[site]
         given = states[whole], one.tokens(side)[whole], one.counted(side)[whole]
         parts = self.fit.components[site].split(*given)
         seen = Seen(parts.valid, parts.unseen_tokens, parts.unseen_positions)
@@ -157,12 +163,12 @@ class Judgement:
         asks, answers = one.counted(asking)[whole], one.counted(answering)[whole]
         typical = self.fit.averages[attended.name, head].typicality(attention[whole], asks, answers)
         covered = typical[~typical.isnan()]
+        own.add(typical=float(covered.sum()), covered=len(covered), samples=len(typical))
         ignored = one.mask(answering) & ~one.counted(answering)
-        there = (one.softmax(attended, head) * ignored[:, None, :]).sum(-1)[whole][asks]
-        own.totals += torch.tensor(
-            [float(covered.sum()), len(covered), len(typical), float(there.sum()), len(there), 0, 0, 0],
-            dtype=torch.float64,
-        )
+        if bool(ignored.any()):  # else nothing is there, and no attention need be made again
+            there = (one.softmax(attended, head) * ignored[:, None, :]).sum(-1)[whole][asks]
+            own.add(on_ignored=float(there.sum()))
+        own.add(rows=int(asks.sum()))
 
     def merge(self, other: "Judgement") -> "Judgement":
         """New sums of both; they are judged by the same fit."""

@@ -1,7 +1,7 @@
 """What ``attnlib analyse`` is asked, and what the work is made of."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 from attnlib.analysis.checkpoint import Checkpoint, ParallelText
@@ -10,6 +10,8 @@ from attnlib.analysis.readings import STAGES, Keep
 from attnlib.analysis.stream import Part, Stream
 from attnlib.errors import BadInput, UnknownName
 from attnlib.models.transformer_trace import AttentionKind
+
+OF_A_MODEL = ("kinds", "layers", "ignore_special", "batch_size", "longest", "probed", "device")
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,11 @@ class Request:
         text = [given is not None for given in (self.model, self.source, self.target)]
         if not all(text) if self.traces is None else any(text):
             raise BadInput("give --model, --source and --target; or --traces alone")
+        silent = {field.name: field.default for field in fields(self)}
+        chosen = [name for name in OF_A_MODEL if getattr(self, name) != silent[name]]
+        if self.traces is not None and chosen:
+            options = ", ".join(f"--{name.replace('_', '-')}" for name in chosen)
+            raise BadInput(f"{options}: said of a model; what saved traces hold is looked at as a whole")
         if self.shards > 1 and self.shard is None and self.stage in STAGES:
             raise BadInput(
                 f"--stage {self.stage} is done shard by shard: give --shard 0 to {self.shards - 1}"

@@ -77,17 +77,17 @@ def save_judgement(judgement: Judgement, folder: str | Path, told: dict) -> None
 
 
 def _write_judgement(judgement: Judgement, folder: Path, told: dict) -> None:
-    tensors, terms = {}, {}
+    tensors, terms, totals = {}, {}, {}
     for (attention, head), own in judgement.heads.items():
         place = f"{attention}/{head}"
         terms[place] = list(own.terms.terms)
         tensors |= {f"{place}/{name}": tensor for name, tensor in own.terms.sums.items()}
-        tensors[f"{place}/totals"] = own.totals
+        totals[place] = own.totals
     _write_tensors(folder / "heads.safetensors", tensors)
     seen = {site: vars(own) for site, own in judgement.seen.items()}
     files = {"heads.safetensors": _digest(folder / "heads.safetensors")}
-    content = {"terms": terms, "seen": seen, "files": files, "samples": judgement.samples, "told": told}
-    _write_index(folder, content)
+    content = {"terms": terms, "totals": totals, "seen": seen, "samples": judgement.samples}
+    _write_index(folder, content | {"files": files, "told": told})
 
 
 def load_judgement(folder: str | Path, fit: Fit) -> tuple[Judgement, dict]:
@@ -103,7 +103,7 @@ def load_judgement(folder: str | Path, fit: Fit) -> tuple[Judgement, dict]:
         attention, head = place.split("/")
         own = HeadSums(tuple(terms))
         own.terms.sums = {name: tensors[f"{place}/{name}"] for name in own.terms.sums}
-        own.totals = tensors[f"{place}/totals"]
+        own.totals = index["totals"][place]
         judgement.heads[attention, int(head)] = own
     return judgement, index["told"]
 

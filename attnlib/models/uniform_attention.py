@@ -5,6 +5,8 @@ Snell et al. 2021 train such networks to ask what is learned before attention is
 parameters drawn at the start among it, so a network and its uniform twin begin alike.
 """
 
+from dataclasses import replace
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -25,19 +27,9 @@ class UniformEncoderDecoder(EncoderDecoder):
         decoder_states: Float[Tensor, "batch target width"],
     ) -> Trace:
         """From states to logits, all scores 0."""
-        scores = decoder_states.new_zeros(*decoder_states.shape[:2], encoder_states.shape[1])
+        learned = super().attend(batch, encoder_states, decoder_states)
+        scores = torch.zeros_like(learned.scores)
         attention = masked_softmax(scores, batch.source_mask)
         context = attention @ encoder_states
-        return Trace(
-            source_tokens=batch.source,
-            source_mask=batch.source_mask,
-            target_tokens=batch.target_input,
-            target_outputs=batch.target_output,
-            target_mask=batch.target_mask,
-            encoder_states=encoder_states,
-            decoder_states=decoder_states,
-            scores=scores,
-            attention=attention,
-            context=context,
-            logits=self.readout(torch.cat([decoder_states, context], dim=-1)),
-        )
+        logits = self.readout(torch.cat([decoder_states, context], dim=-1))
+        return replace(learned, scores=scores, attention=attention, context=context, logits=logits)

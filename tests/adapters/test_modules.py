@@ -98,6 +98,19 @@ def test_what_batches_say_is_read_is_read():
         Modules(drawn(Reader()), [HOOKED], run).trace(BATCH)
 
 
+def test_ignored_tokens_are_seen_and_not_counted():
+    model = drawn(Reader())
+    plain, without = (
+        Modules(model, [HOOKED], run, start=2, ignored=own).trace(BATCH) for own in ((), (3, 2))
+    )
+    for side in ("source", "target"):
+        these = (plain.tokens(side) == 3) | (plain.tokens(side) == 2)
+        assert bool((these & plain.mask(side)).any())
+        assert torch.equal(plain.counted(side), plain.mask(side))
+        assert torch.equal(without.counted(side), plain.mask(side) & ~these)
+    assert torch.equal(without.attended[0].attention, plain.attended[0].attention)
+
+
 def test_padding_at_the_left_gives_the_same_pass():
     source, target = torch.tensor([[0, 0, 7, 8]]), torch.tensor([[0, 5, 6, 7]])
     left = TokenBatch(source, source > 0, target, target > 0)

@@ -249,6 +249,8 @@ TEXT = ["--source", "a.txt", "--target", "b.txt"]
         (["--traces", "tiny", "--model", "tiny"], "or --traces alone"),
         (["--traces", "tiny", "--source", "a.txt"], "or --traces alone"),
         (["--traces", "none"], "none holds no *.safetensors"),
+        (["--traces", "tiny", "--layers", "0"], "--layers: said of a model"),
+        (["--traces", "tiny", "--ignore-special", "--probed", "0"], "--ignore-special, --probed: said of"),
         (["--model", "tiny", *TEXT, "--stage", "fitt"], "no stage 'fitt'; did you mean 'fit'?"),
         (["--model", "tiny", *TEXT, "--shards", "3", "--stage", "fit"], "give --shard 0 to 2"),
         (["--model", "tiny", *TEXT, "--shards", "3", "--shard", "3"], "shard is 3 of 3"),
