@@ -12,6 +12,7 @@ import argparse
 import statistics
 import tempfile
 import time
+from dataclasses import fields
 from itertools import pairwise
 from pathlib import Path
 
@@ -31,13 +32,16 @@ def looks_of(spec: RecipeSpec) -> int:
         return len(paper_checkpoints(settings.steps))
     if spec.recipe.startswith("classif"):
         return len(labelled_course.checkpoints(settings.steps))
+    if spec.recipe == "along_training":
+        return len(settings.looks)
     every = settings.every if hasattr(settings, "every") else max(1, settings.steps // settings.looks)
     return len(regular_checkpoints(settings.steps, every))
 
 
 def timed(spec: RecipeSpec, steps: int) -> tuple[float, float]:
     """Processor seconds of one update (median) and of one look."""
-    changes = {"steps": steps} | ({"looks": 1} if hasattr(spec.resolved, "looks") else {})
+    settings = {field.name for field in fields(spec.resolved)}
+    changes = {"steps": steps} | ({"looks": 1} if "looks" in settings else {})
     short = RecipeSpec.of(spec.recipe, seed=spec.seed, **dict(spec.settings) | changes)
     reports: list[float] = []
     with tempfile.TemporaryDirectory() as folder:
