@@ -29,6 +29,7 @@ from torch import Tensor, nn
 from attnlib.errors import BadInput, UnknownName
 from attnlib.models.attention import masked_softmax
 from attnlib.models.initialise import draw_parameters
+from attnlib.models.undrawn import undrawn_embedding
 
 Attention = Literal["learned", "uniform", "alone"]
 _LARGE = 8_192  # positions of a batch, padding too, from which on rows of unlike length are worth parting
@@ -94,7 +95,7 @@ class AttentiveClassifier(nn.Module):
         super().__init__()
         self.config = config
         with torch.device("meta"):  # torch's own initialisation would draw from global state
-            self.embedding = nn.Embedding(config.words, config.embedding_width)
+            self.embedding = undrawn_embedding(config.words, config.embedding_width)
             # Two layers of one direction: see _both_directions.
             self.forwards, self.backwards = (
                 nn.LSTM(config.embedding_width, config.width, batch_first=True) for _ in range(2)

@@ -25,6 +25,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from attnlib.errors import BadInput, UnknownName
 from attnlib.models.attention import dot_scores, masked_softmax
 from attnlib.models.initialise import draw_parameters
+from attnlib.models.undrawn import undrawn_embedding
 from attnlib.tasks.corpus import Batch
 
 Attention = Literal["learned", "uniform"]
@@ -137,7 +138,7 @@ class BilinearTranslator(nn.Module):
         if config.layers > 1:  # torch warns of dropout between the layers where there is one
             stack["dropout"] = config.dropout
         with torch.device("meta"):  # torch's own initialisation would draw from global state
-            self.embedding = nn.Embedding(config.words, width)
+            self.embedding = undrawn_embedding(config.words, width)
             self.encoder = nn.LSTM(width, width, bidirectional=True, **stack)
             self.decoder = nn.LSTM(width, width, **stack)
             self.query = nn.Linear(width, 2 * width)

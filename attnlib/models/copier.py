@@ -22,6 +22,7 @@ from torch import Tensor, nn
 from attnlib.errors import BadInput, UnknownName
 from attnlib.models.initialise import draw_parameters
 from attnlib.models.lstm import lstm_scan
+from attnlib.models.undrawn import undrawn_embedding
 from attnlib.tasks.copying import CopyBatch
 
 CopierCell = Literal["lstm", "gru"]
@@ -80,7 +81,7 @@ class Copier(nn.Module):
         self.config = config
         width, layer = config.width, {"lstm": nn.LSTM, "gru": nn.GRU}[config.cell]
         with torch.device("meta"):  # torch's own initialisation would draw from global state
-            self.embedding = nn.Embedding(config.words + 1, width)
+            self.embedding = undrawn_embedding(config.words + 1, width)
             self.encoder = layer(width, width, batch_first=True)
             self.decoder = layer(width, width, batch_first=True)
             self.context_map = nn.Linear(width, width)

@@ -33,6 +33,7 @@ from attnlib.models.initialise import draw_parameters
 from attnlib.models.scoring import Score
 from attnlib.models.sequence_config import SequenceConfig
 from attnlib.models.sequence_steps import Carried, Reading, SequenceTrace, Source, Steps
+from attnlib.models.undrawn import undrawn_embedding
 from attnlib.tasks.corpus import Batch
 
 
@@ -54,8 +55,8 @@ class SequenceToSequence(nn.Module):
         luong = config.attends and config.decoder == "luong"
         enters = width if config.input_feeding else 0 if luong else from_source
         with torch.device("meta"):  # torch's own initialisation would draw from global state
-            self.embedding_source = nn.Embedding(config.source_size, width)
-            self.embedding_target = nn.Embedding(config.target_size, width)
+            self.embedding_source = undrawn_embedding(config.source_size, width)
+            self.embedding_target = undrawn_embedding(config.target_size, width)
             self.encoder = layer(width, width, bidirectional=config.bidirectional, **shape)
             self.decoder = layer(width + enters, width, **shape)
             if self._is_mapped:

@@ -31,6 +31,7 @@ from attnlib.models.self_positions import RelativeAttention
 from attnlib.models.transformer_config import TransformerConfig
 from attnlib.models.transformer_layers import DecoderLayer, EncoderLayer, Prefix
 from attnlib.models.transformer_trace import AttentionKind, TransformerTrace
+from attnlib.models.undrawn import undrawn_embedding
 from attnlib.tasks.corpus import Batch
 
 
@@ -47,11 +48,11 @@ class Transformer(nn.Module):
         super().__init__()
         self.config = config
         with torch.device("meta"):  # torch's own initialisation would draw from global state
-            self.embedding_source = nn.Embedding(config.source_size, config.width)
-            self.embedding_target = nn.Embedding(config.target_size, config.width)
+            self.embedding_source = undrawn_embedding(config.source_size, config.width)
+            self.embedding_target = undrawn_embedding(config.target_size, config.width)
             if config.positions == "learned":
-                self.positions_source = nn.Embedding(TABLE_ROWS, config.width)
-                self.positions_target = nn.Embedding(TABLE_ROWS, config.width)
+                self.positions_source = undrawn_embedding(TABLE_ROWS, config.width)
+                self.positions_target = undrawn_embedding(TABLE_ROWS, config.width)
             self.encoder = nn.ModuleList(EncoderLayer(config) for _ in range(config.layers))
             self.decoder = nn.ModuleList(DecoderLayer(config) for _ in range(config.layers))
             self.encoder_norm, self.decoder_norm = (nn.LayerNorm(config.width) for _ in range(2))

@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from attnlib.errors import BadInput
+from attnlib.models.undrawn import undrawn_embedding
 from attnlib.tasks.corpus import Batch
 
 WORDS_AT_ONCE = 512
@@ -33,7 +34,7 @@ class TranslationProxy(nn.Module):
         if words < 1 or width < 1:
             raise BadInput(f"words is {words} and width {width}; both must be at least 1")
         with torch.device("meta"):  # torch's own initialisation would draw from global state
-            self.embedding = nn.Embedding(words, width)
+            self.embedding = undrawn_embedding(words, width)
             self.output = nn.Linear(width, words, bias=False)
         self.to_empty(device="cpu")
         with torch.no_grad():

@@ -8,6 +8,7 @@ interval is exact for normal values at any n, so means over seeds use it.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from jaxtyping import Float
@@ -44,6 +45,7 @@ def mean_interval(values: Sequence[float] | Float[np.ndarray, "n"], *, level: fl
     return Interval(mean, mean - half, mean + half, n)
 
 
+@cache
 def t_quantile(probability: float, degrees: float) -> float:
     """The t with P(T <= t) = probability for Student's distribution; by bisection of `t_cdf`."""
     if not (0 < probability < 1 and degrees > 0):
