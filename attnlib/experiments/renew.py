@@ -26,6 +26,7 @@ from attnlib.errors import AttnlibError
 from attnlib.experiments.answer import all_asks, name_of
 from attnlib.experiments.asks import Ask
 from attnlib.files import write_text_atomic
+from attnlib.recipes.recipe import RecipeSpec
 from attnlib.training.archive import Archive
 from attnlib.training.keys import model_key
 from attnlib.training.store import Store
@@ -66,10 +67,13 @@ def old_answers(profile: str, archive: str | Path) -> list[Old]:
 
 
 def witnesses(old: Iterable[Old]) -> list[Old]:
-    """For every name of an answer, the cheapest model of each architecture."""
+    """For every name of an answer, the cheapest model of each architecture or recipe."""
     cheapest: dict[tuple[str, str], Old] = {}
     for one in sorted(old, key=lambda one: (one.seconds, str(one.asked.spec))):
-        cheapest.setdefault((one.name, one.asked.spec.architecture), one)
+        spec = one.asked.spec
+        cheapest.setdefault(
+            (one.name, spec.recipe if isinstance(spec, RecipeSpec) else spec.architecture), one
+        )
     return list(cheapest.values())
 
 

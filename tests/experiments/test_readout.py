@@ -125,10 +125,12 @@ def test_translations_come_from_links_grammar_or_co_occurrence():
     assert known_from == "grammar"
     assert scan.target_vocabulary.words[found[word["left"]]] == "I_TURN_LEFT"
     assert word["twice"] not in found
-    vocabulary = Vocabulary.of("abc")
     corpus = Corpus.from_ids([[4, 5], [4, 6], [5]], [[6, 5], [6, 4], [5]])
-    text = Task("text", vocabulary, vocabulary, corpus, corpus)
+    text = Task("text", Vocabulary.of("abc"), Vocabulary.of("abc"), corpus, corpus)
     assert translations(text) == ({4: 6, 5: 5, 6: 4}, "dice")
+    english = Vocabulary.of([*scan.source_vocabulary.words[4:], "dog"])  # text with all of SCAN's words
+    text = Task("text", english, Vocabulary.of("abc"), corpus, corpus)
+    assert translations(text)[1] == "dice"
 
 
 def test_followers_and_judgement_by_hand():
