@@ -14,7 +14,7 @@ from rich.text import Text
 from attnlib.companion import workflow
 from attnlib.companion.execute import notebook_parameters
 from attnlib.companion.figures import Figure, check_profile, discover, find, minutes, place_in_paper
-from attnlib.companion.parameters import absolute, check_known, from_word, split_assignments
+from attnlib.companion.parameters import absolute, check_known, check_parallel, from_word, split_assignments
 from attnlib.companion.plan import Plan, Run
 from attnlib.companion.project import PROFILES, Project, current_project
 from attnlib.companion.provision import bring_data
@@ -134,7 +134,7 @@ def prepare_run(
 
     Raises:
         UnknownName: a parameter that the notebook does not have.
-        BadInput: a value of the wrong type.
+        BadInput: a value of the wrong type; text files that do not match, or have next to nothing in them.
         DataUnavailable: it needs data that is not at hand.
     """
     if "profile" in assignments:
@@ -142,6 +142,8 @@ def prepare_run(
     known = notebook_parameters(figure)
     check_known(assignments, (name for name in known if name != "profile"))
     parameters = _typed(figure, profile, assignments, known)
+    if parameters.get("source") and parameters.get("target"):
+        check_parallel(parameters["source"], parameters["target"])
     content = {"figure": figure.id, "profile": profile, "parameters": parameters}
     digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
     folder = project.build / "runs" / f"{figure.id.replace('/', '-')}-{digest}"

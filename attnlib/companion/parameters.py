@@ -4,9 +4,11 @@ import ast
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from attnlib.datasets.text import read_parallel
 from attnlib.errors import BadInput, UnknownName
 
 TAG = "parameters"
+FEWEST_PAIRS = 10
 
 
 def parameters_cell(cells: Iterable[Mapping], notebook: str) -> Mapping:
@@ -134,3 +136,19 @@ def absolute(value: object, folder: Path) -> object:
     Only for values typed as paths: a word such as ``scan`` may well be a file's name too.
     """
     return str((folder / Path(str(value)).expanduser()).resolve()) if value is not None else None
+
+
+def check_parallel(source: str | Path, target: str | Path) -> None:
+    """Refuse a reader's two text files before any work is begun.
+
+    Raises:
+        BadInput: they differ in length, are not UTF-8, or have fewer than ten pairs of lines with words on
+            both sides, of which a tenth is held out.
+        DataUnavailable: a file cannot be read. CorruptFile: a broken gzip file.
+    """
+    pairs = sum(bool(a.strip() and b.strip()) for a, b in zip(*read_parallel(source, target), strict=True))
+    if pairs < FEWEST_PAIRS:
+        raise BadInput(
+            f"{source} and {target} have {pairs} pairs of lines with words on both sides; at least "
+            f"{FEWEST_PAIRS} are needed, since a tenth is held out"
+        )

@@ -73,7 +73,7 @@ def parallel(
         source: path of the file to translate from.
         target: path of the file to translate to.
         n_train: use this many pairs from the beginning; all that are not held out when None.
-        n_held_out: pairs at the end to hold out; a tenth when None, and at least one.
+        n_held_out: pairs at the end to hold out; a tenth when None.
         min_count: words seen less often in the training pairs are read as ``<unk>``.
         max_words: keep at most this many words on each side, the most frequent ones; all when None.
         max_length: drop pairs with more words than this on either side; None keeps all.
@@ -89,14 +89,8 @@ def parallel(
         raise BadInput(f"parallel needs source=PATH and target=PATH; got {source!r} and {target!r}")
     options = TextOptions(min_count, max_words, max_length, lowercase)
     pairs = tokenise_pairs(read_parallel(source, target), options)
-    if len(pairs) < 2:
-        longest = "" if max_length is None else f", at most {max_length} of them"
-        raise BadInput(
-            f"{source} and {target} have {len(pairs)} pairs of lines with words on both sides{longest}; "
-            "at least 2 are needed, one of them to hold out"
-        )
     if n_held_out is None:
-        n_held_out = max(1, len(pairs) // 10)
+        n_held_out = len(pairs) // 10
     train, held_out = split_off(pairs, n_train, n_held_out)
     # By role and name, not by path: where the files lie on one machine is no part of a result.
     files = (("source", Path(source)), ("target", Path(target)))

@@ -4,7 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from attnlib.companion.parameters import defaults, from_word, parameters_cell, split_assignments
+from attnlib.companion.parameters import (
+    check_parallel,
+    defaults,
+    from_word,
+    parameters_cell,
+    split_assignments,
+)
 from attnlib.errors import BadInput
 
 
@@ -73,3 +79,22 @@ def test_papermill_can_read_every_line_of_parameters():
     for path in (Path(__file__).parents[2] / "notebooks").rglob("*.md"):
         cell = parameters_cell(jupytext.read(path).cells, path.stem)
         assert [line for line in cell["source"].splitlines() if line.count("=") > 1] == [], path
+
+
+@pytest.mark.parametrize(("text", "pairs"), [("", 0), ("\n \n", 0), ("one\n" * 9 + "\n", 9)])
+def test_text_files_with_next_to_nothing_in_them_are_refused_by_name(tmp_path, text, pairs):
+    source, target = tmp_path / "my.en", tmp_path / "my.fr"
+    for path in (source, target):
+        path.write_text(text, encoding="utf-8")
+    with pytest.raises(BadInput, match=rf"my\.en and .*my\.fr have {pairs} pairs of lines .* at least 10"):
+        check_parallel(source, target)
+
+
+def test_ten_pairs_are_enough_and_one_line_more_on_one_side_is_not(tmp_path):
+    source, target = tmp_path / "my.en", tmp_path / "my.fr"
+    for path in (source, target):
+        path.write_text("one\n" * 10, encoding="utf-8")
+    check_parallel(source, target)
+    source.write_text("one\n" * 11, encoding="utf-8")
+    with pytest.raises(BadInput, match="line 11 of"):
+        check_parallel(source, target)
