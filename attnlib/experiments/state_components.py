@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, get_args
 from attnlib.errors import BadInput
 from attnlib.experiments.aggregate import Point, by_kind, kind, over_seeds
 from attnlib.experiments.asks import Ask, answers, ask, specs_of
-from attnlib.experiments.ladder import LadderConfig, model_specs
+from attnlib.experiments.ladder import PAPER_TASKS, LadderConfig, model_specs
 from attnlib.experiments.measures.planes import SIDES
 from attnlib.experiments.measures.state_components import measure_state_components
 from attnlib.experiments.rungs import rung_of, task_of
@@ -25,15 +25,6 @@ DIFFERENCES = ("temporal", "input", "fit")
 
 
 QUICK_TASKS = ("one_to_one", "reordering_50", "scan")
-PAPER_TASKS = (
-    "one_to_one",
-    "reversal",
-    "reordering_0",
-    "reordering_50",
-    "reordering_100",
-    "scan",
-    "multi30k_en_fr",
-)
 
 
 @dataclass(frozen=True)

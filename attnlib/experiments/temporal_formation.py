@@ -36,7 +36,7 @@ class Config:
         architecture: ``AED``, ``AO``.
         cell: recurrent cells of AED.
         positions: position codes of AO.
-        seeds: models of each kind; as many as the plan has when None, of other cells and codes at most 3.
+        seeds: models of each kind; as many as the plan has when None, of other cells at most 3, of other codes 5.
         width: of states and embeddings; the plan's when None.
         steps: updates of every model; the plan's when None.
         fit_samples: training samples that the components are fitted on, at most.
@@ -71,7 +71,7 @@ PROFILES = {
         fit_samples=25_000,
     ),
 }
-_FEWER_SEEDS = 3  # of position codes other than the sinusoidal one, as of cells other than the GRU
+_FEWER_SEEDS = 5  # of position codes other than the sinusoidal one
 
 
 def asks(config: Config) -> tuple[Ask, ...]:

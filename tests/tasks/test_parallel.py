@@ -79,23 +79,6 @@ def test_sizes_that_make_no_sense_are_refused(files, options, message):
         parallel(**files, **options)
 
 
-@pytest.mark.parametrize(("text", "pairs"), [("", 0), ("\n\n", 0), ("one\n", 1), ("one\n\n", 1)])
-def test_files_with_next_to_nothing_in_them_are_named(tmp_path, text, pairs):
-    files = {side: tmp_path / f"{side}.txt" for side in ("source", "target")}
-    for path in files.values():
-        path.write_text(text, encoding="utf-8")
-    with pytest.raises(BadInput, match=rf"source.txt and .*target.txt have {pairs} pairs of lines"):
-        parallel(**files)
-
-
-def test_of_two_pairs_one_is_held_out(tmp_path):
-    files = {side: tmp_path / f"{side}.txt" for side in ("source", "target")}
-    for path in files.values():
-        path.write_text("one\ntwo\n", encoding="utf-8")
-    task = parallel(**files)
-    assert (len(task.train), len(task.held_out)) == (1, 1)
-
-
 def test_missing_files_are_named(files, tmp_path):
     with pytest.raises(BadInput, match="source=PATH and target=PATH"):
         parallel()
