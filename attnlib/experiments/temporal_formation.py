@@ -36,7 +36,8 @@ class Config:
         architecture: ``AED``, ``AO``.
         cell: recurrent cells of AED.
         positions: position codes of AO.
-        seeds: models of each kind; as many as the plan has when None, of other cells at most 3, of other codes 5.
+        seeds: models of each kind; as many as the plan has when None, of other cells at most 3, of
+            other codes 5.
         width: of states and embeddings; the plan's when None.
         steps: updates of every model; the plan's when None.
         fit_samples: training samples that the components are fitted on, at most.
