@@ -71,13 +71,13 @@ class Config:
     judged: int = 256
     scoring: str = "dot"
     width: int = 64
-    steps: int = 200
+    steps: int = 180
     learning_rate: float = 8e-3
     transformer_width: int = 32
     heads: int = 2
     layers: int = 2
     positions: str = "sinusoidal"
-    transformer_steps: int = 160
+    transformer_steps: int = 140
     transformer_rate: float = 6e-3
     warmup: int = 30
     looks: int = 4
