@@ -14,8 +14,10 @@ SUBSETS = {  # name in the result → label, colour
     "no_residual": ("all terms without residuals", INK),
     "temporal_only": ("temporal × temporal alone", PART_COLOURS["temporal"]),
     "input_only": ("input × input alone", PART_COLOURS["input"]),
-    "uniform": ("no term: uniform attention", PART_COLOURS["residual"]),
+    "uniform": ("no term: uniform attention", INK),
 }
+UNIFORM = {"marker": "|", "ms": 8, "markeredgewidth": 1.1}  # a thin dark stroke: no colour of a part
+SHARES_MAP = "PRGn"  # green above 0, purple below: no colour of a part
 
 
 def share_grids(result: Result, share: str = "covariance_share") -> Figure:
@@ -35,7 +37,7 @@ def share_grids(result: Result, share: str = "covariance_share") -> Figure:
 
 def _draw_shares(axes: Axes, shares: dict[str, dict]) -> None:
     matrix = np.array([[_number(shares[f"{d}_{e}"]["value"]) for e in PART_NAMES] for d in PART_NAMES])
-    axes.imshow(matrix, cmap="PuOr_r", vmin=-1, vmax=1)
+    axes.imshow(matrix, cmap=SHARES_MAP, vmin=-1, vmax=1)
     for i, j in np.ndindex(3, 3):
         interval = shares[f"{PART_NAMES[i]}_{PART_NAMES[j]}"]
         if interval["value"] is None:
@@ -81,15 +83,18 @@ def substitution_test(result: Result, measure: str = "similarity") -> Figure:
                 (0.21, 0.07, -0.07, -0.21), SUBSETS.items(), strict=True
             ):
                 interval = result.values[task][kind]["substitution"][subset][measure]
+                uniform = subset == "uniform"
                 if interval["low"] is not None:
-                    axes.plot([interval["low"], interval["high"]], [place + offset] * 2, color=colour, lw=1.4)
-                marker = ARCHITECTURE_MARKERS.get(kind, "o")
-                axes.plot(interval["value"], place + offset, marker, color=colour, ms=5.5)
-        for text, colour in SUBSETS.values():
-            axes.plot([], [], "o", color=colour, label=text)
+                    ends = [interval["low"], interval["high"]]
+                    axes.plot(ends, [place + offset] * 2, color=colour, lw=0.7 if uniform else 1.4)
+                look = {"marker": ARCHITECTURE_MARKERS.get(kind, "o"), "ms": 5.5}
+                axes.plot(interval["value"], place + offset, color=colour, **(UNIFORM if uniform else look))
+        for subset, (text, colour) in SUBSETS.items():
+            look = UNIFORM if subset == "uniform" else {"marker": "o"}
+            axes.plot([], [], ls="", color=colour, label=text, **look)
         axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False, fontsize=9)
         axes.set_yticks(range(len(rows)), [f"{task_name(task)}, {kind}" for task, kind in reversed(rows)])
-        axes.set_xlim(0, 1)
+        axes.set_xlim(-0.02, 1.03)  # points at 0 and 1 whole
         axes.set_ylim(-0.6, len(rows) - 0.4)
         axes.set_xlabel(label)
     return figure

@@ -16,6 +16,7 @@ ALONE = {
     "temporal_only": ("temporal", "attention from μ·μ alone: similarity to the full"),
     "input_only": ("input", "attention from χ·χ alone: similarity to the full"),
 }
+UNIFORM = {"marker": "_", "ms": 9, "markeredgewidth": 0.8, "color": INK}  # no colour of a part
 
 
 def against_typicality(result: Result, columns: dict[str, tuple[str, str]] = SHARES) -> Figure:
@@ -52,7 +53,7 @@ def _scatter(axes: Axes, rows: list[dict], column: str, colour: str) -> None:
         return
     for row in shown:
         if column.endswith("_only"):
-            axes.plot(row["typicality"], row["uniform"], "_", ms=9, color=PART_COLOURS["residual"])
+            axes.plot(row["typicality"], row["uniform"], ls="", **UNIFORM)
         axes.plot(row["typicality"], row[column], ls="", **marker_of(row["task"]), **_marker(row, colour))
 
 
@@ -70,10 +71,8 @@ def _legend(tasks: list[str], *, uniform: bool) -> list[Line2D]:
         handle({"marker": "h", "ms": 7}, "AED: filled", INK),
         handle({"marker": "h", "ms": 7}, "AO: open"),
     ]
-    grey = PART_COLOURS["residual"]
-    return (
-        [*handles, handle({"marker": "_", "ms": 7}, "uniform attention", grey, grey)] if uniform else handles
-    )
+    dash = Line2D([], [], ls="", label="uniform attention", **UNIFORM)
+    return [*handles, dash] if uniform else handles
 
 
 def _correlation(interval: dict) -> str:

@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator
 from attnlib.experiments.result import Result
 from attnlib.plotting.bands import panels
 from attnlib.plotting.order import kinds_of
-from attnlib.plotting.style import INK, PART_COLOURS, style, task_name
+from attnlib.plotting.style import INK, style, task_name
 
 MAP = "Greys"
 
@@ -39,11 +39,12 @@ def typicality_by_task(result: Result) -> Figure:
             if interval["low"] is not None:
                 axes.plot([interval["low"], interval["high"]], [place, place], color=INK, lw=1.2)
             axes.plot(interval["value"], place, "o" if kind.startswith("AED") else "s", color=INK, ms=6)
+            at_the_line = interval["value"] > 0.95  # where a number in the middle would cross it
             axes.annotate(
-                f"{interval['value']:.2f}", (interval["value"], place), (0, 6), textcoords="offset points",
-                ha="center", fontsize=8.5,
+                f"{interval['value']:.2f}", (interval["value"], place), (4 if at_the_line else 0, 6),
+                textcoords="offset points", ha="right" if at_the_line else "center", fontsize=8.5,
             )  # fmt: skip
-        axes.axvline(1, color=PART_COLOURS["residual"], lw=1, ls="--")
+        axes.axvline(1, color=INK, lw=0.9, ls=":")
         axes.annotate("always uniform, or by position alone: 1", (1, len(rows) - 0.45), (-4, 0),
                       textcoords="offset points", ha="right", va="bottom", fontsize=8.5)  # fmt: skip
         axes.set_yticks(range(len(rows)), [f"{task_name(task)}, {kind}" for task, kind, _ in reversed(rows)])
@@ -97,4 +98,5 @@ def _draw_sample(axes: Axes, records: list[dict]) -> None:
 
 def _short(word: str) -> str:
     """Marks and long names as a reader knows them; a dollar sign would start a formula."""
-    return {"<eos>": "end", "<unk>": "?"}.get(word, word.removeprefix("I_").lower()).replace("$", r"\$")[:14]
+    shown = {"<eos>": "end", "<unk>": "(unknown)"}.get(word, word.removeprefix("I_").lower())
+    return shown.replace("$", r"\$")[:14]

@@ -74,7 +74,7 @@ def zero_or_mean(result: Result) -> Figure:
         ]
         for title, name in asked.items()
     }
-    return dot_rows(result, panels, xlabel="accuracy", row_height=0.36)
+    return dot_rows(result, panels, xlabel="accuracy", xlim=(-0.05, 1.07), row_height=0.36)
 
 
 def margin_shares(result: Result, share: str = "margin_share") -> Figure:

@@ -120,6 +120,24 @@ def test_words_of_data_are_shown_as_they_are(matrices):
     assert average_matrices(matrices).get_axes()[0].get_title() == "SCAN, AED\nmean of 40 samples"
 
 
+def test_a_question_mark_is_one_and_an_unknown_word_is_called_so(matrices):
+    for row in matrices.tables["samples"]:
+        row["source"], row["predicted"] = "?", "<unk>"
+    axes = sample_matrices(matrices).get_axes()[0]
+    assert axes.get_xticklabels()[0].get_text() == "?"
+    assert axes.get_yticklabels()[0].get_text() == "(unknown)"
+
+
+def test_what_is_no_part_has_no_colour_of_a_part(breakdown, headline, matrices):
+    residual = PART_COLOURS["residual"]
+    for figure in (
+        substitution_test(breakdown),
+        against_typicality(headline, ALONE),
+        typicality_by_task(matrices),
+    ):
+        assert residual not in {line.get_color() for ax in figure.get_axes() for line in ax.get_lines()}
+
+
 def test_a_task_without_large_cells_says_so(matrices):
     axes = typicality_by_task(matrices).get_axes()[0]
     assert "no cell of 30 samples" in [text.get_text() for text in axes.texts]

@@ -2,7 +2,12 @@
 
 import pytest
 
-from attnlib.companion.readout_sentences import readout_sentences, words_table
+from attnlib.companion.readout_sentences import (
+    dictionary_sentence,
+    falsifier_sentence,
+    readout_sentences,
+    words_table,
+)
 from attnlib.companion.temporal_formation_sentences import (
     longer_sentences,
     offset_sentences,
@@ -32,7 +37,7 @@ def read_out() -> Result:
     shares = {f"{path}_{part}": interval(0.2) for path in PATHS for part in PARTS} | {"bias": interval(0.1)}
     kind = {
         "accuracy": {"zero": accuracy, "mean": accuracy},
-        "lost": {name: interval(0.1) for name in ABLATIONS} | {"context_without_input": interval(0.6)},
+        "lost": {name: interval(0.05) for name in ABLATIONS} | {"context_without_input": interval(0.6)},
         "chance": 0.25,
         "margin_share": shares,
         "margin_covariance": shares,
@@ -41,7 +46,20 @@ def read_out() -> Result:
     row = {"task": "scan", "kind": "AO", "seed": 0, "table": "dictionary"}
     words = [row | {"token": "left", "top": "I_TURN_LEFT I_RUN", "expected": "I_TURN_LEFT", "count": 5}]
     values = {"scan": {"AED": kind, "AO": kind}}
-    return Result("readout", "quick", {"task": ["scan"], "seeds": 3}, values, {"words": words}, {}, {})
+    rows = [
+        {
+            "task": "scan",
+            "kind": k,
+            "seed": seed,
+            "ablation": name,
+            "zero": accuracy[name]["value"] + 0.01 * seed,
+        }
+        for k in ("AED", "AO")
+        for seed in range(3)
+        for name in ABLATIONS
+    ]
+    tables = {"words": words, "accuracy": rows}
+    return Result("readout", "quick", {"task": ["scan"], "seeds": 3}, values, tables, {}, {})
 
 
 @pytest.fixture
@@ -134,7 +152,7 @@ def test_panels_of_kinds_have_titles_and_a_line_for_each_condition(formed, draw)
 def test_sentences_are_made_of_the_numbers(read_out, formed):
     text = readout_sentences(read_out)
     assert "SCAN, AO: 0.90 ± 0.10 of the tokens are right" in text
-    assert "the input components alone leave 0.80 ± 0.10" in text
+    assert "the input components alone leave 0.80 ± 0.10, more than either other part; dropping" in text
     assert "dropping the input components costs most (0.60 ± 0.10)" in text
     assert words_table(read_out, "dictionary", "scan", "AO").loc["left", "translation"] == "I_TURN_LEFT"
     assert words_table(read_out, "followers", "scan", "AO").empty
@@ -142,3 +160,38 @@ def test_sentences_are_made_of_the_numbers(read_out, formed):
     assert offset_sentences(formed).count("with words in place") == 1
     assert "attention never leaves its place" in longer_sentences(formed)
     assert "without any 1.00 ± 0.10" in position_sentence(formed)
+
+
+def test_a_part_leaves_more_only_where_the_networks_agree(read_out):
+    rows = {(r["seed"], r["ablation"]): r for r in read_out.tables["accuracy"] if r["kind"] == "AO"}
+    for seed, more in enumerate((0.3, 0.1, -0.1)):  # by network: 0.1 ± 0.5 over the temporal part
+        rows[seed, "context_only_temporal"]["zero"] = rows[seed, "context_only_input"]["zero"] - more
+    one, other = readout_sentences(read_out).split("\n")
+    assert "more than either other part" in one
+    assert "though the temporal ones (0.50 ± 0.10) cannot be told apart from them; dropping" in other
+
+
+def test_the_dictionary_names_its_words_and_where_they_are_known_from(read_out):
+    read_out.config["task"] = ["scan", "multi30k_en_fr"]
+    kind = {"dictionary": {"words": 1_234}}
+    read_out.values["multi30k_en_fr"] = {"AED": kind, "AO": kind}
+    assert dictionary_sentence(read_out) == (
+        "Words judged: 3 of SCAN (the grammar); "
+        "1,234 of Multi30k En–Fr (co-occurrence in the training sentences)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("lost", "right", "said"),
+    [
+        (0.05, 1.0, "It cannot be told in SCAN, AED"),  # 0.05 ± 0.1: more than a tenth, or not
+        (0.3, 1.0, "has happened in SCAN, AED (one part of the context kept: input 0.80 [0.70, 0.90]"),
+        (0.3, 0.9, "has not happened."),  # a word is wrong in the dictionary
+        (-0.2, 1.0, "has not happened."),
+    ],
+)
+def test_a_right_dictionary_beside_lost_words_is_told(read_out, lost, right, said):
+    for found in read_out.values["scan"].values():
+        found["lost"]["context_only_input"] = interval(lost)
+        found["dictionary"]["accuracy"] = interval(right)
+    assert said in falsifier_sentence(read_out)
