@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from attnlib.companion.missing import missing_in_words
+from attnlib.companion.networks_note import networks_note
 from attnlib.companion.project import Project, current_project
 from attnlib.errors import DataUnavailable
 from attnlib.experiments import registry
@@ -58,12 +59,14 @@ class Page:
         return self.result if self.paper is not None else None
 
     def note(self) -> str:
-        """One sentence on what the reader is looking at."""
+        """What the reader is looking at, and how many networks stand behind what is shown first."""
         if self.paper is None:
-            return f"Shown: {described(self.leading)}."
-        if self.result is None:
-            return f"Shown: {described(self.paper)}. Cannot be run here: data. {self.missing}"
-        return f"Shown first: {described(self.paper)}; at the end: {described(self.result)}."
+            shown = f"Shown: {described(self.leading)}."
+        elif self.result is None:
+            shown = f"Shown: {described(self.paper)}. Cannot be run here: data. {self.missing}"
+        else:
+            shown = f"Shown first: {described(self.paper)}; at the end: {described(self.result)}."
+        return "\n".join(filter(None, [shown, networks_note(self.leading)]))
 
     def show(self, figure, name: str, *, alt: str, caption: str, data: list[dict] | None = None) -> None:
         """Save a matplotlib figure as SVG and PNG (and its numbers as CSV), and display it with its texts.

@@ -8,6 +8,8 @@ from attnlib.plotting.order import kinds_of
 from attnlib.plotting.style import task_name
 
 SIDES = ("encoder", "decoder")
+LEARNED = 0.9  # of the words right
+LITTLE = 0.05  # of the variance
 
 
 def said(interval: dict) -> str:
@@ -63,3 +65,36 @@ def exact_sentences(result: Result) -> str:
         f"{said(most['gain'])}, where averages are {said(most['difference']['temporal'])} "
         f"standard deviations off in μ and {said(most['difference']['input'])} in χ."
     )
+
+
+def outcome_sentences(result: Result) -> str:
+    """What has happened of that which would change our mind: sides that the sum leaves, and idle pieces."""
+    sides = [
+        (f"{side} of {kind} on {task_name(task)}", found[side]["held_out"], found["quality"])
+        for task, kind, found in kinds_of(result)
+        for side in SIDES
+    ]
+    learned = [side for side in sides if side[2]["token_accuracy"]["value"] > LEARNED]
+    left = [
+        f"{name} ({said(shares['additive'])})"
+        for name, shares, _ in learned
+        if shares["additive"]["value"] < 0.5
+    ]
+    idle = {
+        symbol: [
+            f"{name} ({said(shares[f'{part}_unique'])})"
+            for name, shares, _ in sides
+            if shares[f"{part}_unique"]["value"] < LITTLE
+        ]
+        for part, symbol in (("temporal", "μ"), ("input", "χ"))
+    }
+    idle_text = "; ".join(f"{symbol} in the {', '.join(names)}" for symbol, names in idle.items() if names)
+    return (
+        f"* Less than half of the variance explained, where more than {100 * LEARNED:.0f} % of the words are "
+        f"right: {_counted(left, len(learned))}.\n"
+        f"* A unique part under {LITTLE:.2f}: {idle_text or 'nowhere here'}."
+    )
+
+
+def _counted(names: list[str], of: int) -> str:
+    return f"{', '.join(names)}; {len(names)} of {of} sides" if names else "nowhere here"

@@ -64,6 +64,65 @@ def capacity_sentences(result: Result) -> str:
     return f"Words that VED gets right, by length. {'; '.join(rows)}. AED at the longest length: {said(aed)}."
 
 
+def outcome_sentences(result: Result) -> str:
+    """What has happened of that which would change our mind, condition by condition, by intervals."""
+    lengths, lines = lengths_of(result), []
+    found = {length: result.values["VED"][f"length_{length}"] for length in lengths}
+    well = [length for length in lengths if found[length]["token_accuracy"]["value"] > 0.9]
+    if well:
+        worst = min(well, key=lambda length: found[length]["memory"]["held_out"]["value"])
+        share = found[worst]["memory"]["held_out"]
+        verb = "has happened" if share["value"] < 0.5 else "has not happened"
+        lines.append(
+            f"A sum that explains the last state badly where the network copies well {verb}: the lowest R² "
+            f"is {said(share)}, at {worst} words."
+        )
+    first, last = (found[length]["read_too"]["elsewhere"] for length in (lengths[0], lengths[-1]))
+    if _below(first, last):
+        lines.append(
+            "Effects off the diagonal have begun to show in long sentences: when the new word is read too, "
+            f"other steps move by {said(first)} with {lengths[0]} words and by {said(last)} with "
+            f"{lengths[-1]}."
+        )
+    else:
+        lines.append(
+            "Effects off the diagonal do not grow with length: when the new word is read too, other steps "
+            f"move by {said(first)} with {lengths[0]} words and by {said(last)} with {lengths[-1]}."
+        )
+    aed = [
+        found["component"]["on_time"]
+        for name, found in result.values.get("AED", {}).items()
+        if name.startswith("length_")
+    ]
+    if aed:
+        lines.append(f"In AED the exchange is said on time in at most {_most(aed)} of sentences.")
+    lifted = [
+        f"{length} words from {said(less)} to {said(full)}"
+        for length in lengths
+        for less, full in [
+            [result.values[kind][f"length_{length}"]["token_accuracy"] for kind in ("VED_less", "VED")]
+        ]
+        if _below(less, full)
+    ]
+    if lifted:
+        lines.append(
+            "Longer training lifts long sentences, as far as it has been tried: "
+            f"{1 / result.config['less']:g} times the updates bring {', '.join(lifted)}. How far room sets "
+            "the limit, and how far training, is open."
+        )
+    return "\n".join(f"* {line}" for line in lines)
+
+
+def _below(first: dict, second: dict) -> bool:
+    """Whether the first interval lies below the second."""
+    ends = first["high"], second["low"]
+    return None not in ends and ends[0] < ends[1]
+
+
+def _most(intervals: list[dict]) -> str:
+    return said(max(intervals, key=lambda interval: interval["value"]))
+
+
 def length_table(result: Result) -> "pd.DataFrame":
     """A row for each kind and length: accuracy, memory and readout as ``value ± half width``."""
     import pandas as pd

@@ -6,6 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from attnlib.experiments.result import Result
+from attnlib.plotting.labels import write_labels
 from attnlib.plotting.order import kinds_of
 from attnlib.plotting.style import INK, PART_COLOURS, style, task_name
 
@@ -85,20 +86,7 @@ def _words(axes: Axes, records: list[dict], side: str, prefix: str) -> list[Labe
 def _label(axes: Axes, labels: list[Label]) -> None:
     """Text beside points, the first first; one that would cover another is left out."""
     axes.margins(0.16)
-    (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
-    taken: list[tuple[float, float, int]] = []
-    for x, y, text in labels:
-        place = (x - left) / (right - left), (y - low) / (high - low)
-        width = 0.035  # of a letter, in the width of these panels
-        if any(
-            abs(place[1] - other[1]) < 0.065
-            and place[0] < other[0] + width * other[2]
-            and other[0] < place[0] + width * len(text)
-            for other in taken
-        ):
-            continue
-        taken.append((*place, len(text)))
-        axes.annotate(text, (x, y), (4, 3), textcoords="offset points", fontsize=8, color=INK, zorder=4)
+    write_labels(axes, [(x, y, text, INK) for x, y, text in labels])
 
 
 def _draw_words(axes: Axes, here: dict[str, list[dict]]) -> None:

@@ -7,24 +7,30 @@ from matplotlib.figure import Figure
 
 from attnlib.experiments.result import Result
 from attnlib.plotting.dots import Dot, at, dot_rows
+from attnlib.plotting.labels import Label, write_labels
 from attnlib.plotting.order import tasks_of
 from attnlib.plotting.style import INK, PART_COLOURS, style, task_name
 
-BLUE, ORANGE, GREY = (PART_COLOURS[part] for part in ("temporal", "input", "residual"))
+BLUE, ORANGE = (PART_COLOURS[part] for part in ("temporal", "input"))
+GREEN, PURPLE, BROWN = (
+    "#009e73",
+    "#aa4499",
+    "#a06a00",
+)  # zero input, words, one constant state
 COURSES = {  # course → label, colour, line
     "temporal": ("temporal component μ", BLUE, "-"),
     "average": ("average input", INK, "--"),
-    "null": ("zero input", GREY, ":"),
+    "null": ("zero input", GREEN, ":"),
 }
 FILLERS = {  # suffix of a condition → label, colour, marker
-    "": ("average input (AO: positions)", BLUE, "o"),
-    "_null": ("zero input", GREY, "s"),
-    "_words": ("words", ORANGE, "^"),
+    "": ("average input (AO: positions)", INK, "o"),
+    "_null": ("zero input", GREEN, "s"),
+    "_words": ("words", PURPLE, "^"),
 }
-INPUTS = {  # name in the result → label, marker, open
-    "average": ("average input", "o", False),
-    "average_by_position": ("average input of each position", "o", True),
-    "null": ("zero input", "x", False),
+INPUTS = {  # name in the result → label, colour, marker, open
+    "average": ("average input", INK, "o", False),
+    "average_by_position": ("average input of each position", INK, "o", True),
+    "null": ("zero input", GREEN, "x", False),
 }
 
 
@@ -38,15 +44,14 @@ def courses(result: Result, task: str) -> Figure:
         grid = figure.subplots(1, max(len(panels), 1), squeeze=False)[0]
         for axes, (kind, side) in zip(grid, panels, strict=False):
             own = [row for row in rows if (row["kind"], row["side"]) == (kind, side)]
+            ends: list[Label] = []
             for name, (label, colour, line) in COURSES.items():
                 path = [(row["first"], row["second"]) for row in own if row["course"] == name]
                 x, y = zip(*path, strict=True)
                 axes.plot(x, y, line, color=colour, lw=1.5, marker=".", ms=4, label=label)
-                axes.annotate(
-                    "0", path[0], color=colour, fontsize=9, xytext=(3, 3), textcoords="offset points"
-                )
-                axes.annotate(str(len(path) - 1), path[-1], color=colour, fontsize=9, xytext=(3, 3),
-                              textcoords="offset points")  # fmt: skip
+                ends += [(*path[0], "0", colour), (*path[-1], str(len(path) - 1), colour)]
+            axes.margins(0.1)
+            write_labels(axes, ends, size=9)
             axes.set_title(f"{kind}, {side}")
             axes.set_xlabel("first direction of μ")
         grid[0].set_ylabel("second direction of μ")
@@ -59,8 +64,10 @@ def agreement(result: Result) -> Figure:
     """Cosine of the course without words with that of μ_t, encoder and decoder."""
     panels = {
         side: [
-            Dot(f"wordless.{side}.{name}.cosine", label, BLUE, marker, is_open, shift)
-            for (name, (label, marker, is_open)), shift in zip(INPUTS.items(), (0.18, 0, -0.18), strict=True)
+            Dot(f"wordless.{side}.{name}.cosine", label, colour, marker, is_open, shift)
+            for (name, (label, colour, marker, is_open)), shift in zip(
+                INPUTS.items(), (0.18, 0, -0.18), strict=True
+            )
         ]
         for side in ("encoder", "decoder")
     }
@@ -72,15 +79,15 @@ def rebuilt(result: Result) -> Figure:
 
     def dots(way: str, extra: list[Dot]) -> list[Dot]:
         shown = [
-            Dot(f"rebuilt.{name}.{way}.similarity", label, BLUE, marker, is_open, shift)
-            for (name, (label, marker, is_open)), shift in zip(
+            Dot(f"rebuilt.{name}.{way}.similarity", label, colour, marker, is_open, shift)
+            for (name, (label, colour, marker, is_open)), shift in zip(
                 INPUTS.items(), (0.22, 0.07, -0.08), strict=True
             )
         ]
         return [*shown, *extra]
 
-    constant = Dot("rebuilt.constant.{}.similarity", "one constant state", GREY, "s", shift=-0.24)
-    itself = Dot("rebuilt.temporal.alone.similarity", "μ itself", INK, "|", shift=0.3)
+    constant = Dot("rebuilt.constant.{}.similarity", "one constant state", BROWN, "s", shift=-0.24)
+    itself = Dot("rebuilt.temporal.alone.similarity", "μ itself", BLUE, "|", shift=0.3)
 
     def of(way: str) -> Dot:
         return Dot(

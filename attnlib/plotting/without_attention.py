@@ -8,12 +8,13 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from attnlib.experiments.result import Result
-from attnlib.plotting.style import INK, PART_COLOURS, style
+from attnlib.plotting.style import INK, style
 
+ONE_VECTOR, ATTENTION = "#cc79a7", "#009e73"  # as in Part I
 KINDS = {  # name in the result → label, colour, line
-    "VED": ("VED", PART_COLOURS["input"], "-"),
-    "VED_less": ("VED, less training", PART_COLOURS["input"], ":"),
-    "AED": ("AED", INK, "--"),
+    "VED": ("VED", ONE_VECTOR, "-"),
+    "VED_less": ("VED, less training", ONE_VECTOR, ":"),
+    "AED": ("AED", ATTENTION, "--"),
 }
 
 
@@ -171,7 +172,7 @@ def capacity(result: Result) -> Figure:
                            textcoords="offset points", fontsize=8.5)  # fmt: skip
         right.set_xlabel("position in the sentence (VED)")
         for axes in (left, right):
-            axes.axhline(chance, color=PART_COLOURS["residual"], lw=1, ls="--")
+            axes.axhline(chance, color="#555555", lw=1, ls="--")
             axes.annotate(
                 "chance", (axes.get_xlim()[0], chance), (2, 3), textcoords="offset points", fontsize=8.5
             )

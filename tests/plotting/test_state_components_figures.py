@@ -3,13 +3,16 @@
 from copy import deepcopy
 
 import pytest
-from matplotlib.figure import Figure
 
-from attnlib.companion.state_components_sentences import exact_sentences, said, variance_sentences
+from attnlib.companion.state_components_sentences import (
+    exact_sentences,
+    outcome_sentences,
+    said,
+    variance_sentences,
+)
 from attnlib.experiments.result import Result
 from attnlib.plotting.state_components import (
     LABELLED,
-    _label,
     averages_against_exact,
     in_one_space,
     input_clusters,
@@ -73,13 +76,6 @@ def test_words_are_labelled_without_their_marks(result):
     assert len(written) <= 2 * LABELLED
 
 
-def test_a_label_that_would_cover_another_is_left_out():
-    axes = Figure().subplots()
-    axes.plot([0, 1], [0, 1])
-    _label(axes, [(0, 0, "first"), (0.01, 0.01, "covered"), (1, 1, "far")])
-    assert [text.get_text() for text in axes.texts] == ["first", "far"]
-
-
 def test_both_sides_have_a_point_and_an_interval_for_every_share(result):
     left, right = variance_explained(result).get_axes()
     assert (left.get_title(), right.get_title()) == ("encoder states", "decoder states")
@@ -117,3 +113,20 @@ def test_sentences_come_from_the_numbers(result):
     result.values["scan"]["AED"]["encoder"]["gain"] = interval(0.001)
     assert "3 of 4 sides" in exact_sentences(result)
     assert said({"value": -0.5, "low": None, "high": None, "n": 1}) == "−0.50"
+
+
+def test_outcomes_name_the_sides_that_meet_a_condition_and_count_them(result):
+    kinds = result.values["scan"]
+    kinds["AED"]["quality"] = {"token_accuracy": interval(0.95)}
+    kinds["VED"]["quality"] = {"token_accuracy": interval(0.6)}  # has not learned its task
+    for kind in kinds.values():
+        kind["decoder"]["held_out"]["additive"] = interval(0.4)
+    assert outcome_sentences(result).splitlines() == [
+        "* Less than half of the variance explained, where more than 90 % of the words are right: decoder of "
+        "AED on SCAN (0.40 [0.35, 0.45]); 1 of 2 sides.",
+        "* A unique part under 0.05: nowhere here.",
+    ]
+    kinds["AED"]["decoder"]["held_out"] |= {"additive": interval(0.9), "input_unique": interval(0.02, 0.01)}
+    first, second = outcome_sentences(result).splitlines()
+    assert first.endswith("right: nowhere here.")
+    assert second.endswith("under 0.05: χ in the decoder of AED on SCAN (0.02 [0.01, 0.03]).")

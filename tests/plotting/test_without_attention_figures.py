@@ -8,6 +8,7 @@ from attnlib.companion.without_attention_sentences import (
     length_table,
     lengths_of,
     memory_sentences,
+    outcome_sentences,
     readout_sentences,
 )
 from attnlib.experiments.measures.swap import WAYS
@@ -116,3 +117,27 @@ def test_sentences_come_from_the_numbers(result):
     )
     assert "−0.80 [−0.85, −0.75] in VED" in readout_sentences(result)
     assert "3 words: 0.33" in capacity_sentences(result)
+
+
+def test_outcomes_are_told_by_intervals(result):
+    text = outcome_sentences(result)
+    assert "Effects off the diagonal do not grow with length" in text
+    assert "Longer training" not in text, "both trainings are alike"
+    assert "explains the last state badly" not in text, "no length is copied well"
+    ved, less = result.values["VED"], result.values["VED_less"]
+    ved["length_2"]["token_accuracy"] = less["length_2"]["token_accuracy"] = interval(0.95)
+    ved["length_3"]["token_accuracy"] = interval(0.8)
+    less["length_3"]["token_accuracy"] = interval(0.6)
+    ved["length_3"]["read_too"] = {"elsewhere": interval(0.3)}
+    assert outcome_sentences(result).splitlines() == [
+        "* A sum that explains the last state badly where the network copies well has happened: the lowest "
+        "R² is 0.30 [0.25, 0.35], at 2 words.",
+        "* Effects off the diagonal have begun to show in long sentences: when the new word is read too, "
+        "other steps move by 0.10 [0.05, 0.15] with 2 words and by 0.30 [0.25, 0.35] with 3.",
+        "* In AED the exchange is said on time in at most 0.90 [0.85, 0.95] of sentences.",
+        "* Longer training lifts long sentences, as far as it has been tried: 2 times the updates bring 3 "
+        "words from 0.60 [0.55, 0.65] to 0.80 [0.75, 0.85]. How far room sets the limit, and how far "
+        "training, is open.",
+    ]
+    del result.values["AED"]
+    assert "In AED" not in outcome_sentences(result)
