@@ -2,10 +2,11 @@
 
 from typing import TYPE_CHECKING
 
+from attnlib.companion.intervals import above, beyond
 from attnlib.companion.tables import interval_text
 from attnlib.experiments.result import Result
 from attnlib.plotting.order import kinds_of
-from attnlib.plotting.order_words import ROUTE_BARS, SWAP_NAMES, swaps_of
+from attnlib.plotting.order_words import ROUTE_BARS, SWAP_NAMES, fewer, networks_of, swaps_of
 from attnlib.plotting.style import task_name
 
 if TYPE_CHECKING:
@@ -41,8 +42,16 @@ def _route_sentence(found: dict) -> str:
     known = {name: interval for name, interval in known.items() if interval["value"] is not None}
     if not known:
         return text
-    most = max(known, key=lambda name: known[name]["value"])
-    carried = f"most is carried by {ROUTE_NAMES[most]} ({interval_text(known[most])})"
+    most, *others = sorted(known, key=lambda name: -known[name]["value"])
+    if others and not above(known[most], known[others[0]]):
+        named = " or ".join(
+            f"{ROUTE_NAMES[name]} ({interval_text(known[name])})" for name in (most, others[0])
+        )
+        carried = f"which route carries most cannot be told: {named}"
+    else:
+        carried = f"most is carried by {ROUTE_NAMES[most]} ({interval_text(known[most])})"
+    few = fewer(known[most], networks_of(found))
+    carried += f" ({few})" if few else ""
     if flips["value"] is not None and flips["value"] < FEW_FLIPS:
         carried = f"though little moves, {carried}"
     return (
@@ -61,8 +70,10 @@ def prediction_sentences(result: Result) -> str:
             if rows["none"]["similarity"]["value"] is None:
                 parts.append(f"{SWAP_NAMES[swap]}: no row changes")
                 continue
+            few = fewer(rows["none"]["similarity"], networks_of(found[swap]))
             parts.append(
-                f"{SWAP_NAMES[swap]}: {interval_text(rows['none']['similarity'])} without a change, "
+                f"{SWAP_NAMES[swap]}{f' ({few})' if few else ''}: "
+                f"{interval_text(rows['none']['similarity'])} without a change, "
                 f"{interval_text(rows['input']['similarity'])} with χ swapped, "
                 f"{interval_text(rows['both']['similarity'])} with both mean effects"
             )
@@ -71,7 +82,10 @@ def prediction_sentences(result: Result) -> str:
 
 
 def swap_table(result: Result) -> "pd.DataFrame":
-    """A row for each task, network and kind of swap; a dash where a number is undefined or not asked."""
+    """A row for each task, network and kind of swap; a dash where a number is undefined or not asked.
+
+    Where fewer networks than the rest have a number, their count stands behind it.
+    """
     import pandas as pd
 
     rows = {}
@@ -79,12 +93,155 @@ def swap_table(result: Result) -> "pd.DataFrame":
         for swap in swaps_of(result, task, ("order", "count", "content")):
             own = found[swap]
             routes = own.get("routes", {}).get("fork", {})
+            networks = networks_of(own)
             rows[f"{task_name(task)}, {kind}, {SWAP_NAMES[swap]}"] = {
                 "partner right": interval_text(own["exact"]["second"]),
-                "rows moved": interval_text(own["change"]["own"]["flips"]),
-                "fork moved": interval_text(own["change"]["fork"]["flips"]),
-                "χ routes": interval_text(routes["input"]) if routes else "–",
-                "memory routes": interval_text(routes["context"]) if routes else "–",
-                "gain of χ": interval_text(own["predictions"]["changed"]["input"]["gain"]),
+                "rows moved": _counted(own["change"]["own"]["flips"], networks),
+                "fork moved": _counted(own["change"]["fork"]["flips"], networks),
+                "χ routes": _counted(routes["input"], networks) if routes else "–",
+                "memory routes": _counted(routes["context"], networks) if routes else "–",
+                "gain of χ": _counted(own["predictions"]["changed"]["input"]["gain"], networks),
             }
     return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def _counted(interval: dict, networks: int) -> str:
+    few = fewer(interval, networks)
+    return f"{interval_text(interval)} (n = {interval['n']})" if few else interval_text(interval)
+
+
+def outcome_sentences(result: Result, kind: str = "AED") -> str:
+    """Which of the outcomes that would change our mind have come about, one line each.
+
+    Args:
+        kind: the recurrent networks asked; those without recurrence have a line of their own.
+    """
+    lines = [_inputs(result, kind), _start(result, kind), _content(result, kind), _without_recurrence(result)]
+    return "\n".join(f"* {line}" for line in lines if line)
+
+
+def _asked(result: Result, kind: str, kinds: tuple[str, ...]) -> list[tuple[str, dict]]:
+    """``(words and task, what was found)`` of every swap of some kinds in one kind of network."""
+    return [
+        (f"{SWAP_NAMES[swap]}, {task_name(task)}", found[swap])
+        for task, label, found in kinds_of(result)
+        if label == kind
+        for swap in swaps_of(result, task, kinds)
+    ]
+
+
+def _named(entries: list[tuple[str, dict]]) -> str:
+    return "; ".join(f"{name} ({interval_text(interval)})" for name, interval in entries)
+
+
+def _inputs(result: Result, kind: str) -> str:
+    """Whether input components carry the order: routes, predictions and the patch of the encoder's χ."""
+    asked = _asked(result, kind, ("order",))
+    if not asked:
+        return ""
+    routes = [(name, found["routes"]["fork"]["input"]) for name, found in asked]
+    carried = [
+        f"{words} for {_named(some)}"
+        for side, words in (
+            (-1, "less than half"),
+            (0, "a share not to be told from half"),
+            (1, "more than half"),
+        )
+        if (some := [(name, share) for name, share in routes if beyond(share, 0.5) == side])
+    ]
+    text = (
+        f"**Input components, {kind}.** Of the change at the fork they carry {'. They carry '.join(carried)}."
+    )
+    rows = [(name, found["predictions"]["changed"]) for name, found in asked]
+    behind = [name for name, row in rows if above(row["both"]["similarity"], row["input"]["similarity"])]
+    text += (
+        f" χ swapped predicts the moved rows worse than both mean effects do in {len(behind)} of "
+        f"{len(rows)} cases."
+    )
+    patches = [
+        (name, found["patches"]["fork"]["e_input"]["share"], found["patches"]["fork"]["e_residual"]["share"])
+        for name, found in asked
+    ]
+    known = [entry for entry in patches if entry[1]["value"] is not None]
+    if known:
+        name, inputs, residual = max(known, key=lambda entry: entry[1]["value"])
+        text += (
+            f" The encoder's χ alone, taken from the other run, brings about {interval_text(inputs)} of the "
+            f"flip at most ({name}), where its Δ alone brings about {interval_text(residual)}."
+        )
+    return text
+
+
+def _start(result: Result, kind: str) -> str:
+    """Whether the decoder's start carries the flip: of order, and of counts."""
+    shares = {
+        kinds: [
+            (name, share)
+            for name, found in _asked(result, kind, (kinds,))
+            if (share := found["patches"]["fork"]["S"]["share"])["value"] is not None
+        ]
+        for kinds in ("order", "count")
+    }
+    if not shares["order"]:
+        return ""
+    name, most = max(shares["order"], key=lambda entry: entry[1]["value"])
+    text = (
+        f"**The decoder's start, {kind}.** Alone it brings about {interval_text(most)} of the flip at the "
+        f"fork at most where words change places ({name})"
+    )
+    large = [entry for entry in shares["count"] if beyond(entry[1], 0.5) > 0]
+    if large and beyond(most, 0.5) < 0:
+        return (
+            f"{text}, but more than half where they come oftener: {_named(large)}. There the start keeps the "
+            "count."
+        )
+    if shares["count"]:
+        name, most = max(shares["count"], key=lambda entry: entry[1]["value"])
+        return f"{text}, and {interval_text(most)} at most where they come oftener ({name})."
+    return f"{text}."
+
+
+def _content(result: Result, kind: str) -> str:
+    """Rows moved by words of content, the most, against those moved by words of order, the fewest."""
+    parts, reached = [], False
+    for task, label, _ in kinds_of(result):
+        if label != kind:
+            continue
+        moved = {
+            kinds: [result.values[task][kind][swap]["change"]["own"]["flips"] for swap in swaps]
+            for kinds in ("content", "order")
+            if (swaps := swaps_of(result, task, (kinds,)))
+        }
+        if len(moved) < 2:
+            continue
+        content = max(moved["content"], key=lambda flips: flips["value"])
+        order = min(moved["order"], key=lambda flips: flips["value"])
+        reached = reached or not above(order, content)
+        parts.append(f"{interval_text(content)} against {interval_text(order)} ({task_name(task)})")
+    if not parts:
+        return ""
+    told = "In some task the two cannot be told apart." if reached else "In no task do they move as many."
+    return (
+        f"**Words of content, {kind}.** The most rows that one of them moves, against the fewest that a word "
+        f"of order moves: {'; '.join(parts)}. {told}"
+    )
+
+
+def _without_recurrence(result: Result) -> str:
+    """What χ swapped predicts in AO, and how well those networks do the task."""
+    parts = []
+    for name, found in _asked(result, "AO", ("order",)):
+        if not name.startswith(SWAP_NAMES["modifier"]):
+            continue
+        gain, right = found["predictions"]["changed"]["input"]["gain"], found["exact"]["second"]
+        if beyond(gain, 0) > 0:
+            parts.append(
+                f"{name}, gain {interval_text(gain)}, by networks that get {interval_text(right)} of the "
+                "partners right"
+            )
+    if not parts:
+        return ""
+    return (
+        "**Without recurrence (AO)** χ swapped predicts moved rows better than no change does: "
+        f"{'; '.join(parts)}."
+    )

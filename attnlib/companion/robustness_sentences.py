@@ -48,7 +48,22 @@ def headline_sentences(result: Result) -> str:
             f"{_named('One network alone, and so no interval, stands behind', single)}"
             f"The smallest differences: {'; '.join(smallest)}."
         )
-    return "\n".join(lines) or "The headline needs both one-to-one and SCAN; this run lacks one of them."
+    if not lines:
+        return "The headline needs both one-to-one and SCAN; this run lacks one of them."
+    return "\n".join([*lines, "", _reached(result)])
+
+
+def _reached(result: Result) -> str:
+    """What intervals that reach zero can say; that none does, where none does."""
+    rows = [r for r in result.tables["settings"] if r["half"] in HALVES and r["value"] is not None]
+    wide = [row for row in rows if row["low"] is not None and row["low"] <= 0 <= row["high"]]
+    if not wide:
+        known = sum(row["low"] is not None for row in rows)
+        return f"None of the {known} intervals reaches zero." if known else ""
+    return (
+        f"Intervals that reach zero: {len(wide)} of {len(rows)}. Few seeds make wide intervals: such a "
+        "setting has not been shown to fail."
+    )
 
 
 def _named_as(row: dict) -> str:

@@ -6,8 +6,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
 
 from attnlib.experiments.result import Result
+from attnlib.plotting.blank import blank
 from attnlib.plotting.dots import at
 from attnlib.plotting.order import tasks_of
 from attnlib.plotting.style import INK, PART_COLOURS, style, task_name
@@ -49,6 +51,7 @@ PREDICTION_BARS: tuple[Bar, ...] = (
     ("decoder", "mean effect,\ndecoder", RESIDUAL),
     ("both", "both\neffects", RESIDUAL),
 )
+SHADES, DASHES = ("#000000", "#7a5195"), ("-", "--", ":", "-.")  # of tasks and of cells; no part has them
 HATCHES = ("", "////", "....", "xxxx", "||||", "----")  # of the kinds of model, in turn
 ROW_SETS = {"fork": "where the translations part", "own": "all steps", "same": "all steps, same words read"}
 
@@ -57,6 +60,20 @@ def swaps_of(result: Result, task: str, kinds: tuple[str, ...]) -> list[str]:
     """Swaps of a task's words, of the kinds asked for (``order``, ``count``, ``content``)."""
     found = next(iter(result.values[task].values()))
     return [swap for swap in SWAP_NAMES if swap in found and found[swap]["kind"] in kinds]
+
+
+def networks_of(found: dict) -> int:
+    """How many networks a swap was asked of; a number of it may be undefined in some."""
+    return found["exact"]["first"]["n"]
+
+
+def fewer(interval: dict, networks: int) -> str:
+    """``one network only`` or ``5 of 10 networks`` where not all have the number; empty where all have."""
+    if interval["value"] is None:
+        return ""
+    if interval["n"] == 1:
+        return "one network only"
+    return f"{interval['n']} of {networks} networks" if interval["n"] < networks else ""
 
 
 def routes(result: Result, rows: str = "fork") -> Figure:
@@ -99,14 +116,17 @@ def _panels(
         for axes in grid.flat[len(asked) :]:
             axes.set_visible(False)
         for axes, (task, swap) in zip(grid.flat, asked, strict=False):
+            notes = []
             for shift, kind in enumerate(kinds):
                 if kind in result.values[task]:
-                    _draw_bars(axes, result.values[task][kind][swap], bars, shift, len(kinds))
+                    found = result.values[task][kind][swap]
+                    _draw_bars(axes, found, bars, shift, len(kinds))
+                    notes += _fewer_networks(found, kind, bars)
             axes.axhline(0, color=INK, lw=0.8)
             axes.set_ylim(*limits)
             axes.set_xticks(range(len(bars)), [text for _, text, _ in bars], fontsize=8, rotation=50,
                             ha="right", rotation_mode="anchor", linespacing=0.9)  # fmt: skip
-            axes.set_title(f"{task_name(task)}\n{SWAP_NAMES[swap]}", fontsize=9.5)
+            axes.set_title("\n".join([task_name(task), SWAP_NAMES[swap], *notes]), fontsize=9.5)
         for axes in grid[:, 0]:
             axes.set_ylabel(label, fontsize=9)
         handles = [
@@ -117,6 +137,13 @@ def _panels(
     return figure
 
 
+def _fewer_networks(found: dict, kind: str, bars: tuple[Bar, ...]) -> list[str]:
+    """``AO: 5 of 10 networks`` where bars stand for fewer networks than were asked."""
+    shown = [interval for key, _, _ in bars if (interval := at(found, key)) is not None]
+    notes = dict.fromkeys(note for interval in shown if (note := fewer(interval, networks_of(found))))
+    return [f"{kind}: {' or '.join(notes)}"] if notes else []
+
+
 def _draw_bars(axes: Axes, found: dict, bars: tuple[Bar, ...], shift: int, kinds: int) -> None:
     width = 0.8 / kinds
     for place, (key, _, colour) in enumerate(bars):
@@ -124,6 +151,9 @@ def _draw_bars(axes: Axes, found: dict, bars: tuple[Bar, ...], shift: int, kinds
         if interval is None or interval["value"] is None:
             continue
         x = place - 0.4 + (shift + 0.5) * width
+        if interval["n"] == 1:  # no interval, so no bar that stands among those that have one
+            axes.plot(x, interval["value"], "o", color=colour, markerfacecolor="white", ms=4.5)
+            continue
         axes.bar(x, interval["value"], width * 0.9, color=colour if shift == 0 else "white", edgecolor=colour,
                  hatch=HATCHES[shift], lw=1)  # fmt: skip
         if interval["low"] is not None:
@@ -189,36 +219,46 @@ def _short(word: str) -> str:
 
 
 def memory(result: Result) -> Figure:
-    """How long the states remember which order word was read: encoder by lag, decoder by step."""
+    """How long the states remember which order word was read: encoder by lag, decoder by step.
+
+    A column for each word; tasks differ in shade, cells in dashes.
+    """
     records = [record for record in result.tables["memory"] if record["kind"].startswith("AED")]
-    words = list(dict.fromkeys((r["task"], r["kind"], r["swap"]) for r in records))
-    looks = ("-", "--", ":", "-.")
+    swaps = [swap for swap in SWAP_NAMES if any(r["swap"] == swap for r in records)]
+    if not swaps:
+        return blank()
+    sides = {"encoder_residual": "words after the swapped one", "decoder": "decoder step, same words read"}
+    highest = max(r["value"] for r in records if r["series"] in sides)
     with style():
-        figure = Figure(figsize=(8.6, 3.2 + 0.14 * len(words)))
-        grid = figure.subplots(1, 2, sharey=True)
-        for number, (task, kind, swap) in enumerate(words):
-            own = [r for r in records if (r["task"], r["kind"], r["swap"]) == (task, kind, swap)]
-            for axes, series in ((grid[0], "encoder_residual"), (grid[1], "decoder")):
-                line = [r for r in own if r["series"] == series]
-                place = [r["place"] for r in line]
-                colour = ("#000000", "#555555", "#999999")[number // len(looks) % 3]
-                axes.plot(
-                    place,
-                    [r["value"] for r in line],
-                    looks[number % len(looks)],
-                    color=colour,
-                    lw=1.5,
-                    label=f"{task_name(task)}, {kind}: {SWAP_NAMES[swap]}" if axes is grid[0] else None,
-                )
-                if all(r["low"] is not None for r in line):
-                    axes.fill_between(place, [r["low"] for r in line], [r["high"] for r in line],
-                                      color=colour, alpha=0.15, lw=0)  # fmt: skip
+        figure = Figure(figsize=(8.6, 5.6))
+        grid = figure.subplots(2, len(swaps), sharey=True, sharex="row", squeeze=False)
+        for column, swap in zip(grid.T, swaps, strict=True):
+            own = [r for r in records if r["swap"] == swap]
+            tasks, kinds = (list(dict.fromkeys(r[name] for r in own)) for name in ("task", "kind"))
+            for axes, series in zip(column, sides, strict=True):
+                for task, kind in dict.fromkeys((r["task"], r["kind"]) for r in own):
+                    line = [r for r in own if (r["task"], r["kind"], r["series"]) == (task, kind, series)]
+                    shade, dashes = (
+                        SHADES[tasks.index(task) % len(SHADES)],
+                        DASHES[kinds.index(kind) % len(DASHES)],
+                    )
+                    _draw_course(axes, line, shade, dashes, f"{task_name(task)}, {kind}")
+                axes.set_xlabel(sides[series], fontsize=9)
+                axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+            column[0].set_title(f"{SWAP_NAMES[swap]}\nencoder residuals", fontsize=9.5)
+            column[1].set_title("decoder residuals", fontsize=9.5)
+            column[1].legend(loc="upper center", bbox_to_anchor=(0.5, -0.28), frameon=False, fontsize=8.5)
         # A norm is not negative, however wide the interval of a few seeds.
-        grid[0].set_ylim(0, 1.5 * max((r["value"] for r in records), default=1))
-        grid[0].set_xlabel("words after the swapped one: t − q")
-        grid[1].set_xlabel("decoder step s, same words read")
-        grid[0].set_ylabel("‖difference of Δ‖ / mean ‖χ + Δ‖")
-        grid[0].set_title("encoder residuals")
-        grid[1].set_title("decoder residuals")
-        figure.legend(loc="outside upper center", ncols=2, frameon=False, fontsize=8.5)
+        grid[0, 0].set_ylim(0, 1.1 * highest)
+        for axes in grid[:, 0]:
+            axes.set_ylabel("‖δΔ‖ / mean ‖χ + Δ‖", fontsize=9)
     return figure
+
+
+def _draw_course(axes: Axes, line: list[dict], colour: str, dashes: str, label: str) -> None:
+    place = [r["place"] for r in line]
+    axes.plot(place, [r["value"] for r in line], dashes, color=colour, lw=1.5, label=label)
+    if all(r["low"] is not None for r in line):
+        axes.fill_between(
+            place, [r["low"] for r in line], [r["high"] for r in line], color=colour, alpha=0.13, lw=0
+        )

@@ -17,6 +17,8 @@ FACTOR_NAMES = {
     "clip": "largest gradient norm",
 }
 GREY = PART_COLOURS["residual"]
+OPEN = ("accuracy",)  # drawn as rings beside a filled mark
+FURTHEST = 0.3  # beyond values, as far as an interval over very few seeds stretches an axis
 PANELS = {  # title, then outcome → label, colour, marker
     "covariance share": {
         "temporal_share": ("temporal μ·μ", PART_COLOURS["temporal"], "o"),
@@ -27,9 +29,9 @@ PANELS = {  # title, then outcome → label, colour, marker
         "temporal_only": ("μ·μ alone", PART_COLOURS["temporal"], "o"),
         "input_only": ("χ·χ alone", PART_COLOURS["input"], "o"),
         "no_residual": ("all but Δ", INK, "o"),
-        "uniform": ("uniform", GREY, "_"),
+        "uniform": ("uniform", INK, "_"),
     },
-    "of the network": {"typicality": ("typicality", INK, "D"), "accuracy": ("accuracy of words", GREY, "s")},
+    "of the network": {"typicality": ("typicality", INK, "D"), "accuracy": ("accuracy of words", INK, "s")},
 }
 HALVES = {
     "temporal_share_leads_scan": "temporal share:\none-to-one less SCAN",
@@ -79,7 +81,8 @@ def outcomes_by_level(result: Result, factor: str) -> Figure:
                     _spread(len(outcomes)), outcomes.items(), strict=True
                 ):
                     intervals = [found[outcome] for _, _, found in levels]
-                    _dots(axes, intervals, offset, colour, marker, label)
+                    look = {"markerfacecolor": "white"} if outcome in OPEN else {}
+                    _dots(axes, intervals, offset, colour, marker, label, **look)
                 axes.set_ylim(*_limits(levels, outcomes))
                 axes.set_title(title, fontsize=9.5)
                 if task == tasks[-1]:
@@ -100,10 +103,19 @@ def _shade(axes: Axes, levels: list[tuple[str, bool, dict]]) -> None:
 
 
 def _limits(levels: list[tuple[str, bool, dict]], outcomes: dict) -> tuple[float, float]:
-    """Zero to one, and as far as the values go; an interval over very few seeds may leave the picture."""
-    values = [found[name]["value"] for _, _, found in levels for name in outcomes]
-    known = [value for value in values if value is not None]
-    return min([-0.08, *(value - 0.08 for value in known)]), max([1.05, *(value + 0.05 for value in known)])
+    """Zero to one, and as far as the intervals go; very wide ones leave the picture."""
+    intervals = [found[name] for _, _, found in levels for name in outcomes]
+    low, high = _ends([interval for interval in intervals if interval["value"] is not None])
+    return min(-0.08, low - 0.05), max(1.05, high + 0.05)
+
+
+def _ends(intervals: list[dict]) -> tuple[float, float]:
+    """The lowest and the highest end, none farther than :data:`FURTHEST` beyond all values."""
+    values = [interval["value"] for interval in intervals] or [0.0]
+    lows = [interval["low"] for interval in intervals if interval["low"] is not None]
+    highs = [interval["high"] for interval in intervals if interval["high"] is not None]
+    low, high = min(values), max(values)
+    return max(min([low, *lows]), low - FURTHEST), min(max([high, *highs]), high + FURTHEST)
 
 
 def _spread(number: int) -> list[float]:
@@ -158,10 +170,15 @@ def residual_share_by_factor(result: Result) -> Figure:
             )
         for axes in list(grid.flat)[len(factors) :]:
             axes.axis("off")
-        means = [
-            found["residual_residual"]["value"] for f in factors for *_, found in levels_of(result, f, task)
+        shown = [
+            found[outcome]
+            for f in factors
+            for *_, found in levels_of(result, f, task)
+            for outcome in ("residual_residual", "remembered")
+            if found[outcome]["value"] is not None
         ]
-        grid[0, 0].set_ylim(-0.05, max([0.3, *(1.5 * mean for mean in means if mean is not None)]))
+        low, high = _ends(shown)
+        grid[0, 0].set_ylim(min(-0.05, low - 0.03), max(0.3, high + 0.08))  # room for the span's number
         for axes in grid[:, 0]:
             axes.set_ylabel("covariance share", fontsize=9)
         if factors:

@@ -18,9 +18,10 @@ PANELS = {  # title → (what is drawn: label and colour)
         "temporal_only": ("μ·μ alone", PART_COLOURS["temporal"]),
         "input_only": ("χ·χ alone", PART_COLOURS["input"]),
         "no_residual": ("no residual", INK),
-        "uniform": ("no term", "#777777"),
+        "uniform": ("no term", INK),
     },
 }
+OPEN = ("uniform",)  # drawn as rings: a reference, and no part of a state
 ROLES = {"predicted": "token predicted at the step", "read": "token read at the step"}
 
 
@@ -42,7 +43,10 @@ def rank(row: dict) -> float:
 
 
 def extreme_tokens(result: Result, task: str, kind: str, role: str, each: int) -> list[dict]:
-    """The most temporal tokens and the most input-driven ones, the most temporal first, none twice."""
+    """The tokens that lean most on time and those that lean least on it, the most temporal first, none twice.
+
+    The last ones need not be input-driven: other terms may make their rows.
+    """
     rows = [
         row
         for row in result.tables["tokens"]
@@ -53,7 +57,7 @@ def extreme_tokens(result: Result, task: str, kind: str, role: str, each: int) -
 
 
 def token_parts(result: Result, task: str, kind: str, role: str = "predicted", each: int = 12) -> Figure:
-    """The ``each`` most temporal and the ``each`` most input-driven of the frequent tokens."""
+    """Of the frequent tokens, the ``each`` that lean most on time and the ``each`` that lean least on it."""
     found = extreme_tokens(result, task, kind, role, each)
     rows = [
         _Row(
@@ -103,9 +107,10 @@ def _dot_panels(rows: list[_Row], title: str) -> Figure:
             for place, row in enumerate(reversed(rows)):
                 axes.axhline(place, color="#e8e8e8", lw=0.8, zorder=0)
                 for share, (_, colour) in shares.items():
-                    _dot(axes, row.shares[share], place, colour)
-            for label, colour in shares.values():
-                axes.plot([], [], "o", color=colour, label=label, ms=5)
+                    _dot(axes, row.shares[share], place, colour, "white" if share in OPEN else colour)
+            for share, (label, colour) in shares.items():
+                face = "white" if share in OPEN else colour
+                axes.plot([], [], "o", color=colour, markerfacecolor=face, label=label, ms=5, ls="")
             axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False, fontsize=8.5,
                         handletextpad=0.1, columnspacing=0.8)  # fmt: skip
             axes.set_xlabel(heading)
@@ -117,13 +122,13 @@ def _dot_panels(rows: list[_Row], title: str) -> Figure:
     return figure
 
 
-def _dot(axes: Axes, interval: tuple, place: int, colour: str) -> None:
+def _dot(axes: Axes, interval: tuple, place: int, colour: str, face: str) -> None:
     value, low, high = interval
     if value is None:
         return
     if low is not None:
         axes.plot([low, high], [place, place], color=colour, lw=1.3, alpha=0.7)
-    axes.plot(value, place, "o", color=colour, ms=5)
+    axes.plot(value, place, "o", color=colour, markerfacecolor=face, ms=5)
 
 
 def _shown(token: str) -> str:

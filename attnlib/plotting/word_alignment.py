@@ -14,6 +14,8 @@ from attnlib.plotting.style import INK, PART_COLOURS, PART_SYMBOLS, style
 
 # Neither aligner has parts: a green and a purple of Okabe and Ito's, which no part of a state has.
 ALIGNER_COLOURS = {"ibm_model_1": "#009e73", "diagonal": "#aa4499"}
+FRAME = (-0.05, 1.05)  # of rates, with room for their intervals
+LETTERS = 14  # of a word along an axis; a longer one ends in an ellipsis
 LABELS = {
     "error_rate": "alignment error rate (0: the gold links)",
     "mass_on_gold": "attention on gold links (1: all of it)",
@@ -31,7 +33,7 @@ def alignment_errors(result: Result) -> Figure:
     """Error rate and attention on gold links, of the full attention, of terms alone, and of two aligners."""
     asked = ("error_rate", "mass_on_gold")
     shown = dict(zip(("links", "weights"), map(_dots, asked), strict=True))
-    figure = dot_rows(result, shown, xlabel="", row_height=0.62, columns=4)
+    figure = dot_rows(result, shown, xlabel="", xlim=FRAME, row_height=0.62, columns=4)
     for axes, quality in zip(figure.get_axes(), asked, strict=False):  # a blank figure has no axes
         axes.set_xlabel(LABELS[quality])
     return figure
@@ -66,7 +68,8 @@ def rules(result: Result) -> Figure:
         ]
         for rule, title in titles.items()
     }
-    return dot_rows(result, found, xlabel="alignment error rate", legend=found["predicted word"], columns=5)
+    legend = found["predicted word"]
+    return dot_rows(result, found, xlabel="alignment error rate", xlim=FRAME, legend=legend, columns=5)
 
 
 def term_grids(result: Result, asked: str = "alone") -> Figure:
@@ -168,4 +171,6 @@ def _draw_example(axes: Axes, full: list[dict], rows: list[dict]) -> None:
 
 def _shown(word: str) -> str:
     """A word that is not in the vocabulary as a question mark; a dollar sign would start a formula."""
-    return {"<unk>": "?"}.get(word, word).replace("$", r"\$")[:14]
+    word = {"<unk>": "?"}.get(word, word)
+    word = word if len(word) <= LETTERS else f"{word[: LETTERS - 1]}…"
+    return word.replace("$", r"\$")

@@ -10,6 +10,7 @@ from attnlib.companion.robustness_sentences import (
 )
 from attnlib.experiments.result import Result
 from attnlib.experiments.robustness import OUTCOMES, headline
+from attnlib.plotting.cut import NOTE, cut_note
 from attnlib.plotting.robustness import (
     PANELS,
     RUNNING,
@@ -104,9 +105,31 @@ def test_sentences_name_where_the_finding_fails(result):
     assert "at 2 of 3 settings, with a whole 95 % interval above zero at 1. " in text
     assert "It fails at: width of the states: 32." in text
     assert "Its interval reaches zero at: running free." in text
+    assert text.endswith(
+        "Intervals that reach zero: 2 of 6. Few seeds make wide intervals: such a setting has not been "
+        "shown to fail."
+    )
     assert "width of the states (from 32 to 64: 0.30 [0.20, 0.40])" in residual_sentences(result)
     assert "0.80 ± 0.10 of the samples" in running_sentences(result)
     assert "one-to-one, weight decay: 0 (plan)" in settings_table(result).index
+
+
+def test_it_is_said_where_no_interval_reaches_zero(result):
+    for row in result.tables["settings"]:
+        row |= {"low": 0.1, "high": 0.3}
+    assert headline_sentences(result).endswith("None of the 6 intervals reaches zero.")
+
+
+def test_axes_reach_the_ends_of_intervals_but_of_the_widest(result):
+    def drawn(low):
+        wide = {"value": 0.05, "low": low, "high": 0.3, "n": 3}
+        result.values["factors"]["width"]["32"]["one_to_one"] = dict.fromkeys(OUTCOMES, wide)
+        return outcomes_by_level(result, "width")
+
+    assert drawn(-0.2).get_axes()[0].get_ylim()[0] == pytest.approx(-0.25)
+    assert cut_note(drawn(-0.2)) == ""
+    assert drawn(-0.9).get_axes()[0].get_ylim()[0] == pytest.approx(-0.3)  # 0.3 below the lowest value
+    assert cut_note(drawn(-0.9)) == NOTE
 
 
 def test_a_run_of_one_task_says_that_the_headline_needs_two(result):
