@@ -1,6 +1,4 @@
-"""Two intervals over seeds held against each other, for sentences that say which is larger."""
-
-from __future__ import annotations
+"""Intervals over seeds held against each other or a threshold, for sentences that say which is larger."""
 
 
 def above(first: dict, second: dict) -> bool:
@@ -12,11 +10,13 @@ def above(first: dict, second: dict) -> bool:
     return known and first["low"] > second["high"]
 
 
-def beyond(interval: dict, threshold: float) -> int:
-    """1 where the whole interval is above the threshold, −1 where it is below, 0 where it cannot be told."""
-    if interval["low"] is None:
-        return 0
-    return int(interval["low"] > threshold) - int(interval["high"] < threshold)
+def side(interval: dict, threshold: float = 0.0) -> str:
+    """``above`` or ``below`` where the whole interval is, else ``open``: too wide, or none at all."""
+    if interval["low"] is None or interval["high"] is None:
+        return "open"
+    if interval["low"] > threshold:
+        return "above"
+    return "below" if interval["high"] < threshold else "open"
 
 
 def listed(parts: list[str]) -> str:

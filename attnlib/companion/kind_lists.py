@@ -2,6 +2,7 @@
 
 import math
 
+from attnlib.companion.intervals import side
 from attnlib.companion.tables import interval_range
 from attnlib.plotting.style import task_name
 from attnlib.statistics.student import mean_interval
@@ -16,15 +17,6 @@ def over_models(values: list[float | None]) -> dict[str, float | int | None]:
         return {"value": None, "low": None, "high": None, "n": 0}
     found = mean_interval(defined).as_dict()
     return {key: None if math.isnan(number) else number for key, number in found.items()}
-
-
-def side(interval: dict, threshold: float = 0.0) -> str:
-    """``above`` or ``below`` where the whole interval is, else ``open``: too wide, or none at all."""
-    if interval["low"] is None or interval["high"] is None:
-        return "open"
-    if interval["low"] > threshold:
-        return "above"
-    return "below" if interval["high"] < threshold else "open"
 
 
 def on_side(kinds: list[Kind], which: str, threshold: float = 0.0) -> list[Kind]:

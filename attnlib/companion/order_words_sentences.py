@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from attnlib.companion.intervals import above, beyond
+from attnlib.companion.intervals import above, side
 from attnlib.companion.tables import interval_text
 from attnlib.experiments.result import Result
 from attnlib.plotting.order import kinds_of
@@ -142,12 +142,12 @@ def _inputs(result: Result, kind: str) -> str:
     routes = [(name, found["routes"]["fork"]["input"]) for name, found in asked]
     carried = [
         f"{words} for {_named(some)}"
-        for side, words in (
-            (-1, "less than half"),
-            (0, "a share not to be told from half"),
-            (1, "more than half"),
+        for at, words in (
+            ("below", "less than half"),
+            ("open", "a share not to be told from half"),
+            ("above", "more than half"),
         )
-        if (some := [(name, share) for name, share in routes if beyond(share, 0.5) == side])
+        if (some := [(name, share) for name, share in routes if side(share, 0.5) == at])
     ]
     text = (
         f"**Input components, {kind}.** Of the change at the fork they carry {'. They carry '.join(carried)}."
@@ -189,8 +189,8 @@ def _start(result: Result, kind: str) -> str:
         f"**The decoder's start, {kind}.** Alone it brings about {interval_text(most)} of the flip at the "
         f"fork at most where words change places ({name})"
     )
-    large = [entry for entry in shares["count"] if beyond(entry[1], 0.5) > 0]
-    if large and beyond(most, 0.5) < 0:
+    large = [entry for entry in shares["count"] if side(entry[1], 0.5) == "above"]
+    if large and side(most, 0.5) == "below":
         return (
             f"{text}, but more than half where they come oftener: {_named(large)}. There the start keeps the "
             "count."
@@ -234,7 +234,7 @@ def _without_recurrence(result: Result) -> str:
         if not name.startswith(SWAP_NAMES["modifier"]):
             continue
         gain, right = found["predictions"]["changed"]["input"]["gain"], found["exact"]["second"]
-        if beyond(gain, 0) > 0:
+        if side(gain) == "above":
             parts.append(
                 f"{name}, gain {interval_text(gain)}, by networks that get {interval_text(right)} of the "
                 "partners right"

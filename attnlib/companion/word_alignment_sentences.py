@@ -2,7 +2,7 @@
 
 import math
 
-from attnlib.companion.intervals import above, beyond, listed
+from attnlib.companion.intervals import above, listed, side
 from attnlib.companion.tables import interval_text
 from attnlib.experiments.alignment_summaries import RULES_SHOWN
 from attnlib.experiments.result import Result
@@ -151,8 +151,10 @@ def _dial_line(kind: str, fixed: dict, varied: dict) -> str:
     )
     if word == "more" and after["value"] <= 0.5:
         text += f", and yet one word in {round(1 / after['value'])}"
-    side = {1: "fewer than χ·χ", -1: "more than χ·χ", 0: "not to be told from χ·χ"}[beyond(lead, 0)]
-    return f"{text}. There μ·μ alone finds {interval_text(temporal)}, {side}."
+    beside = {"above": "fewer than χ·χ", "below": "more than χ·χ", "open": "not to be told from χ·χ"}[
+        side(lead)
+    ]
+    return f"{text}. There μ·μ alone finds {interval_text(temporal)}, {beside}."
 
 
 def _text_line(result: Result) -> str:
@@ -168,8 +170,12 @@ def _text_line(result: Result) -> str:
     )
     diagonal = interval_text(next(iter(kinds.values()))["references"]["diagonal"]["error_rate"])
     told = []
-    for side, words in ((1, "better than it"), (-1, "worse than it"), (0, "not to be told from it")):
-        same = [kind for kind, found in kinds.items() if beyond(found["better_than_diagonal"], 0) == side]
+    for at, words in (
+        ("above", "better than it"),
+        ("below", "worse than it"),
+        ("open", "not to be told from it"),
+    ):
+        same = [kind for kind, found in kinds.items() if side(found["better_than_diagonal"]) == at]
         told += [f"{words} in {listed(same)}"] if same else []
     return (
         f"**{task_name(TEXT)}.** Attention errs at {rates} of the links, the diagonal at {diagonal}: "
@@ -184,7 +190,7 @@ def _elsewhere_line(result: Result) -> str:
         f"{interval_text(hit)} of the largest weights stand on the word translated"
         for task, kind, found in kinds_of(result)
         for right, hit in [(found["quality"]["token_accuracy"], found["attention"]["full"]["agreement"])]
-        if beyond(right, LEARNT) > 0 and beyond(hit, ELSEWHERE) < 0
+        if side(right, LEARNT) == "above" and side(hit, ELSEWHERE) == "below"
     ]
     if not parts:
         return ""
@@ -208,7 +214,7 @@ def _below_the_diagonal(result: Result) -> str:
     ]
     if not dial:
         return ""
-    failed = [f"{name} ({interval_text(gain)})" for name, gain in dial if beyond(gain, 0) <= 0]
+    failed = [f"{name} ({interval_text(gain)})" for name, gain in dial if side(gain) != "above"]
     if failed:
         return f"**The diagonal** is not clearly beaten in {listed(failed)}, in differences of error rates."
     name, gain = min(dial, key=lambda entry: entry[1]["value"])
@@ -255,7 +261,7 @@ def _few_pairs(result: Result) -> str:
     kinds = {kind: found for task, kind, found in kinds_of(result) if task == TEXT}
     if not kinds:
         return ""
-    lost = [kind for kind, found in kinds.items() if beyond(found["better_than_ibm_model_1"], 0) < 0]
+    lost = [kind for kind, found in kinds.items() if side(found["better_than_ibm_model_1"]) == "below"]
     trained_on = next(iter(kinds.values()))["gold"]["trained_on"]
     told = f"does better than {listed(lost)}" if lost else "is not clearly ahead of a network"
     return f"**IBM Model 1** {told} on {task_name(TEXT)}, from {trained_on:,} pairs, which are few."

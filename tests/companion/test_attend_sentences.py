@@ -5,7 +5,8 @@ import pytest
 from attnlib.companion import alignment_breakdown_sentences as breakdown
 from attnlib.companion import temporal_share_sentences as share
 from attnlib.companion.attention_matrices_sentences import unsolved_sentence
-from attnlib.companion.kind_lists import named, over_models, side
+from attnlib.companion.intervals import side
+from attnlib.companion.kind_lists import named, over_models
 from attnlib.experiments.result import Result
 
 PARTS = ("temporal", "input", "residual")

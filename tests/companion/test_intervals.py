@@ -1,6 +1,6 @@
 """Which of two intervals is larger, and which side of a threshold one is on."""
 
-from attnlib.companion.intervals import above, beyond, listed
+from attnlib.companion.intervals import above, listed, side
 
 
 def interval(low, high):
@@ -16,13 +16,9 @@ def test_one_is_above_the_other_where_they_do_not_overlap():
     assert not above(interval(0.5, 0.6), interval(None, None))
 
 
-def test_beyond_a_threshold_with_the_whole_interval():
-    assert [beyond(interval(*ends), 0.5) for ends in ((0.6, 0.7), (0.4, 0.7), (0.1, 0.2), (None, None))] == [
-        1,
-        0,
-        -1,
-        0,
-    ]
+def test_the_side_of_a_threshold_takes_the_whole_interval():
+    ends = ((0.6, 0.7), (0.4, 0.7), (0.1, 0.2), (None, None))
+    assert [side(interval(*pair), 0.5) for pair in ends] == ["above", "open", "below", "open"]
 
 
 def test_lists_in_words():
