@@ -54,7 +54,7 @@ class Config:
     max_length: int = 9
     judged: int = 300
     width: int = 64
-    steps: int = 180
+    steps: int = 300
     looks: int = 6
     learning_rate: float = 4e-3
     pair: int = 1
