@@ -63,3 +63,23 @@ def test_every_figure_and_option_that_the_prose_names_exists():
         assert re.search(
             rf"^{name} = ", (ROOT / "notebooks/attend/alignment_breakdown.md").read_text(), re.MULTILINE
         )
+
+
+def test_links_from_chapter_to_chapter_lead_to_built_notebooks():
+    """The site is made of executed notebooks, so that a link to the source of one leads nowhere."""
+    chapters = sorted((ROOT / "notebooks").rglob("*.md"))
+    linked = [
+        (chapter, link)
+        for chapter in chapters
+        for link in re.findall(r"\]\(([\w./]+\.(?:md|ipynb))\)", chapter.read_text(encoding="utf-8"))
+        if "book/" not in link
+    ]
+    assert len(linked) > 10
+    pages = {path.relative_to(ROOT / "notebooks").with_suffix(".ipynb") for path in chapters}
+    pages |= {path.relative_to(ROOT / "book") for path in (ROOT / "book").rglob("*.md")}
+    missing = [
+        f"{chapter.name}: {link}"
+        for chapter, link in linked
+        if (chapter.parent / link).resolve().relative_to(ROOT / "notebooks") not in pages
+    ]
+    assert not missing
