@@ -100,6 +100,7 @@ def execute(execution: Execution, project: Project) -> Path:
         _writable(needed)
     for old in (execution.partial, execution.error):
         old.unlink(missing_ok=True)
+    earlier = {path: path.stat().st_mtime_ns for path in execution.files.iterdir()}
     notebook = jupytext.read(figure.path)
     working = execution.output.with_name(f".{execution.output.stem}.running.ipynb")
     try:
@@ -110,6 +111,9 @@ def execute(execution: Execution, project: Project) -> Path:
                 extra_arguments=["--IPKernelApp.log_level=CRITICAL"],
             )  # fmt: skip
         _write(nbformat.read(working, as_version=4), execution.output, project)
+        for path, written in earlier.items():
+            if path.is_file() and path.stat().st_mtime_ns == written:  # no longer made by the notebook
+                path.unlink()
     except (papermill.PapermillExecutionError, DeadKernelError) as error:
         # Without papermill's markers the number of a cell is its number in the file.
         partial = papermill.execute.remove_error_markers(nbformat.read(working, as_version=4))

@@ -88,6 +88,20 @@ def test_two_runs_give_the_same_bytes_and_no_place_of_this_machine(project):
     ]
 
 
+def test_files_of_figures_that_a_notebook_no_longer_makes_go_once_it_has_run(project, monkeypatch):
+    leave = "import os, pathlib\npathlib.Path(os.environ['ATTNLIB_FIGURE_FILES'], '{}.csv').write_text('a')"
+    figure = write(project, "one", leave.format("first"), leave.format("second"))
+    files = for_the_book(figure, project).files
+    execute(for_the_book(figure, project), project)
+    write(project, "one", leave.format("second"), "1 / 0")
+    with pytest.raises(FigureFailed):
+        execute(for_the_book(figure, project), project)
+    assert {path.name for path in files.iterdir()} == {"first.csv", "second.csv"}
+    write(project, "one", leave.format("second"))
+    execute(for_the_book(figure, project), project)
+    assert {path.name for path in files.iterdir()} == {"second.csv"}
+
+
 def test_a_run_with_parameters_keeps_to_its_folder_and_hides_the_injected_cell(project, tmp_path):
     figure = write(project, "own", 'import os\nprint(task, os.environ["ATTNLIB_RUN_DIR"], os.getcwd())')
     caller = tmp_path / "caller"
