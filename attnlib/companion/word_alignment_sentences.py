@@ -4,7 +4,6 @@ import math
 
 from attnlib.companion.intervals import above, listed, side
 from attnlib.companion.tables import interval_text
-from attnlib.experiments.alignment_summaries import RULES_SHOWN
 from attnlib.experiments.result import Result
 from attnlib.experiments.word_alignment import TEXT
 from attnlib.plotting.order import kinds_of
@@ -13,11 +12,6 @@ from attnlib.plotting.token_parts import ROLES, extreme_tokens, rank
 from attnlib.tasks.europarl import europarl_de_en
 
 _NAMES = {"temporal_only": "μ·μ", "input_only": "χ·χ", "with_residual_only": "the terms with residuals"}
-_RULED = {
-    "temporal_only": "μ·μ alone",
-    "input_only": "χ·χ alone",
-    "no_residual": "all terms without residuals",
-}
 LINES = 20_000  # sentence pairs in the file of Europarl
 LEARNT, ELSEWHERE = 0.95, 0.5  # tokens right, and largest weights on the word that is translated
 FIXED, VARIED = "reordering_0", "reordering_100"  # the ends of the dial
@@ -198,73 +192,6 @@ def _elsewhere_line(result: Result) -> str:
         "**Right words, attention elsewhere.** A network need not look at the word it says: "
         f"{'; '.join(parts)}."
     )
-
-
-def outcome_sentences(result: Result) -> str:
-    """Which of the outcomes that would change our mind have come about, one line each."""
-    lines = [_below_the_diagonal(result), _by_the_word_read(result), _few_pairs(result)]
-    return "\n".join(f"* {line}" for line in lines if line)
-
-
-def _below_the_diagonal(result: Result) -> str:
-    dial = [
-        (f"{task_name(task)}, {kind}", found["better_than_diagonal"])
-        for task, kind, found in kinds_of(result)
-        if task.startswith("reordering_") and task != FIXED
-    ]
-    if not dial:
-        return ""
-    failed = [f"{name} ({interval_text(gain)})" for name, gain in dial if side(gain) != "above"]
-    if failed:
-        return f"**The diagonal** is not clearly beaten in {listed(failed)}, in differences of error rates."
-    name, gain = min(dial, key=lambda entry: entry[1]["value"])
-    return (
-        "**The diagonal** is beaten wherever sentences are reordered; the smallest difference of error rates "
-        f"is {interval_text(gain)} ({name})."
-    )
-
-
-def _by_the_word_read(result: Result) -> str:
-    """Whether links are better by the word read than by the word predicted: full attention, then terms."""
-    full, terms, early = [], [], []
-    for task, kind, found in kinds_of(result):
-        for subset in RULES_SHOWN:
-            if any(subset not in found["rules"].get(rule, {}) for rule in ("words", "read")):
-                continue
-            said, read = (found["rules"][rule][subset]["error_rate"] for rule in ("words", "read"))
-            name = f"{task_name(task)}, {kind}"
-            numbers = f"{interval_text(said)} by the word predicted, {interval_text(read)} by the word read"
-            if not above(said, read):
-                lower = None not in (said["value"], read["value"]) and read["value"] < said["value"]
-                full += [f"in {name}, it cannot be told ({numbers})"] if subset == "full" and lower else []
-            elif subset == "full":
-                full.append(f"it has in {name} ({numbers})")
-            else:
-                terms.append(f"{name}, {_RULED[subset]} ({numbers})")
-                early += [(name, found)] if subset == "temporal_only" else []
-    text = "**Better by the word read.** Of full attention this has not happened"
-    text += f"; {'; '.join(full)}." if full else "."
-    if terms:
-        text += f" Of single terms it has: {'; '.join(terms)}."
-    for name, found in early:
-        rates = {s: found["attention"][s]["error_rate"] for s in ("full", "no_residual")}
-        if above(rates["no_residual"], rates["full"]):
-            text += (
-                f" The temporal parts of {name}, point one place early; residuals move attention on (by the "
-                f"word predicted {interval_text(rates['full'])} with them, "
-                f"{interval_text(rates['no_residual'])} without)."
-            )
-    return text if kinds_of(result) else ""
-
-
-def _few_pairs(result: Result) -> str:
-    kinds = {kind: found for task, kind, found in kinds_of(result) if task == TEXT}
-    if not kinds:
-        return ""
-    lost = [kind for kind, found in kinds.items() if side(found["better_than_ibm_model_1"]) == "below"]
-    trained_on = next(iter(kinds.values()))["gold"]["trained_on"]
-    told = f"does better than {listed(lost)}" if lost else "is not clearly ahead of a network"
-    return f"**IBM Model 1** {told} on {task_name(TEXT)}, from {trained_on:,} pairs, which are few."
 
 
 def token_sentence(result: Result, task: str, kind: str, role: str = "predicted", each: int = 6) -> str:
