@@ -2,9 +2,10 @@
 
 from attnlib.adapters.attended import Attended, LinearMap, Rotary
 from attnlib.adapters.forced_attention import lexical_probe
+from attnlib.adapters.hooked import Hooked
 from attnlib.adapters.hugging_face import HuggingFace
 from attnlib.adapters.model_pass import AdaptedTrace, ModelPass
-from attnlib.adapters.modules import Hooked, Modules
+from attnlib.adapters.modules import Modules
 from attnlib.adapters.own_networks import pass_of_trace, transformer_pass
 from attnlib.adapters.tensors import pass_of_tensors, saved_passes
 from attnlib.adapters.token_batch import TokenBatch, text_batches

@@ -1,6 +1,6 @@
 """What modules read and return while a model runs once, without a copy."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -49,6 +49,11 @@ class Hooks:
             self.outputs[name] = output
 
         self._stack.callback(module.register_forward_hook(keep).remove)
+
+    def replace_output(self, module: nn.Module, change: Callable[[Outputs], Outputs]) -> None:
+        """Let ``change(output)`` be what the module returns."""
+        hook = module.register_forward_hook(lambda _, _given, output: change(output))
+        self._stack.callback(hook.remove)
 
     def rewrite(self, module: nn.Module, change: Any) -> None:
         """Let ``change(args, kwargs)`` say what the module is called with."""

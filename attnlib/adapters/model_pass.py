@@ -41,9 +41,12 @@ class ModelPass:
         attended: the attentions caught.
         ignored_source, ignored_target: valid positions that no analysis counts, such as special tokens. They
             keep their places, and the model has seen them.
+        lexical_probe: β, the probability of the right word where that source position alone is seen; where
+            whoever made the pass took it.
 
     Raises:
-        BadInput: shapes that do not fit together; a sample without a valid position.
+        BadInput: shapes that do not fit together; a sample without a valid position; a lexical probe that is
+            no probability.
     """
 
     source_tokens: Int[Tensor, "batch source"]
@@ -54,6 +57,7 @@ class ModelPass:
     attended: tuple[Attended, ...]
     ignored_source: Bool[Tensor, "batch source"] | None = None
     ignored_target: Bool[Tensor, "batch target"] | None = None
+    lexical_probe: Float[Tensor, "batch target source"] | None = None
 
     def __post_init__(self) -> None:
         for side in ("source", "target"):
@@ -74,6 +78,8 @@ class ModelPass:
             )
         for one in self.attended:
             self._require_shapes(one)
+        if self.lexical_probe is not None:
+            self._require_probabilities(self.lexical_probe)
 
     def _require_shapes(self, one: Attended) -> None:
         asks, answers = (self.tokens(side).shape for side in self.sides(one.kind))
@@ -88,6 +94,14 @@ class ModelPass:
         for name, matrix in (("attention", one.attention), ("position_bias", one.position_bias)):
             if matrix is not None and tuple(matrix.shape) not in (full, (1, *full[1:])):
                 raise BadInput(f"{one.name}: {name} of shape {tuple(matrix.shape)}; expected {full}")
+
+    def _require_probabilities(self, probe: Tensor) -> None:
+        expected = (*self.target_tokens.shape, self.source_tokens.shape[1])
+        if tuple(probe.shape) != expected:
+            raise BadInput(f"lexical_probe of shape {tuple(probe.shape)}; expected {expected}")
+        valid = probe[self.target_mask[:, :, None] & self.source_mask[:, None, :]]
+        if not bool(((valid >= 0) & (valid <= 1)).all()):
+            raise BadInput("lexical_probe holds what is no probability; a logarithm has to be taken back")
 
     def tokens(self, side: str) -> Int[Tensor, "batch length"]:
         """Of ``"source"`` or of ``"target"`` (those read)."""
@@ -193,9 +207,11 @@ class ModelPass:
         moved = {
             field.name: _moved(getattr(self, field.name), orders[_side_of(field.name)], 1)
             for field in fields(self)
-            if field.name != "attended"
+            if field.name not in ("attended", "lexical_probe")
         }
-        return ModelPass(**moved, attended=tuple(self._reordered(one, orders) for one in self.attended))
+        probe = _moved(_moved(self.lexical_probe, orders["target"], 1), orders["source"], 2)
+        attended = tuple(self._reordered(one, orders) for one in self.attended)
+        return ModelPass(**moved, attended=attended, lexical_probe=probe)
 
     def _reordered(self, one: Attended, orders: dict[str, Tensor | None]) -> Attended:
         asks, answers = (orders[side] for side in self.sides(one.kind))

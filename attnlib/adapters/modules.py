@@ -7,59 +7,25 @@
     for one in model.traces(batches): ...
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
-from inspect import signature
-from typing import get_args
+from functools import partial
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from attnlib.adapters.attended import Attended, LinearMap, single
+from attnlib.adapters.forced_attention import by_place, logits_of, on_one
+from attnlib.adapters.hooked import Hooked
 from attnlib.adapters.hooks import Hooks
 from attnlib.adapters.model_pass import ModelPass
 from attnlib.adapters.token_batch import TokenBatch
-from attnlib.errors import BadInput, UnknownName
-from attnlib.models.transformer_trace import AttentionKind
+from attnlib.adapters.torch_attention import packed_maps, slow_path, told_to_return, told_to_see
+from attnlib.errors import BadInput
 
 Run = Callable[[nn.Module, TokenBatch], object]
-
-
-@dataclass(frozen=True)
-class Hooked:
-    """Where one attention stands in a model; names are those of ``model.named_modules()``.
-
-    Attributes:
-        query, key: linear projections; what they read is what asks and what answers. Or both the name of one
-            ``nn.MultiheadAttention``, as ``nn.Transformer`` has them: then nothing else need be named.
-        heads: that share the projections' dimensions, in order.
-        attention: a module that returns the attention, (batch, heads, target, source), alone or last in a
-            tuple. The scores that the projections make are checked against it.
-        kind, layer: how reports call it.
-        scale: of the score; 1/√(width of a head) by default.
-
-    Raises:
-        UnknownName: a kind that does not exist.
-    """
-
-    query: str
-    key: str
-    heads: int = 0
-    attention: str | None = None
-    kind: AttentionKind = "cross"
-    layer: int = 0
-    scale: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.kind not in get_args(AttentionKind):
-            raise UnknownName("kind of attention", self.kind, get_args(AttentionKind))
-
-    @property
-    def name(self) -> str:
-        """Kind and layer, as reports say it."""
-        return f"{self.kind}.{self.layer}"
 
 
 class Modules:
@@ -68,7 +34,8 @@ class Modules:
     Args:
         model: any module, left as it is.
         hooked: the attentions to catch.
-        run: calls the model on a packed batch, with ``batch.read`` as what its decoder reads.
+        run: calls the model on a packed batch, with ``batch.read`` as what its decoder reads. What it returns
+            matters for :meth:`lexical_probe` alone: logits, or an object that has them as ``logits``.
         start: read at the first step where batches do not say what is read; later steps read the target.
         unchecked: allow attentions for which ``attention`` is not given.
         ignored: ids of tokens, such as special ones, that no analysis counts.
@@ -102,7 +69,7 @@ class Modules:
         if isinstance(self._module(one.query), nn.MultiheadAttention):
             if one.key != one.query:
                 raise BadInput(f"{one.query} makes queries and keys: name it for both, not {one.key!r}")
-            _packed_maps(self._module(one.query))
+            packed_maps(self._module(one.query))
             return
         for name in (one.query, one.key):
             if not isinstance(self._module(name), nn.Linear):
@@ -136,7 +103,7 @@ class Modules:
         batch = self._with_read(batch.packed())
         weights = next(self.model.parameters(), None)
         batch = batch if weights is None else batch.to(weights.device)
-        with Hooks(self.model) as hooks, _slow_path():
+        with Hooks(self.model) as hooks, slow_path():
             for one in self.hooked:
                 self._watch(hooks, one)
             self.run(self.model, batch)
@@ -150,6 +117,51 @@ class Modules:
         )
         found.check()
         return found.ignoring(self.ignored)
+
+    def lexical_probe(self, one: ModelPass) -> Float[Tensor, "batch target source"]:
+        """β of every pair of positions: the probability of the right word where one position alone is seen.
+
+        Snell et al. 2021, equation 4: every head of every cross-attention that is hooked sees that position
+        and no other; name them all. Zero at padding. It takes a pass of the model for each source position
+        and one for each attention.
+
+        Raises:
+            BadInput: no cross-attention is hooked; the model does not go on with the attention that a named
+                module returns, so that it cannot be forced; ``run`` returns no logits.
+        """
+        crossing = [hooked for hooked in self.hooked if hooked.kind == "cross"]
+        if not crossing:
+            raise BadInput("no cross-attention is hooked: nothing can be made to see one source position")
+        batch = TokenBatch(
+            one.source_tokens, one.source_mask, one.target_outputs, one.target_mask, one.target_tokens
+        )
+        for hooked in crossing:
+            self._require_forcible(hooked, batch)
+        return by_place(one, lambda place: self._forced(batch, {hooked: place for hooked in crossing}))
+
+    def _require_forcible(self, hooked: Hooked, batch: TokenBatch) -> None:
+        if isinstance(self._module(hooked.query), nn.MultiheadAttention):
+            return
+        if hooked.attention is None:
+            raise BadInput(f"{hooked.name}: name the module that makes its attention, to force it")
+        if not bool(self._forced(batch, {hooked: None}).isnan().any()):
+            raise BadInput(
+                f"{hooked.name}: the model does not go on with the attention that {hooked.attention} "
+                "returns; name the module that makes it, such as a softmax"
+            )
+
+    def _forced(
+        self, batch: TokenBatch, places: Mapping[Hooked, int | None]
+    ) -> Float[Tensor, "batch target words"]:
+        """Logits where some attentions see one source position each; None: their attention is no number."""
+        with Hooks(self.model) as hooks, slow_path():
+            for hooked, place in places.items():
+                query = self._module(hooked.query)
+                if isinstance(query, nn.MultiheadAttention):
+                    hooks.rewrite(query, told_to_see(place))
+                else:
+                    hooks.replace_output(self._module(hooked.attention), partial(on_one, place=place))
+            return logits_of(self.run(self.model, batch), batch)
 
     def _with_read(self, batch: TokenBatch) -> TokenBatch:
         if batch.read is not None:
@@ -172,7 +184,7 @@ class Modules:
     def _watch(self, hooks: Hooks, one: Hooked) -> None:
         query = self._module(one.query)
         if isinstance(query, nn.MultiheadAttention):
-            hooks.rewrite(query, _told_to_return(hooks, one.query))
+            hooks.rewrite(query, told_to_return(hooks, one.query))
             hooks.catch_output(one.query, query)
             return
         hooks.catch_input(one.query, query)
@@ -184,7 +196,7 @@ class Modules:
         query, names = self._module(one.query), (one.query, one.key)
         if isinstance(query, nn.MultiheadAttention):
             names = tuple(f"{one.query}:{side}" for side in ("query", "key"))
-            maps, heads = _packed_maps(query), query.num_heads
+            maps, heads = packed_maps(query), query.num_heads
             seen = one.query
         else:
             maps = [LinearMap.of(self._module(name), one.heads) for name in names]
@@ -207,42 +219,6 @@ class Modules:
             causal=one.kind == "decoder_self",
             precision=inputs[0].dtype,
         )
-
-
-@contextmanager
-def _slow_path() -> Iterator[None]:
-    """Keeps torch's own encoder layers from running in one call that no hook sees."""
-    before = torch.backends.mha.get_fastpath_enabled()
-    torch.backends.mha.set_fastpath_enabled(False)
-    try:
-        yield
-    finally:
-        torch.backends.mha.set_fastpath_enabled(before)
-
-
-def _told_to_return(hooks: Hooks, name: str) -> Callable:
-    """Keeps what an ``nn.MultiheadAttention`` is given, batch first, and asks for the attention by head."""
-
-    arguments = list(signature(nn.MultiheadAttention.forward).parameters)[1:]  # without self
-
-    def change(given: tuple, named: dict) -> tuple[tuple, dict]:
-        named = dict(zip(arguments, given, strict=False)) | named
-        for side in ("query", "key"):
-            hooks.inputs[f"{name}:{side}"] = named[side]
-        return (), named | {"need_weights": True, "average_attn_weights": False}
-
-    return change
-
-
-def _packed_maps(module: nn.MultiheadAttention) -> list[LinearMap]:
-    if not module.batch_first or module.in_proj_weight is None:
-        raise BadInput(
-            "an nn.MultiheadAttention with batch_first=False or keys of another width cannot be split; make "
-            "it with batch_first=True and one width"
-        )
-    weights, bias = module.in_proj_weight.chunk(3)[:2], module.in_proj_bias  # queries, keys, values
-    biases = (None, None) if bias is None else bias.chunk(3)[:2]
-    return [LinearMap.of_rows(*own, module.num_heads) for own in zip(weights, biases, strict=True)]
 
 
 def _caught(kept: dict, name: str):

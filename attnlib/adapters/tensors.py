@@ -12,6 +12,7 @@ name                           shape                           meaning
 ``target_mask``                (batch, target), bool
 ``target_outputs``             (batch, target), integers       what it predicts; by default what is read next,
                                                                and at the last step, where none is, the same
+``lexical_probe``              (batch, target, source)         β, where it was taken
 ``<at>.query_states``          (batch, target, width)          what asks, before its projection
 ``<at>.key_states``            (batch, source, width)          what answers, before its projection
 ``<at>.query_weight``          (heads, head width, width)      none: the states are compared as they are
@@ -51,7 +52,7 @@ _OWN = (
     "query_states", "key_states", "query_weight", "key_weight", "query_bias", "key_bias", "scale",
     "position_bias", "attention",
 )  # fmt: skip
-_KNOWN = (*_TOKENS, "target_outputs", "encoder_states")
+_KNOWN = (*_TOKENS, "target_outputs", "encoder_states", "lexical_probe")
 
 
 def pass_of_tensors(tensors: Mapping[str, Tensor]) -> ModelPass:
@@ -81,6 +82,7 @@ def pass_of_tensors(tensors: Mapping[str, Tensor]) -> ModelPass:
         target_tokens=read.long(),
         target_outputs=tensors.get("target_outputs", read).long(),
         target_mask=tensors["target_mask"].bool(),
+        lexical_probe=tensors.get("lexical_probe"),
         attended=tuple(
             _attended(tensors, kind, layer)
             for kind, layer in sorted(places, key=lambda place: (place[0], int(place[1])))

@@ -171,7 +171,7 @@ class Checkpoint:
         def batches() -> Iterator[TokenBatch]:
             return text_batches(self.tokenizer, text.pairs(), batch_size=batch_size, longest=longest)
 
-        return Stream(adapter.trace, batches, partial(lexical_probe, self.model) if probed else None, probed)
+        return Stream(adapter.trace, batches, partial(lexical_probe, self.model), probed)
 
 
 def _said(error: Exception) -> str:

@@ -153,7 +153,7 @@ def _read(
         if number < done:
             continue
         one: ModelPass = stream.trace(batch)
-        if stage == "judge" and stream.probe and part.judged_before(number) < stream.probed:
+        if stage == "judge" and stream.is_probed(part.judged_before(number)):
             sums.update(one, stream.probe(one))
         else:
             sums.update(one)

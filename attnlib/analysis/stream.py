@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -23,14 +24,15 @@ class Stream(Generic[Batch]):
         trace: of one batch, such as :meth:`attnlib.adapters.HuggingFace.trace`.
         batches: a list, or a function that starts again from the first batch whenever it is called: a corpus
             is read more than once.
-        probe: the lexical probe of a pass, see :func:`attnlib.adapters.lexical_probe`; probed: how many
-            batches of those judged it is taken of, over all shards, being dear.
+        probe: the lexical probe of a pass, such as :meth:`attnlib.adapters.Modules.lexical_probe`; by default
+            what the pass says itself, if it does.
+        probed: how many batches of those judged it is taken of, over all shards, being dear; None: all.
     """
 
     trace: Callable[[Batch], ModelPass]
     batches: Sequence[Batch] | Callable[[], Iterable[Batch]]
-    probe: Callable[[ModelPass], Float[Tensor, "batch target source"]] | None = None
-    probed: int = 4
+    probe: Callable[[ModelPass], Float[Tensor, "batch target source"] | None] = attrgetter("lexical_probe")
+    probed: int | None = 4
 
     def __post_init__(self) -> None:
         if isinstance(self.batches, Iterator):
@@ -46,7 +48,11 @@ class Stream(Generic[Batch]):
         Raises:
             BadInput: no such files.
         """
-        return cls(read_pass, saved_files(folder))
+        return cls(read_pass, saved_files(folder), probed=None)
+
+    def is_probed(self, judged: int) -> bool:
+        """Whether the lexical probe is taken of a batch before which so many are judged."""
+        return self.probed is None or judged < self.probed
 
     def numbered(self) -> Iterator[tuple[int, Batch]]:
         """Batches from the first, with their numbers."""

@@ -213,3 +213,34 @@ def test_by_default_a_step_predicts_what_is_read_next(given):
     # Nothing is read after the last step: there stands what it reads itself.
     expected = torch.tensor([[21, 21, 0, 0], [25, 26, 27, 27], [29, 30, 30, 0]])
     assert torch.equal(found.target_outputs[TARGET_MASK], expected[TARGET_MASK])
+
+
+def test_a_lexical_probe_goes_with_its_words_where_padding_moves():
+    probe = torch.rand(3, 4, 5, generator=torch.Generator().manual_seed(0))
+    assert torch.equal(pass_of_tensors(PLAIN | {"lexical_probe": probe}).lexical_probe, probe)
+    given = PLAIN | {"lexical_probe": probe}
+    target = ("target_tokens", "target_mask", "cross.0.query_states", "lexical_probe")
+    source = ("source_tokens", "source_mask", "encoder_states")
+    flipped = given | {name: given[name].flip(1) for name in (*target, *source)}
+    flipped["lexical_probe"] = probe.flip(1, 2)
+    found, expected = pass_of_tensors(flipped), pass_of_tensors(given)
+    for sample, (targets, sources) in enumerate(zip(TARGET_MASK, SOURCE_MASK, strict=True)):
+        words, places = (tokens[sample].tolist() for tokens in (found.target_tokens, found.source_tokens))
+        own, other = (tokens[sample].tolist() for tokens in (expected.target_tokens, expected.source_tokens))
+        for step in targets.nonzero()[:, 0]:
+            for place in sources.nonzero()[:, 0]:
+                moved = words.index(own[step]), places.index(other[place])
+                assert found.lexical_probe[sample, *moved] == probe[sample, step, place]
+
+
+@pytest.mark.parametrize(
+    ("probe", "message"),
+    [
+        (torch.zeros(3, 5, 4), r"lexical_probe of shape \(3, 5, 4\); expected \(3, 4, 5\)"),
+        (torch.full((3, 4, 5), -1.0), "holds what is no probability; a logarithm has to be taken back"),
+        (torch.full((3, 4, 5), torch.nan), "holds what is no probability"),
+    ],
+)
+def test_what_is_no_lexical_probe_is_refused(probe, message):
+    with pytest.raises(BadInput, match=message):
+        pass_of_tensors(PLAIN | {"lexical_probe": probe})

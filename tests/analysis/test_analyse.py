@@ -92,6 +92,23 @@ def test_rows_are_in_the_order_of_kinds_layers_and_heads():
     assert list(found.example.attention) == [(f"{kind}.{layer}", head) for kind, layer, head in places]
 
 
+# The lexical probe.
+
+
+def test_a_pass_brings_its_own_lexical_probe():
+    def with_probe(number):
+        one = TOY(number)
+        return replace(one, lexical_probe=TOY.probe(one))
+
+    brought, taken = (
+        analyse(Stream(*given, probed=None))
+        for given in ((with_probe, range(10)), (TOY, range(10), TOY.probe))
+    )
+    assert brought.heads == taken.heads
+    fewer = analyse(Stream(with_probe, range(10), probed=1))
+    assert fewer.heads[0]["agreement_with_probe"] != brought.heads[0]["agreement_with_probe"]
+
+
 # The sample that is shown.
 
 

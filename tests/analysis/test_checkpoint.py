@@ -153,7 +153,7 @@ def test_special_pieces_are_ignored_where_asked(folder, tmp_path):
 
 def test_no_probe_where_none_is_asked_for(folder, tmp_path):
     checkpoint = Checkpoint.load(str(folder))
-    assert checkpoint.stream(text_of(tmp_path), probed=0).probe is None
+    assert not checkpoint.stream(text_of(tmp_path), probed=0).is_probed(0)
     stream = checkpoint.stream(text_of(tmp_path), batch_size=2)
     one = stream.trace(next(iter(stream.batches())))
     assert stream.probe(one).shape == (*one.target_tokens.shape, one.source_tokens.shape[1])

@@ -82,5 +82,6 @@ def test_saved_passes_are_read_file_by_file_in_the_order_of_their_names(tmp_path
     stream = Stream.saved(tmp_path)
     found = [(n, int(stream.trace(batch).source_tokens)) for n, batch in stream.numbered()]
     assert found == [(0, 1), (1, 2)]
+    assert stream.is_probed(10**9)  # a β that was saved costs nothing
     with pytest.raises(BadInput, match=r"no \*\.safetensors"):
         Stream.saved(tmp_path / "none")
