@@ -115,7 +115,9 @@ class HuggingFace:
         _be_eager(model)
 
     def pass_bytes(self, batch: int, source: int, target: int, *, every_layer: bool = False) -> int:
-        """Memory that a pass of so many samples and pieces takes beside the model, scores included.
+        """Memory that is caught of a pass of so many samples and pieces, scores included.
+
+        It comes beside the model and what the model takes to run; logits are made of one step only.
 
         Args:
             every_layer: of all layers of the kinds chosen, not only of the layers chosen.
@@ -138,6 +140,19 @@ class HuggingFace:
             total += size * batch * (states + projected + 2 * place.heads * asks * answers)
         return total
 
+    def table_bytes(self, longest: int) -> int:
+        """Memory of the components of all states, once the whole vocabulary was seen, in float64.
+
+        Args:
+            longest: positions. The tables stand twice in memory while they are merged or judged by.
+        """
+        words = self.model.get_input_embeddings().num_embeddings
+        widths = {}
+        for place in self._places:
+            asks, answers = site_names(place.kind, place.layer)
+            widths |= {asks: place.query.in_features, answers: place.key.in_features}
+        return sum(8 * (words * longest + (words + longest) * width) for width in widths.values())
+
     def traces(self, batches: Iterable[TokenBatch]) -> Iterator[ModelPass]:
         """One pass after the other; no more than one is held."""
         for batch in batches:
@@ -156,6 +171,8 @@ class HuggingFace:
                 hooks.catch_input(f"{place.name}.query", place.query)
                 hooks.catch_input(f"{place.name}.key", place.key)
                 hooks.catch_output(place.name, place.module)
+            if (head := self.model.get_output_embeddings()) is not None:
+                hooks.rewrite(head, _of_one_step)  # logits of all steps may take more than all else
             self.model(
                 input_ids=batch.source,
                 attention_mask=batch.source_mask.long(),
@@ -185,6 +202,12 @@ class HuggingFace:
                 "config.decoder_start_token_id, or give batches with ``read``"
             )
         return torch.cat([torch.full_like(batch.target[:, :1], start), batch.target[:, :-1]], dim=1)
+
+
+def _of_one_step(given: tuple, named: dict) -> tuple[tuple, dict]:
+    """Lets an output layer read the first step alone."""
+    states, *others = given
+    return (states[:, :1], *others), named
 
 
 def _attended(place: _Place, hooks: Hooks) -> Attended:

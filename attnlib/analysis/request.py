@@ -138,8 +138,12 @@ def _memory(checkpoint: Checkpoint, request: Request, chosen: dict) -> str:
     adapter = checkpoint.adapter(**chosen)
     size = (request.batch_size, request.longest, request.longest)
     own, every = (adapter.pass_bytes(*size, every_layer=all_of_them) for all_of_them in (False, True))
-    told = f"a batch takes at most {own / 1e6:,.0f} MB beside the model"
-    return told if own == every else f"{told}; with all layers it would take {every / 1e6:,.0f} MB"
+    tables = adapter.table_bytes(request.longest)
+    more = "" if own == every else f" ({every / 1e6:,.0f} MB with all layers)"
+    return (
+        f"beside the model: at most {own / 1e6:,.0f} MB are caught of a batch{more}; tables of all words "
+        f"would take {tables / 1e6:,.0f} MB, twice that while they are merged or judged by"
+    )
 
 
 def _digest_of_files(paths: list[Path]) -> str:

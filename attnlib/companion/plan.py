@@ -165,8 +165,11 @@ class Plan:
 
 def _why_no_data(spec) -> str:
     """Why a model or a recipe's run cannot be made here; empty where it can."""
+    from attnlib.companion.provision import data_of_specs
     from attnlib.training.spec import ModelSpec
 
+    if not data_of_specs([spec]):
+        return ""
     if isinstance(spec, ModelSpec):
         return _why_no_task(spec.task, spec.task_options)
     return _why_no_recipe(replace(spec, seed=0))

@@ -49,7 +49,7 @@ class Config:
     n_train: int = 4_000
     judged: int = 300
     width: int = 64
-    steps: int = 400
+    steps: int = 360
     batch_size: int = 64
     learning_rate: float = 4e-3
     samples: int = 150

@@ -54,7 +54,7 @@ class Config:
     n_train: int = 8_000
     judged: int = 360
     width: int = 64
-    steps: int = 180
+    steps: int = 160
     looks: int = 5
     learning_rate: float = 4e-3
     aligned: tuple[str, ...] = ("one_to_one", "number_words", "lexicon_translation", "europarl_de_en")

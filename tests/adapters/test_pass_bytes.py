@@ -8,6 +8,7 @@ pytest.importorskip("transformers", reason="the hf extra is not installed")
 from transformers import T5Config, T5ForConditionalGeneration
 
 from attnlib.adapters import HuggingFace, ModelPass, TokenBatch
+from attnlib.decomposition.growing import GrowingComponents
 
 SAMPLES, LENGTH = 32, 64
 
@@ -61,3 +62,26 @@ def test_four_layers_of_a_large_model_stay_under_two_gigabytes():
     four = HuggingFace(model, kinds=("cross", "encoder_self", "decoder_self"), layers=[0, 8, 16, 23])
     assert four.pass_bytes(SAMPLES, LENGTH, LENGTH) < 2e9
     assert four.pass_bytes(SAMPLES, LENGTH, LENGTH, every_layer=True) > 3e9
+
+
+def test_logits_are_made_of_one_step():
+    """Those of a batch and 250,000 words would take 2 GB, whatever is caught."""
+    model, made = model_of(32, 1), []
+    model.lm_head.register_forward_hook(lambda _, given, logits: made.append(tuple(logits.shape)))
+    found = HuggingFace(model).trace(batch())
+    assert made == [(SAMPLES, 1, 50)]
+    assert found.target_tokens.shape == (SAMPLES, LENGTH)
+    assert not model.lm_head._forward_pre_hooks
+
+
+def test_tables_of_all_words_are_what_is_said():
+    model = model_of(32, 2)
+    adapter = HuggingFace(model, kinds=("cross", "encoder_self"))
+    tables = {}
+    tokens = torch.arange(50)[:, None].expand(50, 4)
+    everywhere = torch.ones(50, 4, dtype=torch.bool)
+    for site, (_, states) in adapter.trace(batch()).sites().items():
+        filled = states.new_zeros(50, 4, states.shape[-1])
+        tables[site] = GrowingComponents(states.shape[-1]).update(filled, tokens, everywhere).bytes
+    assert len(tables) == 5  # the encoder's last states are read by both cross-attentions
+    assert sum(tables.values()) == adapter.table_bytes(4)

@@ -225,11 +225,11 @@ def test_other_traces_in_the_same_folder_are_refused(traces, tmp_path, name):
 
 
 def refused(words, message):
-    """One line, but for bars of progress and what a batch takes, and exit code 2."""
+    """One line, but for bars of progress and what it takes, and exit code 2."""
     done = attnlib(*words)
     assert done.exit_code == 2, done.output
     assert isinstance(done.exception, SystemExit)
-    bars = ("Loading weights", "first reading", "second reading", "a batch takes")
+    bars = ("Loading weights", "first reading", "second reading", "beside the model")
     said = [line for line in done.stderr.splitlines() if line.strip() and not line.startswith(bars)]
     assert len(said) == 1, said
     assert said[0].startswith("error: ")
