@@ -142,9 +142,8 @@ def main() -> None:
         start = float(seconds.mean() - slope * counts.mean())
         print(f"a billion: {start + 1e9 * slope:,.0f} s on one core ({start:.1f} s + {1e9 * slope:,.0f} s)")
         seconds, counted = second_reading(SIZES[1], options.width)
-        print(
-            f"second reading: {counted:,} tokens in {seconds:.1f} s, {1e9 * seconds / counted:,.0f} s a billion"
-        )
+        billion = 1e9 * seconds / counted
+        print(f"second reading: {counted:,} tokens in {seconds:.1f} s, {billion:,.0f} s a billion")
     else:
         seconds, counted = measure(options.tokens, options.width, options.shards)
         print(f"{counted:,} tokens, width {options.width}: {seconds:.0f} s of processor time")
