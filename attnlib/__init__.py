@@ -12,7 +12,7 @@ _PUBLIC = {
     "Analysis": "attnlib.analysis",
     "AttnlibError": "attnlib.errors",
     "Components": "attnlib.decomposition.components",
-    "Checkpoint": "attnlib.analysis.checkpoint",
+    "Checkpoint": "attnlib.analysis",
     "EncoderDecoder": "attnlib.models.encoder_decoder",
     "GrowingComponents": "attnlib.decomposition.growing",
     "Hooked": "attnlib.adapters",
@@ -20,7 +20,8 @@ _PUBLIC = {
     "ModelConfig": "attnlib.models.config",
     "ModelPass": "attnlib.adapters",
     "Modules": "attnlib.adapters",
-    "ParallelText": "attnlib.analysis.checkpoint",
+    "ParallelText": "attnlib.analysis",
+    "Part": "attnlib.analysis",
     "Parts": "attnlib.decomposition.components",
     "Stream": "attnlib.analysis",
     "TokenBatch": "attnlib.adapters",
@@ -31,6 +32,7 @@ _PUBLIC = {
     "pass_of_tensors": "attnlib.adapters",
     "report": "attnlib.analysis",
     "text_batches": "attnlib.adapters",
+    "write_report": "attnlib.analysis",
 }
 __all__ = ["__version__", *_PUBLIC]
 

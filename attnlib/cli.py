@@ -139,13 +139,28 @@ def analyse(
         Path | None,
         typer.Option(help="Folder of safetensors that other code saved, in place of model and text."),
     ] = None,
+    source_language: Annotated[
+        str | None,
+        typer.Option(help="For mBART, M2M100, NLLB: as their tokenizer writes it, such as en_XX."),
+    ] = None,
+    target_language: Annotated[
+        str | None, typer.Option(help="Likewise, such as de_DE; both are needed.")
+    ] = None,
+    prefix: Annotated[
+        str, typer.Option(help='Put before every source line, such as T5\'s "translate English to German: ".')
+    ] = "",
     kinds: Annotated[
         str, typer.Option(help="Attentions, with commas: cross, encoder_self, decoder_self.")
     ] = "cross",
     layers: Annotated[str | None, typer.Option(help="Layers, as in 0,4-6.", show_default="all")] = None,
     heads: Annotated[str | None, typer.Option(help="Heads, as in 0,4-6.", show_default="all")] = None,
     ignore_special: Annotated[
-        bool, typer.Option("--ignore-special", help="Leave special tokens, such as end marks, out.")
+        bool,
+        typer.Option(
+            "--ignore-special",
+            help="Leave out where a special token is read: end marks of the source, and the step at which "
+            "the decoder reads its start mark. Unknown words stay.",
+        ),
     ] = False,
     batch_size: Annotated[int, typer.Option(min=1, help="Pairs passed through the model at once.")] = 32,
     longest: Annotated[int, typer.Option(min=1, help="Pieces of a side; the rest is cut off.")] = 128,
@@ -171,6 +186,9 @@ def analyse(
             source=source,
             target=target,
             traces=traces,
+            source_language=source_language,
+            target_language=target_language,
+            prefix=prefix,
             kinds=tuple(kinds.split(",")),
             layers=numbers(layers),
             heads=numbers(heads),

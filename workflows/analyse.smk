@@ -5,6 +5,9 @@
 #
 # With `--executor slurm --jobs 8` the shards are jobs of a cluster. A shard that is cut off goes on where it was
 # left; give the same command again. `options` are those of `attnlib analyse`.
+#
+# Where the texts, the model's folder or the traces have changed, all is asked again, and parts of the analysis
+# before are refused: another `out`, or `parts` deleted. A model that is named, not a folder, is not watched here.
 
 import shlex
 import sys
@@ -26,19 +29,45 @@ COMMAND = " ".join(
 )
 
 
+def watched() -> list[Path]:
+    """The files that the numbers depend on."""
+    found = [Path(str(config[name])) for name in ("source", "target") if name in config]
+    for name, pattern in (("model", "*"), ("traces", "*.safetensors")):
+        folder = Path(str(config.get(name, "")))
+        if name in config and folder.is_dir():
+            found += sorted(path for path in folder.glob(pattern) if path.is_file())
+    return found
+
+
+def state(path: Path) -> str:
+    """What changes with a file, also where another of an earlier date takes its place."""
+    return f"{path} {path.stat().st_size} {path.stat().st_mtime_ns}" if path.exists() else f"{path} none"
+
+
+WATCHED = watched()
+STATES = [*map(state, WATCHED), str(config.get("options", ""))]
+
+
+def done(stage: str) -> str:
+    """The mark of a finished part; it lies in the folder of the part, and goes when that is deleted."""
+    return f"{OUT}/parts/{stage}-{{shard}}-of-{SHARDS}/done"
+
+
 rule report:
-    input: expand(f"{OUT}/parts/judge-{{shard}}-of-{SHARDS}.done", shard=range(SHARDS))
+    input: [expand(done(stage), shard=range(SHARDS)) for stage in ("fit", "judge")]  # it reads parts of both
     output: f"{OUT}/index.html"
     shell: f"{COMMAND} --stage report"
 
 
 # The parts themselves are no outputs: what a job left half done must outlast it.
 rule fit:
-    output: touch(f"{OUT}/parts/fit-{{shard}}-of-{SHARDS}.done")
+    input: [str(path) for path in WATCHED]
+    output: touch(done("fit"))
+    params: states=STATES
     shell: f"{COMMAND} --stage fit --shard {{wildcards.shard}}"
 
 
 rule judge:
-    input: expand(f"{OUT}/parts/fit-{{shard}}-of-{SHARDS}.done", shard=range(SHARDS))
-    output: touch(f"{OUT}/parts/judge-{{shard}}-of-{SHARDS}.done")
+    input: expand(done("fit"), shard=range(SHARDS))
+    output: touch(done("judge"))
     shell: f"{COMMAND} --stage judge --shard {{wildcards.shard}}"

@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
+from attnlib.adapters.pass_fits import require_ids
 from attnlib.errors import BadInput
 
 
@@ -22,7 +23,8 @@ class TokenBatch:
         read: what the decoder reads at each step; by default the model makes it of ``target``.
 
     Raises:
-        BadInput: shapes that differ, masks that are not of bool, a sample without a valid position.
+        BadInput: shapes that differ, masks that are not of bool, a sample without a valid position, an id
+            below 0 that is valid.
     """
 
     source: Int[Tensor, "batch source"]
@@ -46,16 +48,22 @@ class TokenBatch:
             raise BadInput(f"{len(self.source)} sources with {len(self.target)} targets")
         if self.read is not None and self.read.shape != self.target.shape:
             raise BadInput(f"read is of shape {tuple(self.read.shape)}, target {tuple(self.target.shape)}")
+        for name in ("source", "target", "read"):
+            if (ids := getattr(self, name)) is not None:
+                require_ids(name, ids, self.source_mask if name == "source" else self.target_mask)
 
     def packed(self) -> "TokenBatch":
-        """The same with padding at the right of every row, and no column that is padding alone."""
+        """The same with padding at the right of every row, and no column that is padding alone.
+
+        Ids below 0, such as the -100 of labels, which no model embeds, are 0 at padding; others stay.
+        """
         found = {}
         for side in ("source", "target"):
             mask = getattr(self, f"{side}_mask")
             order = torch.argsort(~mask, dim=1, stable=True)[:, : int(mask.sum(1).max())]
             for name in (side, f"{side}_mask", *(("read",) if side == "target" else ())):
                 value = getattr(self, name)
-                found[name] = None if value is None else value.take_along_dim(order, dim=1)
+                found[name] = None if value is None else value.take_along_dim(order, dim=1).clamp(min=0)
         return TokenBatch(**found)
 
     def to(self, device: torch.device | str) -> "TokenBatch":
@@ -84,28 +92,52 @@ class TokenBatch:
         return cls(*padded)
 
 
+def tokenized(
+    tokenizer: Any, pairs: Sequence[tuple[str, str]], *, longest: int = 128, prefix: str = ""
+) -> TokenBatch:
+    """Sentence pairs through a Hugging Face tokenizer, as one batch.
+
+    Args:
+        tokenizer: called with ``text=`` and ``text_target=``, so that each side has its own marks.
+        pairs: source and target lines, none of them empty.
+        longest: pieces of a side, special ones included; longer ones are cut off.
+        prefix: put before every source line, such as the task that T5 is told.
+    """
+    cut = {"truncation": True, "max_length": longest}
+    sources = tokenizer(text=[prefix + source for source, _ in pairs], **cut)["input_ids"]
+    targets = tokenizer(text_target=[target for _, target in pairs], **cut)["input_ids"]
+    return TokenBatch.of_rows(sources, targets)
+
+
 def text_batches(
     tokenizer: Any,
     pairs: Iterable[tuple[str, str]],
     *,
     batch_size: int = 32,
     longest: int = 128,
+    prefix: str = "",
 ) -> Iterator[TokenBatch]:
     """Sentence pairs through a Hugging Face tokenizer, batch by batch, nothing kept in between.
 
     Args:
-        tokenizer: called with ``text=`` and ``text_target=``, so that each side has its own marks.
+        tokenizer, longest, prefix: see :func:`tokenized`.
         pairs: source and target lines; an empty one on either side leaves its pair out.
-        longest: pieces of a side, special ones included; longer ones are cut off.
 
     Raises:
         BadInput: a size below 1.
     """
+    require_sizes(batch_size, longest)
+    whole = (pair for pair in pairs if is_whole(pair))
+    while some := list(islice(whole, batch_size)):
+        yield tokenized(tokenizer, some, longest=longest, prefix=prefix)
+
+
+def is_whole(pair: tuple[str, str]) -> bool:
+    """Whether neither side is empty."""
+    return bool(pair[0].strip() and pair[1].strip())
+
+
+def require_sizes(batch_size: int, longest: int) -> None:
+    """Raises :class:`~attnlib.errors.BadInput` for sizes below 1."""
     if min(batch_size, longest) < 1:
         raise BadInput(f"batch_size is {batch_size}, longest {longest}; both must be at least 1")
-    whole = (pair for pair in pairs if pair[0].strip() and pair[1].strip())
-    while some := list(islice(whole, batch_size)):
-        cut = {"truncation": True, "max_length": longest}
-        sources = tokenizer(text=[source for source, _ in some], **cut)["input_ids"]
-        targets = tokenizer(text_target=[target for _, target in some], **cut)["input_ids"]
-        yield TokenBatch.of_rows(sources, targets)

@@ -36,7 +36,27 @@ def analyse(
         about: what the report tells of model and corpus.
 
     Raises:
-        BadInput: a corpus without a batch.
+        BadInput: a corpus with nothing to judge; no head.
+
+    Ten batches of two samples, of which two are held out:
+
+    >>> import torch
+    >>> from attnlib import pass_of_tensors
+    >>> def batch(seed):
+    ...     draw = torch.Generator().manual_seed(seed)
+    ...     words, valid = torch.randint(9, (2, 2, 4), generator=draw), torch.ones(2, 4, dtype=torch.bool)
+    ...     states = torch.randn(2, 2, 4, 3, generator=draw)
+    ...     return {
+    ...         "source_tokens": words[0], "source_mask": valid, "cross.0.key_states": states[0],
+    ...         "target_tokens": words[1], "target_mask": valid, "cross.0.query_states": states[1],
+    ...     }
+    >>> found = analyse(Stream(pass_of_tensors, [batch(seed) for seed in range(10)]))
+    >>> found.fitted, found.judged, found.held_out, [row["layer"] for row in found.heads]
+    (16, 4, True, [0])
+    >>> row = found.heads[0]
+    >>> shares = [row[f"{part}_share"] for part in ("temporal", "input", "mixed", "residual")]
+    >>> round(sum(shares), 6)
+    1.0
     """
     part = Part(every=every)
     fit = fit_part(stream, part, heads=heads, keep=keep, progress=progress)
@@ -45,8 +65,6 @@ def analyse(
         part = Part(every=1)
         fit = fit_part(stream, part, heads=heads, progress=progress)
         judgement = judge_part(stream, fit, part, progress=progress)
-    if not judgement.samples:
-        raise BadInput("the corpus holds no sample with a counted position on either side")
     return results(
         fit, judgement, held_out=part.every > 1, example=first_example(stream, part, fit.heads), about=about
     )

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -11,91 +12,62 @@ from typing import Any
 import torch
 from safetensors import SafetensorError
 
-from attnlib.adapters import HuggingFace, TokenBatch, lexical_probe, text_batches
+from attnlib.adapters import HuggingFace, lexical_probe
+from attnlib.analysis.parallel_text import LineBatch, ParallelText, line_batches
 from attnlib.analysis.stream import Stream
+from attnlib.analysis.tokenizer import ignorable_ids, set_languages, tokenizer_digest
 from attnlib.errors import BadInput
 
 HOW_TO_INSTALL = "the transformers library is not installed: pip install 'attnlib[hf]'"
 
 
 @dataclass(frozen=True)
-class ParallelText:
-    """Two files, line by line translations of each other, read as they are needed.
-
-    >>> ParallelText("a.txt", "b.txt").about["Corpus"]
-    'a.txt, b.txt'
-    """
-
-    source: Path | str
-    target: Path | str
-
-    def __post_init__(self) -> None:
-        for side in ("source", "target"):
-            object.__setattr__(self, side, Path(getattr(self, side)))
-
-    @property
-    def about(self) -> dict[str, str]:
-        """What a report tells of it."""
-        return {"Corpus": f"{self.source.name}, {self.target.name}"}
-
-    def checked(self) -> tuple[int, dict[str, str]]:
-        """The number of lines, and the checksum of each file.
-
-        Raises:
-            BadInput: a file that is not there or is empty, or files of different lengths.
-        """
-        counts, digests = [], {}
-        for side, path in (("source", self.source), ("target", self.target)):
-            if not path.is_file():
-                raise BadInput(f"{side} {path} is not there")
-            lines, digest = 0, hashlib.sha256()
-            with path.open("rb") as file:
-                for line in file:
-                    lines += 1
-                    digest.update(line)
-            counts.append(lines)
-            digests[side] = digest.hexdigest()
-        if counts[0] != counts[1]:
-            raise BadInput(
-                f"{self.source} has {counts[0]:,} lines, {self.target} {counts[1]:,}: line n of one must be "
-                "the translation of line n of the other"
-            )
-        if not counts[0]:
-            raise BadInput(f"{self.source} and {self.target} are empty")
-        return counts[0], digests
-
-    def pairs(self) -> Iterator[tuple[str, str]]:
-        """The lines, without their ends.
-
-        Raises:
-            BadInput: a file that is not UTF-8.
-        """
-        try:
-            with (
-                self.source.open(encoding="utf-8", newline="\n") as sources,
-                self.target.open(encoding="utf-8", newline="\n") as targets,
-            ):
-                for source, target in zip(sources, targets, strict=True):
-                    yield source.rstrip("\r\n"), target.rstrip("\r\n")
-        except UnicodeDecodeError as error:
-            raise BadInput(f"{self.source} or {self.target} is not UTF-8 ({error.reason})") from error
-
-
-@dataclass(frozen=True)
 class Checkpoint:
-    """A model and its tokenizer, loaded."""
+    """A model and its tokenizer, loaded, and what both have to be told of a text.
+
+    Attributes:
+        name: folder or name.
+        source_language, target_language: as the tokenizer of a multilingual model writes them, such as en_XX
+            and de_DE for mBART; they are set on it. None for a tokenizer that marks no languages.
+        prefix: put before every source line, such as T5's "translate English to German: ".
+
+    Raises:
+        BadInput: languages for a tokenizer without, none for one with, or one that it does not know.
+
+    >>> Checkpoint("my-model", torch.nn.Linear(2, 3), tokenizer=None).about
+    {'Model': 'my-model (Linear, 9 parameters)'}
+    """
 
     name: str
     model: Any
     tokenizer: Any
+    source_language: str | None = None
+    target_language: str | None = None
+    prefix: str = ""
+
+    def __post_init__(self) -> None:
+        set_languages(self.tokenizer, self.source_language, self.target_language)
 
     @classmethod
-    def load(cls, name: str, device: str = "cpu") -> "Checkpoint":
+    def load(
+        cls,
+        name: str,
+        device: str = "cpu",
+        *,
+        source_language: str | None = None,
+        target_language: str | None = None,
+        prefix: str = "",
+    ) -> "Checkpoint":
         """From a folder, or by name from wherever transformers finds it.
 
+        Args:
+            source_language, target_language, prefix: see :class:`Checkpoint`.
+
         Raises:
-            BadInput: transformers is not installed, or cannot load this as one; no such device.
+            BadInput: no such folder or device; transformers is not installed, or cannot load this as one; and
+                as :class:`Checkpoint`.
         """
+        _require_folder(name)
         try:
             torch.empty(0, device=device)
         except (RuntimeError, AssertionError) as error:
@@ -114,20 +86,28 @@ class Checkpoint:
                 f"{name} cannot be loaded as an encoder–decoder with a tokenizer: {_said(error)} (expected a "
                 "folder that save_pretrained wrote for a model like T5, BART, mBART or Marian, or a name)"
             ) from error
-        return cls(name, model.to(device), tokenizer)
+        return cls(name, model.to(device), tokenizer, source_language, target_language, prefix)
+
+    @property
+    def shown(self) -> str:
+        """Its name without the folders above."""
+        return Path(self.name).absolute().name if Path(self.name).exists() else self.name
 
     @property
     def about(self) -> dict[str, str]:
         """What a report tells of it."""
-        shown = Path(self.name).name if Path(self.name).exists() else self.name
         weights = sum(parameter.numel() for parameter in self.model.parameters())
-        return {"Model": f"{shown} ({type(self.model).__name__}, {weights:,} parameters)"}
+        told = {"Model": f"{self.shown} ({type(self.model).__name__}, {weights:,} parameters)"}
+        if self.source_language:
+            told["Languages"] = f"{self.source_language} to {self.target_language}"
+        return told | ({"Before every source": self.prefix} if self.prefix else {})
 
     def digest(self) -> str:
-        """A hash of what passes depend on: configuration, vocabulary, and weights in the order of names."""
+        """A hash of what passes depend on: configuration, weights in the order of names, and all that makes
+        pieces of a text: vocabulary and rules of the tokenizer, languages, prefix."""
         config = self.model.config.to_diff_dict() | {"transformers_version": None}
-        words = sorted(self.tokenizer.get_vocab().items())
-        found = hashlib.sha256(json.dumps([config, words], sort_keys=True, default=str).encode())
+        content = [config, tokenizer_digest(self.tokenizer), self.prefix]
+        found = hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode())
         for name, tensor in sorted(self.model.state_dict().items()):
             found.update(name.encode())
             found.update(tensor.detach().cpu().contiguous().view(-1).float().numpy().tobytes())
@@ -143,8 +123,8 @@ class Checkpoint:
         layers: Collection[int] | None = None,
         ignore_special: bool = False,
     ) -> HuggingFace:
-        """The model to be traced; ``ignore_special`` leaves out what the tokenizer calls special."""
-        ignored = tuple(self.tokenizer.all_special_ids) if ignore_special else ()
+        """The model to be traced; ``ignore_special``: see :meth:`stream`."""
+        ignored = ignorable_ids(self.tokenizer) if ignore_special else ()
         return HuggingFace(self.model, kinds=kinds, layers=layers, ignored=ignored)
 
     def stream(
@@ -157,21 +137,47 @@ class Checkpoint:
         batch_size: int = 32,
         longest: int = 128,
         probed: int = 4,
-    ) -> Stream[TokenBatch]:
+    ) -> Stream[LineBatch]:
         """Passes of the model over the text.
 
         Args:
             kinds, layers: see :class:`~attnlib.adapters.HuggingFace`.
-            ignore_special: leave out what the tokenizer calls special, such as end marks.
+            ignore_special: leave out the positions where a special piece is read: end marks and marks of
+                languages of the source, and the decoder's step that reads its start mark, which is about the
+                first word. A row of cross-attention goes by what the decoder reads there, not by what it
+                predicts: the one about the end mark, which reads the last word, stays. Unknown words are
+                words.
             batch_size: pairs at once; longest: pieces of a side, longer ones are cut.
             probed: batches of which the lexical probe is taken.
         """
         adapter = self.adapter(kinds, layers, ignore_special)
+        sizes = {"batch_size": batch_size, "longest": longest, "prefix": self.prefix}
 
-        def batches() -> Iterator[TokenBatch]:
-            return text_batches(self.tokenizer, text.pairs(), batch_size=batch_size, longest=longest)
+        def batches() -> Iterator[LineBatch]:
+            return line_batches(self.tokenizer, text.pairs(), **sizes)
 
-        return Stream(adapter.trace, batches, partial(lexical_probe, self.model), probed)
+        return Stream(
+            trace=lambda batch: adapter.trace(batch.tokens),
+            batches=batches,
+            probe=partial(lexical_probe, self.model),
+            probed=probed,
+            losses=lambda batch: batch.losses,
+        )
+
+
+def _require_folder(name: str) -> None:
+    """Refuse what can only be a folder and is none, before it is looked for on the network.
+
+    A name has one slash at most, and no folder of that name before it.
+    """
+    path = Path(name)
+    before, _, _ = name.rstrip("/").rpartition("/")
+    is_path = name.startswith((".", "/", "~")) or name.count("/") > 1 or (os.sep != "/" and os.sep in name)
+    if not path.exists() and (is_path or (before and Path(before).is_dir())):
+        raise BadInput(
+            f"there is no folder {name}: give one that save_pretrained wrote, or a name such as "
+            "Helsinki-NLP/opus-mt-en-de"
+        )
 
 
 def _said(error: Exception) -> str:

@@ -8,13 +8,15 @@ from attnlib.analysis.readings import STAGES, fit_part, judge_part, lacking, mer
 from attnlib.analysis.report import write_report
 from attnlib.analysis.request import Job, Request, job_of
 from attnlib.analysis.stream import Part
+from attnlib.errors import BadInput
 
 
 def analyse_command(request: Request) -> None:
     """Do what is asked as far as it can be done now, and say what remains.
 
     Raises:
-        BadInput: see the parts: a model, files or a folder that cannot be used.
+        BadInput: see the parts: a model, files or a folder that cannot be used; a stage asked for by name of
+            which nothing can be done, because the one before it is not finished.
     """
     console = Console(stderr=True, highlight=False, soft_wrap=True, markup=False)
     job = job_of(request)
@@ -25,18 +27,15 @@ def analyse_command(request: Request) -> None:
         if request.stage not in (stage, "all"):
             continue
         if stage == "judge" and (missing := lacking("fit", job.keep, request.part())):
-            console.print(_remaining("fit", missing, request.shards))
-            return
+            return _wait(_remaining("fit", missing, request.shards), request, console)
         for shard in shards:
             _run(stage, job, request.part(shard), request, console)
     if request.stage in STAGES:
         return
     if missing := lacking("judge", job.keep, request.part()):
-        console.print(_remaining("judge", missing, request.shards))
-        return
+        return _wait(_remaining("judge", missing, request.shards), request, console)
     analysis = analyse_kept(job.stream, job.keep, request.part(), heads=request.heads, about=job.about)
-    title = f"How {job.about['Model'].split(' (')[0]} attends"
-    write_report(analysis, request.out, title=title, name=job.name)
+    write_report(analysis, request.out, title=f"How {job.shown} attends", name=job.name)
     console.print(f"report: {request.out / 'index.html'}")
 
 
@@ -56,6 +55,13 @@ def _run(stage: str, job: Job, part: Part, request: Request, console: Console) -
         else:
             judge_part(job.stream, merged_fit(job.keep, part), part, keep=job.keep, progress=progress)
         shown.update(task, completed=wanted)
+
+
+def _wait(remaining: str, request: Request, console: Console) -> None:
+    """Say what has to be done first; that is an error where this stage alone was asked for."""
+    if request.stage != "all":
+        raise BadInput(remaining)
+    console.print(remaining)
 
 
 def _remaining(stage: str, shards: list[int], of: int) -> str:

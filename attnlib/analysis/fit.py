@@ -9,6 +9,7 @@ from torch import Tensor
 from attnlib.adapters.attended import Attended
 from attnlib.adapters.model_pass import ModelPass
 from attnlib.analysis.averages import AverageAttention
+from attnlib.analysis.stream import Losses
 from attnlib.decomposition.growing import GrowingComponents
 from attnlib.errors import BadInput
 
@@ -47,13 +48,25 @@ def whole_samples(one: ModelPass) -> Bool[Tensor, " batch"]:
 
 
 class Fit:
-    """Sums of the first reading; mergeable."""
+    """Sums of the first reading; mergeable.
+
+    Attributes:
+        samples: that were summed; losses: what the corpus holds beside them, as whoever reads it says.
+        unchecked: names of attentions whose scores were compared with nothing, in some pass.
+
+    Raises:
+        BadInput: no head.
+    """
 
     def __init__(self, heads: Collection[int] | None = None):
+        if heads is not None and not heads:
+            raise BadInput("heads is empty: name at least one, or give None for all of them")
         self.heads = None if heads is None else tuple(sorted(set(heads)))
         self.components: dict[str, GrowingComponents] = {}
         self.averages: dict[Head, AverageAttention] = {}
         self.samples = 0
+        self.losses = Losses()
+        self.unchecked: frozenset[str] = frozenset()
 
     def update(self, one: ModelPass) -> "Fit":
         """Add a pass."""
@@ -61,6 +74,7 @@ class Fit:
         if not bool(whole.any()):
             return self
         self.samples += int(whole.sum())
+        self.unchecked |= set(one.unchecked)
         for site, (side, states) in one.sites().items():
             own = self.components.setdefault(site, GrowingComponents(states.shape[-1]))
             own.update(states[whole], one.tokens(side)[whole], one.counted(side)[whole])
@@ -83,6 +97,8 @@ class Fit:
             raise BadInput(f"cannot merge fits of different attentions: {different} are in one alone")
         merged = Fit(self.heads)
         merged.samples = self.samples + other.samples
+        merged.losses = self.losses + other.losses
+        merged.unchecked = self.unchecked | other.unchecked
         merged.components = _merged(self.components, other.components)
         merged.averages = _merged(self.averages, other.averages)
         return merged

@@ -10,15 +10,16 @@ from torch import Tensor
 from attnlib.adapters.attended import Attended
 from attnlib.adapters.model_pass import ModelPass
 from attnlib.analysis.fit import Fit, Head, chosen_heads, counted_attention, whole_samples
+from attnlib.analysis.stream import Losses
 from attnlib.analysis.term_sums import NINE, POSITION_BIAS, TermSums
 from attnlib.decomposition.parts import Parts
 from attnlib.errors import BadInput
 from attnlib.probes.agreement import agreement, chance_agreement
 
-# Over samples: typicality where an average covers them, how many these are, how many were judged. Over rows:
-# the model's attention on ignored positions, how many. Over rows that were probed: agreement with the lexical
-# probe, what chance would get, how many.
-TOTALS = ("typical", "covered", "samples", "on_ignored", "rows", "agrees", "by_chance", "probed")
+# Over samples: typicality where an average covers them, how many these are, how many are longer than those
+# averages are kept of, how many were judged. Over rows: the model's attention on ignored positions, how many.
+# Over rows that were probed: agreement with the lexical probe, what chance would get, how many.
+TOTALS = ("typical", "covered", "beyond", "samples", "on_ignored", "rows", "agrees", "by_chance", "probed")
 
 
 @dataclass(frozen=True)
@@ -70,8 +71,13 @@ class HeadSums:
 
     @property
     def coverage(self) -> float:
-        """Share of the samples whose size was frequent enough to have an average."""
+        """Share of the samples whose size has an average: short enough to be kept, and frequent enough."""
         return self._ratio("covered", "samples")
+
+    @property
+    def beyond(self) -> float:
+        """Share of the samples that are longer than averages are kept of."""
+        return self._ratio("beyond", "samples")
 
     @property
     def on_ignored(self) -> float:
@@ -94,6 +100,10 @@ class Judgement:
 
     Args:
         fit: of the first reading, of which it asks the components.
+
+    Attributes:
+        samples, losses, unchecked: as of a :class:`~attnlib.analysis.fit.Fit`; attentions that were unchecked
+            in the first reading among the last.
     """
 
     def __init__(self, fit: Fit):
@@ -101,6 +111,8 @@ class Judgement:
         self.heads: dict[Head, HeadSums] = {}
         self.seen: dict[str, Seen] = {}
         self.samples = 0
+        self.losses = Losses()
+        self.unchecked = fit.unchecked
 
     def update(
         self, one: ModelPass, probe: Float[Tensor, "batch target source"] | None = None
@@ -117,6 +129,7 @@ class Judgement:
         if not bool(whole.any()):
             return self
         self.samples += int(whole.sum())
+        self.unchecked |= set(one.unchecked)
         parts = {site: self._split(site, *own, one, whole) for site, own in one.sites().items()}
         for attended in one.attended:
             for head in chosen_heads(attended, self.fit.heads):
@@ -161,9 +174,11 @@ class Judgement:
         own.terms.update(terms, allowed[whole])
         asking, answering = one.sides(attended.kind)
         asks, answers = one.counted(asking)[whole], one.counted(answering)[whole]
-        typical = self.fit.averages[attended.name, head].typicality(attention[whole], asks, answers)
+        averages = self.fit.averages[attended.name, head]
+        typical = averages.typicality(attention[whole], asks, answers)
         covered = typical[~typical.isnan()]
         own.add(typical=float(covered.sum()), covered=len(covered), samples=len(typical))
+        own.add(beyond=int(averages.beyond(asks, answers).sum()))
         ignored = one.mask(answering) & ~one.counted(answering)
         if bool(ignored.any()):  # else nothing is there, and no attention need be made again
             there = (one.softmax(attended, head) * ignored[:, None, :]).sum(-1)[whole][asks]
@@ -174,6 +189,8 @@ class Judgement:
         """New sums of both; they are judged by the same fit."""
         merged = Judgement(self.fit)
         merged.samples = self.samples + other.samples
+        merged.losses = self.losses + other.losses
+        merged.unchecked = self.unchecked | other.unchecked
         for name in ("heads", "seen"):
             own = dict(getattr(self, name))
             for key, sums in getattr(other, name).items():

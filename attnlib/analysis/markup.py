@@ -4,8 +4,10 @@ import html
 import math
 from collections.abc import Iterable, Sequence
 
-# The book's colours of the parts, see attnlib.plotting.style; green is for what stands beside them.
-COLOURS = {"temporal": "#0072b2", "input": "#d55e00", "residual": "#888888", "bias": "#009e73"}
+# The book's colours of the parts, see attnlib.plotting.style; purple and green are for what is beside them.
+COLOURS = {
+    "temporal": "#0072b2", "input": "#d55e00", "mixed": "#aa4499", "residual": "#888888", "bias": "#009e73",
+}  # fmt: skip
 PLAIN = "currentColor"  # black on white, white on black
 STRONG = 0.75  # from here on, a square's own colour is behind its number
 
@@ -24,6 +26,7 @@ figcaption{font-weight:600;font-size:.95rem}
 .grid thead th{text-align:center}
 .map td{padding:0;width:1.1rem;height:1.1rem;min-width:1.1rem}
 .map th{font-size:.8rem;padding:.1rem .3rem}
+.map .out{background:repeating-linear-gradient(45deg,#8889 0 2px,transparent 2px 5px)}
 .map thead th{writing-mode:vertical-rl;transform:rotate(180deg);text-align:left;border:0;padding:.3rem 0}
 """
 
@@ -73,12 +76,18 @@ def square(value: float, colour: str) -> str:
 
 
 def matrix(weights: Sequence[Sequence[float]], asks: Sequence[str], answers: Sequence[str]) -> str:
-    """Weights between 0 and 1 as squares, the darker the larger; a word may stand for several places."""
+    """Weights between 0 and 1 as squares, the darker the larger, hatched where they are NaN.
 
-    def cells(row: Sequence[float]) -> list[str]:
-        return [f'<td style="background:{_paint(PLAIN, own)}" title="{own:.2f}"></td>' for own in row]
+    A word may stand for several places.
+    """
+    lines = [(word, list(map(_weight, row))) for word, row in zip(asks, weights, strict=True)]
+    return table(answers, lines, "map")
 
-    return table(answers, [(word, cells(row)) for word, row in zip(asks, weights, strict=True)], "map")
+
+def _weight(own: float) -> str:
+    if math.isnan(own):
+        return '<td class="out" title="left out"></td>'
+    return f'<td style="background:{_paint(PLAIN, own)}" title="{own:.2f}"></td>'
 
 
 def figure(title: str, content: str) -> str:

@@ -4,8 +4,9 @@ import html
 import math
 from collections.abc import Callable
 
+from attnlib.analysis.how_to_read import READING, notes
 from attnlib.analysis.markup import STYLE, figure, folded, matrix, number, square, table
-from attnlib.analysis.results import KINDS, Analysis, Example
+from attnlib.analysis.results import KINDS, LONGEST_EXAMPLE, Analysis, Example
 from attnlib.analysis.shown_text import escaped, sentence
 
 Name = Callable[[str, int], str]  # side and id → the word
@@ -18,6 +19,7 @@ TITLES = {
 SQUARES = {  # of a head: column, title, colour
     "temporal_share": ("temporal share", "temporal"),
     "input_share": ("input share", "input"),
+    "mixed_share": ("mixed share", "mixed"),
     "residual_share": ("share of terms with a residual", "residual"),
     "position_bias_share": ("share of the position bias", "bias"),
     "typicality": ("typicality", "plain"),
@@ -30,7 +32,9 @@ REBUILDS = {
     "spread": "spread of the scores",
     "agreement_with_probe": "agreement with the lexical probe",
     "agreement_by_chance": "by chance",
+    "rows_probed": "rows probed",
 }
+OF_THE_PROBE = ("agreement_with_probe", "agreement_by_chance", "rows_probed")
 STATES = {
     "width": "width", "words": "words seen", "positions": "positions", "fitted": "fitted on",
     "judged": "judged", "unseen_words": "share unseen", "megabytes": "MB",
@@ -53,30 +57,6 @@ dd{margin:0 0 .6rem 1rem}
 .about dd{margin:0}
 """
 
-_READING = """
-<h2>How to read this page</h2>
-<dl>
-<dt>Temporal, input, residual</dt><dd>Each state that a projection reads is split into the mean of its
-position, the mean of its word beside that, and what is left (Aitken et al. 2021). The score of a query and a
-key is then a sum of nine products, and of a position bias where the model adds one.</dd>
-<dt>Share</dt><dd>How much of the variation of a head's scores along the source a term explains: its
-covariance with the score over the variance of the score. Shares of all terms sum to one. One can be negative,
-and its square is hatched: then the term works against the others.</dd>
-<dt>Rebuilt</dt><dd>How close attention made of some terms alone is to the model's: 1 − total variation, 1 for
-the same. Shares mislead where terms cancel; this does not. Compare with “no term”: what even attention
-gets.</dd>
-<dt>Typicality</dt><dd>How well the average attention of sentences of one size stands for a single one: 1
-where all are attended to alike. A head that attends evenly is typical by definition.</dd>
-<dt>Agreement with the lexical probe</dt><dd>How often a head looks most at a source position that is among
-those best at predicting the right word when nothing else is attended to (Snell et al. 2021, equation 10); by
-chance: what pointing anywhere would give.</dd>
-<dt>What not to conclude</dt><dd>A large share does not say that the head is of use to the model. A residual
-is what neither position nor word explains, context and noise alike; it shrinks where words are rare, because
-the mean of a word seen once is that word. A word that stands at one position only shares its mean with it,
-and how the two divide it is a convention.</dd>
-</dl>
-"""
-
 
 def page(analysis: Analysis, title: str, name: Name) -> str:
     """The page; ``name`` gives the word of an id of a side, and any word may be hostile."""
@@ -90,7 +70,7 @@ def page(analysis: Analysis, title: str, name: Name) -> str:
             *(_kind(analysis, kind) for kind in kinds),
             _example(analysis.example, name) if analysis.example else "",
             _states(analysis),
-            _READING,
+            READING,
         ]
     )
     # The policy forbids scripts and anything from elsewhere, should a word ever get through unescaped.
@@ -101,35 +81,6 @@ def page(analysis: Analysis, title: str, name: Name) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{title}</title><style>{_STYLE}{STYLE}</style></head><body>{body}</body></html>\n"
     )
-
-
-def notes(analysis: Analysis) -> list[str]:
-    """What a reader must know before believing a number."""
-    found = []
-    if not analysis.held_out:
-        found.append(
-            "No part of the corpus was held out, being too small or by wish: components were fitted and "
-            "judged on the same samples, so that residuals are too small. Give more text."
-        )
-    worst = max(analysis.states, key=lambda row: row["unseen_words"], default=None)
-    if worst and worst["unseen_words"] > 0.05:
-        found.append(
-            f"{worst['unseen_words']:.0%} of the positions judged hold a word that was not fitted on "
-            f"({worst['states']}): its input component is zero, and what it carries counts as residual."
-        )
-    covered = max((row["typicality_coverage"] for row in analysis.heads), default=1.0)
-    if covered < 0.5:
-        found.append(
-            f"Typicality is of {covered:.0%} of the samples judged: the others are of a size that was seen "
-            "too rarely to have an average."
-        )
-    ignored = max((row["on_ignored"] for row in analysis.heads), default=0.0)
-    if ignored > 0.2:
-        found.append(
-            f"Up to {ignored:.0%} of a head's attention goes to positions that are left out of the analysis, "
-            "such as end marks; shares are about the rest."
-        )
-    return found
 
 
 def _about(analysis: Analysis) -> str:
@@ -148,9 +99,8 @@ def _kind(analysis: Analysis, kind: str) -> str:
         for column, (title, colour) in SQUARES.items()
         if column != "position_bias_share" or any(row[column] for row in rows)
     )
-    known = {
-        name: title for name, title in REBUILDS.items() if not all(math.isnan(row[name]) for row in rows)
-    }
+    probed = any(row["rows_probed"] for row in rows)
+    known = {name: title for name, title in REBUILDS.items() if probed or name not in OF_THE_PROBE}
     rebuilt = table(list(known.values()), [(_place(row), _numbers(row, known)) for row in rows])
     return (
         f'<h2 id="{kind}">{TITLES[kind]}</h2><p>A row is a layer, a column a head.</p>'
@@ -192,18 +142,27 @@ def _example(example: Example, name: Name) -> str:
         "read": [escaped(name("target", int(token))) for token in example.read],
     }
     shown = list(example.attention.items())[:MOST_MAPS]
-    maps = []
+    maps, hatched = [], False
     for (at, head), weights in shown:
         kind, layer = at.split(".")
         title = f"{TITLES[kind].split(':')[0]}, layer {layer}, head {head}"
         drawn = matrix(weights.tolist(), *(words[side] for side in ROWS_ARE[kind]))
         maps.append(folded(title, drawn, opened=not maps))
+        hatched = hatched or bool(weights.isnan().any())
     more = len(example.attention) - len(shown)
     left = f"<p>{more} more heads are not drawn.</p>" if more else ""
     said = (
         "Rows ask, columns answer; a row of cross-attention is about the word predicted there. The darker, "
         "the more attention (on a dark page, the lighter)."
     )
+    if hatched:
+        said += " Hatched is what is left out; attention is dealt out anew among the rest, each row to one."
+    source, target = example.lengths or (0, 0)
+    if max(source, target) > LONGEST_EXAMPLE:
+        said += (
+            f" Shown are the first {LONGEST_EXAMPLE} positions of a side; the source has {source:,}, the "
+            f"target {target:,}."
+        )
     return f"<h2>One sample</h2><p>{said}</p>{''.join(maps)}{left}"
 
 

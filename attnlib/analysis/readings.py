@@ -33,6 +33,9 @@ class Keep:
         folder: of the whole analysis; every part of a stage has a folder of its own in it.
         asked: what the numbers depend on beside the part: model, corpus, layers, heads.
         seconds: between two saves.
+
+    >>> Keep(Path("report/parts"), {"model": "mine"}).part("fit", Part(shard=3, shards=8)).name
+    'fit-3-of-8'
     """
 
     folder: Path
@@ -61,7 +64,7 @@ class Keep:
         if difference := _difference(told, self.told(part, 0, False)):
             raise BadInput(
                 f"{folder} is a part of another analysis ({difference}); choose another folder, or delete "
-                "this one"
+                f"{self.folder} to begin anew"
             )
         return told
 
@@ -153,6 +156,7 @@ def _read(
         if number < done:
             continue
         one: ModelPass = stream.trace(batch)
+        sums.losses += stream.losses(batch)
         if stage == "judge" and stream.is_probed(part.judged_before(number)):
             sums.update(one, stream.probe(one))
         else:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import attnlib
 from attnlib.analysis.analyse import analyse
-from attnlib.analysis.page import Name, notes, page
+from attnlib.analysis.how_to_read import notes
+from attnlib.analysis.page import Name, page
 from attnlib.analysis.readings import Keep, Progress
 from attnlib.analysis.results import Analysis
 from attnlib.analysis.stream import Stream
@@ -41,6 +42,16 @@ def report(
 
     Raises:
         BadInput: an empty corpus, or a folder that cannot be written.
+
+    >>> import tempfile, torch
+    >>> from attnlib import pass_of_tensors
+    >>> words, valid = torch.tensor([[5, 6, 7]]), torch.ones(1, 3, dtype=torch.bool)
+    >>> tensors = {"source_tokens": words, "source_mask": valid, "encoder_states": torch.eye(3)[None]}
+    >>> tensors |= {"target_tokens": words, "target_mask": valid, "cross.0.query_states": torch.eye(3)[None]}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = report(Stream(pass_of_tensors, [tensors] * 5), folder)
+    ...     sorted(path.name for path in Path(folder).iterdir())
+    ['analysis.json', 'heads.csv', 'index.html', 'states.csv', 'terms.csv']
     """
     analysis = analyse(stream, heads=heads, every=every, keep=keep, progress=progress, about=about)
     write_report(analysis, folder, title=title, name=name)
@@ -54,7 +65,15 @@ def write_report(
     title: str = "How this model attends",
     name: Name | None = None,
 ) -> None:
-    """Write the page and the tables of an analysis, see :func:`report`."""
+    """Write the page and the tables of an analysis, see :func:`report`.
+
+    >>> import tempfile
+    >>> nothing = Analysis(heads=[], terms=[], states=[], fitted=8, judged=2, held_out=True)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_report(nothing, folder, title="Nothing yet")
+    ...     "<h1>Nothing yet</h1>" in (Path(folder) / "index.html").read_text(encoding="utf-8")
+    True
+    """
     folder = Path(folder)
     for table in TABLES:
         write_text_atomic(folder / f"{table}.csv", _csv(getattr(analysis, table)))
@@ -64,6 +83,9 @@ def write_report(
         "fitted": analysis.fitted,
         "judged": analysis.judged,
         "held_out": analysis.held_out,
+        "left_out": analysis.losses.left_out,
+        "cut": analysis.losses.cut,
+        "unchecked": list(analysis.unchecked),
         "notes": notes(analysis),
     } | {table: [_plain(row) for row in getattr(analysis, table)] for table in TABLES}
     write_text_atomic(folder / "analysis.json", json.dumps(content, indent=1) + "\n")

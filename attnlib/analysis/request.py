@@ -4,14 +4,18 @@ import hashlib
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from attnlib.analysis.checkpoint import Checkpoint, ParallelText
+from attnlib.analysis.checkpoint import Checkpoint
 from attnlib.analysis.page import Name
+from attnlib.analysis.parallel_text import ParallelText
 from attnlib.analysis.readings import STAGES, Keep
 from attnlib.analysis.stream import Part, Stream
 from attnlib.errors import BadInput, UnknownName
 from attnlib.models.transformer_trace import AttentionKind
 
-OF_A_MODEL = ("kinds", "layers", "ignore_special", "batch_size", "longest", "probed", "device")
+OF_A_TEXT = ("source_language", "target_language", "prefix")
+OF_A_PASS = ("kinds", "layers", "ignore_special")
+OF_BATCHES = ("batch_size", "longest", "probed")
+OF_A_MODEL = (*OF_A_TEXT, *OF_A_PASS, *OF_BATCHES, "device")
 
 
 @dataclass(frozen=True)
@@ -23,6 +27,9 @@ class Request:
     source: Path | None = None
     target: Path | None = None
     traces: Path | None = None
+    source_language: str | None = None
+    target_language: str | None = None
+    prefix: str = ""
     kinds: tuple[AttentionKind, ...] = ("cross",)
     layers: tuple[int, ...] | None = None
     heads: tuple[int, ...] | None = None
@@ -47,6 +54,10 @@ class Request:
         if self.traces is not None and chosen:
             options = ", ".join(f"--{name.replace('_', '-')}" for name in chosen)
             raise BadInput(f"{options}: said of a model; what saved traces hold is looked at as a whole")
+        try:
+            str(self.out).encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise BadInput(f"--out {str(self.out)!a} is not UTF-8: give the folder another name") from error
         if self.shards > 1 and self.shard is None and self.stage in STAGES:
             raise BadInput(
                 f"--stage {self.stage} is done shard by shard: give --shard 0 to {self.shards - 1}"
@@ -85,7 +96,8 @@ class Job:
     Attributes:
         stream: the corpus, through the model.
         keep: where parts are kept.
-        about: what the report tells; name: the word of an id, None where ids are all there is.
+        about: what the report tells; shown: the model's name in its title.
+        name: the word of an id, None where ids are all there is.
         batches: of the whole corpus.
         memory: what a batch takes, in words; empty where it is not known.
     """
@@ -93,6 +105,7 @@ class Job:
     stream: Stream
     keep: Keep
     about: dict[str, str]
+    shown: str
     name: Name | None
     batches: int
     memory: str = ""
@@ -110,20 +123,22 @@ def job_of(request: Request) -> Job:
 def _of_traces(request: Request) -> Job:
     stream = Stream.saved(request.traces)
     digest = _digest_of_files(sorted(request.traces.glob("*.safetensors")))  # shared weights as well
-    about = {"Model": f"saved traces of {request.traces.name}"}
-    return Job(stream, _keep(request, {"traces": digest}), about, None, len(stream.batches))
+    shown = f"saved traces of {request.traces.name}"
+    return Job(stream, _keep(request, {"traces": digest}), {"Model": shown}, shown, None, len(stream.batches))
 
 
 def _of_checkpoint(request: Request) -> Job:
     text = ParallelText(request.source, request.target)
     lines, digests = text.checked()
-    checkpoint = Checkpoint.load(request.model, request.device)
-    chosen = {name: getattr(request, name) for name in ("kinds", "layers", "ignore_special")}
-    sizes = {name: getattr(request, name) for name in ("batch_size", "longest", "probed")}
+    told, chosen, sizes = (
+        {name: getattr(request, name) for name in names} for names in (OF_A_TEXT, OF_A_PASS, OF_BATCHES)
+    )
+    checkpoint = Checkpoint.load(request.model, request.device, **told)
     return Job(
         checkpoint.stream(text, **chosen, **sizes),
-        _keep(request, digests | {"model": checkpoint.digest()} | chosen | sizes),
+        _keep(request, digests | {"model": checkpoint.digest()} | told | chosen | sizes),
         checkpoint.about | text.about,
+        checkpoint.shown,
         checkpoint.word,
         -(-lines // request.batch_size),
         _memory(checkpoint, request, chosen),

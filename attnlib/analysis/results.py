@@ -2,14 +2,18 @@
 
 from dataclasses import dataclass, field
 
+import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from attnlib.adapters.model_pass import ModelPass
 from attnlib.analysis.fit import Fit, chosen_heads, counted_attention
 from attnlib.analysis.judge import Judgement
+from attnlib.analysis.stream import Losses
+from attnlib.errors import BadInput
 
 KINDS = ("cross", "encoder_self", "decoder_self")
+MIXED = ("temporal·input", "input·temporal")
 LONGEST_EXAMPLE = 40  # positions of a side that are shown
 
 
@@ -20,13 +24,16 @@ class Example:
     Attributes:
         source, target: ids; the target's are those *predicted*, which rows of cross-attention are about.
         read: what the decoder read at each step, which rows of its self-attention are about.
-        attention: by attention and head, (asking, answering), cut to the first positions.
+        attention: by attention and head, (asking, answering), cut to the first positions; NaN where either of
+            the two is ignored.
+        lengths: of source and target before they were cut; None: as they are.
     """
 
     source: Int[Tensor, " source"]
     target: Int[Tensor, " target"]
     read: Int[Tensor, " target"]
     attention: dict[tuple[str, int], Float[Tensor, "asking answering"]]
+    lengths: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -41,6 +48,11 @@ class Analysis:
         fitted, judged: samples of both readings; held_out: whether they are different samples.
         example: one sample.
         about: what the reader is told of model and corpus.
+        losses: what the corpus holds beside the samples of both readings.
+        unchecked: names of attentions whose scores were compared with nothing.
+
+    >>> Analysis(heads=[], terms=[], states=[], fitted=8, judged=2, held_out=True).losses
+    Losses(left_out=0, cut=0)
     """
 
     heads: list[dict]
@@ -51,6 +63,8 @@ class Analysis:
     held_out: bool
     example: Example | None = None
     about: dict[str, str] = field(default_factory=dict)
+    losses: Losses = field(default_factory=Losses)
+    unchecked: tuple[str, ...] = ()
 
 
 def results(
@@ -61,7 +75,18 @@ def results(
     example: Example | None = None,
     about: dict[str, str] | None = None,
 ) -> Analysis:
-    """The rows that two readings come to."""
+    """The rows that two readings come to.
+
+    Raises:
+        BadInput: nothing was judged, or no row of attention has two positions to choose from.
+    """
+    if not judgement.samples:
+        raise BadInput("the corpus holds no sample with a counted position on either side")
+    if not any(int(own.terms.sums["counts"][1]) for own in judgement.heads.values()):
+        raise BadInput(
+            "no row of attention has two positions to choose from: every sentence that was judged has one at "
+            "most; give longer sentences, or cut them later (--longest)"
+        )
     return Analysis(
         heads=head_rows(judgement),
         terms=term_rows(judgement),
@@ -71,6 +96,8 @@ def results(
         held_out=held_out,
         example=example,
         about=about or {},
+        losses=fit.losses + judgement.losses if held_out else fit.losses,
+        unchecked=tuple(sorted(judgement.unchecked, key=_place)),
     )
 
 
@@ -78,9 +105,12 @@ def head_rows(judgement: Judgement) -> list[dict]:
     """A row a head, by kind, layer and head.
 
     ``temporal_share`` and ``input_share`` are covariance shares of temporal·temporal and input·input,
-    ``residual_share`` that of the five terms with a residual in them; ``temporal_rebuilds`` and the like are
+    ``mixed_share`` that of temporal·input and input·temporal, ``residual_share`` that of the five terms with
+    a residual in them; with ``position_bias_share`` they sum to one. ``temporal_rebuilds`` and the like are
     1 − total variation between the attention that only these terms build and the full one, beside ``uniform``
-    for none of them; ``spread`` is the standard deviation of the scores along a row.
+    for none of them; ``spread`` is the standard deviation of the scores along a row. ``typicality_coverage``
+    is the share of samples that have a typicality, ``typicality_beyond`` that of samples longer than averages
+    are kept of. ``rows_probed`` is how many rows both agreements are of.
     """
     rows = []
     for (name, head), own in _ordered(judgement.heads):
@@ -93,6 +123,7 @@ def head_rows(judgement: Judgement) -> list[dict]:
                 "head": head,
                 "temporal_share": shares.covariance["temporal·temporal"],
                 "input_share": shares.covariance["input·input"],
+                "mixed_share": sum(shares.covariance[term] for term in MIXED),
                 "residual_share": sum(v for k, v in shares.covariance.items() if "residual" in k),
                 "position_bias_share": shares.covariance.get("position bias", 0.0),
                 "temporal_rebuilds": shares.similarity["temporal only"],
@@ -101,9 +132,11 @@ def head_rows(judgement: Judgement) -> list[dict]:
                 "uniform": shares.similarity["uniform"],
                 "typicality": own.typicality,
                 "typicality_coverage": own.coverage,
+                "typicality_beyond": own.beyond,
                 "on_ignored": own.on_ignored,
                 "agreement_with_probe": own.agreement,
                 "agreement_by_chance": own.chance_agreement,
+                "rows_probed": int(own.totals["probed"]),
                 "spread": shares.spread,
                 "rows": shares.rows,
                 "rows_left_out": shares.rows_left_out,
@@ -166,19 +199,23 @@ def example_of(one: ModelPass, heads: tuple[int, ...] | None) -> Example:
         asks, answers = one.sides(attended.kind)
         for head in chosen_heads(attended, heads):
             full, _ = counted_attention(one, attended, head)
-            attention[attended.name, head] = full[0][places[asks]][:, places[answers]][cut, cut].cpu()
+            counted = one.counted(asks)[0][:, None] & one.counted(answers)[0]
+            shown = full[0].masked_fill(~counted, torch.nan)
+            attention[attended.name, head] = shown[places[asks]][:, places[answers]][cut, cut].cpu()
     return Example(
         one.source_tokens[0][source][cut].cpu(),
         one.target_outputs[0][target][cut].cpu(),
         one.target_tokens[0][target][cut].cpu(),
         attention,
+        (int(source.sum()), int(target.sum())),
     )
 
 
 def _ordered(heads: dict):
-    def place(item: tuple) -> tuple:
-        (name, head), _ = item
-        kind, layer = name.split(".")
-        return KINDS.index(kind), int(layer), head
+    return sorted(heads.items(), key=lambda item: (*_place(item[0][0]), item[0][1]))
 
-    return sorted(heads.items(), key=place)
+
+def _place(name: str) -> tuple[int, int]:
+    """Where an attention stands among others."""
+    kind, layer = name.split(".")
+    return KINDS.index(kind), int(layer)

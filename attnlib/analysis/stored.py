@@ -13,11 +13,12 @@ from torch import Tensor
 from attnlib.analysis.averages import AverageAttention
 from attnlib.analysis.fit import Fit
 from attnlib.analysis.judge import HeadSums, Judgement, Seen
+from attnlib.analysis.stream import Losses
 from attnlib.decomposition.growing import GrowingComponents
 from attnlib.errors import BadInput, CorruptFile
 from attnlib.files import atomic_path, write_json_atomic
 
-FORMAT = "attnlib.analysis/1"
+FORMAT = "attnlib.analysis/2"
 INDEX = "index.json"
 
 
@@ -45,8 +46,8 @@ def _write_fit(fit: Fit, folder: Path, told: dict) -> None:
     _write_tensors(folder / "averages.safetensors", averages)
     files = {name: _digest(folder / name) for name in (*written, "averages.safetensors")}
     heads = None if fit.heads is None else list(fit.heads)
-    content = {"sites": written, "files": files, "samples": fit.samples, "heads": heads, "told": told}
-    _write_index(folder, content)
+    content = {"sites": written, "files": files, "samples": fit.samples, "losses": vars(fit.losses)}
+    _write_index(folder, content | {"unchecked": sorted(fit.unchecked), "heads": heads, "told": told})
 
 
 def load_fit(folder: str | Path) -> tuple[Fit, dict]:
@@ -61,6 +62,7 @@ def load_fit(folder: str | Path) -> tuple[Fit, dict]:
         _check(folder, index, name)
     fit = Fit(index["heads"])
     fit.samples = index["samples"]
+    fit.losses, fit.unchecked = Losses(**index["losses"]), frozenset(index["unchecked"])
     fit.components = {site: GrowingComponents.load(folder / name) for name, site in index["sites"].items()}
     grouped: dict[tuple[str, int], dict[str, Tensor]] = {}
     for key, tensor in load_file(folder / "averages.safetensors").items():
@@ -87,6 +89,7 @@ def _write_judgement(judgement: Judgement, folder: Path, told: dict) -> None:
     seen = {site: vars(own) for site, own in judgement.seen.items()}
     files = {"heads.safetensors": _digest(folder / "heads.safetensors")}
     content = {"terms": terms, "totals": totals, "seen": seen, "samples": judgement.samples}
+    content |= {"losses": vars(judgement.losses), "unchecked": sorted(judgement.unchecked)}
     _write_index(folder, content | {"files": files, "told": told})
 
 
@@ -98,6 +101,7 @@ def load_judgement(folder: str | Path, fit: Fit) -> tuple[Judgement, dict]:
     tensors = load_file(folder / "heads.safetensors")
     judgement = Judgement(fit)
     judgement.samples = index["samples"]
+    judgement.losses, judgement.unchecked = Losses(**index["losses"]), frozenset(index["unchecked"])
     judgement.seen = {site: Seen(**own) for site, own in index["seen"].items()}
     for place, terms in index["terms"].items():
         attention, head = place.split("/")
@@ -111,7 +115,8 @@ def load_judgement(folder: str | Path, fit: Fit) -> tuple[Judgement, dict]:
 def is_stored(folder: str | Path) -> bool:
     """Whether a folder holds a part; one that was being replaced when its process died is put back."""
     folder = Path(folder)
-    if not folder.exists() and _before(folder).exists():
+    gone = not folder.exists() or not any(folder.iterdir())  # a workflow makes folders beforehand
+    if gone and _before(folder).exists():
         _before(folder).replace(folder)
     return (folder / INDEX).is_file()
 

@@ -17,8 +17,27 @@ Batch = TypeVar("Batch")
 
 
 @dataclass(frozen=True)
+class Losses:
+    """Samples of a corpus that a batch lacks, and those that it has in part.
+
+    >>> Losses(1, 2) + Losses(3)
+    Losses(left_out=4, cut=2)
+    """
+
+    left_out: int = 0
+    cut: int = 0
+
+    def __add__(self, other: "Losses") -> "Losses":
+        return Losses(self.left_out + other.left_out, self.cut + other.cut)
+
+
+@dataclass(frozen=True)
 class Stream(Generic[Batch]):
     """Batches and what makes a pass of each; batches that are not asked for are not passed through the model.
+
+    >>> stream = Stream(trace=read_pass, batches=["first.safetensors", "second.safetensors"])
+    >>> [number for number, _ in stream.numbered()]
+    [0, 1]
 
     Attributes:
         trace: of one batch, such as :meth:`attnlib.adapters.HuggingFace.trace`.
@@ -27,12 +46,17 @@ class Stream(Generic[Batch]):
         probe: the lexical probe of a pass, such as :meth:`attnlib.adapters.Modules.lexical_probe`; by default
             what the pass says itself, if it does.
         probed: how many batches of those judged it is taken of, over all shards, being dear; None: all.
+        losses: what a batch lacks of the corpus; nothing by default. A report tells their sum.
+
+    Raises:
+        BadInput: batches that can be read only once.
     """
 
     trace: Callable[[Batch], ModelPass]
     batches: Sequence[Batch] | Callable[[], Iterable[Batch]]
     probe: Callable[[ModelPass], Float[Tensor, "batch target source"] | None] = attrgetter("lexical_probe")
     probed: int | None = 4
+    losses: Callable[[Batch], Losses] = lambda _batch: Losses()
 
     def __post_init__(self) -> None:
         if isinstance(self.batches, Iterator):

@@ -1,15 +1,16 @@
 """A corpus to an analysis: what is held out, what is too small for it, and the sample that is shown."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 import torch
 from test_fit_and_judge import ALL, HEADS, Toy, assert_same_rows, by_hand, fit_of, judged
 
-from attnlib.analysis import Part, Stream, analyse
+from attnlib.analysis import Losses, Part, Stream, analyse
 from attnlib.analysis.analyse import analyse_kept
 from attnlib.analysis.fit import counted_attention
-from attnlib.analysis.page import notes
+from attnlib.analysis.how_to_read import notes
 from attnlib.analysis.readings import Keep, fit_part, judge_part
 from attnlib.analysis.results import LONGEST_EXAMPLE, head_rows, results, state_rows, term_rows
 from attnlib.errors import BadInput
@@ -68,6 +69,35 @@ def test_a_corpus_with_nothing_to_count_is_refused(passes):
         analyse(Stream(lambda one: one, passes))
 
 
+def test_a_corpus_of_single_positions_is_refused():
+    """A row with one position to look at says nothing: without another there is nothing to report."""
+    one = by_hand([[1.0], [2.0]], [False])
+    with pytest.raises(BadInput, match="no row of attention has two positions to choose from"):
+        analyse(Stream(lambda one: one, [one] * 6))
+
+
+@pytest.mark.parametrize("heads", [[], ()])
+def test_no_head_at_all_is_refused(heads):
+    with pytest.raises(BadInput, match="heads is empty: name at least one, or give None"):
+        analyse(stream_of(6), heads=heads)
+
+
+def test_shares_that_the_page_shows_sum_to_one():
+    """By hand from the nine terms; temporal, input, mixed, residual and bias."""
+    for found in (analyse(stream_of(12)), analyse(stream_of(12, Toy(ALL)))):
+        for row in found.heads:
+            place = [row[name] for name in ("kind", "layer", "head")]
+            shares = {
+                term["term"]: term["covariance_share"]
+                for term in found.terms
+                if [term[name] for name in ("kind", "layer", "head")] == place
+            }
+            assert row["mixed_share"] == shares["temporal·input"] + shares["input·temporal"]
+            assert abs(row["mixed_share"]) > 1e-4
+            names = ("temporal_share", "input_share", "mixed_share", "residual_share", "position_bias_share")
+            assert sum(row[name] for name in names) == pytest.approx(1)
+
+
 def test_some_heads_alone():
     found = analyse(stream_of(6), heads=(1,))
     assert [(row["kind"], row["head"]) for row in found.heads] == [(kind, 1) for kind in ALL]
@@ -109,11 +139,61 @@ def test_a_pass_brings_its_own_lexical_probe():
     assert fewer.heads[0]["agreement_with_probe"] != brought.heads[0]["agreement_with_probe"]
 
 
+def test_rows_that_were_probed_are_counted():
+    """Those at which something is predicted and something seen, in the batches that were probed."""
+    one = TOY(4)
+    rows = int((one.counted("target") & one.counted("source").any(1)[:, None]).sum())
+    found = analyse(replace(stream_of(10), probed=1))
+    assert {row["rows_probed"] for row in found.heads if row["kind"] == "cross"} == {rows}
+    assert {row["rows_probed"] for row in found.heads if row["kind"] != "cross"} == {0}
+
+
+# What the numbers are not of.
+
+
+def losing(batches=12):
+    """Batch n lacks n samples and has two in part."""
+    return replace(stream_of(batches), losses=lambda number: Losses(number, 2))
+
+
+@pytest.mark.parametrize("every", [5, 1])
+def test_losses_are_those_of_all_batches_once(tmp_path, every):
+    whole = analyse(losing(), every=every).losses
+    assert whole == Losses(sum(range(12)), 24)
+    assert kept(tmp_path, losing(), 2, every).losses == whole
+
+
+def test_losses_of_a_corpus_too_small_to_hold_out():
+    assert analyse(losing(3)).losses == Losses(3, 6)
+
+
+def test_attentions_that_nothing_checked_are_named(tmp_path):
+    """Those without the model's own attention, in any batch of either reading; through files as well."""
+
+    def checked(number, but=()):
+        one = TOY(number)
+        attended = tuple(
+            own if number in but else replace(own, attention=attention_of(one, own)) for own in one.attended
+        )
+        return replace(one, attended=attended)
+
+    def attention_of(one, own):
+        return torch.stack([one.softmax(own, head) for head in range(HEADS)], 1)
+
+    assert analyse(Stream(checked, range(6))).unchecked == ()
+    for number in (0, 4):
+        found = analyse(Stream(partial(checked, but=(number,)), range(6)))
+        assert found.unchecked == tuple(f"{kind}.0" for kind in ALL)
+        assert "were checked against nothing" in notes(found)[0]
+        stream = Stream(partial(checked, but=(number,)), range(10))
+        assert kept(tmp_path / str(number), stream, 2).unchecked == found.unchecked
+
+
 # The sample that is shown.
 
 
 def test_the_example_is_the_first_sample_judged_with_its_attention():
-    found, one = analyse(stream_of(5)).example, TOY(4)
+    found, one, ignored = analyse(stream_of(5)).example, TOY(4), 0
     valid = {side: one.mask(side)[0] for side in ("source", "target")}
     assert found.source.tolist() == one.source_tokens[0][valid["source"]].tolist()
     assert found.read.tolist() == one.target_tokens[0][valid["target"]].tolist()
@@ -122,7 +202,12 @@ def test_the_example_is_the_first_sample_judged_with_its_attention():
         asks, answers = (valid[side] for side in one.sides(attended.kind))
         for head in range(HEADS):
             full, _ = counted_attention(one, attended, head)
-            assert torch.equal(found.attention[attended.name, head], full[0][asks][:, answers])
+            counted = [one.counted(side)[0][valid[side]] for side in one.sides(attended.kind)]
+            both, shown = counted[0][:, None] & counted[1], found.attention[attended.name, head]
+            assert torch.equal(shown[both], full[0][asks][:, answers][both])
+            assert shown[~both].isnan().all()  # what is ignored is no zero
+            ignored += int((~both).sum())
+    assert ignored > 0
 
 
 def test_a_long_example_is_cut():
@@ -131,6 +216,7 @@ def test_a_long_example_is_cut():
     found = analyse(Stream(lambda one: one, [one] * 5)).example
     assert found.source.tolist() == list(range(LONGEST_EXAMPLE))
     assert found.attention["cross.0", 0].shape == (3, LONGEST_EXAMPLE)
+    assert found.lengths == (length, 3)
 
 
 # Kept.
@@ -195,14 +281,17 @@ def analysis_of(**row):
     """An analysis of one head whose rows say something else."""
     fit = fit_of([TOY(0)])
     found = results(fit, judged(fit, [TOY(0)]), held_out=True)
+    beside = {name: row[name] for name in ("losses", "unchecked") if name in row}
     return replace(
         found,
+        **{"unchecked": ()} | beside,
         heads=[head | {key: row[key] for key in head.keys() & row.keys()} for head in found.heads],
         states=[state | {key: row[key] for key in state.keys() & row.keys()} for state in found.states],
     )
 
 
-CALM = {"unseen_words": 0.0, "typicality_coverage": 1.0, "on_ignored": 0.0}
+CALM = {"unseen_words": 0.0, "typicality_coverage": 1.0, "typicality_beyond": 0.0, "on_ignored": 0.0}
+MANY = tuple(f"cross.{layer}" for layer in range(24))
 
 
 @pytest.mark.parametrize(
@@ -210,7 +299,26 @@ CALM = {"unseen_words": 0.0, "typicality_coverage": 1.0, "on_ignored": 0.0}
     [
         ({}, None),
         ({"unseen_words": 0.06}, "6% of the positions judged hold a word"),
-        ({"typicality_coverage": 0.4}, "Typicality is of 40%"),
+        (
+            {"typicality_coverage": 0.4},
+            "Typicality is of 40% of the samples judged, where it is of the fewest (cross.0, head 0): 60% "
+            "are of a size that was seen too rarely, fewer than 30 times.",
+        ),
+        (
+            {"typicality_coverage": 0.4, "typicality_beyond": 0.6},
+            "(cross.0, head 0): 60% are longer than averages are kept of.",
+        ),
+        (
+            {"typicality_coverage": 0.2, "typicality_beyond": 0.3},
+            "30% are longer than averages are kept of and 50% are of a size that was seen too rarely",
+        ),
+        ({"losses": Losses(1_200, 0)}, "Left out for an empty side: 1,200 pairs"),
+        ({"losses": Losses(0, 7)}, "Cut off at the longest length that was asked for: 7 pairs"),
+        (
+            {"unchecked": ("cross.0", "cross.1")},
+            "scores of cross.0, cross.1 were checked against nothing",
+        ),
+        ({"unchecked": MANY}, "cross.5 and 18 more were checked against nothing"),
         ({"on_ignored": 0.3}, "Up to 30% of a head's attention"),
     ],
 )

@@ -2,13 +2,16 @@
 
 import csv
 import json
+import shutil
 from functools import partial
 
 import pytest
+import torch
 from safetensors.torch import save_file
 from test_checkpoint import SOURCE, TARGET, save_checkpoint, text_of
 from test_fit_and_judge import Toy, assert_same_rows
 from test_report import FILES, assert_harmless
+from test_tokenizer import mbart
 from typer.testing import CliRunner
 
 from attnlib.adapters import HuggingFace, TokenBatch, lexical_probe
@@ -174,10 +177,143 @@ def test_what_remains_is_said(by_order):
     assert "report: " not in first[0] + first[1]
 
 
-def test_a_report_of_what_is_not_finished_is_none(corpus, tmp_path):
-    done = analysed(corpus, tmp_path, "--shards", 2, "--stage", "report")
-    assert "the second reading of shards 0, 1 of 2 is not finished" in done.stderr
+def test_a_stage_that_the_one_before_is_not_finished_for_fails(corpus, tmp_path):
+    """So that a workflow does not take it for done."""
+    second = "the second reading of shards 0, 1 of 2 is not finished: run them, then this command again"
+    refused(given(corpus, tmp_path, "--shards", 2, "--stage", "report"), second)
+    analysed(corpus, tmp_path, "--shards", 2, "--stage", "fit", "--shard", 1)
+    first = "the first reading of shards 0 of 2 is not finished"
+    refused(given(corpus, tmp_path, "--shards", 2, "--stage", "judge", "--shard", 1), first)
     assert not (tmp_path / "index.html").exists()
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """The source lines that went through the tokenizer, in order."""
+    seen = []
+    kind = transformers.PreTrainedTokenizerFast
+    call = kind.__call__
+
+    def counting(self, text=None, text_target=None, **more):
+        seen.extend(text or ())
+        return call(self, text=text, text_target=text_target, **more)
+
+    monkeypatch.setattr(kind, "__call__", counting)
+    return seen
+
+
+def test_a_shard_tokenizes_its_own_lines_alone(corpus, tmp_path, counted, by_order):
+    """Of six batches of four and every third held out: two blocks of three, a shard each."""
+    by_shard = []
+    for stage in ("fit", "judge"):
+        for shard in (0, 1):
+            analysed(corpus, tmp_path, "--shards", 2, "--stage", stage, "--shard", shard)
+            by_shard.append(list(counted))
+            counted.clear()
+    assert by_shard == [SOURCE[0:8], SOURCE[12:20], SOURCE[8:12], SOURCE[20:24]]
+    analysed(corpus, tmp_path, "--shards", 2, "--stage", "report")
+    assert counted == SOURCE[8:12]  # the sample that is shown
+    for file in FILES:
+        assert (tmp_path / file).read_bytes() == (by_order[0][0] / file).read_bytes()
+
+
+# What a model has to be told of a text.
+
+
+@pytest.fixture(scope="module")
+def mbart_corpus(corpus):
+    """A tiny mBART beside the same text."""
+    tokenizer = mbart()
+    config = transformers.MBartConfig(
+        vocab_size=len(tokenizer),
+        d_model=16,
+        encoder_layers=1,
+        decoder_layers=1,
+        encoder_attention_heads=2,
+        decoder_attention_heads=2,
+        encoder_ffn_dim=16,
+        decoder_ffn_dim=16,
+        max_position_embeddings=64,
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = transformers.MBartForConditionalGeneration(config)
+    model.save_pretrained(corpus / "mbart")
+    tokenizer.save_pretrained(corpus / "mbart")
+    return corpus
+
+
+def test_a_multilingual_model_is_told_its_languages(mbart_corpus, tmp_path):
+    words = ["--model", mbart_corpus / "mbart", *given(mbart_corpus, tmp_path, "--ignore-special")[2:]]
+    asked_for = "give --source-language and --target-language, each one of ar_AR, cs_CZ"
+    refused(words, asked_for)
+    refused([*words, "--source-language", "en_XX"], asked_for)
+    wrong = [*words, "--source-language", "en_XX", "--target-language", "fr"]
+    refused(wrong, "no language 'fr'; did you mean 'fr_XX'?")
+    right = [*words, "--source-language", "en_XX", "--target-language", "fr_XX"]
+    done = attnlib(*right)
+    assert done.exit_code == 0, done.output
+    read = assert_harmless((tmp_path / "index.html").read_text(encoding="utf-8"))
+    assert "fr_XX" in read.words  # the last piece of every target
+    told = json.loads((tmp_path / "analysis.json").read_text(encoding="utf-8"))
+    assert told["about"]["Languages"] == "en_XX to fr_XX"
+    refused([*words, "--source-language", "en_XX", "--target-language", "de_DE"], "target_language is fr_XX")
+
+
+def test_languages_for_a_model_without_are_refused(corpus, tmp_path):
+    refused(given(corpus, tmp_path, "--target-language", "fr"), "knows no languages, but 'fr' is given")
+
+
+def test_a_prefix_is_read_before_every_source(corpus, tmp_path, counted):
+    analysed(corpus, tmp_path, "--prefix", "the old ")
+    assert counted[0] == f"the old {SOURCE[0]}"
+    assert set(counted) == {f"the old {line}" for line in SOURCE}
+    told = json.loads((tmp_path / "analysis.json").read_text(encoding="utf-8"))
+    assert told["about"]["Before every source"] == "the old "
+    refused(given(corpus, tmp_path, "--prefix", "the "), "(model is ")
+
+
+def test_another_rule_of_the_tokenizer_is_another_analysis(corpus, tmp_path):
+    """With the same words: a run that goes on must not mix both."""
+    other = tmp_path / "tiny"
+    shutil.copytree(corpus / "tiny", other)
+    words = ["--model", other, *given(corpus, tmp_path / "out")[2:]]
+    assert attnlib(*words).exit_code == 0
+    path = other / "tokenizer.json"
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content["normalizer"] = {"type": "Lowercase"}
+    path.write_text(json.dumps(content), encoding="utf-8")
+    refused(words, "part of another analysis (model is ")
+
+
+# What the numbers are not of.
+
+
+@pytest.mark.parametrize("shards", [(), ("--shards", 2)])
+def test_pairs_left_out_and_cut_are_told(corpus, tmp_path, shards):
+    """Of the 24 pairs and four with an empty side; no more than seven pieces of a side are read."""
+    text = "\n".join(["", *SOURCE, "a", "", ""]) + "\n", "\n".join(["A", *TARGET, " ", "A", ""]) + "\n"
+    for name, content in zip(("a.txt", "b.txt"), text, strict=True):
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    words = ["--model", corpus / "tiny", "--source", tmp_path / "a.txt", "--target", tmp_path / "b.txt"]
+    words += ["--out", tmp_path / "out", "--batch-size", 4, "--every", 3, "--longest", 7, "--probed", 0]
+    done = attnlib(*words, *shards)
+    assert done.exit_code == 0, done.output
+    long = sum(max(len(s.split()), len(t.split())) + 1 > 7 for s, t in zip(SOURCE, TARGET, strict=True))
+    assert 0 < long < 24
+    told = json.loads((tmp_path / "out" / "analysis.json").read_text(encoding="utf-8"))
+    assert (told["left_out"], told["cut"]) == (4, long)
+    assert any(f"asked for: {long} pairs" in note for note in told["notes"])
+    assert any("an empty side: 4 pairs" in note for note in told["notes"])
+
+
+def test_a_name_with_a_bracket_stands_in_the_title(corpus, tmp_path):
+    """A folder may be called what it likes."""
+    folder = tmp_path / "best (v2)"
+    shutil.copytree(corpus / "tiny", folder)
+    done = attnlib("--model", folder, *given(corpus, tmp_path / "out")[2:])
+    assert done.exit_code == 0, done.output
+    assert "<h1>How best (v2) attends</h1>" in (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
 
 
 # Saved traces.
@@ -251,6 +387,7 @@ TEXT = ["--source", "a.txt", "--target", "b.txt"]
         (["--traces", "none"], "none holds no *.safetensors"),
         (["--traces", "tiny", "--layers", "0"], "--layers: said of a model"),
         (["--traces", "tiny", "--ignore-special", "--probed", "0"], "--ignore-special, --probed: said of"),
+        (["--traces", "tiny", "--prefix", "a"], "--prefix: said of a model"),
         (["--model", "tiny", *TEXT, "--stage", "fitt"], "no stage 'fitt'; did you mean 'fit'?"),
         (["--model", "tiny", *TEXT, "--shards", "3", "--stage", "fit"], "give --shard 0 to 2"),
         (["--model", "tiny", *TEXT, "--shards", "3", "--shard", "3"], "shard is 3 of 3"),
@@ -260,7 +397,15 @@ TEXT = ["--source", "a.txt", "--target", "b.txt"]
         (["--model", "tiny", *TEXT, "--heads", "3-1"], "'3-1' are no numbers"),
         (["--model", "tiny", *TEXT, "--kinds", "crss"], "no kind of attention 'crss'; did you mean 'cross'?"),
         (["--model", "tiny", *TEXT, "--device", "gpu"], "device 'gpu' cannot be used"),
-        (["--model", "{corpus}/nowhere", *TEXT], "nowhere cannot be loaded as an encoder–decoder"),
+        (["--model", "{corpus}/nowhere", *TEXT], "nowhere: give one that save_pretrained wrote"),
+        (
+            ["--model", "tiny", *TEXT, "--longest", "1"],
+            "no row of attention has two positions",
+        ),
+        (
+            ["--model", "tiny", *TEXT, "--out", "out\udcff"],
+            "--out 'out\\udcff' is not UTF-8: give",
+        ),
         (["--model", "tiny", *TEXT, "--out", "a.txt/out"], "cannot write a.txt/out"),
         (["--model", "tiny", "--source", "c.txt", "--target", "b.txt"], "source c.txt is not there"),
         (
@@ -269,7 +414,10 @@ TEXT = ["--source", "a.txt", "--target", "b.txt"]
         ),
         (["--model", "tiny", "--source", "empty.txt", "--target", "empty.txt"], "are empty"),
         (["--model", "tiny", "--source", "blank.txt", "--target", "blank.txt"], "no sample with a counted"),
-        (["--model", "tiny", "--source", "latin.txt", "--target", "latin.txt"], "is not UTF-8"),
+        (
+            ["--model", "tiny", "--source", "latin.txt", "--target", "latin.txt"],
+            "latin.txt, line 1 is not",
+        ),
     ],
 )
 def test_each_error_is_one_line(corpus, tmp_path, monkeypatch, words, message):

@@ -1,6 +1,7 @@
 """Average attention: typicality is the decomposition's, by other samples, within a bound of memory."""
 
 import math
+from collections import Counter
 
 import pytest
 import torch
@@ -85,34 +86,94 @@ def entries(average):
     return sum(matrix.numel() for matrix in average.cells.sums.values())
 
 
-@settings(max_examples=30)
-@given(matrices(), matrices(), st.integers(0, 30))
-def test_no_more_entries_than_the_bound(summed, others, bound):
+def kept_of(summed, bound):
+    """What has to be kept, from all sizes at once: those up to the longest side for which all sizes fit."""
+    sizes = {tuple(matrix.shape) for matrix in summed}
+    longest = 0
+    while longest < 9 and sum(t * s for t, s in sizes if max(t, s) <= longest + 1) <= bound:
+        longest += 1
+    return {(s, t) for t, s in sizes if max(t, s) <= longest}
+
+
+@settings(max_examples=60)
+@given(matrices(), matrices(), st.integers(0, 40), st.randoms(use_true_random=False))
+def test_shards_and_orders_make_no_difference_within_the_bound(some, others, bound, random):
+    """Sizes kept, how many samples of each, their sums, and what is judged: of halves, of the whole, and of
+    any order; halves go through files."""
+    shuffled = [*some, *others]
+    random.shuffle(shuffled)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(averages, "ENTRIES", bound)
-        first, second = AverageAttention(), AverageAttention()
-        for some, average in ((summed, first), (others, second)):
-            for matrix in some:
+        halves = []
+        for half in (some, others):
+            average = AverageAttention()
+            for matrix in half:
                 average.update(*padded([matrix]))
-        for average in (first, second, first + second):
+                assert entries(average) <= bound
+            halves.append(AverageAttention.of_tensors(average.tensors()))
+        added = [halves[0] + halves[1], halves[1] + AverageAttention() + halves[0]]
+        one_batch = averages_of([*some, *others])
+        one_by_one = AverageAttention()
+        for matrix in shuffled:
+            one_by_one.update(*padded([matrix]))
+        for average in (one_batch, one_by_one, *added):
             assert entries(average) <= bound
-        kept = list(dict.fromkeys(matrix.shape for matrix in summed))  # by first sight
-        fits = [matrix for matrix in summed if matrix.shape == kept[0]]
-        if fits[0].numel() <= bound:
-            columns, rows = fits[0].shape[1], fits[0].shape[0]
-            assert first.cells.counts[columns, rows] == len(fits)
+            assert average.cells.counts.keys() == kept_of(shuffled, bound)
+            assert average.cells.counts == one_batch.cells.counts
+            for cell, total in average.cells.sums.items():
+                torch.testing.assert_close(total, one_batch.cells.sums[cell])
+            beyond = average.beyond(*padded(shuffled)[1:]).tolist()
+            assert beyond == [tuple(m.shape)[::-1] not in kept_of(shuffled, bound) for m in shuffled]
+        for cell, count in one_batch.cells.counts.items():  # whole, not from when it was kept on
+            assert count == sum(tuple(matrix.shape) == cell[::-1] for matrix in shuffled)
 
 
-def test_a_size_that_came_first_is_kept_and_goes_on_being_counted(monkeypatch):
-    """Room for six entries: 2 by 2 and 1 by 2 fill it, 3 by 3 finds none, nor does 1 by 1."""
+def test_sizes_up_to_a_longest_side_hand_worked(monkeypatch):
+    """Room for six entries: 1 by 1, 1 by 2 and 2 by 1 take five, and 2 by 2 does not fit beside them."""
     monkeypatch.setattr(averages, "ENTRIES", 6)
-    sizes = [(2, 2), (3, 3), (1, 2), (1, 1), (2, 2)]
     average = AverageAttention()
-    for size in sizes:
+    for size in [(2, 2), (1, 2), (2, 2)]:
         average.update(*padded([torch.ones(size)]))
     assert average.cells.counts == {(2, 2): 2, (2, 1): 1}
-    one_batch = AverageAttention().update(*padded([torch.ones(size) for size in sizes]))
-    assert one_batch.cells.counts == average.cells.counts
+    assert average.longest is None
+    for size in [(1, 1), (1, 1), (2, 2), (3, 1)]:
+        average.update(*padded([torch.ones(size)]))
+    assert average.cells.counts == {(1, 1): 2}
+    assert average.longest == 1
+    found = average.typicality(*padded([torch.ones(1, 1), torch.ones(2, 2)]), minimum=1)
+    assert found[0] == 1
+    assert math.isnan(found[1])
+    assert average.beyond(*padded([torch.ones(1, 1), torch.ones(2, 1)])[1:]).tolist() == [False, True]
+
+
+def test_the_bound_is_what_a_model_of_24_layers_can_afford():
+    """As the docstring says: 384 heads, 8 bytes an entry, below a gigabyte."""
+    assert 24 * 16 * averages.ENTRIES * 8 == 614_400_000
+    assert "614 MB for the 384 heads" in " ".join(AverageAttention.__doc__.split())
+
+
+@pytest.mark.parametrize("arrival", ["as they come", "longest first"])
+def test_most_of_a_real_corpus_is_covered(arrival):
+    """20,000 sentences of median length 20, the target's about as long as the source's."""
+    draw = torch.Generator().manual_seed(0)
+    source = (3.0 + 0.5 * torch.randn(20_000, generator=draw)).exp().round().clamp(2, 128).long()
+    ratio = (0.1 * torch.randn(20_000, generator=draw)).exp()
+    target = (source * ratio).round().clamp(2, 128).long()
+    sizes = list(zip(target.tolist(), source.tolist(), strict=True))
+    if arrival == "longest first":
+        sizes.sort(key=max, reverse=True)
+    average = AverageAttention()
+    for size in sizes:
+        masks = [torch.ones(1, length, dtype=torch.bool) for length in size]
+        average._make_room({size[::-1]})
+        if not bool(average.beyond(*masks)):
+            average.cells.counts[size[::-1]] = average.cells.counts.get(size[::-1], 0) + 1
+            average.cells.sums.setdefault(size[::-1], torch.empty(size, device="meta"))
+    assert entries(average) <= averages.ENTRIES
+    covered = sum(count for count in average.cells.counts.values() if count >= 30) / len(sizes)
+    frequent = Counter(sizes)
+    assert covered > 0.5
+    assert covered / (sum(n for n in frequent.values() if n >= 30) / len(sizes)) > 0.95
 
 
 # Files.

@@ -96,8 +96,8 @@ def test_only_line_feeds_end_a_line(tmp_path):
     [
         ("a\nb\n", "A\n", "a.txt has 2 lines, .*b.txt 1: line n of one must be"),
         ("", "", "are empty"),
-        (b"\xff\xfe\n", b"A\n", "not UTF-8"),
-        (b"a\n", b"A\xe9\n", "not UTF-8"),
+        (b"\xff\xfe\n", b"A\n", r"a\.txt, line 1 is not UTF-8 .*: convert the file"),
+        (b"a\nb\n", b"A\nA\xe9\n", r"b\.txt, line 2 is not UTF-8 .invalid continuation"),
     ],
 )
 def test_texts_that_are_none(tmp_path, source, target, message):
@@ -135,7 +135,7 @@ def test_pieces_have_names_and_ids_beyond_them_as_well(folder):
 
 def test_a_stream_of_a_text_can_be_read_again(folder, tmp_path):
     stream = Checkpoint.load(str(folder)).stream(text_of(tmp_path), batch_size=7, longest=5)
-    first, second = ([batch.source.tolist() for _, batch in stream.numbered()] for _ in range(2))
+    first, second = ([batch.tokens.source.tolist() for _, batch in stream.numbered()] for _ in range(2))
     assert first == second
     assert [len(batch) for batch in first] == [7, 7, 7, 3]
     assert max(len(row) for batch in first for row in batch) == 5
@@ -178,8 +178,18 @@ def test_another_model_has_another_digest(folder):
 def test_the_same_model_elsewhere_has_the_same_digest(folder, tmp_path):
     before = Checkpoint.load(str(folder))
     after = Checkpoint.load(str(shutil.copytree(folder, tmp_path / "other")))
-    list(before.stream(text_of(tmp_path)).batches())  # tokenizers remember how they were called
+    for batch in before.stream(text_of(tmp_path)).batches():
+        assert len(batch.tokens.source)  # tokenizers remember how they were called
     assert before.digest() == after.digest()
+
+
+def test_other_rules_over_the_same_words_have_another_digest(folder):
+    """Lower case: the pieces of a text are others, and so are all numbers."""
+    checkpoint = Checkpoint.load(str(folder))
+    before, words = checkpoint.digest(), checkpoint.tokenizer.get_vocab()
+    checkpoint.tokenizer.backend_tokenizer.normalizer = tokenizers.normalizers.Lowercase()
+    assert checkpoint.tokenizer.get_vocab() == words
+    assert checkpoint.digest() != before
 
 
 # What cannot be loaded.
@@ -212,9 +222,27 @@ def test_checkpoints_that_are_none(folder, tmp_path, name, content):
     assert "\n" not in str(caught.value)
 
 
-def test_a_folder_that_is_not_there(tmp_path):
-    with pytest.raises(BadInput, match="nowhere cannot be loaded"):
-        Checkpoint.load(str(tmp_path / "nowhere"))
+def test_a_folder_that_is_not_there_is_not_looked_for_elsewhere(tmp_path, monkeypatch):
+    """A path: absolute, from here, of several parts, or below a folder that there is."""
+
+    def asked(name, **_):
+        raise OSError(f"{name} was looked for")
+
+    monkeypatch.setattr(transformers.AutoModelForSeq2SeqLM, "from_pretrained", asked)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "models").mkdir()
+    for name in (str(tmp_path / "none"), "./none", "../none", "~/none", "a/b/none", "models/none", "none/a/"):
+        with pytest.raises(BadInput, match=f"there is no folder {name}: give one that save_pretrained wrote"):
+            Checkpoint.load(name)
+    for name in ("none", "somebody/none"):
+        with pytest.raises(BadInput, match=f"{name} was looked for"):
+            Checkpoint.load(name)
+
+
+def test_files_of_different_lengths_that_nobody_checked(tmp_path):
+    text = text_of(tmp_path, "a\nb\n", "A\n")
+    with pytest.raises(BadInput, match=r"b\.txt ends before line 2, which the other file has"):
+        list(text.pairs())
 
 
 @pytest.mark.parametrize("device", ["gpu", "cuda:99"])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from test_fit_and_judge import ALL, Toy, assert_same_rows, fit_of, judged, rows_of
 
-from attnlib.analysis import Part, Stream
+from attnlib.analysis import Losses, Part, Stream
 from attnlib.analysis.readings import (
     STAGES,
     Keep,
@@ -131,6 +131,34 @@ def test_a_failed_write_leaves_the_part_as_it_was(tmp_path, monkeypatch):
     monkeypatch.undo()
     save_fit(fit + fit, tmp_path / "part", {"done": 2})
     assert load_fit(tmp_path / "part")[0].samples == 2 * fit.samples
+
+
+def test_losses_are_counted_once_however_often_a_reading_is_killed(tmp_path):
+    def losses(number):
+        return Losses(number, 1)
+
+    for killed_at in (2, 7, 9):
+        with pytest.raises(Killed):
+            read(keep_of(tmp_path), stream_of(killed_at=killed_at, losses=losses))
+    fit, judgement = read(keep_of(tmp_path), stream_of(losses=losses))
+    held_out = (4, 9, 14, 19)
+    assert judgement.losses == Losses(sum(held_out), 4)
+    assert fit.losses == Losses(sum(range(20)) - sum(held_out), 16)
+    assert load_fit(tmp_path / "fit-0-of-1")[0].losses == fit.losses
+    assert load_judgement(tmp_path / "judge-0-of-1", fit)[0].losses == judgement.losses
+
+
+def test_a_folder_that_a_workflow_made_beforehand_is_no_obstacle(tmp_path, finished):
+    """An empty folder stands where the part was that is being replaced."""
+    keep = keep_of(tmp_path)
+    with pytest.raises(Killed):
+        read(keep, stream_of(killed_at=7))
+    folder = keep.part("fit", Part())
+    folder.rename(folder.with_name(f".{folder.name}.before"))
+    folder.mkdir()
+    assert is_stored(folder)
+    read(keep)
+    assert files_of(tmp_path) == files_of(finished)
 
 
 # In shards.

@@ -1,6 +1,7 @@
 """The report: files that agree with the analysis, and a page in which hostile words are words."""
 
 import csv
+import html
 import json
 import math
 import re
@@ -11,8 +12,9 @@ import pytest
 from test_fit_and_judge import ALL, Toy
 from test_shown_text import Text
 
-from attnlib.analysis import Stream, analyse, report, write_report
-from attnlib.analysis.page import MOST_MAPS, notes, page
+from attnlib.analysis import Losses, Stream, analyse, report, write_report
+from attnlib.analysis.how_to_read import notes
+from attnlib.analysis.page import MOST_MAPS, page
 from attnlib.analysis.report import TABLES
 from attnlib.analysis.shown_text import visible
 from attnlib.errors import BadInput
@@ -240,6 +242,59 @@ def test_a_position_bias_and_the_probe_are_shown_where_there_are_any():
         markup = page(analysis, "A title", shown(analysis))
         assert ("share of the position bias" in markup) == there
         assert ('<th scope="col">agreement with the lexical probe</th>' in markup) == there
+
+
+def test_mixed_terms_have_squares_of_their_own(analysis):
+    markup = page(analysis, "A title", shown(analysis))
+    (grid, *_) = re.findall(r"<figcaption>mixed share</figcaption>(.*?)</figure>", markup)
+    found = re.findall(r'style="background:[^"]*">([−\d.]+)</td>', grid)
+    expected = [row["mixed_share"] for row in analysis.heads if row["kind"] == "cross"]
+    assert [float(v.replace("−", "-")) for v in found] == pytest.approx(expected, abs=0.005)
+
+
+def test_rows_behind_an_agreement_stand_beside_it(analysis):
+    markup = page(analysis, "A title", shown(analysis))
+    assert '<th scope="col">rows probed</th>' in markup
+    assert f"<td>{analysis.heads[0]['rows_probed']:,}</td>" in markup
+    without = analyse(Stream(Toy(), range(10)))
+    assert "rows probed" not in page(without, "A title", shown(without))
+
+
+def test_what_is_ignored_is_hatched_and_said(analysis):
+    markup = page(analysis, "A title", shown(analysis))
+    drawn = [bool(weights.isnan().any()) for weights in analysis.example.attention.values()]
+    assert any(drawn)
+    count = sum(int(weights.isnan().sum()) for weights in analysis.example.attention.values())
+    assert markup.count('<td class="out" title="left out">') == count
+    assert "Hatched is what is left out; attention is dealt out anew among the rest" in markup
+    plain = analyse(stream_of(toy=Toy(ALL)))
+    markup = page(plain, "A title", shown(plain))
+    assert "Hatched is" not in markup
+    assert 'class="out"' not in markup
+
+
+def test_a_sample_that_was_cut_says_so(analysis):
+    whole = page(analysis, "A title", shown(analysis))
+    assert "Shown are the first" not in whole
+    example = replace(analysis.example, lengths=(51, 1_063))
+    markup = page(replace(analysis, example=example), "A title", shown(analysis))
+    assert "Shown are the first 40 positions of a side; the source has 51, the target 1,063." in markup
+
+
+def test_what_is_left_out_by_what_is_read_is_said(analysis):
+    text = " ".join(Text(page(analysis, "A title", shown(analysis))).text.split())
+    assert "the row about the end mark, at which the last word is read, is." in text
+
+
+def test_losses_and_what_nothing_checked_are_told(tmp_path, analysis):
+    told = replace(analysis, losses=Losses(3, 1), unchecked=("cross.0",))
+    write_report(told, tmp_path)
+    found = json.loads((tmp_path / "analysis.json").read_text(encoding="utf-8"))
+    assert (found["left_out"], found["cut"], found["unchecked"]) == (3, 1, ["cross.0"])
+    page_of = (tmp_path / "index.html").read_text(encoding="utf-8")
+    for note in notes(told):
+        assert note in found["notes"]
+        assert html.escape(note) in page_of
 
 
 def test_not_more_maps_than_can_be_read(analysis):

@@ -23,9 +23,10 @@ HOSTILE = [
     "<a href=javascript:alert(1)>here</a>",
 ]
 NUMBERS = (
-    "temporal_share", "input_share", "residual_share", "position_bias_share", "temporal_rebuilds",
-    "input_rebuilds", "no_residual_rebuilds", "uniform", "typicality", "typicality_coverage", "on_ignored",
-    "agreement_with_probe", "agreement_by_chance", "spread",
+    "temporal_share", "input_share", "mixed_share", "residual_share", "position_bias_share",
+    "temporal_rebuilds", "input_rebuilds", "no_residual_rebuilds", "uniform", "typicality",
+    "typicality_coverage", "on_ignored",
+    "typicality_beyond", "agreement_with_probe", "agreement_by_chance", "rows_probed", "spread",
 )  # fmt: skip
 
 
