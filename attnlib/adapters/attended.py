@@ -11,6 +11,7 @@ contribution 1, for projections in between). The bias of a projection is the sam
 the temporal part; a rotation is applied to every part.
 """
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol, runtime_checkable
@@ -180,6 +181,14 @@ class Attended:
                 f"{self.name}: queries of {query[0]} heads of width {query[1]}, keys of {key[0]} of width "
                 f"{key[1]}; both sides need the same heads and the same width"
             )
+        if not math.isfinite(self.scale):
+            raise BadInput(f"{self.name}: scale is {self.scale}; give a finite number, such as 1/√width")
+        for linear, side in ((self.query_map, "query"), (self.key_map, "key")):
+            for part, own in (("weight", linear.weight), ("bias", linear.bias)):
+                if own is not None and not bool(own.isfinite().all()):
+                    raise BadInput(
+                        f"{self.name}: {side} {part} holds NaN or infinity; has the training diverged?"
+                    )
 
     @property
     def name(self) -> str:

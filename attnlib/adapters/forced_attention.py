@@ -21,10 +21,20 @@ def lexical_probe(model: nn.Module, one: ModelPass) -> Float[Tensor, "batch targ
 
     Raises:
         BadInput: a model without an output layer.
+
+    >>> from transformers import T5Config, T5ForConditionalGeneration
+    >>> from attnlib.adapters import HuggingFace, TokenBatch
+    >>> sizes = dict(vocab_size=9, d_model=4, d_kv=2, d_ff=4, num_layers=1, num_heads=2)
+    >>> config = T5Config(**sizes, decoder_start_token_id=0, attn_implementation="eager")
+    >>> model = T5ForConditionalGeneration(config)
+    >>> tuple(lexical_probe(model, HuggingFace(model).trace(TokenBatch.of_rows([[5, 6, 7]], [[8, 1]]))).shape)
+    (1, 2, 3)
     """
     with evaluated(model):
         encoded = model.get_encoder()(
-            input_ids=one.source_tokens, attention_mask=one.source_mask.long(), return_dict=True
+            input_ids=one.source_tokens * one.source_mask,
+            attention_mask=one.source_mask.long(),
+            return_dict=True,
         )
 
         def logits(place: int) -> Float[Tensor, "batch target words"]:
@@ -33,7 +43,7 @@ def lexical_probe(model: nn.Module, one: ModelPass) -> Float[Tensor, "batch targ
             found = model(
                 encoder_outputs=encoded,
                 attention_mask=alone.long(),
-                decoder_input_ids=one.target_tokens,
+                decoder_input_ids=one.target_tokens * one.target_mask,
                 decoder_attention_mask=one.target_mask.long(),
                 use_cache=False,
             )
@@ -50,11 +60,21 @@ def lexical_probe(model: nn.Module, one: ModelPass) -> Float[Tensor, "batch targ
 def by_place(
     one: ModelPass, logits: Callable[[int], Float[Tensor, "batch target words"]]
 ) -> Float[Tensor, "batch target source"]:
-    """β from the logits of a model that sees one source position; zero at padding, in float32."""
+    """β from the logits of a model that sees one source position; zero at padding, in float32.
+
+    Raises:
+        BadInput: a right word that the model has no logit for.
+    """
+    right = one.target_outputs.masked_fill(~one.target_mask, 0)  # at padding any id may stand
     beta = torch.zeros(*one.target_outputs.shape, one.source_tokens.shape[1], device=one.source_tokens.device)
     for place in range(one.source_tokens.shape[1]):
         probability = logits(place).float().softmax(-1)
-        beta[:, :, place] = probability.gather(-1, one.target_outputs[..., None])[..., 0]
+        if int(right.max()) >= probability.shape[-1]:
+            raise BadInput(
+                f"a right word has id {int(right.max())}; the model predicts {probability.shape[-1]} words, "
+                "from 0: take the pass and the probe of one model"
+            )
+        beta[:, :, place] = probability.gather(-1, right[..., None])[..., 0]
     valid = one.target_mask[:, :, None] & one.source_mask[:, None, :]
     return beta.masked_fill(~valid, 0)
 

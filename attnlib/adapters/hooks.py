@@ -7,11 +7,15 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from attnlib.errors import BadInput
+
 Outputs = Tensor | tuple
 
 
 class Hooks:
     """Hooks on some modules of a model; nothing stays on the model after the ``with`` block.
+
+    A module that is caught runs once: of several runs none could be told from the others.
 
     >>> layer = nn.Linear(2, 3)
     >>> with Hooks(layer) as hooks:
@@ -35,25 +39,39 @@ class Hooks:
         self._stack.close()
 
     def catch_input(self, name: str, module: nn.Module) -> None:
-        """Keep the first argument of the module's call as ``inputs[name]``."""
+        """Keep the first argument of the module's call as ``inputs[name]``.
+
+        Raises:
+            BadInput: when the module runs again.
+        """
 
         def keep(_: nn.Module, given: tuple, named: dict) -> None:
+            self._require_first(name, self.inputs)
             self.inputs[name] = (*given, *named.values())[0]
 
         self._stack.callback(module.register_forward_pre_hook(keep, with_kwargs=True).remove)
 
     def catch_output(self, name: str, module: nn.Module) -> None:
-        """Keep what the module returns as ``outputs[name]``."""
+        """Keep what the module returns as ``outputs[name]``; errors as :meth:`catch_input`."""
+        self.replace_output(name, module, lambda output: output)
 
-        def keep(_: nn.Module, _given: tuple, output: Outputs) -> None:
-            self.outputs[name] = output
+    def replace_output(self, name: str, module: nn.Module, change: Callable[[Outputs], Outputs]) -> None:
+        """Let ``change(output)`` be what the module returns, and keep it; errors as :meth:`catch_input`."""
+
+        def keep(_: nn.Module, _given: tuple, output: Outputs) -> Outputs:
+            self._require_first(name, self.outputs)
+            self.outputs[name] = change(output)
+            return self.outputs[name]
 
         self._stack.callback(module.register_forward_hook(keep).remove)
 
-    def replace_output(self, module: nn.Module, change: Callable[[Outputs], Outputs]) -> None:
-        """Let ``change(output)`` be what the module returns."""
-        hook = module.register_forward_hook(lambda _, _given, output: change(output))
-        self._stack.callback(hook.remove)
+    @staticmethod
+    def _require_first(name: str, kept: dict) -> None:
+        if name in kept:
+            raise BadInput(
+                f"{name} runs more than once in a pass, so that one attention cannot be told from another; "
+                "give each attention modules of its own, and let the decoder read all steps at once"
+            )
 
     def rewrite(self, module: nn.Module, change: Any) -> None:
         """Let ``change(args, kwargs)`` say what the module is called with."""

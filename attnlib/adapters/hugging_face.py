@@ -6,70 +6,24 @@ its attention in one fused call returns none, so that it is set to ``attn_implem
 warning that says so.
 """
 
-import re
 import warnings
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any, get_args
 
 import torch
 from torch import Tensor, nn
 
 from attnlib.adapters.attended import KEY_SIDE, QUERY_SIDE, Attended, LinearMap, single, site_names
+from attnlib.adapters.attention_places import Place, attention_places, require_both_halves
 from attnlib.adapters.hooks import Hooks
+from attnlib.adapters.model_limits import require_within_limits
 from attnlib.adapters.model_pass import ModelPass
 from attnlib.adapters.token_batch import TokenBatch
 from attnlib.errors import BadInput, UnknownName
 from attnlib.models.transformer_trace import AttentionKind
 
 EAGER = 'attn_implementation="eager"'
-_NAMES = {  # what modules call the attentions of the families
-    "EncDecAttention": "cross",
-    "encoder_attn": "cross",
-    "SelfAttention": "self",
-    "self_attn": "self",
-}
-
-
-@dataclass(frozen=True)
-class _Family:
-    """How a family of attention modules names its parts."""
-
-    query: str
-    key: str
-    heads: str
-
-
-_FAMILIES = (
-    _Family("q", "k", "n_heads"),  # T5
-    _Family("q_proj", "k_proj", "num_heads"),  # BART, mBART, Marian, M2M100, Pegasus
-)
-
-
-@dataclass(frozen=True)
-class _Place:
-    """An attention module in the model."""
-
-    kind: AttentionKind
-    layer: int
-    module: nn.Module
-    family: _Family
-
-    @property
-    def name(self) -> str:
-        return f"{self.kind}.{self.layer}"
-
-    @property
-    def query(self) -> nn.Linear:
-        return getattr(self.module, self.family.query)
-
-    @property
-    def key(self) -> nn.Linear:
-        return getattr(self.module, self.family.key)
-
-    @property
-    def heads(self) -> int:
-        return getattr(self.module, self.family.heads)
 
 
 class HuggingFace:
@@ -82,8 +36,17 @@ class HuggingFace:
         ignored: ids of tokens, such as special ones, that no analysis counts.
 
     Raises:
-        BadInput: a model without encoder, decoder or attentions of a known form; a layer that is not there.
+        BadInput: a model without encoder, decoder or attentions of a known form; a layer that is not there; a
+            projection that is wrapped; no kinds or layers at all.
         UnknownName: a kind that does not exist.
+
+    >>> from transformers import T5Config, T5ForConditionalGeneration
+    >>> sizes = dict(vocab_size=9, d_model=4, d_kv=2, d_ff=4, num_layers=1, num_heads=2)
+    >>> config = T5Config(**sizes, decoder_start_token_id=0, attn_implementation="eager")
+    >>> model = HuggingFace(T5ForConditionalGeneration(config))
+    >>> (one,) = model.trace(TokenBatch.of_rows([[5, 6, 7]], [[8, 1]])).attended
+    >>> one.name, tuple(one.scores.shape)
+    ('cross.0', (1, 2, 2, 3))
     """
 
     def __init__(
@@ -94,24 +57,27 @@ class HuggingFace:
         layers: Collection[int] | None = None,
         ignored: Collection[int] = (),
     ):
+        for name, given in (("kinds", kinds), ("layers", layers)):
+            if given is not None and not len(given):
+                raise BadInput(f"{name} is empty: name one or more, or leave {name} out")
         for kind in kinds:
             if kind not in get_args(AttentionKind):
                 raise UnknownName("kind of attention", kind, get_args(AttentionKind))
-        _require_both_halves(model)
+        require_both_halves(model)
         self.model = model
         self.ignored = tuple(ignored)
-        found = _places(model)
+        found = attention_places(model, kinds)
         self.n_layers = {kind: sum(place.kind == kind for place in found) for kind in get_args(AttentionKind)}
         for kind in kinds:
-            if not self.n_layers[kind]:
-                raise BadInput(f"{type(model).__name__} has no {kind} attention of a known form")
-            absent = sorted(set(layers or ()) - set(range(self.n_layers[kind])))
+            absent = sorted(set(layers or ()) - {place.layer for place in found if place.kind == kind})
             if absent:
                 raise BadInput(
                     f"layers {absent} of {kind}: this model has {self.n_layers[kind]}, counted from 0"
                 )
         self._of_kinds = [place for place in found if place.kind in kinds]
         self._places = [place for place in self._of_kinds if layers is None or place.layer in layers]
+        for place in self._of_kinds:
+            place.require_projections()
         _be_eager(model)
 
     def pass_bytes(self, batch: int, source: int, target: int, *, every_layer: bool = False) -> int:
@@ -162,16 +128,20 @@ class HuggingFace:
         """The pass of one batch, without dropout, under teacher forcing.
 
         Raises:
-            BadInput: the model returns no attention, or another than its projections make.
+            BadInput: the model returns no attention, or another than its projections make; a sentence longer
+                than it has positions for, or an id that it does not embed.
         """
         batch = batch.packed().to(self.model.device)
-        read = self._read(batch) if batch.read is None else batch.read
+        sides = {side: getattr(batch, side) * getattr(batch, f"{side}_mask") for side in ("source", "target")}
+        batch = replace(batch, **sides)  # at padding any id may have stood
+        read = self._read(batch) if batch.read is None else batch.read * batch.target_mask
+        require_within_limits(self.model, replace(batch, read=read))
         with Hooks(self.model) as hooks:
             for place in self._places:
                 hooks.catch_input(f"{place.name}.query", place.query)
                 hooks.catch_input(f"{place.name}.key", place.key)
                 hooks.catch_output(place.name, place.module)
-            if (head := self.model.get_output_embeddings()) is not None:
+            if isinstance(head := self.model.get_output_embeddings(), nn.Linear):  # of FSMT, an embedding
                 hooks.rewrite(head, _of_one_step)  # logits of all steps may take more than all else
             self.model(
                 input_ids=batch.source,
@@ -210,7 +180,7 @@ def _of_one_step(given: tuple, named: dict) -> tuple[tuple, dict]:
     return (states[:, :1], *others), named
 
 
-def _attended(place: _Place, hooks: Hooks) -> Attended:
+def _attended(place: Place, hooks: Hooks) -> Attended:
     bias, attention = _returned(place, hooks.outputs[place.name])
     asks, answers = site_names(place.kind, place.layer)
     return Attended(
@@ -230,9 +200,16 @@ def _attended(place: _Place, hooks: Hooks) -> Attended:
     )
 
 
-def _returned(place: _Place, output: object) -> tuple[Tensor | None, Tensor]:
+def _returned(place: Place, output: object) -> tuple[Tensor | None, Tensor]:
     attention = output[-1] if isinstance(output, tuple) else None
     if not isinstance(attention, Tensor) or attention.dim() != 4:
+        config = getattr(place.module, "config", None)
+        if getattr(config, "_attn_implementation", "eager") == "eager":
+            raise BadInput(
+                f"{place.name} returns no attention, though nothing hides it: {type(place.module).__name__} "
+                "keeps it to itself. Name its projections with attnlib.adapters.Modules instead and say "
+                "unchecked=True, if its states are (batch, length, width)"
+            )
         raise BadInput(
             f"{place.name} returns no attention: its scores are computed where they cannot be seen (SDPA or "
             f"flash attention). Load the model with {EAGER}"
@@ -245,48 +222,6 @@ def _returned(place: _Place, output: object) -> tuple[Tensor | None, Tensor]:
             "scores cannot be made; leave its kind out (cross-attention adds none)"
         )
     return single(output[1]), attention
-
-
-def _places(model: nn.Module) -> list[_Place]:
-    """Every attention of a known form, in the order of the model."""
-    found = []
-    for name, module in model.named_modules():
-        kind = _NAMES.get(name.rpartition(".")[2])
-        numbers = re.findall(r"\.(?:layers|block)\.(\d+)\.", name)
-        family = next((f for f in _FAMILIES if _is_of(module, f)), None)
-        if kind is None or family is None or not numbers:
-            continue
-        if kind == "self":
-            kind = "encoder_self" if "encoder" in name.split(".") else "decoder_self"
-        found.append(_Place(kind, int(numbers[0]), module, family))
-    if not any(place.kind == "cross" for place in found):
-        raise BadInput(
-            f"{type(model).__name__} has no cross-attention in the form of T5, BART, mBART or Marian: name "
-            "its modules instead, see attnlib.adapters.Modules"
-        )
-    return found
-
-
-def _is_of(module: nn.Module, family: _Family) -> bool:
-    projections = (getattr(module, name, None) for name in (family.query, family.key))
-    linear = all(isinstance(one, nn.Linear) for one in projections)
-    return linear and hasattr(module, family.heads) and hasattr(module, "scaling")
-
-
-def _require_both_halves(model: nn.Module) -> None:
-    config = getattr(model, "config", None)
-    if config is None:
-        raise BadInput(
-            f"{type(model).__name__} has no config: it is no model of the transformers library. Name its "
-            "modules instead, see attnlib.adapters.Modules"
-        )
-    if not getattr(config, "is_encoder_decoder", False):
-        causal = any(getattr(module, "is_causal", False) for module in model.modules())
-        half = "an encoder" if causal else "a decoder"
-        raise BadInput(
-            f"{type(model).__name__} lacks {half}, and so cross-attention: expected an encoder–decoder such "
-            "as T5, BART, mBART or Marian (AutoModelForSeq2SeqLM)"
-        )
 
 
 def _be_eager(model: Any) -> None:

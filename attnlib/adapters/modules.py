@@ -42,7 +42,16 @@ class Modules:
 
     Raises:
         BadInput: a module that is not there or is no projection; an attention that nothing would check; two
-            attentions of one kind and layer.
+            attentions of one kind and layer; none at all.
+
+    >>> attend = nn.MultiheadAttention(4, 2, batch_first=True)
+    >>> network = nn.ModuleDict({"words": nn.Embedding(9, 4), "attend": attend})
+    >>> def run(network, batch):
+    ...     asks, answers = network["words"](batch.read), network["words"](batch.source)
+    ...     return network["attend"](asks, answers, answers, key_padding_mask=~batch.source_mask)
+    >>> model = Modules(network, [Hooked("attend", "attend")], run, start=1)
+    >>> tuple(model.trace(TokenBatch.of_rows([[5, 6, 7]], [[8, 2]])).attended[0].scores.shape)
+    (1, 2, 2, 3)
     """
 
     def __init__(
@@ -58,6 +67,8 @@ class Modules:
         self.model, self.run, self.start, self.ignored = model, run, start, tuple(ignored)
         self._modules = dict(model.named_modules())
         self.hooked = tuple(hooked)
+        if not self.hooked:
+            raise BadInput("no attention is hooked: name the modules of one or more")
         names = [one.name for one in self.hooked]
         for name in names:
             if names.count(name) > 1:
@@ -66,7 +77,7 @@ class Modules:
             self._require(one, unchecked)
 
     def _require(self, one: Hooked, unchecked: bool) -> None:
-        if isinstance(self._module(one.query), nn.MultiheadAttention):
+        if self._is_packed(one):
             if one.key != one.query:
                 raise BadInput(f"{one.query} makes queries and keys: name it for both, not {one.key!r}")
             packed_maps(self._module(one.query))
@@ -97,15 +108,14 @@ class Modules:
         """The pass of one batch, without dropout and gradient.
 
         Raises:
-            BadInput: a named module was not run, or returns no attention, or another than the projections
-                make; a batch does not say what is read, and there is no ``start``.
+            BadInput: a named module was not run, or more than once, or returns no attention, or another than
+                the projections make; a batch does not say what is read, and there is no ``start``.
         """
         batch = self._with_read(batch.packed())
         weights = next(self.model.parameters(), None)
         batch = batch if weights is None else batch.to(weights.device)
         with Hooks(self.model) as hooks, slow_path():
-            for one in self.hooked:
-                self._watch(hooks, one)
+            self._watch(hooks)
             self.run(self.model, batch)
         found = ModelPass(
             source_tokens=batch.source,
@@ -140,11 +150,11 @@ class Modules:
         return by_place(one, lambda place: self._forced(batch, {hooked: place for hooked in crossing}))
 
     def _require_forcible(self, hooked: Hooked, batch: TokenBatch) -> None:
-        if isinstance(self._module(hooked.query), nn.MultiheadAttention):
+        if self._is_packed(hooked):
             return
         if hooked.attention is None:
             raise BadInput(f"{hooked.name}: name the module that makes its attention, to force it")
-        if not bool(self._forced(batch, {hooked: None}).isnan().any()):
+        if not bool(self._forced(batch, {hooked: None})[batch.target_mask].isnan().all()):
             raise BadInput(
                 f"{hooked.name}: the model does not go on with the attention that {hooked.attention} "
                 "returns; name the module that makes it, such as a softmax"
@@ -156,11 +166,11 @@ class Modules:
         """Logits where some attentions see one source position each; None: their attention is no number."""
         with Hooks(self.model) as hooks, slow_path():
             for hooked, place in places.items():
-                query = self._module(hooked.query)
-                if isinstance(query, nn.MultiheadAttention):
-                    hooks.rewrite(query, told_to_see(place))
+                if self._is_packed(hooked):
+                    hooks.rewrite(self._module(hooked.query), told_to_see(place))
                 else:
-                    hooks.replace_output(self._module(hooked.attention), partial(on_one, place=place))
+                    name = hooked.attention
+                    hooks.replace_output(name, self._module(name), partial(on_one, place=place))
             return logits_of(self.run(self.model, batch), batch)
 
     def _with_read(self, batch: TokenBatch) -> TokenBatch:
@@ -181,20 +191,23 @@ class Modules:
             raise BadInput(f"no module {name!r} in {type(self.model).__name__}; {hint}")
         return self._modules[name]
 
-    def _watch(self, hooks: Hooks, one: Hooked) -> None:
-        query = self._module(one.query)
-        if isinstance(query, nn.MultiheadAttention):
-            hooks.rewrite(query, told_to_return(hooks, one.query))
-            hooks.catch_output(one.query, query)
-            return
-        hooks.catch_input(one.query, query)
-        hooks.catch_input(one.key, self._module(one.key))
-        if one.attention is not None:
-            hooks.catch_output(one.attention, self._module(one.attention))
+    def _watch(self, hooks: Hooks) -> None:
+        """Each module once, though several attentions name it."""
+        packed = {one.query for one in self.hooked if self._is_packed(one)}
+        plain = [one for one in self.hooked if not self._is_packed(one)]
+        for name in packed:
+            hooks.rewrite(self._module(name), told_to_return(hooks, name))
+        for name in {name for one in plain for name in (one.query, one.key)}:
+            hooks.catch_input(name, self._module(name))
+        for name in packed | {one.attention for one in plain if one.attention is not None}:
+            hooks.catch_output(name, self._module(name))
+
+    def _is_packed(self, one: Hooked) -> bool:
+        return isinstance(self._module(one.query), nn.MultiheadAttention)
 
     def _attended(self, one: Hooked, hooks: Hooks) -> Attended:
         query, names = self._module(one.query), (one.query, one.key)
-        if isinstance(query, nn.MultiheadAttention):
+        if self._is_packed(one):
             names = tuple(f"{one.query}:{side}" for side in ("query", "key"))
             maps, heads = packed_maps(query), query.num_heads
             seen = one.query

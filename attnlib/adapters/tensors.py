@@ -76,7 +76,7 @@ def pass_of_tensors(tensors: Mapping[str, Tensor]) -> ModelPass:
             )
     places = {tuple(name.split(".")[:2]) for name in tensors if name not in _KNOWN}
     read = tensors["target_tokens"]
-    found = ModelPass(
+    found = ModelPass.to_the_left(
         source_tokens=tensors["source_tokens"].long(),
         source_mask=tensors["source_mask"].bool(),
         target_tokens=read.long(),
@@ -87,7 +87,7 @@ def pass_of_tensors(tensors: Mapping[str, Tensor]) -> ModelPass:
             _attended(tensors, kind, layer)
             for kind, layer in sorted(places, key=lambda place: (place[0], int(place[1])))
         ),
-    ).to_the_left()
+    )
     if "target_outputs" not in tensors:
         found = replace(found, target_outputs=_read_next(found))
     found.check()

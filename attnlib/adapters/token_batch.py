@@ -61,9 +61,9 @@ class TokenBatch:
         for side in ("source", "target"):
             mask = getattr(self, f"{side}_mask")
             order = torch.argsort(~mask, dim=1, stable=True)[:, : int(mask.sum(1).max())]
-            for name in (side, f"{side}_mask", *(("read",) if side == "target" else ())):
-                value = getattr(self, name)
-                found[name] = None if value is None else value.take_along_dim(order, dim=1).clamp(min=0)
+            found[f"{side}_mask"] = mask.take_along_dim(order, dim=1)
+            for name in (side, *(("read",) if side == "target" and self.read is not None else ())):
+                found[name] = getattr(self, name).take_along_dim(order, dim=1).clamp(min=0)
         return TokenBatch(**found)
 
     def to(self, device: torch.device | str) -> "TokenBatch":

@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 from attnlib.adapters.hooks import Hooks
+from attnlib.errors import BadInput
 
 
 def hooks_on(model):
@@ -20,6 +21,25 @@ def test_inputs_and_outputs_are_caught_without_a_copy():
         model(given)
     assert hooks.inputs["first"] is given
     assert hooks.outputs["second"] is given
+
+
+def test_a_module_that_runs_again_is_refused():
+    model = nn.Sequential(nn.Identity())
+    for catch in ("catch_input", "catch_output"):
+        with Hooks(model) as hooks:
+            getattr(hooks, catch)("it", model[0])
+            model(torch.ones(2))
+            with pytest.raises(BadInput, match="it runs more than once in a pass"):
+                model(torch.ones(2))
+    assert hooks_on(model) == 0
+
+
+def test_what_a_module_returns_can_be_replaced():
+    model = nn.Sequential(nn.Identity())
+    with Hooks(model) as hooks:
+        hooks.replace_output("it", model[0], lambda output: output + 1)
+        assert model(torch.ones(1)).tolist() == hooks.outputs["it"].tolist() == [2]
+    assert model(torch.ones(1)).tolist() == [1]
 
 
 def test_an_input_given_by_name_is_caught():

@@ -1,5 +1,6 @@
 """The lexical probe: what a decoder predicts whose encoder has one position, and no other."""
 
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -76,6 +77,22 @@ def test_the_model_is_left_as_it_was():
     assert all(module.training for module in model.modules())
     assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
     assert not any(parameter.grad is not None for parameter in model.parameters())
+
+
+@pytest.mark.parametrize("at_padding", [-100, 10**6])
+def test_what_stands_at_padding_does_not_matter(at_padding):
+    model, one, beta = probed("Bart")
+    padded = {
+        name: getattr(one, name).masked_fill(~one.mask(name.partition("_")[0]), at_padding)
+        for name in ("source_tokens", "target_tokens", "target_outputs")
+    }
+    assert torch.equal(lexical_probe(model, replace(one, **padded)), beta)
+
+
+def test_a_right_word_that_the_model_does_not_predict_is_refused():
+    model, one, _ = probed("Bart")
+    with pytest.raises(BadInput, match="a right word has id 50; the model predicts 50 words, from 0"):
+        lexical_probe(model, replace(one, target_outputs=one.target_outputs.clamp(min=50)))
 
 
 def test_a_model_without_an_output_layer_is_refused():

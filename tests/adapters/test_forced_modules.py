@@ -102,6 +102,40 @@ class Aside(Answerer):
         return self.out(torch.cat([self.words(read)] * HEADS, -1))
 
 
+class Partly(Answerer):
+    """It goes on with the attention at the first step, and answers the others without."""
+
+    def forward(self, source, source_mask, read):
+        first = super().forward(source, source_mask, read)[:, :1]
+        return torch.cat([first, self.out(torch.cat([self.words(read)] * HEADS, -1))[:, 1:]], 1)
+
+
+class Shared(Answerer):
+    """One softmax for attention to what was read and to the source."""
+
+    def forward(self, source, source_mask, read):
+        Reader.forward(self, read, torch.ones_like(read, dtype=torch.bool), read)
+        return super().forward(source, source_mask, read)
+
+
+@pytest.mark.parametrize("at_padding", [-100, 11])
+def test_labels_at_padding_do_not_matter(at_padding):
+    adapter = Modules(drawn(Answerer()), [HOOKED], run, start=2)
+    labels = BATCH.target.masked_fill(~BATCH.target_mask, at_padding)
+    one = adapter.trace(replace(BATCH, target=labels))
+    assert torch.equal(adapter.lexical_probe(one), adapter.lexical_probe(adapter.trace(BATCH)))
+
+
+def test_a_module_that_several_attentions_run_cannot_be_told_apart():
+    model = drawn(Shared())
+    with pytest.raises(BadInput, match=r"to_q runs more than once in a pass, so that one attention cannot"):
+        Modules(model, [HOOKED], run, start=2).trace(BATCH)
+    assert hooks_on(model) == 0
+    one = Modules(drawn(Answerer()), [HOOKED], run, start=2).trace(BATCH)
+    with pytest.raises(BadInput, match="softmax runs more than once in a pass"):
+        Modules(model, [HOOKED], run, start=2).lexical_probe(one)
+
+
 def refused(model, hooked=HOOKED, run=run, **settings):
     adapter = Modules(model, [hooked], run, start=2, **settings)
     with pytest.raises(BadInput) as refusal:
@@ -110,9 +144,9 @@ def refused(model, hooked=HOOKED, run=run, **settings):
 
 
 def test_attention_that_the_model_does_not_go_on_with_is_refused():
-    assert "cross.0: the model does not go on with the attention that softmax returns" in refused(
-        drawn(Aside())
-    )
+    for model in (Aside(), Partly()):
+        said = "cross.0: the model does not go on with the attention that softmax returns"
+        assert said in refused(drawn(model))
 
 
 def test_attention_that_nothing_returns_is_refused():

@@ -30,6 +30,22 @@ def test_padding_at_the_left_gives_the_same_pass(name):
     assert_same_pass(HuggingFace(model_of(name), kinds=KINDS).trace(padded_left(BATCH)), pass_of(name))
 
 
+@pytest.mark.parametrize("name", ["T5", "Bart", "MBart", "M2M100"])
+@pytest.mark.parametrize("at_padding", [-100, 10**6])
+def test_what_stands_at_padding_does_not_matter(name, at_padding):
+    padded = {
+        side: getattr(BATCH, side).masked_fill(~getattr(BATCH, f"{side}_mask"), at_padding)
+        for side in ("source", "target")
+    }
+    model = model_of(name)
+    found = HuggingFace(model, kinds=KINDS).trace(replace(BATCH, **padded))
+    assert_same_pass(found, pass_of(name))
+    given = replace(BATCH, **padded, read=padded["target"])
+    assert_same_pass(
+        HuggingFace(model).trace(given), HuggingFace(model).trace(replace(BATCH, read=BATCH.target))
+    )
+
+
 @pytest.mark.parametrize("name", ["T5", "MBart"])
 def test_a_sample_alone_is_what_it_is_among_others(name):
     alone = HuggingFace(model_of(name), kinds=KINDS).trace(TokenBatch.of_rows([ROWS[0][1]], [ROWS[1][1]]))

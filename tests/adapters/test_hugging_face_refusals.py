@@ -6,7 +6,16 @@ from dataclasses import replace
 import pytest
 import torch
 from test_adapter_hooks import hooks_on
-from test_hugging_face import BATCH, KINDS, assert_same_pass, model_of, pass_of, transformers
+from test_hugging_face import (
+    ABSOLUTE,
+    BATCH,
+    KINDS,
+    RELATIVE,
+    assert_same_pass,
+    model_of,
+    pass_of,
+    transformers,
+)
 from torch import nn
 
 from attnlib.adapters import HuggingFace
@@ -54,29 +63,45 @@ def test_a_model_switched_back_returns_no_attention(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
+    ("name", "missing"),
     [
-        ("GPT2LMHeadModel", "GPT2LMHeadModel lacks an encoder, and so cross-attention"),
-        ("GPT2Model", "GPT2Model lacks an encoder"),
-        ("BertModel", "BertModel lacks a decoder, and so cross-attention"),
-        ("BertLMHeadModel", "BertLMHeadModel lacks an encoder"),
+        ("GPT2LMHeadModel", "an encoder"),
+        ("GPT2Model", "an encoder"),
+        ("BloomForCausalLM", "an encoder"),
+        ("BloomModel", "an encoder"),
+        ("MambaForCausalLM", "an encoder"),
+        ("BertLMHeadModel", "an encoder"),
+        ("BartForCausalLM", "an encoder"),
+        ("BertModel", "a decoder"),
+        ("DistilBertModel", "a decoder"),
+        ("T5EncoderModel", "a decoder"),
     ],
 )
-def test_half_a_model_is_refused(name, message):
-    is_bert = name.startswith("Bert")
-    config = (
-        transformers.BertConfig(**BERT, is_decoder="LMHead" in name)
-        if is_bert
-        else transformers.GPT2Config(**TINY)
-    )
-    with pytest.raises(BadInput, match=message):
-        HuggingFace(getattr(transformers, name)(config))
+def test_half_a_model_is_refused(name, missing):
+    made = getattr(transformers, name)
+    settings = {
+        "GPT2": TINY,
+        "Bloom": {"vocab_size": 20, "hidden_size": 8, "n_layer": 1, "n_head": 2},
+        "Mamba": {"vocab_size": 20, "hidden_size": 8, "num_hidden_layers": 1, "state_size": 2},
+        "Bert": BERT | {"is_decoder": "LMHead" in name},
+        "Bart": ABSOLUTE,
+        "Distil": {"vocab_size": 20, "dim": 8, "n_layers": 1, "n_heads": 2, "hidden_dim": 8},
+        "T5": RELATIVE,
+    }
+    (own,) = (value for family, value in settings.items() if name.startswith(family))
+    with pytest.raises(
+        BadInput, match=f"{name} lacks {missing}, and so cross-attention from one to the other"
+    ):
+        HuggingFace(made(made.config_class(**own)))
 
 
-def test_an_encoder_of_t5_alone_is_refused():
-    config = model_of("T5").config
-    with pytest.raises(BadInput, match="T5EncoderModel lacks a decoder"):
-        HuggingFace(transformers.T5EncoderModel(config))
+@pytest.mark.parametrize("name", ["T5", "Bart", "Marian", "Pegasus"])
+def test_a_half_that_a_model_hands_out_is_refused(name):
+    model = model_of(name)
+    with pytest.raises(BadInput, match="lacks a decoder"):
+        HuggingFace(model.get_encoder())
+    with pytest.raises(BadInput, match="lacks an encoder"):
+        HuggingFace(model.get_decoder())
 
 
 def test_a_model_of_another_library_is_refused():
@@ -100,11 +125,41 @@ def test_a_kind_of_which_a_model_has_none_is_refused():
     assert HuggingFace(model).n_layers == {"encoder_self": 0, "decoder_self": 2, "cross": 2}
 
 
+FSMT = {
+    "langs": ["a", "b"],
+    "src_vocab_size": 50,
+    "tgt_vocab_size": 50,
+    "max_position_embeddings": 32,
+}
+LED = {
+    "attention_window": 8,
+    "max_encoder_position_embeddings": 32,
+    "max_decoder_position_embeddings": 32,
+}
+
+
+@pytest.mark.parametrize(("name", "changes"), [("LED", LED), ("FSMT", FSMT)])
+def test_a_family_that_keeps_its_attention_to_itself_is_refused(name, changes):
+    if name == "LED":
+        model = model_of(name, **changes)
+    else:
+        model = transformers.FSMTForConditionalGeneration(transformers.FSMTConfig(**ABSOLUTE | changes))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # which implementation it is set to is another test's
+        traced = HuggingFace(model)
+    with pytest.raises(
+        BadInput, match=r"cross\.0 returns no attention, though .* with attnlib\.adapters\.Mod"
+    ):
+        traced.trace(BATCH)
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
         ({"kinds": ("self",)}, UnknownName, "no kind of attention 'self'"),
         ({"kinds": ("encoder-self",)}, UnknownName, "did you mean 'encoder_self'"),
+        ({"kinds": ()}, BadInput, "kinds is empty: name one or more, or leave kinds out"),
+        ({"layers": []}, BadInput, "layers is empty: name one or more, or leave layers out"),
         ({"layers": [0, 2]}, BadInput, r"layers \[2\] of cross: this model has 2, counted from 0"),
         ({"layers": [-1]}, BadInput, r"layers \[-1\] of cross"),
     ],

@@ -46,6 +46,10 @@ def drawn(model, seed=0):
     return model.train()
 
 
+def twice(model, batch):
+    return run(model, batch), run(model, batch)
+
+
 HOOKED = Hooked("to_q", "to_k", heads=HEADS, attention="softmax")
 
 
@@ -191,6 +195,7 @@ def test_what_nothing_checks_is_refused_unless_it_is_said():
         ([Hooked("to_q", "zzzzzz", 2, "softmax")], "no module 'zzzzzz' in Reader; none is near"),
         ([Hooked("words", "to_k", 2, "softmax")], "words is Embedding; expected nn.Linear, a projection"),
         ([Hooked("to_q", "to_k", attention="softmax")], r"cross\.0: heads is 0; say how many share to_q"),
+        ([], "no attention is hooked: name the modules of one or more"),
         ([HOOKED, HOOKED], r"2 attentions are called cross\.0: give each a layer"),
     ],
 )
@@ -214,7 +219,9 @@ def test_a_kind_that_does_not_exist_is_refused():
             run,
             r"softmax returns \(3, 2, 4, 5\); expected .*\(batch, 4,",
         ),
-        (Hooked("to_q", "to_k", 2, "words"), run, r"words returns \(3, 5, 6\); expected attention"),
+        (Hooked("to_q", "to_k", 2, "to_k"), run, r"to_k returns \(3, 5, 8\); expected attention"),
+        (Hooked("to_q", "to_k", 2, "words"), run, "words runs more than once in a pass"),
+        (HOOKED, twice, "runs more than once in a pass"),
         (
             HOOKED,
             lambda model, batch: model(batch.source, batch.source_mask, batch.read[:, 1:]),

@@ -92,6 +92,13 @@ def without(given, *names):
 # What is made of them.
 
 
+def test_without_an_attention_it_is_said_that_nothing_is_checked():
+    bare = {f"cross.{layer}.query_states": normal(3, 4, 6, seed=layer) for layer in (1, 2)}
+    assert pass_of_tensors(PLAIN | bare).unchecked == ("cross.0", "cross.1", "cross.2")
+    assert pass_of_tensors(FULL).unchecked == ()
+    assert pass_of_tensors(without(FULL, "encoder_self.0.attention")).unchecked == ("encoder_self.0",)
+
+
 def test_plain_states_are_compared_as_they_are():
     found = pass_of_tensors(PLAIN)
     (one,) = found.attended

@@ -31,6 +31,17 @@ def test_packed_hand_worked():
     assert packed.read.tolist() == [[50, 9], [60, 70]]
 
 
+def test_labels_that_do_not_count_are_0_at_padding():
+    ids = torch.tensor([[5, -100], [6, 7]])
+    batch = replace(BATCH, target=ids, target_mask=ids >= 0, read=ids)
+    assert batch.packed().target.tolist() == batch.packed().read.tolist() == [[5, 0], [6, 7]]
+    for name in ("target", "read"):
+        with pytest.raises(BadInput, match=rf"{name} hold -100 at valid position 1 of row 0: ids start at 0"):
+            replace(BATCH, target_mask=torch.ones(2, 2, dtype=torch.bool), **{name: ids})
+    with pytest.raises(BadInput, match="source hold -1 at valid position 0 of row 0"):
+        replace(BATCH, source=BATCH.source - 6)
+
+
 def test_a_batch_padded_at_the_right_stays_as_it_is():
     packed = BATCH.packed()
     for name in ("source", "source_mask", "target", "target_mask"):
