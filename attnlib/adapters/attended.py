@@ -156,6 +156,15 @@ class Attended:
         attention: as the model returned it; None where it did not, and then nothing has checked the scores.
         causal: whether step s looks at steps up to s alone.
         precision: what the model computed in, where the inputs given here are finer.
+
+    Raises:
+        BadInput: projections of different heads or widths; a scale, weight or bias that is no number.
+
+    >>> ask, answer = torch.tensor([[[1.0], [2.0]]]), torch.tensor([[[3.0], [5.0]]])
+    >>> plain = LinearMap.none(ask)
+    >>> one = Attended("cross", 0, ask, answer, "decoder", "encoder", plain, plain, scale=2.0)
+    >>> one.name, one.scores.tolist()
+    ('cross.0', [[[[6.0, 10.0], [12.0, 20.0]]]])
     """
 
     kind: AttentionKind
@@ -186,9 +195,7 @@ class Attended:
         for linear, side in ((self.query_map, "query"), (self.key_map, "key")):
             for part, own in (("weight", linear.weight), ("bias", linear.bias)):
                 if own is not None and not bool(own.isfinite().all()):
-                    raise BadInput(
-                        f"{self.name}: {side} {part} holds NaN or infinity; has the training diverged?"
-                    )
+                    raise BadInput(f"{self.name}: {side} {part} holds NaN or infinity: did training diverge?")
 
     @property
     def name(self) -> str:

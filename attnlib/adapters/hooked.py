@@ -22,6 +22,9 @@ class Hooked:
 
     Raises:
         UnknownName: a kind that does not exist.
+
+    >>> Hooked("decoder.3.to_q", "decoder.3.to_k", heads=8, attention="decoder.3.softmax", layer=3).name
+    'cross.3'
     """
 
     query: str

@@ -29,6 +29,14 @@ class AdaptedTrace(Trace):
     ``decoder_states`` are the head's queries with the factor of the score, ``encoder_states`` its keys, both
     rotated where the model rotates: their product, and the position bias where there is one, is ``scores``.
     ``context`` and ``logits`` are not caught.
+
+    >>> from attnlib.adapters import pass_of_tensors
+    >>> given = dict.fromkeys(("source_tokens", "target_tokens"), torch.tensor([[5, 6]]))
+    >>> given |= dict.fromkeys(("source_mask", "target_mask"), torch.ones(1, 2, dtype=torch.bool))
+    >>> given |= dict.fromkeys(("cross.0.query_states", "encoder_states"), 2 * torch.eye(2)[None])
+    >>> found = pass_of_tensors(given)
+    >>> found.head(found.attended[0], head=0).scores.tolist()
+    [[[4.0, 0.0], [0.0, 4.0]]]
     """
 
     logits: Float[Tensor, "batch target words"] | None = None

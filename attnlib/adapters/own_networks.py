@@ -21,7 +21,16 @@ KINDS: tuple[AttentionKind, ...] = ("cross", "encoder_self", "decoder_self")
 def transformer_pass(
     network: Transformer, batch: Batch, kinds: Collection[AttentionKind] = KINDS
 ) -> ModelPass:
-    """A teacher-forced pass of a :class:`~attnlib.models.transformer.Transformer`, all layers and heads."""
+    """A teacher-forced pass of a :class:`~attnlib.models.transformer.Transformer`, all layers and heads.
+
+    >>> from attnlib.models.transformer_config import TransformerConfig
+    >>> from attnlib.tasks.corpus import Corpus, collate
+    >>> config = TransformerConfig(source_size=9, target_size=9, width=4, heads=2, layers=1, hidden=4)
+    >>> network = Transformer(config, torch.Generator().manual_seed(0)).eval()
+    >>> found = transformer_pass(network, collate(Corpus.from_ids([[4, 5]], [[6]]), [0]))
+    >>> [one.name for one in found.attended]
+    ['cross.0', 'encoder_self.0', 'decoder_self.0']
+    """
     trace = network(batch)
     found = []
     for kind in kinds:
@@ -59,6 +68,16 @@ def pass_of_trace(trace: Trace, scale: float = 1.0) -> ModelPass:
 
     Raises:
         BadInput: the attention of the trace is not that of such a score.
+
+    >>> from attnlib.models.config import ModelConfig
+    >>> from attnlib.models.encoder_decoder import EncoderDecoder
+    >>> from attnlib.tasks.corpus import Corpus, collate
+    >>> config = ModelConfig("AED", source_size=9, target_size=9, width=4)
+    >>> network = EncoderDecoder(config, torch.Generator().manual_seed(0)).eval()
+    >>> trace = network(collate(Corpus.from_ids([[4, 5]], [[6]]), [0]))
+    >>> found = pass_of_trace(trace)
+    >>> torch.equal(found.attended[0].scores[:, 0], trace.scores)
+    True
     """
     queries = getattr(trace, "queries", None)
     queries = trace.decoder_states if queries is None else queries

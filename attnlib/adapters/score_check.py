@@ -57,9 +57,9 @@ def require_own_attention(
     sizes = squared_sizes(one)
     for head in range(one.heads):
         at = f"{one.name}, head {head}"
-        own = one.attention[:, head].to(one.scores.dtype)
+        own = one.attention[:, head].detach().to(one.scores.dtype)
         _require_rows(at, own, asks, allowed, WORST * unit)
-        error = unit_errors(own, one.scores[:, head], sizes(head), allowed, unit, least)
+        error = unit_errors(own, one.scores[:, head], sizes(head), allowed, unit, least).detach()
         worst, spread = float(error.max()), float(error.square().mean())
         if not (worst <= WORST and spread <= 1 + WORST**2 / len(error)):  # also where it is not a number
             raise BadInput(

@@ -22,7 +22,8 @@ name                           shape                           meaning
 ``<at>.scale``                 ()                              of the product; none: 1
 ``<at>.position_bias``         (batch or 1, heads, target,     added to the product
                                source)
-``<at>.attention``             (batch, heads, target, source)  what the model made of it: the check
+``<at>.attention``             (batch, heads, target, source)  what the model made of it, which the scores
+                                                               are compared with; none: nothing checks them
 =============================  ==============================  ==============================================
 
 In self-attention both sides are one sequence: ``query_states`` stands for both. Cross-attentions without a
@@ -60,7 +61,14 @@ def pass_of_tensors(tensors: Mapping[str, Tensor]) -> ModelPass:
 
     Raises:
         BadInput: a name that is unknown or missing, shapes that do not fit, attention that the states do not
-            make.
+            make. Without ``<at>.attention`` nothing is compared: :attr:`ModelPass.unchecked` says where.
+
+    >>> given = dict.fromkeys(("source_tokens", "target_tokens"), torch.tensor([[5, 6]]))
+    >>> given |= dict.fromkeys(("source_mask", "target_mask"), torch.ones(1, 2, dtype=torch.bool))
+    >>> given |= {"encoder_states": torch.eye(2)[None], "cross.0.query_states": torch.eye(2)[None]}
+    >>> found = pass_of_tensors(given)
+    >>> found.unchecked, found.attended[0].scores.tolist()
+    (('cross.0',), [[[[1.0, 0.0], [0.0, 1.0]]]])
     """
     absent = [name for name in _TOKENS if name not in tensors]
     if absent:
@@ -127,7 +135,18 @@ def read_pass(path: Path) -> ModelPass:
 
 
 def saved_passes(folder: str | Path) -> Iterator[ModelPass]:
-    """The passes of a folder, one after the other; errors as :func:`saved_files` and :func:`read_pass`."""
+    """The passes of a folder, one after the other; errors as :func:`saved_files` and :func:`read_pass`.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from safetensors.torch import save_file
+    >>> words, yes, states = torch.tensor([[5, 6]]), torch.ones(1, 2, dtype=torch.bool), torch.eye(2)[None]
+    >>> given = {"source_tokens": words, "source_mask": yes, "encoder_states": states}
+    >>> given |= {"target_tokens": words + 1, "target_mask": ~~yes, "cross.0.query_states": 2 * states}
+    >>> with TemporaryDirectory() as folder:
+    ...     save_file(given, f"{folder}/0.safetensors")
+    ...     [one.target_tokens.tolist() for one in saved_passes(folder)]
+    [[[6, 7]]]
+    """
     return map(read_pass, saved_files(folder))
 
 

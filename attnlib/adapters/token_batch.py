@@ -25,6 +25,10 @@ class TokenBatch:
     Raises:
         BadInput: shapes that differ, masks that are not of bool, a sample without a valid position, an id
             below 0 that is valid.
+
+    >>> ids = torch.tensor([[0, 5, 6], [7, 8, 9]])
+    >>> TokenBatch(ids, ids > 0, ids, ids > 0).packed().source.tolist()
+    [[5, 6, 0], [7, 8, 9]]
     """
 
     source: Int[Tensor, "batch source"]
@@ -102,10 +106,19 @@ def tokenized(
         pairs: source and target lines, none of them empty.
         longest: pieces of a side, special ones included; longer ones are cut off.
         prefix: put before every source line, such as the task that T5 is told.
+
+    Raises:
+        BadInput: ``longest`` is less than the marks of a sentence, which no tokenizer leaves out.
     """
     cut = {"truncation": True, "max_length": longest}
     sources = tokenizer(text=[prefix + source for source, _ in pairs], **cut)["input_ids"]
     targets = tokenizer(text_target=[target for _, target in pairs], **cut)["input_ids"]
+    most = max(map(len, [*sources, *targets]))
+    if most > longest:
+        raise BadInput(
+            f"longest is {longest}, and the tokenizer made {most} pieces all the same: its marks alone need "
+            "more; take a larger one"
+        )
     return TokenBatch.of_rows(sources, targets)
 
 
@@ -125,6 +138,12 @@ def text_batches(
 
     Raises:
         BadInput: a size below 1.
+
+    >>> def tokenizer(text=None, text_target=None, **cut):
+    ...     return {"input_ids": [[len(word) for word in line.split()] for line in text or text_target]}
+    >>> (batch,) = text_batches(tokenizer, [("ein Haus", "a house"), ("", "nothing"), ("ja", "yes")])
+    >>> batch.source.tolist(), batch.target.tolist()
+    ([[3, 4], [2, 0]], [[1, 5], [3, 0]])
     """
     require_sizes(batch_size, longest)
     whole = (pair for pair in pairs if is_whole(pair))

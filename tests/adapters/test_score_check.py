@@ -189,11 +189,13 @@ def test_squares_of_what_is_rounded():
 def test_one_wrong_weight_among_thousands_is_noticed():
     found = of_reader(torch.float32, 1)
     (one,) = found.attended
-    attention = one.attention.clone()
-    row = attention[1, 0, 3]
-    least, largest = row[:13].argmin(), row.argmax()
-    row[least], row[largest] = row[least] + 1e-3, row[largest] - 1e-3
-    with pytest.raises(BadInput, match="head 0: attention from the caught projections is up to"):
+    attention, row = one.attention.clone(), (1, 0, 3)
+    least, largest = one.scores[row][:13].argmin(), one.scores[row][:13].argmax()
+    squares = squared_sizes(one)(0)[1, 3]
+    attention[row][least] *= (12 * UNIT[torch.float32] * (squares[least] + squares[largest]).sqrt()).exp()
+    with pytest.raises(
+        BadInput, match=r"head 0: attention .* is up to 12 times rounding .*, 0\.\d+ in the mean"
+    ):
         replace(found, attended=(replace(one, attention=attention),)).check()
 
 
