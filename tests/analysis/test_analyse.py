@@ -1,18 +1,17 @@
 """A corpus to an analysis: what is held out, what is too small for it, and the sample that is shown."""
 
 from dataclasses import replace
-from functools import partial
 
 import pytest
 import torch
 from test_fit_and_judge import ALL, HEADS, Toy, assert_same_rows, by_hand, fit_of, judged
 
-from attnlib.analysis import Losses, Part, Stream, analyse
+from attnlib.analysis import Part, Stream, analyse
 from attnlib.analysis.analyse import analyse_kept
 from attnlib.analysis.fit import counted_attention
 from attnlib.analysis.how_to_read import notes
 from attnlib.analysis.readings import Keep, fit_part, judge_part
-from attnlib.analysis.results import LONGEST_EXAMPLE, head_rows, results, state_rows, term_rows
+from attnlib.analysis.results import LONGEST_EXAMPLE, head_rows, state_rows, term_rows
 from attnlib.errors import BadInput
 
 TOY = Toy(ALL, ignored=(3,), bias=True)
@@ -148,47 +147,6 @@ def test_rows_that_were_probed_are_counted():
     assert {row["rows_probed"] for row in found.heads if row["kind"] != "cross"} == {0}
 
 
-# What the numbers are not of.
-
-
-def losing(batches=12):
-    """Batch n lacks n samples and has two in part."""
-    return replace(stream_of(batches), losses=lambda number: Losses(number, 2))
-
-
-@pytest.mark.parametrize("every", [5, 1])
-def test_losses_are_those_of_all_batches_once(tmp_path, every):
-    whole = analyse(losing(), every=every).losses
-    assert whole == Losses(sum(range(12)), 24)
-    assert kept(tmp_path, losing(), 2, every).losses == whole
-
-
-def test_losses_of_a_corpus_too_small_to_hold_out():
-    assert analyse(losing(3)).losses == Losses(3, 6)
-
-
-def test_attentions_that_nothing_checked_are_named(tmp_path):
-    """Those without the model's own attention, in any batch of either reading; through files as well."""
-
-    def checked(number, but=()):
-        one = TOY(number)
-        attended = tuple(
-            own if number in but else replace(own, attention=attention_of(one, own)) for own in one.attended
-        )
-        return replace(one, attended=attended)
-
-    def attention_of(one, own):
-        return torch.stack([one.softmax(own, head) for head in range(HEADS)], 1)
-
-    assert analyse(Stream(checked, range(6))).unchecked == ()
-    for number in (0, 4):
-        found = analyse(Stream(partial(checked, but=(number,)), range(6)))
-        assert found.unchecked == tuple(f"{kind}.0" for kind in ALL)
-        assert "were checked against nothing" in notes(found)[0]
-        stream = Stream(partial(checked, but=(number,)), range(10))
-        assert kept(tmp_path / str(number), stream, 2).unchecked == found.unchecked
-
-
 # The sample that is shown.
 
 
@@ -272,57 +230,3 @@ def test_no_part_of_a_corpus_was_held_out_by_wish_with_shards(tmp_path):
     assert not found.held_out
     assert found.fitted == found.judged
     assert found.example is not None
-
-
-# Notes.
-
-
-def analysis_of(**row):
-    """An analysis of one head whose rows say something else."""
-    fit = fit_of([TOY(0)])
-    found = results(fit, judged(fit, [TOY(0)]), held_out=True)
-    beside = {name: row[name] for name in ("losses", "unchecked") if name in row}
-    return replace(
-        found,
-        **{"unchecked": ()} | beside,
-        heads=[head | {key: row[key] for key in head.keys() & row.keys()} for head in found.heads],
-        states=[state | {key: row[key] for key in state.keys() & row.keys()} for state in found.states],
-    )
-
-
-CALM = {"unseen_words": 0.0, "typicality_coverage": 1.0, "typicality_beyond": 0.0, "on_ignored": 0.0}
-MANY = tuple(f"cross.{layer}" for layer in range(24))
-
-
-@pytest.mark.parametrize(
-    ("row", "said"),
-    [
-        ({}, None),
-        ({"unseen_words": 0.06}, "6% of the positions judged hold a word"),
-        (
-            {"typicality_coverage": 0.4},
-            "Typicality is of 40% of the samples judged, where it is of the fewest (cross.0, head 0): 60% "
-            "are of a size that was seen too rarely, fewer than 30 times.",
-        ),
-        (
-            {"typicality_coverage": 0.4, "typicality_beyond": 0.6},
-            "(cross.0, head 0): 60% are longer than averages are kept of.",
-        ),
-        (
-            {"typicality_coverage": 0.2, "typicality_beyond": 0.3},
-            "30% are longer than averages are kept of and 50% are of a size that was seen too rarely",
-        ),
-        ({"losses": Losses(1_200, 0)}, "Left out for an empty side: 1,200 pairs"),
-        ({"losses": Losses(0, 7)}, "Cut off at the longest length that was asked for: 7 pairs"),
-        (
-            {"unchecked": ("cross.0", "cross.1")},
-            "scores of cross.0, cross.1 were checked against nothing",
-        ),
-        ({"unchecked": MANY}, "cross.5 and 18 more were checked against nothing"),
-        ({"on_ignored": 0.3}, "Up to 30% of a head's attention"),
-    ],
-)
-def test_what_a_reader_must_know_is_noted(row, said):
-    found = notes(analysis_of(**CALM | row))
-    assert len(found) == bool(said)
-    assert not said or said in found[0]

@@ -1,70 +1,20 @@
-"""``attnlib analyse``: from a folder and two texts to a report, at once or in pieces; and what it refuses."""
+"""``attnlib analyse``: from a folder and two texts, or saved traces, to a report, at once or in pieces."""
 
-import csv
 import json
-import shutil
 from functools import partial
 
 import pytest
-import torch
+from analyse_calls import analysed, attnlib, given, refused, table_of
 from safetensors.torch import save_file
-from test_checkpoint import SOURCE, TARGET, save_checkpoint, text_of
+from test_checkpoint import SOURCE, TARGET
 from test_fit_and_judge import Toy, assert_same_rows
 from test_report import FILES, assert_harmless
-from test_tokenizer import mbart
-from typer.testing import CliRunner
 
 from attnlib.adapters import HuggingFace, TokenBatch, lexical_probe
 from attnlib.analysis import Stream, analyse
-from attnlib.analysis.request import Request, numbers
 from attnlib.analysis.shown_text import visible
-from attnlib.cli import app
-from attnlib.errors import BadInput
 
 transformers = pytest.importorskip("transformers", reason="the command loads models with transformers")
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory):
-    """A checkpoint, and 24 pairs: six batches of four."""
-    folder = tmp_path_factory.mktemp("corpus")
-    save_checkpoint(folder / "tiny")
-    text_of(folder)
-    return folder
-
-
-def attnlib(*words):
-    return CliRunner().invoke(app, ["analyse", *map(str, words)], env={"COLUMNS": "200"})
-
-
-def given(corpus, out, *more):
-    text = "--source", corpus / "a.txt", "--target", corpus / "b.txt"
-    sizes = "--batch-size", 4, "--every", 3, "--probed", 1
-    return "--model", corpus / "tiny", *text, "--out", out, *sizes, *more
-
-
-def analysed(corpus, out, *more):
-    done = attnlib(*given(corpus, out, *more))
-    assert done.exit_code == 0, done.output
-    return done
-
-
-TEXTS = ("kind", "term", "states")
-
-
-def table_of(out, name="heads"):
-    with (out / f"{name}.csv").open(encoding="utf-8", newline="") as file:
-        return [
-            {key: value if key in TEXTS else float(value or "nan") for key, value in row.items()}
-            for row in csv.DictReader(file)
-        ]
-
-
-@pytest.fixture(scope="module")
-def whole(corpus, tmp_path_factory):
-    out = tmp_path_factory.mktemp("whole")
-    done = analysed(corpus, out)
-    return out, done
 
 
 # Whole runs.
@@ -187,21 +137,6 @@ def test_a_stage_that_the_one_before_is_not_finished_for_fails(corpus, tmp_path)
     assert not (tmp_path / "index.html").exists()
 
 
-@pytest.fixture
-def counted(monkeypatch):
-    """The source lines that went through the tokenizer, in order."""
-    seen = []
-    kind = transformers.PreTrainedTokenizerFast
-    call = kind.__call__
-
-    def counting(self, text=None, text_target=None, **more):
-        seen.extend(text or ())
-        return call(self, text=text, text_target=text_target, **more)
-
-    monkeypatch.setattr(kind, "__call__", counting)
-    return seen
-
-
 def test_a_shard_tokenizes_its_own_lines_alone(corpus, tmp_path, counted, by_order):
     """Of six batches of four and every third held out: two blocks of three, a shard each."""
     by_shard = []
@@ -215,105 +150,6 @@ def test_a_shard_tokenizes_its_own_lines_alone(corpus, tmp_path, counted, by_ord
     assert counted == SOURCE[8:12]  # the sample that is shown
     for file in FILES:
         assert (tmp_path / file).read_bytes() == (by_order[0][0] / file).read_bytes()
-
-
-# What a model has to be told of a text.
-
-
-@pytest.fixture(scope="module")
-def mbart_corpus(corpus):
-    """A tiny mBART beside the same text."""
-    tokenizer = mbart()
-    config = transformers.MBartConfig(
-        vocab_size=len(tokenizer),
-        d_model=16,
-        encoder_layers=1,
-        decoder_layers=1,
-        encoder_attention_heads=2,
-        decoder_attention_heads=2,
-        encoder_ffn_dim=16,
-        decoder_ffn_dim=16,
-        max_position_embeddings=64,
-    )
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        model = transformers.MBartForConditionalGeneration(config)
-    model.save_pretrained(corpus / "mbart")
-    tokenizer.save_pretrained(corpus / "mbart")
-    return corpus
-
-
-def test_a_multilingual_model_is_told_its_languages(mbart_corpus, tmp_path):
-    words = ["--model", mbart_corpus / "mbart", *given(mbart_corpus, tmp_path, "--ignore-special")[2:]]
-    asked_for = "give --source-language and --target-language, each one of ar_AR, cs_CZ"
-    refused(words, asked_for)
-    refused([*words, "--source-language", "en_XX"], asked_for)
-    wrong = [*words, "--source-language", "en_XX", "--target-language", "fr"]
-    refused(wrong, "no language 'fr'; did you mean 'fr_XX'?")
-    right = [*words, "--source-language", "en_XX", "--target-language", "fr_XX"]
-    done = attnlib(*right)
-    assert done.exit_code == 0, done.output
-    read = assert_harmless((tmp_path / "index.html").read_text(encoding="utf-8"))
-    assert "fr_XX" in read.words  # the last piece of every target
-    told = json.loads((tmp_path / "analysis.json").read_text(encoding="utf-8"))
-    assert told["about"]["Languages"] == "en_XX to fr_XX"
-    refused([*words, "--source-language", "en_XX", "--target-language", "de_DE"], "target_language is fr_XX")
-
-
-def test_languages_for_a_model_without_are_refused(corpus, tmp_path):
-    refused(given(corpus, tmp_path, "--target-language", "fr"), "knows no languages, but 'fr' is given")
-
-
-def test_a_prefix_is_read_before_every_source(corpus, tmp_path, counted):
-    analysed(corpus, tmp_path, "--prefix", "the old ")
-    assert counted[0] == f"the old {SOURCE[0]}"
-    assert set(counted) == {f"the old {line}" for line in SOURCE}
-    told = json.loads((tmp_path / "analysis.json").read_text(encoding="utf-8"))
-    assert told["about"]["Before every source"] == "the old "
-    refused(given(corpus, tmp_path, "--prefix", "the "), "(model is ")
-
-
-def test_another_rule_of_the_tokenizer_is_another_analysis(corpus, tmp_path):
-    """With the same words: a run that goes on must not mix both."""
-    other = tmp_path / "tiny"
-    shutil.copytree(corpus / "tiny", other)
-    words = ["--model", other, *given(corpus, tmp_path / "out")[2:]]
-    assert attnlib(*words).exit_code == 0
-    path = other / "tokenizer.json"
-    content = json.loads(path.read_text(encoding="utf-8"))
-    content["normalizer"] = {"type": "Lowercase"}
-    path.write_text(json.dumps(content), encoding="utf-8")
-    refused(words, "part of another analysis (model is ")
-
-
-# What the numbers are not of.
-
-
-@pytest.mark.parametrize("shards", [(), ("--shards", 2)])
-def test_pairs_left_out_and_cut_are_told(corpus, tmp_path, shards):
-    """Of the 24 pairs and four with an empty side; no more than seven pieces of a side are read."""
-    text = "\n".join(["", *SOURCE, "a", "", ""]) + "\n", "\n".join(["A", *TARGET, " ", "A", ""]) + "\n"
-    for name, content in zip(("a.txt", "b.txt"), text, strict=True):
-        (tmp_path / name).write_text(content, encoding="utf-8")
-    words = ["--model", corpus / "tiny", "--source", tmp_path / "a.txt", "--target", tmp_path / "b.txt"]
-    words += ["--out", tmp_path / "out", "--batch-size", 4, "--every", 3, "--longest", 7, "--probed", 0]
-    done = attnlib(*words, *shards)
-    assert done.exit_code == 0, done.output
-    long = sum(max(len(s.split()), len(t.split())) + 1 > 7 for s, t in zip(SOURCE, TARGET, strict=True))
-    assert 0 < long < 24
-    told = json.loads((tmp_path / "out" / "analysis.json").read_text(encoding="utf-8"))
-    assert (told["left_out"], told["cut"]) == (4, long)
-    assert any(f"asked for: {long} pairs" in note for note in told["notes"])
-    assert any("an empty side: 4 pairs" in note for note in told["notes"])
-
-
-def test_a_name_with_a_bracket_stands_in_the_title(corpus, tmp_path):
-    """A folder may be called what it likes."""
-    folder = tmp_path / "best (v2)"
-    shutil.copytree(corpus / "tiny", folder)
-    done = attnlib("--model", folder, *given(corpus, tmp_path / "out")[2:])
-    assert done.exit_code == 0, done.output
-    assert "<h1>How best (v2) attends</h1>" in (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
 
 
 # Saved traces.
@@ -355,136 +191,3 @@ def test_other_traces_in_the_same_folder_are_refused(traces, tmp_path, name):
     content[-1] ^= 1
     (traces / name).write_bytes(bytes(content))
     refused(["--traces", traces, "--out", tmp_path / "out"], "part of another analysis (traces is")
-
-
-# What is refused.
-
-
-def refused(words, message):
-    """One line, but for bars of progress and what it takes, and exit code 2."""
-    done = attnlib(*words)
-    assert done.exit_code == 2, done.output
-    assert isinstance(done.exception, SystemExit)
-    bars = ("Loading weights", "first reading", "second reading", "beside the model")
-    said = [line for line in done.stderr.splitlines() if line.strip() and not line.startswith(bars)]
-    assert len(said) == 1, said
-    assert said[0].startswith("error: ")
-    assert message in said[0]
-
-
-TEXT = ["--source", "a.txt", "--target", "b.txt"]
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ([], "give --model, --source and --target; or --traces alone"),
-        (["--model", "tiny"], "give --model, --source and --target"),
-        (TEXT, "give --model, --source and --target"),
-        (["--traces", "tiny", *TEXT, "--model", "tiny"], "or --traces alone"),
-        (["--traces", "tiny", "--model", "tiny"], "or --traces alone"),
-        (["--traces", "tiny", "--source", "a.txt"], "or --traces alone"),
-        (["--traces", "none"], "none holds no *.safetensors"),
-        (["--traces", "tiny", "--layers", "0"], "--layers: said of a model"),
-        (["--traces", "tiny", "--ignore-special", "--probed", "0"], "--ignore-special, --probed: said of"),
-        (["--traces", "tiny", "--prefix", "a"], "--prefix: said of a model"),
-        (["--model", "tiny", *TEXT, "--stage", "fitt"], "no stage 'fitt'; did you mean 'fit'?"),
-        (["--model", "tiny", *TEXT, "--shards", "3", "--stage", "fit"], "give --shard 0 to 2"),
-        (["--model", "tiny", *TEXT, "--shards", "3", "--shard", "3"], "shard is 3 of 3"),
-        (["--model", "tiny", *TEXT, "--layers", "7"], "layers [7] of cross: this model has 2"),
-        (["--model", "tiny", *TEXT, "--layers", "one"], "'one' are no numbers"),
-        (["--model", "tiny", *TEXT, "--heads", "0,9"], "heads [9]: cross.0 has 2"),
-        (["--model", "tiny", *TEXT, "--heads", "3-1"], "'3-1' are no numbers"),
-        (["--model", "tiny", *TEXT, "--kinds", "crss"], "no kind of attention 'crss'; did you mean 'cross'?"),
-        (["--model", "tiny", *TEXT, "--device", "gpu"], "device 'gpu' cannot be used"),
-        (["--model", "{corpus}/nowhere", *TEXT], "nowhere: give one that save_pretrained wrote"),
-        (
-            ["--model", "tiny", *TEXT, "--longest", "1"],
-            "no row of attention has two positions",
-        ),
-        (
-            ["--model", "tiny", *TEXT, "--out", "out\udcff"],
-            "--out 'out\\udcff' is not UTF-8: give",
-        ),
-        (["--model", "tiny", *TEXT, "--out", "a.txt/out"], "cannot write a.txt/out"),
-        (["--model", "tiny", "--source", "c.txt", "--target", "b.txt"], "source c.txt is not there"),
-        (
-            ["--model", "tiny", "--source", "a.txt", "--target", "short.txt"],
-            "a.txt has 24 lines, short.txt 1",
-        ),
-        (["--model", "tiny", "--source", "empty.txt", "--target", "empty.txt"], "are empty"),
-        (["--model", "tiny", "--source", "blank.txt", "--target", "blank.txt"], "no sample with a counted"),
-        (
-            ["--model", "tiny", "--source", "latin.txt", "--target", "latin.txt"],
-            "latin.txt, line 1 is not",
-        ),
-    ],
-)
-def test_each_error_is_one_line(corpus, tmp_path, monkeypatch, words, message):
-    for name, content in (("short", b"a\n"), ("empty", b""), ("blank", b"\n \n"), ("latin", b"\xe9\n")):
-        (corpus / f"{name}.txt").write_bytes(content)
-    monkeypatch.chdir(corpus)
-    words = [word.format(corpus=corpus) for word in words]
-    refused(["--out", tmp_path / "out", *words], message)
-    assert not (tmp_path / "out" / "index.html").exists()
-
-
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
-        (("--layers", "0"), "layers is None there, [0] here"),
-        (("--heads", "0"), "heads is None there, [0] here"),
-        (("--batch-size", 5), "batch_size is 4 there, 5 here"),
-        (("--every", 2), "every is 3 there, 2 here"),
-        (("--ignore-special",), "ignore_special is False there, True here"),
-    ],
-)
-def test_another_analysis_in_the_same_folder_is_refused(corpus, whole, more, said):
-    refused(given(corpus, whole[0], *more), said)
-
-
-def test_another_text_or_model_in_the_same_folder_is_refused(corpus, whole, tmp_path):
-    """Files of the same names, elsewhere."""
-    words = list(given(corpus, whole[0]))
-    text_of(tmp_path, source="\n".join(reversed(SOURCE)) + "\n")
-    save_checkpoint(tmp_path / "tiny", lines=SOURCE)
-    other = [tmp_path / "a.txt" if word == corpus / "a.txt" else word for word in words]
-    refused(other, "(source is ")
-    other = [tmp_path / "tiny" if word == corpus / "tiny" else word for word in words]
-    refused(other, "(model is ")
-
-
-def test_a_damaged_part_is_named(corpus, tmp_path):
-    analysed(corpus, tmp_path)
-    path = tmp_path / "parts" / "fit-0-of-1" / "averages.safetensors"
-    path.write_bytes(path.read_bytes()[:-1])
-    refused(given(corpus, tmp_path), f"{path} is not what")
-
-
-def test_a_folder_with_brackets_in_its_name(corpus, tmp_path):
-    """Which a terminal's markup must not take for its own."""
-    out = tmp_path / "[/red][bold]out"
-    assert f"report: {out / 'index.html'}" in analysed(corpus, out).stderr
-
-
-# Numbers.
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [(None, None), ("3", (3,)), ("0,4-6", (0, 4, 5, 6)), (" 2 , 1-1", (2, 1)), ("1-3,2,0", (1, 2, 3, 0))],
-)
-def test_numbers_and_ranges(text, found):
-    assert numbers(text) == found
-
-
-@pytest.mark.parametrize("text", ["", "a", "1,", "-1", "1-", "6-4", "1-2-3", "1.5", "0 1"])
-def test_numbers_that_are_none(text):
-    with pytest.raises(BadInput, match="are no numbers; write them as in 0,4-6"):
-        numbers(text)
-
-
-def test_a_request_is_checked_before_anything_is_loaded(tmp_path):
-    with pytest.raises(BadInput, match="give --shard 0 to 1"):
-        Request(tmp_path, traces=tmp_path, shards=2, stage="judge")
-    assert Request(tmp_path, traces=tmp_path, shards=2, stage="report").shards == 2

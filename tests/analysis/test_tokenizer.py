@@ -233,6 +233,16 @@ def test_only_what_is_asked_for_is_tokenized():
     assert tokenizer.lines == 2  # a source and a target
 
 
+def test_a_length_that_the_marks_alone_exceed_is_refused():
+    """An end and a language are two; transformers then cuts nothing at all."""
+    tokenizer = mbart()
+    set_languages(tokenizer, "en_XX", "fr_XX")
+    pair = (SOURCE[0], TARGET[0])
+    assert next(text_batches(tokenizer, [pair], longest=2)).source.shape == (1, 2)
+    with pytest.raises(BadInput, match=r"longest is 1, and the tokenizer made [67] pieces all the same"):
+        next(text_batches(tokenizer, [pair], longest=1))
+
+
 @pytest.mark.parametrize("changes", [{"batch_size": 0}, {"longest": 0}])
 def test_sizes_start_at_1(changes):
     with pytest.raises(BadInput, match="both must be at least 1"):

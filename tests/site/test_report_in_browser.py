@@ -100,7 +100,7 @@ def test_hostile_words_are_seen_and_nothing_else_is_made_of_them(report_page):
     assert "<script>alert(1)</script>" in [word.replace("\n", "") for word in seen]
     assert report_page.locator("h1").is_visible()
     assert report_page.locator("table.map").count() == len(KINDS)
-    assert report_page.locator(".grid").count() == 5 * len(KINDS)
+    assert report_page.locator(".grid").count() == 6 * len(KINDS)
 
 
 def test_text_can_be_read_by_day_and_by_night(report_page):
