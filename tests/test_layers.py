@@ -37,7 +37,8 @@ EVERYWHERE = {"errors", "files", "code_hash", "rounding"}
 COMPUTING = {"numpy", "torch", "safetensors", "jaxtyping", "attnlib"}
 EXCEPT = {
     "datasets/fetch.py": {"pooch"},  # downloads; imported where used
-    "analysis/checkpoint.py": {"transformers"},  # imported where used
+    "adapters/attention_places.py": {"transformers"},  # imported where used
+    "analysis/checkpoint.py": {"transformers"},
     "analysis/command.py": {"rich"},
 }
 TEXT = {"sentencepiece", "sacrebleu"}  # of the layer that reads text; imported where used

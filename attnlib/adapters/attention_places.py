@@ -142,8 +142,10 @@ def _looks_back(model: nn.Module, config: Any) -> bool:
         return True
     if getattr(config, "is_encoder_decoder", False):  # of a whole model, of which this is the encoder
         return False
-    from transformers.models.auto import modeling_auto
-
+    try:
+        from transformers.models.auto import modeling_auto
+    except ImportError:  # a model of another library, with a config all the same
+        return False
     family = getattr(config, "model_type", None)
     return (
         family in modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES

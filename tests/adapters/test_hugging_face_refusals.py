@@ -1,5 +1,6 @@
 """Models that cannot be traced, or only in part: what is said, and that no wrong number comes out."""
 
+import sys
 import warnings
 from dataclasses import replace
 
@@ -107,6 +108,14 @@ def test_a_half_that_a_model_hands_out_is_refused(name):
 def test_a_model_of_another_library_is_refused():
     with pytest.raises(BadInput, match=r"Linear has no config.*see attnlib\.adapters\.Modules"):
         HuggingFace(nn.Linear(2, 2))
+
+
+def test_a_model_of_another_library_with_a_config_is_refused_without_transformers(monkeypatch):
+    monkeypatch.setitem(sys.modules, "transformers.models.auto", None)
+    model = nn.Linear(2, 2)
+    model.config = object()
+    with pytest.raises(BadInput, match="Linear lacks a decoder"):
+        HuggingFace(model)
 
 
 def test_attention_of_another_form_is_refused():
