@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from attnlib.companion.claims import load_claims
+from attnlib.companion.intervals import listed, side
 from attnlib.companion.project import current_project
 from attnlib.companion.tables import interval_range, interval_text
 from attnlib.companion.verdicts import judge_values
@@ -63,7 +64,7 @@ def order_sentences(result: Result) -> str:
                 parts.append(f"{_when(interval)} in {name_of(task)} ({interval_range(interval)})")
         without = [task for task in tasks_of(result) if _undefined(result, task, name)]
         if without:
-            parts.append(f"not comparable in {_list([name_of(task) for task in without])}")
+            parts.append(f"not comparable in {listed([name_of(task) for task in without])}")
         if parts:
             lines.append(f"* **{_first_up(label)}**: {'; '.join(parts)}.")
     return "\n".join(lines) or NOTHING
@@ -177,6 +178,38 @@ def uniform_sentences(result: Result) -> str:
     return "\n".join(lines) or NOTHING
 
 
+def changed_mind_sentences(result: Result) -> str:
+    """Which of the three things that would change our mind have happened, by the intervals."""
+    tasks, values = tasks_of(result), result.values
+    ignorant = [
+        f"{name_of(task)} ({interval_range(values['uniform'][task]['above_chance'])} above chance)"
+        for task in tasks
+        if task in values["uniform"]
+        and side(values["uniform"][task]["above_chance"]) != "above"
+        and side(values["last"][task]["on_word"], values["last"][task]["chance"]["value"]) == "above"
+    ]
+    early = [
+        f"{name_of(task)} ({interval_range(values['order_by_accuracy'][task]['on_word_after_translation'])})"
+        for task in tasks
+        if side(values["order_by_accuracy"][task]["on_word_after_translation"]) == "below"
+    ]
+    orders = {
+        task: [values[key][task]["input_after_translation"] for key in ("order", "order_by_accuracy")]
+        for task in tasks
+    }
+    without_words = [
+        f"{name_of(task)} (by the share of β {interval_range(share)}, by the largest β {interval_range(largest)})"
+        for task, (share, largest) in orders.items()
+        if side(share) == "below"
+    ]
+    told = {"first": ignorant, "second": early, "third": without_words}
+    happened = [f"The {which} has happened in {listed(parts)}." for which, parts in told.items() if parts]
+    not_seen = [which for which, parts in told.items() if not parts]
+    if not_seen:
+        happened.append(f"Not seen here: the {listed(not_seen)}.")
+    return " ".join(happened)
+
+
 def prediction_table(result: Result) -> "pd.DataFrame":
     """What was predicted before any network was trained, what was measured, and the verdict."""
     import pandas as pd
@@ -205,10 +238,6 @@ def _steps(interval: dict) -> str:
     numbers = (2 ** interval[end] for end in ("value", "low", "high") if interval[end] is not None)
     value, *ends = (f"{number:,.0f}" if number >= 10 else f"{number:.1f}" for number in numbers)
     return f"{value} [{', '.join(ends)}]" if ends else value
-
-
-def _list(parts: list[str]) -> str:
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def _first_up(text: str) -> str:

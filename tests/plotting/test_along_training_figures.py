@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from attnlib.companion.along_training_sentences import (
+    changed_mind_sentences,
     elsewhere_sentence,
     order_sentences,
     order_table,
@@ -24,7 +25,14 @@ from attnlib.plotting.along_training import DOTS, FIGURES, courses, held_uniform
 from attnlib.plotting.style import as_svg
 from attnlib.training.store import Store
 
-SENTENCES = (takeover_sentences, order_sentences, term_sentences, elsewhere_sentence, uniform_sentences)
+SENTENCES = (
+    takeover_sentences,
+    order_sentences,
+    term_sentences,
+    elsewhere_sentence,
+    uniform_sentences,
+    changed_mind_sentences,
+)
 TASKS = ("one_to_one", "reordering", "copying_sample", "copying_permutation")
 TINY = Config(
     seeds=2, shortest=5, longest=5, fewest_phrases=2, most_phrases=2, length=5, n_train=40, n_held_out=12,
@@ -144,3 +152,31 @@ def test_tables_have_a_row_a_task(result, without):
     assert list(term_table(result).columns) == [a + b for a in "μχΔ" for b in "μχΔ"]
     assert len(order_table(result)) == 3 * len(TASKS)
     assert list(share_table(without).index) == ["reordering"]
+
+
+def interval(low, high):
+    return {"value": (low + high) / 2, "low": low, "high": high, "n": 5}
+
+
+def test_what_would_change_our_mind_is_held_against_the_intervals(without):
+    values, task = without.values, "reordering"
+    open_, below = interval(-1.0, 1.0), interval(-2.0, -1.0)
+    values["uniform"] = {task: {"above_chance": interval(0.1, 0.2)}}
+    values["last"][task] |= {"on_word": interval(0.5, 0.6), "chance": interval(0.1, 0.1)}
+    values["order"][task]["input_after_translation"] = open_
+    values["order_by_accuracy"][task] |= {
+        "input_after_translation": open_,
+        "on_word_after_translation": open_,
+    }
+    assert changed_mind_sentences(without) == "Not seen here: the first, second and third."
+    values["order"][task]["input_after_translation"] = below
+    assert changed_mind_sentences(without) == (
+        "The third has happened in reordering (by the share of β −1.50 [−2.00, −1.00], by the largest β "
+        "0.00 [−1.00, 1.00]). Not seen here: the first and second."
+    )
+    values["order_by_accuracy"][task]["on_word_after_translation"] = below
+    values["uniform"][task]["above_chance"] = interval(-0.1, 0.1)
+    assert changed_mind_sentences(without).startswith(
+        "The first has happened in reordering (0.00 [−0.10, 0.10] above chance). The second has happened in "
+    )
+    assert "Not seen" not in changed_mind_sentences(without)
