@@ -198,7 +198,8 @@ def changed_mind_sentences(result: Result) -> str:
         for task in tasks
     }
     without_words = [
-        f"{name_of(task)} (by the share of β {interval_range(share)}, by the largest β {interval_range(largest)})"
+        f"{name_of(task)} (by the share of β {interval_range(share)}, "
+        f"by the largest β {interval_range(largest)})"
         for task, (share, largest) in orders.items()
         if side(share) == "below"
     ]
