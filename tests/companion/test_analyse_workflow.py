@@ -15,9 +15,9 @@ ROOT = Path(__file__).parents[2]
 TEXT = ("model=m", "source=a.txt", "target=b.txt")
 
 
-def snakemake(folder, *config, dry=False):
+def snakemake(folder, *config, dry=False, where=("--cores", "1")):
     command = [sys.executable, "-m", "snakemake", "--snakefile", ROOT / "workflows/analyse.smk"]
-    command += ["--cores", "1", *(["--dry-run"] if dry else []), "--printshellcmds", "--config", *config]
+    command += [*where, *(["--dry-run"] if dry else []), "--printshellcmds", "--config", *config]
     home = {"HOME": str(folder), "XDG_CACHE_HOME": str(folder)}
     return subprocess.run(
         command, cwd=folder, capture_output=True, text=True, check=False, env=os.environ | home
@@ -45,6 +45,15 @@ def test_each_reading_is_a_job_a_shard_and_the_second_waits_for_all_of_the_first
     assert max(map(commands.index, firsts)) < min(
         commands.index(command) for command in commands if "--stage judge" in command
     )
+
+
+def test_the_same_on_a_cluster(tmp_path):
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).touch()
+    config, where = (*TEXT, "out=report", "shards=8"), ("--executor", "slurm", "--jobs", "8")
+    done = snakemake(tmp_path, *config, dry=True, where=where)
+    assert done.returncode == 0, done.stderr
+    assert jobs_of(done) == {"fit": 8, "judge": 8, "report": 1}
 
 
 def test_what_is_missing_is_named(tmp_path):
