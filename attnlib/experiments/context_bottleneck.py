@@ -50,7 +50,7 @@ class Config:
     probed: tuple[int, ...] = (4, 12, 20)
     n_train: int = 8_000
     judged: int = 360
-    steps: int = 250
+    steps: int = 300
     learning_rate: float = 4e-3
     samples: int = 600
 
