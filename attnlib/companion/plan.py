@@ -14,7 +14,7 @@ from functools import cache, cached_property
 from pathlib import Path
 
 import attnlib
-from attnlib.code_hash import code_hash
+from attnlib.code_hash import code_hash, imported_modules
 from attnlib.companion.batches import Batch, batches
 from attnlib.companion.figures import Figure, discover, find
 from attnlib.companion.project import Project
@@ -165,11 +165,8 @@ class Plan:
 
 def _why_no_data(spec) -> str:
     """Why a model or a recipe's run cannot be made here; empty where it can."""
-    from attnlib.companion.provision import data_of_specs
     from attnlib.training.spec import ModelSpec
 
-    if not data_of_specs([spec]):
-        return ""
     if isinstance(spec, ModelSpec):
         return _why_no_task(spec.task, spec.task_options)
     return _why_no_recipe(replace(spec, seed=0))
@@ -190,6 +187,9 @@ def _why_no_recipe(spec) -> str:
 def _why_no_task(name: str, options: tuple) -> str:
     from attnlib.tasks import registry
 
+    modules = imported_modules(registry.module_of(name))
+    if not any(module.startswith("attnlib.datasets") for module in modules):
+        return ""  # made by rule: no file is read, a reader's own neither
     try:
         registry.load(name, **dict(options))
     except (DataUnavailable, CorruptFile) as error:

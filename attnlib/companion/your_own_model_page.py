@@ -66,6 +66,7 @@ def heads_table(result: Result) -> "pd.DataFrame":
     columns = {
         "temporal_share": "temporal share",
         "input_share": "input share",
+        "mixed_share": "mixed share",
         "residual_share": "with a residual",
         "temporal_rebuilds": "temporal rebuilds",
         "input_rebuilds": "input rebuilds",

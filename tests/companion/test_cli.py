@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,10 @@ from typer.testing import CliRunner
 from attnlib.cli import app
 from attnlib.companion.commands import prepare_run
 from attnlib.companion.figures import find, minutes, place_in_paper
-from attnlib.companion.plan import Plan, Run
+from attnlib.companion.plan import Plan, PlannedResult, Run
 from attnlib.companion.project import Project
 from attnlib.errors import DataUnavailable
+from attnlib.training.spec import ModelSpec
 
 NOTEBOOK = """---
 jupytext:
@@ -181,6 +183,15 @@ def test_data_that_is_not_at_hand_is_said_before_anything_is_trained(project):
     book = Plan(project, "quick").result_of(figure.id)
     assert "multi30k" in book.cannot_run
     assert not book.current
+
+
+def test_a_readers_own_files_that_are_gone_are_data_that_is_not_at_hand(tmp_path):
+    gone = tuple({"source": str(tmp_path / "a"), "target": str(tmp_path / "b")}.items())
+    own = ModelSpec("parallel", "AED", 3, task_options=gone)
+    planned = PlannedResult("x", "quick", "x.json", {"key": own}, "", False, tmp_path)
+    assert f"cannot read {tmp_path / 'a'}" in planned.cannot_run
+    by_rule = replace(planned, specs={"key": ModelSpec("reordering", "AED", 3)})
+    assert by_rule.cannot_run == ""
 
 
 @pytest.mark.parametrize(
