@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from attnlib.adapters.attended import KEY_SIDE, QUERY_SIDE, Attended, LinearMap, single, site_names
 from attnlib.adapters.attention_places import Place, attention_places, require_both_halves
 from attnlib.adapters.hooks import Hooks
-from attnlib.adapters.model_limits import require_within_limits
+from attnlib.adapters.model_limits import require_within_limits, words_of
 from attnlib.adapters.model_pass import ModelPass
 from attnlib.adapters.token_batch import TokenBatch
 from attnlib.errors import BadInput, UnknownName
@@ -112,12 +112,14 @@ class HuggingFace:
         Args:
             longest: positions. The tables stand twice in memory while they are merged or judged by.
         """
-        words = self.model.get_input_embeddings().num_embeddings
-        widths = {}
+        halves = {"source": self.model.get_encoder(), "target": self.model.get_decoder()}
+        words = {side: words_of(self.model, half) for side, half in halves.items()}
+        sites = {}
         for place in self._places:
             asks, answers = site_names(place.kind, place.layer)
-            widths |= {asks: place.query.in_features, answers: place.key.in_features}
-        return sum(8 * (words * longest + (words + longest) * width) for width in widths.values())
+            sites[asks] = words[QUERY_SIDE[place.kind]], place.query.in_features
+            sites[answers] = words[KEY_SIDE[place.kind]], place.key.in_features
+        return sum(8 * (seen * longest + (seen + longest) * width) for seen, width in sites.values())
 
     def traces(self, batches: Iterable[TokenBatch]) -> Iterator[ModelPass]:
         """One pass after the other; no more than one is held."""

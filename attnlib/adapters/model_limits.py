@@ -25,13 +25,17 @@ def require_within_limits(model: Any, batch: TokenBatch) -> None:
                 f"sentences, --longest {limit} or text_batches(..., longest={limit})"
             )
         ids = tokens[mask] if side == "source" else tokens[mask].maximum(batch.read[mask])
-        table = getattr(half, "embed_tokens", None) or model.get_input_embeddings()
-        words = table.weight.shape[0]
+        words = words_of(model, half)
         if int(ids.max()) >= words:
             raise BadInput(
                 f"a {side} holds id {int(ids.max())}; {type(model).__name__} embeds {words}, from 0: use the "
                 "tokenizer that the model was trained with"
             )
+
+
+def words_of(model: Any, half: nn.Module) -> int:
+    """Words that a half of a model embeds; the two of a Marian model need not have one vocabulary."""
+    return (getattr(half, "embed_tokens", None) or model.get_input_embeddings()).weight.shape[0]
 
 
 def _positions(half: nn.Module) -> int | None:

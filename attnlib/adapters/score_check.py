@@ -5,7 +5,7 @@ log α_st - log α_sr, r the largest weight of the row, are held against a_st - 
 logarithms an error of the scores keeps its size where they are large, while rounding grows with them alone.
 
 What rounding does. A model that computes in a precision of unit u (half the distance from 1 to the next
-number) makes of each number n a number n (1 + ε), ε within ±u, with signs of ε that are as good as independent.
+number) makes of each number n a number n (1 + ε), ε within ±u, with signs of ε as good as independent.
 By first order the error of a score a = Σ_d q_d k_d + b is then Σ_n ε_n n over
 
     q_d k_d, once for the rounding of q_d and once for that of k_d; Σ_d q_d k_d; a; the weight itself (log α

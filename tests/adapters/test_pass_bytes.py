@@ -5,7 +5,7 @@ import torch
 
 pytest.importorskip("transformers", reason="the hf extra is not installed")
 
-from transformers import T5Config, T5ForConditionalGeneration
+from transformers import MarianConfig, MarianMTModel, T5Config, T5ForConditionalGeneration
 
 from attnlib.adapters import HuggingFace, ModelPass, TokenBatch
 from attnlib.decomposition.growing import GrowingComponents
@@ -72,6 +72,16 @@ def test_logits_are_made_of_one_step():
     assert made == [(SAMPLES, 1, 50)]
     assert found.target_tokens.shape == (SAMPLES, LENGTH)
     assert not model.lm_head._forward_pre_hooks
+
+
+def test_tables_count_the_words_of_the_half_that_has_the_state():
+    """A Marian model with a vocabulary a side."""
+    sizes = {"vocab_size": 50, "decoder_vocab_size": 30, "share_encoder_decoder_embeddings": False}
+    tokens = {"pad_token_id": 0, "eos_token_id": 2, "decoder_start_token_id": 1}
+    layers = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 16, "max_position_embeddings": 8}
+    model = MarianMTModel(MarianConfig(**sizes, **tokens, **layers, attn_implementation="eager"))
+    of_side = [8 * (words * 4 + (words + 4) * 16) for words in (50, 30)]
+    assert HuggingFace(model).table_bytes(4) == sum(of_side)
 
 
 def test_tables_of_all_words_are_what_is_said():

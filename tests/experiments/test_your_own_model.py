@@ -77,6 +77,9 @@ def test_table_and_sentences_say_the_same(result):
     largest = max(row["temporal_share"] for row in result.tables["heads"] if row["kind"] == "cross")
     assert f"{largest:.2f}".replace("-", "−") in reading_sentences(result)
     assert f"{largest:.2f}".replace("-", "−") in set(heads["temporal share"])
+    shares = heads[["temporal share", "input share", "mixed share", "with a residual"]]
+    sums = shares.map(lambda shown: float(shown.replace("−", "-"))).sum(axis=1)
+    assert sums.to_numpy() == pytest.approx(1, abs=0.02)  # of four numbers shown to a hundredth each
 
 
 def test_what_is_not_there_is_refused():
