@@ -54,7 +54,7 @@ class SequenceToSequence(nn.Module):
         from_source = {"initial": 0, "every_step": width, "attention": config.encoder_width}[config.link]
         luong = config.attends and config.decoder == "luong"
         enters = width if config.input_feeding else 0 if luong else from_source
-        with torch.device("meta"):  # torch's own initialisation would draw from global state
+        with torch.random.fork_rng(devices=[]):  # what torch's own initialisation draws is drawn over below
             self.embedding_source = undrawn_embedding(config.source_size, width)
             self.embedding_target = undrawn_embedding(config.target_size, width)
             self.encoder = layer(width, width, bidirectional=config.bidirectional, **shape)
@@ -69,7 +69,6 @@ class SequenceToSequence(nn.Module):
                 self.attentional_map = nn.Linear(config.encoder_width + width, width, bias=False)
             read = width if luong or config.link == "initial" else 2 * width + from_source
             self.readout = nn.Linear(read, config.target_size)
-        self.to_empty(device="cpu")
         draw_parameters(self, generator)
         with torch.no_grad():
             for embedding in (self.embedding_source, self.embedding_target):

@@ -45,7 +45,7 @@ def tie_encoder(network: Transformer) -> Transformer:
         )
     for layer in network.encoder:
         own = layer.self_attention
-        with torch.device("meta"):  # what is drawn stays that of the network
+        with torch.random.fork_rng(devices=[]):  # what is drawn stays that of the network
             tied = TiedAttention(network.config)
         tied.query_map, tied.value_map, tied.output_map = own.query_map, own.value_map, own.output_map
         layer.self_attention = tied

@@ -47,7 +47,7 @@ class Transformer(nn.Module):
     def __init__(self, config: TransformerConfig, generator: torch.Generator):
         super().__init__()
         self.config = config
-        with torch.device("meta"):  # torch's own initialisation would draw from global state
+        with torch.random.fork_rng(devices=[]):  # what torch's own initialisation draws is drawn over below
             self.embedding_source = undrawn_embedding(config.source_size, config.width)
             self.embedding_target = undrawn_embedding(config.target_size, config.width)
             if config.positions == "learned":
@@ -57,7 +57,6 @@ class Transformer(nn.Module):
             self.decoder = nn.ModuleList(DecoderLayer(config) for _ in range(config.layers))
             self.encoder_norm, self.decoder_norm = (nn.LayerNorm(config.width) for _ in range(2))
             self.readout = nn.Linear(config.width, config.target_size)
-        self.to_empty(device="cpu")
         self._initialise(generator)
 
     @torch.no_grad()
