@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 PACKAGE = "attnlib"
+_DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 @cache
@@ -67,16 +68,18 @@ def _direct_imports(module: str) -> frozenset[str]:
     return frozenset(name for name in found if _is_module(name))
 
 
-def _executed(node: ast.AST) -> Iterator[ast.AST]:
-    """All nodes below, without blocks that only type checkers read: they compute nothing."""
-    for child in ast.iter_child_nodes(node):
-        if not (
-            isinstance(child, ast.If)
-            and isinstance(child.test, ast.Name)
-            and child.test.id == "TYPE_CHECKING"
-        ):
-            yield child
-            yield from _executed(child)
+def _executed(tree: ast.Module) -> Iterator[ast.AST]:
+    """All statements, those within others too, without blocks that only type checkers read."""
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        for child in ast.iter_child_nodes(waiting.pop()):
+            if isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case) and not (
+                isinstance(child, ast.If)
+                and isinstance(child.test, ast.Name)
+                and child.test.id == "TYPE_CHECKING"
+            ):
+                yield child
+                waiting.append(child)
 
 
 def _is_module(name: str) -> bool:
@@ -91,17 +94,18 @@ def _syntax(module: str) -> str:
 def _dump(node: object) -> str:
     """Like :func:`ast.dump`, without docstrings and without empty fields: Python versions differ there."""
     if isinstance(node, list):
-        return "[" + ",".join(_dump(item) for item in node) + "]"
+        return f"[{','.join(map(_dump, node))}]"
     if not isinstance(node, ast.AST):
         return repr(node)
-    fields = {name: value for name, value in ast.iter_fields(node) if value is not None and value != []}
-    if isinstance(
-        node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-    ) and _has_docstring(node):
-        fields["body"] = node.body[1:]
-    return (
-        type(node).__name__ + "(" + ",".join(f"{name}={_dump(value)}" for name, value in fields.items()) + ")"
-    )
+    shown = []
+    for name in node._fields:
+        value = getattr(node, name, None)
+        if name == "body" and isinstance(node, _DOCUMENTED) and _has_docstring(node):
+            value = value[1:]
+            shown.append(f"{name}={_dump(value)}")
+        elif value is not None and value != []:
+            shown.append(f"{name}={_dump(value)}")
+    return f"{type(node).__name__}({','.join(shown)})"
 
 
 def _has_docstring(node: ast.AST) -> bool:

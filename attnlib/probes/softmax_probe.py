@@ -5,6 +5,7 @@ import math
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.nn.functional import one_hot
 
 from attnlib.errors import BadInput
 
@@ -31,7 +32,7 @@ def probe_bits(
         fitted, judged: vectors of samples that the probe is fitted on, and of others; standardised by the
             first.
         words: of the vocabulary; ids count from 0.
-        penalty: half of it times the squared weights is added to the mean loss of a position.
+        penalty: above 0; half of it times the squared weights is added to the mean loss of a position.
 
     Returns:
         bits, by position.
@@ -45,25 +46,39 @@ def probe_bits(
         if int(ids.min()) < 0 or int(ids.max()) >= words:
             raise BadInput(f"word ids from {int(ids.min())} to {int(ids.max())}; expected 0 … {words - 1}")
     mean, spread = fitted.double().mean(0), fitted.double().std(0, correction=0).clamp(min=1e-6)
-    (inputs, others) = ((part.double() - mean) / spread for part in (fitted, judged))
-    length = fitted_words.shape[1]
-    weight = torch.zeros(length, inputs.shape[1], words, dtype=torch.float64, requires_grad=True)
-    bias = torch.zeros(length, 1, words, dtype=torch.float64, requires_grad=True)
-    optimiser = torch.optim.LBFGS(
-        [weight, bias], max_iter=_ITERATIONS, history_size=10, line_search_fn="strong_wolfe"
-    )
+    inputs, others = (_with_one((part.double() - mean) / spread) for part in (fitted, judged))
+    weights = _fitted_weights(inputs, fitted_words, words, penalty)
+    log_probability = (others @ weights).unflatten(-1, (-1, words)).log_softmax(-1)
+    found = log_probability.gather(-1, judged_words[..., None].long())[..., 0]  # nats: (others, length)
+    return (math.log(words) + found.mean(0)) / math.log(2)
 
-    def loss_of(vectors: Tensor, ids: Tensor) -> Tensor:
-        log_probability = (vectors @ weight + bias).log_softmax(-1)  # (length, samples, words)
-        return -log_probability.gather(-1, ids.T[..., None])[..., 0].mean(1)  # nats, by position
 
-    def closure() -> Tensor:
-        optimiser.zero_grad()
-        value = loss_of(inputs, fitted_words).sum() + penalty / 2 * weight.square().sum()
-        value.backward()
-        return value
+def _with_one(vectors: Tensor) -> Tensor:
+    return torch.cat([vectors, vectors.new_ones(len(vectors), 1)], dim=1)
 
-    with torch.enable_grad():
-        optimiser.step(closure)
-    with torch.no_grad():
-        return (math.log(words) - loss_of(others, judged_words)) / math.log(2)
+
+def _fitted_weights(
+    inputs: Float[Tensor, "samples inputs"], ids: Int[Tensor, "samples length"], words: int, penalty: float
+) -> Float[Tensor, "inputs length*words"]:
+    """The maps of all positions beside each other; the last input is the one that a bias stands on.
+
+    Every step goes to the minimum of a quadratic that lies above the loss: the Hessian of a softmax's
+    cross-entropy is nowhere above ½ XᵀX / n for each word (Böhning 1992), one matrix for all positions and
+    steps. Nesterov's momentum speeds it up, and starts again where it points uphill (O'Donoghue and Candès
+    2015). A hundred steps leave a position within some thousandths of a bit of the optimum.
+    """
+    samples, width = inputs.shape
+    held = penalty * (torch.arange(width) < width - 1).double()[:, None]  # the bias is free
+    bound = torch.linalg.cholesky(inputs.T @ inputs / (2 * samples) + held.flatten().diag())
+    target = one_hot(ids.long(), words).double().flatten(1)
+    weights = ahead = inputs.new_zeros(width, target.shape[1])
+    pace = 1.0
+    for _ in range(_ITERATIONS):
+        probability = (inputs @ ahead).unflatten(-1, (-1, words)).softmax(-1).flatten(1)
+        slope = inputs.T @ (probability - target) / samples + held * ahead
+        reached = ahead - torch.cholesky_solve(slope, bound)
+        uphill = bool(((ahead - reached) * (reached - weights)).sum() > 0)
+        following = 1.0 if uphill else (1 + math.sqrt(1 + 4 * pace**2)) / 2
+        ahead = reached if uphill else reached + (pace - 1) / following * (reached - weights)
+        weights, pace = reached, following
+    return weights
