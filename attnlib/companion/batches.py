@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from attnlib.training.product import ProductSpec
     from attnlib.training.spec import ModelSpec
 
-LARGEST = 12  # products a batch: few starts, and still enough batches to share out among cores
+LARGEST = 16  # products a batch: few starts, and still enough batches to share out among cores
 LARGEST_ON_DATA = 3  # models of published text: they take longest, and no core should wait for one batch
 
 
