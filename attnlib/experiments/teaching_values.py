@@ -7,26 +7,11 @@ import numpy as np
 from attnlib.experiments.aggregate import Point, over_seeds
 from attnlib.experiments.measures.task_patterns import PATTERNS, STATES
 from attnlib.experiments.measures.who_asks_whom import CLASSES
+from attnlib.experiments.paired import matched, paired
 
 Points = dict[tuple[str, str], list[Point]]  # by kind of network and task
 LEVELS = ("scores", "weights", "ratio", "halved", "maps")
 _OTHERS = tuple(name for name in CLASSES if name not in ("topic", "end"))
-
-
-def paired(first: list[Point], second: list[Point], of: Callable[[dict], float | None]) -> dict:
-    """Interval of the difference between two kinds of network, seed by seed."""
-
-    def difference(pair: tuple[dict, dict]) -> float | None:
-        one, two = map(of, pair)
-        return None if one is None or two is None else one - two
-
-    return over_seeds(_matched(first, second), difference)
-
-
-def _matched(first: list[Point], second: list[Point]) -> list[tuple[dict, tuple[dict, dict]]]:
-    """Measurements of the same seed."""
-    other = {name["seed"]: measured for name, measured in second}
-    return [(name, (own, other[name["seed"]])) for name, own in first if name["seed"] in other]
 
 
 def _learned(points: list[Point], of: Callable[[dict, str], float | None]) -> dict:
@@ -92,7 +77,7 @@ def agreement_values(found: dict[tuple[str, str, str, str], list[Point]]) -> dic
             def of(measured: dict, view=view) -> float:
                 return measured[view]
 
-            both = _matched(translation, summary)
+            both = matched(translation, summary)
             seeds = [(name, {view: (of(one) + of(two)) / 2}) for name, (one, two) in both]
             values.setdefault(kind, {})[view] = {
                 "translation": over_seeds(translation, of),
