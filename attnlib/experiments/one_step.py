@@ -78,7 +78,7 @@ class Config:
 PROFILES = {
     "quick": Config(),
     "paper": Config(
-        n_train=60_000, max_words=3_000, max_length=12, judged=1_000, width=128, steps=4_000, looks=20,
+        n_train=60_000, max_words=3_500, max_length=12, judged=1_000, width=128, steps=4_000, looks=20,
         learning_rate=2e-3,
     ),
 }  # fmt: skip
