@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from attnlib.errors import BadInput, UnknownName
-from attnlib.experiments.aggregate import over_seeds
+from attnlib.experiments.aggregate import Point, over_seeds
 from attnlib.experiments.asks import Ask, answers, ask, specs_of
 from attnlib.experiments.measures.shown_pairs import measure_shown_pairs
 from attnlib.models.sequence_config import NAMED
@@ -29,6 +29,7 @@ WEIGHTS: dict[str, tuple[int, int, tuple[int, ...]]] = {
     "chat_on_cat": (1, 1, (1,)),
     "chat_on_cat_and_the": (1, 1, (0, 1)),
 }
+TABLES = ("worked", "context", "predicted", "map", "learned")
 
 
 @dataclass(frozen=True)
@@ -115,26 +116,36 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     """The step in numbers, weights that the primers speak of, and attention along training.
 
     Returns:
-        values ``weights.<name>`` of :data:`WEIGHTS`, ``largest.<name>`` (share of networks whose largest
-        weight of that row is among those source words), ``token_accuracy``, ``exact_match``, intervals over
-        seeds. Tables of the first network: ``worked`` (a row a source word: score, its exponential over the
-        largest, weight, norm of the weighted state), ``predicted`` (the likeliest words after the step) and
-        ``map`` (a row a look, pair, target and source place); and ``learned`` (a row a look and name of
-        :data:`WEIGHTS`, intervals over seeds).
+        what :func:`summary` makes of the networks; without any, no values and empty tables.
     """
     points = answers(_ask(config), store)
-    if not points:
-        return {}, {"worked": [], "predicted": [], "map": [], "learned": []}
+    return summary(points) if points else ({}, {name: [] for name in TABLES})
+
+
+def summary(points: list[Point]) -> tuple[dict, dict[str, list[dict]]]:
+    """Values and tables of some networks, at least one, measured by :func:`measure_shown_pairs`.
+
+    Returns:
+        values ``weights.<name>`` of :data:`WEIGHTS`, ``largest.<name>`` (share of networks whose largest
+        weight of that row is among those source words), both of the last look, ``token_accuracy``,
+        ``exact_match``, intervals over seeds. Tables of the first network: ``worked`` (a row a source word:
+        score, its exponential over the largest, weight), ``context`` (a row a source word and coordinate:
+        the state there, the weighted state, and the context that these add up to), ``predicted`` (the
+        likeliest words after the step) and ``map`` (a row a look, pair, target and source place); and
+        ``learned`` (a row a look and name of :data:`WEIGHTS`, intervals over seeds).
+    """
+
+    def row_of(measured: dict, name: str, look: int) -> list[float]:
+        pair, target, _ = WEIGHTS[name]
+        return measured["attention"][look][pair][target]
 
     def weight(measured: dict, name: str, look: int = -1) -> float:
-        pair, target, sources = WEIGHTS[name]
-        row = measured["attention"][look][pair][target]
-        return sum(row[source] for source in sources)
+        row = row_of(measured, name, look)
+        return sum(row[source] for source in WEIGHTS[name][2])
 
     def is_largest(measured: dict, name: str) -> float:
-        pair, target, sources = WEIGHTS[name]
-        row = measured["attention"][-1][pair][target]
-        return float(max(range(len(row)), key=row.__getitem__) in sources)
+        row = row_of(measured, name, -1)
+        return float(max(range(len(row)), key=row.__getitem__) in WEIGHTS[name][2])
 
     values = {
         "weights": {name: over_seeds(points, lambda m, n=name: weight(m, n)) for name in WEIGHTS},
@@ -148,8 +159,23 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
         for name in WEIGHTS
         for look, step in enumerate(first["steps"])
     ]
-    tables = {"worked": first["worked"], "predicted": first["predicted"], "learned": learned}
-    return values, tables | {"map": list(_map(first))}
+    contents = (first["worked"], list(_context(first)), first["predicted"], list(_map(first)), learned)
+    return values, dict(zip(TABLES, contents, strict=True))
+
+
+def _context(measured: dict):
+    """Rows of the context: what each source word adds to some of its coordinates."""
+    for entry in measured["context"]:
+        parts = zip(measured["worked"], entry["states"], entry["weighted"], strict=True)
+        for place, (word, state, weighted) in enumerate(parts):
+            yield {
+                "coordinate": entry["coordinate"],
+                "context": entry["value"],
+                "source_place": place,
+                "source": word["source"],
+                "state": state,
+                "weighted": weighted,
+            }
 
 
 def _map(measured: dict):

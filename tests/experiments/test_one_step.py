@@ -7,10 +7,12 @@ import torch
 
 from attnlib.errors import BadInput, UnknownName
 from attnlib.experiments.config import override
-from attnlib.experiments.measures.shown_pairs import measure_shown_pairs
-from attnlib.experiments.one_step import PAIRS, PROFILES, WEIGHTS, compute, models
+from attnlib.experiments.measures.shown_pairs import COORDINATES, measure_shown_pairs
+from attnlib.experiments.one_step import PAIRS, PROFILES, TABLES, WEIGHTS, compute, models, summary
 from attnlib.plotting.one_step import name_of
+from attnlib.recipes import registry
 from attnlib.recipes.recipe import RecipeSpec
+from attnlib.recipes.sequence_course import shown_pairs
 from attnlib.training.store import Store
 
 SHOWN = (("A B C", "b a c"), ("C A", "a c"))
@@ -37,9 +39,83 @@ def test_the_step_is_score_softmax_and_context(recording):
         assert row["attention"] == pytest.approx(row["exponential"] / total, rel=1e-5)
         place = rows.index(row)
         assert row["attention"] == pytest.approx(found["attention"][-1][0][1][place], rel=1e-5)
+        for entry in found["context"]:
+            assert entry["weighted"][place] == pytest.approx(row["attention"] * entry["states"][place])
+    assert len({entry["coordinate"] for entry in found["context"]}) == COORDINATES
+    for entry in found["context"]:  # a reader can add it up
+        assert sum(entry["weighted"]) == pytest.approx(entry["value"], abs=1e-6)
     chances = [row["probability"] for row in found["predicted"]]
     assert chances == sorted(chances, reverse=True)
     assert sum(chances) <= 1 + 1e-6
+
+
+def test_the_context_in_numbers_is_that_of_the_trace(recording):
+    network = registry.load("recurrent_sequences").recorded_network(recording)
+    with torch.no_grad():
+        trace = network(shown_pairs(recording.spec.resolved))
+    context = trace.context[0, 1]
+    found = measure_shown_pairs(recording, pair=0, place=1)["context"]
+    for entry in found:
+        assert entry["value"] == pytest.approx(float(context[entry["coordinate"]]))
+        assert entry["states"] == pytest.approx(trace.encoder_states[0, :4, entry["coordinate"]].tolist())
+    left_out = set(range(len(context))) - {entry["coordinate"] for entry in found}
+    assert min(abs(entry["value"]) for entry in found) >= max(abs(float(context[i])) for i in left_out)
+
+
+def row_with(place, weight, length=7):
+    """One weight where it is wanted, and what is left over evenly on the others."""
+    return [weight if t == place else (1 - weight) / (length - 1) for t in range(length)]
+
+
+def network_with(on_love, on_you, on_cat):
+    """What is measured of a network that attends so in the end, and to the last place alone at first."""
+    first = [[row_with(6, 1.0)] * 4, [row_with(6, 1.0)] * 2]
+    last = [
+        [row_with(0, 1.0), row_with(2, on_you), row_with(1, on_love), row_with(3, 1.0)],
+        [row_with(0, 1.0), row_with(1, on_cat)],
+    ]
+    words = [["w"] * 7] * 2
+    return {
+        "steps": [0, 10],
+        "pairs": [[words[0], ["x"] * 4], [words[1], ["x"] * 2]],
+        "attention": [first, last],
+        "probability": [[[0.5] * 4, [0.5] * 2]] * 2,
+        "worked": [{"source": "w", "score": 0.0, "exponential": 1.0, "attention": 0.5}] * 2,
+        "context": [{"coordinate": 3, "value": 0.75, "states": [1.0, 0.5], "weighted": [0.5, 0.25]}],
+        "predicted": [{"word": "x", "probability": 0.5}],
+        "token_accuracy": on_love,
+        "exact_match": 0.0,
+    }
+
+
+def test_what_the_claims_read_is_the_weight_at_the_last_look():
+    points = [({"seed": 0}, network_with(0.9, 0.2, 0.7)), ({"seed": 1}, network_with(0.7, 0.1, 0.4))]
+    values, tables = summary(points)
+    weights = {name: found["value"] for name, found in values["weights"].items()}
+    assert weights == pytest.approx(
+        {
+            "aime_on_love": 0.8,
+            "t_on_you": 0.15,  # far under one half: a weight is not what is left of it
+            "chat_on_cat": 0.55,
+            "chat_on_cat_and_the": (0.7 + 0.3 / 6 + 0.4 + 0.6 / 6) / 2,
+        }
+    )
+    assert {name: found["value"] for name, found in values["largest"].items()} == {
+        "aime_on_love": 1, "t_on_you": 0.5, "chat_on_cat": 1, "chat_on_cat_and_the": 1
+    }  # fmt: skip
+    learned = {(row["weight"], row["step"]): row["value"] for row in tables["learned"]}
+    assert learned["aime_on_love", 0] == 0
+    assert learned["aime_on_love", 10] == pytest.approx(0.8)
+    assert [(row["source_place"], row["weighted"], row["context"]) for row in tables["context"]] == [
+        (0, 0.5, 0.75),
+        (1, 0.25, 0.75),
+    ]
+
+
+def test_the_paper_profile_has_room_for_the_words_of_the_example():
+    # With 60,000 pairs of at most 12 words "mat" is the 3,446th word of the source.
+    assert PROFILES["paper"].max_words >= 3_446
+    assert (PROFILES["paper"].n_train, PROFILES["paper"].max_length) == (60_000, 12)
 
 
 def test_every_look_has_rows_that_sum_to_one_over_its_own_words(recording):
@@ -66,7 +142,7 @@ def test_three_networks_are_asked_about_all_sentences():
 def test_nothing_measured_is_an_empty_result(tmp_path):
     values, tables = compute(PROFILES["quick"], Store(tmp_path, trains=False))
     assert values == {}
-    assert set(tables) == {"worked", "predicted", "map", "learned"}
+    assert tables == {name: [] for name in TABLES}
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from attnlib.recipes.recipe import Recording
 
 LIKELIEST = 5  # words listed after the step
+COORDINATES = 4  # of the context, with what each source word adds to them
 
 
 @torch.no_grad()
@@ -22,8 +23,11 @@ def measure_shown_pairs(recording: "Recording", *, pair: int, place: int) -> dic
         ``steps``; ``pairs``, their source and target words as the network reads them, end marks among them;
         ``attention[look][pair][target][source]`` and ``probability[look][pair][target]`` of the right words;
         ``worked``, a row a source word: ``score``, ``exponential`` (of the score less the largest),
-        ``attention``, ``norm`` (of the weighted state); ``predicted``, the likeliest words with their
-        probability; ``token_accuracy``, ``exact_match`` on the held-out samples.
+        ``attention``; ``context``, an entry for each of the :data:`COORDINATES` where the network's context
+        is furthest from zero: ``coordinate`` (from 0), its ``value``, and by source word ``states`` (that
+        coordinate of the encoder state) and ``weighted`` (the same times the attention; they sum to the
+        value); ``predicted``, the likeliest words with their probability; ``token_accuracy``,
+        ``exact_match`` on the held-out samples.
     """
     settings = recording.spec.resolved
     task, batch = load_task(settings), shown_pairs(settings)
@@ -40,7 +44,8 @@ def measure_shown_pairs(recording: "Recording", *, pair: int, place: int) -> dic
     trace = network(batch)
     length = len(pairs[pair][0])
     scores, weights = (values[pair, place, :length] for values in (trace.scores, trace.attention))
-    states = trace.encoder_states[pair, :length]
+    states, context = trace.encoder_states[pair, :length], trace.context[pair, place]
+    furthest = sorted(context.abs().topk(min(COORDINATES, len(context))).indices.tolist())
     probability, best = trace.logits[pair, place].softmax(-1).topk(LIKELIEST)
     judged = judged_samples(settings)
     right = recording["right"][-1][:, : int(judged.target_lengths.max()) + 1].double()
@@ -57,8 +62,13 @@ def measure_shown_pairs(recording: "Recording", *, pair: int, place: int) -> dic
         ],
         "worked": [
             {"source": word, "score": float(score), "exponential": float((score - scores.max()).exp())}
-            | {"attention": float(weight), "norm": float((weight * state).norm())}
-            for word, score, weight, state in zip(pairs[pair][0], scores, weights, states, strict=True)
+            | {"attention": float(weight)}
+            for word, score, weight in zip(pairs[pair][0], scores, weights, strict=True)
+        ],
+        "context": [
+            {"coordinate": i, "value": float(context[i]), "states": states[:, i].tolist()}
+            | {"weighted": (weights * states[:, i]).tolist()}
+            for i in furthest
         ],
         "predicted": [
             {"word": task.target_vocabulary.words[i], "probability": p}
