@@ -8,6 +8,8 @@ import hashlib
 import html
 import json
 
+from attnlib.tasks.vocabulary import EOS, MARKS
+
 Row = dict[str, object]
 
 _STYLE = """
@@ -28,6 +30,12 @@ _STYLE = """
 .attention-map label{display:flex;gap:.8rem;align-items:center;flex-wrap:wrap}
 .attention-map input{flex:1;min-width:8rem}
 .attention-map output{min-width:7.5rem;font-variant-numeric:tabular-nums}
+.attention-map details{overflow-x:auto}
+.attention-map summary{cursor:pointer}
+.attention-map table{border-collapse:collapse;margin:.5rem 0;font-variant-numeric:tabular-nums}
+.attention-map :is(th,td){padding:.2rem .6rem;text-align:right;white-space:nowrap;
+  border-bottom:1px solid #8884}
+.attention-map tr :first-child{text-align:left}
 """
 
 # Every name is local to the function; the data stands in a script element of its own, as JSON.
@@ -38,7 +46,8 @@ _SCRIPT = """
   const slider = root.querySelector('input'), shown = root.querySelector('output');
   const buttons = [...root.querySelectorAll('.target button')];
   const cells = [...root.querySelectorAll('.source li')];
-  const said = root.querySelector('[aria-live]');
+  const said = root.querySelector('[aria-live]'), title = root.querySelector('summary span');
+  const table = [...root.querySelectorAll('tbody tr')].map(row => [...row.querySelectorAll('td')]);
   let place = 0;
   const draw = () => {
     const look = Number(slider.value), row = data.attention[look][place];
@@ -48,6 +57,10 @@ _SCRIPT = """
       cell.querySelector('.fill').style.height = (100 * row[t]) + '%';
       cell.querySelector('small').textContent = row[t].toFixed(2);
     });
+    title.textContent = shown.textContent;
+    table.forEach((row, s) => row.forEach((cell, t) => {
+      cell.textContent = data.attention[look][s][t].toFixed(2);
+    }));
     buttons.forEach((button, s) => button.setAttribute('aria-pressed', String(s === place)));
     const best = row.indexOf(Math.max(...row));
     said.textContent = 'Predicting \\u201c' + data.target[place] + '\\u201d (probability ' +
@@ -78,7 +91,8 @@ def attention_map(rows: list[Row]) -> str:
             ``source_place``, ``target``, ``source``, ``attention``, ``probability`` (of the target word).
 
     Returns:
-        HTML; the last look is shown first. The same rows give the same text.
+        HTML; the last look is shown first. The same rows give the same text. Its name for screen readers
+        has the source sentence, since a page may hold several.
     """
     data = _gathered(rows)
     encoded = json.dumps(data, ensure_ascii=True, separators=(",", ":")).replace("<", "\\u003c")
@@ -92,8 +106,9 @@ def attention_map(rows: list[Row]) -> str:
         f'<li><button type="button" aria-pressed="false">{html.escape(word)}</button></li>'
         for word in data["target"]
     )
+    label = html.escape(f"Attention, word by word, to “{_sentence(data['source'])}”")
     return (
-        f'<div class="attention-map" id="{name}" role="group" aria-label="Attention, word by word">'
+        f'<div class="attention-map" id="{name}" role="group" aria-label="{label}">'
         f"<style>{_STYLE}</style>"
         f'<div>Source</div><ul class="words source">{source}</ul>'
         f'<div>Translation: choose a word</div><ul class="words target">{target}</ul>'
@@ -125,8 +140,17 @@ def _gathered(rows: list[Row]) -> dict:
     }
 
 
+def _sentence(words: list[str]) -> str:
+    """Words in a row, without the end mark.
+
+    >>> _sentence(["i", "love", "you", "<eos>"])
+    'i love you'
+    """
+    return " ".join(word for word in words if word != MARKS[EOS])
+
+
 def _table(data: dict) -> str:
-    """The attention of the last look as a table, closed until asked for."""
+    """All rows as a table, closed until asked for; of the last look, until the slider moves."""
     head = "".join(f'<th scope="col">{html.escape(word)}</th>' for word in data["source"])
     body = "".join(
         f'<tr><th scope="row">{html.escape(word)}</th>'
@@ -134,7 +158,7 @@ def _table(data: dict) -> str:
         + "</tr>"
         for word, row in zip(data["target"], data["attention"][-1], strict=True)
     )
-    title = f"The same as a table, after {data['steps'][-1]} updates"
+    title = f"The same as a table, after <span>{data['steps'][-1]} updates</span>"
     return (
         f"<details><summary>{title}</summary><table><thead><tr>"
         f'<th scope="col">predicted \\ source</th>{head}</tr></thead><tbody>{body}</tbody></table></details>'

@@ -64,6 +64,17 @@ def test_two_maps_on_a_page_have_two_names():
     assert one == attention_map(rows_of(["a", "b"], ["x"]))
 
 
+def test_maps_are_named_by_their_sentence_and_the_name_is_text():
+    texts = [attention_map(rows_of(source, ["x"])) for source in (["i", "<eos>"], ['"><b>', "you"])]
+    named = [attributes["aria-label"] for text in texts for _, attributes in Elements(text).open
+             if attributes.get("role") == "group"]  # fmt: skip
+    assert named == [
+        "Attention, word by word, to “i”",
+        'Attention, word by word, to “"><b> you”',
+    ]
+    assert "b" not in Elements(texts[1]).tags
+
+
 def test_nothing_is_loaded_from_anywhere():
     text = attention_map(rows_of(["a", "b"], ["x"]))
     assert not re.search(r"https?:|//|@import|url\(", text)
