@@ -48,6 +48,17 @@ IMAGES = """
   };
 })
 """
+# Figures with more in them than the window shows, at which width, and whether the Tab key stops there.
+FIGURES = """
+() => [...document.querySelectorAll(".bd-article .cell_output figure")].map(figure => {
+  const image = figure.querySelector("img");
+  return {
+    natural: image.naturalWidth, shown: image.getBoundingClientRect().width,
+    scrolls: figure.scrollWidth > figure.clientWidth + 1, stop: figure.tabIndex === 0,
+    caption: figure.querySelector("figcaption").getBoundingClientRect().right,
+  };
+})
+"""
 MATH = """
 () => ({
   undrawn: [...document.querySelectorAll(".bd-article .math")]
@@ -80,6 +91,7 @@ def seen(visit, pages) -> dict[tuple[str, str], dict]:
                     "theme": look("document.documentElement.dataset.theme"),
                     "contrast": look(CONTRAST),
                     "images": look(IMAGES),
+                    "figures": look(FIGURES),
                     "math": look(MATH),
                     "page width": look("document.documentElement.scrollWidth"),
                     "sticks out": look(STICKS_OUT),
@@ -175,3 +187,17 @@ def test_a_narrow_window_scrolls_only_downwards(seen, pages):
     for path in pages:
         assert seen["narrow", path]["sticks out"] == [], path
         assert seen["narrow", path]["page width"] <= 390, path
+
+
+def test_a_wide_figure_stays_legible_in_a_narrow_window_and_scrolls_by_keyboard(seen, pages):
+    figures = [(path, figure) for path in pages for figure in seen["narrow", path]["figures"]]
+    assert figures
+    for path, figure in figures:
+        assert figure["shown"] >= min(figure["natural"], 640) - 1, (path, figure)
+        assert figure["stop"] == figure["scrolls"], (path, figure)
+        assert figure["caption"] <= 390, (path, figure)
+
+
+def test_a_figure_that_fits_is_no_stop_of_the_tab_key(seen, pages):
+    wide = [figure for path in pages for figure in seen["light", path]["figures"]]
+    assert [figure for figure in wide if figure["scrolls"] or figure["stop"]] == []
