@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING
 
 from attnlib.companion.claims import load_papers
+from attnlib.companion.printed import published_table
 from attnlib.companion.project import find_root
-from attnlib.companion.scorecard import published_table
 from attnlib.companion.verify import verify
 from attnlib.experiments.result import Result
 from attnlib.plotting.agreement import DATA_NAMES, data_of

@@ -47,7 +47,8 @@ PAPER_FIELDS = ("paper", "title", "url", "claims", "csv", "tables", "unavailable
 class Claim:
     """One statement of a paper. ``judge`` is ``None`` when it is not run (``reason`` says why).
 
-    ``number``: it is about one number of a published table, made by rule.
+    ``number``: it is about one number of a published table, made by rule; ``reading`` and ``starred`` are
+    then those of :class:`~attnlib.companion.numbers.RuledNumber`.
     """
 
     id: str
@@ -62,6 +63,8 @@ class Claim:
     reason: str = ""
     impossible: bool = False  # the reason is why it cannot be run, not why it is not run yet
     number: bool = False
+    reading: str = ""
+    starred: str = ""
 
 
 @dataclass(frozen=True)
@@ -141,18 +144,22 @@ def _read_paper(path: Path, experiments: Collection[str]) -> Paper:
 
 def _numbers(paper: str, rule: NumberRule, tables: PublishedTables) -> Iterator[Claim]:
     profiles = _profiles(list(rule.profiles))
-    for entry, published, key in rule.entries(tables):
+    for one in rule.numbers(tables):
+        entry = one.entry
+        read = f" ({one.reading})" if one.reading else ""
         yield Claim(
-            id=name_of(entry),
+            id=name_of(entry, one.reading),
             paper=paper,
             place=f"Table {entry.table}",
-            says=f"{entry.dataset}, {entry.quantity}: {entry.value}",
-            published=published,
+            says=f"{entry.dataset}{read}, {entry.quantity}: {entry.value}",
+            published=one.published,
             experiment=rule.experiment,
-            keys=(key,),
-            judge=rule.judge_of(published.value),
+            keys=(one.key,),
+            judge=one.judge,
             profiles=profiles,
             number=True,
+            reading=one.reading,
+            starred=one.starred,
         )
 
 

@@ -11,6 +11,15 @@ A rule of the field ``numbers`` of a claims file says where an experiment keeps 
       quantities: {"A(alpha,beta)": alpha_beta.agreement}
       judge: {kind: tolerance, absolute: 5}
       profiles: [paper]
+      # and where they apply
+      unrelated: {table: 5, quantity: A_baseline}   # or a number
+      readings: {labels as the text says: {SST: sst_as_text}}
+      starred: {"xi(alpha,beta)": alpha_beta.agreement_starred}
+
+``unrelated`` is what a number would be if it were about nothing, chance or 0: printed in a table for the same
+data set, or given. A tolerance is then at most half of the way there, so that nothing does not pass for what
+is printed. ``readings`` name further sets of ours that a printed name may mean; each makes a claim of its own
+beside the first. ``starred`` leads to the share of runs in which ours is ξ*, printed with an asterisk.
 
 Numbers that cannot be had (``unavailable``) and those of data sets or quantities that are not listed make no
 claim. They are judged like other claims, and shown in the tables of the scorecard instead of its list.
@@ -20,14 +29,32 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
-from attnlib.companion.fields import read_fields
+from attnlib.companion.fields import read_fields, read_number
 from attnlib.companion.published import Entry, Published, PublishedTables, Reference
-from attnlib.companion.verdicts import Judge, Order, read_judge
+from attnlib.companion.verdicts import Judge, Order, Tolerance, read_judge
 from attnlib.errors import BadInput, UnknownName
 
-FIELDS = ("tables", "experiment", "key", "datasets", "quantities", "judge", "profiles")
+REQUIRED = ("tables", "experiment", "key", "datasets", "quantities", "judge", "profiles")
+FIELDS = (*REQUIRED, "unrelated", "readings", "starred")
+
+
+@dataclass(frozen=True)
+class RuledNumber:
+    """A printed number, the key of ours and how it is judged.
+
+    Attributes:
+        starred: key of the share of runs in which ours is ξ*; empty where there is none.
+        reading: which of the sets that the printed name may mean ours is of; empty for the first.
+    """
+
+    entry: Entry
+    published: Published
+    key: str
+    judge: Judge
+    starred: str = ""
+    reading: str = ""
 
 
 @dataclass(frozen=True)
@@ -41,6 +68,9 @@ class NumberRule:
     quantities: Mapping[str, str]
     judge: Mapping
     profiles: tuple[str, ...]
+    unrelated: float | Mapping[str, str] | None = None
+    readings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    starred: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def read(cls, content: object, tables: PublishedTables, experiments: Collection[str]) -> NumberRule:
@@ -48,56 +78,92 @@ class NumberRule:
 
         Raises:
             BadInput: a field is missing, or the key has no place for data set or quantity, or the judge
-                compares two numbers.
+                compares two numbers, or what is unrelated is neither a number nor a quantity of a table.
             UnknownName: an unknown field, experiment, table, data set or quantity.
         """
-        fields = read_fields("rule of numbers", content, FIELDS, required=FIELDS)
-        numbers = tuple(map(str, fields["tables"]))
+        fields = read_fields("rule of numbers", content, FIELDS, required=REQUIRED)
         rule = cls(
-            numbers,
+            tuple(map(str, fields["tables"])),
             fields["experiment"],
             fields["key"],
-            *({str(k): str(v) for k, v in fields[name].items()} for name in ("datasets", "quantities")),
+            *(_texts(fields[name]) for name in ("datasets", "quantities")),
             fields["judge"],
             tuple(fields["profiles"]),
+            _unrelated(fields),
+            {str(reading): _texts(sets) for reading, sets in (fields.get("readings") or {}).items()},
+            _texts(fields.get("starred") or {}),
         )
         if rule.experiment not in experiments:
             raise UnknownName("experiment", rule.experiment, experiments)
         if not {"{dataset}", "{quantity}"} <= set(re.findall(r"{\w+}", rule.key)):
             raise BadInput(f"key {rule.key!r} of a rule: expected {{dataset}} and {{quantity}} in it")
-        for number in numbers:
-            printed = tables.table(number)
-            if not printed:
-                raise UnknownName("table", number, tables.names)
-        everything = [entry for number in numbers for entry in tables.table(number)]
-        for kind, named in (("dataset", rule.datasets), ("quantity", rule.quantities)):
-            known = dict.fromkeys(getattr(entry, kind) for entry in everything)
-            for name in named:
-                if name not in known:
-                    raise UnknownName(f"{kind} of tables {', '.join(numbers)}", name, known)
-        if isinstance(rule.judge_of(0.0), Order):
+        rule._check_names(tables)
+        if isinstance(read_judge(rule.judge, 0.0), Order):
             raise BadInput("a rule of numbers judges each number by itself; it cannot be an order")
         return rule
 
-    def judge_of(self, value: float) -> Judge:
-        """The judge of a number that is printed as ``value``."""
-        return read_judge(self.judge, value)
-
-    def entries(self, tables: PublishedTables) -> Iterator[tuple[Entry, Published, str]]:
-        """The numbers that it covers, with the key of ours."""
+    def _check_names(self, tables: PublishedTables) -> None:
+        """Every table and quantity is printed there, and every data set in some table of the paper."""
         for number in self.tables:
-            for entry in tables.table(number):
-                if entry.unavailable or entry.dataset not in self.datasets:
-                    continue
-                if entry.quantity in self.quantities:
-                    reference = Reference(entry.table, entry.dataset, entry.quantity)
-                    key = self.key.format(
-                        dataset=self.datasets[entry.dataset], quantity=self.quantities[entry.quantity]
+            if not tables.table(number):
+                raise UnknownName("table", number, tables.names)
+        quantities = [entry.quantity for entry in tables.entries if entry.table in self.tables]
+        datasets = [entry.dataset for entry in tables.entries]
+        for kind, named, printed in (
+            *(("dataset", sets, datasets) for sets in (self.datasets, *self.readings.values())),
+            ("quantity", self.quantities, quantities),
+            ("quantity", self.starred, quantities),
+        ):
+            for name in named:
+                if name not in printed:
+                    where = f"of tables {', '.join(self.tables)}"
+                    raise UnknownName(f"{kind} {where}", name, dict.fromkeys(printed))
+
+    def numbers(self, tables: PublishedTables) -> Iterator[RuledNumber]:
+        """The numbers that it covers, and each again for every other reading of its data set."""
+        for entry in (entry for number in self.tables for entry in tables.table(number)):
+            if (
+                entry.unavailable
+                or entry.dataset not in self.datasets
+                or entry.quantity not in self.quantities
+            ):
+                continue
+            published = tables.published(Reference(entry.table, entry.dataset, entry.quantity))
+            judge = self._judge_of(published.value, entry.dataset, tables)
+            for reading, sets in {"": self.datasets, **self.readings}.items():
+                if entry.dataset in sets:
+                    ours, star = (
+                        self.key.format(dataset=sets[entry.dataset], quantity=path) if path else ""
+                        for path in (self.quantities[entry.quantity], self.starred.get(entry.quantity))
                     )
-                    yield entry, tables.published(reference), key
+                    yield RuledNumber(entry, published, ours, judge, star, reading)
+
+    def _judge_of(self, value: float, dataset: str, tables: PublishedTables) -> Judge:
+        """The judge of a number printed as ``value``; half of the way to what is unrelated at most."""
+        judge = read_judge(self.judge, value)
+        if self.unrelated is None:
+            return judge
+        if not isinstance(judge, Tolerance):
+            raise BadInput("`unrelated` bounds a tolerance; this rule judges by something else")
+        nothing = self.unrelated
+        if isinstance(nothing, Mapping):
+            nothing = tables.published(Reference(dataset=dataset, **nothing)).value
+        return replace(judge, allowed=min(judge.allowed, abs(value - nothing) / 2))
 
 
-def name_of(entry: Entry) -> str:
-    """The id of the claim about a number, say ``number-2-sst-a-alpha-beta``."""
-    words = re.findall(r"[a-z0-9]+", f"{entry.table} {entry.dataset} {entry.quantity}".lower())
+def _texts(names: Mapping) -> dict[str, str]:
+    return {str(name): str(ours) for name, ours in names.items()}
+
+
+def _unrelated(fields: Mapping) -> float | dict[str, str] | None:
+    given = fields.get("unrelated")
+    if isinstance(given, Mapping):
+        both = ("table", "quantity")
+        return _texts(read_fields("unrelated", given, both, required=both))
+    return None if given is None else read_number(fields, "unrelated", "rule of numbers")
+
+
+def name_of(entry: Entry, reading: str = "") -> str:
+    """The id of the claim about a number, say ``number-2-sst-a-alpha-beta``; its reading at the end."""
+    words = re.findall(r"[a-z0-9]+", f"{entry.table} {entry.dataset} {entry.quantity} {reading}".lower())
     return "-".join(["number", *words])

@@ -6,9 +6,9 @@ Kept out of the notebook, whose bytes are a function of the numbers alone.
 from html import escape
 from pathlib import Path
 
+from attnlib.companion.markup import badge, plain
 from attnlib.companion.project import PROFILES, Project
 from attnlib.companion.rows import Row
-from attnlib.companion.scorecard import badge, plain
 from attnlib.companion.verify import verify
 from attnlib.experiments.result import Result
 

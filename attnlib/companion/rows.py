@@ -8,13 +8,19 @@ from attnlib.companion.verdicts import Judgement, Verdict
 
 @dataclass(frozen=True)
 class Row:
-    """One claim at one profile. ``stale``: the code behind the result has changed since it was made."""
+    """One claim at one profile.
+
+    Attributes:
+        stale: the code behind the result has changed since it was made.
+        starred: for most runs ours is ξ*, which the tables print with an asterisk.
+    """
 
     claim: Claim
     profile: str
     judgement: Judgement
     stale: bool = False
     expected: Verdict | None = None
+    starred: bool = False
 
     @property
     def verdict(self) -> Verdict:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attnlib.companion.claims import PROFILES, Claim, load_claims
+from attnlib.companion.estimates import MissingKey, look_up
 from attnlib.companion.expected import accept_verdicts, read_expected
 from attnlib.companion.missing import missing_in_words
 from attnlib.companion.project import Project, find_root
@@ -70,7 +71,16 @@ def _row(claim: Claim, profile: str, found: tuple[Result, bool] | str | None) ->
     if result.missing and (judgement.miswired or judgement.unmeasured):
         reason = f"models not trained yet ({missing_in_words(result.missing)})"
         judgement = Judgement(Verdict.NOT_RUN, {}, reason)
-    return Row(claim, profile, judgement, stale)
+    try:
+        starred = judgement.verdict.judged and _starred(claim, result.values)
+    except MissingKey as error:
+        return Row(claim, profile, Judgement(Verdict.NOT_RUN, {}, str(error), miswired=True), stale)
+    return Row(claim, profile, judgement, stale, starred=starred)
+
+
+def _starred(claim: Claim, values: Mapping) -> bool:
+    """Whether ours is ξ* in most runs; no for a number that is none."""
+    return bool(claim.starred) and look_up(values, claim.starred).value > 0.5
 
 
 def _load(project: Project, experiment: str, profile: str) -> tuple[Result, bool] | str | None:

@@ -5,12 +5,17 @@ import yaml
 
 from attnlib.companion.claims import load_claims, load_papers
 from attnlib.companion.estimates import Estimate
+from attnlib.companion.printed import published_table, status
 from attnlib.companion.rows import Row
-from attnlib.companion.scorecard import published_table
 from attnlib.companion.verdicts import Judgement, Tolerance, Verdict
+from attnlib.companion.verify import verify
 from attnlib.errors import BadInput, UnknownName
+from attnlib.experiments.result import Result
 
-CSV = "table,dataset,quantity,value,note\n2,IMDB,xi_star,90,\n2,SST,xi_star,84,\n2,News It-Pt,xi_star,55,\n"
+CSV = (
+    "table,dataset,quantity,value,note\n2,IMDB,xi_star,90,\n2,SST,xi_star,84,\n2,News It-Pt,xi_star,55,\n"
+    "5,SST,A_baseline,78,\n"
+)
 RULE = {
     "tables": [2],
     "experiment": "agreement",
@@ -60,6 +65,12 @@ def test_a_rule_makes_a_claim_of_every_number_that_is_named_and_at_hand(tmp_path
         ({"judge": {"kind": "order", "independent": True}}, "judges each number by itself"),
         ({"profiles": ["papers"]}, "did you mean 'paper'"),
         ({"judge": None}, "missing judge"),
+        ({"readings": {"as the text says": {"SSt": "sst_as_text"}}}, "did you mean 'SST'"),
+        ({"starred": {"xi_sta": "starred"}}, "did you mean 'xi_star'"),
+        ({"unrelated": "chance"}, "needs a number as 'unrelated'"),
+        ({"unrelated": {"table": 5}}, "missing quantity"),
+        ({"unrelated": {"table": 5, "quantity": "A_base"}}, "did you mean 'A_baseline'"),
+        ({"unrelated": 0, "judge": {"kind": "trend", "direction": "positive"}}, "bounds a tolerance"),
     ],
 )
 def test_a_rule_that_cannot_be_used_says_what_is_wrong(tmp_path, change, message):
@@ -91,3 +102,76 @@ def test_a_number_without_a_verdict_stands_alone(tmp_path):
     table = published_table(paper.tables, "2", [row])
     assert "| SST | 84 |" in table
     assert "stands ours" not in table
+
+
+@pytest.mark.parametrize(
+    ("unrelated", "allowed"),
+    [(0, 5), (90, 3), (78, 3), ({"table": 5, "quantity": "A_baseline"}, 3), (None, 5)],
+)
+def test_a_tolerance_goes_at_most_half_of_the_way_to_what_is_unrelated(tmp_path, unrelated, allowed):
+    (claim,) = load_claims(written(tmp_path, RULE | {"unrelated": unrelated}), ["agreement"])
+    assert claim.judge == Tolerance(84, allowed)
+
+
+READINGS = {
+    "readings": {"labels as the text says": {"SST": "sst_as_text"}},
+    "starred": {"xi_star": "starred"},
+}
+
+
+def test_another_reading_of_a_data_set_is_a_claim_beside_the_first(tmp_path):
+    first, other = load_claims(written(tmp_path, RULE | READINGS), ["agreement"])
+    assert (first.id, first.keys, first.starred) == (
+        "number-2-sst-xi-star",
+        ("sst.validation.final",),
+        "sst.validation.starred",
+    )
+    assert (other.id, other.keys, other.starred) == (
+        "number-2-sst-xi-star-labels-as-the-text-says",
+        ("sst_as_text.validation.final",),
+        "sst_as_text.validation.starred",
+    )
+    assert (other.reading, other.judge, other.says) == (
+        "labels as the text says",
+        first.judge,
+        "SST (labels as the text says), xi_star: 84",
+    )
+
+
+def test_another_reading_has_a_row_of_its_own_and_ours_its_asterisk(tmp_path):
+    (paper,) = load_papers(written(tmp_path, RULE | READINGS), ["agreement"])
+    first, other = paper.claims
+    rows = [
+        Row(first, "paper", Judgement(Verdict.PARTLY, {"x": Estimate(82.25, 77.0, 87.5, 3)})),
+        Row(other, "paper", Judgement(Verdict.NOT_REPRODUCED, {"x": Estimate(61.0)}), starred=True),
+    ]
+    table = published_table(paper.tables, "2", rows)
+    assert '| SST | 84<br><span class="verdict partly">82.2 [77, 88]</span> |' in table
+    assert '| *labels as the text says* | <span class="verdict not-reproduced">61.0\\*</span> |' in table
+    assert "Starred (\\*): no checkpoint agrees more, so the performance at the end stands there." in table
+    assert status(paper.tables.table("2")[1], rows) is Verdict.PARTLY  # the first reading counts
+    assert "Starred" not in published_table(paper.tables, "2", rows[:1])
+
+
+@pytest.mark.parametrize(
+    ("share", "starred"), [({"value": 0.67}, True), ({"value": 0.5}, False), ({"value": None}, False)]
+)
+def test_ours_is_starred_where_most_runs_are(tmp_path, share, starred):
+    values = {"sst": {"validation": {"final": {"value": 83.0}, "starred": share}}}
+    assert rows_of(tmp_path, values)[0].starred is starred
+
+
+def test_a_result_without_the_share_of_starred_runs_is_a_problem(tmp_path):
+    row = rows_of(tmp_path, {"sst": {"validation": {"final": {"value": 83.0}}}})[0]
+    assert (row.verdict, "starred" in row.judgement.reason) == (Verdict.NOT_RUN, True)
+    assert row.judgement.miswired
+
+
+def rows_of(folder, values):
+    """Rows at the paper profile of the rule with another reading, of a result with these values."""
+    (folder / "claims").mkdir()
+    written(folder / "claims", RULE | READINGS)
+    values = values | {"sst_as_text": {"cannot_be_run": "data: not at hand"}}
+    result = Result("agreement", "paper", {}, values, {}, {"modules": [], "hash": ""}, {})
+    result.save(folder / "results" / "paper")
+    return [row for row in verify(folder) if row.profile == "paper"]

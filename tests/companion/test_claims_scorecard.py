@@ -9,8 +9,10 @@ import yaml
 
 from attnlib.code_hash import code_hash
 from attnlib.companion.claims import load_papers
+from attnlib.companion.markup import plain
+from attnlib.companion.printed import status, symbol
 from attnlib.companion.published import Entry
-from attnlib.companion.scorecard import plain, scorecard_markdown, status, symbol
+from attnlib.companion.scorecard import scorecard_markdown
 from attnlib.companion.verdicts import Verdict
 from attnlib.companion.verify import verify
 from attnlib.experiments import registry
