@@ -9,7 +9,9 @@ point with, usually, an interval. The verdict is
 * *not run at this profile* when there is no number, and *cannot be run* when there never can be one here.
 
 An estimate without an interval is decided by its point alone, and shown as such. A claim with several keys
-says that the statement holds for each of them, so its verdict is the weakest of theirs.
+says that the statement holds for each of them, so its verdict is the weakest of theirs. A point that does not
+satisfy the statement may have an interval that reaches into it: then the reason says that the data leave the
+statement open, for *not reproduced* alone reads as if they spoke against it.
 """
 
 from __future__ import annotations
@@ -23,6 +25,8 @@ from typing import Protocol
 from attnlib.companion.estimates import CannotBeRun, Estimate, MissingKey, difference, look_up
 from attnlib.companion.fields import read_fields, read_number
 from attnlib.errors import BadInput, UnknownName
+
+UNDECIDED = "undecided: some of the interval satisfies the statement"
 
 
 class Verdict(StrEnum):
@@ -54,9 +58,17 @@ class Judge(Protocol):
 
     def holds(self, value: float) -> bool: ...
 
+    def meets(self, low: float, high: float) -> bool: ...
+
     def describe(self) -> str: ...
 
     def evidence(self, values: Mapping, keys: Sequence[str]) -> dict[str, Estimate]: ...
+
+
+class _HalfLine:
+    def meets(self, low: float, high: float) -> bool:
+        """Whether any number from ``low`` to ``high`` satisfies the statement."""
+        return self.holds(low) or self.holds(high)
 
 
 class _EachKey:
@@ -75,6 +87,9 @@ class Tolerance(_EachKey):
         # A hair of slack, because in floating point 53.1 - 53 is more than 0.1.
         return abs(value - self.published) <= self.allowed + 1e-9 * max(1.0, abs(self.published))
 
+    def meets(self, low: float, high: float) -> bool:
+        return self.holds(min(max(self.published, low), high))
+
     def describe(self) -> str:
         return f"within {self.allowed:g} of the published {self.published:g}"
 
@@ -83,7 +98,7 @@ RELATIONS = {">": (gt, "above"), ">=": (ge, "at least"), "<": (lt, "below"), "<=
 
 
 @dataclass(frozen=True)
-class Inequality(_EachKey):
+class Inequality(_HalfLine, _EachKey):
     """On the named side of ``threshold``; ``relation`` is one of ``> >= < <=``."""
 
     relation: str
@@ -97,7 +112,7 @@ class Inequality(_EachKey):
 
 
 @dataclass(frozen=True)
-class Trend(_EachKey):
+class Trend(_HalfLine, _EachKey):
     """A slope or correlation of the named sign (+1 or -1), 0 excluded."""
 
     sign: int
@@ -110,7 +125,7 @@ class Trend(_EachKey):
 
 
 @dataclass(frozen=True)
-class Order:
+class Order(_HalfLine):
     """The first key's number is larger than the second's: the interval of their difference lies above 0.
 
     That interval is the result's own at the key ``paired``, where there is one (it is the sharp answer for
@@ -168,7 +183,18 @@ def judge_values(judge: Judge, values: Mapping, keys: Sequence[str]) -> Judgemen
         return Judgement(Verdict.NOT_RUN, {}, str(error), miswired=True)
     undefined = [label for label, estimate in evidence.items() if not estimate.defined]
     reason = f"undefined: {', '.join(undefined)}" if undefined else ""
-    return Judgement(weakest([weigh(judge, estimate) for estimate in evidence.values()]), evidence, reason)
+    verdict = weakest([weigh(judge, estimate) for estimate in evidence.values()])
+    if verdict is Verdict.NOT_REPRODUCED and all(leaves_open(judge, own) for own in evidence.values()):
+        reason = UNDECIDED
+    return Judgement(verdict, evidence, reason)
+
+
+def leaves_open(judge: Judge, estimate: Estimate) -> bool:
+    """Whether the estimate is compatible with the statement: by its interval, else by its point."""
+    if not estimate.defined:
+        return False
+    ends = (estimate.low, estimate.high) if estimate.has_interval else (estimate.value, estimate.value)
+    return judge.meets(*ends)
 
 
 def read_judge(content: object, published: float | None) -> Judge:

@@ -4,6 +4,7 @@ import pytest
 
 from attnlib.companion.estimates import Estimate
 from attnlib.companion.verdicts import (
+    UNDECIDED,
     Inequality,
     Order,
     Tolerance,
@@ -80,6 +81,34 @@ def test_order_takes_the_interval_of_the_difference():
     assert paired.verdict is YES
     assert dict(paired.evidence) == {"a_minus_b": Estimate(3, 2, 4, 3)}
     assert judge_values(Order(), VALUES, ["b", "a"]).verdict is NO
+
+
+@pytest.mark.parametrize(
+    ("judge", "span", "reason"),
+    [
+        (Tolerance(0, 0.01), (-0.08, -0.25, 0.09), UNDECIDED),  # holds the whole band, and neither end does
+        (Tolerance(0, 0.01), (-0.08, -0.25, -0.005), UNDECIDED),
+        (Tolerance(0, 0.01), (-0.13, -0.21, -0.04), ""),
+        (Inequality(">", 0), (-0.1, -0.3, 0.1), UNDECIDED),
+        (Inequality(">", 0), (-0.1, -0.3, -0.01), ""),
+        (Trend(-1), (0.1, -0.1, 0.3), UNDECIDED),
+        (Trend(-1), (0.1, None, None), ""),
+    ],
+)
+def test_a_point_that_fails_with_an_interval_that_does_not_is_called_undecided(judge, span, reason):
+    values = {"a": dict(zip(("value", "low", "high"), span, strict=True)) | {"n": 3}}
+    judgement = judge_values(judge, values, ["a"])
+    assert (judgement.verdict, judgement.reason) == (NO, reason)
+
+
+def test_one_key_that_speaks_against_it_decides():
+    values = {
+        "open": {"value": -1, "low": -3, "high": 2, "n": 3},
+        "no": {"value": -1, "low": -2, "high": -0.5, "n": 3},
+    }
+    assert judge_values(Inequality(">", 0), values, ["open", "no"]).reason == ""
+    values["no"] = {"value": 1, "low": 0.5, "high": 2, "n": 3}
+    assert judge_values(Inequality(">", 0), values, ["open", "no"]).reason == UNDECIDED
 
 
 def test_a_missing_key_is_no_verdict_but_a_problem():
