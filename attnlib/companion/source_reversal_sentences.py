@@ -2,16 +2,27 @@
 
 from typing import TYPE_CHECKING
 
+from attnlib.companion.intervals import listed, side
 from attnlib.companion.tables import interval_range, interval_text
 from attnlib.experiments.result import Result
 from attnlib.experiments.source_reversal import ONE_LENGTH
-from attnlib.plotting.source_reversal import KINDS, LOOKS, kinds_of
+from attnlib.plotting.source_reversal import KINDS, LOOKS, counted, kinds_of
 from attnlib.plotting.style import task_name
 
 if TYPE_CHECKING:
     import pandas as pd
 
 CELLS = {"gru": "GRU", "lstm": "LSTM"}
+ONE_VECTOR = ("initial", "every_step")
+HALF = 0.5  # of a place or a step: the coarsest that still rounds to none
+TRADES = {  # sides of 0 on which the first third and the last third are
+    ("above", "below"): "That is the trade that the primer describes",
+    ("above", "above"): "That is a gain for both, and no trade",
+    ("above", "open"): "Whether the last words pay for what the first ones gain cannot be told",
+    ("open", "below"): "Whether the first words gain what the last ones lose cannot be told",
+    ("below", "above"): "That is a trade, but the other way round than the primer has it",
+    ("open", "open"): "Whether there is a trade cannot be told",
+}
 
 
 def distance_table(result: Result) -> "pd.DataFrame":
@@ -19,7 +30,7 @@ def distance_table(result: Result) -> "pd.DataFrame":
     import pandas as pd
 
     rows = {}
-    for task, found in result.values["distances"].items():
+    for task, found in counted(result).items():
         row: dict[str, object] = {"sentences": found["sentences"]}
         for order, (label, *_) in LOOKS.items():
             row |= {
@@ -29,6 +40,46 @@ def distance_table(result: Result) -> "pd.DataFrame":
             }
         rows[task_name(task)] = row
     return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def distance_sentences(result: Result) -> str:
+    """Where a word and its translation keep their places, and what becomes of the average distance there."""
+    groups: dict[bool, list[tuple[str, dict]]] = {True: [], False: []}
+    for task, found in counted(result).items():
+        groups[abs(found["offset"]["value"]) <= HALF].append((task_name(task), found))
+    lines = [
+        f"* {'To half a place it holds' if holds else 'It does not hold'} in "
+        f"{listed([_moved(*own) for own in found])}."
+        for holds, found in groups.items()
+        if found
+    ]
+    at = {name: _within_half(found["change"]) for name, found in groups[True]}
+    said = {
+        True: "unchanged, to half a step, in",
+        None: "not to be told from unchanged to half a step in",
+        False: "changed all the same in",
+    }
+    parts = [
+        f"{text} {listed([name for name in at if at[name] is own])}"
+        for own, text in said.items()
+        if own in at.values()
+    ]
+    if parts:
+        lines.append(f"* Where it holds, the average is {'; '.join(parts)}.")
+    return "\n".join(lines) or "No distances were counted."
+
+
+def _moved(name: str, found: dict) -> str:
+    offset, change = interval_range(found["offset"]), interval_range(found["change"])
+    return f"{name} (a translation stands {offset} places further on; the average changes by {change})"
+
+
+def _within_half(change: dict) -> bool | None:
+    """Whether an interval is within half a step of none; None where only a part of it is."""
+    low, high = (change["value"] if change[end] is None else change[end] for end in ("low", "high"))
+    if low >= -HALF and high <= HALF:
+        return True
+    return False if low > HALF or high < -HALF else None
 
 
 def gain_table(result: Result) -> "pd.DataFrame":
@@ -42,6 +93,8 @@ def gain_table(result: Result) -> "pd.DataFrame":
         "token_accuracy": "in the end",
         "first": "… first third ",
         "last": "… last third ",
+        "long_first": "longest, first third",
+        "long_last": "longest, last third",
         "exact_match": "sentences without a fault",
     }
     rows = {
@@ -70,6 +123,48 @@ def counting_sentence(result: Result) -> str:
         f"{name} it is {_better_or_worse(gain)} ({interval_range(gain)})" for name, gain in gains.items()
     )
     return f"{'; '.join(parts)}; words right averaged over the way, backwards less forwards."
+
+
+def trade_sentences(result: Result) -> str:
+    """What the first and the last words of the longest sentences gain or lose, in networks of one vector."""
+    lines = []
+    for kind, gain in _gains_of_one_vector(result):
+        first, last = gain["long_first"], gain["long_last"]
+        told = TRADES.get((side(first), side(last)), "That is not the trade that the primer describes")
+        lines.append(
+            f"* **{KINDS[kind].capitalize()}**, sentences of {result.values[kind]['main']['long_from']} "
+            "words and more, in the end. Words right, backwards less forwards: "
+            f"{interval_range(first)} in the first third, {interval_range(last)} in the last. {told}."
+        )
+    return "\n".join(lines) or "No network of one vector has been run in both orders."
+
+
+def _gains_of_one_vector(result: Result) -> list[tuple[str, dict]]:
+    kinds = [kind for kind in kinds_of(result) if kind in ONE_VECTOR]
+    return [(k, found["gain"]) for k in kinds if "gain" in (found := result.values[k]["main"])]
+
+
+def falsifier_sentences(result: Result) -> str:
+    """What would speak against the primer and against the page, and whether it has happened."""
+    paid = [_outcome(f"{KINDS[kind]}: ", gain["long_last"]) for kind, gain in _gains_of_one_vector(result)]
+    control = result.values.get(ONE_LENGTH, {}).get("main", {}).get("gain")
+    lines = {
+        "Networks of one vector whose **last** words in long sentences gain by reading backwards, as the "
+        "**first** do: then it would be a gain, and not the trade that the primer has.": paid,
+        "A gain from reading backwards with attention where all sentences have one length.": [
+            _outcome("", control["speed"])
+        ]
+        if control
+        else [],
+    }
+    return "\n".join(f"* {' '.join([what, *outcomes])}" for what, outcomes in lines.items())
+
+
+def _outcome(name: str, gain: dict) -> str:
+    """A gain is what speaks against."""
+    happened = {"above": "it has happened", "below": "it has not happened", "open": "it cannot be told"}
+    text = f"{name}{happened[side(gain)]} ({interval_range(gain)})."
+    return text[0].upper() + text[1:]
 
 
 def _better_or_worse(gain: dict) -> str:

@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
-from attnlib.errors import BadInput, DataUnavailable, UnknownName
+from attnlib.errors import BadInput, UnknownName
 from attnlib.experiments.aggregate import Point, over_seeds
 from attnlib.experiments.asks import Ask, answers, ask, specs_of
 from attnlib.experiments.measures.learning_curve import THIRDS, measure_learning_curve
+from attnlib.experiments.measures.longest_sentences import measure_longest_sentences
+from attnlib.experiments.paired import matched, paired
 from attnlib.experiments.word_by_word import spec_on_words
+from attnlib.experiments.word_distances import ORDERS, count_distances
 from attnlib.models.sequence_config import Link, SequenceCell
 from attnlib.probes.distances import link_distances
 from attnlib.recipes.recipe import RecipeSpec
@@ -21,7 +24,6 @@ if TYPE_CHECKING:
 
 PLACE = "Primer 1, “Benefits of attention: shorter path lengths”; Sutskever et al. 2014, section 3.3"
 QUESTION = "Why does it help to read the source backwards, and does it still with attention?"
-ORDERS = ("forward", "reversed")
 ONE_LENGTH = "attention_one_length"
 NAMES = ("kind", "cell", "order")  # of a group, in the tables
 
@@ -106,9 +108,9 @@ def _groups(config: Config) -> dict[tuple[str, str, str], tuple[RecipeSpec, ...]
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
-    """What it asks of each network: its learning curve."""
-    specs = (spec for group in _groups(config).values() for spec in group)
-    return ask(dict.fromkeys(specs), measure_learning_curve)
+    """What it asks of each network: its learning curve, and what it knows of the longest sentences."""
+    specs = dict.fromkeys(spec for group in _groups(config).values() for spec in group)
+    return (*ask(specs, measure_learning_curve), *ask(specs, measure_longest_sentences))
 
 
 def models(config: Config) -> tuple[RecipeSpec, ...]:
@@ -124,31 +126,38 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
         ``reversed.<quantity>`` and ``gain.<quantity>`` (reversed less forward, paired by seed) for the
         quantities ``speed`` (mean token accuracy over the looks after the first: the area under the learning
         curve), ``token_accuracy``, ``exact_match``, ``first``, ``middle``, ``last`` (token accuracy by third,
-        in the end) and ``speed_{first, middle, last}``; the first cell's again as ``<kind>.main``; intervals
-        over seeds. ``distances.<task>.{forward, reversed}.{mean, smallest, largest}``, means over sentences,
-        with ``change`` (of the mean, reversed less forward) and ``cut`` (of the smallest, forward less
-        reversed); ``example``, those of a sentence of four words. Tables ``curves`` (a row a kind, look and
-        part), ``places`` (a row a kind and place) and ``distances`` (a row a task, order and distance: share
-        of the links).
+        in the end), ``long_{first, middle, last}`` (the same in the longest quarter of the lengths) and
+        ``speed_{first, middle, last}``; intervals over seeds. ``long_from``, the least length of that
+        quarter. The first cell's again as ``<kind>.main``. ``distances.<task>``, see :func:`count_distances`;
+        ``example``, distances of a sentence of four words. Tables ``curves`` (a row a kind, look and part),
+        ``places`` (a row a kind and place) and ``distances`` (a row a task, order and distance: share of the
+        links).
     """
     groups = _groups(config)
-    found = {kind: answers(ask(specs, measure_learning_curve), store) for kind, specs in groups.items()}
-    found = {kind: points for kind, points in found.items() if points}
+    found = {kind: points for kind, specs in groups.items() if (points := _measured(specs, store))}
     values: dict = {}
     for kind, cell in dict.fromkeys((kind, cell) for kind, cell, _ in found):
         both = {order: found[kind, cell, order] for order in ORDERS if (kind, cell, order) in found}
         values.setdefault(kind, {})[cell] = _summary(both)
     for own in values.values():
         own["main"] = own[next(iter(own))]
-    distances = _distances(config)
-    values["distances"] = {task: rows["values"] for task, rows in distances.items()}
+    counted = {task: count_distances(task) for task in config.aligned}
+    values["distances"] = {task: own for task, (own, _) in counted.items()}
     diagonal = [(i, i) for i in range(4)]
     values["example"] = {order: link_distances(diagonal, 4, reverse=order == "reversed") for order in ORDERS}
     return values, {
         "curves": [row for kind, points in found.items() for row in _curves(kind, points)],
         "places": [row for kind, points in found.items() for row in _places(kind, points)],
-        "distances": [row for task, rows in distances.items() for row in rows["shares"]],
+        "distances": [row for _, rows in counted.values() for row in rows],
     }
+
+
+def _measured(specs: tuple[RecipeSpec, ...], store: "Store") -> list[Point]:
+    """Learning curves, each with the network's ``longest`` sentences."""
+    curves, longest = (
+        answers(ask(specs, measure), store) for measure in (measure_learning_curve, measure_longest_sentences)
+    )
+    return [(name, curve | {"longest": own}) for name, (curve, own) in matched(curves, longest)]
 
 
 def _quantities(measured: dict) -> dict[str, float]:
@@ -157,25 +166,21 @@ def _quantities(measured: dict) -> dict[str, float]:
     return (
         {"speed": speeds["token_accuracy"], "exact_match": measured["exact_match"]}
         | {part: measured[part][-1] for part in parts}
+        | {f"long_{part}": measured["longest"][part] for part in THIRDS}
         | {f"speed_{part}": speeds[part] for part in THIRDS}
     )
 
 
 def _summary(both: dict[str, list[Point]]) -> dict:
-    by_seed = {
-        order: {name["seed"]: _quantities(measured) for name, measured in points}
-        for order, points in both.items()
+    """Intervals by order of reading, and of the ``gain`` where both orders are there."""
+    first = next(iter(both.values()))[0][1]
+    of = {name: lambda m, n=name: _quantities(m)[n] for name in _quantities(first)}
+    found: dict = {
+        order: {name: over_seeds(points, own) for name, own in of.items()} for order, points in both.items()
     }
-    names = list(_quantities(next(iter(both.values()))[0][1]))
-    found = {
-        order: {n: over_seeds([({}, own) for own in seeds.values()], lambda q, n=n: q[n]) for n in names}
-        for order, seeds in by_seed.items()
-    }
-    if len(by_seed) == len(ORDERS):
-        forward, turned = by_seed["forward"], by_seed["reversed"]
-        pairs = [({}, (turned[seed], forward[seed])) for seed in forward if seed in turned]
-        found["gain"] = {n: over_seeds(pairs, lambda pair, n=n: pair[0][n] - pair[1][n]) for n in names}
-    return found
+    if len(both) == len(ORDERS):
+        found["gain"] = {name: paired(both["reversed"], both["forward"], own) for name, own in of.items()}
+    return found | {"long_from": first["longest"]["shortest"]}
 
 
 def _curves(kind: tuple[str, str, str], points: list[Point]) -> list[dict]:
@@ -194,39 +199,3 @@ def _places(kind: tuple[str, str, str], points: list[Point]) -> list[dict]:
         named | {"place": place + 1} | over_seeds(points, lambda m, i=place: m["by_place"][i])
         for place in places
     ]
-
-
-def _distances(config: Config) -> dict[str, dict]:
-    """Distances of linked words on the held-out samples with known links, both ways."""
-    found = {}
-    for name in config.aligned:
-        try:
-            task = registry.load(name)
-        except DataUnavailable:
-            continue
-        if not task.gold:
-            raise BadInput(f"task {name!r} has no known links; distances cannot be counted")
-        means, shares = {}, []
-        for order in ORDERS:
-            rows = [
-                link_distances(links, int(task.held_out.source_lengths[i]), reverse=order == "reversed")
-                for i, links in enumerate(task.gold)
-                if links
-            ]
-            means[order] = {
-                "mean": float(np.mean([np.mean(row) for row in rows])),
-                "smallest": float(np.mean([min(row) for row in rows])),
-                "largest": float(np.mean([max(row) for row in rows])),
-            }
-            counts = np.bincount(np.concatenate(rows))
-            shares += [
-                {"task": name, "order": order, "distance": d, "share": float(n / counts.sum())}
-                for d, n in enumerate(counts)
-                if n
-            ]
-        changes = {
-            "change": means["reversed"]["mean"] - means["forward"]["mean"],
-            "cut": means["forward"]["smallest"] - means["reversed"]["smallest"],
-        }
-        found[name] = {"values": means | changes | {"sentences": len(rows)}, "shares": shares}
-    return found

@@ -58,9 +58,14 @@ def _draw_paths(axes: Axes, order: str, steps: list[int]) -> None:
     axes.axis("off")
 
 
+def counted(result: Result) -> dict[str, dict]:
+    """Distances of the tasks whose data is at hand."""
+    return {name: own for name, own in result.values["distances"].items() if "cannot_be_run" not in own}
+
+
 def distances(result: Result) -> Figure:
     """Share of linked word pairs at each distance, both ways; a panel a task."""
-    tasks = list(result.values["distances"])
+    tasks = list(counted(result))
     if not tasks:
         return blank()
     with style():

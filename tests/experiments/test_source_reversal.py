@@ -6,12 +6,21 @@ import numpy as np
 import pytest
 import torch
 
-from attnlib.companion.source_reversal_sentences import counting_sentence
-from attnlib.errors import BadInput, UnknownName
+from attnlib.companion.source_reversal_sentences import (
+    counting_sentence,
+    distance_sentences,
+    distance_table,
+    falsifier_sentences,
+    trade_sentences,
+)
+from attnlib.errors import BadInput, DataUnavailable, UnknownName
+from attnlib.experiments import word_distances
 from attnlib.experiments.config import override
 from attnlib.experiments.measures.learning_curve import measure_learning_curve
+from attnlib.experiments.measures.longest_sentences import measure_longest_sentences
 from attnlib.experiments.result import Result
 from attnlib.experiments.source_reversal import ONE_LENGTH, PROFILES, Config, compute, models
+from attnlib.plotting.source_reversal import distances
 from attnlib.probes.distances import link_distances
 from attnlib.recipes.sequence_course import judged_samples
 from attnlib.training.store import Store
@@ -76,6 +85,76 @@ def test_the_curve_counts_words_by_thirds(store):
     assert found["steps"] == [0, 2, 4]
 
 
+def test_the_longest_sentences_are_those_of_the_longest_quarter_of_the_lengths(store):
+    """Of four to twelve words ten, eleven and twelve; against a loop."""
+    wide = replace(TINY, longest=12, judged=300)
+    recording = store.recording(models(wide)[0])
+    judged = judged_samples(recording.spec.resolved)
+    thirds: dict[str, list[int]] = {"first": [], "middle": [], "last": []}
+    chosen = [i for i in range(len(judged)) if len(judged.target(i)) in (10, 11, 12)]
+    for i in chosen:
+        length = len(judged.target(i))
+        for place in range(length):
+            name = list(thirds)[min(2, int(3 * (place + 0.5) / length))]
+            thirds[name].append(int(recording["right"][-1, i, place]))
+    found = measure_longest_sentences(recording)
+    assert (found["shortest"], found["sentences"]) == (10, len(chosen))
+    for name, values in thirds.items():
+        assert found[name] == pytest.approx(np.mean(values))
+
+
+def test_of_one_length_all_sentences_are_the_longest(store):
+    spec = next(spec for spec in models(TINY) if dict(spec.resolved.options)["min_length"] == TINY.longest)
+    recording = store.recording(spec)
+    curve, found = measure_learning_curve(recording), measure_longest_sentences(recording)
+    assert [found[name] for name in ("first", "middle", "last")] == pytest.approx(
+        [curve[name][-1] for name in ("first", "middle", "last")]
+    )
+
+
+CURVES = {(False, "initial"): [0.0, 0.1, 0.5], (True, "initial"): [0.0, 0.6, 0.7]}  # by order and link
+LONGEST = {
+    False: {"first": 0.3, "middle": 0.4, "last": 0.5},
+    True: {"first": 0.8, "middle": 0.4, "last": 0.2},
+}
+
+
+class ByHand:
+    """Answers in place of networks: with one vector, backwards, the first words gain and the last lose."""
+
+    def kept(self, spec, measure):
+        settings = spec.resolved
+        seed = 0.01 * spec.seed  # cancels in pairs
+        if measure is measure_longest_sentences:
+            found = LONGEST[settings.reverse]
+            return {"shortest": 6, "sentences": 9} | {name: share + seed for name, share in found.items()}
+        course = CURVES.get((settings.reverse, settings.link), [0.0, 0.9, 0.9])
+        parts = ("token_accuracy", "first", "middle", "last")
+        rows = {part: [value + seed for value in course] for part in parts}
+        return rows | {"steps": [0, 2, 4], "exact_match": 0.1, "by_place": course}
+
+
+def test_what_claims_read_has_the_sign_of_reversed_less_forward():
+    values, _ = compute(replace(TINY, aligned=("one_to_one",)), ByHand())
+    gain = values["initial"]["main"]["gain"]
+    expected = {
+        "speed": 0.65 - 0.3,  # over the looks after the first, not the last one alone
+        "speed_first": 0.65 - 0.3,
+        "token_accuracy": 0.7 - 0.5,
+        "long_first": 0.8 - 0.3,
+        "long_last": 0.2 - 0.5,
+    }
+    for name, value in expected.items():
+        found = [gain[name][end] for end in ("value", "low", "high")]
+        assert found == pytest.approx([value] * 3), name
+    assert values["attention"]["main"]["gain"]["speed"]["value"] == pytest.approx(0)
+    assert values[ONE_LENGTH]["main"]["gain"]["speed"]["value"] == pytest.approx(0)
+    assert values["initial"]["main"]["long_from"] == 6
+    result = Result("source_reversal", "quick", {}, values, {}, {}, {})
+    assert "That is the trade that the primer describes." in trade_sentences(result)
+    assert "it has not happened (−0.30 [−0.30, −0.30])" in falsifier_sentences(result)
+
+
 def test_pairs_of_a_seed_start_alike():
     """Only the order of reading differs between the two of a pair."""
     for spec in models(TINY):
@@ -93,7 +172,7 @@ def test_values_have_gains_and_the_control_of_one_length(store):
     assert gain == pytest.approx(both[0] - both[1])
     assert values["example"] == {"forward": [5, 5, 5, 5], "reversed": [2, 4, 6, 8]}
     one = values["distances"]["one_to_one"]
-    assert one["change"] == pytest.approx(0)
+    assert one["change"]["value"] == one["offset"]["value"] == pytest.approx(0)
     assert one["cut"] == pytest.approx(one["forward"]["smallest"] - 2)
     for task in ("one_to_one", "number_words"):
         for order in ("forward", "reversed"):
@@ -135,3 +214,52 @@ def test_what_is_said_of_counting_follows_the_interval(low, high, said):
     result = Result("x", "quick", {}, {"attention": found, ONE_LENGTH: found}, {}, {}, {})
     assert counting_sentence(result).count(f"it is {said} (") == 2
     assert "lacks" in counting_sentence(Result("x", "quick", {}, {"attention": found}, {}, {}, {}))
+
+
+def interval(low, high):
+    return {"value": (low + high) / 2, "low": low, "high": high, "n": 3}
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "told", "happened"),
+    [
+        ((0.1, 0.3), (-0.3, -0.1), "That is the trade that the primer describes", "has not happened"),
+        ((0.1, 0.3), (0.1, 0.3), "a gain for both, and no trade", "has happened"),
+        ((0.1, 0.3), (-0.3, 0.1), "Whether the last words pay", "cannot be told"),
+        ((-0.3, 0.1), (-0.3, -0.1), "Whether the first words gain", "has not happened"),
+        ((-0.3, -0.1), (0.1, 0.3), "the other way round", "has happened"),
+        ((-0.3, -0.1), (-0.3, -0.1), "not the trade", "has not happened"),
+    ],
+)
+def test_what_is_said_of_the_trade_follows_the_intervals(first, last, told, happened):
+    gain = {"long_first": interval(*first), "long_last": interval(*last)}
+    result = Result("x", "quick", {}, {"initial": {"main": {"gain": gain, "long_from": 10}}}, {}, {}, {})
+    assert told in trade_sentences(result)
+    assert "sentences of 10 words" in trade_sentences(result)
+    assert f"One vector, at the start: it {happened} (" in falsifier_sentences(result)
+
+
+def test_whether_words_keep_their_places_decides_where_the_average_is_judged():
+    spans = {"one_to_one": ((-0.1, 0.1), (-0.1, 0.1)), "number_words": ((1, 2), (-2, -1))}
+    spans |= {"scan": ((-0.1, 0.3), (0.1, 0.8)), "reversal": ((-0.1, 0.3), (0.6, 0.8))}
+    counted = {name: dict(zip(("offset", "change"), map(interval, *zip(*own, strict=True)), strict=True))
+               for name, own in spans.items()}  # fmt: skip
+    said = distance_sentences(Result("x", "quick", {}, {"distances": counted}, {}, {}, {})).splitlines()
+    assert "number words" in said[1]
+    assert said[1].startswith("* It does not hold in")
+    assert "unchanged, to half a step, in one-to-one; not to be told" in said[2]
+    assert said[2].endswith("in SCAN; changed all the same in reversal.")
+
+
+def test_a_text_that_is_not_at_hand_says_so_and_is_on_no_figure(monkeypatch):
+    def missing(name):
+        raise DataUnavailable(name)
+
+    monkeypatch.setattr(word_distances.registry, "load", missing)
+    found, rows = word_distances.count_distances("europarl_de_en")
+    assert found == {"cannot_be_run": "data: europarl_de_en is not at hand"}
+    assert rows == []
+    result = Result("x", "quick", {}, {"distances": {"europarl_de_en": found}}, {"distances": []}, {}, {})
+    assert len(distance_table(result)) == 0
+    assert distances(result).get_axes() == []
+    assert distance_sentences(result) == "No distances were counted."
