@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from attnlib.companion.intervals import side
 from attnlib.companion.tables import interval_range, interval_text
 from attnlib.experiments.path_length import STAGES
 from attnlib.experiments.result import Result
@@ -15,6 +16,7 @@ COLUMNS = {
     "aligned": "share on the aligned word",
     "first_over_last": "first pair over last, decades",
 }
+ALIKE = 0.01  # decades a step: a factor of 2.4 over the 38 steps from the nearest of 20 words to the farthest
 
 
 def decay_table(result: Result) -> "pd.DataFrame":
@@ -47,3 +49,26 @@ def decay_sentences(result: Result) -> str:
         )
         lines.append(f"* **{TITLES[stage].capitalize()}**, decades a step: {'; '.join(parts)}.{difference}")
     return "\n".join(lines)
+
+
+def alike_sentences(result: Result) -> str:
+    """Whether gradients reach all words alike with attention, before and after training."""
+    lines = []
+    for kind in (own for own in kinds_of(result) if own.startswith("attention")):
+        for stage in STAGES:
+            slope = result.values[kind]["main"][stage]["decay"]
+            lines.append(
+                f"* **{LOOKS[kind][0].capitalize()}, {TITLES[stage]}**: {_alike(slope)} "
+                f"({interval_range(slope)} decades a step)."
+            )
+    return "\n".join(lines) or "No network with attention has been run."
+
+
+def _alike(slope: dict) -> str:
+    if side(slope, -ALIKE) == "above" and side(slope, ALIKE) == "below":
+        return f"alike, within {ALIKE:g} decades a step"
+    if side(slope, ALIKE) == "above":
+        return "not alike, more reaches the words that are far than those that are near"
+    if side(slope, -ALIKE) == "below":
+        return "not alike, less reaches the words that are far than those that are near"
+    return "it cannot be told whether they are alike"

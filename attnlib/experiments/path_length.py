@@ -11,6 +11,7 @@ from attnlib.errors import BadInput, UnknownName
 from attnlib.experiments.aggregate import Point, over_seeds
 from attnlib.experiments.asks import Ask, answers, ask, specs_of
 from attnlib.experiments.measures.gradients import measure_gradients
+from attnlib.experiments.paired import paired
 from attnlib.experiments.word_by_word import spec_on_words
 from attnlib.models.sequence_config import SequenceCell
 from attnlib.probes.distances import link_distances
@@ -182,10 +183,8 @@ def _summary(points: list[Point], stage: str, *, reverse: bool) -> dict:
 
 
 def _flatter(found: dict, cell: str, stage: str) -> dict:
-    both = [found.get((kind, cell), []) for kind in ("attention", "one_vector")]
-    seeds = [{name["seed"]: measured[stage] for name, measured in points} for points in both]
-    pairs = [({}, (seeds[0][seed], seeds[1][seed])) for seed in seeds[0] if seed in seeds[1]]
-    return over_seeds(pairs, lambda pair: decay(pair[0], reverse=False) - decay(pair[1], reverse=False))
+    both = (found.get((kind, cell), []) for kind in ("attention", "one_vector"))
+    return paired(*both, lambda m: decay(m[stage], reverse=False))
 
 
 def _matrix(named: dict, points: list[Point]) -> list[dict]:

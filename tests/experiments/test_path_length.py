@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 import torch
 
+from attnlib.companion.path_length_sentences import alike_sentences
 from attnlib.errors import BadInput, UnknownName
 from attnlib.experiments import source_reversal
 from attnlib.experiments.config import override
 from attnlib.experiments.measures.gradients import gradient_norms, measure_gradients
 from attnlib.experiments.path_length import PROFILES, Config, compute, decay, models
+from attnlib.experiments.result import Result
 from attnlib.models.sequence_config import NAMED, SequenceConfig
 from attnlib.models.sequence_to_sequence import SequenceToSequence
 from attnlib.tasks.corpus import Corpus, collate
@@ -111,6 +113,55 @@ def test_values_and_tables_have_every_kind(store):
     assert values["flatter"]["untrained"]["value"] == pytest.approx(difference)
     assert len(tables["matrices"]) == 3 * 2 * 16
     assert {row["distance"] for row in tables["decay"]} == set(range(2, 9))
+
+
+class ByHand:
+    """Gradients in place of networks: level with attention as training begins, else of known slopes."""
+
+    def kept(self, spec, measure, length, samples):
+        settings = spec.resolved
+        rates = (
+            {"untrained": 0.0, "trained": 0.1}
+            if settings.link == "attention"
+            else {"untrained": -0.3, "trained": 0.2}
+        )
+        steps = np.arange(1, length + 1)
+        steps = steps[:, None] + (steps if settings.reverse else length + 1 - steps)
+        return {stage: (10.0 ** (rate * steps)).tolist() for stage, rate in rates.items()} | {
+            "aligned_untrained": 0.1,
+            "aligned_trained": 0.5,
+        }
+
+
+def test_what_claims_read_has_the_sign_of_attention_less_one_vector():
+    values, _ = compute(TINY, ByHand())
+    slopes = {kind: {stage: own["decay"]["value"] for stage, own in values[kind]["main"].items()}
+              for kind in ("one_vector", "one_vector_reversed", "attention")}  # fmt: skip
+    falling = {"untrained": pytest.approx(-0.3), "trained": pytest.approx(0.2)}
+    assert slopes["one_vector"] == falling
+    assert slopes["one_vector_reversed"] == falling
+    assert slopes["attention"] == {"untrained": pytest.approx(0), "trained": pytest.approx(0.1)}
+    flatter = {stage: own["value"] for stage, own in values["flatter"].items()}
+    assert flatter == {"untrained": pytest.approx(0.3), "trained": pytest.approx(-0.1)}
+    said = alike_sentences(Result("path_length", "quick", {}, values, {}, {}, {})).splitlines()
+    assert "alike, within 0.01" in said[0]
+    assert "not alike, more reaches the words that are far" in said[1]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [
+        (-0.009, 0.009, ": alike, within"),
+        (-0.02, 0.009, "cannot be told"),
+        (0.009, 0.05, "cannot be told"),
+        (0.02, 0.05, "more reaches"),
+        (-0.05, -0.02, "less reaches"),
+    ],
+)
+def test_whether_all_words_are_reached_alike_follows_the_interval(low, high, said):
+    slope = {"decay": {"value": (low + high) / 2, "low": low, "high": high, "n": 3}}
+    values = {"attention": {"main": {"untrained": slope, "trained": slope}}}
+    assert alike_sentences(Result("x", "quick", {}, values, {}, {}, {})).count(said) == 2
 
 
 @pytest.mark.parametrize(
