@@ -93,6 +93,17 @@ def asking_sentences(result: Result) -> str:
     return "\n".join(lines) or "Nothing of this has been run."
 
 
+def effect_sentence(result: Result) -> str:
+    """Where the table of effects says what it changes that the previous state asks."""
+    label, rows = EFFECTS["previous_state"], effects_table(result).index
+    if not any(choice == label for _, choice in rows):
+        return "In this result no network is asked by the other state."
+    return (
+        f"What it does to words right, sentences and updates, task by task, stands in the table above as "
+        f"“{label}”."
+    )
+
+
 def _whose_scores(found: dict) -> str:
     luong, bahdanau = (
         {name: _small(found[own][name]) for name in found[own]} for own in ("luong", "bahdanau")
@@ -129,9 +140,10 @@ def context_sentences(result: Result) -> str:
 def translation_sentences(result: Result) -> str:
     """BLEU of the networks with names, what attention adds, and what it was computed by."""
     values = result.values["translation"]
-    if "signature" not in values:
+    if not has_names(result):
         return (
-            "This result has no captions in it; the paper profile does, and so does `-p named=cho,bahdanau`."
+            "This result has none of them: they belong to the paper profile. `-p named=cho,bahdanau` trains "
+            "two."
         )
     labels = {
         "bahdanau_over_cho": "Bahdanau's over Cho's",
@@ -145,8 +157,17 @@ def translation_sentences(result: Result) -> str:
     text = f" In BLEU attention gains: {'; '.join(gains)}." if gains else ""
     return (
         f"BLEU is of greedy translations of the {values['sentences']:,} validation sentences, on lower-cased "
-        f"words, and is not comparable with published numbers on raw text (`{values['signature']}`).{text}"
+        "words, and is not comparable with published numbers on raw text "
+        f"(`{values['signature']}`).{text}\n\n"
+        "Each name is a bundle. What the cell, the layers or the direction do on their own, they do not say. "
+        f"All are trained alike, for {result.config['text_epochs']} passes over the captions, which need "
+        "not be enough for each to learn all it can."
     )
+
+
+def has_names(result: Result) -> bool:
+    """Whether the result has networks with names on captions, translations and all."""
+    return "signature" in result.values["translation"]
 
 
 def _count(found: dict, name: str) -> str:

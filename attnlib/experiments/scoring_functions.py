@@ -14,6 +14,7 @@ from attnlib.experiments.measures.scoring_functions import (
     measure_cost,
 )
 from attnlib.experiments.measures.written_bleu import measure_bleu
+from attnlib.experiments.paired import paired
 from attnlib.experiments.scoring_settings import (
     BEFORE,
     DIRECTIONS,
@@ -180,17 +181,9 @@ def _translation(
         tables["translation_curves"] += [{"network": name} | row for row in curve_rows(measured[name])]
         for _, one in bleu[name][:1]:
             values |= {what: one[what] for what in ("signature", "sentences")}
-    values["gains"] = {
-        gain: effect(measured, [pair], config.text_threshold) | {"bleu": _paired_bleu(bleu, *pair)}
-        for gain, pair in GAINS.items()
-    }
+    values["gains"] = {}
+    for gain, (first, second) in GAINS.items():
+        own = effect(measured, [(first, second)], config.text_threshold)
+        own["bleu"] = paired(bleu.get(first, ()), bleu.get(second, ()), lambda m: m["bleu"])
+        values["gains"][gain] = own
     return values, tables
-
-
-def _paired_bleu(bleu: dict[str, list[Point]], first: str, second: str) -> dict:
-    others = {name["seed"]: found["bleu"] for name, found in bleu.get(second, ())}
-    pairs = [(name, found) for name, found in bleu.get(first, ()) if name["seed"] in others]
-    return over_seeds(
-        [(name, {"gain": found["bleu"] - others[name["seed"]]}) for name, found in pairs],
-        lambda m: m["gain"],
-    )

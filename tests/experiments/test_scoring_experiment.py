@@ -9,13 +9,16 @@ import torch
 from attnlib.companion.scoring_functions_sentences import (
     asking_sentences,
     context_sentences,
+    effect_sentence,
     effects_table,
+    has_names,
     scoring_table,
     translation_sentences,
 )
 from attnlib.errors import BadInput, UnknownName
 from attnlib.experiments.config import override, plain
 from attnlib.experiments.measures import written_bleu
+from attnlib.experiments.measures.learning_curve import measure_learning_curve
 from attnlib.experiments.measures.scoring_functions import (
     OFFSETS,
     measure_asking_state,
@@ -24,7 +27,14 @@ from attnlib.experiments.measures.scoring_functions import (
 )
 from attnlib.experiments.result import Result
 from attnlib.experiments.scoring_functions import PROFILES, Config, asks, compute, models
-from attnlib.experiments.scoring_settings import BEFORE, Kind, comparisons, grid, specs_of_kind, specs_of_name
+from attnlib.experiments.scoring_settings import (
+    BEFORE,
+    Kind,
+    comparisons,
+    grid,
+    specs_of_kind,
+    specs_of_name,
+)
 from attnlib.experiments.scoring_summary import effect, summary, updates_to
 from attnlib.plotting.scoring_costs import reached_and_cost
 from attnlib.plotting.scoring_functions import context_of_states, learning_curves, translation, who_asks
@@ -236,7 +246,11 @@ def test_figures_and_sentences_say_what_the_result_says(result):
     assert len(effects_table(result)) == 4
     assert "Whose scores" in asking_sentences(result)
     assert context_sentences(result).count("bits of the word before") == 2
-    assert "no captions" in translation_sentences(result)
+    assert "belong to the paper profile" in translation_sentences(result)
+    assert not has_names(result)
+    assert "“previous state asks, against present”" in effect_sentence(result)
+    without = Result("x", "quick", result.config, {"reordering": {"effects": {}}}, {}, {}, {})
+    assert "no network is asked by the other state" in effect_sentence(without)
 
 
 def test_networks_with_names_stand_in_the_same_table_with_bleu(result):
@@ -255,10 +269,57 @@ def test_networks_with_names_stand_in_the_same_table_with_bleu(result):
         {},
         {},
     )
+    assert has_names(changed)
+    assert "for 5 passes" in translation_sentences(changed)
     assert scoring_table(changed)["BLEU"].iloc[-1] == "20.0 ± 2.0"
     assert "Bahdanau's over Cho's, 20.00 [18.00, 22.00]" in translation_sentences(changed)
     assert "nrefs:1|…" in translation_sentences(changed)
     assert "20.0" in [text.get_text() for text in translation(changed).get_axes()[1].texts]
+
+
+BLEU = {"cho": 10.0, "sutskever": 14.0, "bahdanau": 31.0, "luong": 20.0}
+RIGHT = {"dot": 0.5, "concat": 0.7, "additive": 0.6}
+
+
+class ByHand:
+    """Answers in place of networks: each kind has its own share of words right, each name its own BLEU."""
+
+    def __init__(self, config):
+        self.names = {spec: name for name in config.named for spec in specs_of_name(config, name)}
+
+    def kept(self, spec, measure, **settings):
+        seed, own = 0.01 * spec.seed, spec.resolved
+        before = spec.recipe == "asked_before"
+        if measure is written_bleu.measure_bleu:
+            return {"bleu": BLEU[self.names[spec]] + seed, "signature": "by hand", "sentences": 2}
+        if measure is measure_learning_curve:
+            right = RIGHT.get(own.scoring, 0.4) - 0.2 * before + seed
+            return {"steps": [0, 10], "token_accuracy": [0.0, right], "exact_match": right / 2}
+        if measure is measure_asking_state:
+            late = before or own.decoder == "bahdanau"
+            return {"present": float(late), "previous": float(not late), "weight_on_gold": 0.5}
+        if measure is measure_context_of_states:
+            return {"bits": [2.0, 3.0, 4.0, 1.0 if own.bidirectional else -0.1, 0.0]}
+        return {}
+
+
+def test_what_claims_read_has_the_sign_of_the_first_less_the_second():
+    config = override(TINY, {"scoring": "dot,concat,additive", "named": "cho,sutskever,bahdanau,luong"})
+    values, _ = compute(config, ByHand(config))
+    own = values["reordering"]
+    gains = {name: found["bleu"]["value"] for name, found in values["translation"]["gains"].items()}
+    assert gains == {
+        "bahdanau_over_cho": pytest.approx(31 - 10),
+        "luong_over_sutskever": pytest.approx(20 - 14),
+    }
+    assert own["effects"]["previous_state"]["token_accuracy"]["value"] == pytest.approx(-0.2)
+    assert own["effects"]["concat_additive"]["token_accuracy"]["value"] == pytest.approx(0.7 - 0.6)
+    assert own["effects"]["additive"]["token_accuracy"]["value"] == pytest.approx(0.6 - 0.5)
+    asked = {decoder: found["previous"]["value"] for decoder, found in own["who_asks"]["dot"].items()}
+    assert asked == {"luong": 1.0, BEFORE: 0.0, "bahdanau": 0.0}
+    context = {name: found["value"] for name, found in own["context"]["two"].items()}
+    assert context == {"before": 3.0, "own": 4.0, "after": 1.0}
+    assert own["context"]["one"]["after"]["value"] == pytest.approx(-0.1)
 
 
 @pytest.mark.parametrize(
