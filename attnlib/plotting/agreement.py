@@ -31,12 +31,22 @@ DATA_NAMES = {
     "known_lexicon": "known lexicon",
     "multi30k_en_de": "Multi30k En–De",
     "multi30k_de_en": "Multi30k De–En",
+    "iwslt14_de_en": "IWSLT14 De–En (part)",
+    "news_it_pt": "News It–Pt",
+    "news_en_nl": "News En–Nl",
+    "news_en_pt": "News En–Pt",
 }
 
 
+def data_name(name: str) -> str:
+    """What a data set is called in figures and tables; its own name where it has no other."""
+    return DATA_NAMES.get(name, name)
+
+
 def data_of(result: Result) -> list[str]:
-    """The data sets that a result has numbers of, in its own order."""
-    return [name for name in DATA_NAMES if "validation" in result.values.get(name, ())]
+    """The data sets that a result has numbers of: texts, then sentence pairs."""
+    order = dict.fromkeys((*DATA_NAMES, *result.values))
+    return [name for name in order if "validation" in result.values.get(name, ())]
 
 
 def along_training(result: Result, measure: str = "agreement") -> Figure:
@@ -57,7 +67,7 @@ def along_training(result: Result, measure: str = "agreement") -> Figure:
                 axes.axhline(chance, color=INK, lw=0.8, ls=(0, (1, 3)))
             axes.set_xscale("symlog", linthresh=50)
             axes.set_xlim(left=0)
-            axes.set_title(DATA_NAMES[name], loc="left")
+            axes.set_title(data_name(name), loc="left")
             axes.set_xlabel("updates of the second run")
         for axes in panels.flat[len(names) :]:
             axes.set_axis_off()
@@ -100,7 +110,7 @@ def at_the_best(result: Result, printed: Mapping[tuple[str, str], float] | None 
                     axes.plot(printed[name, column], place + shift, "D", **look)
             if found["chance"]["value"] is not None:
                 axes.plot([found["chance"]["value"]] * 2, [place - 0.4, place + 0.4], color=INK, lw=1, ls=":")
-        axes.set_yticks(range(len(names)), [DATA_NAMES[name] for name in reversed(names)])
+        axes.set_yticks(range(len(names)), [data_name(name) for name in reversed(names)])
         axes.set_xlim(0, 100)
         axes.set_xlabel("agreement at the best checkpoint, % of rows")
         handles = [

@@ -1,0 +1,148 @@
+"""Tables and sentences of the agreement page, from numbers set by hand."""
+
+import pytest
+
+from attnlib.companion.agreement_sentences import (
+    agreement_table,
+    both_choices,
+    choice_table,
+    frozen_table,
+    printed_agreement,
+    runs_behind,
+    variants,
+    weakest_sentence,
+)
+from attnlib.experiments.agreement import PROFILES
+from attnlib.experiments.agreement_runs import COLUMNS
+from attnlib.experiments.result import Result
+from attnlib.plotting.agreement import DATA_NAMES, at_the_best, data_of
+from attnlib.texts import labelled_sets, translation
+
+MEASURED = [f"{measure}{what}" for measure in ("agreement", "kendall") for what in ("", "_xi", "_starred")]
+
+
+def interval(value, half=1.0, n=3):
+    return {"value": value, "low": value - half, "high": value + half, "n": n}
+
+
+def numbers(base, *, starred=0.0, frozen=True):
+    """Of one set, part and quality: every number of a column is ``base`` plus its place among the columns.
+
+    Kendall's τ is 20 less, ξ 30 more, and the paper's choice adds 5 to each.
+    """
+    found = {}
+    for place, column in enumerate(COLUMNS):
+        own = {"above_chance": interval(base + place - 8), "rises": interval(4), "falls": interval(2)}
+        for name in MEASURED:
+            value = base + place - 20 * name.startswith("kendall") + 30 * name.endswith("_xi")
+            for choice, more in (("", 0), ("_optimistic", 5)):
+                share = interval(starred if choice else 0.0, 0)
+                own[name + choice] = share if name.endswith("_starred") else interval(value + more)
+        found[column] = own
+    if not frozen:
+        found["alpha_alpha_frozen"]["agreement"] = {"value": None, "low": None, "high": None, "n": 0}
+    return found | {"chance": interval(8, 0), "final": interval(80), "final_optimistic": interval(85)}
+
+
+@pytest.fixture
+def result():
+    weak = {"above_chance": interval(3), "data": "iwslt14_de_en"}
+    values = {
+        "iwslt14_de_en": {
+            "validation": {"accuracy": numbers(30, frozen=False), "bleu": numbers(40, frozen=False)},
+            "training": {"accuracy": numbers(50, starred=0.67), "bleu": numbers(60)},
+        },
+        "sst": {"validation": {"accuracy": numbers(20)}, "train": {"accuracy": numbers(25)}},
+        "yelp": {"cannot_be_run": "data: yelp is not at hand"},
+        "weakest": dict.fromkeys(COLUMNS, weak),
+    }
+    return Result("agreement", "quick", {}, values, {"courses": []}, {"modules": [], "hash": ""}, {})
+
+
+def test_every_set_of_a_profile_and_every_set_that_can_be_read_has_a_name():
+    config = PROFILES["paper"]
+    known = {*labelled_sets.names(), *translation.NAMES, *config.classification, *config.translation}
+    assert known - {translation.OWN} <= set(DATA_NAMES)
+    assert len(set(DATA_NAMES.values())) == len(DATA_NAMES)
+
+
+def test_no_data_set_of_a_result_is_dropped(result):
+    assert data_of(result) == ["sst", "iwslt14_de_en"]
+    result.values["brand_new"] = result.values["sst"]
+    assert list(agreement_table(result).index) == ["SST", "IWSLT14 De–En (part)", "brand_new"]
+    labels = [label.get_text() for label in at_the_best(result).axes[0].get_yticklabels()]
+    assert labels == ["brand_new", "IWSLT14 De–En (part)", "SST"]
+
+
+def test_the_weakest_set_is_named(result):
+    assert "𝒜(α, βᵘᶠ) on IWSLT14 De–En (part), 3 ± 1 above it" in weakest_sentence(result)
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        ({}, {"SST": ("20 ± 1", "50 ± 1", "80 ± 1"), "IWSLT14 De–En (part)": ("30 ± 1", "60 ± 1", "80 ± 1")}),
+        (
+            {"choice": "_optimistic"},
+            {"SST": ("25 ± 1", "55 ± 1", "85 ± 1"), "IWSLT14 De–En (part)": ("35 ± 1", "65 ± 1", "85 ± 1")},
+        ),
+        ({"quality": "bleu"}, {"IWSLT14 De–En (part)": ("40 ± 1", "70 ± 1", "80 ± 1")}),
+        (
+            {"part": "training"},
+            {"SST": ("25 ± 1", "55 ± 1", "80 ± 1"), "IWSLT14 De–En (part)": ("50 ± 1", "80 ± 1", "80 ± 1")},
+        ),
+        ({"part": "training", "quality": "bleu"}, {"IWSLT14 De–En (part)": ("60 ± 1", "90 ± 1", "80 ± 1")}),
+    ],
+)
+def test_one_table_for_every_part_quality_and_choice(result, asked, expected):
+    table = agreement_table(result, **asked)
+    columns = ["𝒜(α, βᵘᶠ)", "ξ(α, βᵘᶠ)", "ξ*"]
+    found = {name: tuple(row) for name, row in zip(table.index, table[columns].to_numpy(), strict=True)}
+    assert found == expected
+    assert set(table["n"]) == {"3"}
+
+
+def test_kendall_has_its_letter_and_no_chance(result):
+    table = agreement_table(result, measure="kendall")
+    assert list(table.columns)[:3] == ["n", "τ(α, βᵘᶠ)", "τ(βᵘᶠ, βᵖˣ)"]
+    assert table.loc["SST", "τ(α, βᵘᶠ)"] == "0 ± 1"
+    assert "chance" not in table
+
+
+def test_either_choice_has_a_row_and_its_own_asterisk(result):
+    table = both_choices(result, part="training")
+    name = "IWSLT14 De–En (part)"
+    assert list(table.index)[2:] == [(name, "apart"), (name, "as in the paper")]
+    assert list(table["ξ(α, βᵘᶠ)"])[2:] == ["80 ± 1", "85 ± 1*"]
+
+
+def test_variants_are_folded_one_for_each_table_that_there_are_numbers_of(result):
+    shown = variants(result)
+    assert [number in shown for number in ("Table 3", "Table 4", "Table 6", "Table 7", "Table 8")] == [
+        True
+    ] * 5
+    assert "| IWSLT14 De–En (part) | apart | 3 | 50 ± 1 |" in shown
+    assert "|  | as in the paper | 3 | 55 ± 1 |" in shown
+    assert "85 ± 1\\* |" in shown
+    del result.values["iwslt14_de_en"]
+    assert [number in variants(result) for number in ("Table 3", "Table 4", "Table 7")] == [True, False, True]
+
+
+def test_frozen_networks_have_rows_where_there_are_any(result):
+    table = frozen_table(result)
+    assert list(table.index) == [("SST", "apart"), ("SST", "as in the paper")]
+    assert list(table["𝒜(α, αᶠʳ)"]) == ["25 ± 1", "30 ± 1"]  # the sixth column
+
+
+def test_the_number_of_networks_is_on_every_row(result):
+    assert runs_behind([interval(1, n=2), interval(1, n=4), interval(1, n=0)]) == "2–4"
+    assert runs_behind([interval(1, n=0)]) == "–"
+    result.values["sst"]["validation"]["accuracy"]["alpha_beta"]["agreement"] |= {"n": 2}
+    assert list(agreement_table(result)["n"]) == ["2–3", "3"]
+    assert list(choice_table(result)["n"]) == ["3", "3"]
+
+
+def test_printed_numbers_stand_beside_both_readings_of_a_set():
+    found = printed_agreement()
+    assert found["multi30k_en_de", "alpha_beta"] == found["multi30k_de_en", "alpha_beta"] == 48.78
+    assert found["sst", "alpha_beta"] == found["sst_as_text", "alpha_beta"] == 25.33
