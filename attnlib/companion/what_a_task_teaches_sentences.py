@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from attnlib.companion.intervals import side
 from attnlib.companion.tables import interval_range, interval_text
 from attnlib.experiments.result import Result
 from attnlib.plotting.what_a_task_teaches import KINDS, TASKS, rows_of
@@ -70,8 +71,9 @@ def agreement_sentences(result: Result) -> str:
             f"* **{_first_up(KINDS[kind])}.** Over a sentence, {interval_text(sentence['between'])} of the "
             f"attention is common to the two tasks, and {interval_text(sentence['seeds'])} to two networks "
             f"of one: the task takes {_range(sentence['task_effect'])}. Where both write the same word, "
-            f"{interval_text(same['between'])} against {interval_text(same['seeds'])}: the task takes "
-            f"{_range(same['task_effect'])}."
+            f"{interval_text(same['between'])} is common to a translator and a summariser, "
+            f"{interval_text(same['translation'])} to two translators and {interval_text(same['summary'])} "
+            f"to two summarisers: the task takes {_range(same['task_effect'])}."
         )
     if not lines:
         return "Two tasks were not compared."
@@ -84,15 +86,59 @@ def agreement_sentences(result: Result) -> str:
     return "\n".join(lines)
 
 
+def answers_sentence(result: Result) -> str:
+    """What the task decides: which words are attended to, and how the source of a given word is found."""
+    differs, agree = result.values["differs"], result.values["agreement"]
+    topics = {kind: found["trained"]["on_topics"] for kind, found in differs.items()}
+    same = {kind: found["same_word"]["task_effect"] for kind, found in agree.items()}
+    same = {kind: effect for kind, effect in same.items() if effect["n"]}
+    if not topics or not same:
+        return "With one task there is nothing to compare."
+    which = _told(
+        topics,
+        below="summarisers look at topics more than translators do",
+        above="translators look at topics more than summarisers do",
+        open_="which of the two look at topics more is undecided",
+    )
+    how = _told(
+        same,
+        below="a translator and a summariser have even more in common than two networks of one task",
+        above="a translator and a summariser have less in common than two networks of one task, so the task "
+        "changes how it is found",
+        open_="whether the task changes it is undecided, the interval has 0 in it",
+    )
+    return (
+        f"* ***Which* words are attended to** (share on topics, translation less summary): {which}.\n"
+        f"* ***How* the source of a given word is found** (what the task takes of the attention in common "
+        f"for the same word): {how}."
+    )
+
+
+def _told(found: dict[str, dict], *, below: str, above: str, open_: str) -> str:
+    """A clause for each side on which some interval lies, with the kinds of network and the intervals."""
+    clauses = []
+    for where, clause in (("below", below), ("above", above), ("open", open_)):
+        kinds = [f"{KINDS[kind]} {_range(own)}" for kind, own in found.items() if side(own) == where]
+        if kinds:
+            clauses.append(f"{clause} ({'; '.join(kinds)})")
+    return "; ".join(clauses)
+
+
 def class_sentence(result: Result) -> str:
-    """What topics get and give in the encoder's self-attention."""
+    """What topics get and give in the encoder's self-attention, and whether they ask or are asked."""
     found = result.values["classes"].get("transformer", {})
+    balance = {
+        "above": "topics are asked more than they ask",
+        "below": "topics ask more than they are asked",
+        "open": "whether topics ask or are asked more is undecided",
+    }
     parts = [
         f"in **{task}** the other words give the topics {interval_text(found[task]['trained']['to_topics'])} "
         f"times as much as even attention would, and get "
         f"{interval_text(found[task]['trained']['from_topics'])} times in return (before training "
         f"{interval_text(found[task]['untrained']['to_topics'])} and "
-        f"{interval_text(found[task]['untrained']['from_topics'])})"
+        f"{interval_text(found[task]['untrained']['from_topics'])}): "
+        f"{balance[side(found[task]['trained']['one_way'])]}"
         for task in ("translation", "summary")
         if task in found
     ]

@@ -1,13 +1,14 @@
 """From measurements of single networks to intervals over seeds, for the chapter on what a task teaches."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from attnlib.experiments.aggregate import Point, over_seeds
 from attnlib.experiments.measures.task_patterns import PATTERNS, STATES
 from attnlib.experiments.measures.who_asks_whom import CLASSES
-from attnlib.experiments.paired import matched, paired
+from attnlib.experiments.paired import paired
+from attnlib.statistics.jackknife import jackknife_interval
 
 Points = dict[tuple[str, str], list[Point]]  # by kind of network and task
 LEVELS = ("scores", "weights", "ratio", "halved", "maps")
@@ -59,35 +60,51 @@ def differences(found: Points) -> dict:
     }
 
 
-def agreement_values(found: dict[tuple[str, str, str, str], list[Point]]) -> dict:
-    """By kind of network and view: within each task, their mean, between tasks, and what the task does."""
+def agreement_values(found: dict[tuple[str, str, str, str], list[Point]], seeds: int) -> dict:
+    """By kind of network and view: within each task, their mean, between tasks, and what the task does.
+
+    Args:
+        found: measurements of pairs of networks, the first of the seed that a point names, the second of the
+            next one, after the last of ``seeds`` the first.
+    """
     values: dict = {}
     for kind in dict.fromkeys(kind for kind, *_ in found):
-        translation, summary, between, untrained = (
-            found.get((kind, *pair, state), [])
-            for *pair, state in (
-                ("translation", "translation", "trained"),
-                ("summary", "summary", "trained"),
-                ("translation", "summary", "trained"),
-                ("translation", "summary", "untrained"),
-            )
-        )
         for view in ("sentence", "same_word"):
-
-            def of(measured: dict, view=view) -> float:
-                return measured[view]
-
-            both = matched(translation, summary)
-            seeds = [(name, {view: (of(one) + of(two)) / 2}) for name, (one, two) in both]
+            translation, summary, between, untrained = (
+                {name["seed"]: measured[view] for name, measured in found.get((kind, *pair, state), [])}
+                for *pair, state in (
+                    ("translation", "translation", "trained"),
+                    ("summary", "summary", "trained"),
+                    ("translation", "summary", "trained"),
+                    ("translation", "summary", "untrained"),
+                )
+            )
+            within = {seed: (translation[seed] + summary[seed]) / 2 for seed in translation.keys() & summary}
+            effect = {seed: within[seed] - between[seed] for seed in within.keys() & between}
+            by_name = {"translation": translation, "summary": summary, "between": between, "seeds": within}
+            by_name |= {"task_effect": effect, "untrained": untrained}
             values.setdefault(kind, {})[view] = {
-                "translation": over_seeds(translation, of),
-                "summary": over_seeds(summary, of),
-                "between": over_seeds(between, of),
-                "seeds": over_seeds(seeds, of),
-                "task_effect": paired(seeds, between, of),
-                "untrained": over_seeds(untrained, of),
+                name: _over_pairs(by_first, seeds) for name, by_first in by_name.items()
             }
     return values
+
+
+def _over_pairs(by_first: dict[int, float], seeds: int) -> dict:
+    """Mean over pairs of neighbouring seeds, by the first, with the jackknife's interval over the seeds.
+
+    A network is in two pairs, so that pairs are not as many independent values: an interval over them would
+    be too narrow. Here a seed is left out with all its networks. Two seeds have no interval.
+    """
+    pairs = {first: {first, (first + 1) % seeds} for first in by_first}
+    units = sorted(set().union(*pairs.values()))
+    if not units:
+        return over_seeds([], float)
+
+    def mean(chosen: Sequence[int]) -> float:
+        own = [by_first[first] for first in sorted(pairs) if pairs[first] <= set(chosen)]
+        return float(np.mean(own)) if own else np.nan
+
+    return jackknife_interval(units, mean).as_dict()
 
 
 def mean_over_heads(measured: dict, state: str, attention: str, level: str) -> float | None:

@@ -196,7 +196,8 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
         :func:`measure_patterns` finds, ``token_accuracy``, ``exact_match``, ``parameters``;
         ``references.<task>.{gold, even}``; ``differs.<kind>.{trained, untrained}`` (translation less
         summary); ``agreement.<kind>.{sentence, same_word}.{translation, summary, seeds, between,
-        task_effect, untrained}`` (seeds is the mean of the two, the effect seeds less between);
+        task_effect, untrained}`` (seeds is the mean of the two, the effect seeds less between; intervals of
+        the jackknife, a seed left out with all its pairs);
         ``symmetry.<kind>.<task>.<attention>.{trained, untrained, learned}.<level>`` and
         ``….self_less_cross.<level>`` (means over heads); ``classes.<kind>.<task>.{trained,
         untrained}.{to_topics, from_topics, one_way}``;
@@ -216,7 +217,7 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     )
     values = pattern_values(patterns) | {
         "differs": differences(patterns),
-        "agreement": agreement_values(agreement),
+        "agreement": agreement_values(agreement, config.seeds),
         "symmetry": reciprocity_values(reciprocity),
         "classes": class_values(classes),
         "sources": source_values(sources),

@@ -18,6 +18,7 @@ from attnlib.experiments.measures.task_patterns import (
     network_of,
     pattern_sums,
 )
+from attnlib.experiments.teaching_values import agreement_values
 from attnlib.experiments.what_a_task_teaches import PROFILES, Config, _specs, compute, models
 from attnlib.models.transformer import Transformer
 from attnlib.recipes.sequence_course import judged_samples, load_task
@@ -152,6 +153,39 @@ def test_values_and_tables_have_every_kind(computed):
     heads = [row for row in tables["reciprocity"] if row["attention"] == "encoder_self"]
     assert len(heads) == 2 * 2 * 3 * TINY.layers * TINY.heads
     assert {row["state"] for row in tables["example"]} == {"trained", "untrained"}
+
+
+def pairs(*values):
+    """A point for each pair of networks, the first of seed 0, 1, …, the second of the next."""
+    return [({"seed": seed}, {"sentence": 0.5, "same_word": value}) for seed, value in enumerate(values)]
+
+
+def test_what_the_task_takes_by_hand():
+    found = {
+        ("recurrent", "translation", "translation", "trained"): pairs(0.9, 0.8, 1.0),
+        ("recurrent", "summary", "summary", "trained"): pairs(0.7, 0.8, 0.6),
+        ("recurrent", "translation", "summary", "trained"): pairs(0.7, 0.5, 0.6),
+        ("recurrent", "translation", "summary", "untrained"): pairs(0.9, 0.9, 0.9),
+    }
+    own = agreement_values(found, 3)["recurrent"]["same_word"]
+    means = {name: own[name]["value"] for name in ("translation", "summary", "seeds", "between", "untrained")}
+    assert means == pytest.approx(
+        {"translation": 0.9, "summary": 0.7, "seeds": 0.8, "between": 0.6, "untrained": 0.9}
+    )
+    effect = own["task_effect"]  # 0.1, 0.3, 0.2: above 0 where one task has more in common than two
+    assert (effect["value"], effect["n"]) == (pytest.approx(0.2), 3)
+    # Without seed 2, 0 or 1 one pair is left: 0.1, 0.3, 0.2. Squares of their deviations sum to 0.02, times
+    # two thirds; Student's 97.5 % point with two degrees of freedom is 4.3027.
+    assert effect["high"] - effect["value"] == pytest.approx(4.3027 * (0.02 * 2 / 3) ** 0.5, rel=1e-4)
+    assert effect["value"] - effect["low"] == pytest.approx(effect["high"] - effect["value"])
+
+
+def test_a_seed_that_is_in_two_pairs_is_not_two_seeds():
+    two = {("recurrent", "summary", "summary", "trained"): pairs(0.9, 0.8)}
+    found = agreement_values(two, 2)["recurrent"]["same_word"]["summary"]
+    assert found["value"] == pytest.approx(0.85)
+    assert np.isnan(found["low"])  # the same two networks twice
+    assert np.isnan(found["high"])
 
 
 def test_less_may_be_asked_for(store):

@@ -5,6 +5,7 @@ import torch
 
 from attnlib.companion.what_a_task_teaches_sentences import (
     agreement_sentences,
+    answers_sentence,
     class_sentence,
     elsewhere_sentence,
     pattern_sentences,
@@ -23,8 +24,8 @@ from attnlib.plotting.who_asks_whom import classes, reciprocity
 from attnlib.training.store import Store
 
 FIGURES = (example_matrices, patterns, agreement, courses, classes, reciprocity)
-SENTENCES = (agreement_sentences, class_sentence, elsewhere_sentence, pattern_sentences, symmetry_sentences,
-             tied_sentences)  # fmt: skip
+SENTENCES = (agreement_sentences, answers_sentence, class_sentence, elsewhere_sentence, pattern_sentences,
+             symmetry_sentences, tied_sentences)  # fmt: skip
 TINY = Config(
     seeds=2, longest=6, n_train=100, judged=30, width=4, steps=1, transformer_width=4, transformer_steps=1,
     looks=1,
@@ -133,3 +134,51 @@ def test_the_sentence_on_self_and_cross_follows_the_interval(result):
     assert (
         "cross-attention is the more symmetric in scores, the two cannot be told apart in attention" in text
     )
+
+
+def interval(value, half):
+    return {"value": value, "low": value - half, "high": value + half, "n": 3}
+
+
+@pytest.mark.parametrize(
+    ("value", "half", "told"),
+    [
+        (0.3, 0.1, "so the task changes how it is found (recurrent 0.30 [0.20, 0.40]"),
+        (
+            0.1,
+            0.5,
+            "whether the task changes it is undecided, the interval has 0 in it (recurrent 0.10 [−0.40",
+        ),
+        (-0.3, 0.1, "even more in common than two networks of one task (recurrent −0.30"),
+    ],
+)
+def test_the_answer_on_how_a_word_is_found_follows_the_interval(result, value, half, told):
+    for kind in ("recurrent", "transformer"):
+        result.values["agreement"][kind]["same_word"]["task_effect"] = interval(value, half)
+        # far above 0 whatever attention has learned, since a summary has fewer words: it decides nothing here
+        result.values["agreement"][kind]["sentence"]["task_effect"] = interval(0.5, 0.1)
+    assert told in answers_sentence(result)
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [(-0.5, "summarisers look at topics more than translators do"), (0.5, "translators look at topics more")],
+)
+def test_the_answer_on_which_words_follows_the_interval(result, value, told):
+    for found in result.values["differs"].values():
+        found["trained"]["on_topics"] = interval(value, 0.1)
+    assert told in answers_sentence(result)
+
+
+def test_agreement_within_each_task_is_told_apart(result):
+    same = result.values["agreement"]["recurrent"]["same_word"]
+    same |= {"translation": interval(0.99, 0.01), "summary": interval(0.45, 0.3)}
+    assert "0.99 ± 0.01 to two translators and 0.45 ± 0.30 to two summarisers" in agreement_sentences(result)
+
+
+def test_topics_are_asked_or_ask_as_the_interval_says(result):
+    found = result.values["classes"]["transformer"]
+    found["translation"]["trained"]["one_way"] = interval(0.1, 0.2)
+    found["summary"]["trained"]["one_way"] = interval(2.0, 0.2)
+    text = class_sentence(result)
+    assert text.index("is undecided") < text.index("**summary**") < text.index("are asked more than they ask")
