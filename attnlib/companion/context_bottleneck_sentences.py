@@ -3,6 +3,7 @@
 import math
 from typing import TYPE_CHECKING
 
+from attnlib.companion.intervals import side
 from attnlib.companion.tables import interval_range, interval_text
 from attnlib.experiments.result import Result
 from attnlib.plotting.context_bottleneck import LINKS
@@ -59,22 +60,59 @@ def wider_sentence(result: Result) -> str:
     return f"From width {narrow} to width {wide} the most that arrives grows by: {'; '.join(parts)}."
 
 
-def even_sentence(result: Result) -> str:
-    """Whether the words share the vector evenly, at the longest probed length and the largest width."""
-    rows = [row for row in result.tables["probe"] if row["width"] == max(result.config["width"])]
-    if not rows:
-        return "No vector was probed."
-    length = max(row["length"] for row in rows)
-    lines = []
-    for link in dict.fromkeys(row["link"] for row in rows):
-        bits = [row["value"] for row in rows if (row["link"], row["length"]) == (link, length)]
-        middle = bits[length // 4 : length - length // 4]
-        lines.append(
-            f"* **{LINKS[link][0].capitalize()}, {length} words.** The probe reads {bits[0]:.2f} bits of the "
-            f"first word, {bits[-1]:.2f} of the last, and {sum(middle) / len(middle):.2f} of those in the "
-            f"middle half on average; {sum(bits):.0f} bits together."
+def read_sentences(result: Result) -> str:
+    """Which words a probe reads off the widest vector at the longest probed length; how low a bound it is."""
+    length = max(result.config["probed"])
+    lines = [
+        f"* **{LINKS[link][0].capitalize()}, {length} words.** The probe reads "
+        f"{interval_range(found['first'])} bits of the first word, {interval_range(found['last'])} of the "
+        f"last and {interval_range(found['middle'])} of one in the middle half; "
+        f"{_bits(found['together'])} bits together. {_ends(found)} {_bound(result, found)}"
+        for link, found in result.values["read"].items()
+    ]
+    return "\n".join(lines) or "No vector was probed."
+
+
+def _ends(found: dict) -> str:
+    """Whether the ends of a sentence are kept better than its middle."""
+    said = {
+        "above": "more is read of {} than of one in the middle",
+        "below": "less is read of {} than of one in the middle",
+        "open": "whether more is read of {} than of one in the middle cannot be told",
+    }
+    parts = [
+        said[side(found[f"{end}_over_middle"])].format(f"the {end} word")
+        + f" ({interval_range(found[f'{end}_over_middle'])} bits)"
+        for end in ("first", "last")
+    ]
+    text = "; ".join(parts)
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _bound(result: Result, found: dict) -> str:
+    """How far the bound may be from what is kept: with fewer samples to fit on, and beside the decoder."""
+    samples, more, decoder = result.config["samples"], found["more"], found["decoder_over_probe"]
+    parts = []
+    if more["value"] is not None:
+        end = {
+            "above": "so this is a lower bound that still more sentences would raise",
+            "below": "so more sentences do not raise this bound",
+            "open": "so whether more sentences would raise this bound cannot be told",
+        }
+        parts.append(
+            f"These are {interval_range(more)} bits more than with half of the {samples:,} sentences to fit "
+            f"the probe on, {end[side(more)]}."
         )
-    return "\n".join(lines)
+    if decoder["value"] is not None:
+        end = {
+            "above": "which unpacks what the probe does not find",
+            "below": "which uses less than the probe finds",
+            "open": "too uncertain to say which of them finds more",
+        }
+        parts.append(
+            f"What reaches the decoder is {interval_range(decoder)} bits more, {end[side(decoder)]}."
+        )
+    return " ".join(parts)
 
 
 def _kinds(result: Result) -> list[tuple[str, int, dict]]:

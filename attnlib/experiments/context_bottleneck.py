@@ -1,16 +1,15 @@
 """The context-vector bottleneck: what fits into one vector, by its width and the length of the sentence."""
 
-import math
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, get_args
 
-import numpy as np
-
 from attnlib.errors import BadInput, UnknownName
 from attnlib.experiments.aggregate import Point, over_seeds
 from attnlib.experiments.asks import Ask, answers, ask, specs_of
+from attnlib.experiments.bottleneck_values import capacity, quarter, read_off, summary
 from attnlib.experiments.measures.by_length import measure_by_length, measure_summary_bits
+from attnlib.experiments.paired import paired
 from attnlib.experiments.word_by_word import spec_on_words
 from attnlib.models.sequence_config import Link, SequenceCell
 from attnlib.recipes.recipe import RecipeSpec
@@ -37,7 +36,7 @@ class Config:
         probed: lengths at which a linear probe reads the vector.
         n_train: sentences to train on; judged: held-out ones, of all lengths together.
         steps: updates; learning_rate: of Adam.
-        samples: sentences that a probe is fitted on.
+        samples: sentences that a probe is fitted on; once more on half as many, where there is most to read.
     """
 
     link: tuple[str, ...] = ("initial", "attention")
@@ -52,7 +51,7 @@ class Config:
     judged: int = 360
     steps: int = 300
     learning_rate: float = 4e-3
-    samples: int = 600
+    samples: int = 2_000
 
     def __post_init__(self) -> None:
         for name in self.link:
@@ -81,7 +80,7 @@ PROFILES = {
         judged=2_800,
         steps=3_000,
         learning_rate=2e-3,
-        samples=4_000,
+        samples=16_000,  # 4,000 leave a width of 256 and 60 words a bound far below what is there
     ),
 }
 
@@ -96,7 +95,7 @@ def _specs(config: Config, links: tuple[str, ...]) -> tuple[RecipeSpec, ...]:
 
 def asks(config: Config) -> tuple[Ask, ...]:
     """What it asks of each network: quality by length, and of one vector what a probe reads there."""
-    return (*ask(_specs(config, config.link), measure_by_length), *_probes(config))
+    return (*ask(_specs(config, config.link), measure_by_length), *_probes(config), *_halved(config))
 
 
 def _probes(config: Config) -> tuple[Ask, ...]:
@@ -106,6 +105,16 @@ def _probes(config: Config) -> tuple[Ask, ...]:
         for length in config.probed
         for asked in ask(specs, measure_summary_bits, length=length, samples=config.samples)
     )
+
+
+def _halved(config: Config) -> tuple[Ask, ...]:
+    """The longest sentences and widest vectors once more, with half the samples to fit a probe on."""
+    if config.samples < 2:
+        return ()
+    settings = {"length": max(config.probed), "samples": config.samples // 2}
+    links = tuple(link for link in config.link if link in ONE_VECTOR)
+    specs = (spec for spec in _specs(config, links) if spec.resolved.width == max(config.width))
+    return ask(specs, measure_summary_bits, **settings)
 
 
 def models(config: Config) -> tuple[RecipeSpec, ...]:
@@ -121,25 +130,31 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
         bits_of_word}`` (mean over the shortest and the longest quarter of the lengths); ``capacity`` (bits of
         a sentence where it is largest, smoothed over neighbouring lengths), ``slope`` (of the logarithm of
         the bits of a word over that of the length, in the longer half: −1 where a vector of fixed capacity is
-        shared, 0 where every word keeps its own), ``falls`` (exact match, shortest less longest),
+        shared, 0 where every word keeps its own), ``falls`` (token accuracy, shortest less longest),
         ``parameters``; the same of the widest as ``widest.<link>``; ``wider.<link>`` (capacity of the widest
         less that of the narrowest); ``attention_gains`` (exact match of the widest with attention, on the
-        longest quarter, less that of ``initial``); intervals over seeds. Tables ``lengths`` (a row a kind and
-        length) and ``probe`` (a row a kind, probed length and position).
+        longest quarter, less that of ``initial``); ``read.<link>``, what a probe reads off the widest one
+        vector at the longest probed length, see :func:`attnlib.experiments.bottleneck_values.read_off`;
+        intervals over seeds. Tables ``lengths`` (a row a kind and length) and ``probe`` (a row a kind, probed
+        length and position).
     """
     found = _grouped(answers(ask(_specs(config, config.link), measure_by_length), store))
     values: dict = {}
     for (link, width), points in found.items():
-        values.setdefault(link, {})[f"width_{width}"] = _summary(points)
+        values.setdefault(link, {})[f"width_{width}"] = summary(points)
     widest, narrowest = max(config.width), min(config.width)
     values["widest"] = {
         link: own[f"width_{widest}"] for link, own in values.items() if f"width_{widest}" in own
     }
     values["wider"] = {
-        link: _paired(found, (link, widest), (link, narrowest), capacity) for link in config.link
+        link: paired(found.get((link, widest), ()), found.get((link, narrowest), ()), capacity)
+        for link in config.link
+        if widest > narrowest
     }
-    values["attention_gains"] = _paired(
-        found, ("attention", widest), ("initial", widest), lambda m: quarter(m, "exact_match", last=True)
+    values["attention_gains"] = paired(
+        found.get(("attention", widest), ()),
+        found.get(("initial", widest), ()),
+        lambda m: quarter(m, "exact_match", last=True),
     )
     lengths = [
         {"link": link, "width": width, "length": length, "quantity": name}
@@ -155,6 +170,15 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
         for (link, width, length), points in probes.items()
         for position in range(length)
     ]
+    halved = _grouped(answers(_halved(config), store))
+    length = max(config.probed)
+    values["read"] = {
+        link: read_off(
+            probes[link, widest, length], halved.get((link, widest), []), found.get((link, widest), [])
+        )
+        for link in config.link
+        if (link, widest, length) in probes
+    }
     return values, {"lengths": lengths, "probe": probe}
 
 
@@ -165,50 +189,3 @@ def _grouped(points: list[Point], *further: str) -> dict[tuple, list[Point]]:
         key = (name["link"], name["width"], *(measured[own] for own in further))
         groups.setdefault(key, []).append((name, measured))
     return groups
-
-
-def _summary(points: list[Point]) -> dict:
-    names = ("token_accuracy", "exact_match", "bits", "bits_of_word")
-    ends = {
-        label: {n: over_seeds(points, lambda m, n=n, e=end: quarter(m, n, last=e)) for n in names}
-        for label, end in (("shortest", False), ("longest", True))
-    }
-    return ends | {
-        "capacity": over_seeds(points, capacity),
-        "slope": over_seeds(points, slope),
-        "falls": over_seeds(
-            points, lambda m: quarter(m, "exact_match", last=False) - quarter(m, "exact_match", last=True)
-        ),
-        "parameters": points[0][1]["parameters"],
-    }
-
-
-def quarter(measured: dict, name: str, *, last: bool) -> float:
-    """Mean over the shortest or the longest quarter of the lengths."""
-    values = measured[name]
-    number = max(1, len(values) // 4)
-    return float(np.mean(values[-number:] if last else values[:number]))
-
-
-def capacity(measured: dict) -> float:
-    """Bits of a sentence where they are most, mean over three neighbouring lengths where there are three."""
-    window = min(3, len(measured["bits"]))
-    return float(np.convolve(measured["bits"], np.full(window, 1 / window), mode="valid").max())
-
-
-def slope(measured: dict) -> float | None:
-    """Slope of log bits of a word over log length, in the longer half of the lengths; None below two."""
-    half = len(measured["lengths"]) // 2
-    lengths, bits = measured["lengths"][half:], measured["bits_of_word"][half:]
-    if len(lengths) < 2 or min(bits) <= 0:
-        return None
-    return float(np.polyfit([math.log(n) for n in lengths], [math.log(b) for b in bits], 1)[0])
-
-
-def _paired(found: dict, first: tuple, second: tuple, of) -> dict:
-    """Interval of the difference between two kinds, seed by seed."""
-    if first == second or first not in found or second not in found:
-        return over_seeds([], of)
-    other = {name["seed"]: measured for name, measured in found[second]}
-    pairs = [(name, (own, other[name["seed"]])) for name, own in found[first] if name["seed"] in other]
-    return over_seeds(pairs, lambda pair: of(pair[0]) - of(pair[1]))

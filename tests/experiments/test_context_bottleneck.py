@@ -7,8 +7,9 @@ import pytest
 import torch
 
 from attnlib.errors import BadInput, UnknownName
+from attnlib.experiments.bottleneck_values import capacity, middle, quarter, slope
 from attnlib.experiments.config import override
-from attnlib.experiments.context_bottleneck import PROFILES, Config, capacity, compute, models, quarter, slope
+from attnlib.experiments.context_bottleneck import PROFILES, Config, asks, compute, models
 from attnlib.experiments.measures.by_length import exact_matches, measure_by_length, measure_summary_bits
 from attnlib.recipes.recipe import RecipeSpec
 from attnlib.recipes.sequence_course import judged_samples
@@ -87,6 +88,66 @@ def test_values_and_tables_have_every_kind(store):
     }
     assert {row["link"] for row in tables["probe"]} == {"initial"}
     assert len(tables["probe"]) == 2 * (3 + 4)
+    assert values["read"]["initial"]["more"]["n"] == 2
+    assert values["read"]["initial"]["decoder_over_probe"]["n"] == 2
+
+
+def told(spec, measure, *, length=None, samples=None):
+    """Hand-made answers: one vector loses words with length, attention hardly; more samples read more."""
+    seed, attends = spec.resolved.seed, spec.resolved.link == "attention"
+    if measure is measure_summary_bits:
+        found = [3.0, 1.0, 0.5, 0.5, 0.25] if samples == 80 else [2.0, 1.0, 0.5, 0.5, 0.25]
+        return {"bits": [bit + seed for bit in found], "length": 5, "vocabulary": 10}
+    accuracy = [1.0, 0.9, 0.9] if attends else [0.9, 0.6, 0.4]
+    exact = [1.0, 0.9, 0.75] if attends else [0.5, 0.25, 0.125]
+    return {
+        "lengths": [3, 4, 5],
+        "token_accuracy": accuracy,
+        "exact_match": [share - 0.125 * seed for share in exact],
+        "bits": [9.0, 8.0, 6.0 + 3 * seed + spec.resolved.width],
+        "bits_of_word": [3.0, 2.0, 1.5],
+        "parameters": 7,
+    }
+
+
+class Told:
+    def kept(self, spec, measure, **settings):
+        return told(spec, measure, **settings)
+
+
+def test_signs_of_what_the_claims_read():
+    config = Config(width=(6, 8), seeds=2, longest=5, probed=(5,), samples=80)
+    values, _ = compute(config, Told())
+    assert values["widest"]["initial"]["falls"]["value"] == pytest.approx(0.5)
+    assert values["widest"]["attention"]["falls"]["value"] == pytest.approx(0.1)
+    assert values["widest"]["initial"]["slope"]["value"] < 0
+    gains = values["attention_gains"]  # seeds take the same from both
+    assert (gains["value"], gains["low"]) == (pytest.approx(0.625), pytest.approx(0.625))
+    assert values["wider"]["initial"]["value"] == pytest.approx(2 / 3)
+    read = values["read"]["initial"]
+    assert read["together"]["value"] == pytest.approx(5.25 + 2.5)
+    assert (read["more"]["value"], read["more"]["low"]) == (pytest.approx(1), pytest.approx(1))
+    middle_half = (1.0 + 0.5 + 0.5) / 3
+    assert read["first_over_middle"]["value"] == pytest.approx(3 - middle_half)
+    assert read["last_over_middle"]["value"] == pytest.approx(0.25 - middle_half)
+    assert read["decoder_over_probe"]["value"] == pytest.approx((14 + 17) / 2 - 7.75)
+    assert middle([9.0, 1.0, 2.0, 9.0]) == pytest.approx(1.5)
+
+
+def test_half_the_samples_are_asked_of_the_widest_vectors_and_longest_sentences_alone():
+    config = Config(width=(6, 8), seeds=1, probed=(4, 5), samples=80)
+    halved = [a for a in asks(config) if dict(a.settings).get("samples") == 40]
+    assert {(a.spec.resolved.link, a.spec.resolved.width) for a in halved} == {("initial", 8)}
+    assert {dict(a.settings)["length"] for a in halved} == {5}
+
+
+def test_one_width_has_none_that_is_wider():
+    assert compute(Config(width=(6,), seeds=2, longest=5, probed=(5,), samples=80), Told())[0]["wider"] == {}
+
+
+def test_short_sentences_leave_enough_to_fit_a_probe_on(recording):
+    """Of a thousand sentences of three words at most a quarter is kept to judge."""
+    assert len(measure_summary_bits(recording, length=3, samples=2_000)["bits"]) == 3
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from attnlib.tasks.corpus import Corpus
 
 _BATCH = 256
+_OF_ALL = 4  # at most one sentence in so many of a length is kept to judge the probe on
 
 
 def measure_by_length(recording: "Recording") -> dict:
@@ -61,8 +62,9 @@ def exact_matches(recording: "Recording", judged: "Corpus") -> np.ndarray:
 def measure_summary_bits(recording: "Recording", *, length: int, samples: int) -> dict:
     """Bits that a linear softmax reads off the one vector that the decoder starts in, by position.
 
-    Sentences of one length are drawn anew, ``samples`` to fit the probe on and half as many to judge it on.
-    The vector is the decoder's first state, an LSTM's memory beside it.
+    Sentences of one length are drawn anew, ``samples`` to fit the probe on and half as many to judge it on
+    (fewer where so many would be a large part of all sentences of the length). The vector is the decoder's
+    first state, an LSTM's memory beside it.
 
     Returns:
         ``bits``, by position; ``length``, ``vocabulary``.
@@ -70,10 +72,11 @@ def measure_summary_bits(recording: "Recording", *, length: int, samples: int) -
     settings = recording.spec.resolved
     network = registry.load(recording.spec.recipe).recorded_network(recording)
     options = dict(settings.task_options) | {"min_length": length, "max_length": length}
-    sizes = {"n_train": samples, "n_held_out": max(1, samples // 2), "seed": 1 + settings.seed}
+    words = len(load_task(settings).source_vocabulary) - len(MARKS)
+    others = max(1, min(samples // 2, words**length // _OF_ALL))
+    sizes = {"n_train": samples, "n_held_out": others, "seed": 1 + settings.seed}
     task = load_task(type(settings)(task=settings.task, options=tuple((options | sizes).items())))
     parts = [_summaries(network, corpus) for corpus in (task.train, task.held_out)]
-    words = len(task.source_vocabulary) - len(MARKS)
     bits = probe_bits(*parts[0], *parts[1], words=words)
     return {"bits": bits.tolist(), "length": length, "vocabulary": words}
 
