@@ -39,7 +39,7 @@ class Config:
         n_train: samples to train on, at most; judged: held-out ones.
         width: of states and embeddings; steps: updates; batch_size: samples an update.
         learning_rate: of Adam.
-        samples: held-out sentences in which a word is exchanged.
+        samples: held-out sentences of one length in which a word is exchanged, at most.
     """
 
     task: tuple[str, ...] = ("number_words",)
@@ -117,12 +117,15 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
 
     Returns:
         values ``<task>.<network>.``: ``token_accuracy`` (teacher-forced, end marks among the words),
-        ``exact_match``, ``length_right``, ``bleu`` (free running), ``parameters``; ``after_error`` (share of
-        the words after an exchanged one that go wrong, less the same after the right word, mean over places
-        weighted by words), ``early_over_late`` (words lost by an exchange in the first third of the places
-        less those lost by one in the last third), ``own_hand`` (teacher-forced less free-running accuracy,
-        mean over places); intervals over seeds. Tables ``places`` (a row a kind and place) and ``damage``
-        (a row a kind and place of the exchange).
+        ``exact_match``, ``length_right``, ``bleu`` (free running), ``parameters``; ``length_guessed`` (share
+        of targets whose length the source's length alone tells) and ``length_over_guess`` (``length_right``
+        less that); ``own_hand`` (teacher-forced less free-running accuracy); ``beam_gain`` (``exact_match``
+        and ``bleu`` of beam search less those of greedy decoding). Of sentences of one ``length``,
+        ``of_length`` in number: ``after_error`` (share of the words after an exchanged one that go wrong,
+        less the same after the right word, mean over places weighted by words) and ``early_over_late`` (the
+        same share, unweighted, of the first third of the places less that of the last third). Intervals over
+        seeds. Tables ``places`` (a row a kind and place) and ``damage`` (a row a kind and place of the
+        exchange), of the same sentences.
     """
     found = {
         kind: answers(ask(specs, measure_error_growth, samples=config.samples), store)
@@ -134,18 +137,17 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     for (task, network), points in found.items():
         values.setdefault(task, {})[network] = _summary(points)
         named = {"task": task, "network": network}
-        places = range(min(len(m["teacher_forced"]) for _, m in points))
         tables["places"] += [
             named | {"place": i + 1, "way": way} | over_seeds(points, lambda m, w=way, i=i: m[w][i])
             for way in ("teacher_forced", "free_running", "so_far")
-            for i in places
+            for i in range(len(points[0][1][way]))
         ]
         tables["damage"] += [
             named
-            | {"place": points[0][1]["damage"][i]["place"], "quantity": name}
+            | {"place": row["place"], "quantity": name}
             | over_seeds(points, lambda m, f=of, i=i: f(m["damage"][i]))
             for name, of in (("share", _added), ("words", _lost))
-            for i in range(min(len(m["damage"]) for _, m in points))
+            for i, row in enumerate(points[0][1]["damage"])
         ]
     return values, tables
 
@@ -161,24 +163,28 @@ def _lost(row: dict) -> float:
 
 
 def _summary(points: list[Point]) -> dict:
+    first = points[0][1]
     return {name: over_seeds(points, lambda m, n=name: m[n]) for name in QUALITIES} | {
         "after_error": over_seeds(points, lambda m: after_error(m["damage"])),
         "early_over_late": over_seeds(points, lambda m: early_over_late(m["damage"])),
-        "own_hand": over_seeds(
-            points, lambda m: float(np.mean(np.subtract(m["teacher_forced"], m["free_running"])))
-        ),
-        "parameters": points[0][1]["parameters"],
+        "own_hand": over_seeds(points, lambda m: m["token_accuracy"] - m["own_accuracy"]),
+        "length_over_guess": over_seeds(points, lambda m: m["length_right"] - m["length_guessed"]),
+        "beam_gain": {
+            name: over_seeds(points, lambda m, n=name: m["beam"][n] - m[n])
+            for name in ("exact_match", "bleu")
+        },
+        # The same for every seed: the samples are.
+        **{name: first[name] for name in ("length_guessed", "length", "of_length", "parameters")},
     }
 
 
 def after_error(damage: list[dict]) -> float:
     """Mean over places, weighted by the words that follow."""
-    weights = [row["words_after"] * row["sentences"] for row in damage]
-    return float(np.average([_added(row) for row in damage], weights=weights))
+    return float(np.average([_added(row) for row in damage], weights=[row["words_after"] for row in damage]))
 
 
 def early_over_late(damage: list[dict]) -> float:
-    """Words lost by an early exchange less those lost by a late one."""
+    """Share of what follows that an early exchange spoils, less the share that a late one does."""
     number = max(1, len(damage) // 3)
-    lost = [_lost(row) for row in damage]
-    return float(np.mean(lost[:number]) - np.mean(lost[-number:]))
+    added = [_added(row) for row in damage]
+    return float(np.mean(added[:number]) - np.mean(added[-number:]))

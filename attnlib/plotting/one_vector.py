@@ -37,7 +37,7 @@ def _band(axes: Axes, rows: list[dict], colour: str, line: str, label: str) -> N
 
 
 def accuracy_by_place(result: Result) -> Figure:
-    """Words right by place, for each task and network; a row a task."""
+    """Words right by place in sentences of one length, for each task and network; a row a task."""
     tasks = tasks_of(result)
     if not tasks:
         return blank()
@@ -68,7 +68,7 @@ def accuracy_by_place(result: Result) -> Figure:
 
 
 def cost_of_a_word(result: Result) -> Figure:
-    """What an exchanged word does to those after it, by its place; a row a task."""
+    """What an exchanged word does to those after it, by place in sentences of one length; a row a task."""
     tasks = tasks_of(result)
     if not tasks:
         return blank()

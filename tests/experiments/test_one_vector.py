@@ -1,6 +1,6 @@
 """Errors and what follows them: against a network that can be followed by hand, and on tiny networks."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -8,11 +8,20 @@ import torch
 
 from attnlib.errors import BadInput, UnknownName
 from attnlib.experiments.config import override
-from attnlib.experiments.measures.error_growth import continued, damage, measure_error_growth
+from attnlib.experiments.measures import error_growth
+from attnlib.experiments.measures.error_growth import (
+    continued,
+    damage,
+    fullest_length,
+    guessed_lengths,
+    measure_error_growth,
+    written_bleu,
+)
 from attnlib.experiments.one_vector import PROFILES, Config, after_error, compute, early_over_late, models
 from attnlib.recipes.sequence_course import judged_samples
 from attnlib.tasks.corpus import Corpus, collate
-from attnlib.tasks.vocabulary import BOS, EOS, PAD
+from attnlib.tasks.task import Task
+from attnlib.tasks.vocabulary import BOS, EOS, PAD, Vocabulary
 from attnlib.training.store import Store
 
 TINY = Config(seeds=2, digits=3, n_train=300, judged=60, width=8, steps=3, samples=20)
@@ -57,7 +66,66 @@ def test_one_wrong_word_shifts_all_that_follow():
     # At the last place a wrong word leaves one more to come, the end mark, which is then not written.
     assert [row["wrong_after"] for row in rows] == [1, 1, 1, 1, 1]
     assert after_error(rows) == 1
-    assert early_over_late(rows) == 5 - 1
+    assert early_over_late(rows) == 0  # five words and one word are lost: the whole of what follows
+
+
+def row(place, wrong, right, words):
+    return {
+        "place": place,
+        "sentences": 9,
+        "words_after": words,
+        "wrong_after": wrong,
+        "wrong_after_right": right,
+    }
+
+
+def test_shares_are_over_the_right_word_and_weighted_by_what_follows():
+    rows = [row(1, 1.0, 0.25, 4), row(2, 0.5, 0.0, 2), row(3, 0.5, 0.25, 1)]
+    assert after_error(rows) == pytest.approx((4 * 0.75 + 2 * 0.5 + 1 * 0.25) / 7)
+    assert early_over_late(rows) == pytest.approx(0.75 - 0.25)
+    assert early_over_late(rows[::-1]) == pytest.approx(0.25 - 0.75)
+
+
+def test_the_length_is_guessed_from_the_sources_length_alone():
+    train = Corpus.from_ids([[4]] * 3 + [[4, 5]] * 2, [[4], [4, 5], [4, 5], [4, 5, 6], [4, 5, 6]])
+    judged = Corpus.from_ids([[5], [5, 4], [4, 4, 4]], [[4]] * 3)
+    assert guessed_lengths(train, judged).tolist() == [2, 3, 2]  # of three words nothing is known
+
+
+def test_the_length_with_most_words_is_looked_at_place_by_place():
+    assert fullest_length(np.array([1, 1, 1, 1, 2, 2, 3])) == 1
+    assert fullest_length(np.array([1, 1, 1, 1, 2, 2, 2, 3])) == 2
+
+
+class Beside:
+    """A recording of which BLEU asks: two sentences, of which the vocabulary lacks a word in the first."""
+
+    def __init__(self, written):
+        self.spec = type("Spec", (), {"resolved": None})
+        self.written = torch.tensor(written, dtype=torch.int32)
+
+    def __getitem__(self, name):
+        return {"written": self.written}[name]
+
+
+def test_a_word_that_nobody_knows_is_never_right(monkeypatch):
+    """The reference has ``<unk>`` and so has what is written: against the text this is wrong."""
+    known = Vocabulary.of("abcdefgh")
+    unknown = Corpus.from_ids([[4], [4]], [[4, 5, 6, 3, 7, 8, 9], [4, 5, 6, 7]])
+    whole = Corpus.from_ids([[4], [4]], [[4, 5, 6, 10, 7, 8, 9], [4, 5, 6, 7]])
+    asked = []
+    monkeypatch.setattr(error_growth, "measure_bleu", lambda recording: asked.append(1) or {"bleu": 12.0})
+    for corpus, text in ((unknown, True), (whole, False)):
+        task = Task("made", known, known, corpus, corpus)
+        monkeypatch.setattr(error_growth, "load_task", lambda _, own=task: own)
+        monkeypatch.setattr(error_growth, "judged_samples", lambda _, own=corpus: own)
+        rows = [[*corpus.target(0).tolist(), EOS], [4, 5, 6, 7, EOS, PAD, PAD, PAD]]
+        found = written_bleu(Beside(rows))
+        assert bool(asked) is text
+        assert found == pytest.approx(12 if text else 100)
+        asked.clear()
+    rows[0][3] = 3  # written where the reference has a word
+    assert written_bleu(Beside(rows)) < 90
 
 
 def test_exchanged_words_are_never_the_right_one():
@@ -65,13 +133,15 @@ def test_exchanged_words_are_never_the_right_one():
     assert min(row["wrong_after"] for row in rows) == 1
 
 
-def test_accuracies_by_place_are_those_of_a_loop(store):
+def test_accuracies_by_place_are_those_of_a_loop_over_sentences_of_one_length(store):
     recording = store.recording(models(TINY)[0])
     found = measure_error_growth(recording, samples=20)
     judged = judged_samples(recording.spec.resolved)
     targets = [[*judged.target(i).tolist(), EOS] for i in range(len(judged))]
-    for place in range(3):
-        own = [i for i, target in enumerate(targets) if len(target) > place]
+    own = [i for i, target in enumerate(targets) if len(target) == found["length"] + 1]
+    assert found["of_length"] == len(own) < len(judged)
+    assert len(found["so_far"]) == found["length"] + 1
+    for place in range(found["length"] + 1):
         rows = [recording["written"][i].tolist() for i in own]
         hits = [
             len(row) > place and row[place] == targets[i][place] for i, row in zip(own, rows, strict=True)
@@ -81,6 +151,18 @@ def test_accuracies_by_place_are_those_of_a_loop(store):
         assert found["free_running"][place] == pytest.approx(np.mean(hits))
         assert found["so_far"][place] == pytest.approx(np.mean(whole))
         assert found["teacher_forced"][place] == pytest.approx(np.mean(forced))
+
+
+def test_a_share_without_a_fault_so_far_never_rises(store):
+    """Some sentences of either length are wrong from the start, and more so the short ones."""
+    recording = store.recording(models(TINY)[0])
+    judged = judged_samples(recording.spec.resolved)
+    wanted = collate(judged, range(len(judged))).target_output.to(torch.int32)
+    short = torch.from_numpy(judged.target_lengths < judged.target_lengths.max())
+    wanted[short, 0] = EOS
+    spoilt = replace(recording, tensors=dict(recording.tensors) | {"written": wanted})
+    found = measure_error_growth(spoilt, samples=5)["so_far"]
+    assert found == sorted(found, reverse=True)
 
 
 def test_a_perfect_copy_has_all_of_it_right(store):
@@ -93,6 +175,8 @@ def test_a_perfect_copy_has_all_of_it_right(store):
     )
     found = measure_error_growth(perfect, samples=5)
     assert found["exact_match"] == found["length_right"] == found["token_accuracy"] == 1
+    assert found["own_accuracy"] == 1
+    assert found["beam"]["exact_match"] < 1  # of the network as it is
     assert found["bleu"] == pytest.approx(100)
 
 
@@ -102,6 +186,50 @@ def test_values_and_tables_have_every_kind(store):
     assert values["number_words"]["cho"]["after_error"]["n"] == 2
     assert {row["way"] for row in tables["places"]} == {"teacher_forced", "free_running", "so_far"}
     assert {row["quantity"] for row in tables["damage"]} == {"share", "words"}
+
+
+class Told:
+    """A store that answers from hand-made measurements, by seed."""
+
+    def __init__(self, answers):
+        self.answers = answers
+
+    def kept(self, spec, measure, **settings):
+        return self.answers[spec.resolved.seed]
+
+
+def answer(seed):
+    """A network that errs more from its own hand, after errors, and most after early ones."""
+    return {
+        "length": 3,
+        "of_length": 40,
+        "teacher_forced": [0.9] * 4,
+        "free_running": [0.8] * 4,
+        "so_far": [0.8, 0.7, 0.6, 0.5],
+        "damage": [row(1, 1.0, 0.25, 3), row(2, 0.5, 0.25, 2), row(3, 0.5, 0.375, 1)],
+        "token_accuracy": 0.9,
+        "own_accuracy": 0.75 - 0.01 * seed,
+        "exact_match": 0.5,
+        "length_right": 0.625,
+        "length_guessed": 0.75,
+        "bleu": 40.0,
+        "beam": {"exact_match": 0.75, "bleu": 30.0},
+        "parameters": 7,
+    }
+
+
+def test_signs_of_what_the_claims_read():
+    values, tables = compute(Config(seeds=2), Told([answer(0), answer(1)]))
+    found = values["number_words"]["cho"]
+    assert found["after_error"]["value"] == pytest.approx((3 * 0.75 + 2 * 0.25 + 0.125) / 6)
+    assert found["early_over_late"]["value"] == pytest.approx(0.75 - 0.125)
+    assert found["length_over_guess"]["value"] == pytest.approx(0.625 - 0.75)
+    assert found["own_hand"]["value"] == pytest.approx(0.9 - (0.75 + 0.74) / 2)
+    assert found["beam_gain"]["exact_match"]["value"] == pytest.approx(0.25)
+    assert found["beam_gain"]["bleu"]["value"] == pytest.approx(-10)
+    costs = {(r["quantity"], r["place"]): r["value"] for r in tables["damage"] if r["network"] == "cho"}
+    assert costs["share", 1] == pytest.approx(0.75)
+    assert costs["words", 1] == pytest.approx(0.75 * 3)
 
 
 @pytest.mark.parametrize(
