@@ -19,7 +19,8 @@ class SequenceConfig:
         source_size, target_size: number of words of the two vocabularies, marks included.
         link: what the decoder gets of the source: its last state to start in (``initial``, Sutskever et al.
             2014); that state at every step and in the output as well (``every_step``, Cho et al. 2014); or
-            ``attention`` to all states beside the start.
+            ``attention`` to all states beside the start. Which state the decoder starts in differs from Cho
+            et al. and Bahdanau et al.: see :mod:`attnlib.models.sequence_to_sequence`.
         cell: of both sides; layers: of both sides.
         bidirectional: whether the encoder reads in both directions.
         reverse: whether the encoder reads the words of the source from the last to the first. Its states are

@@ -18,7 +18,9 @@ layer of Cho's and Bahdanau's output (a linear layer here), and local attention.
 
 The decoder starts in the encoder's last state. Where that has another width (two directions) or is put
 through a map by its paper (Cho, Bahdanau), it is tanh of a linear map of it, an LSTM's memory then starting
-at zero.
+at zero. The papers map something else: Cho et al. the summary, s_0 = tanh(V' c), and Bahdanau et al. the last
+state of the backward direction alone, s_0 = tanh(W_s h_1); here it is h_T, of both directions where there are
+two.
 """
 
 from dataclasses import fields

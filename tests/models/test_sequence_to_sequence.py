@@ -113,18 +113,97 @@ def test_luongs_step_by_its_equations():
         torch.testing.assert_close(trace.logits[:, step], model.readout(fed))
 
 
-def test_chos_summary_enters_every_step_and_the_output():
+def cells_of(layer, cell):
+    """torch's cells with the parameters of a stack of layers, the bottom one first."""
+    found = []
+    for level in range(layer.num_layers):
+        own = {
+            n.removesuffix(f"_l{level}"): p for n, p in layer.named_parameters() if n.endswith(f"_l{level}")
+        }
+        one = cell(own["weight_ih"].shape[1], layer.hidden_size).double()
+        one.load_state_dict(own)
+        found.append(one)
+    return found
+
+
+def climb(cells, inputs, states):
+    """One step of a stack of LSTM cells; states are (h, memory), the bottom one first."""
+    after = []
+    for cell, state in zip(cells, states, strict=True):
+        after.append(cell(inputs, state))
+        inputs = after[-1][0]
+    return after
+
+
+def lstm_last(model, words):
+    """What the encoder's LSTM ends in at every layer, one sentence."""
+    states = [(torch.zeros(1, 6).double(), torch.zeros(1, 6).double())] * model.config.layers
+    for word in words:
+        embedded = model.embedding_source(torch.tensor([word]))
+        states = climb(cells_of(model.encoder, torch.nn.LSTMCell), embedded, states)
+    return states
+
+
+def test_chos_step_by_its_equations():
+    """h_t = f(h_{t-1}, x_t); c = tanh(V h_n); s_i = f(s_{i-1}, y_{i-1}, c); logits of s_i, y_{i-1} and c."""
     model = model_of("cho")
-    trace = model(BATCH)
-    source, carried = model.encode(BATCH.source, BATCH.source_mask)
-    last = torch.stack(
-        [row[n - 1] for row, n in zip(trace.encoder_states, BATCH.source_mask.sum(1), strict=True)]
-    )
-    torch.testing.assert_close(source.summary, torch.tanh(model.summary_map(last)))
-    torch.testing.assert_close(carried.hidden[:, 0], torch.tanh(model.start_map(last)))
-    assert model.decoder.input_size == 12
+    trace, lengths = model(BATCH), BATCH.source_mask.sum(1)
+    (encoder,), (decoder,) = (cells_of(layer, torch.nn.GRUCell) for layer in (model.encoder, model.decoder))
+    for sample, length in enumerate(lengths.tolist()):
+        state = torch.zeros(1, 6).double()
+        for word in BATCH.source[sample, :length]:
+            state = encoder(model.embedding_source(word[None]), state)
+        summary, state = torch.tanh(model.summary_map(state)), torch.tanh(model.start_map(state))
+        for step in range(int(BATCH.target_mask[sample].sum())):
+            word = model.embedding_target(BATCH.target_input[sample, step][None])
+            state = decoder(torch.cat([word, summary], 1), state)
+            logits = model.readout(torch.cat([state, word, summary], 1))
+            torch.testing.assert_close(trace.decoder_states[sample, step], state[0])
+            torch.testing.assert_close(trace.logits[sample, step], logits[0])
     assert trace.attention is None
     assert trace.queries is None
+
+
+def test_sutskevers_step_by_its_equations():
+    """Two layers of LSTM, words backwards; every layer's state and memory goes to its own layer."""
+    model = model_of("sutskever")
+    trace = model(BATCH)
+    decoder = cells_of(model.decoder, torch.nn.LSTMCell)
+    for sample, length in enumerate(BATCH.source_mask.sum(1).tolist()):
+        *words, end = BATCH.source[sample, :length].tolist()
+        states = lstm_last(model, [*words[::-1], end])
+        for step in range(int(BATCH.target_mask[sample].sum())):
+            word = model.embedding_target(BATCH.target_input[sample, step][None])
+            states = climb(decoder, word, states)
+            torch.testing.assert_close(trace.decoder_states[sample, step], states[-1][0][0])
+            torch.testing.assert_close(trace.logits[sample, step], model.readout(states[-1][0])[0])
+
+
+def test_luongs_step_by_its_equations_in_two_layers():
+    """The network that has his name: memory handed over, the top layer asks, input feeding."""
+    model = model_of("luong")
+    trace = model(BATCH)
+    decoder = cells_of(model.decoder, torch.nn.LSTMCell)
+    for sample, length in enumerate(BATCH.source_mask.sum(1).tolist()):
+        read = trace.encoder_states[sample, :length]
+        states, fed = lstm_last(model, BATCH.source[sample, :length].tolist()), torch.zeros(1, 6).double()
+        torch.testing.assert_close(read[-1:], states[-1][0])
+        for step in range(int(BATCH.target_mask[sample].sum())):
+            word = model.embedding_target(BATCH.target_input[sample, step][None])
+            states = climb(decoder, torch.cat([word, fed], 1), states)
+            top = states[-1][0]
+            context = (top @ model.score.key_map.weight @ read.T).softmax(1) @ read
+            fed = torch.tanh(model.attentional_map(torch.cat([context, top], 1)))
+            torch.testing.assert_close(trace.logits[sample, step], model.readout(fed)[0])
+
+
+def test_of_two_layers_bahdanaus_decoder_asks_with_the_top_one():
+    model = model_of("bahdanau", layers=2)
+    trace = model(BATCH)
+    _, carried = model.encode(BATCH.source, BATCH.source_mask)
+    torch.testing.assert_close(trace.queries[:, 0], carried.hidden[:, 1])
+    torch.testing.assert_close(trace.queries[:, 1:], trace.decoder_states[:, :-1])
+    assert not torch.allclose(carried.hidden[:, 0], carried.hidden[:, 1])
 
 
 def test_one_vector_alone_links_source_and_target():
