@@ -65,6 +65,18 @@ def test_every_figure_and_option_that_the_prose_names_exists():
         )
 
 
+def test_the_page_on_where_it_went_leads_to_part_iv_and_ends_in_commands_that_exist():
+    page = (ROOT / "book/where_it_went.md").read_text(encoding="utf-8")
+    linked = set(re.findall(r"\]\((beyond/\w+)\.ipynb\)", page))
+    assert linked == {f"beyond/{path.stem}" for path in (ROOT / "notebooks/beyond").glob("*.md")}
+    commands = re.findall(r"`attnlib run (\S+)((?: -p \w+=\w+)*)`", page.partition("## Try next")[2])
+    assert commands
+    for figure, given in commands:
+        source = (ROOT / f"notebooks/{figure}.md").read_text(encoding="utf-8")
+        for name in re.findall(r"-p (\w+)=", given):
+            assert re.search(rf"^{name} = ", source, re.MULTILINE), (figure, name)
+
+
 def test_links_from_chapter_to_chapter_lead_to_built_notebooks():
     """The site is made of executed notebooks, so that a link to the source of one leads nowhere."""
     chapters = sorted((ROOT / "notebooks").rglob("*.md"))
