@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from attnlib.companion.tables import interval_text
+from attnlib.companion.intervals import side
+from attnlib.companion.tables import interval_range, interval_text
 from attnlib.experiments.probe_locality import PLACES
 from attnlib.experiments.result import Result
 from attnlib.plotting.probe_locality import LOOKS
@@ -10,15 +11,19 @@ from attnlib.plotting.probe_locality import LOOKS
 if TYPE_CHECKING:
     import pandas as pd
 
-STAGES = {"early": "The first time that networks are right for three sequences in four", "late": "At the end"}
+STAGES = {
+    "early": "The first time that networks are right for three sequences in four",
+    "midway": "Midway",
+    "late": "At the end",
+}
 
 
 def locality_table(result: Result) -> "pd.DataFrame":
-    """γ at each place, early and late; a stage that no network reached is left out."""
+    """γ at each place, early, midway and late; a stage that no network reached is left out."""
     import pandas as pd
 
     rows = {
-        stage: {"updates": _whole(found["step"])}
+        stage: {"updates": interval_text(found["step"], digits=0)}
         | {LOOKS[place][0]: interval_text(found[place]) for place in PLACES}
         for stage, found in _reached(result)
     }
@@ -26,8 +31,9 @@ def locality_table(result: Result) -> "pd.DataFrame":
 
 
 def locality_sentences(result: Result) -> str:
-    """A sentence a stage: where the log odds of the right label are large, in falling order."""
-    return "\n".join(f"* {_sentence(stage, found)}" for stage, found in _reached(result))
+    """A sentence a stage: where the log odds of the right label are large; and whether they still move."""
+    lines = [_sentence(stage, found) for stage, found in _reached(result)]
+    return "\n".join(f"* {line}" for line in [*lines, _rest(result.values)])
 
 
 def _reached(result: Result) -> list[tuple[str, dict]]:
@@ -38,13 +44,23 @@ def _sentence(stage: str, found: dict) -> str:
     ordered = sorted(PLACES, key=lambda place: -found[place]["value"])
     numbers = ", ".join(f"{LOOKS[place][0]} {found[place]['value']:.2f}" for place in PLACES)
     return (
-        f"{STAGES[stage]} ({_whole(found['step'])} updates, {found['step']['n']} networks), γ is: {numbers}. "
+        f"{STAGES[stage]} ({interval_text(found['step'], digits=0)} updates, {found['step']['n']} networks), "
+        f"γ is: {numbers}. "
         f"From large to small the places order {', '.join(LOOKS[place][0] for place in ordered)}."
     )
 
 
-def _whole(interval: dict) -> str:
-    """Updates are whole numbers."""
-    if interval["low"] is None:
-        return f"{interval['value']:.0f}"
-    return f"{interval['value']:.0f} ± {interval['high'] - interval['value']:.0f}"
+def _rest(values: dict) -> str:
+    """Whether the lead of the last position, which equation 25 is about, has come to rest."""
+    midway, late, moved = values["midway"], values["late"], values["moved"]["last_over_keyword"]
+    text = (
+        f"Between {midway['step']['value']:.0f} and {late['step']['value']:.0f} updates the last position's "
+        f"lead over the keyword goes from {interval_range(midway['last_over_keyword'])} to "
+        f"{interval_range(late['last_over_keyword'])}, "
+    )
+    told = {
+        "above": "It still grows, so these numbers are no limit.",
+        "below": "It shrinks again, so these numbers are no limit.",
+        "open": "That it has come to rest is not shown, nor that it has not.",
+    }
+    return f"{text}by {interval_range(moved)}. {told[side(moved)]}"

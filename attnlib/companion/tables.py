@@ -74,13 +74,17 @@ def interval_range(interval: dict) -> str:
     return f"{value} [{', '.join(ends)}]" if ends else value
 
 
-def interval_text(interval: dict) -> str:
-    """``0.81 ± 0.03``, the half width of the 95 % interval; a dash where there is no number."""
+def interval_text(interval: dict, digits: int = 2) -> str:
+    """``0.81 ± 0.03``, the half width of the 95 % interval; a dash where there is no number.
+
+    Args:
+        digits: after the decimal point, 0 for numbers of updates.
+    """
     if interval["value"] is None:
         return "–"
-    text = f"{interval['value']:.2f}".replace("-0.00", "0.00")
+    text = f"{interval['value']:.{digits}f}".replace("-0.00", "0.00")
     if interval["low"] is not None:
-        text += f" ± {(interval['high'] - interval['low']) / 2:.2f}"
+        text += f" ± {(interval['high'] - interval['low']) / 2:.{digits}f}"
     return text.replace("-", "−")
 
 

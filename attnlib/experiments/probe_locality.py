@@ -7,6 +7,7 @@ from attnlib.errors import BadInput
 from attnlib.experiments.aggregate import Point, over_seeds
 from attnlib.experiments.asks import Ask, ask, specs_of
 from attnlib.experiments.measures.copying import measure_copying
+from attnlib.experiments.paired import paired
 from attnlib.recipes.recipe import RecipeSpec
 
 if TYPE_CHECKING:
@@ -36,7 +37,8 @@ class Config:
         seeds: networks.
         words: of the vocabulary, the keyword among them; length: of a sequence.
         embedding_width, width: of words, and of the state of one direction.
-        steps: updates; every: updates between two looks.
+        steps: updates.
+        every: updates between two looks up to ``until``; later: between two looks after it.
     """
 
     seeds: int = 3
@@ -46,9 +48,11 @@ class Config:
     width: int = 32
     steps: int = 300
     every: int = 10
+    until: int = 300
+    later: int = 100
 
     def __post_init__(self) -> None:
-        for name in ("seeds", "embedding_width", "width", "steps", "every"):
+        for name in ("seeds", "embedding_width", "width", "steps", "every", "until", "later"):
             if getattr(self, name) < 1:
                 raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
         if self.length < 4 or self.words < 2:
@@ -57,13 +61,13 @@ class Config:
 
 PROFILES = {
     "quick": Config(),
-    "paper": Config(seeds=5, embedding_width=300, width=256, steps=200),
+    "paper": Config(seeds=5, embedding_width=300, width=256, steps=4_000),
 }
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
     """What it asks of each network: its course."""
-    names = ("words", "length", "embedding_width", "width", "steps", "every")
+    names = ("words", "length", "embedding_width", "width", "steps", "every", "until", "later")
     settings = {name: getattr(config, name) for name in names}
     specs = (RecipeSpec.of("keyword", seed=seed, **settings) for seed in range(config.seeds))
     return ask(specs, measure_copying)
@@ -75,34 +79,49 @@ def models(config: Config) -> tuple[RecipeSpec, ...]:
 
 
 def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
-    """γ at the keyword, after it, at the ends and on average, early and late in training.
+    """γ at the keyword, after it, at the ends and on average, early, midway and late in training.
 
-    *Early* is the first checkpoint at which the network is right for three sequences in four; *late* is the
-    last one. A network that never is has no early checkpoint, and counts late alone.
+    *Early* is the first checkpoint at which the network is right for three sequences in four, *midway* the
+    last one in the first half of the updates, *late* the last of all. A network that is never right so often
+    has no early checkpoint, and counts in the others alone.
 
     Returns:
-        values ``{early, late}.{keyword, next, mean, last, first, step, accuracy}`` and
-        ``{early, late}.<larger>_over_<smaller>``, the difference of two within a network, as intervals over
-        seeds; table ``courses``, a row a network and checkpoint.
+        values ``{early, midway, late}.{keyword, next, mean, last, first, step, accuracy}`` and
+        ``{early, midway, late}.<larger>_over_<smaller>``, the difference of two within a network;
+        ``moved.<place>`` and ``moved.<larger>_over_<smaller>``, late less midway within a network, which says
+        whether the course has come to rest; all as intervals over seeds;
+        table ``courses``, a row a network and checkpoint.
     """
     found = [(asked.spec.seed, asked.answer(store)) for asked in asks(config)]
-    rows = [
-        {"seed": seed} | {("step" if name == "steps" else name): series[i] for name, series in course.items()}
+    courses = [
+        [
+            {"seed": seed}
+            | {("step" if name == "steps" else name): series[i] for name, series in course.items()}
+            for i in range(len(course["steps"]))
+        ]
         for seed, course in found
-        for i in range(len(course["steps"]))
     ]
-    by_seed = [[row for row in rows if row["seed"] == seed] for seed, _ in found]
-    early = [next((row for row in course if row["accuracy"] >= HALFWAY), None) for course in by_seed]
-    late = [course[-1] for course in by_seed]
-    stages = {"early": [row for row in early if row is not None], "late": late}
-    return {stage: _summary([({}, row) for row in chosen]) for stage, chosen in stages.items()}, {
-        "courses": rows
-    }
+    early = [next((row for row in course if row["accuracy"] >= HALFWAY), None) for course in courses]
+    midway = [[row for row in course if row["step"] <= config.steps / 2][-1] for course in courses]
+    late = [course[-1] for course in courses]
+    stages = {"early": [row for row in early if row is not None], "midway": midway, "late": late}
+    values = {stage: _summary([({}, row) for row in chosen]) for stage, chosen in stages.items()}
+    values["moved"] = _moved(midway, late)
+    return values, {"courses": [row for course in courses for row in course]}
 
 
 def _summary(points: list[Point]) -> dict:
     names = (*PLACES, "step", "accuracy")
     return {name: over_seeds(points, lambda row, n=name: row[n]) for name in names} | {
         f"{larger}_over_{smaller}": over_seeds(points, lambda row, a=larger, b=smaller: row[a] - row[b])
+        for larger, smaller in ORDERS
+    }
+
+
+def _moved(before: list[dict], after: list[dict]) -> dict:
+    """Numbers of the second look less those of the first, network by network."""
+    first, second = ([({"seed": row["seed"]}, row) for row in rows] for rows in (before, after))
+    return {place: paired(second, first, lambda row, n=place: row[n]) for place in PLACES} | {
+        f"{larger}_over_{smaller}": paired(second, first, lambda row, a=larger, b=smaller: row[a] - row[b])
         for larger, smaller in ORDERS
     }

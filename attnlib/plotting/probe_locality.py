@@ -21,11 +21,12 @@ def locality_courses(result: Result, until: int | None = None) -> Figure:
     """Means over networks of γ by update, their range as bands; left the start alone, right all of it.
 
     Args:
-        until: last update of the left panel; a third of the course by default.
+        until: last update of the left panel; by default as far as looks are close together, but no more than
+            a third of the course.
     """
     rows = result.tables["courses"]
     steps = sorted({row["step"] for row in rows})
-    until = max(steps[-1] // 3, steps[1]) if until is None else until
+    until = max(min(steps[-1] // 3, result.config["until"]), steps[1]) if until is None else until
     with style():
         figure = Figure(figsize=(8.6, 3.9))
         for axes, last, title in zip(

@@ -4,7 +4,7 @@ import pytest
 
 from attnlib.companion.probe_locality_sentences import locality_sentences, locality_table
 from attnlib.errors import BadInput
-from attnlib.experiments.probe_locality import PLACES, Config, asks, compute
+from attnlib.experiments.probe_locality import PLACES, PROFILES, Config, asks, compute
 from attnlib.experiments.result import Result
 from attnlib.experiments.run import run
 from attnlib.plotting.probe_locality import locality_courses
@@ -40,6 +40,9 @@ def test_early_is_the_first_checkpoint_right_for_three_in_four():
     assert values["early"]["keyword_over_next"]["value"] == 4  # 3 and 5
     assert values["late"]["last_over_keyword"]["value"] == 1  # 3 and -1
     assert values["late"]["step"] == {"value": 20, "low": 20, "high": 20, "n": 2}
+    assert values["midway"]["step"]["value"] == 10
+    assert values["moved"]["last"]["value"] == 8  # 0 to 9 and 0 to 7
+    assert values["moved"]["last_over_keyword"]["value"] == 4.5  # -4 to 3 and -3 to -1
     assert len(tables["courses"]) == 6
     assert tables["courses"][1] == {"seed": 0, "step": 10, "accuracy": 0.8, "loss": 0.5, "keyword": 4.0} | {
         "next": 1.0, "mean": 0.0, "last": 0.0, "first": 0.0
@@ -50,6 +53,31 @@ def test_a_network_that_never_learns_has_no_early_checkpoint():
     values, _ = compute(Config(seeds=1, steps=20), Given([course([0.5, 0.5, 0.6])]))
     assert values["early"]["keyword"]["n"] == 0
     assert values["late"]["accuracy"]["value"] == 0.6
+
+
+def test_midway_is_the_last_look_of_the_first_half():
+    whole = course([0.5, 0.5, 0.6], last=[1.0, 2.0, 4.0])
+    values, _ = compute(Config(seeds=1, steps=20), Given([whole]))
+    assert [values[stage]["last"]["value"] for stage in ("midway", "late")] == [2, 4]
+    values, _ = compute(Config(seeds=1, steps=20), Given([whole | {"steps": [0, 11, 20]}]))
+    assert values["midway"]["last"]["value"] == 1
+
+
+def test_long_training_is_as_long_as_the_papers_classifiers_get():
+    (spec,) = {asked.spec.resolved.steps for asked in asks(PROFILES["paper"])}
+    assert spec == 4_000
+
+
+@pytest.mark.parametrize(
+    ("ends", "told"),
+    [((4.0, 4.5), "It still grows"), ((-4.0, -4.5), "It shrinks again"), ((4.0, -4.5), "is not shown")],
+)
+def test_whether_the_lead_of_the_end_has_come_to_rest_follows_from_its_interval(ends, told):
+    courses = [course([0.5, 0.8, 1.0], last=[0.0, 0.0, end]) for end in ends]
+    values, _ = compute(Config(seeds=2, steps=20), Given(courses))
+    words = locality_sentences(Result("probe_locality", "quick", {}, values, {}, {}, {}))
+    assert told in words.splitlines()[-1]
+    assert "Between 10 and 20 updates" in words
 
 
 def test_tiny_networks_end_to_end_and_their_figure(tmp_path):
@@ -65,7 +93,7 @@ def test_tiny_networks_end_to_end_and_their_figure(tmp_path):
     keyword = [row["keyword"] for row in result.tables["courses"] if row["step"] == 4]
     assert figure.axes[1].lines[0].get_ydata()[-1] == pytest.approx(sum(keyword) / 2)
     table = locality_table(result)
-    assert list(table.index) == ["late"] or list(table.index) == ["early", "late"]
+    assert list(table.index) in (["midway", "late"], ["early", "midway", "late"])
     assert table.loc["late", "updates"] == "4 ± 0"
 
 

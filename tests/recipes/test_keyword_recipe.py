@@ -1,12 +1,14 @@
 """The keyword's recipe on tiny networks: what is recorded, and that it repeats and resumes."""
 
+from itertools import pairwise
+
 import pytest
 import torch
 
 from attnlib.errors import BadInput
 from attnlib.models import attentive_classifier
 from attnlib.models.attentive_classifier import AttentiveClassifier
-from attnlib.recipes.keyword import Settings, checksums, record
+from attnlib.recipes.keyword import Settings, checkpoints, checksums, record
 
 TINY = Settings(words=6, length=6, embedding_width=4, width=3, batch_size=8, steps=5, every=2, held_out=40)
 NAMES = {"steps", "loss", "accuracy", "keyword", "next", "mean", "last", "first"}
@@ -56,6 +58,17 @@ def test_a_network_that_knows_its_own_word_alone_has_a_local_probe(tmp_path, mon
     assert found["keyword"][0] == 2 * TINY.width
     assert found["mean"][0] == pytest.approx(2 * TINY.width / TINY.length)
     assert found["next"][0] == found["last"][0] == found["first"][0] == 0
+
+
+def test_looks_are_close_together_first_and_then_far_apart():
+    settings = Settings()
+    steps = checkpoints(settings)
+    apart = [later - earlier for earlier, later in pairwise(steps)]
+    assert steps[0] == 0
+    assert steps[-1] == settings.steps == 4_000
+    assert set(apart[: steps.index(settings.until)]) == {settings.every}
+    assert set(apart[steps.index(settings.until) :]) == {settings.later}
+    assert checkpoints(Settings(steps=25, until=300)) == (0, 10, 20, 25)  # short of the change
 
 
 def test_seeds_differ(tmp_path):
