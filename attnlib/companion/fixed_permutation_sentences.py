@@ -1,13 +1,15 @@
 """The chapter on a fixed permutation in words made from its numbers."""
 
+from attnlib.companion.copying_times import updates_words
 from attnlib.companion.tables import interval_range, interval_text
 from attnlib.experiments.result import Result
 
 NAMES = {"copy": "Copied", "permuted": "In one fixed random order"}
+SAME = 0.05  # how far apart probes may be that behave "the same", as the claim judges it
 
 
 def order_sentences(result: Result) -> str:
-    """A sentence an order, and one on how far the probes at uniform attention are apart."""
+    """A sentence an order, and what the probes at uniform attention say of "the same"."""
     lines = [
         _sentence(name, result.values[order], result.config["steps"])
         for order, name in NAMES.items()
@@ -18,20 +20,28 @@ def order_sentences(result: Result) -> str:
         copied, permuted = (interval_text(result.values[order]["uniform"]["probe_right"]) for order in NAMES)
         lines.append(
             f"At uniform attention the lexical probe at the right word ends at {copied} when copying and at "
-            f"{permuted} in the fixed order; networks of one seed are {_range(apart['probe_right'])} apart, "
-            f"and in how often it is largest at the right position {_range(apart['probe_agreement'])}."
+            f"{permuted} in the fixed order. Copying less fixed order, by seed, is "
+            f"{interval_range(apart['probe_right'])}, and in how often the probe is largest at the right "
+            f"position {interval_range(apart['probe_agreement'])}. {same_sentence(apart['probe_right'])}"
         )
     return "\n".join(f"* {line}" for line in lines)
+
+
+def same_sentence(apart: dict) -> str:
+    """Whether a difference with its interval is within :data:`SAME` of zero, beyond it, or undecided."""
+    pairs = f"{apart['n']} pair{'' if apart['n'] == 1 else 's'} of networks"
+    if apart["low"] is None:
+        return f"{pairs} cannot tell whether that is within {SAME} of zero."
+    if apart["low"] >= -SAME and apart["high"] <= SAME:
+        return f"The whole interval is within {SAME} of zero: the probes behave the same."
+    if apart["low"] > SAME or apart["high"] < -SAME:
+        return f"The whole interval is further than {SAME} from zero: the probes do not behave the same."
+    return f"The interval reaches further than {SAME} from zero, and nearer: {pairs} do not decide."
 
 
 def _sentence(name: str, found: dict, steps: int) -> str:
     return (
         f"{name}: after {steps} updates accuracies are {found['lowest_accuracy']:.2f} to "
         f"{found['highest_accuracy']:.2f} over {found['n']} networks, "
-        f"{round(found['failed']['value'] * found['n'])} of them below 95 %; 95 % are reached after "
-        f"{interval_text(found['steps_to_learn'])} updates where one that never does counts with all of them."
+        f"{round(found['failed']['value'] * found['n'])} of them below 95 %; {updates_words(found, steps)}."
     )
-
-
-def _range(interval: dict) -> str:
-    return interval_range(interval) if interval["low"] is not None else interval_text(interval)

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from attnlib.companion.copying_times import updates_cell, updates_words
 from attnlib.companion.tables import interval_range, interval_text
 from attnlib.experiments.result import Result
 from attnlib.plotting.copying import kind_name, kinds_shown
@@ -22,7 +23,7 @@ def outcomes_table(result: Result) -> "pd.DataFrame":
             "networks": found["n"],
             "failed": "–" if found["failed"]["value"] is None else f"{_failed(found)} of {found['n']}",
             "95 % interval": _bounds(found["failed"]),
-            "updates to 95 %": interval_text(found["steps_to_learn"]),
+            "updates to 95 %": updates_cell(found, result.config["steps"]),
             "accuracy at the end": _range([row["accuracy"] for row in learned]),
             "attention accuracy": _range([row["attention_accuracy"] for row in learned]),
         }
@@ -42,7 +43,7 @@ def _sentence(kind: str, found: dict, config: dict) -> str:
     name = kind_name(kind, config["length"])
     words = (
         f"{name[0].upper()}{name[1:]}: {_failed(found)} of {found['n']} networks are below 95 % accuracy "
-        f"after {config['steps']} updates."
+        f"after {config['steps']} updates; {updates_words(found, config['steps'])}."
     )
     proxy, uniform = found["proxy"], found["uniform"]
     if proxy["probe_gain"]["value"] is not None:

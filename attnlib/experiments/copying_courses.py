@@ -1,5 +1,6 @@
 """What becomes of networks that learn to copy, from their courses: numbers that several experiments give."""
 
+from attnlib.errors import BadInput
 from attnlib.experiments.aggregate import Point, over_seeds
 from attnlib.statistics.proportion import share_interval
 
@@ -13,11 +14,12 @@ def outcome(points: list[Point], steps: int) -> dict:
 
     A network *fails* when its accuracy on held-out sentences is below 0.95 after the last update. Time to
     95 % is the first checkpoint at or above it; one that never gets there counts as the number of updates of
-    the whole course, so its mean is a lower bound where some fail.
+    the whole course, so its mean is a lower bound where ``never`` is not 0, and no time at all where all are.
 
     Returns:
         ``n``, ``failed`` (with Wilson's interval), ``lowest_accuracy``, ``highest_accuracy``,
-        ``steps_to_learn``, ``accuracy`` and ``attention_accuracy`` at the end; None without networks.
+        ``steps_to_learn``, ``never`` (networks without such a checkpoint), ``accuracy`` and
+        ``attention_accuracy`` at the end; None without networks.
     """
     accuracies = [course["accuracy"][-1] for _, course in points]
     return {
@@ -25,7 +27,8 @@ def outcome(points: list[Point], steps: int) -> dict:
         "failed": _share([accuracy < LEARNED for accuracy in accuracies]),
         "lowest_accuracy": min(accuracies, default=None),
         "highest_accuracy": max(accuracies, default=None),
-        "steps_to_learn": over_seeds(points, lambda course: steps_to_learn(course) or steps),
+        "steps_to_learn": over_seeds(points, lambda course: _or(steps_to_learn(course), steps)),
+        "never": sum(steps_to_learn(course) is None for _, course in points),
         **{name: last(points, name) for name in ("accuracy", "attention_accuracy")},
     }
 
@@ -48,6 +51,21 @@ def steps_to_learn(course: dict) -> int | None:
     return next((step for step, accuracy in pairs if accuracy >= LEARNED), None)
 
 
+def until(course: dict, steps: int) -> dict:
+    """The course up to so many updates, as if it had been no longer.
+
+    >>> until({"steps": [0, 10, 20], "loss": [3.0, 2.0, 1.0]}, 10)
+    {'steps': [0, 10], 'loss': [3.0, 2.0]}
+
+    Raises:
+        BadInput: it was not looked at after that many.
+    """
+    if steps not in course["steps"]:
+        raise BadInput(f"no look after {steps} updates; there are looks after {course['steps']}")
+    end = course["steps"].index(steps) + 1
+    return {name: series[:end] for name, series in course.items()}
+
+
 def tables(points: list[Point]) -> dict[str, list[dict]]:
     """``courses``, a row a network and checkpoint, and ``outcomes``, a row a network."""
     courses = [
@@ -62,6 +80,10 @@ def tables(points: list[Point]) -> dict[str, list[dict]]:
         for name, course in points
     ]
     return {"courses": courses, "outcomes": outcomes}
+
+
+def _or(number: int | None, otherwise: int) -> int:
+    return otherwise if number is None else number  # 0 updates are a number too
 
 
 def _share(outcomes: list[bool]) -> dict[str, float | int | None]:

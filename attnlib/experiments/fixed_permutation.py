@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from attnlib.errors import BadInput, NotMeasured
-from attnlib.experiments.aggregate import Point, over_seeds
-from attnlib.experiments.asks import Ask, ask, specs_of
+from attnlib.errors import BadInput
+from attnlib.experiments.asks import Ask, answers, ask, specs_of
 from attnlib.experiments.copying_courses import PROBES, outcome, probes, tables
 from attnlib.experiments.measures.copying import measure_copying
+from attnlib.experiments.paired import paired
 from attnlib.recipes.recipe import RecipeSpec
 from attnlib.tasks.copying import words_of
 
@@ -39,11 +39,11 @@ class Config:
     """
 
     seeds: int = 3
-    controls: int = 2
+    controls: int = 3
     length: int = 16
     width: int = 64
     steps: int = 300
-    every: int = 20
+    every: int = 10
 
     def __post_init__(self) -> None:
         words_of(KIND, self.length)
@@ -57,7 +57,7 @@ PROFILES = {"quick": Config(), "paper": Config(seeds=20, controls=5, length=40, 
 
 def asks(config: Config) -> tuple[Ask, ...]:
     """What it asks of each network."""
-    return ask((spec for _, spec in _planned(config)), measure_copying)
+    return ask(_planned(config), measure_copying)
 
 
 def models(config: Config) -> tuple[RecipeSpec, ...]:
@@ -74,50 +74,33 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
         ``copy_less_permuted.probe_…``, differences of the same between networks of one seed;
         tables as in :func:`~attnlib.experiments.copying_courses.tables`.
     """
-    found = list(_measured(config, store))
+    found = [
+        ({name: columns[name] for name in ("order", "network", "seed")}, course)
+        for columns, course in answers(asks(config), store)
+    ]
     groups = {
-        order: {
-            network: [
-                (name, course)
-                for name, course in found
-                if (name["order"], name["network"]) == (order, network)
-            ]
-            for network in NETWORKS
-        }
+        (order, network): [
+            (name, course) for name, course in found if (name["order"], name["network"]) == (order, network)
+        ]
         for order in ORDERS
+        for network in NETWORKS
     }
     values: dict[str, dict] = {
-        order: outcome(group["learned"], config.steps) | {"uniform": probes(group["uniform"])}
-        for order, group in groups.items()
+        order: outcome(groups[order, "learned"], config.steps) | {"uniform": probes(groups[order, "uniform"])}
+        for order in ORDERS
     }
-    copied, permuted = (
-        {name["seed"]: course for name, course in groups[order]["uniform"]} for order in ORDERS
-    )
-    pairs = [({"seed": seed}, {"pair": (copied[seed], permuted[seed])}) for seed in copied.keys() & permuted]
-    values["copy_less_permuted"] = {probe: over_seeds(pairs, _difference(probe)) for probe in PROBES}
+    copied, permuted = (groups[order, "uniform"] for order in ORDERS)
+    values["copy_less_permuted"] = {
+        probe: paired(copied, permuted, lambda course, n=probe: course[n][-1]) for probe in PROBES
+    }
     return values, tables(found)
 
 
-def _difference(probe: str):
-    return lambda found: found["pair"][0][probe][-1] - found["pair"][1][probe][-1]
-
-
-def _planned(config: Config) -> Iterator[tuple[dict, RecipeSpec]]:
+def _planned(config: Config) -> Iterator[RecipeSpec]:
     settings = {name: getattr(config, name) for name in ("length", "width", "steps", "every")}
     for order in ORDERS:
         for network in NETWORKS:
             for seed in range(config.seeds if network == "learned" else config.controls):
-                spec = RecipeSpec.of(
+                yield RecipeSpec.of(
                     "permutation_copying", seed=seed, kind=KIND, network=network, order=order, **settings
                 )
-                yield {"order": order, "network": network, "seed": seed}, spec
-
-
-def _measured(config: Config, store: "Store") -> Iterator[Point]:
-    """The course of every network that the store knows or may train."""
-    for name, spec in _planned(config):
-        try:
-            (asked,) = ask([spec], measure_copying)
-            yield name, asked.answer(store)
-        except NotMeasured:
-            continue

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from attnlib.errors import BadInput, NotMeasured
+from attnlib.errors import BadInput
 from attnlib.experiments.aggregate import Point
-from attnlib.experiments.asks import Ask, ask, specs_of
-from attnlib.experiments.copying_courses import last, outcome, probes, tables
+from attnlib.experiments.asks import Ask, answers, ask, specs_of
+from attnlib.experiments.copying_courses import last, outcome, probes, tables, until
 from attnlib.experiments.measures.copying import measure_copying
 from attnlib.recipes.recipe import RecipeSpec
 from attnlib.tasks.copying import KINDS, words_of
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 PLACE = "Snell et al. 2021, Figure 3; section 3.3 and appendix A.3"
 QUESTION = "Does attention fail to be learned where knowledge of single words cannot be learned before it?"
 NETWORKS = ("learned", "uniform", "proxy")
+SHARED_KIND, SHARED_NETWORKS = "sample", ("learned", "uniform")  # what fixed_permutation trains to copy
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,9 @@ class Config:
         length: words of a sentence; the vocabularies grow with it.
         width: of embeddings and states.
         steps: updates; every: updates between two looks.
+        sample_steps: updates of the networks that copy samples, if that is more. At least as many are needed
+            in :mod:`~attnlib.experiments.fixed_permutation`, so these are its networks where the sizes are
+            the same; their first ``steps`` updates are read here, no matter how many followed.
     """
 
     kind: tuple[str, ...] = KINDS
@@ -41,11 +45,12 @@ class Config:
     width: int = 64
     steps: int = 200
     every: int = 10
+    sample_steps: int = 300
 
     def __post_init__(self) -> None:
         for kind in self.kind:
             words_of(kind, self.length)
-        for name in ("seeds", "controls", "width", "steps", "every"):
+        for name in ("seeds", "controls", "width", "steps", "every", "sample_steps"):
             if getattr(self, name) < 1:
                 raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
 
@@ -55,7 +60,7 @@ PROFILES = {"quick": Config(), "paper": Config(seeds=20, controls=5, length=40, 
 
 def asks(config: Config) -> tuple[Ask, ...]:
     """What it asks of each network."""
-    return ask((spec for *_, spec in _planned(config)), measure_copying)
+    return ask(_planned(config), measure_copying)
 
 
 def models(config: Config) -> tuple[RecipeSpec, ...]:
@@ -74,27 +79,23 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
         word drawn from a set that is known, and ``<kind>.ignorance``, log(words);
         tables ``courses`` (a row a network and checkpoint) and ``outcomes`` (a row a network).
     """
-    found = list(_measured(config, store))
+    found = [
+        ({name: columns[name] for name in ("kind", "network", "seed")}, until(course, config.steps))
+        for columns, course in answers(asks(config), store)
+    ]
     return {kind: _of_kind(kind, config, found) for kind in config.kind}, tables(found)
 
 
-def _planned(config: Config) -> Iterator[tuple[str, str, int, RecipeSpec]]:
-    settings = {name: getattr(config, name) for name in ("length", "width", "steps", "every")}
+def _planned(config: Config) -> Iterator[RecipeSpec]:
+    settings = {name: getattr(config, name) for name in ("length", "width", "every")}
     for kind in config.kind:
         for network in NETWORKS:
+            longer = kind == SHARED_KIND and network in SHARED_NETWORKS
+            steps = max(config.steps, config.sample_steps) if longer else config.steps
             for seed in range(config.seeds if network == "learned" else config.controls):
-                spec = RecipeSpec.of("permutation_copying", seed=seed, kind=kind, network=network, **settings)
-                yield kind, network, seed, spec
-
-
-def _measured(config: Config, store: "Store") -> Iterator[Point]:
-    """(kind, network and seed, course) of every network that the store knows or may train."""
-    for kind, network, seed, spec in _planned(config):
-        try:
-            (asked,) = ask([spec], measure_copying)
-            yield {"kind": kind, "network": network, "seed": seed}, asked.answer(store)
-        except NotMeasured:
-            continue
+                yield RecipeSpec.of(
+                    "permutation_copying", seed=seed, kind=kind, network=network, steps=steps, **settings
+                )
 
 
 def _of_kind(kind: str, config: Config, found: list[Point]) -> dict:

@@ -1,13 +1,18 @@
 """A fixed order against copying: the same words and parameters, pairs by seed, and what is said of them."""
 
+from pathlib import Path
+
 import pytest
 import torch
 
-from attnlib.companion.fixed_permutation_sentences import order_sentences
+from attnlib.companion.claims import load_claims
+from attnlib.companion.copying_times import updates_cell, updates_words
+from attnlib.companion.fixed_permutation_sentences import SAME, order_sentences, same_sentence
 from attnlib.errors import BadInput, NotMeasured
 from attnlib.experiments import fixed_permutation as experiment
 from attnlib.experiments.copying_courses import PROBES
 from attnlib.experiments.fixed_permutation import Config
+from attnlib.experiments.result import Result
 from attnlib.experiments.run import run
 from attnlib.plotting.fixed_permutation import orders, probes_of_orders
 from attnlib.recipes import permutation_copying as recipe
@@ -80,6 +85,53 @@ def test_what_is_not_measured_leaves_no_number():
     assert values["permuted"]["lowest_accuracy"] is None
     assert values["copy_less_permuted"]["probe_right"]["n"] == 0
     assert {row["order"] for row in tables["outcomes"]} == {"copy"}
+
+
+def outcomes(*ends, steps=4):
+    """Values of networks that copy and end at these accuracies after ``steps`` updates."""
+    given = {("copy", "learned", seed): {"accuracy": end} for seed, end in enumerate(ends)}
+    values, _ = experiment.compute(Config(**TINY | {"seeds": len(ends), "steps": steps}), Given(given))
+    return values["copy"]
+
+
+def test_a_time_that_was_never_reached_is_not_said_to_be_the_last_update():
+    """Two networks that fail have a mean of four updates, with no spread, in the values."""
+    failed, some, all_learned = outcomes(0.2, 0.3), outcomes(0.2, 0.99), outcomes(0.99, 0.99)
+    assert [found["never"] for found in (failed, some, all_learned)] == [2, 1, 0]
+    assert updates_cell(failed, 4) == "> 4"
+    assert updates_words(failed, 4) == "95 % are never reached within 4 updates"
+    assert updates_cell(some, 4) == "at least 4, 1 of 2 never"
+    assert updates_words(some, 4).startswith("1 of 2 never reach 95 % within 4 updates")
+    assert updates_cell(all_learned, 4) == "4 ± 0"
+    assert updates_words(all_learned, 4) == "95 % are reached after 4 ± 0 updates"
+    assert updates_cell(outcomes(0.2) | {"n": 0}, 4) == "–"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "told"),
+    [
+        (-0.04, 0.05, "behave the same"),
+        (0.06, 0.2, "do not behave the same"),
+        (-0.2, -0.06, "do not behave the same"),
+        (-1.9, 1.9, "do not decide"),
+        (0.01, 0.09, "do not decide"),
+        (None, None, "1 pair of networks cannot tell"),
+    ],
+)
+def test_the_probes_are_the_same_or_not_only_where_the_interval_says_so(low, high, told):
+    found = {"value": 0.03, "low": low, "high": high, "n": 1 if low is None else 5}
+    assert told in same_sentence(found)
+
+
+def test_the_sentence_on_probes_goes_by_the_band_of_the_claim():
+    ends = {("copy", "uniform", seed): {"probe_right": end} for seed, end in ((0, 0.9), (1, 0.1))}
+    values, tables = experiment.compute(Config(**TINY | {"controls": 2}), Given(ends))
+    words = order_sentences(Result("fixed_permutation", "quick", TINY, values, tables, {}, {}))
+    assert words.endswith("2 pairs of networks do not decide.")
+    assert "4.00" not in words
+    claims = load_claims(Path(__file__).parents[2] / "claims")
+    (claim,) = [claim for claim in claims if claim.id.startswith("probe-at-uniform-attention-does-not")]
+    assert claim.judge.allowed == SAME
 
 
 def test_settings_that_cannot_be_are_refused():

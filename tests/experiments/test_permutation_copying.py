@@ -7,9 +7,10 @@ import pytest
 import torch
 
 from attnlib.errors import BadInput, NotMeasured, UnknownName
+from attnlib.experiments import fixed_permutation
 from attnlib.experiments import permutation_copying as experiment
 from attnlib.experiments.copying_courses import PROBES
-from attnlib.experiments.permutation_copying import Config
+from attnlib.experiments.permutation_copying import PROFILES, Config
 from attnlib.experiments.run import code_of, run
 from attnlib.models.bag_of_words import BagOfWords
 from attnlib.models.copier import Copier, CopierConfig
@@ -17,7 +18,7 @@ from attnlib.recipes import permutation_copying as recipe
 from attnlib.recipes import streams
 from attnlib.tasks.copying import copy_batch, draw_sources
 
-TINY = {"seeds": 2, "controls": 1, "length": 4, "width": 8, "steps": 4, "every": 2}
+TINY = {"seeds": 2, "controls": 1, "length": 4, "width": 8, "steps": 4, "every": 2, "sample_steps": 6}
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +42,7 @@ class Given:
             raise NotMeasured(spec.setting)
         accuracy = self.accuracies[settings.kind][spec.seed]
         course = {name: [0.5] * len(accuracy) for name in ("loss", "attention_accuracy", *PROBES)}
-        return course | {"steps": [0, 2, 4], "accuracy": accuracy}
+        return course | {"steps": [0, 2, 4, 6][: len(accuracy)], "accuracy": accuracy}
 
 
 def test_the_result_has_every_network_and_repeats(tmp_path, models):
@@ -71,7 +72,7 @@ def test_what_is_archived_is_not_trained_again_and_what_is_missing_is_said(tmp_p
     second.unlink()
     part = run_tiny(tmp_path / "b", tmp_path / "none", trains=False, **one_kind)
     assert len(part.models) == len(whole.models) - 1
-    assert part.missing == ["permutation_copying every=2 kind=sample length=4 steps=4 width=8: 1"]
+    assert part.missing == ["permutation_copying every=2 kind=sample length=4 steps=6 width=8: 1"]
     assert part.values["sample"]["n"] == 1
     shutil.rmtree(tmp_path / "archive")
     with pytest.raises(NotMeasured, match="nothing is measured yet"):
@@ -88,6 +89,33 @@ def test_failing_and_the_time_to_learn_are_counted_from_the_courses():
     assert values["sample"]["steps_to_learn"]["value"] == 2
     assert values["mixture"]["failed"] == {"value": None, "low": None, "high": None, "n": 0}
     assert [row["steps_to_learn"] for row in tables["outcomes"]] == [None, 2, 2, 2]
+
+
+def test_what_happens_after_the_course_is_not_read():
+    """The networks on samples are trained on for the chapter on a fixed order."""
+    longer = [[0.1, 0.5, 0.9, 1.0], [0.1, 0.96, 0.97, 0.2]]
+    values, tables = experiment.compute(Config(**TINY), Given({"sample": longer}))
+    assert values["sample"]["lowest_accuracy"] == 0.9
+    assert values["sample"]["never"] == 1
+    assert max(row["steps"] for row in tables["courses"]) == 4
+    with pytest.raises(BadInput, match="no look after 4 updates"):
+        experiment.compute(Config(**TINY), Given({"sample": [[0.1], [0.1]]}))
+
+
+@pytest.mark.parametrize("profile", ["quick", "paper"])
+def test_networks_on_samples_are_those_that_copy_in_the_chapter_on_a_fixed_order(profile):
+    own = {spec for spec in experiment.models(PROFILES[profile]) if spec.resolved.kind == "sample"}
+    other = {
+        spec
+        for spec in fixed_permutation.models(fixed_permutation.PROFILES[profile])
+        if spec.resolved.order == "copy"
+    }
+    shared = {(spec.resolved.network, spec.seed) for spec in own & other}
+    both = [min(PROFILES[profile].seeds, fixed_permutation.PROFILES[profile].seeds)]
+    both += [min(PROFILES[profile].controls, fixed_permutation.PROFILES[profile].controls)]
+    names = zip(("learned", "uniform"), both, strict=True)
+    assert shared == {(name, seed) for name, number in names for seed in range(number)}
+    assert {spec.resolved.steps for spec in experiment.models(PROFILES[profile]) if spec not in own} == {200}
 
 
 def test_a_look_says_what_a_network_that_copies_by_attention_does():

@@ -20,6 +20,7 @@ def of_kind(failed):
         "n": 4,
         "failed": {"value": failed / 4, "low": 0.1, "high": 0.9, "n": 4},
         "steps_to_learn": interval(15.0),
+        "never": failed,
         "uniform": probes,
         "proxy": probes,
         "floor": 1.6,
