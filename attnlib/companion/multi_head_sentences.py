@@ -2,45 +2,94 @@
 
 from typing import TYPE_CHECKING
 
-from attnlib.companion.tables import interval_text
+from attnlib.companion.copying_times import updates_cell
+from attnlib.companion.intervals import above, side
+from attnlib.companion.tables import interval_range, interval_text
 from attnlib.experiments.result import Result
 from attnlib.plotting.multi_head import SCENARIO_LOOKS
 
 if TYPE_CHECKING:
     import pandas as pd
 
+ELSEWHERE = {
+    "elsewhere_good": "good heads alone, in other bodies",
+    "elsewhere_bad": "bad heads alone, in other bodies",
+}
+
 
 def scenarios_table(result: Result) -> "pd.DataFrame":
-    """A row for each scenario: how many networks failed, and how long it took."""
+    """A row for each scenario: how many networks failed, of how many sets of heads, and how long it took."""
     import pandas as pd
 
+    names = {scenario: label for scenario, (label, _) in SCENARIO_LOOKS.items()} | ELSEWHERE
     rows = {}
-    for scenario, (label, _) in SCENARIO_LOOKS.items():
+    for scenario, label in names.items():
         found = result.values[scenario]
         if found["n"]:
             share = found["failed"]
             rows[label] = {
                 "networks": found["n"],
+                "sets of heads": found["head_sets"],
                 "failed": f"{round(share['value'] * found['n'])} of {found['n']}",
                 "95 % interval": f"{share['low']:.2f} to {share['high']:.2f}",
-                "updates to 95 %": interval_text(found["steps_to_learn"]),
+                "updates to 95 %": updates_cell(found, result.config["steps"]),
                 "accuracy at the end": f"{found['lowest_accuracy']:.2f} to {found['highest_accuracy']:.2f}",
             }
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
 def screening_sentence(result: Result) -> str:
-    """How many heads were tried alone, and how many of them are good and bad; a warning where too few are."""
+    """How many heads were tried alone, how many of them are good and bad, and what these are enough for."""
     heads, config = result.values["heads"], result.config
     if not heads["tried"]:
         return "No head has been tried alone yet."
+    sets = "one set" if config["trials"] == 1 else f"up to {config['trials']} sets"
     text = (
-        f"Of {heads['tried']} heads tried alone on {config['trials']} "
-        f"set{'' if config['trials'] == 1 else 's'} of data, {heads['good']} are good and {heads['bad']} bad."
+        f"Of {heads['tried']} heads tried alone on {sets} of data, {heads['good']} are good and "
+        f"{heads['bad']} bad. That took {heads['runs']} runs: a head that is neither on one set of data is "
+        "not tried on the next."
     )
     if heads["bad"] < config["heads"]:
-        text += (
-            f" Bad ones are fewer than the {config['heads']} heads of a network, so a network of bad heads "
-            f"has {heads['bad']}."
-        )
+        text += f" For networks of {config['heads']} bad heads these are too few, so there are none."
+    if heads["bad"] < config["heads"] - 1:
+        text += " Nor are there networks of one good head among bad ones."
+    elif not heads["good"]:
+        text += " Without a good head there are no networks of one good head among bad ones."
     return text
+
+
+def body_sentences(result: Result) -> str:
+    """Whether good heads are good in other bodies too, and whether more random heads than one help."""
+    good, bad = (result.values[name] for name in ELSEWHERE)
+    lines = []
+    if good["n"] and bad["n"]:
+        lines.append(
+            f"Alone in {_bodies(result.config['elsewhere'])}, heads that are good here end at accuracies of "
+            f"{interval_text(good['accuracy'])} ({good['n']} runs), heads that are bad here at "
+            f"{interval_text(bad['accuracy'])} ({bad['n']} runs). {_goes_along(good, bad)}"
+        )
+    more = result.values["random_over_alone"]
+    if more["value"] is not None:
+        told = {
+            "above": "More heads help here.",
+            "below": "More heads do harm here.",
+            "open": "Whether more heads help cannot be told from these.",
+        }
+        lines.append(
+            f"{result.config['heads']} random heads less the first of them alone, in the same body on the "
+            f"same data, over {more['n']} bodies: {interval_range(more)} in accuracy at the end. "
+            f"{told[side(more)]}"
+        )
+    return "\n".join(f"* {line}" for line in lines)
+
+
+def _bodies(number: int) -> str:
+    return "another body" if number == 1 else f"{number} other bodies"
+
+
+def _goes_along(good: dict, bad: dict) -> str:
+    if above(good["accuracy"], bad["accuracy"]):
+        return "So a head takes some of its standing along."
+    if bad["failed"]["value"] == 0:
+        return "So a bad head is bad in its body, not by itself: elsewhere none of them fails."
+    return "That a head takes its standing along into another body is not shown."

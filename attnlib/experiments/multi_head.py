@@ -1,16 +1,17 @@
 """Several heads make learning likelier: one good first query map among bad ones is enough."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attnlib.errors import BadInput, NotMeasured
+from attnlib.errors import BadInput
 from attnlib.experiments.aggregate import Point
-from attnlib.experiments.asks import Ask, ask, specs_of
+from attnlib.experiments.asks import Ask, answers, ask, specs_of
 from attnlib.experiments.copying_courses import LEARNED, outcome, tables
 from attnlib.experiments.measures.copying import measure_copying
+from attnlib.experiments.paired import paired
 from attnlib.recipes.recipe import RecipeSpec
 from attnlib.tasks.copying import words_of
 
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
 
 PLACE = "Snell et al. 2021, Figure 6; section 5.2"
 QUESTION = "Do several heads help because one of them is likely to start well?"
-SCENARIOS = ("all_bad", "one_good", "random")
+SCENARIOS = ("all_bad", "one_good", "random", "alone")
+SCREENED = ("all_bad", "one_good")  # made of heads that were tried alone
+KINDS = ("good", "bad")
 BAD = 0.6  # accuracy under which a single head's course ends on all data seeds (the authors' configuration)
 UNSEEN = 100_000  # heads of the random scenario are numbered from here, beyond all candidates
 
@@ -29,10 +32,14 @@ class Config:
     """Settings.
 
     Attributes:
-        candidates: heads that are tried alone, numbered from 0.
-        trials: data seeds that each is tried on.
-        seeds: networks of each scenario.
+        candidates: heads that are tried alone, numbered from 0. At the quick profile 5 of 16 were bad and 3
+            good, on every one of three data seeds, so of 40 some 12 bad and 7 good are to be expected.
+        trials: data seeds, from 0, on which a head has to be good or bad.
+        seeds: networks of each scenario, on data seeds that no head was judged on.
         heads: heads of each.
+        body: the draw of all other parameters, in which heads are tried and combined. Random heads stand in
+            this body and the ones after it, each network in its own.
+        elsewhere: further bodies in which some good and bad heads are tried alone; moved: how many of each.
         length: words of a permutation.
         width: of embeddings and states.
         steps: updates; every: updates between two looks.
@@ -42,6 +49,9 @@ class Config:
     trials: int = 1
     seeds: int = 3
     heads: int = 4
+    body: int = 0
+    elsewhere: int = 1
+    moved: int = 3
     length: int = 12
     width: int = 32
     steps: int = 200
@@ -52,24 +62,28 @@ class Config:
         for name in ("candidates", "trials", "seeds", "heads", "width", "steps", "every"):
             if getattr(self, name) < 1:
                 raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
+        for name in ("body", "elsewhere", "moved"):
+            if getattr(self, name) < 0:
+                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 0")
         if self.candidates >= UNSEEN:
             raise BadInput(f"{self.candidates} candidates; expected fewer than {UNSEEN}")
 
 
 PROFILES = {
     "quick": Config(),
-    "paper": Config(candidates=40, trials=3, seeds=20, heads=8, length=40, width=256),
+    "paper": Config(candidates=40, trials=3, seeds=20, heads=8, elsewhere=2, length=40, width=256),
 }
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
-    """What it asks of the networks that are known before any is trained: single heads, and random ones.
+    """What it asks of the networks that are known before any is trained: first trials, and random heads.
 
-    Networks of good and bad heads are named by the outcome of the single ones; :func:`compute` asks them.
+    Which head is tried again, and the networks of good and bad heads, follow from outcomes; :func:`compute`
+    asks them.
     """
-    single = [spec for _, spec in _singles(config)]
-    random = [spec for _, spec in _scenario("random", config, [], [])]
-    return ask([*single, *random], measure_copying)
+    first = [_spec(config, (head,), 0) for head in range(config.candidates)]
+    random = [spec for scenario in ("random", "alone") for spec in _scenario(scenario, config, [], [])]
+    return ask([*first, *random], measure_copying)
 
 
 def models(config: Config) -> tuple[RecipeSpec, ...]:
@@ -81,71 +95,113 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     """Which single heads are good or bad, and what becomes of networks that combine them.
 
     A head is *good* when, alone, it reaches 95 % accuracy on every data seed, *bad* when it ends under 60 %
-    on every one. Heads of a network are drawn among them without repetition; where there are too few, as many
-    as there are stand in it, and without any good or bad head its scenario has no networks.
+    on every one without having reached it; a head that is neither on one is not tried on the next. Heads of a
+    network are drawn among them without repetition. A scenario for which they are too few has no networks.
 
     Returns:
         values ``<scenario>.{n, failed, lowest_accuracy, …}``, see
-        :func:`~attnlib.experiments.copying_courses.outcome`; ``single`` the same of single heads;
-        ``heads.{tried, good, bad}``, counts; tables as in
-        :func:`~attnlib.experiments.copying_courses.tables`, ``single`` being a scenario there too.
+        :func:`~attnlib.experiments.copying_courses.outcome`, and ``<scenario>.head_sets``, how many of its
+        networks' sets of heads are different; ``single`` the same of the heads' first trials, one a head;
+        ``elsewhere_{good, bad}`` the same of such heads alone in other bodies; ``random_over_alone``, the
+        accuracy at the end of random heads less that of the first of them alone, by network;
+        ``heads.{tried, runs, good, bad}``, counts of heads and of runs of single heads;
+        tables as in :func:`~attnlib.experiments.copying_courses.tables`, later trials being the scenario
+        ``again``.
     """
-    singles = list(_measured(_singles(config), store))
-    good, bad = _screened(singles, config.trials)
-    found = {"single": singles}
+    trials, heads = _screened(config, store)
+    found = {"single": _named("single", trials[0])}
     for scenario in SCENARIOS:
-        found[scenario] = list(_measured(_scenario(scenario, config, good, bad), store))
-    values: dict[str, dict] = {name: outcome(points, config.steps) for name, points in found.items()}
-    tried = {name["heads"] for name, _ in singles}
-    values["heads"] = {"tried": len(tried), "good": len(good), "bad": len(bad)}
-    return values, tables([point for points in found.values() for point in points])
+        found[scenario] = _named(scenario, _asked(_scenario(scenario, config, **heads), store))
+    for kind in KINDS:
+        found[f"elsewhere_{kind}"] = _named(f"elsewhere_{kind}", _asked(_moved(config, heads[kind]), store))
+    values: dict[str, dict] = {
+        name: outcome(points, config.steps) | {"head_sets": _head_sets(points)}
+        for name, points in found.items()
+    }
+    values["random_over_alone"] = paired(
+        found["random"], found["alone"], lambda course: course["accuracy"][-1]
+    )
+    values["heads"] = {"tried": len(trials[0]), "runs": sum(map(len, trials))} | {
+        kind: len(heads[kind]) for kind in KINDS
+    }
+    again = [point for trial in trials[1:] for point in _named("again", trial)]
+    return values, tables([*(point for points in found.values() for point in points), *again])
 
 
-def _screened(singles: list[Point], trials: int) -> tuple[list[int], list[int]]:
-    """Numbers of the good and of the bad heads among those with all their trials."""
-    courses: dict[int, list[list[float]]] = {}
-    for name, course in singles:
-        courses.setdefault(int(name["heads"]), []).append(course["accuracy"])
-    whole = {head: own for head, own in courses.items() if len(own) == trials}
-    good = [head for head, own in whole.items() if all(max(accuracy) >= LEARNED for accuracy in own)]
-    bad = [head for head, own in whole.items() if all(accuracy[-1] < BAD for accuracy in own)]
-    return good, bad
+def standing(accuracy: list[float]) -> str | None:
+    """What a course alone makes of a head: ``good``, ``bad``, or None for neither.
+
+    >>> standing([0.1, 0.96, 0.8]), standing([0.1, 0.7, 0.5]), standing([0.1, 0.5, 0.7])
+    ('good', 'bad', None)
+    """
+    if max(accuracy) >= LEARNED:
+        return "good"
+    return "bad" if accuracy[-1] < BAD else None
 
 
-def _singles(config: Config) -> Iterator[tuple[dict, RecipeSpec]]:
-    for head in range(config.candidates):
-        for seed in range(config.trials):
-            yield _named("single", config, (head,), seed)
+def _screened(config: Config, store: "Store") -> tuple[list[list[Point]], dict[str, list[int]]]:
+    """The trials' points, and the heads that are good, or bad, on every data seed."""
+    heads: dict[int, str] = {}
+    trials = []
+    for seed in range(config.trials):
+        tried = heads if seed else range(config.candidates)
+        points = _asked([_spec(config, (head,), seed) for head in tried], store)
+        seen = {columns["heads"][0]: standing(course["accuracy"]) for columns, course in points}
+        heads = {head: kind for head, kind in seen.items() if kind and heads.get(head, kind) == kind}
+        trials.append(points)
+    return trials, {kind: [head for head, own in heads.items() if own == kind] for kind in KINDS}
 
 
-def _scenario(
-    scenario: str, config: Config, good: list[int], bad: list[int]
-) -> Iterator[tuple[dict, RecipeSpec]]:
+def _scenario(scenario: str, config: Config, good: list[int], bad: list[int]) -> list[RecipeSpec]:
+    """The networks of a scenario; none where good or bad heads are too few."""
+    if scenario in SCREENED and len(bad) < config.heads - (scenario == "one_good"):
+        return []
+    if scenario == "one_good" and not good:
+        return []
+    specs = []
     for seed in range(config.seeds):
         generator = np.random.default_rng(seed)
         drawn_bad = [bad[place] for place in generator.permutation(len(bad))]
-        if scenario == "random":
-            first = UNSEEN + seed * config.heads
-            heads = list(range(first, first + config.heads))
-        elif scenario == "all_bad":
+        if scenario == "all_bad":
             heads = drawn_bad[: config.heads]
+        elif scenario == "one_good":
+            heads = [good[generator.integers(len(good))], *drawn_bad[: config.heads - 1]]
         else:
-            heads = [good[generator.integers(len(good))], *drawn_bad[: config.heads - 1]] if good else []
-        if heads:
-            yield _named(scenario, config, tuple(heads), seed)
+            first = UNSEEN + seed * config.heads
+            heads = list(range(first, first + (config.heads if scenario == "random" else 1)))
+        body = config.body if scenario in SCREENED else config.body + seed
+        specs.append(_spec(config, tuple(heads), config.trials + seed, body))
+    return specs
 
 
-def _named(scenario: str, config: Config, heads: tuple[int, ...], seed: int) -> tuple[dict, RecipeSpec]:
+def _moved(config: Config, heads: list[int]) -> list[RecipeSpec]:
+    """The first of some heads, alone in other bodies."""
+    bodies = range(config.body + 1, config.body + 1 + config.elsewhere)
+    return [_spec(config, (head,), 0, body) for body in bodies for head in heads[: config.moved]]
+
+
+def _spec(config: Config, heads: tuple[int, ...], seed: int, body: int | None = None) -> RecipeSpec:
     settings = {name: getattr(config, name) for name in ("length", "width", "steps", "every")}
-    spec = RecipeSpec.of("multi_head", heads=heads, seed=seed, **settings)
-    return {"scenario": scenario, "heads": " ".join(map(str, heads)), "seed": seed}, spec
+    body = config.body if body is None else body
+    return RecipeSpec.of("multi_head", heads=heads, body=body, seed=seed, **settings)
 
 
-def _measured(planned: Iterator[tuple[dict, RecipeSpec]], store: "Store") -> Iterator[Point]:
-    """The course of every network that the store knows or may train."""
-    for name, spec in planned:
-        try:
-            (asked,) = ask([spec], measure_copying)
-            yield name, asked.answer(store)
-        except NotMeasured:
-            continue
+def _asked(specs: Iterable[RecipeSpec], store: "Store") -> list[Point]:
+    """(settings, course) of every network that the store knows or may train."""
+    return answers(ask(specs, measure_copying), store)
+
+
+def _named(scenario: str, points: list[Point]) -> list[Point]:
+    """The same points under the columns that name a network in this chapter."""
+    return [
+        (
+            {"scenario": scenario, "heads": " ".join(map(str, columns["heads"]))}
+            | {name: columns[name] for name in ("body", "seed")},
+            course,
+        )
+        for columns, course in points
+    ]
+
+
+def _head_sets(points: list[Point]) -> int:
+    return len({frozenset(str(name["heads"]).split()) for name, _ in points})

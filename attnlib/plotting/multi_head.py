@@ -7,21 +7,22 @@ from attnlib.plotting.copying import curves
 from attnlib.plotting.style import style
 
 SCENARIO_LOOKS = {
-    "single": ("one head, at random", "#999999"),
+    "single": ("one head, one body", "#999999"),
     "all_bad": ("all heads bad", "#d55e00"),
     "one_good": ("one head good", "#0072b2"),
-    "random": ("heads at random", "#009e73"),
+    "alone": ("one head, any body", "#999999"),
+    "random": ("heads at random, any body", "#009e73"),
 }
 
 
 def scenarios(result: Result, name: str = "accuracy") -> Figure:
-    """A panel a scenario, the single heads first.
+    """A panel a scenario, first those that stand in one body.
 
     Args:
         name: column of the courses, ``accuracy`` or ``attention_accuracy``.
     """
     with style():
-        figure = Figure(figsize=(9.0, 2.7))
+        figure = Figure(figsize=(10.2, 2.6))
         panels = figure.subplots(1, len(SCENARIO_LOOKS), sharex=True, sharey=True)
         for axes, (scenario, (label, colour)) in zip(panels, SCENARIO_LOOKS.items(), strict=True):
             axes.axhline(0.95, color="#bbbbbb", lw=0.8, ls=":", zorder=0)
@@ -30,7 +31,7 @@ def scenarios(result: Result, name: str = "accuracy") -> Figure:
                 row["heads"] for row in result.tables["courses"] if row["scenario"] == scenario
             ):
                 curves(axes, result, name, look, label, scenario=scenario, heads=heads)
-            axes.set_title(label, fontsize=9.5)
+            axes.set_title(label, fontsize=9)
             axes.set_xlabel("updates")
             axes.set_ylim(-0.03, 1.03)
         panels[0].set_ylabel(name.replace("_", " "))

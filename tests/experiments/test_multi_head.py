@@ -3,34 +3,66 @@
 import pytest
 import torch
 
-from attnlib.companion.multi_head_sentences import scenarios_table, screening_sentence
+from attnlib.companion.multi_head_sentences import body_sentences, scenarios_table, screening_sentence
 from attnlib.errors import BadInput, NotMeasured
 from attnlib.experiments import multi_head as experiment
 from attnlib.experiments.copying_courses import PROBES
 from attnlib.experiments.multi_head import UNSEEN, Config
+from attnlib.experiments.result import Result
 from attnlib.experiments.run import run
 from attnlib.plotting.multi_head import scenarios
 from attnlib.recipes.multi_head import Settings, new_network
 from attnlib.recipes.recipe import RecipeSpec
 from attnlib.training.store import Store
 
-TINY = {"candidates": 2, "seeds": 1, "heads": 2, "length": 4, "width": 8, "steps": 2, "every": 2}
+TINY = {"candidates": 2, "trials": 1, "seeds": 1, "heads": 2, "elsewhere": 1}
+TINY |= {"length": 4, "width": 8, "steps": 2, "every": 2}
+PAST = (0.0, 0.7, 0.7)  # accuracies of a course that was never good and does not end badly
 
 
 class Given:
-    """A store in which single heads end at given accuracies, and a network at the best of its heads."""
+    """A store in which single heads have given courses, and a network that of the best of its heads.
 
-    def __init__(self, ends, missing=()):
-        self.ends, self.missing, self.asked = ends, missing, []
+    Args:
+        courses: accuracies by (head, seed), by (head, seed, body), or by head.
+        missing: sets of heads that were never trained.
+    """
+
+    def __init__(self, courses, missing=()):
+        self.courses, self.missing, self.asked = courses, missing, []
 
     def kept(self, spec, measure):
         settings = spec.resolved
-        self.asked.append(settings.heads)
+        self.asked.append(settings)
         if settings.heads in self.missing:
             raise NotMeasured(spec.setting)
-        end = max(self.ends.get((head, settings.seed), self.ends.get(head, 0.7)) for head in settings.heads)
+        accuracy = max((self._of(head, settings) for head in settings.heads), key=lambda own: own[-1])
         columns = ("loss", "attention_accuracy", *PROBES)
-        return {"steps": [0, 2], "accuracy": [0.1, end]} | {column: [0.5, 0.5] for column in columns}
+        return {"steps": [0, 1, 2], "accuracy": list(accuracy)} | {column: [0.5] * 3 for column in columns}
+
+    def _of(self, head, settings):
+        names = ((head, settings.seed, settings.body), (head, settings.seed), head)
+        found = next((self.courses[name] for name in names if name in self.courses), PAST)
+        return found if isinstance(found, tuple) else (0.1, found, found)
+
+    def trials(self, config):
+        """(head, seed) of the runs of single candidates in the body of the chapter, in order."""
+        return sorted(
+            (one.heads[0], one.seed)
+            for one in self.asked
+            if len(one.heads) == 1 and one.heads[0] < UNSEEN and one.body == config.body
+        )
+
+    def networks(self, config):
+        """Settings of the networks of several heads, seeds in order."""
+        several = [one for one in self.asked if len(one.heads) == config.heads]
+        return sorted(several, key=lambda one: (one.seed, one.heads))
+
+
+def computed(courses, missing=(), **changes):
+    config, store = Config(**TINY | changes), Given(courses, missing)
+    values, rows = experiment.compute(config, store)
+    return config, store, values, rows
 
 
 def test_networks_of_one_body_differ_in_their_query_maps_alone():
@@ -60,42 +92,133 @@ def test_the_recording_has_a_weight_for_each_head(tmp_path):
 
 def test_heads_are_good_or_bad_on_all_their_data_or_neither():
     ends = {0: 0.97, 1: 0.5, 2: 0.4, (3, 0): 0.99, (3, 1): 0.2}
-    store = Given(ends)
-    values, _ = experiment.compute(Config(**TINY | {"candidates": 5, "trials": 2, "seeds": 4}), store)
-    assert values["heads"] == {"tried": 5, "good": 1, "bad": 2}
+    config, store, values, _ = computed(ends, candidates=5, trials=2, seeds=4)
+    found = values["heads"]
+    assert (found["tried"], found["good"], found["bad"]) == (5, 1, 2)
     assert values["all_bad"]["failed"]["value"] == 1
     assert values["one_good"]["failed"]["value"] == 0
-    networks = [heads for heads in store.asked if len(heads) == 2]
-    bad, mixed, random = networks[:4], networks[4:8], networks[8:]
-    assert {frozenset(heads) for heads in bad} == {frozenset({1, 2})}
-    assert all(heads[0] == 0 and heads[1] in (1, 2) for heads in mixed)
-    assert sorted(head for heads in random for head in heads) == list(range(UNSEEN, UNSEEN + 8))
+    screened = [one for one in store.networks(config) if one.heads[0] < UNSEEN]
+    bad = [one for one in screened if 0 not in one.heads]
+    mixed = [one for one in screened if 0 in one.heads]
+    assert [frozenset(one.heads) for one in bad] == 4 * [frozenset({1, 2})]
+    assert all(one.heads[0] == 0 and one.heads[1] in (1, 2) for one in mixed)
+    random = [one for one in store.networks(config) if one.heads[0] >= UNSEEN]
+    assert sorted(head for one in random for head in one.heads) == list(range(UNSEEN, UNSEEN + 8))
 
 
-def test_without_good_heads_their_scenario_is_empty_and_too_few_bad_ones_are_said():
-    result_values, rows = experiment.compute(Config(**TINY), Given({0: 0.3}))
-    assert result_values["one_good"]["n"] == 0
-    assert result_values["one_good"]["failed"]["value"] is None
-    (network,) = [row for row in rows["outcomes"] if row["scenario"] == "all_bad"]
-    assert network["heads"] == "0"
+def test_a_head_is_good_by_its_best_look_and_bad_by_its_last():
+    courses = {
+        0: (0.1, 0.97, 0.8),  # good, though it ends short of 95 %
+        1: (0.1, 0.7, 0.5),  # bad, though it was at 70 %
+        2: (0.1, 0.5, 0.7),  # neither, though it was at 50 %
+        3: (0.1, 0.96, 0.4),  # had learned, and forgot: good, and no bad head
+    }
+    _, _, values, _ = computed(courses, candidates=4)
+    assert (values["heads"]["good"], values["heads"]["bad"]) == (2, 1)
+    assert [experiment.standing(list(own)) for own in courses.values()] == ["good", "bad", None, "good"]
+
+
+def test_a_head_that_is_neither_on_some_data_is_not_tried_on_the_next():
+    ends = {0: 0.97, 1: 0.7, 2: 0.5, (3, 0): 0.5, (3, 1): 0.7}
+    config, store, values, rows = computed(ends, candidates=4, trials=3)
+    assert store.trials(config) == [(0, 0), (0, 1), (0, 2), (1, 0), (2, 0), (2, 1), (2, 2), (3, 0), (3, 1)]
+    assert values["heads"] == {"tried": 4, "runs": 9, "good": 1, "bad": 1}
+    # One row a head in the baseline; further trials of the same head are no further heads.
+    assert values["single"]["n"] == 4
+    assert [row["scenario"] for row in rows["outcomes"]].count("again") == 5
+
+
+def test_no_network_learns_from_data_that_its_heads_were_judged_on():
+    config, store, _, _ = computed({0: 0.97, 1: 0.5, 2: 0.4}, candidates=3, trials=2, seeds=3)
+    assert {seed for _, seed in store.trials(config)} == {0, 1}
+    assert {one.seed for one in store.networks(config)} == {2, 3, 4}
+
+
+def test_screened_heads_stand_in_their_body_and_random_ones_each_in_another():
+    config, store, _, _ = computed({0: 0.97, 1: 0.5, 2: 0.4}, candidates=3, seeds=3, body=7)
+    screened = [one.body for one in store.networks(config) if one.heads[0] < UNSEEN]
+    assert set(screened) == {7}
+    assert len(screened) == 6
+    random = [one for one in store.networks(config) if one.heads[0] >= UNSEEN]
+    assert [one.body for one in random] == [7, 8, 9]
+    alone = sorted((one for one in store.asked if one.heads[0] >= UNSEEN and len(one.heads) == 1),
+                   key=lambda one: one.seed)  # fmt: skip
+    assert [(one.heads[0], one.body, one.seed) for one in alone] == [
+        (one.heads[0], one.body, one.seed) for one in random
+    ]
+
+
+def test_good_and_bad_heads_are_tried_in_other_bodies():
+    ends = {0: 0.97, 1: 0.5, 2: 0.4, 3: 0.3} | {(head, 0, 1): 0.99 for head in range(4)}
+    _, store, values, rows = computed(ends, candidates=4, elsewhere=1, moved=2)
+    moved = [one.heads for one in store.asked if one.body == 1]
+    assert sorted(moved) == [(0,), (1,), (2,)]
+    assert values["elsewhere_bad"]["accuracy"]["value"] == pytest.approx(0.99)
+    assert values["elsewhere_good"]["n"] == 1
+    result = Result("multi_head", "quick", TINY, values, rows, {}, {})
+    assert body_sentences(result).startswith("* Alone in another body, heads that are good here end at")
+    assert "a bad head is bad in its body, not by itself" in body_sentences(result)
+    _, _, values, _ = computed(ends, candidates=4, elsewhere=0)
+    assert values["elsewhere_bad"]["n"] == 0
+
+
+def test_what_more_heads_add_is_compared_in_one_body():
+    first = {UNSEEN: 0.5, UNSEEN + 2: 0.6, UNSEEN + 4: 0.7}
+    second = {head + 1: end + 0.1 for head, end in first.items()}
+    _, _, values, rows = computed(first | second, seeds=3)
+    found = values["random_over_alone"]
+    assert (found["value"], found["low"], found["n"]) == (pytest.approx(0.1), pytest.approx(0.1), 3)
+    result = Result("multi_head", "quick", TINY, values, rows, {}, {})
+    assert body_sentences(result).endswith("More heads help here.")
+
+
+@pytest.mark.parametrize(
+    ("courses", "all_bad", "one_good", "told"),
+    [
+        ({0: 0.3, 1: 0.97, 2: 0.98}, 0, 1, "For networks of 2 bad heads these are too few"),
+        ({0: 0.3, 1: 0.3}, 1, 0, "Without a good head"),
+        ({0: 0.97, 1: 0.97}, 0, 0, "Nor are there networks of one good head"),
+    ],
+)
+def test_a_scenario_of_too_few_heads_has_no_networks(courses, all_bad, one_good, told):
+    """None of fewer heads, which would be judged as if they had all of them."""
+    config, store, values, rows = computed(courses, candidates=3)
+    assert (values["all_bad"]["n"], values["one_good"]["n"]) == (all_bad, one_good)
+    assert {len(one.heads) for one in store.asked} == {1, config.heads}
+    result = Result("multi_head", "quick", TINY, values, rows, {}, {})
+    assert told in screening_sentence(result)
+    if not all_bad:
+        assert values["all_bad"]["failed"]["value"] is None
+        assert "all heads bad" not in scenarios_table(result).index
+
+
+def test_sets_of_heads_are_counted_whatever_their_order():
+    _, _, values, rows = computed({0: 0.3, 1: 0.4}, seeds=6)
+    assert (values["all_bad"]["n"], values["all_bad"]["head_sets"]) == (6, 1)
+    _, _, values, rows = computed({head: 0.3 for head in range(6)}, candidates=6, seeds=6)
+    drawn = {frozenset(row["heads"].split()) for row in rows["outcomes"] if row["scenario"] == "all_bad"}
+    assert values["all_bad"]["head_sets"] == len(drawn) > 1
+    result = Result("multi_head", "quick", TINY, values, rows, {}, {})
+    assert scenarios_table(result).loc["all heads bad", "sets of heads"] == len(drawn)
 
 
 def test_a_head_without_all_its_trials_is_neither():
-    store = Given({0: 0.3, 1: 0.3}, missing=[(1,)])
-    values, _ = experiment.compute(Config(**TINY), store)
-    assert values["heads"] == {"tried": 1, "good": 0, "bad": 1}
+    _, _, values, _ = computed({0: 0.3, 1: 0.3}, missing=[(1,)])
+    assert values["heads"] == {"tried": 1, "runs": 1, "good": 0, "bad": 1}
 
 
 def test_the_result_is_drawn_and_told(tmp_path):
     result = run("multi_head", out=tmp_path, models=tmp_path / "models", overrides=TINY)
-    assert len(result.models) == 2 + 1
+    assert len(result.models) == 2 + 1 + 1
     assert len(scenarios(result).axes[0].get_lines()) == 2 + 1  # and the bound
-    assert "one head, at random" in scenarios_table(result).index
-    assert screening_sentence(result).startswith("Of 2 heads tried alone on 1 set of data")
+    assert "one head, one body" in scenarios_table(result).index
+    assert screening_sentence(result).startswith("Of 2 heads tried alone on one set of data")
 
 
 def test_settings_that_cannot_be_are_refused():
     with pytest.raises(BadInput, match="trials is 0"):
         Config(trials=0)
+    with pytest.raises(BadInput, match="moved is -1"):
+        Config(moved=-1)
     with pytest.raises(BadInput, match="heads is 0"):
         Settings(heads=())
