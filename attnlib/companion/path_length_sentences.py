@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from attnlib.companion.estimates import Estimate
 from attnlib.companion.intervals import side
 from attnlib.companion.tables import interval_range, interval_text
 from attnlib.experiments.path_length import STAGES
@@ -59,14 +60,14 @@ def alike_sentences(result: Result) -> str:
             slope = result.values[kind]["main"][stage]["decay"]
             lines.append(
                 f"* **{LOOKS[kind][0].capitalize()}, {TITLES[stage]}**: {_alike(slope)} "
-                f"({interval_range(slope)} decades a step)."
+                f"({Estimate.of(slope, 'decay')}; decades a step)."
             )
     return "\n".join(lines) or "No network with attention has been run."
 
 
 def _alike(slope: dict) -> str:
     if side(slope, -ALIKE) == "above" and side(slope, ALIKE) == "below":
-        return f"alike, within {ALIKE:g} decades a step"
+        return f"alike, to {ALIKE:g}"
     if side(slope, ALIKE) == "above":
         return "not alike, more reaches the words that are far than those that are near"
     if side(slope, -ALIKE) == "below":

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from attnlib.companion.estimates import Estimate
 from attnlib.companion.intervals import listed, side
 from attnlib.companion.tables import interval_range, interval_text
 from attnlib.experiments.result import Result
@@ -129,12 +130,13 @@ def trade_sentences(result: Result) -> str:
     """What the first and the last words of the longest sentences gain or lose, in networks of one vector."""
     lines = []
     for kind, gain in _gains_of_one_vector(result):
-        first, last = gain["long_first"], gain["long_last"]
-        told = TRADES.get((side(first), side(last)), "That is not the trade that the primer describes")
+        both = gain["long_first"], gain["long_last"]
+        told = TRADES.get(tuple(map(side, both)), "That is not the trade that the primer describes")
+        first, last = (_as_judged(own) for own in both)
         lines.append(
             f"* **{KINDS[kind].capitalize()}**, sentences of {result.values[kind]['main']['long_from']} "
             "words and more, in the end. Words right, backwards less forwards: "
-            f"{interval_range(first)} in the first third, {interval_range(last)} in the last. {told}."
+            f"{first} in the first third, {last} in the last. {told}."
         )
     return "\n".join(lines) or "No network of one vector has been run in both orders."
 
@@ -163,8 +165,13 @@ def falsifier_sentences(result: Result) -> str:
 def _outcome(name: str, gain: dict) -> str:
     """A gain is what speaks against."""
     happened = {"above": "it has happened", "below": "it has not happened", "open": "it cannot be told"}
-    text = f"{name}{happened[side(gain)]} ({interval_range(gain)})."
+    text = f"{name}{happened[side(gain)]} ({_as_judged(gain)})."
     return text[0].upper() + text[1:]
+
+
+def _as_judged(interval: dict) -> str:
+    """With the scorecard's digits, where a hair decides on which side of 0 an interval is."""
+    return str(Estimate.of(interval, "gain"))
 
 
 def _better_or_worse(gain: dict) -> str:

@@ -152,7 +152,7 @@ def test_what_claims_read_has_the_sign_of_reversed_less_forward():
     assert values["initial"]["main"]["long_from"] == 6
     result = Result("source_reversal", "quick", {}, values, {}, {}, {})
     assert "That is the trade that the primer describes." in trade_sentences(result)
-    assert "it has not happened (−0.30 [−0.30, −0.30])" in falsifier_sentences(result)
+    assert "it has not happened (−0.300 [−0.300, −0.300], n = 2)" in falsifier_sentences(result)
 
 
 def test_pairs_of_a_seed_start_alike():
