@@ -39,7 +39,7 @@ class Config:
     """
 
     seeds: int = 3
-    controls: int = 3
+    controls: int = 2
     length: int = 16
     width: int = 64
     steps: int = 300
