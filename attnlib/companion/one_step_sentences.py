@@ -25,15 +25,13 @@ SCORES = {  # what asks each source word, and the formula
 def network_sentence(result: Result) -> str:
     """Whose network it is, which way its encoder reads, and how often it has read each pair."""
     config, settings = _network(result), result.config
-    reads = (
-        "in both directions" if config.bidirectional else "from the first word to the last, and no further"
-    )
+    reads = "in both directions" if config.bidirectional else "from the first word to the last"
     stack = (
         "" if config.layers == 1 else f" Both sides have {config.layers} layers; the states are the top's."
     )
     times = settings["steps"] * SequenceSettings.batch_size / settings["n_train"]
     return (
-        f"The network is that of {NAMES[settings['network']]}. Its encoder reads {reads}, and leaves a state "
+        f"The network is that of {NAMES[settings['network']]}. Its encoder reads {reads} and leaves a state "
         f"$h_t$ for each word of the source.{stack} In training the network has read each of "
         f"{settings['n_train']:,} pairs about {times:.1f} times."
     )

@@ -8,9 +8,9 @@ import hashlib
 import html
 import json
 
-from attnlib.tasks.vocabulary import EOS, MARKS
-
 Row = dict[str, object]
+
+END = "<eos>"  # the last word of a side, which is no word of the sentence
 
 _STYLE = """
 .attention-map{margin:1rem 0;padding:.8rem 1rem;border:1px solid #8886;border-radius:.4rem}
@@ -146,7 +146,7 @@ def _sentence(words: list[str]) -> str:
     >>> _sentence(["i", "love", "you", "<eos>"])
     'i love you'
     """
-    return " ".join(word for word in words if word != MARKS[EOS])
+    return " ".join(word for word in words if word != END)
 
 
 def _table(data: dict) -> str:
