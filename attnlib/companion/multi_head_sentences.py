@@ -46,9 +46,13 @@ def screening_sentence(result: Result) -> str:
     sets = "one set" if config["trials"] == 1 else f"up to {config['trials']} sets"
     text = (
         f"Of {heads['tried']} heads tried alone on {sets} of data, {heads['good']} are good and "
-        f"{heads['bad']} bad. That took {heads['runs']} runs: a head that is neither on one set of data is "
-        "not tried on the next."
+        f"{heads['bad']} bad."
     )
+    if config["trials"] > 1:
+        text += (
+            f" That took {heads['runs']} runs: a head that is neither on one set of data is not tried on the "
+            "next."
+        )
     if heads["bad"] < config["heads"]:
         text += f" For networks of {config['heads']} bad heads these are too few, so there are none."
     if heads["bad"] < config["heads"] - 1:
