@@ -100,8 +100,8 @@ def _bound(result: Result, found: dict) -> str:
             "open": "so whether more sentences would raise this bound cannot be told",
         }
         parts.append(
-            f"These are {interval_range(more)} bits more than with half of the {samples:,} sentences to fit "
-            f"the probe on, {end[side(more)]}."
+            f"Together they are {interval_range(more)} bits more than with half of the {samples:,} sentences "
+            f"to fit the probe on, {end[side(more)]}."
         )
     if decoder["value"] is not None:
         end = {

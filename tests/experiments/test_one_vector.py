@@ -22,6 +22,7 @@ from attnlib.recipes.sequence_course import judged_samples
 from attnlib.tasks.corpus import Corpus, collate
 from attnlib.tasks.task import Task
 from attnlib.tasks.vocabulary import BOS, EOS, PAD, Vocabulary
+from attnlib.texts.corpus_bleu import corpus_bleu
 from attnlib.training.store import Store
 
 TINY = Config(seeds=2, digits=3, n_train=300, judged=60, width=8, steps=3, samples=20)
@@ -98,39 +99,34 @@ def test_the_length_with_most_words_is_looked_at_place_by_place():
 
 
 class Beside:
-    """A recording of which BLEU asks: two sentences, of which the vocabulary lacks a word in the first."""
+    """A recording of which BLEU asks."""
+
+    spec = type("Spec", (), {"resolved": None})
 
     def __init__(self, written):
-        self.spec = type("Spec", (), {"resolved": None})
         self.written = torch.tensor(written, dtype=torch.int32)
 
     def __getitem__(self, name):
         return {"written": self.written}[name]
 
 
-def test_a_word_that_nobody_knows_is_never_right(monkeypatch):
-    """The reference has ``<unk>`` and so has what is written: against the text this is wrong."""
+def test_bleu_is_that_against_the_text_and_a_missing_word_is_never_right(monkeypatch):
+    """The reference has ``<unk>``, and so has what is written: against the text this is a fault."""
     known = Vocabulary.of("abcdefgh")
-    unknown = Corpus.from_ids([[4], [4]], [[4, 5, 6, 3, 7, 8, 9], [4, 5, 6, 7]])
-    whole = Corpus.from_ids([[4], [4]], [[4, 5, 6, 10, 7, 8, 9], [4, 5, 6, 7]])
-    asked = []
-    monkeypatch.setattr(error_growth, "measure_bleu", lambda recording: asked.append(1) or {"bleu": 12.0})
-    for corpus, text in ((unknown, True), (whole, False)):
+    for ids, words in (
+        ([4, 5, 6, 3, 7, 8, 9], "a b c zebra d e f"),
+        ([4, 5, 6, 10, 7, 8, 9], "a b c g d e f"),
+    ):
+        corpus = Corpus.from_ids([[4], [4]], [ids, [4, 5, 6, 7]])
         task = Task("made", known, known, corpus, corpus)
         monkeypatch.setattr(error_growth, "load_task", lambda _, own=task: own)
         monkeypatch.setattr(error_growth, "judged_samples", lambda _, own=corpus: own)
-        rows = [[*corpus.target(0).tolist(), EOS], [4, 5, 6, 7, EOS, PAD, PAD, PAD]]
-        found = written_bleu(Beside(rows))
-        assert bool(asked) is text
-        assert found == pytest.approx(12 if text else 100)
-        asked.clear()
-    rows[0][3] = 3  # written where the reference has a word
-    assert written_bleu(Beside(rows)) < 90
-
-
-def test_exchanged_words_are_never_the_right_one():
-    rows = [row for seed in range(20) for row in damage(Counter(), BATCH, words=9, seed=seed)]
-    assert min(row["wrong_after"] for row in rows) == 1
+        for put, said in ((3, "UNK"), (10, "g"), (11, "h")):
+            rows = [[*ids[:3], put, *ids[4:], EOS], [4, 5, 6, 7, EOS, PAD, PAD, PAD]]
+            texts = [f"a b c {said} d e f", "a b c d"]
+            expected, _ = corpus_bleu(texts, [words, "a b c d"])
+            assert written_bleu(Beside(rows)) == pytest.approx(expected)
+            assert (expected == pytest.approx(100)) is (said in words)
 
 
 def test_accuracies_by_place_are_those_of_a_loop_over_sentences_of_one_length(store):

@@ -8,12 +8,11 @@ import torch
 from torch import Tensor
 
 from attnlib.experiments.measures.by_length import exact_matches
-from attnlib.experiments.measures.written_bleu import measure_bleu
 from attnlib.models.search import beam_search
 from attnlib.recipes import registry
 from attnlib.recipes.sequence_course import judged_samples, load_task
 from attnlib.tasks.corpus import Batch, collate, evaluation_batches
-from attnlib.tasks.vocabulary import BOS, EOS, MARKS, PAD, UNK
+from attnlib.tasks.vocabulary import BOS, EOS, MARKS, PAD
 from attnlib.texts.bleu import bleu, bleu_counts
 
 if TYPE_CHECKING:
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
 MOST_PLACES = 20  # of a sentence that a word is exchanged at
 BEAMS = 4
 _BATCH = 128
+_WRITTEN, _MEANT = "UNK", "UNSEEN"  # what stands for ``<unk>``: two words, or a missing one would be matched
 
 
 @torch.no_grad()
@@ -107,22 +107,22 @@ def guessed_lengths(train: "Corpus", judged: "Corpus") -> np.ndarray:
 
 
 def written_bleu(recording: "Recording") -> float:
-    """BLEU of what is written, against the words that stand in the text; ``<unk>`` matches nothing.
+    """BLEU of what is written; a word that the vocabulary lacks is one that nothing matches.
 
-    Where the vocabulary has every word of the references, the samples say what these are.
+    Against the words of the text, as :func:`attnlib.experiments.measures.written_bleu.measure_bleu` has it,
+    this is the same but for a missing word that sacreBLEU would split. It needs no text, so it serves every
+    task, and samples from several files.
     """
     settings = recording.spec.resolved
-    task, judged = load_task(settings), judged_samples(settings)
-    targets = [judged.target(i) for i in range(len(judged))]
-    if any((target == UNK).any() for target in targets):
-        return measure_bleu(recording)["bleu"]
+    vocabulary, judged = load_task(settings).target_vocabulary, judged_samples(settings)
     rows = (row[(row != PAD) & (row != EOS)] for row in recording["written"].numpy())
-    texts, references = ([_spelt(ids, task.target_vocabulary) for ids in side] for side in (rows, targets))
+    texts = [_spelt(ids, vocabulary, _WRITTEN) for ids in rows]
+    references = [_spelt(judged.target(i), vocabulary, _MEANT) for i in range(len(judged))]
     return bleu(bleu_counts(texts, references))
 
 
-def _spelt(ids: np.ndarray, vocabulary: "Vocabulary") -> str:
-    return " ".join("UNK" if word in MARKS else word for word in vocabulary.decode(ids))
+def _spelt(ids: np.ndarray, vocabulary: "Vocabulary", unknown: str) -> str:
+    return " ".join(unknown if word in MARKS else word for word in vocabulary.decode(ids))
 
 
 def beam_written(network: torch.nn.Module, corpus: "Corpus") -> Tensor:
