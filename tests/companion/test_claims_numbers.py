@@ -93,7 +93,7 @@ def test_ours_stands_below_the_printed_number_in_the_colour_of_its_verdict(tmp_p
     table = published_table(paper.tables, "2", [Row(paper.claims[0], "paper", judgement)])
     assert '| SST | 84<br><span class="verdict partly">82.2 [77, 88]</span> |' in table
     assert "| IMDB | 90 |" in table
-    assert "stands ours with its 95 % interval" in table
+    assert "stands ours, with its 95 % interval where it has one" in table
 
 
 def test_a_number_without_a_verdict_stands_alone(tmp_path):
