@@ -66,7 +66,8 @@ def published_table(tables: PublishedTables, name: str, rows: Sequence[Row]) -> 
     if any("starred" in entry.note for entry in entries) or any(row.starred for row in answers):
         note += "\nStarred (\\*): no checkpoint agrees more, so the performance at the end stands there.\n"
     if answers:
-        note += "\nBelow it stands ours, with its 95 % interval where it has one, in the colour of its verdict.\n"
+        note += "\nBelow it stands ours, with its 95 % interval where it has one, in the colour of its "
+        note += "verdict.\n"
     title = f"Table {name}: {tables.titles.get(name, 'as printed')} ({len(entries)} numbers)"
     summary = re.sub(r"[<>&]", lambda mark: f"&#{ord(mark[0])};", title)
     table = "\n".join(lines)
