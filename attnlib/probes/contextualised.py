@@ -11,7 +11,7 @@ the checkpoints that were looked at. Where none exceeds the agreement, the set i
 
 Where v belongs to a run, 𝒜(u, v) is the maximum over that run's checkpoints. The paper takes the maximum on
 the samples that it reports, which is optimistic; here half of the samples can choose the checkpoint and the
-other half report, with the paper's way beside it.
+other half report (:mod:`attnlib.probes.halves`), with the paper's way beside it.
 """
 
 import math
@@ -20,9 +20,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import torch
-from jaxtyping import Int
-from torch import Tensor
 
 from attnlib.errors import BadInput
 from attnlib.probes.row_mean import RowMean
@@ -143,18 +140,6 @@ def best_checkpoint(
     everything = [(one + other).value for one, other in zip(selecting, reporting, strict=True)]
     optimistic = _highest(everything)
     return Chosen(reporting[chosen].value, steps[chosen], everything[optimistic], steps[optimistic])
-
-
-def halves(samples: int, seed: int) -> tuple[Int[Tensor, " selecting"], Int[Tensor, " reporting"]]:
-    """Which samples select and which report: a random half each, ascending; the odd one out reports.
-
-    Raises:
-        BadInput: fewer than two samples.
-    """
-    if samples < 2:
-        raise BadInput(f"{samples} samples cannot be halved; give at least 2")
-    order = torch.randperm(samples, generator=torch.Generator().manual_seed(seed))
-    return order[: samples // 2].sort().values, order[samples // 2 :].sort().values
 
 
 def _highest(values: list[float]) -> int:

@@ -5,7 +5,8 @@ Besides what :mod:`attnlib.recipes.labelled_course` says, the recording holds by
 ``<part>.attention``
     where attention is learned (uniform attention is one over the length);
 ``<part>.saliency``
-    where ``saliency`` is asked for; it takes a backward pass, three times the time of a look without.
+    where ``saliency`` is asked for, of the best looks alone (:mod:`attnlib.recipes.best_looks`), NaN at all
+    others: its backward pass would make every look three times as dear.
 """
 
 from dataclasses import dataclass
@@ -36,7 +37,7 @@ class Settings(LabelledSettings):
     Attributes:
         attention: ``learned``; ``uniform``, which gives β^uf; ``alone``, with all else frozen as drawn (A.6).
         width: of the state of one direction.
-        saliency: whether to record it.
+        saliency: whether to record it, at the best looks.
 
     Raises:
         UnknownName: another kind of attention. BadInput: a size that cannot be.
@@ -75,16 +76,18 @@ def record(
     model = AttentiveClassifier(config, torch.Generator().manual_seed(settings.seed))
 
     def probe(network: AttentiveClassifier, batch: LabelledBatch) -> tuple[Tensor, dict[str, Tensor]]:
-        found = {}
-        if settings.saliency:
-            found["saliency"], trace = saliency(network, batch.tokens, batch.mask, batch.labels)
-        else:
-            trace = network(batch.tokens, batch.mask)
-        if settings.attention != "uniform":
-            found["attention"] = trace.attention
+        trace = network(batch.tokens, batch.mask)
+        found = {} if settings.attention == "uniform" else {"attention": trace.attention}
         return trace.logit, found | {"log_odds": trace.log_odds}
 
-    return record_course(model, settings, folder, loss=_loss, probe=probe, device=device, report=report)
+    at_best = {"saliency": _saliency} if settings.saliency else {}
+    return record_course(
+        model, settings, folder, loss=_loss, probe=probe, at_best=at_best, device=device, report=report
+    )
+
+
+def _saliency(model: AttentiveClassifier, batch: LabelledBatch) -> Tensor:
+    return saliency(model, batch.tokens, batch.mask, batch.labels)[0]
 
 
 def _loss(model: AttentiveClassifier, batch: LabelledBatch) -> Tensor:

@@ -40,7 +40,9 @@ def record(
     """
     generator = torch.Generator().manual_seed(settings.seed)
     model = ClassifierProxy(len(load_task(settings).vocabulary), settings.embedding_width, generator)
-    return record_course(model, settings, folder, loss=_loss, probe=_probe, device=device, report=report)
+    return record_course(
+        model, settings, folder, loss=_loss, probe=_probe, at_best={}, device=device, report=report
+    )
 
 
 def _loss(model: ClassifierProxy, batch: LabelledBatch) -> Tensor:

@@ -9,25 +9,28 @@ validation texts), in the order of the texts:
     (checkpoints, texts) and (checkpoints,): whether the right label is the likelier one; nats a text.
 ``<part>.log_polarity``
     (checkpoints, positions): β and polarity before they are squashed, see :mod:`attnlib.probes.polarity`.
+    What is seen at the best looks alone (:mod:`attnlib.recipes.best_looks`) has this form too, NaN elsewhere.
 
 beside ``steps`` (checkpoints) and the loss curve ``loss_steps``, ``losses``. What else there is by position,
 the recipes say. :func:`attnlib.probes.ragged.padded` makes rows of equal length.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from attnlib.errors import BadInput
 from attnlib.models.attentive_classifier import classification_loss
 from attnlib.probes.polarity import log_polarity
+from attnlib.recipes.best_looks import keep_if_best, seen_where_best
 from attnlib.recipes.looks import gathered_looks, keep_look
+from attnlib.recipes.qualities import qualities
 from attnlib.texts import labelled_sets
 from attnlib.texts.labelled import (
     MARKS,
@@ -44,6 +47,7 @@ _SAMPLE = 0x5A3B  # tells the draw of the training sample apart from other strea
 
 # Of a batch: the log odds of label 1 by text, and what is to be kept by position, log odds among it.
 Probe = Callable[[nn.Module, LabelledBatch], tuple[Tensor, dict[str, Tensor]]]
+ByPosition = Callable[[nn.Module, LabelledBatch], Tensor]
 Loss = Callable[[nn.Module, LabelledBatch], Float[Tensor, ""]]
 
 
@@ -135,10 +139,14 @@ def record_course(
     *,
     loss: Loss,
     probe: Probe,
+    at_best: Mapping[str, ByPosition],
     device: str,
     report: Report | None,
 ) -> dict[str, Tensor]:
     """Train ``model`` and look at it at :func:`checkpoints`; see the module for what is returned.
+
+    Args:
+        at_best: by name what is to be seen by position of the best looks alone, because it is dear.
 
     Raises:
         TrainingDiverged: the loss is not finite.
@@ -151,11 +159,22 @@ def record_course(
         found = {}
         for part, texts in parts.items():
             found |= {f"{part}.{name}": value for name, value in look(network, texts, probe, device).items()}
+        if at_best:
+            keep_if_best(folder, step, network, qualities(found, "validation"))
         keep_look(folder, step, found)
+
+    def see(network: nn.Module) -> dict[str, Tensor]:
+        return {
+            f"{part}.{name}": _row(network, texts, values, device)
+            for part, texts in parts.items()
+            for name, values in at_best.items()
+        }
 
     batches = LabelledBatches(task.train, settings.batch_size, seed=settings.seed)
     records = run_course(model, batches, loss, course, folder, visit=visit, device=device, report=report)
     found = gathered_looks(folder, course.checkpoints)
+    if at_best:
+        found |= seen_where_best(folder, model, course.checkpoints, see)
     for part, texts in parts.items():
         found[f"{part}.offsets"] = torch.from_numpy(_offsets(texts))
         found[f"{part}.labels"] = torch.from_numpy(texts.labels)
@@ -167,23 +186,37 @@ def record_course(
 
 def look(model: nn.Module, texts: LabelledTexts, probe: Probe, device: str) -> dict[str, Tensor]:
     """One checkpoint's look at some texts: what ``probe`` finds by position, flat, and how right it is."""
-    offsets = torch.from_numpy(_offsets(texts))
     correct = torch.zeros(len(texts), dtype=torch.bool)
-    by_position: dict[str, Tensor] = {}
+    rows: dict[str, Tensor] = {}
     total = 0.0
     with torch.no_grad():
-        for batch in judging_batches(texts, positions=_positions(device)):
+        for batch, places in _placed(texts, device):
             moved = batch.to(device)
             logit, found = probe(model, moved)
             found["log_polarity"] = log_polarity(found.pop("log_odds"), moved.labels)
             correct[batch.indices] = ((logit > 0) == (moved.labels == 1)).cpu()
             total += len(batch) * classification_loss(logit, moved.labels).item()
-            # Where the valid positions of the batch stand in the flat row.
-            places = (offsets[batch.indices][:, None] + torch.arange(batch.mask.shape[1]))[batch.mask]
             for name, values in found.items():
-                row = by_position.setdefault(name, torch.empty(int(offsets[-1])))
-                row[places] = values.detach().cpu()[batch.mask]
-    return by_position | {"correct": correct, "loss": torch.tensor(total / len(texts))}
+                row = rows.setdefault(name, torch.empty(_offsets(texts)[-1]))
+                row[places] = values.cpu()[batch.mask]
+    return rows | {"correct": correct, "loss": torch.tensor(total / len(texts))}
+
+
+def _row(
+    model: nn.Module, texts: LabelledTexts, values: ByPosition, device: str
+) -> Float[Tensor, " positions"]:
+    """One thing alone that is to be known by position, flat."""
+    row = torch.empty(_offsets(texts)[-1])
+    for batch, places in _placed(texts, device):
+        row[places] = values(model, batch.to(device)).detach().cpu()[batch.mask]
+    return row
+
+
+def _placed(texts: LabelledTexts, device: str) -> Iterator[tuple[LabelledBatch, Int[Tensor, " valid"]]]:
+    """Batches, and where the valid positions of each stand in the flat row."""
+    offsets = torch.from_numpy(_offsets(texts))
+    for batch in judging_batches(texts, positions=_positions(device)):
+        yield batch, (offsets[batch.indices][:, None] + torch.arange(batch.mask.shape[1]))[batch.mask]
 
 
 def _positions(device: str) -> int:

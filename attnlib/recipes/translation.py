@@ -17,8 +17,10 @@ from attnlib.models.translation_decoding import translate
 from attnlib.probes.lexical_probe import log_lexical_probe
 from attnlib.probes.translation_saliency import translation_saliency
 from attnlib.recipes import translation_data
+from attnlib.recipes.best_looks import keep_if_best, seen_where_best
 from attnlib.recipes.cells import joined_cells, valid_cells
 from attnlib.recipes.looks import gathered_looks, keep_look
+from attnlib.recipes.qualities import qualities
 from attnlib.recipes.translation_data import Probed, TranslationSettings, load_pieces, masks_of, probed_parts
 from attnlib.tasks.corpus import Batch, evaluation_batches
 from attnlib.tasks.vocabulary import EOS, PAD
@@ -40,7 +42,7 @@ class Settings(TranslationSettings):
         attention: ``"learned"``, or ``"uniform"`` throughout.
         form: ``"joined"`` (equation 2) or ``"summed"`` (equation 32).
         dropout: between the layers of the LSTMs.
-        saliency: whether to record it; a look then takes more than three times as long.
+        saliency: whether to record it, of the best looks; it takes three times as long as all else of a look.
         keep_network: whether to record the trained parameters, for what is asked of the network afterwards
             (the optimal attention of section A.1); 33 MB at the paper's size.
     """
@@ -85,11 +87,12 @@ def record(
     Returns:
         ``steps``, and for each part probed (``validation``, and ``training`` where asked for) by checkpoint
 
-        * ``<part>.log_probe``, where learned ``<part>.attention``, and where asked for ``<part>.saliency``,
-          over all valid pairs of positions: see
-          :func:`attnlib.recipes.cells.padded_cells`. In float32: agreement and Kendall's τ live on their
-          order, and half precision would tie 7 % of the neighbouring values in a row of attention and 92 %
-          of those in a row of the probe (an untrained network on Multi30k; in float32 below 0.1 %).
+        * ``<part>.log_probe``, where learned ``<part>.attention``, and where asked for ``<part>.saliency``
+          (of the best looks, :mod:`attnlib.recipes.best_looks`, NaN at others), over all valid pairs of
+          positions: see :func:`attnlib.recipes.cells.padded_cells`. In float32: agreement and Kendall's τ
+          live on their order, and half precision would tie 7 % of the neighbouring values in a row of
+          attention and 92 % of those in a row of the probe (an untrained network on Multi30k; in float32
+          below 0.1 %).
         * ``<part>.right``: by sample, how many words are predicted right; ``<part>.loss``: by sample, the
           negative log-likelihood of its words, summed, in nats. Divided by the words in ``target_mask``
           these are accuracy and loss of any part of the samples.
@@ -104,15 +107,21 @@ def record(
     """
     data = load_pieces(settings)
     parts = probed_parts(data, settings)
+    masks = masks_of(parts)
     course = Course(settings.steps, settings.seed, settings.learning_rate, checkpoints(settings))
 
     def visit(step: int, network: BilinearTranslator) -> None:
         found = {}
         for name, part in parts.items():
-            look = look_at(network, part, device=device, saliency=settings.saliency)
+            look = look_at(network, part, device=device)
             look["bleu_counts"] = bleu_look(network, part, data.pieces, device=device)
             found |= {f"{name}.{what}": values for what, values in look.items()}
+        if settings.saliency:
+            keep_if_best(folder, step, network, qualities(found | masks, "validation"))
         keep_look(folder, step, found)
+
+    def see(network: BilinearTranslator) -> dict[str, Tensor]:
+        return {f"{name}.saliency": saliency_look(network, part, device) for name, part in parts.items()}
 
     network = new_network(settings, len(data.pieces))
     run_course(
@@ -125,7 +134,9 @@ def record(
         device=device,
         report=report,
     )
-    recording = gathered_looks(folder, course.checkpoints) | masks_of(parts)
+    recording = gathered_looks(folder, course.checkpoints) | masks
+    if settings.saliency:
+        recording |= seen_where_best(folder, network, course.checkpoints, see)
     if settings.keep_network:
         recording |= {f"{_NETWORK}{name}": value.cpu() for name, value in network.state_dict().items()}
     return recording
@@ -146,17 +157,15 @@ def recorded_network(settings: Settings, recording: Mapping[str, Tensor]) -> Bil
 
 
 @torch.no_grad()
-def look_at(
-    network: BilinearTranslator, part: Probed, *, device: str = "cpu", saliency: bool = False
-) -> dict[str, Tensor]:
-    """What :func:`record` keeps of one checkpoint, BLEU aside; samples in the order of the corpus."""
+def look_at(network: BilinearTranslator, part: Probed, *, device: str = "cpu") -> dict[str, Tensor]:
+    """What :func:`record` keeps of every checkpoint, BLEU aside; samples in the order of the corpus."""
     cells: dict[str, list[tuple[Tensor, Tensor, Tensor]]] = {}
     right = torch.zeros(len(part.corpus), dtype=torch.int32)
     loss = torch.zeros(len(part.corpus))
     for batch in evaluation_batches(part.corpus, LOOK_BATCH):
         batch = batch.to(device)
         trace = network(batch)
-        for name, values in _cells(network, trace, batch, saliency).items():
+        for name, values in _cells(network, trace, batch).items():
             valid = valid_cells(batch.source_mask, batch.target_mask)
             cells.setdefault(name, []).append((batch.indices, values, valid))
         log_probabilities = trace.logits.log_softmax(-1)
@@ -168,9 +177,7 @@ def look_at(
     return {name: joined_cells(batches) for name, batches in cells.items()} | {"right": right, "loss": loss}
 
 
-def _cells(
-    network: BilinearTranslator, trace: TranslatorTrace, batch: Batch, saliency: bool
-) -> dict[str, Tensor]:
+def _cells(network: BilinearTranslator, trace: TranslatorTrace, batch: Batch) -> dict[str, Tensor]:
     """What is recorded of every pair of positions, padded."""
     found = {
         "log_probe": log_lexical_probe(
@@ -184,9 +191,21 @@ def _cells(
     }
     if network.config.attention == "learned":
         found["attention"] = trace.attention
-    if saliency:
-        found["saliency"] = translation_saliency(network, batch)
     return found
+
+
+def saliency_look(network: BilinearTranslator, part: Probed, device: str = "cpu") -> Tensor:
+    """Saliency over all valid pairs of positions, on the CPU; samples in the order of the corpus."""
+    batches = (batch.to(device) for batch in evaluation_batches(part.corpus, LOOK_BATCH))
+    cells = (
+        (
+            batch.indices,
+            translation_saliency(network, batch),
+            valid_cells(batch.source_mask, batch.target_mask),
+        )
+        for batch in batches
+    )
+    return joined_cells(cells).cpu()
 
 
 @torch.no_grad()

@@ -13,7 +13,7 @@ from attnlib.tasks.corpus import Corpus, collate
 from attnlib.texts.piece_corpus import PieceCorpus, piece_corpus
 from attnlib.texts.translation import read_translation, translation_checksums
 
-_PROBED_SEED = 0x9806  # the training pairs probed are the same in every run, so that runs can be compared
+_PROBED_SEED = 0x9806  # the pairs probed are the same in every run, so that runs can be compared
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,8 @@ class TranslationSettings:
         pieces: size of the shared vocabulary, four marks included.
         n_train, n_validation: use only so many pairs from the beginning; 0 for all.
         longest: leave out pairs with more pieces on a side; 0 for none.
-        probed_training: so many training pairs are probed like the validation set (Table 7); 0 for none.
+        probed_validation: so many validation pairs are probed, a sample drawn once; 0 for all.
+        probed_training: so many training pairs are probed like them (Table 7); 0 for none.
         width: of every state and of the embeddings.
         steps: updates; 36,250 are 20 epochs of Multi30k.
         seed: of parameters, of the order of batches, and of dropout.
@@ -39,6 +40,7 @@ class TranslationSettings:
     n_train: int = 0
     n_validation: int = 0
     longest: int = 0
+    probed_validation: int = 0
     probed_training: int = 0
     width: int = 256
     batch_size: int = 16
@@ -47,7 +49,7 @@ class TranslationSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("n_train", "n_validation", "longest", "probed_training"):
+        for name in ("n_train", "n_validation", "longest", "probed_validation", "probed_training"):
             if getattr(self, name) < 0:
                 raise BadInput(f"{name} is {getattr(self, name)}; it must be 0 or more")
 
@@ -104,21 +106,25 @@ def checksums(settings: TranslationSettings) -> dict[str, str]:
 
 
 def probed_parts(data: PieceCorpus, settings: TranslationSettings) -> dict[str, Probed]:
-    """The validation set, and a sample of the training set where one is asked for.
+    """The validation set or a sample of it, and a sample of the training set where one is asked for.
 
     Raises:
-        BadInput: more training pairs are to be probed than there are.
+        BadInput: more pairs are to be probed than there are.
     """
-    parts = {"validation": Probed(data.validation, data.validation_targets)}
-    if settings.probed_training > len(data.train):
-        raise BadInput(
-            f"probed_training is {settings.probed_training}, but there are {len(data.train)} training pairs"
-        )
+    validation = data.validation, data.validation_targets
+    probed = settings.probed_validation
+    parts = {"validation": _sample(*validation, probed, "validation") if probed else Probed(*validation)}
     if settings.probed_training:
-        order = np.random.default_rng(_PROBED_SEED).permutation(len(data.train))
-        chosen = np.sort(order[: settings.probed_training])
-        parts["training"] = Probed(data.train.subset(chosen), tuple(data.train_targets[i] for i in chosen))
+        parts["training"] = _sample(data.train, data.train_targets, settings.probed_training, "training")
     return parts
+
+
+def _sample(corpus: Corpus, targets: tuple[str, ...], count: int, part: str) -> Probed:
+    """So many pairs, drawn once and kept in the order of the corpus."""
+    if count > len(corpus):
+        raise BadInput(f"probed_{part} is {count}, but there are {len(corpus)} {part} pairs")
+    chosen = np.sort(np.random.default_rng(_PROBED_SEED).permutation(len(corpus))[:count])
+    return Probed(corpus.subset(chosen), tuple(targets[i] for i in chosen))
 
 
 def masks_of(parts: dict[str, Probed]) -> dict[str, Tensor]:

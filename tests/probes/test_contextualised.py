@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlib.errors import BadInput
-from attnlib.probes.contextualised import Chosen, ComparisonRun, Contextualised, best_checkpoint, halves
+from attnlib.probes.contextualised import Chosen, ComparisonRun, Contextualised, best_checkpoint
+from attnlib.probes.halves import halves
 from attnlib.probes.row_mean import RowMean
 
 RUN = ComparisonRun((0, 50, 100, 500), (0.1, 0.4, 0.3, 0.6), (0.2, 0.5, 0.6, 0.9))

@@ -92,7 +92,8 @@ def test_training_finds_the_polar_words(recordings):
 def test_attention_and_saliency_go_to_the_polar_words(recordings):
     found, sign = recordings["learned"], polarities()
     for name in ("attention", "saliency"):
-        last = found[f"validation.{name}"][-1]
+        looks = found[f"validation.{name}"]
+        last = looks[~looks.isnan().any(1)][-1]  # saliency is seen at the best looks alone
         assert last[sign == 1].mean() > 2 * last[sign == 0].mean()
 
 

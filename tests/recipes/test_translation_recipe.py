@@ -105,8 +105,24 @@ def test_the_training_part_is_the_same_in_every_run_and_of_training_pairs():
     for i, reference in enumerate(parts["training"].references):
         assert data.pieces.decode([parts["training"].corpus.target(i)]) == [reference]
     assert set(probed_parts(data, replace(TINY, probed_training=0))) == {"validation"}
-    with pytest.raises(BadInput, match="there are 400 training pairs"):
+    with pytest.raises(BadInput, match="probed_training is 401, but there are 400 training pairs"):
         probed_parts(data, replace(TINY, probed_training=401))
+
+
+def test_a_sample_of_the_validation_part_is_the_same_in_every_run():
+    data = load_pieces(TINY)
+    parts, others = (
+        probed_parts(data, replace(TINY, seed=seed, probed_validation=7))["validation"] for seed in (1, 2)
+    )
+    assert parts.references == others.references
+    assert len(parts.corpus) == 7
+    places = [data.validation_targets.index(reference) for reference in parts.references]
+    assert places == sorted(places)
+    assert places != list(range(7))  # drawn, not the first
+    for i, reference in enumerate(parts.references):
+        assert data.pieces.decode([parts.corpus.target(i)]) == [reference]
+    with pytest.raises(BadInput, match="probed_validation is 13, but there are 12 validation pairs"):
+        probed_parts(data, replace(TINY, probed_validation=13))
 
 
 def test_uniform_attention_starts_in_the_same_place_and_learns_otherwise(tmp_path, recorded):
