@@ -2,11 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import permutations
 
 from attnlib.experiments.asks import Ask
-from attnlib.experiments.measures.agreement import measure_agreement
-from attnlib.experiments.measures.course_quality import measure_quality
+from attnlib.experiments.measures.agreement import measure_agreement, measure_course
 from attnlib.recipes.recipe import RecipeSpec
 
 # Columns of the tables that hold two kinds of run against each other: (first, second) run, u of the first and
@@ -15,15 +13,15 @@ COLUMNS = {
     "alpha_beta_uf": ("normal", "uniform", "attention~probe"),
     "beta_uf_beta_px": ("proxy", "uniform", "probe~probe"),
     "delta_beta_uf": ("normal", "uniform", "saliency~probe"),
-    "alpha_beta": ("normal", "other", "attention~probe"),
-    "alpha_alpha": ("normal", "other", "attention~attention"),
+    "alpha_beta": ("normal", "normal", "attention~probe"),
+    "alpha_alpha": ("normal", "normal", "attention~attention"),
     "alpha_alpha_frozen": ("normal", "alone", "attention~attention"),
 }
 
 
 @dataclass(frozen=True)
 class Runs:
-    """The runs on one data set, in the order of their seeds; run i of each kind belong together.
+    """The runs on one data set, in the order of their seeds.
 
     Attributes:
         normal: networks that learn to attend; uniform: networks that never do; proxy: bags of words.
@@ -39,24 +37,32 @@ class Runs:
     def specs(self) -> tuple[RecipeSpec, ...]:
         return (*self.normal, *self.uniform, *self.proxy, *self.alone)
 
-    def pairs(self, kinds: tuple[str, str]) -> tuple[tuple[RecipeSpec, RecipeSpec], ...]:
-        """Every pair of runs of these kinds that is compared, seed by seed of the first."""
-        first, second = kinds
-        if second == "other":
-            return tuple(permutations(self.normal, 2))
-        return tuple(zip(getattr(self, first), getattr(self, second), strict=False))
+    def pairs(self, column: str) -> tuple[tuple[RecipeSpec, RecipeSpec], ...]:
+        """Every two runs of the column's kinds with different seeds, among the seeds that both kinds have.
+
+        Runs of one seed start from the same parameters and read the data in the same order, whatever their
+        kind, and agree for that alone.
+        """
+        first, second = (getattr(self, kind) for kind in COLUMNS[column][:2])
+        shared = {run.seed for run in first} & {run.seed for run in second}
+        return tuple(
+            (one, other)
+            for one in first
+            for other in second
+            if one.seed != other.seed and {one.seed, other.seed} <= shared
+        )
 
     def asks(self) -> tuple[Ask, ...]:
-        """What is asked of each run, and of each pair."""
-        together: dict[tuple[str, str], list[str]] = {}
-        for first, second, sides in COLUMNS.values():
-            together.setdefault((first, second), []).append(sides)
+        """What is asked of each run that is looked up in, and of each pair."""
+        sides: dict[tuple[RecipeSpec, RecipeSpec], list[str]] = {}
+        for column in COLUMNS:
+            for pair in self.pairs(column):
+                sides.setdefault(pair, []).append(COLUMNS[column][2])
         return (
-            *(Ask(spec, measure_quality) for spec in self.specs),
+            *(Ask(run, measure_course) for run in (*self.normal, *self.uniform, *self.alone)),
             *(
-                Ask(first, measure_agreement, (("pairs", " ".join(sides)),), (second,))
-                for kinds, sides in together.items()
-                for first, second in self.pairs(kinds)
+                Ask(first, measure_agreement, (("pairs", " ".join(wanted)),), (second,))
+                for (first, second), wanted in sides.items()
             ),
         )
 
@@ -79,12 +85,18 @@ def translator_runs(seeds: int, shared: dict[str, object]) -> Runs:
         seeds,
         lambda **own: RecipeSpec.of("translation", **shared, **own),
         lambda seed: RecipeSpec.of("translation_proxy", **shared, seed=seed),
+        keep_network=True,  # so that the chapter on optimal attention shares those of Multi30k
     )
 
 
-def _runs(seeds: int, network: Callable[..., RecipeSpec], proxy: Callable[[int], RecipeSpec]) -> Runs:
+def _runs(
+    seeds: int,
+    network: Callable[..., RecipeSpec],
+    proxy: Callable[[int], RecipeSpec],
+    **of_normal: object,
+) -> Runs:
     return Runs(
-        tuple(network(seed=seed, saliency=True) for seed in range(seeds)),
+        tuple(network(seed=seed, saliency=True, **of_normal) for seed in range(seeds)),
         tuple(network(seed=seed, saliency=False, attention="uniform") for seed in range(seeds)),
         tuple(map(proxy, range(seeds))),
     )

@@ -37,6 +37,8 @@ class Config:
         width, learning_rate, steps: theirs.
         n_validation: pairs that they are looked at on; 0 for all.
         samples: of these, pairs whose optimal attention is sought; 0 for all.
+        probed_training: training pairs that the main model is looked at on as well, with saliency: what the
+            agreement tables ask of it, so that both share its networks; 0 for neither.
         texts: of the classifiers; see :func:`attnlib.texts.labelled_sets.names`.
         classifier_width: of words, and of the state of one direction; 0 for the paper's.
         classifier_steps: updates of the classifiers.
@@ -49,13 +51,14 @@ class Config:
     steps: int = 500
     n_validation: int = 100
     samples: int = 50
+    probed_training: int = 0
     texts: str = "known_polarity"
     classifier_width: int = 24
     classifier_steps: int = 100
 
     def __post_init__(self) -> None:
         check_counts(self, "classifier_steps")
-        for name in ("n_validation", "samples", "classifier_width"):
+        for name in ("n_validation", "samples", "probed_training", "classifier_width"):
             if getattr(self, name) < 0:
                 raise BadInput(f"{name} is {getattr(self, name)}; it must be 0 or more")
 
@@ -69,6 +72,7 @@ PROFILES = {
         steps=36_250,
         n_validation=0,
         samples=0,
+        probed_training=1_014,
         texts="sst",
         classifier_width=0,
         classifier_steps=4_000,
@@ -88,9 +92,11 @@ def models(config: Config) -> tuple[RecipeSpec, ...]:
 
 
 def _translators(config: Config, form: str) -> tuple[RecipeSpec, ...]:
-    settings = {
+    settings: dict = {
         name: getattr(config, name) for name in ("dataset", "width", "learning_rate", "steps", "n_validation")
     }
+    if form == "joined" and config.probed_training:
+        settings |= {"saliency": True, "probed_training": config.probed_training}
     return tuple(
         RecipeSpec.of("translation", form=form, keep_network=True, seed=seed, **settings)
         for seed in range(config.seeds)

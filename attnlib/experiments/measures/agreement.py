@@ -10,58 +10,98 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attnlib.errors import BadInput
-from attnlib.experiments.measures.course_quality import HALVES_SEED, measure_quality, parts
 from attnlib.probes.agreement import agreement, chance_agreement
-from attnlib.probes.contextualised import halves
+from attnlib.probes.halves import halves
 from attnlib.probes.kendall import kendall
 from attnlib.probes.ragged import RaggedRows
 from attnlib.probes.row_mean import RowMean
+from attnlib.recipes.qualities import CHOOSING, GROUPS, qualities
 
 if TYPE_CHECKING:
     from attnlib.recipes.recipe import Recording
 
 SIDES = ("attention", "saliency", "probe")  # α, Δ and β
+LOOKED_UP = ("attention", "probe")  # what a second run is asked for
 HALVES = ("selecting", "reporting")
 MEASURES = {"agreement": agreement, "kendall": kendall}
 CELLS = 1 << 16  # of a checkpoint that are met at once; all checkpoints are met together
 
 
+def measure_course(recording: "Recording") -> dict:
+    """How good a run is at its checkpoints, and what chance would agree with it.
+
+    Returns:
+        ``steps``; by part of the data that was looked at, ``parts``: by measure of quality and group of
+        samples one number a checkpoint, in percent, see :func:`~attnlib.recipes.qualities.qualities`; and
+        ``chance``: 𝒜̂ by what is looked up (``attention`` where learned, ``probe``), the mean over rows and
+        checkpoints.
+    """
+    chance: dict[str, dict[str, float]] = {}
+    for part in parts(recording):
+        rows = _rows(recording, part)
+        sides = {side: recording.tensors.get(_tensor(recording, part, side)) for side in LOOKED_UP}
+        chance[part] = {side: _chance(flat, rows) for side, flat in sides.items() if flat is not None}
+    return {
+        "steps": recording["steps"].tolist(),
+        "parts": {part: _course(recording, part) for part in parts(recording)},
+        "chance": chance,
+    }
+
+
 def measure_agreement(first: "Recording", second: "Recording", *, pairs: str) -> dict:
     """𝒜(u, v) and Kendall's τ-b, u of the first run at its best checkpoint, v of the second at each.
 
-    The best checkpoint of the first run is the one at which it is best on all samples of the validation
-    part, the earliest of equals: by accuracy, and for translations also by BLEU.
+    The best checkpoint of the first run is the one at which it is best on the samples of the validation part
+    that select, or, the paper's way, on all of them; the earliest of equals; by accuracy, and for
+    translations also by BLEU.
 
     Args:
         pairs: which u and v, say ``"attention~probe saliency~probe"``; see :data:`SIDES`.
 
     Returns:
-        ``steps`` of the second run, ``best``, the first's checkpoint by measure of quality, and by part, pair
-        and measure of quality ``{"agreement" | "kendall": {"selecting" | "reporting": [[total, rows,
-        undefined] a checkpoint]}}``: sums for :class:`~attnlib.probes.row_mean.RowMean`, rows weighted alike.
-        ``chance`` by part and v: 𝒜̂, the mean over rows and checkpoints.
+        ``steps`` of the second run; ``best``, the place among the first's checkpoints by measure of quality
+        and group that chose (``selecting`` or ``all``); and by part, pair and place (as text) ``{"agreement"
+        | "kendall": {"selecting" | "reporting": [[total, rows, undefined] a checkpoint]}}``: sums for
+        :class:`~attnlib.probes.row_mean.RowMean`, rows weighted alike.
 
     Raises:
-        BadInput: a side that there is not; runs that were not looked at on the same samples.
+        BadInput: a side that there is not; runs that were not looked at on the same samples; a checkpoint at
+            which the first's side was not looked for.
     """
     wanted = _sides(pairs)
     chosen = _best(first)
-    found: dict = {"steps": second["steps"].tolist(), "best": chosen, "parts": {}, "chance": {}}
+    places = sorted({place for by_group in chosen.values() for place in by_group.values()})
+    found: dict = {"steps": second["steps"].tolist(), "best": chosen, "parts": {}}
     for part in parts(second):
         rows = _rows(second, part)
         if not torch.equal(rows.starts, _rows(first, part).starts):
             raise BadInput(f"{first.spec.setting} and {second.spec.setting} were looked at on other samples")
         found["parts"][part] = {}
         for earlier, later in wanted:
-            tops, among = _flat(first, part, earlier), _flat(second, part, later)
-            # Most often one checkpoint is best by every measure of quality.
-            of_places = {place: _sums(tops[place], among, rows) for place in set(chosen.values())}
+            tops, among = (run[_tensor(run, part, side)] for run, side in ((first, earlier), (second, later)))
+            if tops[places].isnan().all(1).any():
+                raise BadInput(f"{first.spec.setting} has no {earlier} at its best checkpoint")
             found["parts"][part][f"{earlier}~{later}"] = {
-                quality: of_places[place] for quality, place in chosen.items()
+                str(place): _sums(tops[place], among, rows) for place in places
             }
-        later = dict.fromkeys(later for _, later in wanted)
-        found["chance"][part] = {side: _chance(_flat(second, part, side), rows) for side in later}
     return found
+
+
+def parts(recording: "Recording") -> tuple[str, ...]:
+    """``validation``, then the sample of the training data where one was looked at."""
+    found = [name.split(".") for name in recording.tensors if name.endswith((".correct", ".right"))]
+    return tuple(sorted((part for part, _ in found), key=lambda part: part != "validation"))
+
+
+def _course(recording: "Recording", part: str) -> dict[str, dict[str, list[float]]]:
+    """Qualities of every checkpoint, by measure and group."""
+    changing = [f"{part}.{name}" for name in ("correct", "right", "bleu_counts")]
+    fixed = {name: recording[name] for name in (f"{part}.target_mask",) if name in recording.tensors}
+    looks = [
+        qualities(fixed | {name: recording[name][i] for name in changing if name in recording.tensors}, part)
+        for i in range(len(recording["steps"]))
+    ]
+    return {name: {group: [look[name][group] for look in looks] for group in GROUPS} for name in looks[0]}
 
 
 def _sides(pairs: str) -> list[tuple[str, str]]:
@@ -71,10 +111,12 @@ def _sides(pairs: str) -> list[tuple[str, str]]:
     return found
 
 
-def _best(recording: "Recording") -> dict[str, int]:
-    """Place of the best checkpoint by each measure of quality."""
-    qualities = measure_quality(recording)["parts"]["validation"]
-    return {name: found["all"].index(max(found["all"])) for name, found in qualities.items()}
+def _best(recording: "Recording") -> dict[str, dict[str, int]]:
+    """Place of the best checkpoint by each measure of quality and group that may choose."""
+    return {
+        name: {group: found[group].index(max(found[group])) for group in CHOOSING}
+        for name, found in _course(recording, "validation").items()
+    }
 
 
 def _rows(recording: "Recording", part: str) -> RaggedRows:
@@ -83,18 +125,18 @@ def _rows(recording: "Recording", part: str) -> RaggedRows:
     return RaggedRows.of_pairs(recording[f"{part}.source_mask"], recording[f"{part}.target_mask"])
 
 
-def _flat(recording: "Recording", part: str, side: str) -> Float[Tensor, "checkpoints cells"]:
-    """What is known of every position of every row; the probe as the logarithm of β, which has its order."""
+def _tensor(recording: "Recording", part: str, side: str) -> str:
+    """Where a recording has what is known of every position; the probe as log β, which has its order."""
     if side == "probe":
         side = "log_polarity" if f"{part}.log_polarity" in recording.tensors else "log_probe"
-    return recording[f"{part}.{side}"]
+    return f"{part}.{side}"
 
 
 def _sums(top: Float[Tensor, " cells"], among: Float[Tensor, "checkpoints cells"], rows: RaggedRows) -> dict:
     """Sums over rows of every measure, by half and checkpoint."""
     samples = int(rows.samples.max()) + 1
     selects = torch.zeros(samples, dtype=torch.bool)
-    selects[halves(samples, HALVES_SEED)[0]] = True
+    selects[halves(samples)[0]] = True
     sums = {name: {half: [RowMean()] * len(among) for half in HALVES} for name in MEASURES}
     for places, mask, sample in rows.batches(CELLS):
         present = dict(zip(HALVES, (selects[sample], ~selects[sample]), strict=True))

@@ -1,0 +1,165 @@
+"""The numbers of a column of the agreement tables, of any of its seeds, and their intervals."""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+
+from attnlib.experiments.aggregate import over_seeds
+from attnlib.experiments.agreement_runs import COLUMNS, Runs
+from attnlib.probes.contextualised import ComparisonRun, best_checkpoint
+from attnlib.probes.row_mean import RowMean
+from attnlib.recipes.recipe import RecipeSpec
+from attnlib.statistics.jackknife import jackknife_interval
+
+Answers = dict[tuple[RecipeSpec, ...], dict]  # what was asked of a run alone, or of two together
+MEASURES = ("agreement", "kendall")
+# By the ending of a number's name: which samples choose the first run's checkpoint, and which report. The
+# second run's is chosen on the half that selects, or on all that report.
+CHOICES = {"": ("selecting", "reporting"), "_optimistic": ("all", "all")}
+NAMES = (
+    *(
+        f"{measure}{what}{choice}"
+        for measure in MEASURES
+        for what in ("", "_xi", "_starred")
+        for choice in CHOICES
+    ),
+    "above_chance",
+    "rises",
+    "falls",
+)
+
+
+def whole(sums: dict[str, list], place: int) -> RowMean:
+    """The mean over all samples at one checkpoint, from the sums of either half."""
+    return RowMean(*sums["selecting"][place]) + RowMean(*sums["reporting"][place])
+
+
+def sums_at_best(answer: dict, part: str, sides: str, measure: str, quality: str, group: str) -> dict:
+    """Sums of a pair with the first run where it was best by this quality on this group of samples."""
+    # A bag of words writes no sentences, so that it has no BLEU.
+    by_group = answer["best"].get(quality, answer["best"]["accuracy"])
+    return answer["parts"][part][sides][str(by_group[group])][measure]
+
+
+class Column:
+    """One column on one part of the data, checkpoints chosen by one measure of quality."""
+
+    def __init__(self, runs: Runs, answers: Answers, column: str, part: str, quality: str):
+        self.answers, self.part, self.quality = answers, part, quality
+        first, second, self.sides = COLUMNS[column]
+        left, right = self.sides.split("~")
+        self.mirrored = (first, left) == (second, right)
+        self.looked_up = right
+        self.normal = {run.seed: run for run in runs.normal}
+        self.pairs = [pair for pair in runs.pairs(column) if pair in answers]
+        self._courses: dict[tuple, ComparisonRun | None] = {}
+
+    def intervals(self) -> dict[str, dict]:
+        """Every number of :data:`NAMES` over seeds; see :meth:`interval`."""
+        found = {name: self.interval(name) for name in NAMES if "_xi" not in name and "_starred" not in name}
+        for measure in MEASURES:
+            for choice in CHOICES:
+                for what in ("xi", "starred"):
+                    found[f"{measure}_{what}{choice}"] = self._jackknifed(
+                        lambda seeds, m=measure, c=choice, w=what: self._contextualised(m, c, w, seeds)
+                    )
+        return {name: found[name] for name in NAMES}
+
+    def interval(self, name: str) -> dict:
+        """The mean over ordered pairs of seeds, with the jackknife's interval over seeds, which needs three.
+
+        Of two seeds there are two pairs, of four runs, and Student's interval of the two numbers stands. It
+        does not where both sides are the same thing of the same kind of run, (α, α): the second pair is then
+        the first one once more.
+        """
+        if len(self.seeds) != 2 or self.mirrored:
+            return self._jackknifed(lambda seeds: self.mean(name, seeds))
+        return over_seeds([({}, one) for one in self._of_pairs.values()], lambda one: one[name])
+
+    def mean(self, name: str, seeds: Sequence[int]) -> float:
+        """Mean over the first runs of these seeds of the mean over their pairs; NaN where there is none."""
+        of_seeds = (self._of_first(name, seed, seeds) for seed in seeds)
+        return _mean(value for value in of_seeds if value is not None)
+
+    @cached_property
+    def seeds(self) -> tuple[int, ...]:
+        """Of the runs that there are pairs of."""
+        return tuple(sorted({run.seed for pair in self.pairs for run in pair}))
+
+    def _jackknifed(self, number: Callable[[Sequence[int]], float]) -> dict:
+        if math.isnan(number(self.seeds)):
+            return over_seeds([], float)
+        return jackknife_interval(self.seeds, number).as_dict()
+
+    def _of_first(self, name: str, seed: int, seeds: Sequence[int]) -> float | None:
+        """The mean over second runs of these seeds; None where the first run has no pair with any."""
+        values = [
+            numbers[name]
+            for (one, other), numbers in self._of_pairs.items()
+            if one.seed == seed and other.seed in seeds
+        ]
+        return _mean(values) if values else None
+
+    @cached_property
+    def _of_pairs(self) -> dict[tuple[RecipeSpec, RecipeSpec], dict[str, float]]:
+        """By pair its agreement and Kendall's τ in percent, either choice, and what is made of agreement."""
+        found = {}
+        for pair in self.pairs:
+            numbers = found[pair] = {}
+            for measure in MEASURES:
+                halves = self._halves(pair, measure, "selecting")
+                numbers[measure] = 100 * best_checkpoint(self.answers[pair]["steps"], *halves).value
+                both = self._halves(pair, measure, "all")
+                chosen = best_checkpoint(self.answers[pair]["steps"], *both)
+                numbers[f"{measure}_optimistic"] = 100 * chosen.optimistic
+                if measure == "agreement":
+                    reporting = halves[1]
+                    numbers["rises"] = numbers[measure] - 100 * reporting[0].value
+                    numbers["falls"] = numbers[measure] - 100 * reporting[-1].value
+            chance = self.answers.get(pair[1:], {}).get("chance", {}).get(self.part, {})
+            numbers["above_chance"] = numbers["agreement"] - 100 * chance.get(self.looked_up, math.nan)
+        return found
+
+    def _halves(
+        self, pair: tuple[RecipeSpec, RecipeSpec], measure: str, group: str
+    ) -> tuple[list[RowMean], ...]:
+        sums = sums_at_best(self.answers[pair], self.part, self.sides, measure, self.quality, group)
+        return tuple([RowMean(*mean) for mean in sums[half]] for half in ("selecting", "reporting"))
+
+    def _contextualised(self, measure: str, choice: str, what: str, seeds: Sequence[int]) -> float:
+        """ξ in percent, or the share that is starred: mean over the first runs of these seeds."""
+        found = []
+        for seed in seeds:
+            value = self._of_first(measure + choice, seed, seeds)
+            courses = [self._course(measure, choice, seed, other) for other in seeds if other != seed]
+            courses = [course for course in courses if course]
+            if value is not None and courses:
+                xi = ComparisonRun.mean(courses).contextualise(value / 100)
+                found.append(xi.value if what == "xi" else float(not xi.exceeded))
+        return _mean(found)
+
+    def _course(self, measure: str, choice: str, seed: int, other: int) -> ComparisonRun | None:
+        """𝒜(α, α̂(τ)) and p̂(τ) of the network with another seed; None where it has not been asked."""
+        key = measure, choice, seed, other
+        if key not in self._courses:
+            self._courses[key] = self._read_course(*key)
+        return self._courses[key]
+
+    def _read_course(self, measure: str, choice: str, seed: int, other: int) -> ComparisonRun | None:
+        one, another = self.normal[seed], self.normal[other]
+        if (one, another) not in self.answers or (another,) not in self.answers:
+            return None
+        answer, course = self.answers[one, another], self.answers[another,]
+        choosing, reporting = CHOICES[choice]
+        sums = sums_at_best(answer, self.part, "attention~attention", measure, self.quality, choosing)
+        means = (
+            whole(sums, place) if reporting == "all" else RowMean(*sums[reporting][place])
+            for place in range(len(answer["steps"]))
+        )
+        performance = course["parts"][self.part][self.quality][reporting]
+        return ComparisonRun(tuple(answer["steps"]), tuple(mean.value for mean in means), tuple(performance))
+
+
+def _mean(values: Iterable[float]) -> float:
+    listed = list(values)
+    return sum(listed) / len(listed) if listed else math.nan
