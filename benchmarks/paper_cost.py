@@ -4,8 +4,9 @@
     python benchmarks/paper_cost.py --steps 30 --experiment agreement
 
 Of each kind of network one is trained for a few updates by the very code that would train it. Its updates
-are timed from one report to the next, its last look from the last report to the end. Processor time of one
-thread, so that neighbours do not count; loading and what is asked of the recordings afterwards do not either.
+are timed from one report to the next, its last look from the last report to the end, and saliency, which is
+seen once training is over, by what it adds. Processor time of one thread, so that neighbours do not count;
+loading and what is asked of the recordings afterwards do not either.
 """
 
 import argparse
@@ -38,8 +39,17 @@ def looks_of(spec: RecipeSpec) -> int:
     return len(regular_checkpoints(settings.steps, every))
 
 
-def timed(spec: RecipeSpec, steps: int) -> tuple[float, float]:
-    """Processor seconds of one update (median) and of one look."""
+def timed(spec: RecipeSpec, steps: int) -> tuple[float, float, float]:
+    """Processor seconds of one update (median), of one look, and of saliency where it is asked for."""
+    if not getattr(spec.resolved, "saliency", False):
+        return *run_shortly(spec, steps), 0.0
+    without = RecipeSpec.of(spec.recipe, seed=spec.seed, **dict(spec.settings) | {"saliency": False})
+    update, look = run_shortly(without, steps)
+    return update, look, run_shortly(spec, steps)[1] - look
+
+
+def run_shortly(spec: RecipeSpec, steps: int) -> tuple[float, float]:
+    """Processor seconds of one update (median), and from the last update to the end."""
     settings = {field.name for field in fields(spec.resolved)}
     changes = {"steps": steps} | ({"looks": 1} if "looks" in settings else {})
     short = RecipeSpec.of(spec.recipe, seed=spec.seed, **dict(spec.settings) | changes)
@@ -75,8 +85,8 @@ def main() -> None:
     for name, kinds in lacking(options.experiment or list(registry.names())).items():
         total = 0.0
         for kind, specs in kinds.items():
-            update, look = timed(specs[0], options.steps)
-            seconds = specs[0].resolved.steps * update + looks_of(specs[0]) * look
+            update, look, once = timed(specs[0], options.steps)
+            seconds = specs[0].resolved.steps * update + looks_of(specs[0]) * look + once
             total += seconds * len(specs)
             print(
                 f"{name} | {len(specs)} | {1000 * update:.0f} | {look:.2f} | {seconds / 60:.1f} | "
