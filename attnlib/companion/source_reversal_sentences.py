@@ -84,30 +84,27 @@ def _within_half(change: dict) -> bool | None:
 
 
 def gain_table(result: Result) -> "pd.DataFrame":
-    """A row a kind and cell: token accuracy read backwards less forwards, on the way and in the end."""
+    """A column a kind and cell: words right, read backwards less forwards, on the way and in the end."""
     import pandas as pd
 
-    columns = {
-        "speed": "on the way",
-        "speed_first": "… first third",
-        "speed_last": "… last third",
-        "token_accuracy": "in the end",
-        "first": "… first third ",
-        "last": "… last third ",
-        "long_first": "longest, first third",
-        "long_last": "longest, last third",
-        "exact_match": "sentences without a fault",
-    }
     rows = {
-        f"{KINDS[kind]}, {CELLS[cell]}": {
-            heading: interval_text(result.values[kind][cell]["gain"][name])
-            for name, heading in columns.items()
-        }
+        "speed": ("on the way", "all words"),
+        "speed_first": ("on the way", "first third"),
+        "speed_last": ("on the way", "last third"),
+        "token_accuracy": ("in the end", "all words"),
+        "first": ("in the end", "first third"),
+        "last": ("in the end", "last third"),
+        "exact_match": ("in the end", "sentences without a fault"),
+        "long_first": ("longest sentences", "first third"),
+        "long_last": ("longest sentences", "last third"),
+    }
+    columns = {
+        f"{KINDS[kind]}, {CELLS[cell]}": [interval_text(found["gain"][name]) for name in rows]
         for kind in kinds_of(result)
         for cell in result.config["cell"]
-        if "gain" in result.values[kind].get(cell, {})
+        if "gain" in (found := result.values[kind].get(cell, {}))
     }
-    return pd.DataFrame.from_dict(rows, orient="index")
+    return pd.DataFrame(columns, index=pd.MultiIndex.from_tuples(rows.values()))
 
 
 def counting_sentence(result: Result) -> str:
