@@ -42,7 +42,7 @@ class Config:
     controls: int = 2
     length: int = 16
     width: int = 64
-    steps: int = 300
+    steps: int = 240
     every: int = 10
 
     def __post_init__(self) -> None:
@@ -52,7 +52,7 @@ class Config:
                 raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
 
 
-PROFILES = {"quick": Config(), "paper": Config(seeds=20, controls=5, length=40, width=256)}
+PROFILES = {"quick": Config(), "paper": Config(seeds=20, controls=5, length=40, width=256, steps=300)}
 
 
 def asks(config: Config) -> tuple[Ask, ...]:

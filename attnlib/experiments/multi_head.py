@@ -51,7 +51,7 @@ class Config:
     heads: int = 4
     body: int = 0
     elsewhere: int = 1
-    moved: int = 3
+    moved: int = 2
     length: int = 12
     width: int = 32
     steps: int = 200
@@ -71,7 +71,7 @@ class Config:
 
 PROFILES = {
     "quick": Config(),
-    "paper": Config(candidates=40, trials=3, seeds=20, heads=8, elsewhere=2, length=40, width=256),
+    "paper": Config(candidates=40, trials=3, seeds=20, heads=8, elsewhere=2, moved=3, length=40, width=256),
 }
 
 

@@ -39,13 +39,13 @@ class Config:
     """
 
     kind: tuple[str, ...] = KINDS
-    seeds: int = 4
+    seeds: int = 3
     controls: int = 2
     length: int = 16
     width: int = 64
     steps: int = 200
     every: int = 10
-    sample_steps: int = 300
+    sample_steps: int = 240
 
     def __post_init__(self) -> None:
         for kind in self.kind:
@@ -55,7 +55,7 @@ class Config:
                 raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
 
 
-PROFILES = {"quick": Config(), "paper": Config(seeds=20, controls=5, length=40, width=256)}
+PROFILES = {"quick": Config(), "paper": Config(seeds=20, controls=5, length=40, width=256, sample_steps=300)}
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
