@@ -3,6 +3,7 @@
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 from matplotlib.patches import Rectangle
 
 from attnlib.experiments.result import Result
@@ -15,7 +16,7 @@ GREY, RED = "#888888", "#cc3311"
 PANELS = {  # title, axis, limits
     "on_gold": ("on its source word", "share of attention", (-0.03, 1.05)),
     "on_topics": ("on topics", "share of attention", (-0.03, 1.05)),
-    "entropy": ("spread", "entropy (bits)", (-0.1, 3.6)),
+    "entropy": ("spread", "entropy (bits)", (-0.3, 3.9)),
     "order": ("from left to right", "Kendall’s τ", (-1.05, 1.05)),
     "reach": ("words reached", "most a word gets", (-0.03, 1.05)),
 }
@@ -93,6 +94,8 @@ def patterns(result: Result) -> Figure:
             axes.set_title(title, fontsize=9.5)
             axes.set_xlabel(label, fontsize=9)
             axes.set_xlim(*limits)
+            axes.xaxis.set_major_locator(MaxNLocator(2, steps=[1, 2, 5, 10]))
+            axes.xaxis.set_major_formatter("{x:g}")
         grid[0].set_yticks(range(len(rows)), [f"{KINDS[k]}: {t}" for k, t in reversed(rows)])
         for text, (_, task) in zip(grid[0].get_yticklabels(), reversed(rows), strict=True):
             text.set_color(TASKS[task])
