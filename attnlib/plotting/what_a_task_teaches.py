@@ -3,8 +3,8 @@
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator
 from matplotlib.patches import Rectangle
+from matplotlib.ticker import MaxNLocator
 
 from attnlib.experiments.result import Result
 from attnlib.plotting.blank import blank
