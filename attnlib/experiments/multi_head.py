@@ -32,8 +32,8 @@ class Config:
     """Settings.
 
     Attributes:
-        candidates: heads that are tried alone, numbered from 0. At the quick profile 5 of 16 were bad and 3
-            good, on every one of three data seeds, so of 40 some 12 bad and 7 good are to be expected.
+        candidates: heads that are tried alone, numbered from 0. At the quick profile 5 of 16 are bad and 3
+            good, so of 40 some 12 bad and 7 good would be expected if full size were like it.
         trials: data seeds, from 0, on which a head has to be good or bad.
         seeds: networks of each scenario, on data seeds that no head was judged on.
         heads: heads of each.
