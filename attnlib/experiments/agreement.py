@@ -22,8 +22,8 @@ TRANSLATION = ("known_lexicon", "multi30k_en_de")
 MAIN = "multi30k_en_de"  # the direction that the text speaks of
 VALIDATION_PAIRS = 1_014  # of Multi30k: so many pairs are looked at, of the training part too (Table 7)
 STEPS = 36_250  # 20 epochs of Multi30k's 29,000 pairs in batches of 16 (section A.8)
-# 30 epochs of the pairs at hand (A.8), which are 8,630. Of its 7,283 validation pairs as many are looked at as
-# Multi30k has; all of them at every checkpoint would be seven times the work.
+# 30 epochs of the pairs at hand (A.8), which are 8,630. Of its 7,283 validation pairs as many are looked at
+# as Multi30k has; all of them at every checkpoint would be seven times the work.
 IWSLT14 = {"steps": 16_180, "probed_validation": VALIDATION_PAIRS}
 LONG = ("imdb", "yelp", "twenty_newsgroups", "amazon")  # median texts of 70 to 200 words
 
