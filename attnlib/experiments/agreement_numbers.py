@@ -35,9 +35,9 @@ def whole(sums: dict[str, list], place: int) -> RowMean:
 
 
 def sums_at_best(answer: dict, part: str, sides: str, measure: str, quality: str, group: str) -> dict:
-    """Sums of a pair with the first run where it was best by this quality on this group of samples."""
-    # A bag of words writes no sentences, so that it has no BLEU.
-    by_group = answer["best"].get(quality, answer["best"]["accuracy"])
+    """Sums of a pair with the first run where it was best by this quality on this group of the part."""
+    best = answer["best"][part]
+    by_group = best.get(quality, best["accuracy"])  # a bag of words writes no sentences, and has no BLEU
     return answer["parts"][part][sides][str(by_group[group])][measure]
 
 
@@ -47,9 +47,8 @@ class Column:
     def __init__(self, runs: Runs, answers: Answers, column: str, part: str, quality: str):
         self.answers, self.part, self.quality = answers, part, quality
         first, second, self.sides = COLUMNS[column]
-        left, right = self.sides.split("~")
-        self.mirrored = (first, left) == (second, right)
-        self.looked_up = right
+        self.one_kind = first == second
+        self.looked_up = self.sides.split("~")[1]
         self.normal = {run.seed: run for run in runs.normal}
         self.pairs = [pair for pair in runs.pairs(column) if pair in answers]
         self._courses: dict[tuple, ComparisonRun | None] = {}
@@ -68,11 +67,11 @@ class Column:
     def interval(self, name: str) -> dict:
         """The mean over ordered pairs of seeds, with the jackknife's interval over seeds, which needs three.
 
-        Of two seeds there are two pairs, of four runs, and Student's interval of the two numbers stands. It
-        does not where both sides are the same thing of the same kind of run, (α, α): the second pair is then
-        the first one once more.
+        Of two seeds there are two pairs, and where the runs of a pair are of two kinds these are of four
+        runs, and Student's interval of the two numbers stands. Where they are of one kind, (α, β) and (α, α),
+        both pairs are of the same two runs: what a run adds to one it adds to the other, so there is none.
         """
-        if len(self.seeds) != 2 or self.mirrored:
+        if len(self.seeds) != 2 or self.one_kind:
             return self._jackknifed(lambda seeds: self.mean(name, seeds))
         return over_seeds([({}, one) for one in self._of_pairs.values()], lambda one: one[name])
 

@@ -36,7 +36,8 @@ def row(runs: Runs, answers: Answers) -> dict:
         * ``rises`` and ``falls``, agreement at the best checkpoint less that at the first, and at the last.
 
         ``chance`` is 𝒜̂ of β at uniform attention; ``final``, for ξ*, how good networks with learned
-        attention are in the end, on the samples that report, and ``final_optimistic`` on all.
+        attention are in the end, on the samples that report, and ``final_optimistic`` on all. With accuracy
+        ``majority``, that of giving the commonest answer always.
     """
     alone = [answer for asked, answer in answers.items() if len(asked) == 1]
     found: dict = {}
@@ -73,7 +74,7 @@ def _low(interval: dict) -> float:
 def courses(runs: Runs, answers: Answers) -> list[dict]:
     """A row a column, pair of runs, part and checkpoint of the second: agreement on all samples, quality.
 
-    The first run is taken where it is most accurate on all samples of the validation part.
+    The first run is taken where it is most accurate on all samples of the part.
     """
     rows = []
     for column, (_, _, sides) in COLUMNS.items():
@@ -107,4 +108,6 @@ def _numbers(runs: Runs, answers: Answers, part: str, quality: str) -> dict:
     asked = [answers[run,]["parts"][part][quality] for run in runs.normal if (run,) in answers]
     for name, group in (("final", "reporting"), ("final_optimistic", "all")):
         found[name] = over_seeds([({}, course) for course in asked], lambda course, of=group: course[of][-1])
+    if quality == "accuracy":  # the same samples for all runs, so any of them can tell
+        found["majority"] = next(answer for of, answer in answers.items() if len(of) == 1)["majority"][part]
     return found

@@ -9,7 +9,8 @@ validation texts), in the order of the texts:
     (checkpoints, texts) and (checkpoints,): whether the right label is the likelier one; nats a text.
 ``<part>.log_polarity``
     (checkpoints, positions): β and polarity before they are squashed, see :mod:`attnlib.probes.polarity`.
-    What is seen at the best looks alone (:mod:`attnlib.recipes.best_looks`) has this form too, NaN elsewhere.
+    What is seen at the part's best looks alone (:mod:`attnlib.recipes.best_looks`) has this form too, NaN
+    elsewhere.
 
 beside ``steps`` (checkpoints) and the loss curve ``loss_steps``, ``losses``. What else there is by position,
 the recipes say. :func:`attnlib.probes.ragged.padded` makes rows of equal length.
@@ -160,14 +161,12 @@ def record_course(
         for part, texts in parts.items():
             found |= {f"{part}.{name}": value for name, value in look(network, texts, probe, device).items()}
         if at_best:
-            keep_if_best(folder, step, network, qualities(found, "validation"))
+            keep_if_best(folder, step, network, {part: qualities(found, part) for part in parts})
         keep_look(folder, step, found)
 
-    def see(network: nn.Module) -> dict[str, Tensor]:
+    def see(network: nn.Module, part: str) -> dict[str, Tensor]:
         return {
-            f"{part}.{name}": _row(network, texts, values, device)
-            for part, texts in parts.items()
-            for name, values in at_best.items()
+            f"{part}.{name}": _row(network, parts[part], values, device) for name, values in at_best.items()
         }
 
     batches = LabelledBatches(task.train, settings.batch_size, seed=settings.seed)

@@ -88,8 +88,8 @@ def record(
         ``steps``, and for each part probed (``validation``, and ``training`` where asked for) by checkpoint
 
         * ``<part>.log_probe``, where learned ``<part>.attention``, and where asked for ``<part>.saliency``
-          (of the best looks, :mod:`attnlib.recipes.best_looks`, NaN at others), over all valid pairs of
-          positions: see :func:`attnlib.recipes.cells.padded_cells`. In float32: agreement and Kendall's τ
+          (of the part's best looks, :mod:`attnlib.recipes.best_looks`, NaN at others), over all valid pairs
+          of positions: see :func:`attnlib.recipes.cells.padded_cells`. In float32: agreement and Kendall's τ
           live on their order, and half precision would tie 7 % of the neighbouring values in a row of
           attention and 92 % of those in a row of the probe (an untrained network on Multi30k; in float32
           below 0.1 %).
@@ -117,11 +117,11 @@ def record(
             look["bleu_counts"] = bleu_look(network, part, data.pieces, device=device)
             found |= {f"{name}.{what}": values for what, values in look.items()}
         if settings.saliency:
-            keep_if_best(folder, step, network, qualities(found | masks, "validation"))
+            keep_if_best(folder, step, network, {name: qualities(found | masks, name) for name in parts})
         keep_look(folder, step, found)
 
-    def see(network: BilinearTranslator) -> dict[str, Tensor]:
-        return {f"{name}.saliency": saliency_look(network, part, device) for name, part in parts.items()}
+    def see(network: BilinearTranslator, name: str) -> dict[str, Tensor]:
+        return {f"{name}.saliency": saliency_look(network, parts[name], device)}
 
     network = new_network(settings, len(data.pieces))
     run_course(

@@ -21,8 +21,11 @@ def by_text(pattern):
     return torch.tensor([int(found[text]) for text in range(TEXTS)])
 
 
-def recorded(seed=0, correct=CORRECT, **by_position):
-    """A classifier looked at twice, on eight texts of two words; which word is the top is given as 0 or 1."""
+def recorded(seed=0, correct=CORRECT, train=None, **by_position):
+    """A classifier looked at twice, on eight texts of two words; which word is the top is given as 0 or 1.
+
+    With ``train``, what is right of that part, it was looked at on the training texts too, and alike.
+    """
     tensors = {
         "steps": torch.tensor([0, 10]),
         "validation.offsets": torch.arange(0, 2 * TEXTS + 1, 2),
@@ -32,4 +35,7 @@ def recorded(seed=0, correct=CORRECT, **by_position):
     for name, looks in by_position.items():
         rows = torch.nn.functional.one_hot(torch.stack([by_text(look) for look in looks]), 2).float()
         tensors[f"validation.{name}"] = rows.flatten(1)
+    if train is not None:
+        tensors |= {name.replace("validation", "train"): value.clone() for name, value in tensors.items()}
+        tensors["train.correct"] = torch.stack([by_text(look) for look in train]).bool()
     return Recording(SimpleNamespace(seed=seed, setting=f"seed {seed}"), tensors, {})

@@ -26,10 +26,30 @@ def test_the_first_run_is_taken_where_half_of_the_samples_or_all_have_it_best_an
     first = recorded(attention=["0000 0000", "1111 1111"])
     second = recorded(log_polarity=["0001 0111", "0000 0011"])
     found = measure_agreement(first, second, pairs="attention~probe")
-    assert found["best"] == {"accuracy": {"all": 1, "selecting": 0}}
+    assert found["best"] == {"validation": {"accuracy": {"all": 1, "selecting": 0}}}
     assert sums(found, "attention~probe", 0) == {"selecting": [3, 4], "reporting": [1, 2]}
     assert sums(found, "attention~probe", 1) == {"selecting": [1, 0], "reporting": [3, 2]}
     assert sums(found, "attention~probe", 0, "kendall") == {"selecting": [2, 4], "reporting": [-2, 0]}
+
+
+def test_every_part_chooses_by_how_good_the_first_run_is_on_it():
+    first = recorded(attention=["0000 0000", "1111 1111"], train=["1100 0000", "0000 1000"])
+    second = recorded(log_polarity=["0001 0111", "0000 0011"], train=["0000 0000"] * 2)
+    found = measure_agreement(first, second, pairs="attention~probe")
+    assert found["best"]["validation"] == {"accuracy": {"all": 1, "selecting": 0}}
+    assert found["best"]["train"] == {"accuracy": {"all": 0, "selecting": 0}}
+    assert list(found["parts"]["validation"]["attention~probe"]) == ["0", "1"]
+    assert list(found["parts"]["train"]["attention~probe"]) == ["0"]
+
+
+def test_saliency_is_asked_of_a_part_at_its_own_best_alone():
+    one = recorded(**SAME, train=["1111 1111", "0000 0000"])
+    one.tensors["train.saliency"][1] = torch.nan  # where validation has its best
+    found = measure_agreement(one, one, pairs="saliency~probe")
+    assert list(found["parts"]["train"]["saliency~probe"]) == ["0"]
+    one.tensors["train.saliency"][0] = torch.nan
+    with pytest.raises(BadInput, match="no saliency at its best checkpoint"):
+        measure_agreement(one, one, pairs="saliency~probe")
 
 
 def test_each_side_is_read_where_it_stands():
@@ -86,9 +106,16 @@ def test_a_run_alone_has_its_quality_by_half_and_what_chance_agrees_with():
     }
     assert found["chance"] == {"validation": {"attention": 0.5, "probe": 0.5}}
     assert found["steps"] == [0, 10]
+    assert found["majority"] == {"validation": 50}
     uniform = recorded(log_polarity=["0000 0000"] * 2)
     uniform.tensors["validation.log_polarity"][:] = 0  # ties: any word is among the largest
     assert measure_course(uniform)["chance"] == {"validation": {"probe": 1}}
+
+
+def test_the_majority_is_that_of_the_labels_of_the_part():
+    one = recorded(**SAME, train=["0000 0000"] * 2)
+    one.tensors["train.labels"] = torch.tensor([0, 1, 1, 1, 0, 1, 1, 1])
+    assert measure_course(one)["majority"] == {"validation": 50, "train": 75}
 
 
 def test_quality_counts_words_not_sentences():
@@ -99,11 +126,14 @@ def test_quality_counts_words_not_sentences():
         "validation.source_mask": torch.ones(2, 1, dtype=torch.bool),
         "validation.target_mask": mask,
         "validation.right": torch.tensor([[1, 1]]),
+        "validation.target_output": torch.tensor([[7, 8, 2], [2, 0, 0]]),
         "validation.bleu_counts": torch.tensor(
             [[[4, 4, 4, 3, 2, 1, 4, 3, 2, 1], [1, 1, 0, 0, 0, 0, 1, 0, 0, 0]]]
         ),
     }
-    found = measure_course(Recording(SimpleNamespace(), tensors, {}))["parts"]["validation"]
+    course = measure_course(Recording(SimpleNamespace(), tensors, {}))
+    assert course["majority"] == {"validation": 50}  # two end marks of four words to be said
+    found = course["parts"]["validation"]
     assert found["accuracy"]["all"] == [50.0]
     ((selects,), (reports,)) = (half.tolist() for half in halves(2))
     of_sample = [100 / 3, 100.0]

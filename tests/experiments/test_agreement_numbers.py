@@ -88,6 +88,27 @@ def test_rise_and_fall_are_read_where_the_other_half_has_its_best(accuracy):
     found = accuracy["alpha_beta_uf"]
     assert (found["rises"]["value"], found["falls"]["value"]) == (25 - 100, 25 - 25)
     assert accuracy["chance"]["value"] == 50
+    assert accuracy["majority"] == 50
+
+
+def test_training_samples_are_read_where_the_first_run_was_best_on_them():
+    runs = classifier_runs(2, 0, {"data": "known_polarity"}, 8)
+    given = Given(runs)
+    first_is_best, last_is_best = ["1111 1111", "0000 0000"], ["0000 0000", "1111 1111"]
+    for train in (first_is_best, last_is_best):
+        given.recordings |= {spec: recorded(spec.seed, train=train, **NORMAL) for spec in runs.normal}
+        for kind, tops in OTHERS.items():
+            given.recordings |= {
+                spec: recorded(spec.seed, train=train, **tops) for spec in getattr(runs, kind)
+            }
+        answers = gathered(runs, given)
+        found = row(runs, answers)["train"]["accuracy"]["alpha_beta_uf"]
+        # 0000|0000 at the first look, 1111|1100 at the second, with 0001|0000 and 0000|0111
+        expected = {0: (25, 87.5), 1: (50, 37.5)}[train.index("1111 1111")]
+        assert (found["agreement"]["value"], found["agreement_optimistic"]["value"]) == expected
+        lines = [line for line in courses(runs, answers) if line["column"] == "alpha_beta_uf"]
+        at_first = {line["part"]: line["agreement"] for line in lines if line["step"] == 0}
+        assert at_first == {"validation": 37.5, "train": {0: 87.5, 1: 37.5}[train.index("1111 1111")]}
 
 
 def test_the_weakest_column_is_that_of_the_lowest_interval(table):
@@ -130,17 +151,18 @@ def column_of(values, column="alpha_alpha"):
     for one, other in runs.pairs(column):
         half = [[values[one.seed][other.seed] / 100 * TEXTS, TEXTS, 0]]
         means = {name: {"selecting": half, "reporting": half} for name in ("agreement", "kendall")}
-        best = {"accuracy": {"all": 0, "selecting": 0}}
+        best = {"validation": {"accuracy": {"all": 0, "selecting": 0}}}
         answers[one, other] = {"steps": [0], "best": best, "parts": {"validation": {sides: {"0": means}}}}
     return Column(runs, answers, column, "validation", "accuracy")
 
 
-def test_two_seeds_have_an_interval_unless_the_second_pair_is_the_first_once_more():
+def test_two_seeds_have_an_interval_unless_both_pairs_are_of_the_same_two_runs():
     values = [[None, 40.0], [44.0, None]]
-    once = column_of(values).interval("agreement")
-    assert (once["value"], once["n"]) == (pytest.approx(42), 2)
-    assert math.isnan(once["low"])
-    for column in ("alpha_beta_uf", "alpha_beta", "alpha_alpha_frozen"):
+    for column in ("alpha_alpha", "alpha_beta"):
+        once = column_of(values, column).interval("agreement")
+        assert (once["value"], once["n"]) == (pytest.approx(42), 2)
+        assert math.isnan(once["low"])
+    for column in ("alpha_beta_uf", "delta_beta_uf", "beta_uf_beta_px", "alpha_alpha_frozen"):
         found = column_of(values, column).interval("agreement")
         assert found == pytest.approx(mean_interval([40.0, 44.0]).as_dict())
 

@@ -32,9 +32,9 @@ def measure_course(recording: "Recording") -> dict:
 
     Returns:
         ``steps``; by part of the data that was looked at, ``parts``: by measure of quality and group of
-        samples one number a checkpoint, in percent, see :func:`~attnlib.recipes.qualities.qualities`; and
+        samples one number a checkpoint, in percent, see :func:`~attnlib.recipes.qualities.qualities`;
         ``chance``: 𝒜̂ by what is looked up (``attention`` where learned, ``probe``), the mean over rows and
-        checkpoints.
+        checkpoints; and ``majority``: the accuracy, in percent, of giving the commonest answer always.
     """
     chance: dict[str, dict[str, float]] = {}
     for part in parts(recording):
@@ -45,37 +45,39 @@ def measure_course(recording: "Recording") -> dict:
         "steps": recording["steps"].tolist(),
         "parts": {part: _course(recording, part) for part in parts(recording)},
         "chance": chance,
+        "majority": {part: _majority(recording, part) for part in parts(recording)},
     }
 
 
 def measure_agreement(first: "Recording", second: "Recording", *, pairs: str) -> dict:
     """𝒜(u, v) and Kendall's τ-b, u of the first run at its best checkpoint, v of the second at each.
 
-    The best checkpoint of the first run is the one at which it is best on the samples of the validation part
-    that select, or, the paper's way, on all of them; the earliest of equals; by accuracy, and for
-    translations also by BLEU.
+    Every part of the data chooses for itself: the best checkpoint of the first run is the one at which it is
+    best on the part's samples that select, or, the paper's way, on all of them; the earliest of equals; by
+    accuracy, and for translations also by BLEU. So half of the training samples choose too, and the others
+    report; but they are samples that the network was trained on, in either half.
 
     Args:
         pairs: which u and v, say ``"attention~probe saliency~probe"``; see :data:`SIDES`.
 
     Returns:
-        ``steps`` of the second run; ``best``, the place among the first's checkpoints by measure of quality
-        and group that chose (``selecting`` or ``all``); and by part, pair and place (as text) ``{"agreement"
-        | "kendall": {"selecting" | "reporting": [[total, rows, undefined] a checkpoint]}}``: sums for
-        :class:`~attnlib.probes.row_mean.RowMean`, rows weighted alike.
+        ``steps`` of the second run; ``best``, the place among the first's checkpoints by part, measure of
+        quality and group that chose (``selecting`` or ``all``); and by part, pair and place (as text)
+        ``{"agreement" | "kendall": {"selecting" | "reporting": [[total, rows, undefined] a checkpoint]}}``:
+        sums for :class:`~attnlib.probes.row_mean.RowMean`, rows weighted alike.
 
     Raises:
         BadInput: a side that there is not; runs that were not looked at on the same samples; a checkpoint at
             which the first's side was not looked for.
     """
     wanted = _sides(pairs)
-    chosen = _best(first)
-    places = sorted({place for by_group in chosen.values() for place in by_group.values()})
-    found: dict = {"steps": second["steps"].tolist(), "best": chosen, "parts": {}}
+    found: dict = {"steps": second["steps"].tolist(), "best": {}, "parts": {}}
     for part in parts(second):
         rows = _rows(second, part)
         if not torch.equal(rows.starts, _rows(first, part).starts):
             raise BadInput(f"{first.spec.setting} and {second.spec.setting} were looked at on other samples")
+        chosen = found["best"][part] = _best(first, part)
+        places = sorted({place for by_group in chosen.values() for place in by_group.values()})
         found["parts"][part] = {}
         for earlier, later in wanted:
             tops, among = (run[_tensor(run, part, side)] for run, side in ((first, earlier), (second, later)))
@@ -104,6 +106,15 @@ def _course(recording: "Recording", part: str) -> dict[str, dict[str, list[float
     return {name: {group: [look[name][group] for look in looks] for group in GROUPS} for name in looks[0]}
 
 
+def _majority(recording: "Recording", part: str) -> float:
+    """The share of the commonest label or, of sentence pairs, of the commonest word to say, in percent."""
+    if f"{part}.labels" in recording.tensors:
+        answers = recording[f"{part}.labels"]
+    else:
+        answers = recording[f"{part}.target_output"][recording[f"{part}.target_mask"]]
+    return 100 * int(answers.unique(return_counts=True)[1].max()) / answers.numel()
+
+
 def _sides(pairs: str) -> list[tuple[str, str]]:
     found = [tuple(pair.split("~")) for pair in pairs.split()]
     if not found or any(len(sides) != 2 or not set(sides) <= set(SIDES) for sides in found):
@@ -111,11 +122,11 @@ def _sides(pairs: str) -> list[tuple[str, str]]:
     return found
 
 
-def _best(recording: "Recording") -> dict[str, dict[str, int]]:
-    """Place of the best checkpoint by each measure of quality and group that may choose."""
+def _best(recording: "Recording", part: str) -> dict[str, dict[str, int]]:
+    """Place of the part's best checkpoint by each measure of quality and group that may choose."""
     return {
         name: {group: found[group].index(max(found[group])) for group in CHOOSING}
-        for name, found in _course(recording, "validation").items()
+        for name, found in _course(recording, part).items()
     }
 
 
@@ -135,8 +146,8 @@ def _tensor(recording: "Recording", part: str, side: str) -> str:
 def _sums(top: Float[Tensor, " cells"], among: Float[Tensor, "checkpoints cells"], rows: RaggedRows) -> dict:
     """Sums over rows of every measure, by half and checkpoint."""
     samples = int(rows.samples.max()) + 1
-    selects = torch.zeros(samples, dtype=torch.bool)
-    selects[halves(samples)[0]] = True
+    selects = torch.zeros(samples, dtype=torch.bool, device=rows.samples.device)
+    selects[halves(samples)[0].to(selects.device)] = True
     sums = {name: {half: [RowMean()] * len(among) for half in HALVES} for name in MEASURES}
     for places, mask, sample in rows.batches(CELLS):
         present = dict(zip(HALVES, (selects[sample], ~selects[sample]), strict=True))
