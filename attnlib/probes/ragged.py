@@ -48,7 +48,7 @@ class RaggedRows:
     def of_texts(cls, offsets: Int[Tensor, " texts_and_one"]) -> "RaggedRows":
         """A row a text, as :func:`padded` has them."""
         lengths = offsets.diff()
-        return cls(offsets[:-1], lengths, torch.arange(len(lengths)))
+        return cls(offsets[:-1], lengths, torch.arange(len(lengths), device=lengths.device))
 
     @classmethod
     def of_pairs(
@@ -56,7 +56,7 @@ class RaggedRows:
     ) -> "RaggedRows":
         """A row a target position, in the order of :func:`attnlib.recipes.cells.joined_cells`."""
         targets = target_mask.sum(1)
-        samples = torch.arange(len(targets)).repeat_interleave(targets)
+        samples = torch.arange(len(targets), device=targets.device).repeat_interleave(targets)
         lengths = source_mask.sum(1)[samples]
         return cls(lengths.cumsum(0) - lengths, lengths, samples)
 
@@ -79,7 +79,7 @@ class RaggedRows:
             while end > begin + 1 and (end - begin) * int(self.lengths[order[end - 1]]) > cells:
                 end = begin + max(1, cells // int(self.lengths[order[end - 1]]))
             rows = order[begin:end]
-            steps = torch.arange(int(self.lengths[rows].max()))
+            steps = torch.arange(int(self.lengths[rows].max()), device=rows.device)
             mask = steps < self.lengths[rows, None]
             yield (self.starts[rows, None] + steps) * mask, mask, self.samples[rows]
             begin = end

@@ -28,7 +28,8 @@ def saliency(
     Raises:
         BadInput: a text of padding alone.
     """
-    with torch.enable_grad():
+    # cuDNN refuses to go backward through a recurrent layer in evaluation mode.
+    with torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):
         gates = model.embedding.weight.new_ones(mask.shape).requires_grad_()
         trace = model(tokens, mask, gates=gates)
         right = (2 * labels - 1) * trace.logit

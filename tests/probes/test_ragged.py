@@ -3,6 +3,7 @@
 from itertools import pairwise
 
 import torch
+from torch.overrides import TorchFunctionMode
 
 from attnlib.probes.ragged import RaggedRows
 from attnlib.recipes.cells import joined_cells, valid_cells
@@ -29,3 +30,25 @@ def test_rows_of_pairs_lie_where_the_cells_are_joined():
     found = [flat[a : a + n].tolist() for a, n in zip(rows.starts, rows.lengths, strict=True)]
     assert found == [[0.0, 1.0], [3.0, 4.0], [6.0, 7.0, 8.0]]
     assert rows.samples.tolist() == [0, 0, 1]
+
+
+class OtherDevice(TorchFunctionMode):
+    """Notes what is made without saying on which device, as what meets tensors of a GPU must."""
+
+    def __init__(self):
+        super().__init__()
+        self.unplaced = []
+
+    def __torch_function__(self, function, types, arguments=(), options=None):
+        if function is torch.arange and "device" not in (options or {}):
+            self.unplaced.append(arguments)
+        return function(*arguments, **(options or {}))
+
+
+def test_what_meets_the_rows_is_made_where_they_are():
+    offsets, mask = torch.tensor([0, 2, 5]), torch.ones(2, 3, dtype=torch.bool)
+    with OtherDevice() as noted:
+        torch.arange(3)
+        for rows in (RaggedRows.of_texts(offsets), RaggedRows.of_pairs(mask, mask)):
+            list(rows.batches())
+    assert noted.unplaced == [(3,)]

@@ -59,6 +59,16 @@ def test_parameters_are_given_no_gradient_and_inference_mode_does_not_matter():
     assert not found.requires_grad
 
 
+def test_the_backward_pass_is_not_left_to_cudnn(monkeypatch):
+    """It refuses to go backward through a recurrent layer in evaluation mode."""
+    asked, grad = [], torch.autograd.grad
+    monkeypatch.setattr(
+        torch.autograd, "grad", lambda *given: asked.append(torch.backends.cudnn.enabled) or grad(*given)
+    )
+    saliency(classifier().eval(), TOKENS, MASK, LABELS)
+    assert asked == [False]
+
+
 def test_polarity_is_beta_over_one_minus_beta():
     towards = log_polarity(torch.tensor([[1.5, -0.5], [1.5, -0.5]]).double(), torch.tensor([1, 0]))
     assert towards.tolist() == [[1.5, -0.5], [-1.5, 0.5]]
