@@ -12,14 +12,15 @@ A rule of the field ``numbers`` of a claims file says where an experiment keeps 
       judge: {kind: tolerance, absolute: 5}
       profiles: [paper]
       # and where they apply
-      unrelated: {table: 5, quantity: A_baseline}   # or a number
+      unrelated: {table: 5, quantity: A_baseline}   # or a number, or {ours: majority}
       readings: {labels as the text says: {SST: sst_as_text}}
       starred: {"xi(alpha,beta)": alpha_beta.agreement_starred}
 
-``unrelated`` is what a number would be if it were about nothing, chance or 0: printed in a table for the same
-data set, or given. A tolerance is then at most half of the way there, so that nothing does not pass for what
-is printed. ``readings`` name further sets of ours that a printed name may mean; each makes a claim of its own
-beside the first. ``starred`` leads to the share of runs in which ours is ξ*, printed with an asterisk.
+``unrelated`` is what a number would be if it were about nothing, chance or 0: printed in a table for the
+same data set, or given, or what our own result has under the rule's key, with this for its quantity. A
+tolerance is then at most half of the way there, so that nothing does not pass for what is printed.
+``readings`` name further sets of ours that a printed name may mean; each makes a claim of its own beside
+the first. ``starred`` leads to the share of runs in which ours is ξ*, printed with an asterisk.
 
 Numbers that cannot be had (``unavailable``) and those of data sets or quantities that are not listed make no
 claim. They are judged like other claims, and shown in the tables of the scorecard instead of its list.
@@ -78,7 +79,7 @@ class NumberRule:
 
         Raises:
             BadInput: a field is missing, or the key has no place for data set or quantity, or the judge
-                compares two numbers, or what is unrelated is neither a number nor a quantity of a table.
+                compares two numbers, or what is unrelated is neither a number nor a quantity of either kind.
             UnknownName: an unknown field, experiment, table, data set or quantity.
         """
         fields = read_fields("rule of numbers", content, FIELDS, required=REQUIRED)
@@ -129,26 +130,32 @@ class NumberRule:
             ):
                 continue
             published = tables.published(Reference(entry.table, entry.dataset, entry.quantity))
-            judge = self._judge_of(published.value, entry.dataset, tables)
             for reading, sets in {"": self.datasets, **self.readings}.items():
                 if entry.dataset in sets:
                     ours, star = (
                         self.key.format(dataset=sets[entry.dataset], quantity=path) if path else ""
                         for path in (self.quantities[entry.quantity], self.starred.get(entry.quantity))
                     )
+                    judge = self._judge_of(published.value, entry.dataset, sets[entry.dataset], tables)
                     yield RuledNumber(entry, published, ours, judge, star, reading)
 
-    def _judge_of(self, value: float, dataset: str, tables: PublishedTables) -> Judge:
-        """The judge of a number printed as ``value``; half of the way to what is unrelated at most."""
+    def _judge_of(self, value: float, printed: str, ours: str, tables: PublishedTables) -> Judge:
+        """The judge of a number printed as ``value``; half of the way to what is unrelated at most.
+
+        Args:
+            printed, ours: the data set, as in the table and as in the key.
+        """
         judge = read_judge(self.judge, value)
         if self.unrelated is None:
             return judge
         if not isinstance(judge, Tolerance):
             raise BadInput("`unrelated` bounds a tolerance; this rule judges by something else")
-        nothing = self.unrelated
-        if isinstance(nothing, Mapping):
-            nothing = tables.published(Reference(dataset=dataset, **nothing)).value
-        return replace(judge, allowed=min(judge.allowed, abs(value - nothing) / 2))
+        if not isinstance(self.unrelated, Mapping):
+            return judge.short_of(self.unrelated)
+        if "ours" in self.unrelated:
+            key = self.key.format(dataset=ours, quantity=self.unrelated["ours"])
+            return replace(judge, unrelated=key)
+        return judge.short_of(tables.published(Reference(dataset=printed, **self.unrelated)).value)
 
 
 def _texts(names: Mapping) -> dict[str, str]:
@@ -158,8 +165,8 @@ def _texts(names: Mapping) -> dict[str, str]:
 def _unrelated(fields: Mapping) -> float | dict[str, str] | None:
     given = fields.get("unrelated")
     if isinstance(given, Mapping):
-        both = ("table", "quantity")
-        return _texts(read_fields("unrelated", given, both, required=both))
+        asked = ("ours",) if "ours" in given else ("table", "quantity")
+        return _texts(read_fields("unrelated", given, asked, required=asked))
     return None if given is None else read_number(fields, "unrelated", "rule of numbers")
 
 

@@ -78,10 +78,18 @@ class _EachKey:
 
 @dataclass(frozen=True)
 class Tolerance(_EachKey):
-    """Within ``allowed`` of the ``published`` value, ends included."""
+    """Within ``allowed`` of the ``published`` value, ends included.
+
+    ``unrelated`` is the key of what a result has where a number is about nothing: see :meth:`short_of`.
+    """
 
     published: float
     allowed: float
+    unrelated: str = ""
+
+    def short_of(self, nothing: float) -> Tolerance:
+        """At most half of the way to ``nothing``, so that it does not pass for what is published."""
+        return Tolerance(self.published, min(self.allowed, abs(self.published - nothing) / 2))
 
     def holds(self, value: float) -> bool:
         # A hair of slack, because in floating point 53.1 - 53 is more than 0.1.
@@ -176,6 +184,8 @@ def weigh(judge: Judge, estimate: Estimate) -> Verdict:
 def judge_values(judge: Judge, values: Mapping, keys: Sequence[str]) -> Judgement:
     """Judge a result's values; a missing key is reported, not raised, so that no claim hides another."""
     try:
+        if isinstance(judge, Tolerance) and judge.unrelated:
+            judge = judge.short_of(look_up(values, judge.unrelated).value)
         evidence = judge.evidence(values, keys)
     except CannotBeRun as error:
         return Judgement(Verdict.CANNOT_BE_RUN, {}, str(error))

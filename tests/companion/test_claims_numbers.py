@@ -7,7 +7,7 @@ from attnlib.companion.claims import load_claims, load_papers
 from attnlib.companion.estimates import Estimate
 from attnlib.companion.printed import published_table, status
 from attnlib.companion.rows import Row
-from attnlib.companion.verdicts import Judgement, Tolerance, Verdict
+from attnlib.companion.verdicts import Judgement, Tolerance, Verdict, judge_values
 from attnlib.companion.verify import verify
 from attnlib.errors import BadInput, UnknownName
 from attnlib.experiments.result import Result
@@ -70,6 +70,7 @@ def test_a_rule_makes_a_claim_of_every_number_that_is_named_and_at_hand(tmp_path
         ({"unrelated": "chance"}, "needs a number as 'unrelated'"),
         ({"unrelated": {"table": 5}}, "missing quantity"),
         ({"unrelated": {"table": 5, "quantity": "A_base"}}, "did you mean 'A_baseline'"),
+        ({"unrelated": {"ours": "majority", "table": 5}}, "'table'"),
         ({"unrelated": 0, "judge": {"kind": "trend", "direction": "positive"}}, "bounds a tolerance"),
     ],
 )
@@ -111,6 +112,19 @@ def test_a_number_without_a_verdict_stands_alone(tmp_path):
 def test_a_tolerance_goes_at_most_half_of_the_way_to_what_is_unrelated(tmp_path, unrelated, allowed):
     (claim,) = load_claims(written(tmp_path, RULE | {"unrelated": unrelated}), ["agreement"])
     assert claim.judge == Tolerance(84, allowed)
+
+
+def test_what_is_unrelated_may_be_a_number_of_our_own_result(tmp_path):
+    (claim,) = load_claims(written(tmp_path, RULE | {"unrelated": {"ours": "majority"}}), ["agreement"])
+    assert claim.judge == Tolerance(84, 5, "sst.validation.majority")
+    (_, other) = load_claims(
+        written(tmp_path, RULE | READINGS | {"unrelated": {"ours": "majority"}}), ["agreement"]
+    )
+    assert other.judge.unrelated == "sst_as_text.validation.majority"
+    for majority, verdict in ((50, "reproduced"), (80, "not reproduced"), (90, "not reproduced")):
+        values = {"sst": {"validation": {"final": 80.5, "majority": majority}}}
+        assert judge_values(claim.judge, values, claim.keys).verdict == verdict
+    assert judge_values(claim.judge, {"sst": {"validation": {"final": 80.5}}}, claim.keys).miswired
 
 
 READINGS = {
