@@ -205,4 +205,4 @@ def _signed(value: float, digits: int = 1) -> str:
 
 
 def _plain(piece: str) -> str:
-    return {"<eos>": "end"}.get(piece, piece.removeprefix("▁") or piece)
+    return {"<bos>": "begin", "<eos>": "end"}.get(piece, piece.removeprefix("▁") or piece)

@@ -128,5 +128,5 @@ def _dots(axes: Axes, result: Result, rows: tuple[tuple[str, str, str], ...]) ->
 
 def _word(piece: str) -> str:
     """A piece as a reader knows it; a dollar sign would start a formula."""
-    plain = {"<eos>": "end", "<unk>": "?"}.get(piece, piece.removeprefix("▁") or piece)
+    plain = {"<bos>": "begin", "<eos>": "end", "<unk>": "?"}.get(piece, piece.removeprefix("▁") or piece)
     return plain.replace("$", r"\$")[:12]

@@ -1,6 +1,15 @@
-"""What the recipes of the translation model and its proxy share: the pairs, and which are probed."""
+"""What the recipes of the translation model and its proxy share: the pairs, and which are probed.
 
-from dataclasses import dataclass
+A source has two marks, one at its beginning and one at its end, as the classifiers' texts have::
+
+    source   <bos>  the  cat  sat  <eos>
+
+both of them positions that may be attended to. The paper does not say; that its sources have two shows in its
+random baseline, which is arithmetic of the lengths: ``python benchmarks/source_marks.py`` holds what is
+printed against either reading.
+"""
+
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -10,6 +19,7 @@ from torch import Tensor
 from attnlib.datasets.locate import cache_folder
 from attnlib.errors import BadInput
 from attnlib.tasks.corpus import Corpus, collate
+from attnlib.tasks.vocabulary import BOS
 from attnlib.texts.piece_corpus import PieceCorpus, piece_corpus
 from attnlib.texts.translation import read_translation, translation_checksums
 
@@ -63,7 +73,9 @@ class Probed:
 
 
 def load_pieces(settings: TranslationSettings) -> PieceCorpus:
-    """The pairs of the settings as pieces, loaded once a process; the vocabulary is kept in the cache folder.
+    """The pairs of the settings as pieces, every source with its begin mark, loaded once a process.
+
+    The vocabulary is kept in the cache folder.
 
     Raises:
         UnknownName, DataUnavailable, CorruptFile, BadInput: see :func:`read_translation` and
@@ -90,7 +102,7 @@ def _load(
     n_validation: int | None,
     longest: int | None,
 ) -> PieceCorpus:
-    return piece_corpus(
+    data = piece_corpus(
         read_translation(name, source=source, target=target),
         size=size,
         n_train=n_train,
@@ -98,6 +110,18 @@ def _load(
         longest=longest,
         folder=cache_folder() / "pieces",
     )
+    return replace(data, train=begun(data.train), validation=begun(data.validation))
+
+
+def begun(corpus: Corpus) -> Corpus:
+    """The corpus with a begin mark before every source; the end mark is added by ``collate``.
+
+    >>> begun(Corpus.from_ids([[5, 6], [], [7]], [[8], [9], [4]])).source_ids.tolist()
+    [1, 5, 6, 1, 1, 7]
+    """
+    ids = np.insert(corpus.source_ids, corpus.source_offsets[:-1], BOS)
+    offsets = corpus.source_offsets + np.arange(len(corpus) + 1)
+    return replace(corpus, source_ids=ids, source_offsets=offsets)
 
 
 def checksums(settings: TranslationSettings) -> dict[str, str]:
@@ -124,13 +148,17 @@ def _sample(corpus: Corpus, targets: tuple[str, ...], count: int, part: str) -> 
     if count > len(corpus):
         raise BadInput(f"probed_{part} is {count}, but there are {len(corpus)} {part} pairs")
     chosen = np.sort(np.random.default_rng(_PROBED_SEED).permutation(len(corpus))[:count])
-    return Probed(corpus.subset(chosen), tuple(targets[i] for i in chosen))
+    pairs = Corpus.from_ids(
+        [corpus.source(i)[1:] for i in chosen],  # a corpus is made of words, and the mark goes before them
+        [corpus.target(i) for i in chosen],
+    )
+    return Probed(begun(pairs), tuple(targets[i] for i in chosen))
 
 
 def masks_of(parts: dict[str, Probed]) -> dict[str, Tensor]:
-    """``<part>.source_mask`` and ``<part>.target_mask``, true at words and end marks, and the words read.
+    """``<part>.source_mask`` and ``<part>.target_mask``, true at words and marks, and the words read.
 
-    ``<part>.source`` and ``<part>.target_output`` are their ids, end mark included; padded to the longest.
+    ``<part>.source`` and ``<part>.target_output`` are their ids, marks included; padded to the longest.
     """
     found = {}
     for name, part in parts.items():

@@ -13,6 +13,7 @@ from attnlib.recipes import translation, translation_proxy
 from attnlib.recipes.cells import padded_cells, valid_cells
 from attnlib.recipes.translation_data import load_pieces, probed_parts
 from attnlib.tasks.corpus import collate
+from attnlib.tasks.vocabulary import BOS, EOS, UNK
 from attnlib.texts.bleu import bleu_counts
 
 TINY = translation.Settings(
@@ -107,6 +108,23 @@ def test_the_training_part_is_the_same_in_every_run_and_of_training_pairs():
     assert set(probed_parts(data, replace(TINY, probed_training=0))) == {"validation"}
     with pytest.raises(BadInput, match="probed_training is 401, but there are 400 training pairs"):
         probed_parts(data, replace(TINY, probed_training=401))
+
+
+def test_a_source_has_a_mark_at_either_end_in_training_and_wherever_it_is_looked_at(recorded, proxied):
+    data = load_pieces(TINY)
+    for corpus in (data.train, data.validation):
+        for i in range(len(corpus)):
+            assert corpus.source(i)[0] == BOS
+            assert min(corpus.source(i)[1:]) > UNK
+            assert min(corpus.target(i)) > UNK
+    sampled = probed_parts(data, replace(TINY, probed_validation=7))
+    assert all(part.corpus.source(i)[0] == BOS for part in sampled.values() for i in range(len(part.corpus)))
+    for found, parts in ((recorded, ("validation", "training")), (proxied, ("validation",))):
+        for part in parts:
+            source, mask = found[f"{part}.source"], found[f"{part}.source_mask"]
+            assert (source[:, 0] == BOS).all()
+            assert (source.gather(1, mask.sum(1, keepdim=True) - 1) == EOS).all()
+            assert ((source == BOS).sum(1) == 1).all()
 
 
 def test_a_sample_of_the_validation_part_is_the_same_in_every_run():

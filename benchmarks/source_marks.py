@@ -1,0 +1,90 @@
+"""How many marks the paper's sources have, by its random baseline (Snell et al. 2021, Tables 5 to 8).
+
+    python benchmarks/source_marks.py          # a minute, most of it for the pieces of three sets
+
+Chance is arithmetic of the lengths: of L positions ⌈5 % L⌉ are at the top of a probe without ties, so it is
+the mean of ⌈5 % L⌉ / L over the words to be said. L counts the marks of the source, so chance tells how
+many there are. Printed are shuffles: the standard error is that of one, a position drawn for every word,
+and for training that of drawing as many pairs as there are to validate on. A set is printed twice on each
+part (its tables by accuracy and by BLEU); the difference of the two says how far printed numbers scatter,
+beside the draw of pairs that both share.
+
+Of IWSLT14 our pieces are learned from fewer pairs than the paper's, so its lengths are not quite the same.
+"""
+
+from math import exp
+
+import numpy as np
+import torch
+
+from attnlib.companion.project import find_root
+from attnlib.companion.published import read_tables
+from attnlib.datasets.locate import cache_folder
+from attnlib.probes.agreement import places
+from attnlib.tasks.corpus import Corpus
+from attnlib.texts.piece_corpus import piece_corpus
+from attnlib.texts.translation import at_hand, read_translation
+
+PRINTED = {"multi30k_en_de": "Multi30k", "multi30k_de_en": "Multi30k", "iwslt14_de_en": "IWSLT14"}
+TABLES = {"validation": ("5", "6"), "train": ("7", "8")}
+MARKS = (1, 2)
+
+
+def chances(corpus: Corpus, marks: int) -> tuple[np.ndarray, np.ndarray]:
+    """By pair the chance of a row in percent, and how many rows it has: its words to be said and the end."""
+    lengths = torch.from_numpy(corpus.source_lengths + marks)
+    return (100 * places(lengths) / lengths).numpy(), corpus.target_lengths + 1
+
+
+def weighed(corpus: Corpus, marks: int, pairs: int) -> tuple[float, float, float]:
+    """Mean chance, the standard error of one shuffle of so many pairs, and that of drawing the pairs."""
+    of_pair, rows = chances(corpus, marks)
+    mean = (of_pair * rows).sum() / rows.sum()
+    shuffle = np.sqrt((of_pair * (100 - of_pair) * rows).sum() / rows.sum() / (pairs * rows.mean()))
+    drawn = 0.0
+    if pairs < len(corpus):
+        drawn = np.sqrt(((of_pair - mean) ** 2 * rows**2).mean() / pairs) / rows.mean()
+    return float(mean), float(shuffle), float(drawn)
+
+
+def misfit(printed: np.ndarray, mean: float, shuffle: float, drawn: float) -> float:
+    """χ² of numbers that share their pairs and have a shuffle each."""
+    covariance = shuffle**2 * np.eye(len(printed)) + drawn**2
+    return float((printed - mean) @ np.linalg.solve(covariance, printed - mean))
+
+
+def main() -> None:
+    tables = read_tables(find_root() / "claims/published/snell2021_tables.csv", {}, [])
+    numbers = {
+        (entry.table, entry.dataset): float(entry.value)
+        for entry in tables.entries
+        if entry.quantity == "A_baseline"
+    }
+    print("set | part | printed | chance with 1 and 2 marks | standard error: one shuffle, the pairs")
+    for name in (name for name in PRINTED if at_hand(name)):
+        data = piece_corpus(read_translation(name), folder=cache_folder() / "pieces")
+        shuffles, repeated = dict.fromkeys(MARKS, 0.0), dict.fromkeys(MARKS, 0.0)
+        printed = {
+            part: np.array([numbers[table, PRINTED[name]] for table in both]) for part, both in TABLES.items()
+        }
+        # printed to two decimals, so that it cannot scatter less than their rounding
+        scatter = max(0.01, float(np.sqrt(np.mean([np.diff(both)[0] ** 2 / 2 for both in printed.values()]))))
+        for part, both in printed.items():
+            found = {marks: weighed(getattr(data, part), marks, len(data.validation)) for marks in MARKS}
+            for marks, (mean, shuffle, drawn) in found.items():
+                shuffles[marks] += misfit(both, mean, shuffle, drawn)
+                repeated[marks] += misfit(both, mean, scatter, drawn)
+            means = ", ".join(f"{mean:.2f}" for mean, *_ in found.values())
+            _, shuffle, drawn = found[2]
+            print(f"{name} | {part} | {', '.join(map(str, both))} | {means} | {shuffle:.2f}, {drawn:.2f}")
+        for words, chi in (("one shuffle", shuffles), (f"a scatter of {scatter:.2f}", repeated)):
+            ratio = exp((chi[1] - chi[2]) / 2)
+            times = f"{ratio:.3g}" if ratio < 1e6 else "over a million"
+            print(
+                f"  by {words}: χ² of four numbers {chi[1]:.1f} with one mark, {chi[2]:.1f} with two; "
+                f"two are {times} times as likely"
+            )
+
+
+if __name__ == "__main__":
+    main()
