@@ -21,6 +21,10 @@ class CannotBeRun(AttnlibError):
     """A result that says, on the way to the key, why the number cannot be had."""
 
 
+class NotRun(AttnlibError):
+    """A result that says, on the way to the key, why its settings leave nothing to take the number from."""
+
+
 @dataclass(frozen=True)
 class Estimate:
     """A point, its interval (``None`` when there is none) and the number of independent runs behind it."""
@@ -92,10 +96,13 @@ def look_up(values: Mapping, key: str) -> Estimate:
 
     Raises:
         CannotBeRun: a branch on the way holds ``cannot_be_run`` with the reason (say, data not there).
+        NotRun: a branch on the way, or what is at the key, has ``not_run`` with the reason beside its numbers
+            (say, too few heads for such networks).
         MissingKey: there is no such key; the message names the nearest one.
     """
     here: object = values
     _stop_where_it_cannot_be_run(here)
+    reasons: list[str] = []
     for depth, name in enumerate(names := key.split(".")):
         if not isinstance(here, Mapping) or name not in here:
             near = get_close_matches(key, leaves(values), n=1, cutoff=0.3)
@@ -104,6 +111,10 @@ def look_up(values: Mapping, key: str) -> Estimate:
             raise MissingKey(f"the result has no key {key!r} (nothing named {name!r} {under}){hint}")
         here = here[name]
         _stop_where_it_cannot_be_run(here)
+        if isinstance(here, Mapping) and "not_run" in here:
+            reasons.append(str(here["not_run"]))
+    if reasons:
+        raise NotRun(reasons[0])
     return Estimate.of(here, key)
 
 

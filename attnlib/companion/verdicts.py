@@ -22,7 +22,7 @@ from enum import StrEnum
 from operator import ge, gt, le, lt
 from typing import Protocol
 
-from attnlib.companion.estimates import CannotBeRun, Estimate, MissingKey, difference, look_up
+from attnlib.companion.estimates import CannotBeRun, Estimate, MissingKey, NotRun, difference, look_up
 from attnlib.companion.fields import read_fields, read_number
 from attnlib.errors import BadInput, UnknownName
 
@@ -168,9 +168,9 @@ class Judgement:
     miswired: bool = False  # the result is there and lacks the key: a mistake, not a verdict
 
     @property
-    def unmeasured(self) -> bool:
-        """Whether no run is behind any of the numbers."""
-        return bool(self.evidence) and all(estimate.n == 0 for estimate in self.evidence.values())
+    def undefined(self) -> bool:
+        """Whether none of the numbers has a value: no run is behind them, or none gives one."""
+        return bool(self.evidence) and not any(estimate.defined for estimate in self.evidence.values())
 
 
 def weigh(judge: Judge, estimate: Estimate) -> Verdict:
@@ -189,6 +189,8 @@ def judge_values(judge: Judge, values: Mapping, keys: Sequence[str]) -> Judgemen
         evidence = judge.evidence(values, keys)
     except CannotBeRun as error:
         return Judgement(Verdict.CANNOT_BE_RUN, {}, str(error))
+    except NotRun as error:
+        return Judgement(Verdict.NOT_RUN, {}, str(error))
     except MissingKey as error:
         return Judgement(Verdict.NOT_RUN, {}, str(error), miswired=True)
     undefined = [label for label, estimate in evidence.items() if not estimate.defined]

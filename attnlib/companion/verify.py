@@ -68,7 +68,7 @@ def _row(claim: Claim, profile: str, found: tuple[Result, bool] | str | None) ->
         return Row(claim, profile, Judgement(Verdict.NOT_RUN, {}, found, miswired=True))
     result, stale = found
     judgement = judge_values(claim.judge, result.values, claim.keys)
-    if result.missing and (judgement.miswired or judgement.unmeasured):
+    if result.missing and (judgement.miswired or judgement.undefined):
         reason = f"models not trained yet ({missing_in_words(result.missing)})"
         judgement = Judgement(Verdict.NOT_RUN, {}, reason)
     try:

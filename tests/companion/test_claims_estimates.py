@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnlib.companion.estimates import CannotBeRun, Estimate, MissingKey, difference, leaves, look_up
+from attnlib.companion.estimates import (
+    CannotBeRun,
+    Estimate,
+    MissingKey,
+    NotRun,
+    difference,
+    leaves,
+    look_up,
+)
 
 VALUES = {
     "spearman": {"value": 0.6, "low": 0.2, "high": 0.9, "n": 18},
@@ -43,6 +51,20 @@ def test_a_branch_is_no_number():
 def test_a_branch_that_could_not_be_run_says_why(key):
     with pytest.raises(CannotBeRun, match="data: Multi30k is not at hand"):
         look_up(VALUES, key)
+
+
+def test_numbers_that_the_settings_leave_without_a_network_say_why_and_a_wrong_key_is_still_wrong():
+    nothing = {"value": None, "low": None, "high": None, "n": 0}
+    values = {
+        "bad": {"failed": nothing, "not_run": "3 heads are bad"},
+        "gap": nothing | {"not_run": "so too"},
+    }
+    with pytest.raises(NotRun, match="3 heads are bad"):
+        look_up(values, "bad.failed")
+    with pytest.raises(NotRun, match="so too"):
+        look_up(values, "gap")
+    with pytest.raises(MissingKey, match=r"did you mean 'bad.failed'"):
+        look_up(values, "bad.faild")
 
 
 def test_null_is_undefined():

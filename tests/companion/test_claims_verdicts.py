@@ -123,6 +123,15 @@ def test_data_that_is_not_there_cannot_be_run():
     assert not judgement.miswired
 
 
+def test_numbers_without_a_network_are_no_evidence_against_the_statement():
+    nothing = {"value": None, "low": None, "high": None, "n": 0}
+    values = {"bad": {"failed": nothing, "not_run": "too few"}, "good": {"failed": nothing | {"n": 3}}}
+    judgement = judge_values(Inequality(">", 3), values, ["bad.failed"])
+    assert (judgement.verdict, judgement.reason, judgement.miswired) == (Verdict.NOT_RUN, "too few", False)
+    assert judge_values(Inequality(">", 3), values, ["bad.faild"]).miswired
+    assert judge_values(Inequality(">", 3), values, ["good.failed"]).verdict is NO
+
+
 def test_an_undefined_number_is_not_reproduced_and_named():
     judgement = judge_values(Inequality(">", 3), {"a": None}, ["a"])
     assert (judgement.verdict, judgement.reason) == (NO, "undefined: a")

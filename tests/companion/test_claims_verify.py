@@ -221,14 +221,28 @@ def test_the_table_cuts_no_name_short(root, capsys, monkeypatch):
     )
 
 
-def test_a_number_with_no_run_behind_it_is_not_run_while_models_are_missing_and_a_failure_otherwise(root):
-    nothing = {"x": {"value": None, "low": None, "high": None, "n": 0}}
-    empty = Result("toy", "quick", {}, nothing, {}, result(0).code, {}, missing=["toy AED: 3"])
+@pytest.mark.parametrize("nothing", [{"value": None, "low": None, "high": None, "n": 0}, None])
+def test_a_number_with_no_run_behind_it_is_not_run_while_models_are_missing_and_a_failure_otherwise(
+    root, nothing
+):
+    """A lowest accuracy of no networks is None, and has no count of them."""
+    empty = Result("toy", "quick", {}, {"x": nothing}, {}, result(0).code, {}, missing=["toy AED: 3"])
     folder = root / "build" / "results" / "quick"
     empty.save(folder)
     assert verdicts(root)["above-five", "quick"] is Verdict.NOT_RUN
     replace(empty, missing=[]).save(folder)
     assert verdicts(root)["above-five", "quick"] is Verdict.NOT_REPRODUCED
+
+
+def test_networks_that_the_settings_do_not_allow_are_not_run_and_no_change(root):
+    save(root, 9)
+    verify_command(accept=True, root=root)
+    nothing = {"x": {"value": None, "low": None, "high": None, "n": 0, "not_run": "3 bad heads, 8 needed"}}
+    empty = Result("toy", "quick", {}, nothing, {}, result(0).code, {})
+    empty.save(root / "build" / "results" / "quick")
+    row = verify(root)[0]
+    assert (row.verdict, row.judgement.reason) == (Verdict.NOT_RUN, "3 bad heads, 8 needed")
+    assert verify_command(root=root) == 0
 
 
 def test_rows_of_one_experiment_alone(root):
