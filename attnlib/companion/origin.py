@@ -77,7 +77,8 @@ def _provenance(result: Result) -> str:
 
 
 def _training(result: Result) -> str:
-    number, machines = len(result.models), result.provenance.get("trained_on", ["an unknown machine"])
+    number = result.provenance.get("networks", len(result.models))
+    machines = result.provenance.get("trained_on", ["an unknown machine"])
     seconds = result.provenance.get("training_seconds")
     if not number and not seconds:
         return "none"

@@ -28,9 +28,10 @@ class Result:
         tables: name → list of flat records.
         code: ``{"modules": roots of the compute code, "hash": their code hash when the numbers were made}``.
         data: file → sha256 of the published data read.
-        models: keys of the trained models behind the numbers.
+        models: keys of the trained models behind the numbers, as far as they are known before any is trained.
         missing: models of the profile that have not been trained yet, in words; empty for a whole result.
-        provenance: commit, dirty flag, date, seconds, device, threads, package versions.
+        provenance: commit, dirty flag, date, seconds, device, threads, package versions; of all models behind
+            the numbers how many they are, how long they were trained and where.
     """
 
     experiment: str

@@ -15,6 +15,7 @@ from attnlib.errors import BadInput, NotMeasured
 from attnlib.experiments import registry
 from attnlib.experiments.asks import not_measured
 from attnlib.experiments.config import override, plain
+from attnlib.experiments.noting import NotingStore
 from attnlib.experiments.provenance import provenance
 from attnlib.experiments.result import Result
 from attnlib.experiments.rungs import rung_of
@@ -25,7 +26,7 @@ from attnlib.tasks.registry import module_of
 from attnlib.training.archive import Spec
 from attnlib.training.keys import model_key
 from attnlib.training.spec import ModelSpec
-from attnlib.training.store import Store, load_task
+from attnlib.training.store import load_task
 
 
 def run(
@@ -66,7 +67,7 @@ def run(
         probe.unlink(missing_ok=True)  # another process may have probed at the same moment
     started = time.monotonic()
     with _threads(threads):
-        store = Store(models, device, report, archive=archive, trains=trains)
+        store = NotingStore(models, device, report, archive=archive, trains=trains)
         result = _computed(name, profile, module, config, store, started)
     result.save(out)
     return result
@@ -82,7 +83,9 @@ def _threads(number: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _computed(name: str, profile: str, module: ModuleType, config, store: Store, started: float) -> Result:
+def _computed(
+    name: str, profile: str, module: ModuleType, config, store: NotingStore, started: float
+) -> Result:
     specs = module.models(config)
     code = code_of(name, specs)  # read at once: an edit while this runs must not pass for what ran
     missing = () if store.trains else not_measured(module.asks(config), store)
@@ -91,6 +94,8 @@ def _computed(name: str, profile: str, module: ModuleType, config, store: Store,
         raise NotMeasured(f"nothing is measured yet of what {name} asks at the {profile} profile")
     data = data_of(specs)  # then: what is not at hand stops the run before anything is trained
     values, tables = module.compute(config, store)
+    missing = tuple(dict.fromkeys([*missing, *store.lacking]))
+    used = [spec for spec in dict.fromkeys([*specs, *store.used]) if spec not in missing]
     return Result(
         experiment=name,
         profile=profile,
@@ -102,7 +107,7 @@ def _computed(name: str, profile: str, module: ModuleType, config, store: Store,
         models=[model_key(spec) for spec in specs],
         missing=_in_words(missing),
         provenance=provenance(store.device, time.monotonic() - started)
-        | _training([store.history(spec) for spec in specs]),
+        | _training([store.history(spec) for spec in used]),
     )
 
 
@@ -120,6 +125,7 @@ def _training(histories: list[dict]) -> dict:
     """Where and how long the models behind a result were trained, which may be elsewhere and long ago."""
     places = {f"{history['device']}, {history['threads']} thread(s)" for history in histories}
     return {
+        "networks": len(histories),  # those too that were chosen by what became of others
         "training_seconds": round(sum(history["seconds"] for history in histories), 1),
         "trained_on": sorted(places),
     }

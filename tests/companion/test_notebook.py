@@ -190,5 +190,8 @@ def test_a_page_tells_where_its_numbers_come_from(project):
         "10 min for 0 models, on cpu, 1 thread(s)",
     ):
         assert piece in text
+    beside = path.with_name("temporal_share.provenance.json")  # of more networks than were known in advance
+    beside.write_text(json.dumps(json.loads(beside.read_text()) | {"networks": 130}), encoding="utf-8")
+    assert "10 min for 130 models, on cpu" in origin_markdown("attend/temporal_share", root)
     assert json.loads(path.read_text())["profile"] == "paper"
     assert "## Verdicts" not in text, "there are no claims in this checkout"
