@@ -45,6 +45,8 @@ def _sentence(kind: str, found: dict, config: dict) -> str:
         f"{name[0].upper()}{name[1:]}: {_failed(found)} of {found['n']} networks are below 95 % accuracy "
         f"after {config['steps']} updates; {updates_words(found, config['steps'])}."
     )
+    if found["followed"]["steps"] > config["steps"]:
+        words += followed_sentence(found["followed"], _failed(found), config["steps"])
     proxy, uniform = found["proxy"], found["uniform"]
     if proxy["probe_gain"]["value"] is not None:
         words += (
@@ -55,6 +57,29 @@ def _sentence(kind: str, found: dict, config: dict) -> str:
             f"{1 / config['length']:.2f})."
         )
     return words
+
+
+def followed_sentence(followed: dict, failed: int, judged: int) -> str:
+    """What became of networks in the updates after those that they are judged by: were failures slow?
+
+    Args:
+        followed: what :func:`attnlib.experiments.copying_courses.followed` gives.
+        failed: networks below 95 % after ``judged`` updates.
+
+    Returns:
+        sentences with a space in front; nothing where no network failed, then or later.
+    """
+    steps, late, still = followed["steps"], followed["late"], _failed(followed)
+    if not failed and not still:
+        return ""
+    words = (
+        f" Followed to {steps} updates, {still} of {followed['n']} are below 95 % (interval of the share "
+        f"{_bounds(followed['failed'])}); {updates_words(followed, steps)}."
+    )
+    if not failed:
+        return words
+    told = {0: "None", failed: "All"}.get(late, f"{late}")
+    return f"{words} {told} of the {failed} that were below it after {judged} updates had then learned."
 
 
 def _ratio(interval: dict) -> str:

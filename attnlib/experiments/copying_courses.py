@@ -24,13 +24,32 @@ def outcome(points: list[Point], steps: int) -> dict:
     accuracies = [course["accuracy"][-1] for _, course in points]
     return {
         "n": len(points),
-        "failed": _share([accuracy < LEARNED for accuracy in accuracies]),
+        "failed": share([has_failed(course) for _, course in points]),
         "lowest_accuracy": min(accuracies, default=None),
         "highest_accuracy": max(accuracies, default=None),
         "steps_to_learn": over_seeds(points, lambda course: _or(steps_to_learn(course), steps)),
         "never": sum(steps_to_learn(course) is None for _, course in points),
         **{name: last(points, name) for name in ("accuracy", "attention_accuracy")},
     }
+
+
+def followed(points: list[Point], judged: int, steps: int) -> dict:
+    """What becomes of networks that are judged after some updates and followed for more.
+
+    Args:
+        judged: updates after which they are judged; steps: updates of the whole course.
+
+    Returns:
+        what :func:`outcome` says of the whole course, ``steps``, and ``late``, how many networks are below
+        95 % when they are judged and not at the end.
+    """
+    late = sum(has_failed(until(course, judged)) and not has_failed(course) for _, course in points)
+    return outcome(points, steps) | {"steps": steps, "late": late}
+
+
+def has_failed(course: dict) -> bool:
+    """Whether the accuracy is below 95 % at the last checkpoint."""
+    return course["accuracy"][-1] < LEARNED
 
 
 def probes(points: list[Point]) -> dict:
@@ -43,6 +62,13 @@ def probes(points: list[Point]) -> dict:
 def last(points: list[Point], name: str) -> dict:
     """A number of the last checkpoint, as an interval over networks."""
     return over_seeds(points, lambda course: course[name][-1])
+
+
+def share(outcomes: list[bool]) -> dict[str, float | int | None]:
+    """How many of them hold, as a share with Wilson's interval; all None but ``n`` where there are none."""
+    if not outcomes:
+        return {"value": None, "low": None, "high": None, "n": 0}
+    return share_interval(sum(outcomes), len(outcomes)).as_dict()
 
 
 def steps_to_learn(course: dict) -> int | None:
@@ -68,25 +94,27 @@ def until(course: dict, steps: int) -> dict:
 
 def tables(points: list[Point]) -> dict[str, list[dict]]:
     """``courses``, a row a network and checkpoint, and ``outcomes``, a row a network."""
-    courses = [
+    return {"courses": course_rows(points), "outcomes": outcome_rows(points)}
+
+
+def course_rows(points: list[Point]) -> list[dict]:
+    """A row a network and checkpoint."""
+    return [
         name | {column: course[column][place] if column in course else None for column in COLUMNS}
         for name, course in points
         for place in range(len(course["steps"]))
     ]
-    outcomes = [
+
+
+def outcome_rows(points: list[Point]) -> list[dict]:
+    """A row a network: when it had learned, and where it ends."""
+    return [
         name
         | {"steps_to_learn": steps_to_learn(course)}
         | {end: course[end][-1] for end in ("accuracy", "attention_accuracy") if end in course}
         for name, course in points
     ]
-    return {"courses": courses, "outcomes": outcomes}
 
 
 def _or(number: int | None, otherwise: int) -> int:
     return otherwise if number is None else number  # 0 updates are a number too
-
-
-def _share(outcomes: list[bool]) -> dict[str, float | int | None]:
-    if not outcomes:
-        return {"value": None, "low": None, "high": None, "n": 0}
-    return share_interval(sum(outcomes), len(outcomes)).as_dict()

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 from attnlib.errors import BadInput
 from attnlib.experiments.aggregate import Point
 from attnlib.experiments.asks import Ask, answers, ask, specs_of
-from attnlib.experiments.copying_courses import last, outcome, probes, tables, until
+from attnlib.experiments.copying_courses import (
+    course_rows,
+    followed,
+    last,
+    outcome,
+    outcome_rows,
+    probes,
+    until,
+)
 from attnlib.experiments.measures.copying import measure_copying
 from attnlib.recipes.recipe import RecipeSpec
 from attnlib.tasks.copying import KINDS, words_of
@@ -32,10 +40,12 @@ class Config:
         controls: networks with uniform attention, and proxies, of each kind.
         length: words of a sentence; the vocabularies grow with it.
         width: of embeddings and states.
-        steps: updates; every: updates between two looks.
+        steps: updates after which networks are judged; every: updates between two looks.
+        followed: updates of the networks with learned attention on permutations and mixtures, if that is
+            more: what fails after ``steps`` may be slow.
         sample_steps: updates of the networks that copy samples, if that is more. At least as many are needed
             in :mod:`~attnlib.experiments.fixed_permutation`, so these are its networks where the sizes are
-            the same; their first ``steps`` updates are read here, no matter how many followed.
+            the same.
     """
 
     kind: tuple[str, ...] = KINDS
@@ -45,17 +55,33 @@ class Config:
     width: int = 64
     steps: int = 200
     every: int = 10
+    followed: int = 200
     sample_steps: int = 240
 
     def __post_init__(self) -> None:
         for kind in self.kind:
             words_of(kind, self.length)
-        for name in ("seeds", "controls", "width", "steps", "every", "sample_steps"):
+        for name in ("seeds", "controls", "width", "steps", "every", "followed", "sample_steps"):
             if getattr(self, name) < 1:
                 raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
+        longer = any(self.updates(kind, network) > self.steps for kind in self.kind for network in NETWORKS)
+        if longer and self.steps % self.every:
+            raise BadInput(
+                f"steps is {self.steps}, and a network that is trained for longer is looked at every "
+                f"{self.every} updates; take a multiple of {self.every}"
+            )
+
+    def updates(self, kind: str, network: str) -> int:
+        """How long a network is trained: as long as it is judged, or for longer."""
+        if kind == SHARED_KIND:
+            return max(self.steps, self.sample_steps) if network in SHARED_NETWORKS else self.steps
+        return max(self.steps, self.followed) if network == "learned" else self.steps
 
 
-PROFILES = {"quick": Config(), "paper": Config(seeds=20, controls=5, length=40, width=256, sample_steps=300)}
+PROFILES = {
+    "quick": Config(),
+    "paper": Config(seeds=20, controls=5, length=40, width=256, followed=400, sample_steps=300),
+}
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
@@ -72,39 +98,49 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     """The courses of all networks, and what became of them.
 
     Returns:
-        values ``<kind>.{n, failed, lowest_accuracy, steps_to_learn, …}`` of learned attention, see
-        :func:`~attnlib.experiments.copying_courses.outcome`; ``<kind>.uniform.{accuracy, loss, probe_…}`` and
-        ``<kind>.proxy.{accuracy, loss, above_floor, probe_…}``, see
-        :func:`~attnlib.experiments.copying_courses.probes`; ``<kind>.floor``, the entropy log(length) of a
-        word drawn from a set that is known, and ``<kind>.ignorance``, log(words);
-        tables ``courses`` (a row a network and checkpoint) and ``outcomes`` (a row a network).
+        values ``<kind>.{n, failed, lowest_accuracy, steps_to_learn, …}`` of learned attention after ``steps``
+        updates, see :func:`~attnlib.experiments.copying_courses.outcome`; ``<kind>.followed.…``, what became
+        of the same networks in the end, see :func:`~attnlib.experiments.copying_courses.followed`;
+        ``<kind>.uniform.{accuracy, loss, probe_…}`` and ``<kind>.proxy.{accuracy, loss, above_floor,
+        probe_…}`` after ``steps`` updates, see :func:`~attnlib.experiments.copying_courses.probes`;
+        ``<kind>.floor``, the entropy log(length) of a word drawn from a set that is known, and
+        ``<kind>.ignorance``, log(words);
+        tables ``courses`` (a row a network and checkpoint, to the end of its training) and ``outcomes`` (a
+        row a network, after ``steps`` updates).
     """
-    found = [
-        ({name: columns[name] for name in ("kind", "network", "seed")}, until(course, config.steps))
+    whole = [
+        ({name: columns[name] for name in ("kind", "network", "seed")}, course)
         for columns, course in answers(asks(config), store)
     ]
-    return {kind: _of_kind(kind, config, found) for kind in config.kind}, tables(found)
+    values = {kind: _of_kind(kind, config, whole) for kind in config.kind}
+    return values, {"courses": course_rows(whole), "outcomes": outcome_rows(_judged(whole, config))}
 
 
 def _planned(config: Config) -> Iterator[RecipeSpec]:
     settings = {name: getattr(config, name) for name in ("length", "width", "every")}
     for kind in config.kind:
         for network in NETWORKS:
-            longer = kind == SHARED_KIND and network in SHARED_NETWORKS
-            steps = max(config.steps, config.sample_steps) if longer else config.steps
+            steps = config.updates(kind, network)
             for seed in range(config.seeds if network == "learned" else config.controls):
                 yield RecipeSpec.of(
                     "permutation_copying", seed=seed, kind=kind, network=network, steps=steps, **settings
                 )
 
 
-def _of_kind(kind: str, config: Config, found: list[Point]) -> dict:
-    learned, uniform, proxy = (
-        [(name, course) for name, course in found if (name["kind"], name["network"]) == (kind, network)]
+def _judged(whole: list[Point], config: Config) -> list[Point]:
+    """The first ``steps`` updates of every course, no matter how many followed."""
+    return [(name, until(course, config.steps)) for name, course in whole]
+
+
+def _of_kind(kind: str, config: Config, whole: list[Point]) -> dict:
+    trained = {
+        network: [point for point in whole if (point[0]["kind"], point[0]["network"]) == (kind, network)]
         for network in NETWORKS
-    )
+    }
+    learned, uniform, proxy = (_judged(points, config) for points in trained.values())
     return {
         **outcome(learned, config.steps),
+        "followed": followed(trained["learned"], config.steps, config.updates(kind, "learned")),
         "probe_agreement": last(learned, "probe_agreement"),
         "uniform": {"accuracy": last(uniform, "accuracy")} | probes(uniform),
         "proxy": {name: last(proxy, name) for name in ("accuracy", "above_floor")} | probes(proxy),

@@ -29,7 +29,10 @@ def kinds_shown(result: Result) -> list[str]:
 
 
 def courses(result: Result) -> Figure:
-    """Accuracy and attention accuracy by update, a curve a network; the hard kinds each against samples."""
+    """Accuracy and attention accuracy by update, a curve a network; the hard kinds each against samples.
+
+    Updates after those that networks are judged by are drawn lightly, where the hard kinds have any.
+    """
     hard = [kind for kind in ("permutation", "mixture") if kind in result.values] or ["sample"]
     shown = {"accuracy": "accuracy", "attention_accuracy": "attention accuracy"}
     with style():
@@ -41,7 +44,13 @@ def courses(result: Result) -> Figure:
                 for drawn in dict.fromkeys(("sample", kind)):
                     look = {"color": KIND_COLOURS[drawn], "lw": 1.1, "alpha": 0.75}
                     label = kind_name(drawn, _length(result))
-                    curves(axes, result, name, look, label, kind=drawn, network="learned")
+                    which = {"kind": drawn, "network": "learned"}
+                    curves(axes, result, name, look, label, between=(0, _judged(result)), **which)
+                    if _followed(result, hard):
+                        light = look | {"lw": 0.9, "alpha": 0.45}
+                        curves(axes, result, name, light, None, between=(_judged(result), math.inf), **which)
+                if _followed(result, hard):
+                    axes.axvline(_judged(result), color="#bbbbbb", lw=0.8, zorder=0)
                 axes.set_ylim(-0.03, 1.03)
                 if column == 0:
                     axes.set_ylabel(ylabel)
@@ -59,14 +68,16 @@ def knowledge(result: Result, network: str) -> Figure:
     """
 
     def draw(axes: Axes, kind: str) -> None:
-        chance = math.exp(-result.values[kind]["ignorance"])
-        axes.axhline(chance, color="#bbbbbb", lw=0.8, ls=":", zorder=0)
+        floor, ignorance = (math.exp(-result.values[kind][name]) for name in ("floor", "ignorance"))
+        axes.axhline(floor, color=INK, lw=0.9, ls="--", label="1/length", zorder=0)
+        if ignorance < floor:
+            axes.axhline(ignorance, color=INK, lw=0.9, ls=":", label="1/words", zorder=0)
         for name, colour, label in (
             ("probe_right", RIGHT, "at the right word"),
             ("probe_elsewhere", ELSEWHERE, "elsewhere, mean"),
         ):
             look = {"color": colour, "lw": 1.2}
-            curves(axes, result, name, look, label, kind=kind, network=network)
+            curves(axes, result, name, look, label, between=(0, _judged(result)), kind=kind, network=network)
         axes.set_ylim(0, 1.02)
 
     return _by_kind(result, draw, f"β, {NETWORK_NAMES[network]}")
@@ -81,7 +92,16 @@ def proxy_losses(result: Result) -> Figure:
         if found["ignorance"] > found["floor"]:
             axes.axhline(found["ignorance"], color=INK, lw=0.9, ls=":", label="log(words)", zorder=0)
         look = {"color": RIGHT, "lw": 1.2}
-        curves(axes, result, "loss", look, "bag of words", kind=kind, network="proxy")
+        curves(
+            axes,
+            result,
+            "loss",
+            look,
+            "bag of words",
+            between=(0, _judged(result)),
+            kind=kind,
+            network="proxy",
+        )
 
     return _by_kind(result, draw, "loss (nats a word)")
 
@@ -106,12 +126,26 @@ def _by_kind(result: Result, draw: Callable[[Axes, str], None], ylabel: str) -> 
     return figure
 
 
-def curves(axes: Axes, result: Result, name: str, look: dict, label: str, **which: str) -> None:
-    """A line a network of those where the columns ``which`` have these values; one carries the label."""
+def curves(
+    axes: Axes,
+    result: Result,
+    name: str,
+    look: dict,
+    label: str | None,
+    *,
+    between: tuple[float, float] = (0, math.inf),
+    **which: str,
+) -> None:
+    """A line a network of those where the columns ``which`` have these values; one carries the label.
+
+    Args:
+        between: first and last update drawn.
+    """
     rows = [
         row
         for row in result.tables["courses"]
         if all(row[column] == value for column, value in which.items())
+        and between[0] <= row["steps"] <= between[1]
     ]
     for place, seed in enumerate(dict.fromkeys(row["seed"] for row in rows)):
         own = [row for row in rows if row["seed"] == seed]
@@ -121,6 +155,16 @@ def curves(axes: Axes, result: Result, name: str, look: dict, label: str, **whic
             label=label if not place else None,
             **look,
         )
+
+
+def _judged(result: Result) -> int:
+    """The update after which networks are judged; some are followed for more."""
+    return result.config["steps"]
+
+
+def _followed(result: Result, kinds: list[str]) -> bool:
+    """Whether there are later updates of these kinds than those that networks are judged by."""
+    return any(result.values[kind]["followed"]["steps"] > _judged(result) for kind in kinds)
 
 
 def _length(result: Result) -> int:

@@ -6,11 +6,15 @@ import shutil
 import pytest
 import torch
 
+from attnlib.companion.permutation_copying_sentences import copying_sentences, followed_sentence
 from attnlib.errors import BadInput, NotMeasured, UnknownName
 from attnlib.experiments import fixed_permutation
 from attnlib.experiments import permutation_copying as experiment
-from attnlib.experiments.copying_courses import PROBES
-from attnlib.experiments.permutation_copying import PROFILES, Config
+from attnlib.experiments.config import plain
+from attnlib.experiments.copying_courses import PROBES, followed
+from attnlib.experiments.permutation_copying import NETWORKS, PROFILES, Config
+from attnlib.experiments.permutation_copying import models as models_of
+from attnlib.experiments.result import Result
 from attnlib.experiments.run import code_of, run
 from attnlib.models.bag_of_words import BagOfWords
 from attnlib.models.copier import Copier, CopierConfig
@@ -18,7 +22,10 @@ from attnlib.recipes import permutation_copying as recipe
 from attnlib.recipes import streams
 from attnlib.tasks.copying import copy_batch, draw_sources
 
-TINY = {"seeds": 2, "controls": 1, "length": 4, "width": 8, "steps": 4, "every": 2, "sample_steps": 6}
+TINY = {"seeds": 2, "controls": 1, "length": 4, "width": 8, "steps": 4, "every": 2}
+TINY |= {"followed": 4, "sample_steps": 6}
+
+STILL = {"attention_accuracy": [0.5] * 3}
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +56,7 @@ def test_the_result_has_every_network_and_repeats(tmp_path, models):
     result = run_tiny(tmp_path / "a", models)
     kinds = ("permutation", "sample", "mixture")
     assert len(result.tables["outcomes"]) == 3 * (2 + 1 + 1)
-    assert len(result.tables["courses"]) == 12 * 3
+    assert len(result.tables["courses"]) == 12 * 3 + 3  # three networks on samples have a look more
     assert {row["kind"] for row in result.tables["courses"]} == set(kinds)
     assert result.values["mixture"]["ignorance"] == pytest.approx(math.log(8), rel=1e-6)
     assert "attnlib.recipes.permutation_copying" in result.code["modules"]
@@ -97,9 +104,62 @@ def test_what_happens_after_the_course_is_not_read():
     values, tables = experiment.compute(Config(**TINY), Given({"sample": longer}))
     assert values["sample"]["lowest_accuracy"] == 0.9
     assert values["sample"]["never"] == 1
-    assert max(row["steps"] for row in tables["courses"]) == 4
+    assert [row["accuracy"] for row in tables["outcomes"]] == [0.9, 0.97]
+    assert max(row["steps"] for row in tables["courses"]) == 6  # shown, not judged by
     with pytest.raises(BadInput, match="no look after 4 updates"):
         experiment.compute(Config(**TINY), Given({"sample": [[0.1], [0.1]]}))
+
+
+def test_what_fails_is_told_from_what_is_slow():
+    """Of three networks below 95 % after four updates one learns later; a fourth forgets."""
+    courses = [[0.1, 0.5, 0.9, 0.96], [0.1, 0.5, 0.9, 0.94], [0.1, 0.2, 0.2, 0.2], [0.1, 0.95, 0.96, 0.5]]
+    config = Config(**TINY | {"seeds": 4, "followed": 6})
+    values, tables = experiment.compute(
+        config, Given({"permutation": courses, "sample": [[0.1, 0.97, 1, 1]] * 4})
+    )
+    found, later = values["permutation"], values["permutation"]["followed"]
+    assert (found["failed"]["value"], later["failed"]["value"], later["late"]) == (0.75, 0.75, 1)
+    assert (found["never"], later["never"], later["steps"]) == (3, 2, 6)
+    assert found["steps_to_learn"]["value"] == (4 + 4 + 4 + 2) / 4
+    assert later["steps_to_learn"]["value"] == (6 + 6 + 6 + 2) / 4
+    words = copying_sentences(Result("permutation_copying", "quick", plain(config), values, tables, {}, {}))
+    assert "3 of 4 networks are below 95 % accuracy after 4 updates" in words
+    assert "Followed to 6 updates, 3 of 4 are below 95 %" in words
+    assert "2 of 4 never reach 95 % within 6 updates" in words
+    assert "1 of the 3 that were below it after 4 updates had then learned." in words
+    assert words.count("Followed to") == 1  # of samples none failed
+
+
+@pytest.mark.parametrize(
+    ("ends", "told"),
+    [((0.96, 0.97), "All of the 2 that were below it"), ((0.5, 0.6), "None of the 2 that were below it")],
+)
+def test_all_late_and_none_late_are_said_so(ends, told):
+    points = [({}, {"steps": [0, 4, 6], "accuracy": [0.1, 0.3, end]} | STILL) for end in ends]
+    assert told in followed_sentence(followed(points, 4, 6), 2, 4)
+
+
+def test_only_networks_with_learned_attention_are_followed():
+    config = Config(**TINY | {"followed": 8})
+    steps = {(kind, network): config.updates(kind, network) for kind in config.kind for network in NETWORKS}
+    assert steps == {
+        **{(kind, "learned"): 8 for kind in ("permutation", "mixture")},
+        **{(kind, network): 4 for kind in ("permutation", "mixture") for network in ("uniform", "proxy")},
+        ("sample", "learned"): 6,
+        ("sample", "uniform"): 6,
+        ("sample", "proxy"): 4,
+    }
+    assert {
+        (spec.resolved.kind, spec.resolved.network): spec.resolved.steps for spec in models_of(config)
+    } == steps
+
+
+def test_a_course_that_cannot_be_cut_where_it_is_judged_is_refused_before_it_is_trained():
+    with pytest.raises(BadInput, match=r"steps is 5.*take a multiple of 2"):
+        Config(**TINY | {"steps": 5})
+    assert Config(**TINY | {"steps": 7}).updates("sample", "learned") == 7  # nothing goes on after it
+    with pytest.raises(BadInput, match="take a multiple of 2"):
+        Config(**TINY | {"steps": 7, "followed": 8})
 
 
 @pytest.mark.parametrize("profile", ["quick", "paper"])
@@ -115,7 +175,10 @@ def test_networks_on_samples_are_those_that_copy_in_the_chapter_on_a_fixed_order
     both += [min(PROFILES[profile].controls, fixed_permutation.PROFILES[profile].controls)]
     names = zip(("learned", "uniform"), both, strict=True)
     assert shared == {(name, seed) for name, number in names for seed in range(number)}
-    assert {spec.resolved.steps for spec in experiment.models(PROFILES[profile]) if spec not in own} == {200}
+    others = [spec.resolved for spec in experiment.models(PROFILES[profile]) if spec not in own]
+    assert {one.steps for one in others if one.network != "learned"} == {200}
+    later = {"quick": 200, "paper": 400}[profile]
+    assert {one.steps for one in others if one.network == "learned"} == {later}
 
 
 def test_a_look_says_what_a_network_that_copies_by_attention_does():

@@ -1,5 +1,7 @@
 """Figures on copying: a curve a network, and a page that says how many failed."""
 
+import math
+
 import pytest
 
 from attnlib.companion.permutation_copying_sentences import copying_sentences, outcomes_table
@@ -21,6 +23,7 @@ def of_kind(failed):
         "failed": {"value": failed / 4, "low": 0.1, "high": 0.9, "n": 4},
         "steps_to_learn": interval(15.0),
         "never": failed,
+        "followed": {"steps": 20},
         "uniform": probes,
         "proxy": probes,
         "floor": 1.6,
@@ -79,6 +82,39 @@ def test_panels_stand_in_the_order_of_the_settings(result):
 def test_the_probe_is_drawn_at_the_right_word_and_elsewhere(result):
     (panel, _) = knowledge(result, "proxy").axes
     assert sorted({line.get_ydata()[0] for line in lines(panel)}) == [0.1, 0.3]
+
+
+def test_what_is_known_without_single_words_is_labelled(result):
+    """Of permutations the words are as many as the sentence is long."""
+    permutation, sample = knowledge(result, "uniform").axes
+    levels = [
+        {line.get_label(): line.get_ydata()[0] for line in axes.get_lines() if line.get_linestyle() != "-"}
+        for axes in (permutation, sample)
+    ]
+    assert (
+        levels == [{"1/length": pytest.approx(math.exp(-1.6)), "1/words": pytest.approx(math.exp(-2.0))}] * 2
+    )
+    result.values["permutation"]["ignorance"] = 1.6
+    figure = knowledge(result, "uniform")
+    assert [line.get_label() for line in figure.axes[0].get_lines() if line.get_linestyle() != "-"] == [
+        "1/length"
+    ]
+    assert {text.get_text() for text in figure.legends[0].get_texts()} >= {"1/length", "1/words"}
+
+
+def test_updates_after_those_judged_are_drawn_lightly_where_there_are_any(result):
+    assert {len(line.get_xdata()) for line in lines(courses(result).axes[0])} == {3}
+    result.config["steps"] = 10
+    result.values["permutation"]["followed"] = {"steps": 20}
+    accuracy = courses(result).axes[0]
+    drawn = [(line.get_xdata(), line.get_alpha()) for line in accuracy.get_lines() if line.get_alpha()]
+    early = [alpha for steps, alpha in drawn if list(steps) == [0, 10]]
+    late = [alpha for steps, alpha in drawn if list(steps) == [10, 20]]
+    assert len(early) == len(late) == 4
+    assert max(late) < min(early)
+    assert len(accuracy.get_legend().get_texts()) == 2
+    knowing = knowledge(result, "uniform").axes[0].get_lines()
+    assert {max(line.get_xdata()) for line in knowing if line.get_linestyle() == "-"} == {10}
 
 
 def test_equal_results_are_equal_bytes(result):
