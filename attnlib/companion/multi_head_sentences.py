@@ -15,6 +15,9 @@ ELSEWHERE = {
     "elsewhere_good": "good heads alone, in other bodies",
     "elsewhere_bad": "bad heads alone, in other bodies",
 }
+NO_WINNER = (
+    "No network of one good head among bad ones has learned, so none tells which head comes to attend."
+)
 
 
 def scenarios_table(result: Result) -> "pd.DataFrame":
@@ -62,6 +65,26 @@ def screening_sentence(result: Result) -> str:
     return text
 
 
+def good_head_sentences(result: Result) -> str:
+    """Whether one good head among bad ones makes failures rarer, and whether it is the one that attends."""
+    apart, found = (result.values[name] for name in ("all_bad_less_one_good", "good_head"))
+    lines = []
+    if apart["n"]:
+        told = {
+            "above": "One good head makes failures rarer.",
+            "below": "One good head makes failures more frequent.",
+            "open": "Whether one good head makes failures rarer cannot be told from these.",
+        }
+        pairs = f"{apart['n']} pair{'' if apart['n'] == 1 else 's'}"
+        lines.append(
+            f"The share of failures with bad heads only, less that with a good one in place of one, on "
+            f"the same data: {interval_range(apart)} ({pairs}, Newcombe's interval). {told[side(apart)]}"
+        )
+    if result.values["one_good"]["n"]:
+        lines.append(_winner(found, result.config["heads"]) if found["n"] else NO_WINNER)
+    return "\n".join(f"* {line}" for line in lines)
+
+
 def body_sentences(result: Result) -> str:
     """Whether good heads are good in other bodies too, and whether more random heads than one help."""
     good, bad = (result.values[name] for name in ELSEWHERE)
@@ -85,6 +108,22 @@ def body_sentences(result: Result) -> str:
             f"{told[side(more)]}"
         )
     return "\n".join(f"* {line}" for line in lines)
+
+
+def _winner(found: dict, heads: int) -> str:
+    told = {
+        "above": "It is the good head that comes to attend, more often than by chance.",
+        "below": "It is one of the bad heads that comes to attend.",
+        "open": "That the good head comes to attend more often than by chance is not shown.",
+    }
+    share = found["wins"]
+    return (
+        f"In the end the good head has the most weight on the word to be said in "
+        f"{round(share['value'] * found['n'])} of the {found['n']} networks of one good head that learned "
+        f"(95 % interval of the share {share['low']:.2f} to {share['high']:.2f}, by chance {1 / heads:.2f}). "
+        f"Its weight there is {interval_text(found['weight'])}, the largest of another head "
+        f"{interval_text(found['best_other'])}. {told[side(share, 1 / heads)]}"
+    )
 
 
 def _bodies(number: int) -> str:

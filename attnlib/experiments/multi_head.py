@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attnlib.errors import BadInput
+from attnlib.errors import BadInput, NotMeasured
 from attnlib.experiments.aggregate import Point
 from attnlib.experiments.asks import Ask, answers, ask, specs_of
 from attnlib.experiments.copying_courses import LEARNED, outcome, tables
+from attnlib.experiments.good_heads import failures_apart, good_head
 from attnlib.experiments.measures.copying import measure_copying
 from attnlib.experiments.paired import paired
 from attnlib.recipes.recipe import RecipeSpec
@@ -96,7 +97,8 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
 
     A head is *good* when, alone, it reaches 95 % accuracy on every data seed, *bad* when it ends under 60 %
     on every one without having reached it; a head that is neither on one is not tried on the next. Heads of a
-    network are drawn among them without repetition. A scenario for which they are too few has no networks.
+    network are drawn among them without repetition. A scenario for which they are too few has no networks,
+    and ``not_run`` says so beside its values.
 
     Returns:
         values ``<scenario>.{n, failed, lowest_accuracy, …}``, see
@@ -104,9 +106,16 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
         networks' sets of heads are different; ``single`` the same of the heads' first trials, one a head;
         ``elsewhere_{good, bad}`` the same of such heads alone in other bodies; ``random_over_alone``, the
         accuracy at the end of random heads less that of the first of them alone, by network;
+        ``all_bad_less_one_good``, the share of failures of the one less that of the other, in pairs that
+        share data and all heads but one (:func:`~attnlib.experiments.good_heads.failures_apart`);
+        ``good_head.…``, which head attends in networks of one good head
+        (:func:`~attnlib.experiments.good_heads.good_head`);
         ``heads.{tried, runs, good, bad}``, counts of heads and of runs of single heads;
         tables as in :func:`~attnlib.experiments.copying_courses.tables`, later trials being the scenario
         ``again``.
+
+    Raises:
+        NotMeasured: a store that does not train lacks a run of a single head.
     """
     trials, heads = _screened(config, store)
     found = {"single": _named("single", trials[0])}
@@ -121,6 +130,12 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     values["random_over_alone"] = paired(
         found["random"], found["alone"], lambda course: course["accuracy"][-1]
     )
+    values["all_bad_less_one_good"] = failures_apart(found["all_bad"], found["one_good"])
+    values["good_head"] = good_head(found["one_good"])
+    for scenario in SCREENED:
+        if reason := _too_few(scenario, config, **heads):
+            for name in (scenario, "all_bad_less_one_good"):
+                values[name]["not_run"] = reason
     values["heads"] = {"tried": len(trials[0]), "runs": sum(map(len, trials))} | {
         kind: len(heads[kind]) for kind in KINDS
     }
@@ -146,6 +161,11 @@ def _screened(config: Config, store: "Store") -> tuple[list[list[Point]], dict[s
     for seed in range(config.trials):
         tried = heads if seed else range(config.candidates)
         points = _asked([_spec(config, (head,), seed) for head in tried], store)
+        if len(points) < len(tried):
+            raise NotMeasured(
+                f"{len(tried) - len(points)} of {len(tried)} single heads have no answer yet on data seed "
+                f"{seed}; which heads are good or bad hangs on all of them"
+            )
         seen = {columns["heads"][0]: standing(course["accuracy"]) for columns, course in points}
         heads = {head: kind for head, kind in seen.items() if kind and heads.get(head, kind) == kind}
         trials.append(points)
@@ -154,9 +174,7 @@ def _screened(config: Config, store: "Store") -> tuple[list[list[Point]], dict[s
 
 def _scenario(scenario: str, config: Config, good: list[int], bad: list[int]) -> list[RecipeSpec]:
     """The networks of a scenario; none where good or bad heads are too few."""
-    if scenario in SCREENED and len(bad) < config.heads - (scenario == "one_good"):
-        return []
-    if scenario == "one_good" and not good:
+    if _too_few(scenario, config, good, bad):
         return []
     specs = []
     for seed in range(config.seeds):
@@ -172,6 +190,18 @@ def _scenario(scenario: str, config: Config, good: list[int], bad: list[int]) ->
         body = config.body if scenario in SCREENED else config.body + seed
         specs.append(_spec(config, tuple(heads), config.trials + seed, body))
     return specs
+
+
+def _too_few(scenario: str, config: Config, good: list[int], bad: list[int]) -> str:
+    """Why there are no networks of a scenario; empty where there are."""
+    needed = config.heads - (scenario == "one_good")
+    if scenario in SCREENED and len(bad) < needed:
+        return (
+            f"{len(bad)} of {config.candidates} heads turned out bad when alone; such networks need {needed}"
+        )
+    if scenario == "one_good" and not good:
+        return f"none of {config.candidates} heads turned out good when alone"
+    return ""
 
 
 def _moved(config: Config, heads: list[int]) -> list[RecipeSpec]:

@@ -3,7 +3,12 @@
 import pytest
 import torch
 
-from attnlib.companion.multi_head_sentences import body_sentences, scenarios_table, screening_sentence
+from attnlib.companion.multi_head_sentences import (
+    body_sentences,
+    good_head_sentences,
+    scenarios_table,
+    screening_sentence,
+)
 from attnlib.errors import BadInput, NotMeasured
 from attnlib.experiments import multi_head as experiment
 from attnlib.experiments.copying_courses import PROBES
@@ -38,7 +43,12 @@ class Given:
             raise NotMeasured(spec.setting)
         accuracy = max((self._of(head, settings) for head in settings.heads), key=lambda own: own[-1])
         columns = ("loss", "attention_accuracy", *PROBES)
-        return {"steps": [0, 1, 2], "accuracy": list(accuracy)} | {column: [0.5] * 3 for column in columns}
+        # What a head is worth, it attends.
+        weights = [self._of(head, settings)[-1] for head in settings.heads]
+        still = {column: [0.5] * 3 for column in columns} | {
+            "head_right": [[0.1] * len(weights), weights, weights]
+        }
+        return {"steps": [0, 1, 2], "accuracy": list(accuracy)} | still
 
     def _of(self, head, settings):
         names = ((head, settings.seed, settings.body), (head, settings.seed), head)
@@ -187,7 +197,10 @@ def test_a_scenario_of_too_few_heads_has_no_networks(courses, all_bad, one_good,
     assert {len(one.heads) for one in store.asked} == {1, config.heads}
     result = Result("multi_head", "quick", TINY, values, rows, {}, {})
     assert told in screening_sentence(result)
+    assert ("not_run" in values["all_bad"], "not_run" in values["one_good"]) == (not all_bad, not one_good)
+    assert ("not_run" in values["all_bad_less_one_good"]) == (not all_bad or not one_good)
     if not all_bad:
+        assert "of 3 heads turned out bad when alone" in values["all_bad"]["not_run"]
         assert values["all_bad"]["failed"]["value"] is None
         assert "all heads bad" not in scenarios_table(result).index
 
@@ -202,9 +215,25 @@ def test_sets_of_heads_are_counted_whatever_their_order():
     assert scenarios_table(result).loc["all heads bad", "sets of heads"] == len(drawn)
 
 
-def test_a_head_without_all_its_trials_is_neither():
-    _, _, values, _ = computed({0: 0.3, 1: 0.3}, missing=[(1,)])
-    assert values["heads"] == {"tried": 1, "runs": 1, "good": 0, "bad": 1}
+def test_without_all_trials_no_head_is_good_or_bad():
+    with pytest.raises(NotMeasured, match="1 of 2 single heads have no answer yet on data seed 0"):
+        computed({0: 0.3, 1: 0.3}, missing=[(1,)])
+
+
+def test_failures_are_compared_in_pairs_of_one_seed():
+    ends = {0: 0.97, 1: 0.5, 2: 0.4}
+    _, _, values, rows = computed(ends, candidates=3, seeds=4)
+    apart = values["all_bad_less_one_good"]
+    assert (apart["value"], apart["n"]) == (1, 4)
+    assert 0 < apart["low"] < 1  # four pairs alike are no certainty
+    result = Result("multi_head", "quick", TINY, values, rows, {}, {})
+    assert "One good head makes failures rarer." in good_head_sentences(result)
+    # Bad heads that learn together with the good one, on the data of two networks, are as good.
+    ends |= {(head, seed): 0.99 for head in (1, 2) for seed in (1, 2)}
+    _, _, values, rows = computed(ends, candidates=3, seeds=4)
+    assert values["all_bad_less_one_good"]["value"] == 0.5
+    result = Result("multi_head", "quick", TINY, values, rows, {}, {})
+    assert "cannot be told" in good_head_sentences(result)
 
 
 def test_the_result_is_drawn_and_told(tmp_path):
