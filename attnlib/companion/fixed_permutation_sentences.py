@@ -28,15 +28,26 @@ def order_sentences(result: Result) -> str:
 
 
 def same_sentence(apart: dict) -> str:
-    """Whether a difference with its interval is within :data:`SAME` of zero, beyond it, or undecided."""
+    """Whether a difference is within :data:`SAME` of zero or not, and how well its interval can say."""
     pairs = f"{apart['n']} pair{'' if apart['n'] == 1 else 's'} of networks"
     if apart["low"] is None:
         return f"{pairs} cannot tell whether that is within {SAME} of zero."
+    return f"{_verdict(apart, pairs)} {_widths(apart)}"
+
+
+def _verdict(apart: dict, pairs: str) -> str:
     if apart["low"] >= -SAME and apart["high"] <= SAME:
         return f"The whole interval is within {SAME} of zero: the probes behave the same."
     if apart["low"] > SAME or apart["high"] < -SAME:
         return f"The whole interval is further than {SAME} from zero: the probes do not behave the same."
     return f"The interval reaches further than {SAME} from zero, and nearer: {pairs} do not decide."
+
+
+def _widths(apart: dict) -> str:
+    """How well a difference is known against how well it must be known to be called the same."""
+    width, band = apart["high"] - apart["low"], 2 * SAME
+    text = f"The interval is {width:.2f} wide, the band from −{SAME} to {SAME} is {band:.2f} wide"
+    return f"{text}: none so wide can lie inside it." if width > band else f"{text}."
 
 
 def _sentence(name: str, found: dict, steps: int) -> str:

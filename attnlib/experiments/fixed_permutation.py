@@ -32,7 +32,8 @@ class Config:
 
     Attributes:
         seeds: networks with learned attention of each order, each with a permutation of its own.
-        controls: networks with uniform attention of each order.
+        controls: networks with uniform attention of each order; at the paper profile more than in
+            :mod:`~attnlib.experiments.permutation_copying`, since their differences are held against a band.
         length: words of a sentence, drawn from one and a half times as many.
         width: of embeddings and states.
         steps: updates, within which the paper's networks have learned to copy; every: between two looks.
@@ -52,7 +53,7 @@ class Config:
                 raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
 
 
-PROFILES = {"quick": Config(), "paper": Config(seeds=20, controls=5, length=40, width=256, steps=300)}
+PROFILES = {"quick": Config(), "paper": Config(seeds=20, controls=10, length=40, width=256, steps=300)}
 
 
 def asks(config: Config) -> tuple[Ask, ...]:

@@ -10,6 +10,7 @@ from attnlib.companion.copying_times import updates_cell, updates_words
 from attnlib.companion.fixed_permutation_sentences import SAME, order_sentences, same_sentence
 from attnlib.errors import BadInput, NotMeasured
 from attnlib.experiments import fixed_permutation as experiment
+from attnlib.experiments import permutation_copying
 from attnlib.experiments.copying_courses import PROBES
 from attnlib.experiments.fixed_permutation import Config
 from attnlib.experiments.result import Result
@@ -123,11 +124,34 @@ def test_the_probes_are_the_same_or_not_only_where_the_interval_says_so(low, hig
     assert told in same_sentence(found)
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "told"),
+    [
+        (
+            -0.2,
+            0.3,
+            "is 0.50 wide, the band from −0.05 to 0.05 is 0.10 wide: none so wide can lie inside it.",
+        ),
+        (-0.02, 0.04, "is 0.06 wide, the band from −0.05 to 0.05 is 0.10 wide."),
+        (0.01, 0.09, "is 0.08 wide, the band from −0.05 to 0.05 is 0.10 wide."),
+    ],
+)
+def test_the_width_of_the_interval_is_held_against_the_band(low, high, told):
+    assert same_sentence({"value": 0.03, "low": low, "high": high, "n": 5}).endswith(told)
+
+
+def test_the_paper_profile_has_more_pairs_than_the_chapter_that_shares_its_copies():
+    paper = experiment.PROFILES["paper"]
+    assert (paper.controls, permutation_copying.PROFILES["paper"].controls) == (10, 5)
+    uniform = [spec.resolved for spec in experiment.models(paper) if spec.resolved.network == "uniform"]
+    assert sorted(one.seed for one in uniform if one.order == "permuted") == list(range(10))
+
+
 def test_the_sentence_on_probes_goes_by_the_band_of_the_claim():
     ends = {("copy", "uniform", seed): {"probe_right": end} for seed, end in ((0, 0.9), (1, 0.1))}
     values, tables = experiment.compute(Config(**TINY | {"controls": 2}), Given(ends))
     words = order_sentences(Result("fixed_permutation", "quick", TINY, values, tables, {}, {}))
-    assert words.endswith("2 pairs of networks do not decide.")
+    assert "2 pairs of networks do not decide." in words
     assert "4.00" not in words
     claims = load_claims(Path(__file__).parents[2] / "claims")
     (claim,) = [claim for claim in claims if claim.id.startswith("probe-at-uniform-attention-does-not")]
