@@ -32,7 +32,7 @@ Visit = Callable[[int, nn.Module], None]  # updates made so far, the model in ev
 
 @dataclass(frozen=True)
 class Course:
-    """How a network is trained: Adam, at its defaults as in Snell et al. (section A.8), and where to look.
+    """How a network is trained: Adam, at its defaults as Snell et al. configured it, and where to look.
 
     Attributes:
         steps: number of updates.

@@ -1,5 +1,7 @@
 """Locality of the probe as an experiment: stages by hand, and tiny networks end to end."""
 
+from itertools import pairwise
+
 import pytest
 
 from attnlib.companion.probe_locality_sentences import locality_sentences, locality_table
@@ -8,6 +10,7 @@ from attnlib.experiments.probe_locality import PLACES, PROFILES, Config, asks, c
 from attnlib.experiments.result import Result
 from attnlib.experiments.run import run
 from attnlib.plotting.probe_locality import locality_courses
+from attnlib.recipes.keyword import checkpoints
 
 TINY = {"seeds": 2, "words": 6, "length": 6, "embedding_width": 4, "width": 3, "steps": 4, "every": 2}
 
@@ -61,6 +64,14 @@ def test_midway_is_the_last_look_of_the_first_half():
     assert [values[stage]["last"]["value"] for stage in ("midway", "late")] == [2, 4]
     values, _ = compute(Config(seeds=1, steps=20), Given([whole | {"steps": [0, 11, 20]}]))
     assert values["midway"]["last"]["value"] == 1
+
+
+def test_the_paper_profile_looks_closely_where_the_leak_may_begin():
+    """Ten updates are too coarse for networks that go from the keyword to the ends within some twenty."""
+    (looks,) = {checkpoints(asked.spec.resolved) for asked in asks(PROFILES["paper"])}
+    early = [step for step in looks if step <= 300]
+    assert {later - step for step, later in pairwise(early)} == {2}
+    assert looks[-1] == 4_000
 
 
 def test_long_training_is_as_long_as_the_papers_classifiers_get():
