@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
@@ -17,6 +18,7 @@ COLUMN_LOOKS = {
     "beta_uf_beta_px": ("bag of words, probe at uniform attention", "#009e73", "-."),
     "alpha_alpha_frozen": ("attention, attention trained alone", "#999999", (0, (5, 1.5))),
 }
+PERFORMANCE = ("accuracy of the second run", "#777777", (0, (1, 1)))  # p̂
 DATA_NAMES = {
     "own": "your own",
     "known_polarity": "known polarity",
@@ -50,7 +52,11 @@ def data_of(result: Result) -> list[str]:
 
 
 def along_training(result: Result, measure: str = "agreement") -> Figure:
-    """A panel a data set: agreement with the second run at its checkpoints; mean and range of pairs."""
+    """A panel a data set: agreement with the second run at its checkpoints; mean and range of pairs.
+
+    With the second run's accuracy, and an arrow that reads ξ(α, β^uf) from the mean lines as the paper's
+    Figure 2 does; none where no checkpoint agrees more.
+    """
     names = data_of(result)
     columns = min(2, len(names))
     with style():
@@ -62,6 +68,12 @@ def along_training(result: Result, measure: str = "agreement") -> Figure:
                 if len(steps):
                     axes.plot(steps, found.mean(0), color=colour, ls=line, lw=1.4)
                     axes.fill_between(steps, found.min(0), found.max(0), color=colour, alpha=0.12, lw=0)
+            steps, performance = _curves(result, name, "alpha_alpha", "accuracy")
+            if len(steps):
+                _, colour, line = PERFORMANCE
+                axes.plot(steps, performance.mean(0), color=colour, ls=line, lw=1.4)
+                if (read := reading_off(result, name, measure)) is not None:
+                    _draw_reading(axes, *read)
             chance = result.values[name]["validation"]["accuracy"]["chance"]["value"]
             if measure == "agreement" and chance is not None:
                 axes.axhline(chance, color=INK, lw=0.8, ls=(0, (1, 3)))
@@ -72,10 +84,11 @@ def along_training(result: Result, measure: str = "agreement") -> Figure:
         for axes in panels.flat[len(names) :]:
             axes.set_axis_off()
         for axes in panels[:, 0]:
-            axes.set_ylabel("agreement, %" if measure == "agreement" else "Kendall's τ, %")
+            what = "agreement" if measure == "agreement" else "Kendall's τ"
+            axes.set_ylabel(f"{what}, accuracy, %")
         handles = [
             Line2D([], [], color=colour, ls=line, label=label)
-            for label, colour, line in COLUMN_LOOKS.values()
+            for label, colour, line in (*COLUMN_LOOKS.values(), PERFORMANCE)
         ]
         if measure == "agreement":
             handles.append(Line2D([], [], color=INK, lw=0.8, ls=(0, (1, 3)), label="chance"))
@@ -123,6 +136,47 @@ def at_the_best(result: Result, printed: Mapping[tuple[str, str], float] | None 
             handles.append(Line2D([], [], marker="D", label="as printed", **look))
         figure.legend(handles=handles, loc="outside upper center", ncols=2, frameon=False, fontsize=9)
     return figure
+
+
+def reading_off(
+    result: Result, name: str, measure: str = "agreement", column: str = "alpha_beta_uf"
+) -> tuple[float, float, float, float] | None:
+    """Equation 11 on mean lines: where a column is highest, and where α first agrees more with another α.
+
+    Returns:
+        step and height of the column's maximum, the step where the line of attention first exceeds it, and
+        the accuracy there, ξ; None where it never does, or a line is missing.
+    """
+    steps, agreement = _curves(result, name, column, measure)
+    runs, attention = _curves(result, name, "alpha_alpha", measure)
+    _, performance = _curves(result, name, "alpha_alpha", "accuracy")
+    if not len(steps) or not len(runs):
+        return None
+    level = agreement.mean(0)
+    exceeds = attention.mean(0) > level.max()
+    if not exceeds.any():
+        return None
+    place = int(exceeds.argmax())
+    return (
+        float(steps[level.argmax()]),
+        float(level.max()),
+        float(runs[place]),
+        float(performance.mean(0)[place]),
+    )
+
+
+def _draw_reading(axes: Axes, start: float, level: float, step: float, performance: float) -> None:
+    """From the maximum across to the line of attention, then up or down to the accuracy there."""
+    colour = COLUMN_LOOKS["alpha_beta_uf"][1]
+    axes.plot([start, step], [level, level], color=colour, lw=0.8)
+    axes.annotate(
+        "", (step, performance), (step, level), arrowprops={"arrowstyle": "->", "color": colour, "lw": 0.8}
+    )
+    axes.plot(step, performance, "o", mfc="white", mec=colour, ms=5)
+    axes.annotate(
+        f"ξ = {performance:.0f}", (step, performance), (5, -10), textcoords="offset points", color=colour,
+        fontsize=9,
+    )  # fmt: skip
 
 
 def _curves(result: Result, name: str, column: str, measure: str) -> tuple[np.ndarray, np.ndarray]:

@@ -15,7 +15,7 @@ from attnlib.companion.agreement_sentences import (
 from attnlib.experiments.agreement import PROFILES
 from attnlib.experiments.agreement_runs import COLUMNS
 from attnlib.experiments.result import Result
-from attnlib.plotting.agreement import DATA_NAMES, at_the_best, data_of
+from attnlib.plotting.agreement import DATA_NAMES, along_training, at_the_best, data_of, reading_off
 from attnlib.texts import labelled_sets, translation
 
 MEASURED = [f"{measure}{what}" for measure in ("agreement", "kendall") for what in ("", "_xi", "_starred")]
@@ -146,3 +146,32 @@ def test_printed_numbers_stand_beside_both_readings_of_a_set():
     found = printed_agreement()
     assert found["multi30k_en_de", "alpha_beta"] == found["multi30k_de_en", "alpha_beta"] == 48.78
     assert found["sst", "alpha_beta"] == found["sst_as_text", "alpha_beta"] == 25.33
+
+
+def course_lines(column, agreements, accuracy=(10.0, 60.0, 90.0)):
+    """Of two pairs of runs at steps 0, 10 and 20; the second pair's agreement is 2 above the first's."""
+    return [
+        {"data": "sst", "part": "validation", "column": column, "seed": seed, "second_seed": 1 - seed}
+        | {"step": 10 * place, "agreement": agreement + 2 * seed, "accuracy": right + 2 * seed}
+        for seed in (0, 1)
+        for place, (agreement, right) in enumerate(zip(agreements, accuracy, strict=True))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("column", "attention", "expected"),
+    [
+        ((5, 30, 20), (1, 20, 40), (10, 31, 20, 91)),  # passed at the last look
+        ((5, 30, 20), (1, 31, 25), (10, 31, 10, 61)),
+        ((35, 30, 20), (40, 31, 25), (0, 36, 0, 11)),
+        ((5, 30, 20), (1, 30, 30), None),  # as much is not more
+    ],
+)
+def test_xi_is_read_off_the_mean_lines(result, column, attention, expected):
+    lines = course_lines("alpha_beta_uf", column) + course_lines("alpha_alpha", attention)
+    result.tables["courses"] = lines
+    assert reading_off(result, "sst") == expected
+    arrows = [text for text in along_training(result).axes[0].texts if "ξ" in text.get_text()]
+    assert [text.get_text() for text in arrows] == ([] if expected is None else [f"ξ = {expected[-1]}"])
+    result.tables["courses"] = course_lines("alpha_beta_uf", column)
+    assert reading_off(result, "sst") is None
