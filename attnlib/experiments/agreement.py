@@ -121,6 +121,7 @@ PROFILES = {
         translation=("multi30k_en_de", "multi30k_de_en", "iwslt14_de_en"),
         only_at_hand=0,
         seeds=4,
+        long_seeds=3,
         main_seeds=3,  # as many as the chapter on optimal attention has, which shares them
         frozen=4,
         n_train=0,

@@ -48,8 +48,8 @@ def test_what_the_paper_profile_trains_on_sentence_pairs():
     found = rows(experiment.PROFILES["paper"])
     expected = {  # networks of each kind, updates, validation and training pairs looked at
         "multi30k_en_de": (3, 36_250, 0, 1_014),
-        "multi30k_de_en": (2, 36_250, 0, 1_014),
-        "iwslt14_de_en": (2, 16_180, 1_014, 1_014),
+        "multi30k_de_en": (3, 36_250, 0, 1_014),
+        "iwslt14_de_en": (3, 16_180, 1_014, 1_014),
     }
     for name, (networks, *settings) in expected.items():
         for kind in ("normal", "uniform", "proxy"):
@@ -67,6 +67,16 @@ def test_what_the_paper_profile_trains_on_sentence_pairs():
     )  # as many as there are of the validation part
     shorter = rows(Config(translation=("iwslt14_de_en",), only_at_hand=0))["iwslt14_de_en"].normal[0].resolved
     assert (shorter.steps, shorter.n_validation, shorter.probed_validation) == (400, 40, 0)
+
+
+def test_no_set_of_the_paper_profile_has_fewer_than_three_networks_of_a_kind():
+    """Of two, an interval spans six times their difference on either side."""
+    config = experiment.PROFILES["paper"]
+    found = {name: len(runs.normal) for name, runs in rows(config).items()}
+    assert set(found) == {*config.classification, *config.translation}
+    assert {name: count for name, count in found.items() if count != 4} == dict.fromkeys(
+        (*experiment.LONG, *config.translation), 3
+    )
 
 
 def test_multi30k_is_trained_once_for_this_chapter_and_for_optimal_attention():
