@@ -18,7 +18,7 @@ COLUMN_LOOKS = {
     "beta_uf_beta_px": ("bag of words, probe at uniform attention", "#009e73", "-."),
     "alpha_alpha_frozen": ("attention, attention trained alone", "#999999", (0, (5, 1.5))),
 }
-PERFORMANCE = ("accuracy of the second run", "#777777", (0, (1, 1)))  # p̂
+PERFORMANCE = ("accuracy of the second run", "#777777", (0, (4, 1, 1, 1, 1, 1)))  # p̂
 DATA_NAMES = {
     "own": "your own",
     "known_polarity": "known polarity",
@@ -173,9 +173,11 @@ def _draw_reading(axes: Axes, start: float, level: float, step: float, performan
         "", (step, performance), (step, level), arrowprops={"arrowstyle": "->", "color": colour, "lw": 0.8}
     )
     axes.plot(step, performance, "o", mfc="white", mec=colour, ms=5)
+    ends = step == axes.dataLim.x1  # then its name goes to the left, inside the panel
     axes.annotate(
-        f"ξ = {performance:.0f}", (step, performance), (5, -10), textcoords="offset points", color=colour,
-        fontsize=9,
+        f"ξ = {performance:.0f}", (step, performance), (-6 if ends else 6, -11), textcoords="offset points",
+        ha="right" if ends else "left", color=colour, fontsize=9,
+        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.5},
     )  # fmt: skip
 
 
