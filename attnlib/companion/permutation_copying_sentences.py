@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from attnlib.companion.copying_times import updates_cell, updates_words
 from attnlib.companion.tables import interval_range, interval_text
+from attnlib.companion.turned_away_sentences import turned_sentence
 from attnlib.experiments.result import Result
 from attnlib.plotting.copying import kind_name, kinds_shown
 
@@ -36,6 +37,17 @@ def copying_sentences(result: Result) -> str:
         f"* {_sentence(kind, result.values[kind], result.config)}"
         for kind in kinds_shown(result)
         if result.values[kind]["failed"]["value"] is not None
+    )
+
+
+def turned_sentences(result: Result) -> str:
+    """Which way networks that failed use their attention, a sentence a kind; nothing where none failed."""
+    told = {kind: turned_sentence(result.values[kind]["turned"]) for kind in kinds_shown(result)}
+    names = {kind: kind_name(kind, result.config["length"]) for kind in told}
+    return "\n".join(
+        f"* {names[kind][0].upper()}{names[kind][1:]}: {text[0].lower()}{text[1:]}"
+        for kind, text in told.items()
+        if text
     )
 
 
@@ -79,7 +91,11 @@ def followed_sentence(followed: dict, failed: int, judged: int) -> str:
     if not failed:
         return words
     told = {0: "None", failed: "All"}.get(late, f"{late}")
-    return f"{words} {told} of the {failed} that were below it after {judged} updates had then learned."
+    words += f" {told} of the {failed} that were below it after {judged} updates had then learned to copy"
+    if not late:
+        return f"{words}."
+    attending = {0: "none", late: "all"}.get(followed["late_attending"], f"{followed['late_attending']}")
+    return f"{words}, {attending} of {late} with an attention accuracy of 95 % or more."
 
 
 def _ratio(interval: dict) -> str:

@@ -5,7 +5,8 @@ from attnlib.experiments.aggregate import Point, over_seeds
 from attnlib.statistics.proportion import share_interval
 
 LEARNED = 0.95  # accuracy from which a network has learned to copy: that of a good head (Snell et al., 5.2)
-COLUMNS = ("steps", "loss", "accuracy", "attention_accuracy", "probe_right", "probe_elsewhere")
+ATTENTION = ("attention_accuracy", "attention_right", "says_shown", "says_left_out")
+COLUMNS = ("steps", "loss", "accuracy", *ATTENTION, "probe_right", "probe_elsewhere")
 PROBES = ("probe_right", "probe_elsewhere", "probe_agreement")
 
 
@@ -40,11 +41,13 @@ def followed(points: list[Point], judged: int, steps: int) -> dict:
         judged: updates after which they are judged; steps: updates of the whole course.
 
     Returns:
-        what :func:`outcome` says of the whole course, ``steps``, and ``late``, how many networks are below
-        95 % when they are judged and not at the end.
+        what :func:`outcome` says of the whole course, ``steps``, ``late``, how many networks are below 95 %
+        when they are judged and not at the end, and ``late_attending``, how many of these have an attention
+        accuracy of 95 % in the end.
     """
-    late = sum(has_failed(until(course, judged)) and not has_failed(course) for _, course in points)
-    return outcome(points, steps) | {"steps": steps, "late": late}
+    late = [course for _, course in points if has_failed(until(course, judged)) and not has_failed(course)]
+    attending = sum(course["attention_accuracy"][-1] >= LEARNED for course in late)
+    return outcome(points, steps) | {"steps": steps, "late": len(late), "late_attending": attending}
 
 
 def has_failed(course: dict) -> bool:
@@ -90,6 +93,24 @@ def until(course: dict, steps: int) -> dict:
         raise BadInput(f"no look after {steps} updates; there are looks after {course['steps']}")
     end = course["steps"].index(steps) + 1
     return {name: series[:end] for name, series in course.items()}
+
+
+def judged(points: list[Point], steps: int) -> list[Point]:
+    """The first updates of every course, no matter how many followed; raises as :func:`until`."""
+    return [(name, until(course, steps)) for name, course in points]
+
+
+def check_looks(steps: int, every: int, updates: int) -> None:
+    """Whether networks that are trained for so many updates are looked at when they are judged.
+
+    Raises:
+        BadInput: they are trained for longer than ``steps``, and that is no multiple of ``every``.
+    """
+    if updates > steps and steps % every:
+        raise BadInput(
+            f"steps is {steps}, and a network that is trained for longer is looked at every {every} updates; "
+            f"take a multiple of {every}"
+        )
 
 
 def tables(points: list[Point]) -> dict[str, list[dict]]:

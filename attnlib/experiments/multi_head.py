@@ -4,15 +4,30 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from attnlib.errors import BadInput, NotMeasured
 from attnlib.experiments.aggregate import Point
 from attnlib.experiments.asks import Ask, answers, ask, specs_of
-from attnlib.experiments.copying_courses import LEARNED, outcome, tables
+from attnlib.experiments.copying_courses import (
+    check_looks,
+    course_rows,
+    followed,
+    judged,
+    outcome,
+    outcome_rows,
+)
 from attnlib.experiments.good_heads import failures_apart, good_head
+from attnlib.experiments.head_scenarios import (
+    KINDS,
+    SCENARIOS,
+    SCREENED,
+    UNSEEN,
+    sets_of_heads,
+    standing,
+    too_few,
+)
 from attnlib.experiments.measures.copying import measure_copying
 from attnlib.experiments.paired import paired
+from attnlib.experiments.turned_away import turned_away
 from attnlib.recipes.recipe import RecipeSpec
 from attnlib.tasks.copying import words_of
 
@@ -21,11 +36,6 @@ if TYPE_CHECKING:
 
 PLACE = "Snell et al. 2021, Figure 6; section 5.2"
 QUESTION = "Do several heads help because one of them is likely to start well?"
-SCENARIOS = ("all_bad", "one_good", "random", "alone")
-SCREENED = ("all_bad", "one_good")  # made of heads that were tried alone
-KINDS = ("good", "bad")
-BAD = 0.6  # accuracy under which a single head's course ends on all data seeds (the authors' configuration)
-UNSEEN = 100_000  # heads of the random scenario are numbered from here, beyond all candidates
 
 
 @dataclass(frozen=True)
@@ -33,8 +43,7 @@ class Config:
     """Settings.
 
     Attributes:
-        candidates: heads that are tried alone, numbered from 0. At the quick profile 5 of 16 are bad and 3
-            good, so of 40 some 12 bad and 7 good would be expected if full size were like it.
+        candidates: heads that are tried alone, numbered from 0.
         trials: data seeds, from 0, on which a head has to be good or bad.
         seeds: networks of each scenario, on data seeds that no head was judged on.
         heads: heads of each.
@@ -43,7 +52,10 @@ class Config:
         elsewhere: further bodies in which some good and bad heads are tried alone; moved: how many of each.
         length: words of a permutation.
         width: of embeddings and states.
-        steps: updates; every: updates between two looks.
+        steps: updates after which heads and networks are judged; every: updates between two looks.
+        followed: updates of all networks, if that is more. At full size heads that attend and heads that do
+            not are apart after half of the 200 updates that the authors' configuration has; by then both
+            copy (:mod:`~attnlib.experiments.turned_away`), so none would be bad.
     """
 
     candidates: int = 16
@@ -57,10 +69,11 @@ class Config:
     width: int = 32
     steps: int = 200
     every: int = 10
+    followed: int = 200
 
     def __post_init__(self) -> None:
         words_of("permutation", self.length)
-        for name in ("candidates", "trials", "seeds", "heads", "width", "steps", "every"):
+        for name in ("candidates", "trials", "seeds", "heads", "width", "steps", "every", "followed"):
             if getattr(self, name) < 1:
                 raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
         for name in ("body", "elsewhere", "moved"):
@@ -68,11 +81,19 @@ class Config:
                 raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 0")
         if self.candidates >= UNSEEN:
             raise BadInput(f"{self.candidates} candidates; expected fewer than {UNSEEN}")
+        check_looks(self.steps, self.every, self.updates)
+
+    @property
+    def updates(self) -> int:
+        """How long networks are trained: as long as they are judged, or for longer."""
+        return max(self.steps, self.followed)
 
 
 PROFILES = {
     "quick": Config(),
-    "paper": Config(candidates=40, trials=3, seeds=20, heads=8, elsewhere=2, moved=3, length=40, width=256),
+    "paper": Config(
+        candidates=20, trials=3, seeds=20, heads=8, elsewhere=2, moved=3, length=40, width=256, steps=100
+    ),
 }
 
 
@@ -95,15 +116,18 @@ def models(config: Config) -> tuple[RecipeSpec, ...]:
 def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
     """Which single heads are good or bad, and what becomes of networks that combine them.
 
-    A head is *good* when, alone, it reaches 95 % accuracy on every data seed, *bad* when it ends under 60 %
-    on every one without having reached it; a head that is neither on one is not tried on the next. Heads of a
-    network are drawn among them without repetition. A scenario for which they are too few has no networks,
-    and ``not_run`` says so beside its values.
+    Of the courses the first ``steps`` updates count. A head is *good* when, alone, it reaches 95 % accuracy
+    on every data seed, *bad* when it ends under 60 % on every one without having reached it; a head that is
+    neither on one is not tried on the next. Heads of a network are drawn among them without repetition. A
+    scenario for which they are too few has no networks, and ``not_run`` says so beside its values.
 
     Returns:
         values ``<scenario>.{n, failed, lowest_accuracy, …}``, see
-        :func:`~attnlib.experiments.copying_courses.outcome`, and ``<scenario>.head_sets``, how many of its
-        networks' sets of heads are different; ``single`` the same of the heads' first trials, one a head;
+        :func:`~attnlib.experiments.copying_courses.outcome`; ``<scenario>.head_sets``, how many of its
+        networks' sets of heads are different; ``<scenario>.followed.…``, what became of them in the end, see
+        :func:`~attnlib.experiments.copying_courses.followed`; ``<scenario>.turned.…``, which way those use
+        attention that failed, see :func:`~attnlib.experiments.turned_away.turned_away`; ``single`` the same
+        of the heads' first trials, one a head;
         ``elsewhere_{good, bad}`` the same of such heads alone in other bodies; ``random_over_alone``, the
         accuracy at the end of random heads less that of the first of them alone, by network;
         ``all_bad_less_one_good``, the share of failures of the one less that of the other, in pairs that
@@ -111,20 +135,23 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
         ``good_head.…``, which head attends in networks of one good head
         (:func:`~attnlib.experiments.good_heads.good_head`);
         ``heads.{tried, runs, good, bad}``, counts of heads and of runs of single heads;
-        tables as in :func:`~attnlib.experiments.copying_courses.tables`, later trials being the scenario
-        ``again``.
+        tables ``courses`` (a row a network and checkpoint, to the end of its training) and ``outcomes`` (a
+        row a network, after ``steps`` updates), later trials being the scenario ``again``.
 
     Raises:
         NotMeasured: a store that does not train lacks a run of a single head.
     """
     trials, heads = _screened(config, store)
-    found = {"single": _named("single", trials[0])}
+    whole = {"single": _named("single", trials[0])}
     for scenario in SCENARIOS:
-        found[scenario] = _named(scenario, _asked(_scenario(scenario, config, **heads), store))
+        whole[scenario] = _named(scenario, _asked(_scenario(scenario, config, **heads), store))
     for kind in KINDS:
-        found[f"elsewhere_{kind}"] = _named(f"elsewhere_{kind}", _asked(_moved(config, heads[kind]), store))
+        whole[f"elsewhere_{kind}"] = _named(f"elsewhere_{kind}", _asked(_moved(config, heads[kind]), store))
+    found = {name: judged(points, config.steps) for name, points in whole.items()}
     values: dict[str, dict] = {
-        name: outcome(points, config.steps) | {"head_sets": _head_sets(points)}
+        name: outcome(points, config.steps)
+        | {"head_sets": _head_sets(points), "turned": turned_away(points, config.length)}
+        | {"followed": followed(whole[name], config.steps, config.updates)}
         for name, points in found.items()
     }
     values["random_over_alone"] = paired(
@@ -133,25 +160,18 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     values["all_bad_less_one_good"] = failures_apart(found["all_bad"], found["one_good"])
     values["good_head"] = good_head(found["one_good"])
     for scenario in SCREENED:
-        if reason := _too_few(scenario, config, **heads):
+        if reason := too_few(scenario, config.heads, tried=config.candidates, **heads):
             for name in (scenario, "all_bad_less_one_good"):
                 values[name]["not_run"] = reason
     values["heads"] = {"tried": len(trials[0]), "runs": sum(map(len, trials))} | {
         kind: len(heads[kind]) for kind in KINDS
     }
     again = [point for trial in trials[1:] for point in _named("again", trial)]
-    return values, tables([*(point for points in found.values() for point in points), *again])
-
-
-def standing(accuracy: list[float]) -> str | None:
-    """What a course alone makes of a head: ``good``, ``bad``, or None for neither.
-
-    >>> standing([0.1, 0.96, 0.8]), standing([0.1, 0.7, 0.5]), standing([0.1, 0.5, 0.7])
-    ('good', 'bad', None)
-    """
-    if max(accuracy) >= LEARNED:
-        return "good"
-    return "bad" if accuracy[-1] < BAD else None
+    everything = [*(point for points in whole.values() for point in points), *again]
+    return values, {
+        "courses": course_rows(everything),
+        "outcomes": outcome_rows(judged(everything, config.steps)),
+    }
 
 
 def _screened(config: Config, store: "Store") -> tuple[list[list[Point]], dict[str, list[int]]]:
@@ -166,7 +186,10 @@ def _screened(config: Config, store: "Store") -> tuple[list[list[Point]], dict[s
                 f"{len(tried) - len(points)} of {len(tried)} single heads have no answer yet on data seed "
                 f"{seed}; which heads are good or bad hangs on all of them"
             )
-        seen = {columns["heads"][0]: standing(course["accuracy"]) for columns, course in points}
+        seen = {
+            columns["heads"][0]: standing(course["accuracy"])
+            for columns, course in judged(points, config.steps)
+        }
         heads = {head: kind for head, kind in seen.items() if kind and heads.get(head, kind) == kind}
         trials.append(points)
     return trials, {kind: [head for head, own in heads.items() if own == kind] for kind in KINDS}
@@ -174,34 +197,15 @@ def _screened(config: Config, store: "Store") -> tuple[list[list[Point]], dict[s
 
 def _scenario(scenario: str, config: Config, good: list[int], bad: list[int]) -> list[RecipeSpec]:
     """The networks of a scenario; none where good or bad heads are too few."""
-    if _too_few(scenario, config, good, bad):
-        return []
-    specs = []
-    for seed in range(config.seeds):
-        generator = np.random.default_rng(seed)
-        drawn_bad = [bad[place] for place in generator.permutation(len(bad))]
-        if scenario == "all_bad":
-            heads = drawn_bad[: config.heads]
-        elif scenario == "one_good":
-            heads = [good[generator.integers(len(good))], *drawn_bad[: config.heads - 1]]
-        else:
-            first = UNSEEN + seed * config.heads
-            heads = list(range(first, first + (config.heads if scenario == "random" else 1)))
-        body = config.body if scenario in SCREENED else config.body + seed
-        specs.append(_spec(config, tuple(heads), config.trials + seed, body))
-    return specs
-
-
-def _too_few(scenario: str, config: Config, good: list[int], bad: list[int]) -> str:
-    """Why there are no networks of a scenario; empty where there are."""
-    needed = config.heads - (scenario == "one_good")
-    if scenario in SCREENED and len(bad) < needed:
-        return (
-            f"{len(bad)} of {config.candidates} heads turned out bad when alone; such networks need {needed}"
+    return [
+        _spec(
+            config,
+            heads,
+            config.trials + seed,
+            config.body if scenario in SCREENED else config.body + seed,
         )
-    if scenario == "one_good" and not good:
-        return f"none of {config.candidates} heads turned out good when alone"
-    return ""
+        for seed, heads in enumerate(sets_of_heads(scenario, config.seeds, config.heads, good, bad))
+    ]
 
 
 def _moved(config: Config, heads: list[int]) -> list[RecipeSpec]:
@@ -211,9 +215,9 @@ def _moved(config: Config, heads: list[int]) -> list[RecipeSpec]:
 
 
 def _spec(config: Config, heads: tuple[int, ...], seed: int, body: int | None = None) -> RecipeSpec:
-    settings = {name: getattr(config, name) for name in ("length", "width", "steps", "every")}
+    settings = {name: getattr(config, name) for name in ("length", "width", "every")}
     body = config.body if body is None else body
-    return RecipeSpec.of("multi_head", heads=heads, body=body, seed=seed, **settings)
+    return RecipeSpec.of("multi_head", heads=heads, body=body, seed=seed, steps=config.updates, **settings)
 
 
 def _asked(specs: Iterable[RecipeSpec], store: "Store") -> list[Point]:

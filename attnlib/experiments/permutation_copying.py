@@ -9,15 +9,17 @@ from attnlib.errors import BadInput
 from attnlib.experiments.aggregate import Point
 from attnlib.experiments.asks import Ask, answers, ask, specs_of
 from attnlib.experiments.copying_courses import (
+    check_looks,
     course_rows,
     followed,
+    judged,
     last,
     outcome,
     outcome_rows,
     probes,
-    until,
 )
 from attnlib.experiments.measures.copying import measure_copying
+from attnlib.experiments.turned_away import turned_away
 from attnlib.recipes.recipe import RecipeSpec
 from attnlib.tasks.copying import KINDS, words_of
 
@@ -64,12 +66,9 @@ class Config:
         for name in ("seeds", "controls", "width", "steps", "every", "followed", "sample_steps"):
             if getattr(self, name) < 1:
                 raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
-        longer = any(self.updates(kind, network) > self.steps for kind in self.kind for network in NETWORKS)
-        if longer and self.steps % self.every:
-            raise BadInput(
-                f"steps is {self.steps}, and a network that is trained for longer is looked at every "
-                f"{self.every} updates; take a multiple of {self.every}"
-            )
+        check_looks(
+            self.steps, self.every, max(self.updates(kind, one) for kind in self.kind for one in NETWORKS)
+        )
 
     def updates(self, kind: str, network: str) -> int:
         """How long a network is trained: as long as it is judged, or for longer."""
@@ -101,6 +100,8 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
         values ``<kind>.{n, failed, lowest_accuracy, steps_to_learn, …}`` of learned attention after ``steps``
         updates, see :func:`~attnlib.experiments.copying_courses.outcome`; ``<kind>.followed.…``, what became
         of the same networks in the end, see :func:`~attnlib.experiments.copying_courses.followed`;
+        ``<kind>.turned.…``, which way those use attention that failed, see
+        :func:`~attnlib.experiments.turned_away.turned_away`;
         ``<kind>.uniform.{accuracy, loss, probe_…}`` and ``<kind>.proxy.{accuracy, loss, above_floor,
         probe_…}`` after ``steps`` updates, see :func:`~attnlib.experiments.copying_courses.probes`;
         ``<kind>.floor``, the entropy log(length) of a word drawn from a set that is known, and
@@ -113,7 +114,7 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
         for columns, course in answers(asks(config), store)
     ]
     values = {kind: _of_kind(kind, config, whole) for kind in config.kind}
-    return values, {"courses": course_rows(whole), "outcomes": outcome_rows(_judged(whole, config))}
+    return values, {"courses": course_rows(whole), "outcomes": outcome_rows(judged(whole, config.steps))}
 
 
 def _planned(config: Config) -> Iterator[RecipeSpec]:
@@ -127,19 +128,15 @@ def _planned(config: Config) -> Iterator[RecipeSpec]:
                 )
 
 
-def _judged(whole: list[Point], config: Config) -> list[Point]:
-    """The first ``steps`` updates of every course, no matter how many followed."""
-    return [(name, until(course, config.steps)) for name, course in whole]
-
-
 def _of_kind(kind: str, config: Config, whole: list[Point]) -> dict:
     trained = {
         network: [point for point in whole if (point[0]["kind"], point[0]["network"]) == (kind, network)]
         for network in NETWORKS
     }
-    learned, uniform, proxy = (_judged(points, config) for points in trained.values())
+    learned, uniform, proxy = (judged(points, config.steps) for points in trained.values())
     return {
         **outcome(learned, config.steps),
+        "turned": turned_away(learned, config.length),
         "followed": followed(trained["learned"], config.steps, config.updates(kind, "learned")),
         "probe_agreement": last(learned, "probe_agreement"),
         "uniform": {"accuracy": last(uniform, "accuracy")} | probes(uniform),

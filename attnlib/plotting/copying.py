@@ -10,7 +10,7 @@ from attnlib.experiments.result import Result
 from attnlib.plotting.style import INK, style
 
 KIND_COLOURS = {"sample": "#0072b2", "permutation": "#d55e00", "mixture": "#d55e00"}
-RIGHT, ELSEWHERE = "#0072b2", "#999999"
+RIGHT, ELSEWHERE, LEFT_OUT = "#0072b2", "#999999", "#d55e00"
 NETWORK_NAMES = {"proxy": "bag of words", "uniform": "uniform attention", "learned": "learned attention"}
 
 
@@ -81,6 +81,23 @@ def knowledge(result: Result, network: str) -> Figure:
         axes.set_ylim(0, 1.02)
 
     return _by_kind(result, draw, f"β, {NETWORK_NAMES[network]}")
+
+
+def moved_attention(result: Result) -> Figure:
+    """How often a word is said that is shown alone, or left out alone; a panel a kind, a line a network."""
+
+    def draw(axes: Axes, kind: str) -> None:
+        for name, colour, label in (
+            ("says_shown", RIGHT, "the one word that is shown"),
+            ("says_left_out", LEFT_OUT, "the one word that is left out"),
+        ):
+            look = {"color": colour, "lw": 1.1, "alpha": 0.75}
+            curves(axes, result, name, look, label, kind=kind, network="learned")
+        if _followed(result, [kind]):
+            axes.axvline(_judged(result), color="#bbbbbb", lw=0.8, zorder=0)
+        axes.set_ylim(-0.03, 1.03)
+
+    return _by_kind(result, draw, "share of words said")
 
 
 def proxy_losses(result: Result) -> Figure:

@@ -16,7 +16,7 @@ SCENARIO_LOOKS = {
 
 
 def scenarios(result: Result, name: str = "accuracy") -> Figure:
-    """A panel a scenario, first those that stand in one body.
+    """A panel a scenario, first those that stand in one body; networks are judged at the upright line.
 
     Args:
         name: column of the courses, ``accuracy`` or ``attention_accuracy``.
@@ -27,6 +27,8 @@ def scenarios(result: Result, name: str = "accuracy") -> Figure:
         for axes, (scenario, (label, colour)) in zip(panels, SCENARIO_LOOKS.items(), strict=True):
             axes.axhline(0.95, color="#bbbbbb", lw=0.8, ls=":", zorder=0)
             look = {"color": colour, "lw": 1.1, "alpha": 0.75}
+            if result.config["followed"] > result.config["steps"]:
+                axes.axvline(result.config["steps"], color="#bbbbbb", lw=0.8, zorder=0)
             for heads in dict.fromkeys(
                 row["heads"] for row in result.tables["courses"] if row["scenario"] == scenario
             ):

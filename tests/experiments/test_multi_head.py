@@ -11,8 +11,9 @@ from attnlib.companion.multi_head_sentences import (
 )
 from attnlib.errors import BadInput, NotMeasured
 from attnlib.experiments import multi_head as experiment
-from attnlib.experiments.copying_courses import PROBES
-from attnlib.experiments.multi_head import UNSEEN, Config
+from attnlib.experiments.copying_courses import ATTENTION, PROBES
+from attnlib.experiments.head_scenarios import UNSEEN, standing
+from attnlib.experiments.multi_head import Config
 from attnlib.experiments.result import Result
 from attnlib.experiments.run import run
 from attnlib.plotting.multi_head import scenarios
@@ -21,7 +22,7 @@ from attnlib.recipes.recipe import RecipeSpec
 from attnlib.training.store import Store
 
 TINY = {"candidates": 2, "trials": 1, "seeds": 1, "heads": 2, "elsewhere": 1}
-TINY |= {"length": 4, "width": 8, "steps": 2, "every": 2}
+TINY |= {"length": 4, "width": 8, "steps": 2, "every": 2, "followed": 2}
 PAST = (0.0, 0.7, 0.7)  # accuracies of a course that was never good and does not end badly
 
 
@@ -42,7 +43,7 @@ class Given:
         if settings.heads in self.missing:
             raise NotMeasured(spec.setting)
         accuracy = max((self._of(head, settings) for head in settings.heads), key=lambda own: own[-1])
-        columns = ("loss", "attention_accuracy", *PROBES)
+        columns = ("loss", *ATTENTION, *PROBES)
         # What a head is worth, it attends.
         weights = [self._of(head, settings)[-1] for head in settings.heads]
         still = {column: [0.5] * 3 for column in columns} | {
@@ -125,7 +126,7 @@ def test_a_head_is_good_by_its_best_look_and_bad_by_its_last():
     }
     _, _, values, _ = computed(courses, candidates=4)
     assert (values["heads"]["good"], values["heads"]["bad"]) == (2, 1)
-    assert [experiment.standing(list(own)) for own in courses.values()] == ["good", "bad", None, "good"]
+    assert [standing(list(own)) for own in courses.values()] == ["good", "bad", None, "good"]
 
 
 def test_a_head_that_is_neither_on_some_data_is_not_tried_on_the_next():

@@ -11,7 +11,7 @@ from attnlib.errors import BadInput, NotMeasured, UnknownName
 from attnlib.experiments import fixed_permutation
 from attnlib.experiments import permutation_copying as experiment
 from attnlib.experiments.config import plain
-from attnlib.experiments.copying_courses import PROBES, followed
+from attnlib.experiments.copying_courses import ATTENTION, PROBES, followed
 from attnlib.experiments.permutation_copying import NETWORKS, PROFILES, Config
 from attnlib.experiments.permutation_copying import models as models_of
 from attnlib.experiments.result import Result
@@ -48,7 +48,7 @@ class Given:
         if settings.network != "learned" or settings.kind not in self.accuracies:
             raise NotMeasured(spec.setting)
         accuracy = self.accuracies[settings.kind][spec.seed]
-        course = {name: [0.5] * len(accuracy) for name in ("loss", "attention_accuracy", *PROBES)}
+        course = {name: [0.5] * len(accuracy) for name in ("loss", *ATTENTION, *PROBES)}
         return course | {"steps": [0, 2, 4, 6][: len(accuracy)], "accuracy": accuracy}
 
 
@@ -126,7 +126,8 @@ def test_what_fails_is_told_from_what_is_slow():
     assert "3 of 4 networks are below 95 % accuracy after 4 updates" in words
     assert "Followed to 6 updates, 3 of 4 are below 95 %" in words
     assert "2 of 4 never reach 95 % within 6 updates" in words
-    assert "1 of the 3 that were below it after 4 updates had then learned." in words
+    assert "1 of the 3 that were below it after 4 updates had then learned to copy, none of 1 with" in words
+    assert later["late_attending"] == 0  # all attend at half of the words
     assert words.count("Followed to") == 1  # of samples none failed
 
 

@@ -6,7 +6,14 @@ import pytest
 
 from attnlib.companion.permutation_copying_sentences import copying_sentences, outcomes_table
 from attnlib.experiments.result import Result
-from attnlib.plotting.copying import KIND_COLOURS, courses, kind_name, knowledge, proxy_losses
+from attnlib.plotting.copying import (
+    KIND_COLOURS,
+    courses,
+    kind_name,
+    knowledge,
+    moved_attention,
+    proxy_losses,
+)
 from attnlib.plotting.style import as_svg
 
 STEPS = (0, 10, 20)
@@ -37,6 +44,8 @@ def result() -> Result:
         "loss": 1.7,
         "accuracy": 0.25,
         "attention_accuracy": 0.5,
+        "says_shown": 0.2,
+        "says_left_out": 0.7,
         "probe_right": 0.3,
         "probe_elsewhere": 0.1,
     }
@@ -82,6 +91,16 @@ def test_panels_stand_in_the_order_of_the_settings(result):
 def test_the_probe_is_drawn_at_the_right_word_and_elsewhere(result):
     (panel, _) = knowledge(result, "proxy").axes
     assert sorted({line.get_ydata()[0] for line in lines(panel)}) == [0.1, 0.3]
+
+
+def test_a_word_shown_and_one_left_out_are_two_lines_a_network(result):
+    panel = moved_attention(result).axes[0]
+    shown, left_out = (
+        {line.get_color() for line in lines(panel) if line.get_ydata()[0] == level} for level in (0.2, 0.7)
+    )
+    assert len(lines(panel)) == 4
+    assert len(shown) == len(left_out) == 1
+    assert shown != left_out
 
 
 def test_what_is_known_without_single_words_is_labelled(result):
