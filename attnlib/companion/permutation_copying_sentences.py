@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 from attnlib.companion.copying_times import updates_cell, updates_words
 from attnlib.companion.tables import interval_range, interval_text
-from attnlib.companion.turned_away_sentences import turned_sentence
 from attnlib.experiments.result import Result
 from attnlib.plotting.copying import kind_name, kinds_shown
 
@@ -37,17 +36,6 @@ def copying_sentences(result: Result) -> str:
         f"* {_sentence(kind, result.values[kind], result.config)}"
         for kind in kinds_shown(result)
         if result.values[kind]["failed"]["value"] is not None
-    )
-
-
-def turned_sentences(result: Result) -> str:
-    """Which way networks that failed use their attention, a sentence a kind; nothing where none failed."""
-    told = {kind: turned_sentence(result.values[kind]["turned"]) for kind in kinds_shown(result)}
-    names = {kind: kind_name(kind, result.config["length"]) for kind in told}
-    return "\n".join(
-        f"* {names[kind][0].upper()}{names[kind][1:]}: {text[0].lower()}{text[1:]}"
-        for kind, text in told.items()
-        if text
     )
 
 

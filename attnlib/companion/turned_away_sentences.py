@@ -5,7 +5,7 @@ from attnlib.companion.tables import interval_text
 
 TOLD = {
     "above": "So they say the word that they do not see.",
-    "below": "So they say what they see, and look at other words than the one to be said.",
+    "below": "So they say what they see.",
     "open": "Whether they say what they see or what they miss cannot be told from this.",
 }
 TURNED = (
@@ -14,26 +14,27 @@ TURNED = (
 )
 
 
-def turned_sentence(found: dict, *, who: str = "networks that failed") -> str:
+def turned_sentences(found: dict[str, dict]) -> str:
     """Where the attention of failed networks stands, and what they say of words shown or left out.
 
     Args:
-        found: what :func:`attnlib.experiments.turned_away.turned_away` gives.
+        found: what :func:`attnlib.experiments.turned_away.turned_away` gives, by what the networks are called.
 
     Returns:
-        sentences; nothing where no network failed.
+        an item a kind of networks of which some failed; nothing where none did.
     """
-    n = found["n"]
-    if not n:
-        return ""
-    away = round(found["away"]["value"] * n)
+    return "\n".join(f"* {_sentence(name, own)}" for name, own in found.items() if own["n"])
+
+
+def _sentence(name: str, found: dict) -> str:
     told = TOLD[side(found["left_out_over_shown"])]
     if side(found["left_out_over_shown"]) == "above" and side(found["weight"], 1) == "below":
         told = TURNED
+    away = round(found["away"]["value"] * found["n"])
     return (
-        f"Of the {n} {who}, {away} give the word to be said less weight than uniform attention would; on "
-        f"average they give it {interval_text(found['weight'])} times as much. When attention is moved to "
-        f"one single word that is still to come, they say that word in "
-        f"{interval_text(found['says_shown'])} of the cases; when it is spread over all words but that one, "
-        f"in {interval_text(found['says_left_out'])}. {told}"
+        f"{name[0].upper()}{name[1:]}, failures: {found['n']}. In {away} the word "
+        f"to be said has less weight than uniform attention would give it; on average it has "
+        f"{interval_text(found['weight'])} times as much. When attention is moved to one single word that is "
+        f"still to come, that word is said in {interval_text(found['says_shown'])} of the cases; when it is "
+        f"spread over all words but that one, in {interval_text(found['says_left_out'])}. {told}"
     )

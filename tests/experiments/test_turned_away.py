@@ -2,7 +2,7 @@
 
 import pytest
 
-from attnlib.companion.turned_away_sentences import turned_sentence
+from attnlib.companion.turned_away_sentences import turned_sentences
 from attnlib.errors import BadInput
 from attnlib.experiments.copying_courses import check_looks, followed, judged
 from attnlib.experiments.turned_away import turned_away
@@ -36,18 +36,20 @@ def test_only_networks_that_failed_are_asked_where_they_look():
     ("right", "shown", "left_out", "words"),
     [
         (0.01, 0.0, 0.6, "turned round"),
-        (0.2, 0.0, 0.6, "they say the word that they do not see"),
-        (0.01, 0.6, 0.0, "they say what they see"),
+        (0.2, 0.0, 0.6, "So they say the word that they do not see."),
+        (0.01, 0.6, 0.0, "So they say what they see."),
         (0.01, 0.3, 0.3, "cannot be told"),
     ],
 )
 def test_what_is_said_follows_the_intervals(right, shown, left_out, words):
     noise = (-0.001, 0.0, 0.001)
     found = turned_away(points(*(course(0.5, right + e, shown + e, left_out - e) for e in noise)), LENGTH)
-    told = turned_sentence(found)
+    told = turned_sentences({"some": found, "others": turned_away([], LENGTH)})
     assert words in told
-    assert told.startswith(f"Of the 3 networks that failed, {3 if right < 0.1 else 0} give the word")
-    assert turned_sentence(turned_away([], LENGTH)) == ""
+    assert told.startswith(
+        f"* Some, failures: 3. In {3 if right < 0.1 else 0} the word to be said has less weight"
+    )
+    assert "thers" not in told
 
 
 def test_who_copies_late_may_copy_without_attending():
