@@ -18,7 +18,7 @@ def turned_sentences(found: dict[str, dict]) -> str:
     """Where the attention of failed networks stands, and what they say of words shown or left out.
 
     Args:
-        found: what :func:`attnlib.experiments.turned_away.turned_away` gives, by what the networks are called.
+        found: by name of the networks, what :func:`attnlib.experiments.turned_away.turned_away` gives.
 
     Returns:
         an item a kind of networks of which some failed; nothing where none did.
