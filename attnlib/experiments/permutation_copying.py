@@ -79,7 +79,7 @@ class Config:
 
 PROFILES = {
     "quick": Config(),
-    "paper": Config(seeds=20, controls=5, length=40, width=256, followed=400, sample_steps=300),
+    "paper": Config(seeds=20, controls=5, length=40, width=256, followed=500, sample_steps=300),
 }
 
 
