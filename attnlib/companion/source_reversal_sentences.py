@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from attnlib.companion.estimates import Estimate
-from attnlib.companion.intervals import listed, side
+from attnlib.companion.intervals import above, listed, side
 from attnlib.companion.tables import interval_range, interval_text
 from attnlib.experiments.result import Result
 from attnlib.experiments.source_reversal import ONE_LENGTH
@@ -22,6 +22,10 @@ TRADES = {  # sides of 0 on which the first third and the last third are
     ("above", "open"): "Whether the last words pay for what the first ones gain cannot be told",
     ("open", "below"): "Whether the first words gain what the last ones lose cannot be told",
     ("below", "above"): "That is a trade, but the other way round than the primer has it",
+    (
+        "open",
+        "above",
+    ): "The last words gain, and what the first ones pay does not show: not the primer's trade",
     ("open", "open"): "Whether there is a trade cannot be told",
 }
 
@@ -117,9 +121,7 @@ def counting_sentence(result: Result) -> str:
     }
     if len(gains) < len(kinds):
         return "This run lacks one of the two."
-    parts = (
-        f"{name} it is {_better_or_worse(gain)} ({interval_range(gain)})" for name, gain in gains.items()
-    )
+    parts = (f"{name} it is {_better_or_worse(gain)} ({_as_judged(gain)})" for name, gain in gains.items())
     return f"{'; '.join(parts)}; words right averaged over the way, backwards less forwards."
 
 
@@ -133,9 +135,22 @@ def trade_sentences(result: Result) -> str:
         lines.append(
             f"* **{KINDS[kind].capitalize()}**, sentences of {result.values[kind]['main']['long_from']} "
             "words and more, in the end. Words right, backwards less forwards: "
-            f"{first} in the first third, {last} in the last. {told}."
+            f"{first} in the first third, {last} in the last. {told}.{_at_one_distance(result.values[kind])}"
         )
     return "\n".join(lines) or "No network of one vector has been run in both orders."
+
+
+def _at_one_distance(found: dict) -> str:
+    """Whether words differ that are all equally far from their translations: those read forwards."""
+    forward = found["main"]["forward"]
+    first, last = forward["long_first"], forward["long_last"]
+    if not above(first, last):
+        return ""
+    return (
+        " Read forwards all words are equally far from their translations, and still "
+        f"{interval_text(first)} are right in the first third and {interval_text(last)} in the last: distance "
+        "is not all that counts."
+    )
 
 
 def _gains_of_one_vector(result: Result) -> list[tuple[str, dict]]:

@@ -228,13 +228,21 @@ def interval(low, high):
         ((0.1, 0.3), (-0.3, 0.1), "Whether the last words pay", "cannot be told"),
         ((-0.3, 0.1), (-0.3, -0.1), "Whether the first words gain", "has not happened"),
         ((-0.3, -0.1), (0.1, 0.3), "the other way round", "has happened"),
+        ((-0.3, 0.1), (0.1, 0.3), "what the first ones pay does not show", "has happened"),
         ((-0.3, -0.1), (-0.3, -0.1), "not the trade", "has not happened"),
     ],
 )
 def test_what_is_said_of_the_trade_follows_the_intervals(first, last, told, happened):
     gain = {"long_first": interval(*first), "long_last": interval(*last)}
-    result = Result("x", "quick", {}, {"initial": {"main": {"gain": gain, "long_from": 10}}}, {}, {}, {})
+    forward = {"long_first": interval(0.6, 0.7), "long_last": interval(0.6, 0.7)}
+    found = {"gain": gain, "long_from": 10, "forward": forward}
+    result = Result("x", "quick", {}, {"initial": {"main": found}}, {}, {}, {})
     assert told in trade_sentences(result)
+    assert "distance is not all" not in trade_sentences(result)
+    forward["long_last"] = interval(0.4, 0.5)
+    assert "0.65 ± 0.05 are right in the first third and 0.45 ± 0.05 in the last: distance is not all" in (
+        trade_sentences(result)
+    )
     assert "sentences of 10 words" in trade_sentences(result)
     assert f"One vector, at the start: it {happened} (" in falsifier_sentences(result)
 
