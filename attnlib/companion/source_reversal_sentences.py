@@ -148,8 +148,8 @@ def _at_one_distance(found: dict) -> str:
         return ""
     return (
         " Read forwards all words are equally far from their translations, and still "
-        f"{interval_text(first)} are right in the first third and {interval_text(last)} in the last: distance "
-        "is not all that counts."
+        f"{interval_text(first)} are right in the first third and {interval_text(last)} in the last: "
+        "distance is not all that counts."
     )
 
 
