@@ -24,7 +24,11 @@ PROJECT = Project(ROOT)
 QUICK, PAPER = Plan(PROJECT, "quick"), Plan(PROJECT, "paper")
 RUN = Run.read(config["run"]) if "run" in config else None
 OWN = Plan(PROJECT, RUN.profile, RUN) if RUN else None
-BATCHES = {batch.name: batch for plan in (QUICK, OWN) if plan for batch in plan.batches}
+PLANS = [plan for plan in (QUICK, OWN) if plan]
+BATCHES = {batch.name: batch for plan in PLANS for batch in plan.batches}
+# Begun before all else: results that train further networks in their own job, and what these wait for.
+TAILS = [name for plan in PLANS for name in plan.long_tails]
+FIRST = [Path(mark).name for plan in PLANS for name in plan.long_tails for mark in plan.trained(plan.results[name])]
 # A committed result that is current is a source; no rule may remake it.
 STALE = [name for name, result in PAPER.results.items() if not result.current]
 
@@ -97,6 +101,20 @@ rule result:
         arguments=lambda w: QUICK.results[w.experiment].arguments,
         stamp=lambda w: QUICK.results[w.experiment].stamp,
     shell: '"$ATTNLIB_PYTHON" -m attnlib.experiments {params.arguments} 2>&1 >/dev/null'
+
+
+use rule train as first_train with:
+    priority: 1
+    wildcard_constraints: batch="|".join(FIRST) or "none_is_first"
+
+
+use rule result as first_result with:
+    priority: 1
+    wildcard_constraints: experiment="|".join(TAILS) or "none_is_first"
+
+
+ruleorder: first_train > train
+ruleorder: first_result > result
 
 
 # A job a model: train it, answer all that the paper-sized experiments ask, keep the answers. What is answered in

@@ -149,6 +149,13 @@ class Plan:
         """The trainings behind its results, as jobs."""
         return batches({result.experiment: result.specs for result in self.results.values()})
 
+    @cached_property
+    def long_tails(self) -> list[str]:
+        """Results whose own job trains further networks, one after the other: best begun before all else."""
+        from attnlib.experiments import registry
+
+        return [name for name in self.results if getattr(registry.load(name), "TRAINS_ON", False)]
+
     def trained(self, result: PlannedResult) -> list[str]:
         """Marks of the batches that a result needs; their products are in ``build/models``."""
         return [f"build/trained/{batch.name}" for batch in self.batches if batch.specs.keys() & result.specs]

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 PLACE = "Snell et al. 2021, Figure 6; section 5.2"
 QUESTION = "Do several heads help because one of them is likely to start well?"
+TRAINS_ON = True  # which networks combine good and bad heads follows from how these did alone
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class Config:
             copy (:mod:`~attnlib.experiments.turned_away`), so none would be bad.
     """
 
-    candidates: int = 16
+    candidates: int = 12
     trials: int = 1
     seeds: int = 3
     heads: int = 4

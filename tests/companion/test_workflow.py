@@ -14,7 +14,7 @@ import pytest
 from attnlib.companion import workflow
 from attnlib.companion.commands import outdate
 from attnlib.companion.figures import Figure, discover
-from attnlib.companion.plan import imports_of
+from attnlib.companion.plan import Plan, imports_of
 from attnlib.companion.project import Project, find_root
 from attnlib.companion.workflow import Job, JobReader, readable
 from attnlib.errors import BadInput
@@ -216,3 +216,18 @@ def test_the_checkout_is_found_from_below_and_its_absence_is_said(project, monke
 
 def test_a_figure_has_a_title(project):
     assert Figure("attend/one", project.notebooks / "attend" / "one.md").title == "A figure"
+
+
+def test_what_trains_on_in_its_own_job_and_what_it_waits_for_are_begun_first():
+    plan = Plan(Project(ROOT))
+    assert plan.long_tails == ["multi_head"]
+    marks = plan.trained(plan.results["multi_head"])
+    done = subprocess.run(
+        workflow.command(Project(ROOT), [*marks, "build/results/quick/multi_head.json"], 2, config={}, dry=True)
+        + ["--forceall"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    begun = [
+        line for line in (done.stdout + done.stderr).splitlines() if line.startswith(("rule ", "localrule "))
+    ]
+    assert sorted({line.split()[1] for line in begun}) == ["first_result:", "first_train:"]
