@@ -222,11 +222,9 @@ def test_what_trains_on_in_its_own_job_and_what_it_waits_for_are_begun_first():
     plan = Plan(Project(ROOT))
     assert plan.long_tails == ["multi_head"]
     marks = plan.trained(plan.results["multi_head"])
-    done = subprocess.run(
-        workflow.command(Project(ROOT), [*marks, "build/results/quick/multi_head.json"], 2, config={}, dry=True)
-        + ["--forceall"],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+    targets = [*marks, "build/results/quick/multi_head.json"]
+    call = [*workflow.command(Project(ROOT), targets, 2, config={}, dry=True), "--forceall"]
+    done = subprocess.run(call, capture_output=True, text=True, check=True)
     begun = [
         line for line in (done.stdout + done.stderr).splitlines() if line.startswith(("rule ", "localrule "))
     ]
