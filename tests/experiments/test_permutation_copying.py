@@ -178,7 +178,7 @@ def test_networks_on_samples_are_those_that_copy_in_the_chapter_on_a_fixed_order
     assert shared == {(name, seed) for name, number in names for seed in range(number)}
     others = [spec.resolved for spec in experiment.models(PROFILES[profile]) if spec not in own]
     assert {one.steps for one in others if one.network != "learned"} == {200}
-    later = {"quick": 200, "paper": 400}[profile]
+    later = {"quick": 200, "paper": 500}[profile]
     assert {one.steps for one in others if one.network == "learned"} == {later}
 
 
