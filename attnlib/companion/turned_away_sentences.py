@@ -38,3 +38,26 @@ def _sentence(name: str, found: dict) -> str:
         f"still to come, that word is said in {interval_text(found['says_shown'])} of the cases; when it is "
         f"spread over all words but that one, in {interval_text(found['says_left_out'])}. {told}"
     )
+
+
+def sides_sentence(found: dict) -> str:
+    """When it shows which way the attention of a network goes.
+
+    Args:
+        found: what :func:`attnlib.experiments.turned_away.sides` gives.
+    """
+    if not found["n"]:
+        return ""
+    away = found["n"] - found["drawn"]
+    return (
+        f"In the end {found['drawn']} of {found['n']} single heads have more weight on the word to be said "
+        f"than uniform attention, {away} less. Before training {_share(found['same_at_first'])} are on the "
+        f"side where they end, after {found['step']} updates {_share(found['same'])}."
+    )
+
+
+def _share(found: dict) -> str:
+    return (
+        f"{round(found['value'] * found['n'])} of {found['n']} (95 % interval {found['low']:.2f} to "
+        f"{found['high']:.2f})"
+    )

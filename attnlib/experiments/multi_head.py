@@ -27,7 +27,7 @@ from attnlib.experiments.head_scenarios import (
 )
 from attnlib.experiments.measures.copying import measure_copying
 from attnlib.experiments.paired import paired
-from attnlib.experiments.turned_away import turned_away
+from attnlib.experiments.turned_away import sides, turned_away
 from attnlib.recipes.recipe import RecipeSpec
 from attnlib.tasks.copying import words_of
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 PLACE = "Snell et al. 2021, Figure 6; section 5.2"
 QUESTION = "Do several heads help because one of them is likely to start well?"
+EARLY = 20  # updates after which the way that attention goes may show
 TRAINS_ON = True  # which networks combine good and bad heads follows from how these did alone
 
 
@@ -134,7 +135,8 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
         ``all_bad_less_one_good``, the share of failures of the one less that of the other, in pairs that
         share data and all heads but one (:func:`~attnlib.experiments.good_heads.failures_apart`);
         ``good_head.…``, which head attends in networks of one good head
-        (:func:`~attnlib.experiments.good_heads.good_head`);
+        (:func:`~attnlib.experiments.good_heads.good_head`); ``sides.…``, whether it shows early which way the
+        attention of a single head goes (:func:`~attnlib.experiments.turned_away.sides`);
         ``heads.{tried, runs, good, bad}``, counts of heads and of runs of single heads;
         tables ``courses`` (a row a network and checkpoint, to the end of its training) and ``outcomes`` (a
         row a network, after ``steps`` updates), later trials being the scenario ``again``.
@@ -160,6 +162,9 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     )
     values["all_bad_less_one_good"] = failures_apart(found["all_bad"], found["one_good"])
     values["good_head"] = good_head(found["one_good"])
+    values["sides"] = sides(
+        whole["single"], config.length, min(EARLY, config.steps) // config.every * config.every
+    )
     for scenario in SCREENED:
         if reason := too_few(scenario, config.heads, tried=config.candidates, **heads):
             for name in (scenario, "all_bad_less_one_good"):

@@ -32,3 +32,22 @@ def turned_away(points: list[Point], length: int) -> dict:
             failed, lambda course: course["says_left_out"][-1] - course["says_shown"][-1]
         ),
     }
+
+
+def sides(points: list[Point], length: int, step: int) -> dict:
+    """Whether the side of uniform attention on which a network's weight is early is that on which it ends.
+
+    Args:
+        points: courses, as in :func:`turned_away`; step: of the early look.
+
+    Returns:
+        ``step``; ``n``, networks; ``drawn``, how many end with more weight on the word to be said than
+        1/length; ``same``, the share of networks that are on one side at both looks, and ``same_at_first``,
+        the share before training, with Wilson's intervals.
+    """
+    weights = [dict(zip(course["steps"], course["attention_right"], strict=True)) for _, course in points]
+    ends = [list(own.values())[-1] > 1 / length for own in weights]
+    found = {"step": step, "n": len(points), "drawn": sum(ends)}
+    for name, at in (("same_at_first", 0), ("same", step)):
+        found[name] = share([(own[at] > 1 / length) == end for own, end in zip(weights, ends, strict=True)])
+    return found

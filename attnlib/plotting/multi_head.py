@@ -1,6 +1,7 @@
 """Networks of several heads, by how their heads start: a curve a network."""
 
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from attnlib.experiments.result import Result
 from attnlib.plotting.copying import curves
@@ -13,6 +14,41 @@ SCENARIO_LOOKS = {
     "alone": ("one head, any body", "#999999"),
     "random": ("heads at random, any body", "#009e73"),
 }
+
+
+DRAWN, AWAY = "#0072b2", "#d55e00"
+
+
+def weights(result: Result) -> Figure:
+    """Weight of single heads on the word to be said, over that of uniform attention; a line a run."""
+    with style():
+        figure = Figure(figsize=(7.4, 3.0))
+        panels = figure.subplots(1, 2, sharex=True, sharey=True)
+        for axes, scenario in zip(panels, ("single", "alone"), strict=True):
+            axes.axhline(1, color="#777777", lw=0.9, ls="--", zorder=0)
+            axes.set_yscale("log")
+            for course in _courses(result, scenario):
+                relative = [row["attention_right"] * result.config["length"] for row in course]
+                colour = DRAWN if relative[-1] > 1 else AWAY
+                axes.plot([row["steps"] for row in course], relative, color=colour, lw=1.0, alpha=0.75)
+            axes.set_title(SCENARIO_LOOKS[scenario][0], fontsize=9)
+            axes.set_xlabel("updates")
+        panels[0].set_ylabel("weight on the word to be\nsaid, over uniform")
+        handles = [Line2D([], [], color=colour) for colour in (DRAWN, AWAY)]
+        figure.legend(
+            handles, ["ends above uniform", "ends below"], loc="outside upper center", ncols=2, frameon=False,
+            fontsize=9,
+        )  # fmt: skip
+    return figure
+
+
+def _courses(result: Result, scenario: str) -> list[list[dict]]:
+    """Rows of each network of a scenario."""
+    runs: dict[tuple, list[dict]] = {}
+    for row in result.tables["courses"]:
+        if row["scenario"] == scenario:
+            runs.setdefault((row["heads"], row["body"], row["seed"]), []).append(row)
+    return list(runs.values())
 
 
 def scenarios(result: Result, name: str = "accuracy") -> Figure:

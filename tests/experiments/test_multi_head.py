@@ -16,7 +16,7 @@ from attnlib.experiments.head_scenarios import UNSEEN, standing
 from attnlib.experiments.multi_head import Config
 from attnlib.experiments.result import Result
 from attnlib.experiments.run import run
-from attnlib.plotting.multi_head import scenarios
+from attnlib.plotting.multi_head import AWAY, DRAWN, scenarios, weights
 from attnlib.recipes.multi_head import Settings, new_network
 from attnlib.recipes.recipe import RecipeSpec
 from attnlib.training.store import Store
@@ -241,6 +241,9 @@ def test_the_result_is_drawn_and_told(tmp_path):
     result = run("multi_head", out=tmp_path, models=tmp_path / "models", overrides=TINY)
     assert len(result.models) == 2 + 1 + 1
     assert len(scenarios(result).axes[0].get_lines()) == 2 + 1  # and the bound
+    drawn = [line.get_color() for axes in weights(result).axes for line in axes.get_lines()[1:]]
+    assert len(drawn) == 2 + 1
+    assert set(drawn) <= {DRAWN, AWAY}
     assert "one head, one body" in scenarios_table(result).index
     assert screening_sentence(result).startswith("Of 2 heads tried alone on one set of data")
 

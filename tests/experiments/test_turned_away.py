@@ -2,10 +2,10 @@
 
 import pytest
 
-from attnlib.companion.turned_away_sentences import turned_sentences
+from attnlib.companion.turned_away_sentences import sides_sentence, turned_sentences
 from attnlib.errors import BadInput
 from attnlib.experiments.copying_courses import check_looks, followed, judged
-from attnlib.experiments.turned_away import turned_away
+from attnlib.experiments.turned_away import sides, turned_away
 
 LENGTH = 10
 
@@ -65,3 +65,14 @@ def test_networks_are_looked_at_when_they_are_judged():
     check_looks(20, 10, 40)
     with pytest.raises(BadInput, match="steps is 15, and a network that is trained for longer"):
         check_looks(15, 10, 40)
+
+
+def test_sides_are_those_of_uniform_attention_early_and_in_the_end():
+    weights = [[0.11, 0.12, 0.9], [0.09, 0.12, 0.9], [0.11, 0.08, 0.01], [0.09, 0.12, 0.01]]
+    found = sides(points(*({"steps": [0, 10, 20], "attention_right": own} for own in weights)), LENGTH, 10)
+    assert (found["n"], found["drawn"], found["step"]) == (4, 2, 10)
+    assert (found["same_at_first"]["value"], found["same"]["value"]) == (0.5, 0.75)
+    told = sides_sentence(found)
+    assert "In the end 2 of 4 single heads have more weight" in told
+    assert "after 10 updates 3 of 4 (95 % interval" in told
+    assert sides_sentence(sides([], LENGTH, 10)) == ""
