@@ -36,8 +36,16 @@ def scenarios_table(result: Result) -> "pd.DataFrame":
                 "failed": f"{round(share['value'] * found['n'])} of {found['n']}",
                 "95 % interval": f"{share['low']:.2f} to {share['high']:.2f}",
                 "updates to 95 %": updates_cell(found, result.config["steps"]),
-                "accuracy at the end": f"{found['lowest_accuracy']:.2f} to {found['highest_accuracy']:.2f}",
+                "accuracy then": f"{found['lowest_accuracy']:.2f} to {found['highest_accuracy']:.2f}",
             }
+            later = found["followed"]
+            if later["steps"] > result.config["steps"]:
+                rows[label] |= {
+                    f"below 95 % after {later['steps']}": f"{round(later['failed']['value'] * later['n'])}",
+                    f"accuracy after {later['steps']}": (
+                        f"{later['lowest_accuracy']:.2f} to {later['highest_accuracy']:.2f}"
+                    ),
+                }
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
@@ -91,7 +99,7 @@ def body_sentences(result: Result) -> str:
     lines = []
     if good["n"] and bad["n"]:
         lines.append(
-            f"Alone in {_bodies(result.config['elsewhere'])}, heads that are good here end at accuracies of "
+            f"Alone in {_bodies(result.config['elsewhere'])}, heads that are good here have accuracies of "
             f"{interval_text(good['accuracy'])} ({good['n']} runs), heads that are bad here at "
             f"{interval_text(bad['accuracy'])} ({bad['n']} runs). {_goes_along(good, bad)}"
         )
@@ -104,7 +112,7 @@ def body_sentences(result: Result) -> str:
         }
         lines.append(
             f"{result.config['heads']} random heads less the first of them alone, in the same body on the "
-            f"same data, over {more['n']} bodies: {interval_range(more)} in accuracy at the end. "
+            f"same data, over {more['n']} bodies: {interval_range(more)} in accuracy when they are judged. "
             f"{told[side(more)]}"
         )
     return "\n".join(f"* {line}" for line in lines)
@@ -118,7 +126,7 @@ def _winner(found: dict, heads: int) -> str:
     }
     share = found["wins"]
     return (
-        f"In the end the good head has the most weight on the word to be said in "
+        f"When they are judged, the good head has the most weight on the word to be said in "
         f"{round(share['value'] * found['n'])} of the {found['n']} networks of one good head that learned "
         f"(95 % interval of the share {share['low']:.2f} to {share['high']:.2f}, by chance {1 / heads:.2f}). "
         f"Its weight there is {interval_text(found['weight'])}, the largest of another head "

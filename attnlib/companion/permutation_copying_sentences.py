@@ -24,7 +24,7 @@ def outcomes_table(result: Result) -> "pd.DataFrame":
             "failed": "–" if found["failed"]["value"] is None else f"{_failed(found)} of {found['n']}",
             "95 % interval": _bounds(found["failed"]),
             "updates to 95 %": updates_cell(found, result.config["steps"]),
-            "accuracy at the end": _range([row["accuracy"] for row in learned]),
+            "accuracy then": _range([row["accuracy"] for row in learned]),
             "attention accuracy": _range([row["attention_accuracy"] for row in learned]),
         }
     return pd.DataFrame.from_dict(rows, orient="index")
@@ -48,6 +48,10 @@ def _sentence(kind: str, found: dict, config: dict) -> str:
     if found["followed"]["steps"] > config["steps"]:
         words += followed_sentence(found["followed"], _failed(found), config["steps"])
     proxy, uniform = found["proxy"], found["uniform"]
+    if uniform["accuracy"]["value"] is not None:
+        words += (
+            f" Held at uniform attention they say {interval_text(uniform['accuracy'])} of the words right."
+        )
     if proxy["probe_gain"]["value"] is not None:
         words += (
             f" The bag of words gives the right word {_ratio(proxy['probe_gain'])} times the probability "

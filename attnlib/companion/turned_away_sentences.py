@@ -3,40 +3,28 @@
 from attnlib.companion.intervals import side
 from attnlib.companion.tables import interval_text
 
-TOLD = {
-    "above": "So they say the word that they do not see.",
-    "below": "So they say what they see.",
-    "open": "Whether they say what they see or what they miss cannot be told from this.",
-}
 TURNED = (
-    "So attention was learned, and turned round: it keeps away from the word to be said, and the network "
-    "says the word that it does not see."
+    "So attention was learned, and turned round: it keeps away from the word that is due, more than from "
+    "others still to come, and the network says the word that it does not see."
 )
 
 
-def turned_sentences(found: dict[str, dict]) -> str:
+def turned_sentences(found: dict[str, dict], steps: int) -> str:
     """Where the attention of failed networks stands, and what they say of words shown or left out.
 
     Args:
         found: by name of the networks, what :func:`attnlib.experiments.turned_away.turned_away` gives.
+        steps: updates after which that is.
 
     Returns:
-        an item a kind of networks of which some failed; nothing where none did.
+        an item a kind of networks and side on which some failed; nothing where none did.
     """
-    return "\n".join(f"* {_sentence(name, own)}" for name, own in found.items() if own["n"])
-
-
-def _sentence(name: str, found: dict) -> str:
-    told = TOLD[side(found["left_out_over_shown"])]
-    if side(found["left_out_over_shown"]) == "above" and side(found["weight"], 1) == "below":
-        told = TURNED
-    away = round(found["away"]["value"] * found["n"])
-    return (
-        f"{name[0].upper()}{name[1:]}, failures: {found['n']}. In {away} the word "
-        f"to be said has less weight than uniform attention would give it; on average it has "
-        f"{interval_text(found['weight'])} times as much. When attention is moved to one single word that is "
-        f"still to come, that word is said in {interval_text(found['says_shown'])} of the cases; when it is "
-        f"spread over all words but that one, in {interval_text(found['says_left_out'])}. {told}"
+    return "\n".join(
+        f"* {name[0].upper()}{name[1:]}, {_SIDES[way]} after {steps} updates, failures: {group['n']}. "
+        f"{_sentence(group)} {_told(way, group)}"
+        for name, own in found.items()
+        for way, group in own.items()
+        if group["n"]
     )
 
 
@@ -48,12 +36,38 @@ def sides_sentence(found: dict) -> str:
     """
     if not found["n"]:
         return ""
-    away = found["n"] - found["drawn"]
     return (
-        f"In the end {found['drawn']} of {found['n']} single heads have more weight on the word to be said "
-        f"than uniform attention, {away} less. Before training {_share(found['same_at_first'])} are on the "
-        f"side where they end, after {found['step']} updates {_share(found['same'])}."
+        f"After {found['end']} updates {found['drawn']} of {found['n']} single heads have more weight on the "
+        f"word to be said than uniform attention, {found['n'] - found['drawn']} less. On the side where they "
+        f"end are, before training, {_share(found['same_at_first'])}, and after {found['step']} updates "
+        f"{_share(found['same'])}. The probe is larger at the right place than elsewhere where they end "
+        f"drawn, and smaller where they end driven away, for {_share(found['probe_at_first'])} before "
+        f"training and for {_share(found['probe'])} after {found['step']} updates."
     )
+
+
+_SIDES = {"drawn": "attention drawn to the word to be said", "away": "attention driven away from it"}
+
+
+def _sentence(group: dict) -> str:
+    return (
+        f"The word to be said has {interval_text(group['weight'])} times the weight that uniform attention "
+        f"would give it, a word that is to be said later {interval_text(group['later'])} times. Attention "
+        f"moved to one single later word makes them say it in {interval_text(group['says_shown'])} of the "
+        f"cases, attention spread over all words but that one in "
+        f"{interval_text(group['says_left_out'])}. Spread over all words but the one that is due, it lets "
+        f"them say {interval_text(group['right_without'])} of the words right, spread over all "
+        f"{interval_text(group['right_at_uniform'])}."
+    )
+
+
+def _told(way: str, group: dict) -> str:
+    says, misses = (side(group[name]) for name in ("left_out_less_shown", "without_less_uniform"))
+    if way == "drawn" and says == "below":
+        return "They say what they see."
+    if way == "away" and says == misses == side(group["later_less_weight"]) == "above":
+        return TURNED
+    return "That attention is of use to them, either way, is not shown."
 
 
 def _share(found: dict) -> str:

@@ -180,6 +180,11 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     }
 
 
+def _early(config: Config) -> int:
+    """The last look at or before :data:`EARLY`, or the first after the beginning."""
+    return min(max(EARLY // config.every, 1) * config.every, config.updates)
+
+
 def _screened(config: Config, store: "Store") -> tuple[list[list[Point]], dict[str, list[int]]]:
     """The trials' points, and the heads that are good, or bad, on every data seed."""
     heads: dict[int, str] = {}

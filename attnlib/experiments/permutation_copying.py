@@ -66,9 +66,8 @@ class Config:
         for name in ("seeds", "controls", "width", "steps", "every", "followed", "sample_steps"):
             if getattr(self, name) < 1:
                 raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
-        check_looks(
-            self.steps, self.every, max(self.updates(kind, one) for kind in self.kind for one in NETWORKS)
-        )
+        updates = [self.updates(kind, network) for kind in self.kind for network in NETWORKS]
+        check_looks(self.steps, self.every, max(updates, default=self.steps))
 
     def updates(self, kind: str, network: str) -> int:
         """How long a network is trained: as long as it is judged, or for longer."""

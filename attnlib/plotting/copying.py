@@ -93,8 +93,7 @@ def moved_attention(result: Result) -> Figure:
         ):
             look = {"color": colour, "lw": 1.1, "alpha": 0.75}
             curves(axes, result, name, look, label, kind=kind, network="learned")
-        if _followed(result, [kind]):
-            axes.axvline(_judged(result), color="#bbbbbb", lw=0.8, zorder=0)
+        axes.axhline(1 / _length(result), color=INK, lw=0.9, ls="--", label="1/length", zorder=0)
         axes.set_ylim(-0.03, 1.03)
 
     return _by_kind(result, draw, "share of words said")

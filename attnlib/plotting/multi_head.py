@@ -2,11 +2,13 @@
 
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter
 
 from attnlib.experiments.result import Result
 from attnlib.plotting.copying import curves
 from attnlib.plotting.style import style
 
+DRAWN, AWAY = "#0072b2", "#d55e00"
 SCENARIO_LOOKS = {
     "single": ("one head, one body", "#999999"),
     "all_bad": ("all heads bad", "#d55e00"),
@@ -14,9 +16,6 @@ SCENARIO_LOOKS = {
     "alone": ("one head, any body", "#999999"),
     "random": ("heads at random, any body", "#009e73"),
 }
-
-
-DRAWN, AWAY = "#0072b2", "#d55e00"
 
 
 def weights(result: Result) -> Figure:
@@ -27,6 +26,7 @@ def weights(result: Result) -> Figure:
         for axes, scenario in zip(panels, ("single", "alone"), strict=True):
             axes.axhline(1, color="#777777", lw=0.9, ls="--", zorder=0)
             axes.set_yscale("log")
+            axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
             for course in _courses(result, scenario):
                 relative = [row["attention_right"] * result.config["length"] for row in course]
                 colour = DRAWN if relative[-1] > 1 else AWAY

@@ -17,7 +17,7 @@ from torch import Tensor
 from attnlib.errors import BadInput, UnknownName
 from attnlib.models.bag_of_words import BagOfWords, bag_of_words_loss
 from attnlib.models.copier import Copier, CopierConfig, copier_loss, lexical_probe
-from attnlib.probes.moved_attention import moved_attention
+from attnlib.probes.moved_attention import moved_attention, weight_on_later
 from attnlib.recipes.looks import gathered_looks, keep_look
 from attnlib.recipes.streams import HELD_OUT, ORDER, PARAMETERS, TRAINING, stream
 from attnlib.tasks.copying import CopyBatch, copy_batch, draw_sources, words_of
@@ -82,7 +82,8 @@ def record(
         ``probe_agreement`` (share of words for which it is largest at the right place); with attention also
         ``attention_right`` (weight on the right place) and ``attention_accuracy`` (share of words for which
         it is largest there; ties go to the first position, so uniform attention is right once a sentence),
-        ``says_shown`` and ``says_left_out`` (:func:`~attnlib.probes.moved_attention.moved_attention`);
+        ``attention_later`` (mean weight on a word to be said after the one that is due), and what
+        :func:`~attnlib.probes.moved_attention.moved_attention` gives;
         of the proxy ``above_floor``, its loss less log(length), in float64: never below 0, as a sentence's
         target words are all different and it gives them one distribution.
 
@@ -135,6 +136,7 @@ def look_at_copier(model: Copier, held_out: CopyBatch) -> dict[str, Tensor]:
             "loss": -log_probabilities.gather(-1, held_out.target[..., None]).mean(),
             "accuracy": (trace.logits.argmax(dim=-1) == held_out.target).float().mean(),
             "attention_right": _at_place(attention, held_out.place).mean() / model.config.heads,
+            "attention_later": weight_on_later(attention, held_out) / model.config.heads,
             "attention_accuracy": (attention.argmax(dim=-1) == held_out.place).float().mean(),
             **_probed(lexical_probe(model, model(few), few), few),
             **moved_attention(model, trace, held_out),

@@ -167,7 +167,7 @@ def test_good_and_bad_heads_are_tried_in_other_bodies():
     assert values["elsewhere_bad"]["accuracy"]["value"] == pytest.approx(0.99)
     assert values["elsewhere_good"]["n"] == 1
     result = Result("multi_head", "quick", TINY, values, rows, {}, {})
-    assert body_sentences(result).startswith("* Alone in another body, heads that are good here end at")
+    assert body_sentences(result).startswith("* Alone in another body, heads that are good here have")
     assert "a bad head is bad in its body, not by itself" in body_sentences(result)
     _, _, values, _ = computed(ends, candidates=4, elsewhere=0)
     assert values["elsewhere_bad"]["n"] == 0
@@ -246,6 +246,26 @@ def test_the_result_is_drawn_and_told(tmp_path):
     assert set(drawn) <= {DRAWN, AWAY}
     assert "one head, one body" in scenarios_table(result).index
     assert screening_sentence(result).startswith("Of 2 heads tried alone on one set of data")
+
+
+def test_later_updates_are_followed_and_judge_nothing():
+    """Judged at 1 of 2 updates: head 0 learns late, head 1 at once."""
+    late, early = (0.1, 0.5, 0.97), (0.1, 0.96, 0.5)
+    _, store, values, rows = computed({0: late, 1: early}, steps=1, every=1, followed=2)
+    assert {one.steps for one in store.asked} == {2}
+    assert (values["heads"]["good"], values["heads"]["bad"]) == (1, 1)
+    single = values["single"]
+    assert (single["failed"]["value"], single["followed"]["failed"]["value"]) == (0.5, 0.5)
+    assert (single["followed"]["late"], single["followed"]["steps"]) == (1, 2)
+    assert single["turned"]["drawn"]["n"] + single["turned"]["away"]["n"] == 1
+    assert values["sides"]["end"] == 2
+    assert {row["steps"] for row in rows["courses"]} == {0, 1, 2}
+    own = {row["heads"]: row["accuracy"] for row in rows["outcomes"] if row["scenario"] == "single"}
+    assert own == {"0": 0.5, "1": 0.96}
+    config = TINY | {"steps": 1, "followed": 2}
+    result = Result("multi_head", "quick", config, values, rows, {}, {})
+    assert scenarios_table(result).loc["one head, one body", "below 95 % after 2"] == "1"
+    assert 1 in [line.get_xdata()[0] for line in scenarios(result).axes[0].get_lines()]
 
 
 def test_settings_that_cannot_be_are_refused():

@@ -10,46 +10,58 @@ from attnlib.experiments.turned_away import sides, turned_away
 LENGTH = 10
 
 
-def course(accuracy, right, shown, left_out, attention=0.0):
-    ends = {"accuracy": accuracy, "attention_right": right, "says_shown": shown, "says_left_out": left_out}
-    return {"steps": [0, 10]} | {
-        name: [0.1, end] for name, end in (ends | {"attention_accuracy": attention}).items()
+def course(accuracy=0.5, right=0.02, later=0.1, shown=0.0, left_out=0.6, without=0.7, uniform=0.2):
+    ends = {"accuracy": accuracy, "attention_right": right, "attention_later": later}
+    ends |= {
+        "says_shown": shown,
+        "says_left_out": left_out,
+        "right_without": without,
+        "right_at_uniform": uniform,
     }
+    return {"steps": [0, 10]} | {name: [0.1, end] for name, end in ends.items()}
 
 
 def points(*courses):
     return [({"seed": seed}, own) for seed, own in enumerate(courses)]
 
 
-def test_only_networks_that_failed_are_asked_where_they_look():
+def test_networks_that_failed_are_grouped_by_where_their_attention_stands():
     found = turned_away(
-        points(course(0.99, 0.9, 0.9, 0.0), course(0.5, 0.02, 0.1, 0.6), course(0.5, 0.12, 0.2, 0.6)), LENGTH
+        points(course(accuracy=0.99, right=0.9), course(right=0.02), course(right=0.04), course(right=0.3)),
+        LENGTH,
     )
-    assert (found["n"], found["away"]["value"]) == (2, 0.5)
-    assert found["weight"]["value"] == pytest.approx(0.7)  # 0.2 and 1.2 times 1/10
-    assert found["says_shown"]["value"] == pytest.approx(0.15)
-    assert found["left_out_over_shown"]["value"] == pytest.approx(0.45)
-    assert turned_away(points(course(0.99, 0.9, 0.9, 0.0)), LENGTH)["n"] == 0
+    assert (found["away"]["n"], found["drawn"]["n"]) == (2, 1)
+    away = found["away"]
+    assert away["weight"]["value"] == pytest.approx(0.3)  # 0.2 and 0.4 times 1/10
+    assert away["later_less_weight"]["value"] == pytest.approx(0.7)
+    assert away["left_out_less_shown"]["value"] == pytest.approx(0.6)
+    assert away["without_less_uniform"]["value"] == pytest.approx(0.5)
+    assert found["drawn"]["weight"]["value"] == pytest.approx(3)
 
 
 @pytest.mark.parametrize(
-    ("right", "shown", "left_out", "words"),
+    ("changes", "words"),
     [
-        (0.01, 0.0, 0.6, "turned round"),
-        (0.2, 0.0, 0.6, "So they say the word that they do not see."),
-        (0.01, 0.6, 0.0, "So they say what they see."),
-        (0.01, 0.3, 0.3, "cannot be told"),
+        ({}, "turned round"),
+        (
+            {"later": 0.02},
+            "is not shown",
+        ),  # attention on words that have been said, not away from the due one
+        ({"shown": 0.6, "left_out": 0.0}, "is not shown"),
+        ({"without": 0.2}, "is not shown"),  # what is left out does not help to say it
+        ({"right": 0.2, "shown": 0.6, "left_out": 0.0}, "They say what they see."),
+        ({"right": 0.2}, "is not shown"),
     ],
 )
-def test_what_is_said_follows_the_intervals(right, shown, left_out, words):
+def test_what_is_said_follows_the_intervals(changes, words):
     noise = (-0.001, 0.0, 0.001)
-    found = turned_away(points(*(course(0.5, right + e, shown + e, left_out - e) for e in noise)), LENGTH)
-    told = turned_sentences({"some": found, "others": turned_away([], LENGTH)})
+    base = {"right": 0.02} | changes
+    found = turned_away(points(*(course(**base | {"right": base["right"] + e}) for e in noise)), LENGTH)
+    told = turned_sentences({"some": found, "others": turned_away([], LENGTH)}, 10)
     assert words in told
-    assert told.startswith(
-        f"* Some, failures: 3. In {3 if right < 0.1 else 0} the word to be said has less weight"
-    )
-    assert "thers" not in told
+    way = "drawn to the word to be said" if base["right"] > 0.1 else "driven away from it"
+    assert told.startswith(f"* Some, attention {way} after 10 updates, failures: 3.")
+    assert "thers" not in told.replace("others still", "")
 
 
 def test_who_copies_late_may_copy_without_attending():
@@ -69,10 +81,16 @@ def test_networks_are_looked_at_when_they_are_judged():
 
 def test_sides_are_those_of_uniform_attention_early_and_in_the_end():
     weights = [[0.11, 0.12, 0.9], [0.09, 0.12, 0.9], [0.11, 0.08, 0.01], [0.09, 0.12, 0.01]]
-    found = sides(points(*({"steps": [0, 10, 20], "attention_right": own} for own in weights)), LENGTH, 10)
-    assert (found["n"], found["drawn"], found["step"]) == (4, 2, 10)
+    probes = [[0.3, 0.3, 0.9], [0.1, 0.3, 0.9], [0.1, 0.1, 0.0], [0.1, 0.1, 0.0]]
+    courses = [
+        {"steps": [0, 10, 20], "attention_right": own, "probe_right": probe, "probe_elsewhere": [0.2] * 3}
+        for own, probe in zip(weights, probes, strict=True)
+    ]
+    found = sides(points(*courses), LENGTH, 10)
+    assert (found["n"], found["drawn"], found["step"], found["end"]) == (4, 2, 10, 20)
     assert (found["same_at_first"]["value"], found["same"]["value"]) == (0.5, 0.75)
+    assert (found["probe_at_first"]["value"], found["probe"]["value"]) == (0.75, 1)
     told = sides_sentence(found)
-    assert "In the end 2 of 4 single heads have more weight" in told
+    assert "After 20 updates 2 of 4 single heads have more weight" in told
     assert "after 10 updates 3 of 4 (95 % interval" in told
     assert sides_sentence(sides([], LENGTH, 10)) == ""

@@ -7,7 +7,7 @@ import torch
 from torch.nn import functional
 
 from attnlib.models.copier import Copier, CopierConfig
-from attnlib.probes.moved_attention import moved_attention
+from attnlib.probes.moved_attention import moved_attention, weight_on_later
 from attnlib.tasks.copying import copy_batch, draw_sources
 
 LENGTH = 6
@@ -38,14 +38,22 @@ def moved(reader, batch):
 @pytest.mark.parametrize("order", [None, torch.tensor([3, 0, 5, 1, 4, 2])])
 def test_who_says_what_is_shown_and_who_says_what_is_missing(order):
     batch = permutations(order)
-    assert {name: share.item() for name, share in moved(Reader(1), batch).items()} == {
-        "says_shown": 1,
-        "says_left_out": 0,
-    }
-    assert {name: share.item() for name, share in moved(Reader(-1), batch).items()} == {
-        "says_shown": 0,
-        "says_left_out": 1,
-    }
+    sees, misses = (
+        {name: share.item() for name, share in moved(Reader(sign), batch).items()} for sign in (1, -1)
+    )
+    assert (sees["says_shown"], sees["says_left_out"], sees["right_without"]) == (1, 0, 0)
+    assert (misses["says_shown"], misses["says_left_out"], misses["right_without"]) == (0, 1, 1)
+    assert sees["right_at_uniform"] == pytest.approx(1 / LENGTH)  # ties: one word, whatever is due
+
+
+@pytest.mark.parametrize("order", [None, torch.tensor([3, 0, 5, 1, 4, 2])])
+def test_the_weight_on_later_words_is_theirs_alone(order):
+    batch = permutations(order)
+    time = torch.empty(LENGTH, dtype=torch.long)  # of a source place: when its word is due
+    time[batch.place] = torch.arange(LENGTH)
+    steps = torch.arange(LENGTH)[:, None]
+    for weight, expected in (((time > steps).float(), 1), ((time <= steps).float(), 0)):
+        assert weight_on_later(weight.expand(8, LENGTH, LENGTH), batch).item() == pytest.approx(expected)
 
 
 def test_the_words_asked_for_are_those_that_the_decoder_has_not_read():
@@ -71,4 +79,4 @@ def test_several_heads_make_a_context_as_many_times_as_long():
         network.read_out = lambda context, states: norms.append(context.mean().item()) or states
         states = torch.ones(8, LENGTH, 8)
         moved_attention(network, SimpleNamespace(encoder_states=states, decoder_states=states), batch)
-    assert norms == pytest.approx([1, 1, 3, 3])
+    assert norms == pytest.approx([1] * 4 + [3] * 4)
