@@ -64,6 +64,11 @@ def screening_sentence(result: Result) -> str:
             f" That took {heads['runs']} runs: a head that is neither on one set of data is not tried on the "
             "next."
         )
+    if config["followed"] > config["steps"]:
+        text += (
+            f" They are judged after {config['steps']} updates; after {config['followed']}, "
+            f"{heads['bad_later']} of them would be bad on their first set of data."
+        )
     if heads["bad"] < config["heads"]:
         text += f" For networks of {config['heads']} bad heads these are too few, so there are none."
     if heads["bad"] < config["heads"] - 1:

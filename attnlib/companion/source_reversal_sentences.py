@@ -22,10 +22,7 @@ TRADES = {  # sides of 0 on which the first third and the last third are
     ("above", "open"): "Whether the last words pay for what the first ones gain cannot be told",
     ("open", "below"): "Whether the first words gain what the last ones lose cannot be told",
     ("below", "above"): "That is a trade, but the other way round than the primer has it",
-    (
-        "open",
-        "above",
-    ): "The last words gain, and what the first ones pay does not show: not the primer's trade",
+    ("open", "above"): "The last words gain, and that the first ones pay does not show: no such trade",
     ("open", "open"): "Whether there is a trade cannot be told",
 }
 

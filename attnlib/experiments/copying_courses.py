@@ -35,18 +35,18 @@ def outcome(points: list[Point], steps: int) -> dict:
     }
 
 
-def followed(points: list[Point], judged: int, steps: int) -> dict:
+def followed(points: list[Point], at: int, steps: int) -> dict:
     """What becomes of networks that are judged after some updates and followed for more.
 
     Args:
-        judged: updates after which they are judged; steps: updates of the whole course.
+        at: updates after which they are judged; steps: updates of the whole course.
 
     Returns:
         what :func:`outcome` says of the whole course, ``steps``, ``late``, how many networks are below 95 %
         when they are judged and not at the end, and ``late_attending``, how many of these have an attention
         accuracy of 95 % in the end.
     """
-    late = [course for _, course in points if has_failed(until(course, judged)) and not has_failed(course)]
+    late = [course for _, course in points if has_failed(until(course, at)) and not has_failed(course)]
     attending = sum(course["attention_accuracy"][-1] >= LEARNED for course in late)
     return outcome(points, steps) | {"steps": steps, "late": len(late), "late_attending": attending}
 

@@ -107,17 +107,8 @@ def proxy_losses(result: Result) -> Figure:
         axes.axhline(found["floor"], color=INK, lw=0.9, ls="--", label="log(length)", zorder=0)
         if found["ignorance"] > found["floor"]:
             axes.axhline(found["ignorance"], color=INK, lw=0.9, ls=":", label="log(words)", zorder=0)
-        look = {"color": RIGHT, "lw": 1.2}
-        curves(
-            axes,
-            result,
-            "loss",
-            look,
-            "bag of words",
-            between=(0, _judged(result)),
-            kind=kind,
-            network="proxy",
-        )
+        look, which = {"color": RIGHT, "lw": 1.2}, {"kind": kind, "network": "proxy"}
+        curves(axes, result, "loss", look, "bag of words", between=(0, _judged(result)), **which)
 
     return _by_kind(result, draw, "loss (nats a word)")
 

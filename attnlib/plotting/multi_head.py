@@ -29,7 +29,7 @@ def weights(result: Result) -> Figure:
             axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
             for course in _courses(result, scenario):
                 relative = [row["attention_right"] * result.config["length"] for row in course]
-                colour = DRAWN if relative[-1] > 1 else AWAY
+                colour = DRAWN if relative[-1] >= 1 else AWAY
                 axes.plot([row["steps"] for row in course], relative, color=colour, lw=1.0, alpha=0.75)
             axes.set_title(SCENARIO_LOOKS[scenario][0], fontsize=9)
             axes.set_xlabel("updates")

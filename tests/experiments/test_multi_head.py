@@ -133,7 +133,7 @@ def test_a_head_that_is_neither_on_some_data_is_not_tried_on_the_next():
     ends = {0: 0.97, 1: 0.7, 2: 0.5, (3, 0): 0.5, (3, 1): 0.7}
     config, store, values, rows = computed(ends, candidates=4, trials=3)
     assert store.trials(config) == [(0, 0), (0, 1), (0, 2), (1, 0), (2, 0), (2, 1), (2, 2), (3, 0), (3, 1)]
-    assert values["heads"] == {"tried": 4, "runs": 9, "good": 1, "bad": 1}
+    assert values["heads"] == {"tried": 4, "runs": 9, "good": 1, "bad": 1, "bad_later": 2}
     # One row a head in the baseline; further trials of the same head are no further heads.
     assert values["single"]["n"] == 4
     assert [row["scenario"] for row in rows["outcomes"]].count("again") == 5
@@ -249,23 +249,55 @@ def test_the_result_is_drawn_and_told(tmp_path):
 
 
 def test_later_updates_are_followed_and_judge_nothing():
-    """Judged at 1 of 2 updates: head 0 learns late, head 1 at once."""
+    """Judged at 1 of 2 updates: heads 0 and 2 learn late, head 1 at once, and forgets."""
     late, early = (0.1, 0.5, 0.97), (0.1, 0.96, 0.5)
-    _, store, values, rows = computed({0: late, 1: early}, steps=1, every=1, followed=2)
+    _, store, values, rows = computed(
+        {0: late, 1: early, 2: late}, candidates=3, steps=1, every=1, followed=2
+    )
     assert {one.steps for one in store.asked} == {2}
-    assert (values["heads"]["good"], values["heads"]["bad"]) == (1, 1)
+    assert (values["heads"]["good"], values["heads"]["bad"]) == (1, 2)
     single = values["single"]
-    assert (single["failed"]["value"], single["followed"]["failed"]["value"]) == (0.5, 0.5)
-    assert (single["followed"]["late"], single["followed"]["steps"]) == (1, 2)
-    assert single["turned"]["drawn"]["n"] + single["turned"]["away"]["n"] == 1
-    assert values["sides"]["end"] == 2
+    failed = [found["failed"]["value"] for found in (single, single["followed"])]
+    assert failed == [pytest.approx(2 / 3), pytest.approx(1 / 3)]
+    assert (single["followed"]["late"], single["followed"]["steps"]) == (2, 2)
+    assert single["turned"]["drawn"]["n"] + single["turned"]["away"]["n"] == 2
+    assert (values["sides"]["step"], values["sides"]["end"]) == (2, 2)
+    assert values["heads"]["bad_later"] == 0  # head 1 forgets, and has been good
     assert {row["steps"] for row in rows["courses"]} == {0, 1, 2}
     own = {row["heads"]: row["accuracy"] for row in rows["outcomes"] if row["scenario"] == "single"}
-    assert own == {"0": 0.5, "1": 0.96}
+    assert own == {"0": 0.5, "1": 0.96, "2": 0.5}
     config = TINY | {"steps": 1, "followed": 2}
     result = Result("multi_head", "quick", config, values, rows, {}, {})
     assert scenarios_table(result).loc["one head, one body", "below 95 % after 2"] == "1"
+    assert "judged after 1 updates; after 2, 0 of them would be bad" in screening_sentence(result)
     assert 1 in [line.get_xdata()[0] for line in scenarios(result).axes[0].get_lines()]
+
+
+@pytest.mark.parametrize(
+    ("every", "followed", "step"), [(10, 200, 20), (8, 200, 16), (30, 200, 30), (9, 5, 9)]
+)
+def test_the_early_look_is_one_after_the_beginning(every, followed, step):
+    config = Config(**TINY | {"steps": every, "every": every, "followed": followed})
+    assert experiment._early(config) == step
+
+
+def test_curves_are_coloured_by_the_side_on_which_they_end():
+    rows = [
+        {
+            "scenario": "single",
+            "heads": str(head),
+            "body": 0,
+            "seed": 0,
+            "steps": step,
+            "attention_right": right,
+        }
+        for head, ends in ((0, (0.1, 0.9)), (1, (0.9, 0.1)))
+        for step, right in enumerate(ends)
+    ]
+    result = Result("multi_head", "quick", {"length": 4}, {}, {"courses": rows}, {}, {})
+    _, *runs = weights(result).axes[0].get_lines()
+    assert [line.get_color() for line in runs] == [DRAWN, AWAY]
+    assert list(runs[0].get_ydata()) == pytest.approx([0.4, 3.6])
 
 
 def test_settings_that_cannot_be_are_refused():

@@ -8,7 +8,7 @@ from attnlib.experiments import multi_head
 from attnlib.experiments.run import run
 
 TINY = {"candidates": 2, "trials": 1, "seeds": 1, "heads": 2, "elsewhere": 1}
-TINY |= {"length": 4, "width": 8, "steps": 2, "every": 2}
+TINY |= {"length": 4, "width": 8, "steps": 2, "every": 2, "followed": 2}
 
 
 def test_networks_of_screened_heads_count_in_the_cost_and_are_named_if_missing(tmp_path, monkeypatch):

@@ -128,6 +128,8 @@ def test_what_fails_is_told_from_what_is_slow():
     assert "2 of 4 never reach 95 % within 6 updates" in words
     assert "1 of the 3 that were below it after 4 updates had then learned to copy, none of 1 with" in words
     assert later["late_attending"] == 0  # all attend at half of the words
+    turned = found["turned"]["drawn"]
+    assert (turned["n"], turned["weight"]["value"], found["turned"]["away"]["n"]) == (3, 0.5 * 4, 0)
     assert words.count("Followed to") == 1  # of samples none failed
 
 

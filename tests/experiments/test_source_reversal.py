@@ -228,7 +228,7 @@ def interval(low, high):
         ((0.1, 0.3), (-0.3, 0.1), "Whether the last words pay", "cannot be told"),
         ((-0.3, 0.1), (-0.3, -0.1), "Whether the first words gain", "has not happened"),
         ((-0.3, -0.1), (0.1, 0.3), "the other way round", "has happened"),
-        ((-0.3, 0.1), (0.1, 0.3), "what the first ones pay does not show", "has happened"),
+        ((-0.3, 0.1), (0.1, 0.3), "that the first ones pay does not show", "has happened"),
         ((-0.3, -0.1), (-0.3, -0.1), "not the trade", "has not happened"),
     ],
 )
