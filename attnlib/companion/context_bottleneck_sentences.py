@@ -3,7 +3,7 @@
 import math
 from typing import TYPE_CHECKING
 
-from attnlib.companion.intervals import side
+from attnlib.companion.intervals import capital, side
 from attnlib.companion.tables import interval_range, interval_text
 from attnlib.experiments.result import Result
 from attnlib.plotting.context_bottleneck import LINKS
@@ -37,7 +37,7 @@ def bottleneck_sentences(result: Result) -> str:
     for link, own, found in _kinds(result):
         if own == width:
             lines.append(
-                f"* **{LINKS[link][0].capitalize()}, width {width}.** Of the {_a_word(result):.2f} bits of a "
+                f"* **{capital(LINKS[link][0])}, width {width}.** Of the {_a_word(result):.2f} bits of a "
                 f"word, {interval_text(found['shortest']['bits_of_word'])} arrive in the shortest quarter of "
                 f"the lengths and {interval_text(found['longest']['bits_of_word'])} in the longest. The most "
                 f"that arrives of any sentence is {_bits(found['capacity'])} bits. Over the longer half of "
@@ -64,7 +64,7 @@ def read_sentences(result: Result) -> str:
     """Which words a probe reads off the widest vector at the longest probed length; how low a bound it is."""
     length = max(result.config["probed"])
     lines = [
-        f"* **{LINKS[link][0].capitalize()}, {length} words.** The probe reads "
+        f"* **{capital(LINKS[link][0])}, {length} words.** The probe reads "
         f"{interval_range(found['first'])} bits of the first word, {interval_range(found['last'])} of the "
         f"last and {interval_range(found['middle'])} of one in the middle half; "
         f"{_bits(found['together'])} bits together. {_ends(found)} {_bound(result, found)}"
@@ -86,7 +86,7 @@ def _ends(found: dict) -> str:
         for end in ("first", "last")
     ]
     text = "; ".join(parts)
-    return f"{text[0].upper()}{text[1:]}."
+    return f"{capital(text)}."
 
 
 def _bound(result: Result, found: dict) -> str:

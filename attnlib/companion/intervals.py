@@ -19,6 +19,11 @@ def side(interval: dict, threshold: float = 0.0) -> str:
     return "below" if interval["high"] < threshold else "open"
 
 
+def capital(text: str) -> str:
+    """The text with its first letter as a capital; ``str.capitalize`` makes the others small, names too."""
+    return text[:1].upper() + text[1:]
+
+
 def listed(parts: list[str]) -> str:
     """``a, b and c``."""
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from attnlib.companion.intervals import side
+from attnlib.companion.intervals import capital, side
 from attnlib.companion.tables import interval_range, interval_text
 from attnlib.experiments.measures.error_growth import BEAMS
 from attnlib.experiments.one_vector import NETWORKS
@@ -13,11 +13,7 @@ from attnlib.plotting.style import task_name
 if TYPE_CHECKING:
     import pandas as pd
 
-TOLD = {  # after a difference that a statement is about
-    "above": "",
-    "below": ", that is, less",
-    "open": " (not to be told from none)",
-}
+NOT_TOLD = " (not to be told from none)"
 COLUMNS = {
     "token_accuracy": "words right, read right",
     "exact_match": "sentences without a fault",
@@ -47,13 +43,12 @@ def length_sentences(result: Result) -> str:
     for task in tasks_of(result):
         guessed = {found["length_guessed"] for own, _, found in _kinds(result) if own == task}
         networks = [
-            f"{NAMES[network]}, {interval_range(found['length_over_guess'])} more often"
-            + TOLD[side(found["length_over_guess"])]
+            f"{NAMES[network]}, {_told(found['length_over_guess'], '{} more often', '{} less often')}"
             for own, network, found in _kinds(result)
             if own == task
         ]
         lines.append(
-            f"* **{task_name(task).capitalize()}.** The number of words of the source alone tells that of "
+            f"* **{capital(task_name(task))}.** The number of words of the source alone tells that of "
             f"the target for {min(guessed):.2f} of the held-out samples (by the one most frequent with "
             "it in training). The networks end where they should: "
             f"{'; '.join(networks)}."
@@ -63,17 +58,21 @@ def length_sentences(result: Result) -> str:
 
 def beam_sentence(result: Result) -> str:
     """What beam search finds beyond greedy decoding."""
-    parts = [
-        f"{interval_range(found['beam_gain']['exact_match'])} of the sentences and "
-        f"{interval_range(found['beam_gain']['bleu'])} BLEU for {NAMES[network]} on {task_name(task)}"
-        + TOLD[side(found["beam_gain"]["exact_match"])]
-        for task, network, found in _kinds(result)
-    ]
-    if not parts:
+    lines = []
+    for task in tasks_of(result):
+        parts = [
+            f"{NAMES[network]}, {_told(gain['exact_match'], '{} of the sentences', '{} fewer of them')} and "
+            f"{_told(gain['bleu'], '{} BLEU', '{} BLEU less')}"
+            for own, network, found in _kinds(result)
+            if own == task
+            for gain in (found["beam_gain"],)
+        ]
+        lines.append(f"* **{capital(task_name(task))}.** {'; '.join(parts)}.")
+    if not lines:
         return ""
     return (
         f"Beam search of width {BEAMS}, which keeps the {BEAMS} likeliest beginnings in place of one, gains "
-        f"sentences without a fault, and BLEU: {'; '.join(parts)}."
+        "sentences without a fault, and BLEU:\n\n" + "\n".join(lines)
     )
 
 
@@ -88,9 +87,9 @@ def of_one_length(result: Result) -> str:
 def growth_sentences(result: Result) -> str:
     """What one wrong word does to the rest, and whether an early one does more of it."""
     lines = [
-        f"* **{task_name(task).capitalize()}, {NAMES[network]}** After one word drawn at random, "
-        f"{interval_range(found['after_error'])} more of the words that follow go wrong than after the right "
-        f"one{TOLD[side(found['after_error'])]}. {_early(found['early_over_late'])}"
+        f"* **{capital(task_name(task))}, {NAMES[network]}** After one word drawn at random, "
+        f"{_told(found['after_error'], '{} more', '{} fewer')} of the words that follow go wrong than after "
+        f"the right one. {_early(found['early_over_late'])} {_worst(result, task, network)}"
         for task, network, found in _kinds(result)
     ]
     return "\n".join(lines) or "Nothing of this has been run yet."
@@ -102,7 +101,24 @@ def _early(difference: dict) -> str:
     )
     said = {"above": places.format("larger"), "below": places.format("smaller")}
     text = said.get(side(difference), f"whether {places.format('larger')} cannot be told")
-    return f"{text[0].upper()}{text[1:]} ({interval_range(difference)})."
+    return f"{capital(text)} ({interval_range(difference)})."
+
+
+def _worst(result: Result, task: str, network: str) -> str:
+    """The place where an error spoils the largest share."""
+    kind = {"task": task, "network": network, "quantity": "share"}
+    own = [row for row in result.tables["damage"] if kind.items() <= row.items()]
+    worst = max(own, key=lambda row: row["value"])
+    return f"Most is spoilt after place {worst['place']} of {len(own)} ({interval_range(worst)})."
+
+
+def _told(difference: dict, more: str, less: str) -> str:
+    """A difference with its sign in words: ``0.01 [0.00, 0.02] less often``."""
+    if side(difference) != "below":
+        open_ = side(difference) == "open" and difference["low"] != difference["high"]
+        return more.format(interval_range(difference)) + (NOT_TOLD if open_ else "")
+    turned = {"value": -difference["value"], "low": -difference["high"], "high": -difference["low"]}
+    return less.format(interval_range(turned))
 
 
 def bleu_signature() -> str:

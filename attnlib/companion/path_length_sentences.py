@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from attnlib.companion.estimates import Estimate
-from attnlib.companion.intervals import side
+from attnlib.companion.intervals import capital, side
 from attnlib.companion.tables import interval_range, interval_text
 from attnlib.experiments.path_length import STAGES
 from attnlib.experiments.result import Result
@@ -48,7 +48,7 @@ def decay_sentences(result: Result) -> str:
         difference = (
             f" Attention less one vector: {interval_range(flatter)}." if flatter["value"] is not None else ""
         )
-        lines.append(f"* **{TITLES[stage].capitalize()}**, decades a step: {'; '.join(parts)}.{difference}")
+        lines.append(f"* **{capital(TITLES[stage])}**, decades a step: {'; '.join(parts)}.{difference}")
     return "\n".join(lines)
 
 
@@ -59,7 +59,7 @@ def alike_sentences(result: Result) -> str:
         for stage in STAGES:
             slope = result.values[kind]["main"][stage]["decay"]
             lines.append(
-                f"* **{LOOKS[kind][0].capitalize()}, {TITLES[stage]}**: {_alike(slope)} "
+                f"* **{capital(LOOKS[kind][0])}, {TITLES[stage]}**: {_alike(slope)} "
                 f"({Estimate.of(slope, 'decay')}; decades a step)."
             )
     return "\n".join(lines) or "No network with attention has been run."

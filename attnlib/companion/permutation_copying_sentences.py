@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from attnlib.companion.copying_times import updates_cell, updates_words
+from attnlib.companion.intervals import capital
 from attnlib.companion.tables import interval_range, interval_text
 from attnlib.experiments.result import Result
 from attnlib.plotting.copying import kind_name, kinds_shown
@@ -42,7 +43,7 @@ def copying_sentences(result: Result) -> str:
 def _sentence(kind: str, found: dict, config: dict) -> str:
     name = kind_name(kind, config["length"])
     words = (
-        f"{name[0].upper()}{name[1:]}: {_failed(found)} of {found['n']} networks are below 95 % accuracy "
+        f"{capital(name)}: {_failed(found)} of {found['n']} networks are below 95 % accuracy "
         f"after {config['steps']} updates; {updates_words(found, config['steps'])}."
     )
     if found["followed"]["steps"] > config["steps"]:

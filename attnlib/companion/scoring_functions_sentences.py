@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from attnlib.companion.intervals import capital
 from attnlib.companion.tables import interval_range, interval_text
 from attnlib.experiments.result import Result
 from attnlib.experiments.scoring_settings import BEFORE
@@ -131,7 +132,7 @@ def context_sentences(result: Result) -> str:
         for direction, found in result.values.get(task, {}).get("context", {}).items():
             bits = {name: interval_range(found[name]) for name in found}
             lines.append(
-                f"* **{ENCODERS[direction][0].capitalize()}** ({task_name(task)}). {bits['before']} bits of "
+                f"* **{capital(ENCODERS[direction][0])}** ({task_name(task)}). {bits['before']} bits of "
                 f"the word before, {bits['own']} of its own, {bits['after']} of the word after."
             )
     return "\n".join(lines) or "No encoder state was read."

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from attnlib.companion.estimates import Estimate
-from attnlib.companion.intervals import above, listed, side
+from attnlib.companion.intervals import above, capital, listed, side
 from attnlib.companion.tables import interval_range, interval_text
 from attnlib.experiments.result import Result
 from attnlib.experiments.source_reversal import ONE_LENGTH
@@ -130,7 +130,7 @@ def trade_sentences(result: Result) -> str:
         told = TRADES.get(tuple(map(side, both)), "That is not the trade that the primer describes")
         first, last = (_as_judged(own) for own in both)
         lines.append(
-            f"* **{KINDS[kind].capitalize()}**, sentences of {result.values[kind]['main']['long_from']} "
+            f"* **{capital(KINDS[kind])}**, sentences of {result.values[kind]['main']['long_from']} "
             "words and more, in the end. Words right, backwards less forwards: "
             f"{first} in the first third, {last} in the last. {told}.{_at_one_distance(result.values[kind])}"
         )
@@ -175,7 +175,7 @@ def _outcome(name: str, gain: dict) -> str:
     """A gain is what speaks against."""
     happened = {"above": "it has happened", "below": "it has not happened", "open": "it cannot be told"}
     text = f"{name}{happened[side(gain)]} ({_as_judged(gain)})."
-    return text[0].upper() + text[1:]
+    return capital(text)
 
 
 def _as_judged(interval: dict) -> str:
@@ -198,7 +198,7 @@ def gain_sentences(result: Result) -> str:
             continue
         gain = found["gain"]
         lines.append(
-            f"* **{KINDS[kind].capitalize()}.** Averaged over the way, words right: "
+            f"* **{capital(KINDS[kind])}.** Averaged over the way, words right: "
             f"{interval_text(found['forward']['speed'])} read forwards, "
             f"{interval_text(found['reversed']['speed'])} read backwards; the difference, paired by seed: "
             f"{interval_range(gain['speed'])}. It is {interval_range(gain['speed_first'])} in the first "

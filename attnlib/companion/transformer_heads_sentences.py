@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from attnlib.companion.intervals import capital
 from attnlib.companion.tables import interval_range, interval_text
 from attnlib.experiments.result import Result
 from attnlib.experiments.transformer_heads import ANCHORED
@@ -71,7 +72,7 @@ def correlation_sentences(result: Result) -> str:
     """Typicality against each share, and how many heads have none."""
     found = result.values["correlation"]
     lines = [
-        f"* {name.capitalize()}: ρ = {interval_range(found[key])}, {_direction(found[key])}."
+        f"* {capital(name)}: ρ = {interval_range(found[key])}, {_direction(found[key])}."
         for key, name in SHARE_NAMES.items()
     ]
     counted = found["temporal"]

@@ -1,6 +1,6 @@
 """Which way networks that failed to copy use their attention, in words."""
 
-from attnlib.companion.intervals import side
+from attnlib.companion.intervals import capital, side
 from attnlib.companion.tables import interval_text
 
 TURNED = (
@@ -20,7 +20,7 @@ def turned_sentences(found: dict[str, dict], steps: int) -> str:
         an item a kind of networks and side on which some failed; nothing where none did.
     """
     return "\n".join(
-        f"* {name[0].upper()}{name[1:]}, {_SIDES[way]} after {steps} updates, failures: {group['n']}. "
+        f"* {capital(name)}, {_SIDES[way]} after {steps} updates, failures: {group['n']}. "
         f"{_sentence(group)} {_told(way, group)}"
         for name, own in found.items()
         for way, group in own.items()

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from attnlib.companion.intervals import side
+from attnlib.companion.intervals import capital, side
 from attnlib.companion.tables import interval_range, interval_text
 from attnlib.experiments.result import Result
 from attnlib.plotting.what_a_task_teaches import KINDS, TASKS, rows_of
@@ -199,7 +199,7 @@ def symmetry_sentences(result: Result) -> str:
     for task in (task for task in ("translation", "summary") if task in found):
         own = found[task]["encoder_self"]
         lines.append(
-            f"* **{task.capitalize()}.** Self-attention has a reciprocity of "
+            f"* **{capital(task)}.** Self-attention has a reciprocity of "
             f"{_range(own['trained']['weights'])}; its scores have "
             f"{_range(own['trained']['scores'])}, "
             f"{_range(own['learned']['scores'])} more than before training. The attention that the "
@@ -223,7 +223,7 @@ def tied_sentences(result: Result) -> str:
         free = result.values.get("transformer", {}).get(task)
         beside = f" ({interval_text(free['exact_match'])} with two maps)" if free else ""
         lines.append(
-            f"* **{task.capitalize()}.** The reciprocity of the scores is {interval_text(own['scores'])}, "
+            f"* **{capital(task)}.** The reciprocity of the scores is {interval_text(own['scores'])}, "
             f"that of the attention {_range(own['weights'])}. The networks write "
             f"{interval_text(quality)} of the sentences without a fault{beside}."
         )
