@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from attnlib.companion.intervals import capital
+from attnlib.companion.intervals import capital, listed
 from attnlib.companion.tables import interval_range, interval_text
 from attnlib.experiments.result import Result
 from attnlib.experiments.scoring_settings import BEFORE
@@ -88,8 +88,9 @@ def asking_sentences(result: Result) -> str:
         if {"luong", BEFORE} <= set(found):
             own, before = (interval_range(found[name]["weight_on_gold"]) for name in ("luong", BEFORE))
             lines.append(
-                f"* **Where they look** ({task}, {scoring}). On the source word of the word to be written "
-                f"falls {own} of the weight if the present state asks, {before} if the previous one does."
+                f"* **Where they look** ({task_name(task)}, {SCORES[scoring][0]}). On the source word of the word to be written "
+                f"falls {own} of the weight if the present state asks, {before} if the previous one does. "
+                f"{_sentences_right(result, task, scoring)}"
             )
     return "\n".join(lines) or "Nothing of this has been run."
 
@@ -116,11 +117,20 @@ def _whose_scores(found: dict) -> str:
     )
 
 
+def _sentences_right(result: Result, task: str, scoring: str) -> str:
+    """What becomes of the sentences, where both states were tried."""
+    both = [result.values[task].get(name, {}).get("one", {}).get(scoring) for name in ("luong", BEFORE)]
+    if None in both:
+        return ""
+    present, previous = (interval_range(found["exact_match"]) for found in both)
+    return f"Written without a fault are {present} and {previous} of the sentences."
+
+
 def _asked(result: Result) -> list[tuple[str, str, dict]]:
     return [
-        (task_name(task), label, result.values[task]["who_asks"][scoring])
+        (task, scoring, result.values[task]["who_asks"][scoring])
         for task in result.config["task"]
-        for scoring, (label, *_) in SCORES.items()
+        for scoring in SCORES
         if scoring in result.values.get(task, {}).get("who_asks", {})
     ]
 
@@ -156,13 +166,22 @@ def translation_sentences(result: Result) -> str:
         if values["gains"][gain]["bleu"]["n"]
     ]
     text = f" In BLEU attention gains: {'; '.join(gains)}." if gains else ""
+    named = [(label, values[name]) for name, (label, *_) in NETWORKS.items() if name in values]
+    each = [
+        f"{label}, {listed([f'{bleu:.1f}' for bleu in sorted(found['bleu_of_each'])])}"
+        for label, found in named
+        if len(found["bleu_of_each"]) > 1
+    ]
+    text += f" Network by network it is: {'; '.join(each)}." if each else ""
+    rising = [f"{label}, {interval_range(found['late_rise'])}" for label, found in named]
     return (
         f"BLEU is of greedy translations of the {values['sentences']:,} validation sentences, on lower-cased "
         "words, and is not comparable with published numbers on raw text "
         f"(`{values['signature']}`).{text}\n\n"
         "Each name is a bundle. What the cell, the layers or the direction do on their own, they do not say. "
         f"All are trained alike, for {result.config['text_epochs']} passes over the captions, which need "
-        "not be enough for each to learn all it can."
+        "not be enough for each to learn all it can. In the last quarter of the updates words right still "
+        f"rise by: {'; '.join(rising)}."
     )
 
 

@@ -26,7 +26,7 @@ from attnlib.experiments.scoring_settings import (
     specs_of_kind,
     specs_of_name,
 )
-from attnlib.experiments.scoring_summary import curve_rows, effect, summary
+from attnlib.experiments.scoring_summary import curve_rows, effect, late_rise, summary
 from attnlib.models.sequence_config import NAMED
 from attnlib.recipes.recipe import RecipeSpec
 
@@ -97,8 +97,9 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
         * ``context.<one | two>``: bits of the word ``before``, of the word itself (``own``) and of the word
           ``after`` in an encoder state of Bahdanau's network.
 
-        And ``translation``: of each name on captions the same as of a kind, with ``bleu``; ``gains``, by how
-        much attention helps; ``signature`` and ``sentences`` of BLEU. Intervals are over seeds. Tables
+        And ``translation``: of each name on captions the same as of a kind, with ``bleu``, ``bleu_of_each``
+        (network, by seed) and ``late_rise``, see :func:`late_rise`; ``gains``, by how much attention helps;
+        ``signature`` and ``sentences`` of BLEU. Intervals are over seeds. Tables
         ``grid``, ``costs``, ``curves``, ``context``, ``translation``, ``translation_curves``.
     """
     networks = _networks(config)
@@ -176,7 +177,8 @@ def _translation(
         bleu[name] = answers(ask(networks[name], measure_bleu), store)
         found = summary(measured[name], config.text_threshold)
         found["bleu"] = over_seeds(bleu[name], lambda m: m["bleu"])
-        values[name] = found | costs.get(name, {})
+        found["late_rise"] = over_seeds(measured[name], late_rise)
+        values[name] = found | costs.get(name, {}) | {"bleu_of_each": [m["bleu"] for _, m in bleu[name]]}
         tables["translation"] += _rows({"network": name}, found)
         tables["translation_curves"] += [{"network": name} | row for row in curve_rows(measured[name])]
         for _, one in bleu[name][:1]:

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
+import numpy as np
+
 from attnlib.experiments.aggregate import Point, over_seeds
 
 Kind = TypeVar("Kind")
@@ -39,6 +41,16 @@ def summary(points: list[Point], threshold: float) -> dict:
     return {name: over_seeds(points, lambda m, n=name: quality(m, n, threshold)) for name in QUANTITIES} | {
         "reached": sum(reached)
     }
+
+
+def late_rise(measured: dict) -> float:
+    """Words right at the last look less those at three quarters of the updates, on straight lines.
+
+    >>> late_rise({"steps": [0, 10, 20], "token_accuracy": [0.0, 0.5, 0.7]})
+    0.1
+    """
+    steps, course = measured["steps"], measured["token_accuracy"]
+    return float(course[-1] - np.interp(0.75 * steps[-1], steps, course))
 
 
 def effect(

@@ -204,7 +204,8 @@ def _draw_courses(axes: Axes, courses: dict[Look, list[dict]], threshold: float,
             low, high = [max(0, row["low"]) for row in rows], [min(1, row["high"]) for row in rows]
             axes.fill_between(steps, low, high, color=colour, alpha=0.1, lw=0)
         ends.append((values[-1], steps[-1], label, colour))
-    axes.axhline(threshold, color="#999999", lw=0.8, ls=":", zorder=0)
+    until = max((step for _, step, *_ in ends), default=1)
+    axes.hlines(threshold, 0, until, color="#999999", lw=0.8, ls=":", zorder=0)
     axes.text(0, threshold, f"{threshold:.0%}".replace("%", " %"), fontsize=8, color="#666666", va="bottom")
     axes.set_ylim(0, top)
     if ends:
