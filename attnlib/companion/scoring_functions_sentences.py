@@ -88,9 +88,9 @@ def asking_sentences(result: Result) -> str:
         if {"luong", BEFORE} <= set(found):
             own, before = (interval_range(found[name]["weight_on_gold"]) for name in ("luong", BEFORE))
             lines.append(
-                f"* **Where they look** ({task_name(task)}, {SCORES[scoring][0]}). On the source word of the word to be written "
-                f"falls {own} of the weight if the present state asks, {before} if the previous one does. "
-                f"{_sentences_right(result, task, scoring)}"
+                f"* **Where they look** ({task_name(task)}, {SCORES[scoring][0]}). On the source word "
+                f"of the word to be written falls {own} of the weight if the present state asks, "
+                f"{before} if the previous one does. {_sentences_right(result, task, scoring)}"
             )
     return "\n".join(lines) or "Nothing of this has been run."
 

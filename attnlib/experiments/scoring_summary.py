@@ -46,8 +46,8 @@ def summary(points: list[Point], threshold: float) -> dict:
 def late_rise(measured: dict) -> float:
     """Words right at the last look less those at three quarters of the updates, on straight lines.
 
-    >>> late_rise({"steps": [0, 10, 20], "token_accuracy": [0.0, 0.5, 0.7]})
-    0.1
+    >>> late_rise({"steps": [0, 10, 20], "token_accuracy": [0.0, 0.5, 0.75]})
+    0.125
     """
     steps, course = measured["steps"], measured["token_accuracy"]
     return float(course[-1] - np.interp(0.75 * steps[-1], steps, course))

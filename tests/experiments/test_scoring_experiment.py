@@ -256,6 +256,7 @@ def test_figures_and_sentences_say_what_the_result_says(result):
 def test_networks_with_names_stand_in_the_same_table_with_bleu(result):
     interval = {"value": 20.0, "low": 18.0, "high": 22.0, "n": 3}
     own = result.values["reordering"]["luong"]["one"]["dot"] | {"bleu": interval}
+    own |= {"bleu_of_each": [22.0, 18.0, 20.0], "late_rise": {"value": 0.06, "low": 0.05, "high": 0.07}}
     gains = {name: {"bleu": interval} for name in ("bahdanau_over_cho", "luong_over_sutskever")}
     named = {"cho": own, "luong": own, "gains": gains, "signature": "nrefs:1|…", "sentences": 1_014}
     curves = [row | {"network": "cho"} for row in result.tables["curves"][:3]]
@@ -274,6 +275,8 @@ def test_networks_with_names_stand_in_the_same_table_with_bleu(result):
     assert scoring_table(changed)["BLEU"].iloc[-1] == "20.0 ± 2.0"
     assert "Bahdanau's over Cho's, 20.00 [18.00, 22.00]" in translation_sentences(changed)
     assert "nrefs:1|…" in translation_sentences(changed)
+    assert "Cho, 18.0, 20.0 and 22.0; Luong" in translation_sentences(changed)
+    assert translation_sentences(changed).endswith("by: Cho, 0.06 [0.05, 0.07]; Luong, 0.06 [0.05, 0.07].")
     assert "20.0" in [text.get_text() for text in translation(changed).get_axes()[1].texts]
 
 
