@@ -4,6 +4,7 @@ import math
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from attnlib.experiments.result import Result
@@ -16,6 +17,8 @@ LINKS = {  # title, colour
     "attention": ("attention", "#009e73"),
 }
 QUALITIES = {"exact_match": "sentences without a fault", "token_accuracy": "words right (teacher-forced)"}
+_SHARED = "--"
+BITS = {"bits": "bits of the sentence that arrive", "bits_of_word": "bits of a word that arrive"}
 
 
 def widths_of(result: Result) -> list[int]:
@@ -24,120 +27,129 @@ def widths_of(result: Result) -> list[int]:
 
 def _shade(width: int, widths: list[int]) -> float:
     """The wider, the darker."""
-    return 0.35 + 0.65 * (widths.index(width) + 1) / len(widths)
+    return 1.0 if len(widths) == 1 else 0.35 + 0.65 * widths.index(width) / (len(widths) - 1)
 
 
-def _course(result: Result, link: str, width: int, quantity: str) -> list[dict]:
-    rows = result.tables["lengths"]
-    return [row for row in rows if (row["link"], row["width"], row["quantity"]) == (link, width, quantity)]
-
-
-def _draw(axes: Axes, rows: list[dict], colour: str, shade: float, **look) -> None:
+def _draw(axes: Axes, rows: list[dict], colour: str, shade: float) -> None:
     rows = [row for row in rows if row["value"] is not None]
     lengths = [row["length"] for row in rows]
-    axes.plot(lengths, [row["value"] for row in rows], color=colour, alpha=shade, lw=1.8, **look)
+    axes.plot(lengths, [row["value"] for row in rows], color=colour, alpha=shade, lw=1.8)
     if rows and rows[0]["low"] is not None:
         low, high = [row["low"] for row in rows], [row["high"] for row in rows]
         axes.fill_between(lengths, low, high, color=colour, alpha=0.12, lw=0)
 
 
+def _over_lengths(result: Result, quantities: dict[str, str]) -> tuple[Figure, dict[str, dict[str, Axes]]]:
+    """A row a quantity, a column a link, a line a width; the axes by quantity and link."""
+    links, widths = [link for link in LINKS if link in result.values], widths_of(result)
+    figure = Figure(figsize=(8.6, 2.5 * len(quantities) + 0.6))
+    grid = figure.subplots(len(quantities), len(links), squeeze=False, sharex=True, sharey="row")
+    for row, (quantity, label) in zip(grid, quantities.items(), strict=True):
+        for axes, link in zip(row, links, strict=True):
+            for width in widths:
+                kind = {"link": link, "width": width, "quantity": quantity}
+                rows = [own for own in result.tables["lengths"] if kind.items() <= own.items()]
+                _draw(axes, rows, LINKS[link][1], _shade(width, widths))
+        row[0].set_ylabel(label, fontsize=9)
+    for axes, link in zip(grid[0], links, strict=True):
+        axes.set_title(LINKS[link][0])
+    for axes in grid[-1]:
+        axes.set_xlabel("words of the sentence")
+        axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+    return figure, {
+        name: dict(zip(links, row, strict=True)) for name, row in zip(quantities, grid, strict=True)
+    }
+
+
+def _name_lines(figure: Figure, widths: list[int], further: dict[str, str] | None = None) -> None:
+    """Above the figure, the shades of the widths, and label and line style of what else is drawn."""
+    lines = [Line2D([], [], color=INK, alpha=_shade(width, widths), lw=1.8) for width in widths]
+    names = [f"width {width}" for width in widths]
+    for name, line in (further or {}).items():
+        lines.append(Line2D([], [], color=INK, ls=line, lw=1.2))
+        names.append(name)
+    figure.legend(
+        lines, names, loc="outside upper center", ncols=min(6, len(names)), frameon=False, fontsize=8.5
+    )
+
+
 def quality_by_length(result: Result) -> Figure:
     """Sentences without a fault, and words right, over the length; a panel a link, a line a width."""
-    links = [link for link in LINKS if link in result.values]
-    if not links:
+    if not any(link in result.values for link in LINKS):
         return blank()
-    widths = widths_of(result)
     with style():
-        figure = Figure(figsize=(8.6, 2.5 * len(QUALITIES) + 0.6))
-        grid = figure.subplots(len(QUALITIES), len(links), squeeze=False, sharex=True, sharey=True)
-        for row, (quantity, label) in zip(grid, QUALITIES.items(), strict=True):
-            for axes, link in zip(row, links, strict=True):
-                title, colour = LINKS[link]
-                for width in widths:
-                    rows = _course(result, link, width, quantity)
-                    _draw(axes, rows, colour, _shade(width, widths), label=f"width {width}")
+        figure, grid = _over_lengths(result, QUALITIES)
+        for row in grid.values():
+            for axes in row.values():
                 axes.set_ylim(-0.03, 1.05)
-                if quantity == "exact_match":
-                    axes.set_title(title)
-                    axes.legend(frameon=False, fontsize=8.5)
-                else:
-                    axes.set_xlabel("words of the sentence")
-            row[0].set_ylabel(label, fontsize=9)
+        _name_lines(figure, widths_of(result))
     return figure
 
 
 def bits_by_length(result: Result) -> Figure:
     """Bits of a sentence and of a word over the length, with what the sentence holds."""
-    links, widths = [link for link in LINKS if link in result.values], widths_of(result)
-    if not links:
+    if not any(link in result.values for link in LINKS):
         return blank()
     lengths = sorted({row["length"] for row in result.tables["lengths"]})
     a_word = math.log2(result.config["words"])
     with style():
-        figure = Figure(figsize=(8.6, 3.9))
-        left, right = figure.subplots(1, 2)
-        for link in links:
-            title, colour = LINKS[link]
-            for width in widths:
-                shade, label = _shade(width, widths), f"{title}, width {width}"
-                _draw(left, _course(result, link, width, "bits"), colour, shade, label=label)
-                _draw(right, _course(result, link, width, "bits_of_word"), colour, shade)
-        left.plot(lengths, [a_word * n for n in lengths], ":", color=INK, lw=1.2, label="what it holds")
-        right.axhline(a_word, ls=":", color=INK, lw=1.2)
-        _draw_share(right, result, lengths, a_word)
-        left.set_ylim(min(-1.0, *left.get_ylim()), a_word * lengths[-1] * 1.05)
-        right.set_ylim(-0.1, a_word * 1.12)
-        left.set_ylabel("bits of the sentence that arrive")
-        right.set_ylabel("bits of a word that arrive")
-        for axes in (left, right):
-            axes.set_xlabel("words of the sentence")
-        figure.legend(loc="outside upper center", ncols=3, frameon=False, fontsize=8.5)
+        figure, grid = _over_lengths(result, BITS)
+        for axes in grid["bits"].values():
+            axes.plot(lengths, [a_word * n for n in lengths], ":", color=INK, lw=1.2)
+            axes.set_ylim(-0.05 * a_word * lengths[-1], a_word * lengths[-1] * 1.05)
+        for link, axes in grid["bits_of_word"].items():
+            axes.axhline(a_word, ls=":", color=INK, lw=1.2)
+            axes.set_ylim(-0.1, a_word * 1.12)
+            _draw_share(axes, result, link, lengths)
+        _name_lines(
+            figure, widths_of(result), {"what it holds": ":", "the most that arrives, shared": _SHARED}
+        )
     return figure
 
 
-def _draw_share(axes: Axes, result: Result, lengths: list[int], a_word: float) -> None:
+def _draw_share(axes: Axes, result: Result, link: str, lengths: list[int]) -> None:
     """The primer's arithmetic: a capacity shared evenly by the words, for the widest single vector."""
-    widest = f"width_{max(result.config['width'])}"
-    for link in ("initial", "every_step"):
-        found = result.values.get(link, {}).get(widest)
-        if found and found["capacity"]["value"] is not None:
-            bits = found["capacity"]["value"]
-            shares = [min(a_word, bits / n) for n in lengths]
-            axes.plot(lengths, shares, "--", color=LINKS[link][1], lw=1.1)
-            place = len(lengths) // 2
-            axes.annotate(
-                f"{bits:.0f} bits, shared",
-                (lengths[place], shares[place]),
-                xytext=(4, 6),
-                textcoords="offset points",
-                fontsize=8.5,
-                color=LINKS[link][1],
-            )
+    found = result.values[link].get(f"width_{max(result.config['width'])}")
+    if link == "attention" or not found or found["capacity"]["value"] is None:
+        return
+    bits, a_word = found["capacity"]["value"], math.log2(result.config["words"])
+    axes.plot(lengths, [min(a_word, bits / n) for n in lengths], _SHARED, color=INK, lw=1.2)
+    place = len(lengths) // 2
+    axes.annotate(
+        f"{bits:.0f} bits, shared",
+        (lengths[place], min(a_word, bits / lengths[place])),
+        xytext=(4, 6),
+        textcoords="offset points",
+        fontsize=8.5,
+    )
 
 
 def probe_by_position(result: Result) -> Figure:
-    """Bits that a linear probe reads off the one vector, by position; a panel a probed length."""
+    """Bits that a linear probe reads off the one vector, by position; a row a link, a column a length."""
     rows = result.tables["probe"]
     lengths = sorted({row["length"] for row in rows})
+    links = [link for link in LINKS if any(row["link"] == link for row in rows)]
     if not lengths:
         return blank()
     widths = widths_of(result)
     with style():
-        figure = Figure(figsize=(8.6, 3.2))
-        grid = figure.subplots(1, len(lengths), squeeze=False, sharey=True)[0]
-        for axes, length in zip(grid, lengths, strict=True):
-            for link, (title, colour) in LINKS.items():
+        figure = Figure(figsize=(8.6, 1.9 * len(links) + 0.8))
+        grid = figure.subplots(len(links), len(lengths), squeeze=False, sharey=True, sharex="col")
+        for line, link in zip(grid, links, strict=True):
+            for axes, length in zip(line, lengths, strict=True):
                 for width in widths:
-                    own = [r for r in rows if (r["link"], r["width"], r["length"]) == (link, width, length)]
-                    own = [row | {"length": row["position"] + 1} for row in own]
-                    if own:
-                        _draw(axes, own, colour, _shade(width, widths), label=f"{title}, width {width}")
-            axes.axhline(math.log2(result.config["words"]), ls=":", color=INK, lw=1.2)
-            axes.axhline(0, color="#cccccc", lw=0.8, zorder=0)
-            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+                    kind = {"link": link, "width": width, "length": length}
+                    own = [
+                        row | {"length": row["position"] + 1} for row in rows if kind.items() <= row.items()
+                    ]
+                    _draw(axes, own, LINKS[link][1], _shade(width, widths))
+                axes.axhline(math.log2(result.config["words"]), ls=":", color=INK, lw=1.2)
+                axes.axhline(0, color="#cccccc", lw=0.8, zorder=0)
+                axes.set_ylim(-0.3, 1.12 * math.log2(result.config["words"]))
+                axes.set_xticks([1, length])
+            line[0].set_ylabel(f"bits of the word there,\n{LINKS[link][0]}", fontsize=8.5)
+        for axes, length in zip(grid[0], lengths, strict=True):
             axes.set_title(f"{length} words")
-            axes.set_xlabel("place in the sentence")
-        grid[0].set_ylabel("bits of the word there")
-        handles = grid[0].get_legend_handles_labels()
-        figure.legend(*handles, loc="outside upper center", ncols=2, frameon=False, fontsize=8.5)
+        figure.supxlabel("place in the sentence", fontsize=10)
+        _name_lines(figure, widths, {"what a word holds": ":"})
     return figure
