@@ -109,7 +109,7 @@ def _worst(result: Result, task: str, network: str) -> str:
     kind = {"task": task, "network": network, "quantity": "share"}
     own = [row for row in result.tables["damage"] if kind.items() <= row.items()]
     worst = max(own, key=lambda row: row["value"])
-    return f"Most is spoilt after place {worst['place']} of {len(own)} ({interval_range(worst)})."
+    return f"The largest share is spoilt after place {worst['place']} of {len(own)}, {interval_range(worst)}."
 
 
 def _told(difference: dict, more: str, less: str) -> str:

@@ -53,7 +53,7 @@ def decay_sentences(result: Result) -> str:
 
 
 def alike_sentences(result: Result) -> str:
-    """Whether gradients reach all words alike with attention, before and after training."""
+    """Whether gradients rise or fall with distance with attention, before and after training."""
     lines = []
     for kind in (own for own in kinds_of(result) if own.startswith("attention")):
         for stage in STAGES:
@@ -67,9 +67,9 @@ def alike_sentences(result: Result) -> str:
 
 def _alike(slope: dict) -> str:
     if side(slope, -ALIKE) == "above" and side(slope, ALIKE) == "below":
-        return f"alike, to {ALIKE:g}"
+        return f"a straight line over distance is level, to {ALIKE:g}"
     if side(slope, ALIKE) == "above":
-        return "not alike, more reaches the words that are far than those that are near"
+        return "a straight line over distance rises"
     if side(slope, -ALIKE) == "below":
-        return "not alike, less reaches the words that are far than those that are near"
-    return "it cannot be told whether they are alike"
+        return "a straight line over distance falls"
+    return "it cannot be told whether a straight line over distance is level"

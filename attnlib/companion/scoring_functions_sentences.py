@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from attnlib.companion.intervals import capital, listed
+from attnlib.companion.intervals import capital, listed, side
 from attnlib.companion.tables import interval_range, interval_text
 from attnlib.experiments.result import Result
 from attnlib.experiments.scoring_settings import BEFORE
@@ -162,6 +162,7 @@ def translation_sentences(result: Result) -> str:
     }
     gains = [
         f"{label}, {interval_range(values['gains'][gain]['bleu'])}"
+        + (" (not to be told from none)" if side(values["gains"][gain]["bleu"]) == "open" else "")
         for gain, label in labels.items()
         if values["gains"][gain]["bleu"]["n"]
     ]

@@ -46,4 +46,4 @@ def test_names_keep_their_capitals_and_the_worst_place_is_the_one_of_the_largest
     text = said.growth_sentences(result_of(early=LOSS))
     assert text.startswith("* **Multi30k En–Fr, Cho et al.**")
     assert "An error in the first third of the places spoils a smaller share" in text
-    assert text.endswith("Most is spoilt after place 2 of 3 (0.75 [0.75, 0.75]).")
+    assert text.endswith("The largest share is spoilt after place 2 of 3, 0.75 [0.75, 0.75].")

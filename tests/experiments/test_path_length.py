@@ -144,18 +144,18 @@ def test_what_claims_read_has_the_sign_of_attention_less_one_vector():
     flatter = {stage: own["value"] for stage, own in values["flatter"].items()}
     assert flatter == {"untrained": pytest.approx(0.3), "trained": pytest.approx(-0.1)}
     said = alike_sentences(Result("path_length", "quick", {}, values, {}, {}, {})).splitlines()
-    assert "alike, to 0.01" in said[0]
-    assert "not alike, more reaches the words that are far" in said[1]
+    assert "distance is level, to 0.01" in said[0]
+    assert "a straight line over distance rises" in said[1]
 
 
 @pytest.mark.parametrize(
     ("low", "high", "said"),
     [
-        (-0.009, 0.009, ": alike, to"),
+        (-0.009, 0.009, "is level, to"),
         (-0.02, 0.009, "cannot be told"),
         (0.009, 0.05, "cannot be told"),
-        (0.02, 0.05, "more reaches"),
-        (-0.05, -0.02, "less reaches"),
+        (0.02, 0.05, "distance rises"),
+        (-0.05, -0.02, "distance falls"),
     ],
 )
 def test_whether_all_words_are_reached_alike_follows_the_interval(low, high, said):
