@@ -3,7 +3,7 @@
 import math
 from typing import TYPE_CHECKING
 
-from attnlib.companion.intervals import capital, side
+from attnlib.companion.intervals import capital, listed, side
 from attnlib.companion.tables import interval_range, interval_text
 from attnlib.experiments.result import Result
 from attnlib.plotting.context_bottleneck import LINKS
@@ -42,9 +42,18 @@ def bottleneck_sentences(result: Result) -> str:
                 f"the lengths and {interval_text(found['longest']['bits_of_word'])} in the longest. The most "
                 f"that arrives of any sentence is {_bits(found['capacity'])} bits. Over the longer half of "
                 f"the lengths the bits of a word go with length to the power of "
-                f"{interval_range(found['slope'])}."
+                f"{interval_range(found['slope'])}.{_of_each(found['of_each'])}"
             )
     return "\n".join(lines) or "Nothing of this has been run yet."
+
+
+def _of_each(each: dict[str, list]) -> str:
+    """Network by network, where there are several: one of three can make an interval of any width."""
+    if len(each["capacity"]) < 2:
+        return ""
+    bits = listed([f"{bits:.0f}" for bits in each["capacity"]])
+    slopes = listed(["none" if own is None else f"{own:.2f}".replace("-", "−") for own in each["slope"]])
+    return f" Network by network the most is {bits} bits, the power {slopes}."
 
 
 def wider_sentence(result: Result) -> str:

@@ -104,6 +104,16 @@ def _early(difference: dict) -> str:
     return f"{capital(text)} ({interval_range(difference)})."
 
 
+def early_outcomes(result: Result) -> str:
+    """On which tasks early errors spoil no larger share, network by network."""
+    happened = {"above": "it has not happened", "below": "it has happened", "open": "it cannot be told"}
+    parts = [
+        f"{NAMES[network]} on {task_name(task)}, {happened[side(found['early_over_late'])]}"
+        for task, network, found in _kinds(result)
+    ]
+    return f"Of that: {'; '.join(parts)}." if parts else "Nothing of this has been run yet."
+
+
 def _worst(result: Result, task: str, network: str) -> str:
     """The place where an error spoils the largest share."""
     kind = {"task": task, "network": network, "quantity": "share"}

@@ -60,9 +60,22 @@ def alike_sentences(result: Result) -> str:
             slope = result.values[kind]["main"][stage]["decay"]
             lines.append(
                 f"* **{capital(LOOKS[kind][0])}, {TITLES[stage]}**: {_alike(slope)} "
-                f"({Estimate.of(slope, 'decay')}; decades a step)."
+                f"({Estimate.of(slope, 'decay')}; decades a step). {_extremes(result, kind, stage)}"
             )
     return "\n".join(lines) or "No network with attention has been run."
+
+
+def _extremes(result: Result, kind: str, stage: str) -> str:
+    """What a straight line does not see: how far apart the most and the least reached distances are."""
+    of = {"kind": kind, "cell": result.config["cell"][0], "stage": stage}
+    rows = sorted(
+        (row for row in result.tables["decay"] if of.items() <= row.items()), key=lambda row: row["value"]
+    )
+    least, most = rows[0], rows[-1]
+    return (
+        f"Most reaches words {most['distance']} steps away, least those {least['distance']} away, "
+        f"{most['value'] - least['value']:.2f} decades less."
+    )
 
 
 def _alike(slope: dict) -> str:

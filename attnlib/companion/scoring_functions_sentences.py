@@ -102,7 +102,7 @@ def effect_sentence(result: Result) -> str:
         return "In this result no network is asked by the other state."
     return (
         f"What it does to words right, sentences and updates, task by task, stands in the table above as "
-        f"“{label}”."
+        f"“{label}”: averages over the scores, of which each has its own numbers here."
     )
 
 

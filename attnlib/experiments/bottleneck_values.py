@@ -22,6 +22,7 @@ def summary(points: list[Point]) -> dict:
             points,
             lambda m: quarter(m, "token_accuracy", last=False) - quarter(m, "token_accuracy", last=True),
         ),
+        "of_each": {"capacity": [capacity(m) for _, m in points], "slope": [slope(m) for _, m in points]},
         "parameters": points[0][1]["parameters"],
     }
 

@@ -127,16 +127,17 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
 
     Returns:
         values ``<link>.width_<w>.``: ``{shortest, longest}.{token_accuracy, exact_match, bits,
-        bits_of_word}`` (mean over the shortest and the longest quarter of the lengths); ``capacity`` (bits of
-        a sentence where it is largest, smoothed over neighbouring lengths), ``slope`` (of the logarithm of
-        the bits of a word over that of the length, in the longer half: −1 where a vector of fixed capacity is
-        shared, 0 where every word keeps its own), ``falls`` (token accuracy, shortest less longest),
-        ``parameters``; the same of the widest as ``widest.<link>``; ``wider.<link>`` (capacity of the widest
-        less that of the narrowest); ``attention_gains`` (exact match of the widest with attention, on the
-        longest quarter, less that of ``initial``); ``read.<link>``, what a probe reads off the widest one
-        vector at the longest probed length, see :func:`attnlib.experiments.bottleneck_values.read_off`;
-        intervals over seeds. Tables ``lengths`` (a row a kind and length) and ``probe`` (a row a kind, probed
-        length and position).
+        bits_of_word}`` (mean over the shortest and the longest quarter of the lengths); ``capacity``
+        (bits of a sentence where it is largest, smoothed over neighbouring lengths), ``slope`` (of the
+        logarithm of the bits of a word over that of the length, in the longer half: −1 where a vector of
+        fixed capacity is shared, 0 where every word keeps its own), ``falls`` (token accuracy, shortest
+        less longest), ``of_each`` (``capacity`` and ``slope`` of every network, by seed), ``parameters``;
+        the same of the widest as ``widest.<link>``; ``wider.<link>`` (capacity of the widest less that of
+        the narrowest); ``attention_gains`` (exact match of the widest with attention, on the longest
+        quarter, less that of ``initial``); ``read.<link>``, what a probe reads off the widest one vector
+        at the longest probed length, see :func:`attnlib.experiments.bottleneck_values.read_off`;
+        intervals over seeds. Tables ``lengths`` (a row a kind and length) and ``probe`` (a row a kind,
+        probed length and position).
     """
     found = _grouped(answers(ask(_specs(config, config.link), measure_by_length), store))
     values: dict = {}

@@ -72,6 +72,7 @@ def learning_curves(result: Result, task: str) -> Figure:
             line[0].set_ylabel("words right", fontsize=9)
         for axes in grid[-1]:
             axes.set_xlabel("updates", fontsize=9)
+        _name_lines(figure)
     return figure
 
 
@@ -100,6 +101,7 @@ def who_asks(result: Result) -> Figure:
             axes.set_visible(False)
         for line in grid:
             line[0].set_ylabel("words right", fontsize=9)
+        _name_lines(figure)
     return figure
 
 
@@ -133,6 +135,7 @@ def translation(result: Result) -> Figure:
         right.set_ylim(-0.5, len(found) - 0.3)
         right.set_xlim(left=0)
         right.set_xlabel("BLEU", fontsize=9)
+        _name_lines(figure)
     return figure
 
 
@@ -193,45 +196,28 @@ def _course(result: Result, name: dict[str, str]) -> list[dict]:
 
 
 def _draw_courses(axes: Axes, courses: dict[Look, list[dict]], threshold: float, top: float = 1.08) -> None:
-    """Courses with bands of their intervals, cut off at 0 and 1, labelled where they end."""
-    ends = []
+    """Courses with bands of their intervals, cut off at 0 and 1."""
     for (label, colour, line), rows in courses.items():
         if not rows:
             continue
         steps, values = [row["step"] for row in rows], [row["value"] for row in rows]
-        axes.plot(steps, values, color=colour, ls=line, lw=1.7)
+        axes.plot(steps, values, color=colour, ls=line, lw=1.7, label=label)
         if rows[0]["low"] is not None:
             low, high = [max(0, row["low"]) for row in rows], [min(1, row["high"]) for row in rows]
             axes.fill_between(steps, low, high, color=colour, alpha=0.1, lw=0)
-        ends.append((values[-1], steps[-1], label, colour))
-    until = max((step for _, step, *_ in ends), default=1)
-    axes.hlines(threshold, 0, until, color="#999999", lw=0.8, ls=":", zorder=0)
+    axes.axhline(threshold, color="#999999", lw=0.8, ls=":", zorder=0)
     axes.text(0, threshold, f"{threshold:.0%}".replace("%", " %"), fontsize=8, color="#666666", va="bottom")
+    axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
     axes.set_ylim(0, top)
-    if ends:
-        _label_ends(axes, ends, top)
 
 
-def _label_ends(axes: Axes, ends: list[tuple[float, float, str, str]], top: float) -> None:
-    """Names of the lines beside their ends, in their order, moved apart where they would overlap."""
-    last = max(step for _, step, _, _ in ends)
-    ticks = MaxNLocator(4, integer=True).tick_values(0, last)
-    across = axes.get_subplotspec().get_gridspec().ncols  # of narrower panels a name takes more
-    axes.set_xlim(-0.02 * last, (1.36 if across < 3 else 1.52) * last)
-    axes.set_xticks([tick for tick in ticks if 0 <= tick <= last])
-    ends = sorted(ends, key=lambda end: -end[0])
-    heights, free = [], 0.96 * top
-    for value, *_ in ends:
-        heights.append(min(value, free))
-        free = heights[-1] - 0.095 * top
-    lift = max(0.0, 0.05 * top - heights[-1])
-    for (value, step, label, colour), height in zip(ends, heights, strict=True):
-        axes.annotate(
-            label,
-            (step, value),
-            xytext=(1.06 * last, height + lift),
-            fontsize=_SMALL,
-            color=colour,
-            va="center",
-            arrowprops={"arrowstyle": "-", "color": colour, "lw": 0.6},
-        )
+def _name_lines(figure: Figure) -> None:
+    """The lines of all panels above the figure, each once."""
+    named = {
+        label: line
+        for axes in figure.get_axes()
+        for line, label in zip(*axes.get_legend_handles_labels(), strict=True)
+    }
+    figure.legend(
+        named.values(), named, loc="outside upper center", ncols=len(named), frameon=False, fontsize=_SMALL
+    )

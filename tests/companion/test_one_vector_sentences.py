@@ -47,3 +47,10 @@ def test_names_keep_their_capitals_and_the_worst_place_is_the_one_of_the_largest
     assert text.startswith("* **Multi30k En–Fr, Cho et al.**")
     assert "An error in the first third of the places spoils a smaller share" in text
     assert text.endswith("The largest share is spoilt after place 2 of 3, 0.75 [0.75, 0.75].")
+
+
+@pytest.mark.parametrize(
+    ("early", "said_so"), [(GAIN, "it has not"), (LOSS, "it has"), (WIDE, "it cannot be")]
+)
+def test_a_falsifier_has_happened_where_early_errors_spoil_less(early, said_so):
+    assert f"Cho et al. on Multi30k En–Fr, {said_so} " in said.early_outcomes(result_of(early=early))

@@ -134,7 +134,7 @@ class ByHand:
 
 
 def test_what_claims_read_has_the_sign_of_attention_less_one_vector():
-    values, _ = compute(TINY, ByHand())
+    values, tables = compute(TINY, ByHand())
     slopes = {kind: {stage: own["decay"]["value"] for stage, own in values[kind]["main"].items()}
               for kind in ("one_vector", "one_vector_reversed", "attention")}  # fmt: skip
     falling = {"untrained": pytest.approx(-0.3), "trained": pytest.approx(0.2)}
@@ -143,9 +143,15 @@ def test_what_claims_read_has_the_sign_of_attention_less_one_vector():
     assert slopes["attention"] == {"untrained": pytest.approx(0), "trained": pytest.approx(0.1)}
     flatter = {stage: own["value"] for stage, own in values["flatter"].items()}
     assert flatter == {"untrained": pytest.approx(0.3), "trained": pytest.approx(-0.1)}
-    said = alike_sentences(Result("path_length", "quick", {}, values, {}, {}, {})).splitlines()
+    result = Result("path_length", "quick", {"cell": list(TINY.cell)}, values, tables, {}, {})
+    said = alike_sentences(result).splitlines()
     assert "distance is level, to 0.01" in said[0]
     assert "a straight line over distance rises" in said[1]
+    # A tenth of a decade a step, from the last source word and first target word to the first and last.
+    assert said[1].endswith(
+        f"Most reaches words {2 * TINY.length} steps away, least those 2 away, "
+        f"{(2 * TINY.length - 2) / 10:.2f} decades less."
+    )
 
 
 @pytest.mark.parametrize(
@@ -161,7 +167,12 @@ def test_what_claims_read_has_the_sign_of_attention_less_one_vector():
 def test_whether_all_words_are_reached_alike_follows_the_interval(low, high, said):
     slope = {"decay": {"value": (low + high) / 2, "low": low, "high": high, "n": 3}}
     values = {"attention": {"main": {"untrained": slope, "trained": slope}}}
-    assert alike_sentences(Result("x", "quick", {}, values, {}, {}, {})).count(said) == 2
+    rows = [
+        {"kind": "attention", "cell": "gru", "stage": stage, "distance": 2, "value": 0.0}
+        for stage in ("untrained", "trained")
+    ]
+    result = Result("x", "quick", {"cell": ["gru"]}, values, {"decay": rows}, {}, {})
+    assert alike_sentences(result).count(said) == 2
 
 
 @pytest.mark.parametrize(

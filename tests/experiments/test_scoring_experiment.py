@@ -236,8 +236,8 @@ def test_figures_and_sentences_say_what_the_result_says(result):
         for encoder in ("one direction", "two directions")
         for decoder in ("Luong", "Bahdanau")
     ]
-    labels = [text.get_text() for text in who_asks(result).get_axes()[0].texts]
-    assert {"present", "previous", "Bahdanau"} <= set(labels)
+    (legend,) = who_asks(result).legends
+    assert [text.get_text() for text in legend.get_texts()] == ["present", "previous", "Bahdanau"]
     for figure in (reached_and_cost(result, "reordering"), context_of_states(result), translation(result)):
         assert as_svg(figure).startswith("<?xml")
     table = scoring_table(result)

@@ -1,0 +1,92 @@
+"""The bottleneck drawn: what stands in which panel, and what it is held against."""
+
+import math
+
+import pytest
+
+from attnlib.companion.context_bottleneck_sentences import bottleneck_sentences
+from attnlib.experiments.result import Result
+from attnlib.plotting.context_bottleneck import bits_by_length, probe_by_position, quality_by_length
+
+LENGTHS, WIDTHS = (4, 8, 12), (16, 32, 64)
+A_WORD = 3.0  # of 8 words
+
+
+def bits(link: str, width: int, length: int) -> float:
+    """All of the sentence with attention, as many as the vector is wide by hand without."""
+    return A_WORD * length if link == "attention" else min(A_WORD * length, width / 4)
+
+
+@pytest.fixture
+def result() -> Result:
+    whole = {"value": 0.5, "low": 0.4, "high": 0.6}
+    rows = [
+        {"link": link, "width": width, "length": n, "quantity": quantity}
+        | {"value": value, "low": value - 1, "high": value + 1}
+        for link in ("initial", "attention")
+        for width in WIDTHS
+        for n in LENGTHS
+        for quantity, value in (
+            ("bits", bits(link, width, n)), ("bits_of_word", bits(link, width, n) / n),
+            ("exact_match", 0.5), ("token_accuracy", 0.5),
+        )
+    ]  # fmt: skip
+    probe = [
+        {"link": "initial", "width": width, "length": n, "position": place} | whole
+        for width in WIDTHS
+        for n in LENGTHS
+        for place in range(n)
+    ]
+    end = {"bits_of_word": whole, "exact_match": whole}
+    values = {
+        link: {
+            f"width_{width}": {
+                "capacity": {"value": most, "low": None, "high": None}, "slope": whole, "parameters": 1,
+                "of_each": {"capacity": [most - 1, most + 1], "slope": [-1.0, None]},
+                "shortest": end, "longest": end,
+            }
+            for width in WIDTHS
+            for most in (bits(link, width, LENGTHS[-1]),)
+        }
+        for link in ("initial", "attention")
+    }  # fmt: skip
+    config = {"words": 8, "width": list(WIDTHS), "probed": list(LENGTHS)}
+    return Result("context_bottleneck", "quick", config, values, {"lengths": rows, "probe": probe}, {}, {})
+
+
+def drawn(axes) -> list[list[float]]:
+    return [list(line.get_ydata()) for line in axes.get_lines()]
+
+
+def test_every_width_is_a_line_and_the_wider_is_the_darker(result):
+    panels = quality_by_length(result).get_axes()
+    assert [axes.get_title() for axes in panels[:2]] == ["one vector, at the start", "attention"]
+    for axes in panels:
+        shades = [line.get_alpha() for line in axes.get_lines()]
+        assert shades == sorted(shades)
+        assert len(set(shades)) == len(WIDTHS)
+
+
+def test_bits_are_held_against_what_the_sentence_holds_and_the_widest_vector_shared(result):
+    above_one, above_attention, below_one, below_attention = bits_by_length(result).get_axes()
+    for axes in (above_one, above_attention):
+        assert drawn(axes)[-1] == pytest.approx([A_WORD * n for n in LENGTHS])
+    assert drawn(above_one)[2] == pytest.approx([12, 16, 16])  # width 64: 16 bits, if there are so many
+    assert drawn(below_one)[-1] == pytest.approx([3, 2, 16 / 12])
+    assert [text.get_text() for text in below_one.texts] == ["16 bits, shared"]
+    assert len(below_attention.get_lines()) == len(below_one.get_lines()) - 1
+    assert not below_attention.texts
+
+
+def test_the_probe_has_a_panel_a_length_and_every_place_of_it(result):
+    panels = probe_by_position(result).get_axes()
+    assert [axes.get_title() for axes in panels] == ["4 words", "8 words", "12 words"]
+    for axes, length in zip(panels, LENGTHS, strict=True):
+        assert list(axes.get_lines()[0].get_xdata()) == list(range(1, length + 1))
+        assert drawn(axes)[len(WIDTHS)][0] == pytest.approx(math.log2(8))
+
+
+def test_networks_of_the_widest_vector_are_named_one_by_one(result):
+    first, second = bottleneck_sentences(result).splitlines()
+    assert first.endswith("Network by network the most is 15 and 17 bits, the power −1.00 and none.")
+    assert second.endswith("Network by network the most is 35 and 37 bits, the power −1.00 and none.")
