@@ -52,7 +52,7 @@ def _of_each(each: dict[str, list]) -> str:
     if len(each["capacity"]) < 2:
         return ""
     bits = listed([f"{bits:.0f}" for bits in each["capacity"]])
-    slopes = listed(["none" if own is None else f"{own:.2f}".replace("-", "−") for own in each["slope"]])
+    slopes = listed([interval_range({"value": own, "low": None, "high": None}) for own in each["slope"]])
     return f" Network by network the most is {bits} bits, the power {slopes}."
 
 
@@ -66,7 +66,33 @@ def wider_sentence(result: Result) -> str:
     ]
     if not parts:
         return "One width alone was run."
-    return f"From width {narrow} to width {wide} the most that arrives grows by: {'; '.join(parts)}."
+    grows = f"From width {narrow} to width {wide} the most that arrives grows by: {'; '.join(parts)}."
+    return f"{grows} {_longest_by_width(result)}".strip()
+
+
+def _longest_by_width(result: Result) -> str:
+    """Whether more width goes on to help attention in the longest sentences."""
+    right = {
+        width: found["longest"]["exact_match"]
+        for link, width, found in _kinds(result)
+        if link == "attention" and found["longest"]["exact_match"]["value"] is not None
+    }
+    if len(right) < 2:
+        return ""
+    best, widest = max(right, key=lambda width: right[width]["value"]), max(right)
+    each = listed([f"{interval_text(found)} (width {width})" for width, found in right.items()])
+    end = "the widest is best" if best == widest else f"width {best} is best, and wider is no better"
+    return f"With attention, {each} of the sentences in the longest quarter are without a fault: {end}."
+
+
+def judged_sentence(result: Result) -> str:
+    """How many sentences a point of the curves is made from."""
+    config = result.config
+    lengths = config["longest"] - config["shortest"] + 1
+    return (
+        f"The {config['judged']:,} held-out sentences have {lengths} lengths, so about "
+        f"{config['judged'] / lengths:.0f} judge each."
+    )
 
 
 def read_sentences(result: Result) -> str:

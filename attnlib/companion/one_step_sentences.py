@@ -173,6 +173,23 @@ def weights_sentence(result: Result) -> str:
     )
 
 
+def seeds_sentence(result: Result) -> str:
+    """Where networks of other seeds look at other words, by the word with the largest weight."""
+    networks = result.values["token_accuracy"]["n"]
+    if networks < 2:
+        return "One network alone cannot tell."
+    agree = {
+        name_of(name): round(found["value"] * networks) for name, found in result.values["largest"].items()
+    }
+    parts = [
+        f"{name}, {'all' if own == networks else own or 'none'} of {networks}" for name, own in agree.items()
+    ]
+    apart = [name for name, own in agree.items() if 0 < own < networks]
+    told = f"it has happened at {listed(apart)}" if apart else "it has not happened"
+    most = f"The named words have the largest weight in (networks): {'; '.join(parts)}."
+    return f"{most} Of the last point, {told}."
+
+
 def maps(result: Result) -> str:
     """The interactive maps of all sentences shown."""
     rows = result.tables["map"]

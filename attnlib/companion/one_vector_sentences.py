@@ -13,9 +13,10 @@ from attnlib.plotting.style import task_name
 if TYPE_CHECKING:
     import pandas as pd
 
-NOT_TOLD = " (not to be told from none)"
+NOT_TOLD = "{} (not to be told from none)"
+AS_OFTEN = "as often, as far as can be told (a difference of {})"
 COLUMNS = {
-    "token_accuracy": "words right, read right",
+    "token_accuracy": "words right, after right ones",
     "exact_match": "sentences without a fault",
     "length_right": "right length",
     "own_hand": "lost by reading its own words",
@@ -43,7 +44,8 @@ def length_sentences(result: Result) -> str:
     for task in tasks_of(result):
         guessed = {found["length_guessed"] for own, _, found in _kinds(result) if own == task}
         networks = [
-            f"{NAMES[network]}, {_told(found['length_over_guess'], '{} more often', '{} less often')}"
+            f"{NAMES[network]}, "
+            + _told(found["length_over_guess"], "{} more often", "{} less often", even=AS_OFTEN)
             for own, network, found in _kinds(result)
             if own == task
         ]
@@ -122,13 +124,17 @@ def _worst(result: Result, task: str, network: str) -> str:
     return f"The largest share is spoilt after place {worst['place']} of {len(own)}, {interval_range(worst)}."
 
 
-def _told(difference: dict, more: str, less: str) -> str:
-    """A difference with its sign in words: ``0.01 [0.00, 0.02] less often``."""
-    if side(difference) != "below":
-        open_ = side(difference) == "open" and difference["low"] != difference["high"]
-        return more.format(interval_range(difference)) + (NOT_TOLD if open_ else "")
-    turned = {"value": -difference["value"], "low": -difference["high"], "high": -difference["low"]}
-    return less.format(interval_range(turned))
+def _told(difference: dict, more: str, less: str, even: str = "") -> str:
+    """A difference with its sign in words: ``0.01 [0.00, 0.02] less often``; ``even`` where it has none."""
+    known = difference["low"] is not None
+    if known and max(abs(difference["low"]), abs(difference["high"])) < 0.005:
+        return more.format("0.00")
+    if known and side(difference) == "open":
+        return (even or NOT_TOLD.format(more)).format(interval_range(difference))
+    if difference["value"] >= 0:
+        return more.format(interval_range(difference))
+    ends = {"low": -difference["high"], "high": -difference["low"]} if known else {"low": None, "high": None}
+    return less.format(interval_range({"value": -difference["value"], **ends}))
 
 
 def bleu_signature() -> str:

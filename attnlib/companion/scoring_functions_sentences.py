@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from attnlib.companion.intervals import capital, listed, side
 from attnlib.companion.tables import interval_range, interval_text
 from attnlib.experiments.result import Result
-from attnlib.experiments.scoring_settings import BEFORE
 from attnlib.plotting.scoring_functions import DECODERS, ENCODERS, NETWORKS, SCORES, kinds_of
 from attnlib.plotting.style import task_name
 
@@ -80,59 +79,33 @@ def effects_table(result: Result) -> "pd.DataFrame":
     return table
 
 
-def asking_sentences(result: Result) -> str:
-    """Which state the scores come from, and where attention falls when the other one asks."""
-    asked = _asked(result)
-    lines = [_whose_scores(found) for _, _, found in asked[:1] if {"luong", "bahdanau"} <= set(found)]
-    for task, scoring, found in asked:
-        if {"luong", BEFORE} <= set(found):
-            own, before = (interval_range(found[name]["weight_on_gold"]) for name in ("luong", BEFORE))
-            lines.append(
-                f"* **Where they look** ({task_name(task)}, {SCORES[scoring][0]}). On the source word "
-                f"of the word to be written falls {own} of the weight if the present state asks, "
-                f"{before} if the previous one does. {_sentences_right(result, task, scoring)}"
-            )
-    return "\n".join(lines) or "Nothing of this has been run."
-
-
-def effect_sentence(result: Result) -> str:
-    """Where the table of effects says what it changes that the previous state asks."""
-    label, rows = EFFECTS["previous_state"], effects_table(result).index
-    if not any(choice == label for _, choice in rows):
-        return "In this result no network is asked by the other state."
-    return (
-        f"What it does to words right, sentences and updates, task by task, stands in the table above as "
-        f"“{label}”: averages over the scores, of which each has its own numbers here."
-    )
-
-
-def _whose_scores(found: dict) -> str:
-    luong, bahdanau = (
-        {name: _small(found[own][name]) for name in found[own]} for own in ("luong", "bahdanau")
-    )
-    return (
-        "* **Whose scores.** Computed again from the present state, the scores of Luong's network are off by "
-        f"{luong['present']} of their standard deviation, from the previous state by {luong['previous']}. In "
-        f"Bahdanau's it is {bahdanau['present']} and {bahdanau['previous']}."
-    )
-
-
-def _sentences_right(result: Result, task: str, scoring: str) -> str:
-    """What becomes of the sentences, where both states were tried."""
-    both = [result.values[task].get(name, {}).get("one", {}).get(scoring) for name in ("luong", BEFORE)]
-    if None in both:
+def short_of_note(result: Result, task: str) -> str:
+    """For a caption: what the label of a network stands for that did not get as far as it should."""
+    updates = [result.values[task][decoder][own][score] for decoder, own, score in kinds_of(result, task)]
+    if all(found["reached"] == found["updates"]["n"] for found in updates):
         return ""
-    present, previous = (interval_range(found["exact_match"]) for found in both)
-    return f"Written without a fault are {present} and {previous} of the sentences."
+    return "“2 of 3” says how many networks reach the threshold, the others counting with all their updates. "
 
 
-def _asked(result: Result) -> list[tuple[str, str, dict]]:
-    return [
-        (task, scoring, result.values[task]["who_asks"][scoring])
-        for task in result.config["task"]
-        for scoring in SCORES
-        if scoring in result.values.get(task, {}).get("who_asks", {})
-    ]
+def order_outcome(result: Result) -> str:
+    """Whether a score that is better than dot in one task is worse in another."""
+    tasks = result.config["task"]
+    if len(tasks) < 2:
+        return "One task alone cannot tell whether the order turns round."
+    quantities = {"exact_match": "sentences without a fault", "updates": "updates"}
+    turned, clear = [], []
+    for name in ("scaled_dot", "general", "concat", "additive"):
+        for quantity, label in quantities.items():
+            found = [result.values[task]["effects"][name][quantity] for task in tasks]
+            sides = {side(own) for own in found if own["n"]}
+            if {"above", "below"} <= sides:
+                turned.append(f"{SCORES[name][0]} ({label})")
+            elif sides & {"above", "below"}:
+                clear.append(f"{SCORES[name][0]} ({label})")
+    if turned:
+        return f"Of the first point: it has happened, held against dot, with {listed(turned)}."
+    seen = f" Clear of dot in one task at least, and turned round in none: {listed(clear)}." if clear else ""
+    return f"Of the first point: held against dot, no score turns round by more than its interval.{seen}"
 
 
 def context_sentences(result: Result) -> str:
@@ -193,14 +166,6 @@ def has_names(result: Result) -> bool:
 
 def _count(found: dict, name: str) -> str:
     return f"{found[name]:,}" if name in found else "–"
-
-
-def _small(interval: dict) -> str:
-    """Two digits after the point; what is below that, as a power of ten."""
-    value = interval["value"]
-    if value is None:
-        return "–"
-    return interval_range(interval) if value >= 0.005 else "0" if value == 0 else f"{value:.0e}"
 
 
 def _whole(interval: dict) -> str:

@@ -46,16 +46,20 @@ def distance_table(result: Result) -> "pd.DataFrame":
 
 def distance_sentences(result: Result) -> str:
     """Where a word and its translation keep their places, and what becomes of the average distance there."""
-    groups: dict[bool, list[tuple[str, dict]]] = {True: [], False: []}
+    groups: dict[bool | None, list[tuple[str, dict]]] = {True: [], None: [], False: []}
     for task, found in counted(result).items():
-        groups[abs(found["offset"]["value"]) <= HALF].append((task_name(task), found))
+        groups[_within_half(found["offset"])].append((task_name(task), found))
+    holds = {
+        True: "To half a place it holds in",
+        None: "Whether it holds to half a place cannot be told in",
+        False: "It does not hold in",
+    }
     lines = [
-        f"* {'To half a place it holds' if holds else 'It does not hold'} in "
-        f"{listed([_moved(*own) for own in found])}."
-        for holds, found in groups.items()
-        if found
+        f"* {text} {listed([_moved(*own) for own in groups[own]])}."
+        for own, text in holds.items()
+        if groups[own]
     ]
-    at = {name: _within_half(found["change"]) for name, found in groups[True]}
+    at = {name: _within_half(found["change"]) for own in (True, None) for name, found in groups[own]}
     said = {
         True: "unchanged, to half a step, in",
         None: "not to be told from unchanged to half a step in",
@@ -67,7 +71,7 @@ def distance_sentences(result: Result) -> str:
         if own in at.values()
     ]
     if parts:
-        lines.append(f"* Where it holds, the average is {'; '.join(parts)}.")
+        lines.append(f"* Where it holds, or may, the average is {'; '.join(parts)}.")
     return "\n".join(lines) or "No distances were counted."
 
 
@@ -76,9 +80,9 @@ def _moved(name: str, found: dict) -> str:
     return f"{name} (a translation stands {offset} places further on; the average changes by {change})"
 
 
-def _within_half(change: dict) -> bool | None:
-    """Whether an interval is within half a step of none; None where only a part of it is."""
-    low, high = (change["value"] if change[end] is None else change[end] for end in ("low", "high"))
+def _within_half(moved: dict) -> bool | None:
+    """Whether an interval is within half a step or place of none; None where only a part of it is."""
+    low, high = (moved["value"] if moved[end] is None else moved[end] for end in ("low", "high"))
     if low >= -HALF and high <= HALF:
         return True
     return False if low > HALF or high < -HALF else None
@@ -130,8 +134,9 @@ def trade_sentences(result: Result) -> str:
         told = TRADES.get(tuple(map(side, both)), "That is not the trade that the primer describes")
         first, last = (_as_judged(own) for own in both)
         lines.append(
-            f"* **{capital(KINDS[kind])}**, sentences of {result.values[kind]['main']['long_from']} "
-            "words and more, in the end. Words right, backwards less forwards: "
+            f"* **{capital(KINDS[kind])}**{_cell(result)}, sentences of "
+            f"{result.values[kind]['main']['long_from']} words and more, in the end. Words right, "
+            "backwards less forwards: "
             f"{first} in the first third, {last} in the last. {told}.{_at_one_distance(result.values[kind])}"
         )
     return "\n".join(lines) or "No network of one vector has been run in both orders."
@@ -148,6 +153,12 @@ def _at_one_distance(found: dict) -> str:
         f"{interval_text(first)} are right in the first third and {interval_text(last)} in the last: "
         "distance is not all that counts."
     )
+
+
+def _cell(result: Result) -> str:
+    """Of which cell the numbers are, where several were run; the table has the others."""
+    cells = result.config.get("cell", ())
+    return f" ({CELLS[cells[0]]})" if len(cells) > 1 else ""
 
 
 def _gains_of_one_vector(result: Result) -> list[tuple[str, dict]]:
@@ -198,7 +209,7 @@ def gain_sentences(result: Result) -> str:
             continue
         gain = found["gain"]
         lines.append(
-            f"* **{capital(KINDS[kind])}.** Averaged over the way, words right: "
+            f"* **{capital(KINDS[kind])}**{_cell(result)}. Averaged over the way, words right: "
             f"{interval_text(found['forward']['speed'])} read forwards, "
             f"{interval_text(found['reversed']['speed'])} read backwards; the difference, paired by seed: "
             f"{interval_range(gain['speed'])}. It is {interval_range(gain['speed_first'])} in the first "

@@ -87,3 +87,19 @@ def test_the_context_can_be_added_up():
     assert list(table.index)[:2] == ["1. the", "2. cat"]
     text = said.context_sentence(result)
     assert "state of `cat`, counted from 0, is −0.5000; times its weight, 0.5000, that is −0.2500" in text
+
+
+@pytest.mark.parametrize(
+    ("share", "told"),
+    [
+        (1.0, "all of 3. Of the last point, it has not happened."),
+        (0.0, "none of 3. Of the last point, it has not happened."),
+        (0.3333333, "1 of 3. Of the last point, it has happened at t': you."),
+    ],
+)
+def test_seeds_differ_where_some_look_first_at_the_named_word(share, told):
+    result = result_of()
+    result.values.update(token_accuracy={"n": 3}, largest={"t_on_you": {"value": share}})
+    assert said.seeds_sentence(result).endswith(told)
+    result.values["token_accuracy"]["n"] = 1
+    assert said.seeds_sentence(result) == "One network alone cannot tell."

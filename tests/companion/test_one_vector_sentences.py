@@ -29,8 +29,9 @@ def result_of(length=NONE, exact=NONE, bleu=NONE, early=NONE) -> Result:
     [
         (GAIN, "0.20 [0.10, 0.30] more often."),
         (LOSS, "0.20 [0.10, 0.30] less often."),
-        (WIDE, "0.10 [−0.10, 0.30] more often (not to be told from none)."),
-        (NONE, "0.00 [0.00, 0.00] more often."),
+        (WIDE, "as often, as far as can be told (a difference of 0.10 [−0.10, 0.30])."),
+        (NONE, "0.00 more often."),
+        ({"value": -0.2, "low": None, "high": None}, "0.20 less often."),
     ],
 )
 def test_a_loss_is_no_negative_gain_and_an_interval_around_none_says_so(length, words):

@@ -7,14 +7,13 @@ import pytest
 import torch
 
 from attnlib.companion.scoring_functions_sentences import (
-    asking_sentences,
     context_sentences,
-    effect_sentence,
     effects_table,
     has_names,
     scoring_table,
     translation_sentences,
 )
+from attnlib.companion.who_asks_sentences import asking_sentences, effect_sentence
 from attnlib.errors import BadInput, UnknownName
 from attnlib.experiments.config import override, plain
 from attnlib.experiments.measures import written_bleu

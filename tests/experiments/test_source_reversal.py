@@ -243,7 +243,9 @@ def test_what_is_said_of_the_trade_follows_the_intervals(first, last, told, happ
     assert "0.65 ± 0.05 are right in the first third and 0.45 ± 0.05 in the last: distance is not all" in (
         trade_sentences(result)
     )
-    assert "sentences of 10 words" in trade_sentences(result)
+    assert "**One vector, at the start**, sentences of 10 words" in trade_sentences(result)
+    result.config["cell"] = ["gru", "lstm"]
+    assert "**One vector, at the start** (GRU), sentences of 10 words" in trade_sentences(result)
     assert f"One vector, at the start: it {happened} (" in falsifier_sentences(result)
 
 
@@ -255,6 +257,10 @@ def test_whether_words_keep_their_places_decides_where_the_average_is_judged():
     said = distance_sentences(Result("x", "quick", {}, {"distances": counted}, {}, {}, {})).splitlines()
     assert "number words" in said[1]
     assert said[1].startswith("* It does not hold in")
+    counted["number_words"]["offset"] = interval(0, 1)
+    unsure = distance_sentences(Result("x", "quick", {}, {"distances": counted}, {}, {}, {})).splitlines()
+    assert unsure[1].startswith("* Whether it holds to half a place cannot be told in number words")
+    assert unsure[2].startswith("* Where it holds, or may, the average is")
     assert "unchanged, to half a step, in one-to-one; not to be told" in said[2]
     assert said[2].endswith("in SCAN; changed all the same in reversal.")
 

@@ -4,12 +4,17 @@ import math
 
 import pytest
 
-from attnlib.companion.context_bottleneck_sentences import bottleneck_sentences
+from attnlib.companion.context_bottleneck_sentences import (
+    bottleneck_sentences,
+    judged_sentence,
+    wider_sentence,
+)
 from attnlib.experiments.result import Result
 from attnlib.plotting.context_bottleneck import bits_by_length, probe_by_position, quality_by_length
 
 LENGTHS, WIDTHS = (4, 8, 12), (16, 32, 64)
 A_WORD = 3.0  # of 8 words
+SIZES = {"judged": 90, "shortest": 4, "longest": 12}
 
 
 def bits(link: str, width: int, length: int) -> float:
@@ -43,14 +48,14 @@ def result() -> Result:
             f"width_{width}": {
                 "capacity": {"value": most, "low": None, "high": None}, "slope": whole, "parameters": 1,
                 "of_each": {"capacity": [most - 1, most + 1], "slope": [-1.0, None]},
-                "shortest": end, "longest": end,
+                "shortest": end, "longest": end | {"exact_match": {**whole, "value": 0.7 - width / 128}},
             }
             for width in WIDTHS
             for most in (bits(link, width, LENGTHS[-1]),)
         }
         for link in ("initial", "attention")
-    }  # fmt: skip
-    config = {"words": 8, "width": list(WIDTHS), "probed": list(LENGTHS)}
+    } | {"wider": {"initial": whole}}  # fmt: skip
+    config = {"words": 8, "width": list(WIDTHS), "probed": list(LENGTHS)} | SIZES
     return Result("context_bottleneck", "quick", config, values, {"lengths": rows, "probe": probe}, {}, {})
 
 
@@ -88,5 +93,16 @@ def test_the_probe_has_a_panel_a_length_and_every_place_of_it(result):
 
 def test_networks_of_the_widest_vector_are_named_one_by_one(result):
     first, second = bottleneck_sentences(result).splitlines()
-    assert first.endswith("Network by network the most is 15 and 17 bits, the power −1.00 and none.")
-    assert second.endswith("Network by network the most is 35 and 37 bits, the power −1.00 and none.")
+    assert first.endswith("Network by network the most is 15 and 17 bits, the power −1.00 and –.")
+    assert second.endswith("Network by network the most is 35 and 37 bits, the power −1.00 and –.")
+
+
+def test_more_width_that_does_not_help_attention_is_said(result):
+    assert wider_sentence(result).endswith("width 16 is best, and wider is no better.")
+    longest = result.values["attention"]["width_64"]["longest"]
+    longest["exact_match"] = longest["exact_match"] | {"value": 0.9}
+    assert wider_sentence(result).endswith("are without a fault: the widest is best.")
+
+
+def test_a_point_of_a_curve_says_how_many_sentences_it_is_made_from(result):
+    assert judged_sentence(result) == "The 90 held-out sentences have 9 lengths, so about 10 judge each."
