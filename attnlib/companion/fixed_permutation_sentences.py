@@ -1,6 +1,7 @@
 """The chapter on a fixed permutation in words made from its numbers."""
 
 from attnlib.companion.copying_times import updates_words
+from attnlib.companion.intervals import side
 from attnlib.companion.tables import interval_range, interval_text
 from attnlib.experiments.result import Result
 
@@ -15,6 +16,7 @@ def order_sentences(result: Result) -> str:
         for order, name in NAMES.items()
         if result.values[order]["n"]
     ]
+    lines += _slow(result)
     apart = result.values["copy_less_permuted"]
     if apart["probe_right"]["value"] is not None:
         copied, permuted = (interval_text(result.values[order]["uniform"]["probe_right"]) for order in NAMES)
@@ -24,7 +26,53 @@ def order_sentences(result: Result) -> str:
             f"{interval_range(apart['probe_right'])}, and in how often the probe is largest at the right "
             f"position {interval_range(apart['probe_agreement'])}. {same_sentence(apart['probe_right'])}"
         )
+        lines.append(_on_the_way(apart["furthest"]))
     return "\n".join(f"* {line}" for line in lines)
+
+
+def _slow(result: Result) -> list[str]:
+    """Whether accuracy still rises in the fixed order, and what more updates do."""
+    rise, longer, lines = result.values["permuted"]["late_rise"], result.values["longer"], []
+    if side(rise) == "above":
+        lines.append(
+            "In the fixed order accuracy still rises in the last quarter of the updates, by "
+            f"{interval_range(rise)}. So these networks tell what happens within "
+            f"{result.config['steps']} updates, and not what ever can."
+        )
+    if longer["n"]:
+        lines.append(f"Trained for longer: {_outcome(longer, result.config['longer_steps'])}.")
+    return lines
+
+
+def _on_the_way(apart: dict) -> str:
+    """How far the probes are apart before the end."""
+    return (
+        f"On the way they are furthest apart after {apart['steps']} updates, chosen among {apart['looks']} "
+        f"looks, by {interval_range(apart)}. {same_sentence(apart)}"
+    )
+
+
+def probes_outcome(result: Result) -> str:
+    """Whether the probes of the two orders differ by more than those of one order among themselves."""
+    apart = result.values["copy_less_permuted"]["furthest"]
+    if apart["n"] < 2:
+        return "It takes two pairs of networks to tell."
+    has = "has" if abs(apart["value"]) > apart["among"] else "has not"
+    return (
+        f"Of the last point: it {has} happened. After {apart['steps']} updates, where they are furthest "
+        f"apart, the means of the two orders differ by {abs(apart['value']):.2f}, two networks of one order by "
+        f"{apart['among']:.2f} at most."
+    )
+
+
+def longer_outcome(result: Result) -> str:
+    """Whether the fixed order is learned with more updates."""
+    longer = result.values["longer"]
+    if not longer["n"]:
+        return "That is not run at this profile."
+    steps = result.config["longer_steps"]
+    learned = longer["n"] - round(longer["failed"]["value"] * longer["n"])
+    return f"Of {longer['n']} networks trained for {steps:,} updates {learned or 'none'} ended above 95 %."
 
 
 def same_sentence(apart: dict) -> str:
@@ -51,8 +99,12 @@ def _widths(apart: dict) -> str:
 
 
 def _sentence(name: str, found: dict, steps: int) -> str:
+    return f"{name}: {_outcome(found, steps)}."
+
+
+def _outcome(found: dict, steps: int) -> str:
     return (
-        f"{name}: after {steps} updates accuracies are {found['lowest_accuracy']:.2f} to "
+        f"after {steps:,} updates accuracies are {found['lowest_accuracy']:.2f} to "
         f"{found['highest_accuracy']:.2f} over {found['n']} networks, "
-        f"{round(found['failed']['value'] * found['n'])} of them below 95 %; {updates_words(found, steps)}."
+        f"{round(found['failed']['value'] * found['n'])} of them below 95 %; {updates_words(found, steps)}"
     )

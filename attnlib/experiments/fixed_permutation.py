@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from attnlib.errors import BadInput
+from attnlib.experiments.aggregate import Point, over_seeds
 from attnlib.experiments.asks import Ask, answers, ask, specs_of
 from attnlib.experiments.copying_courses import PROBES, outcome, probes, tables
 from attnlib.experiments.measures.copying import measure_copying
@@ -21,6 +22,8 @@ QUESTION = (
 )
 ORDERS = ("copy", "permuted")
 NETWORKS = ("learned", "uniform")
+LONGER = "longer"  # networks with learned attention and more updates
+SELDOMER = 5  # times as many updates between two looks at these
 KIND = "sample"  # the sentences that copying is always learned from
 
 
@@ -37,6 +40,8 @@ class Config:
         length: words of a sentence, drawn from one and a half times as many.
         width: of embeddings and states.
         steps: updates, within which the paper's networks have learned to copy; every: between two looks.
+        longer_steps: updates of further networks with learned attention in the fixed order, which tell what
+            fails from what is slow; 0 for none; longer_seeds: networks.
     """
 
     seeds: int = 3
@@ -45,15 +50,24 @@ class Config:
     width: int = 64
     steps: int = 240
     every: int = 10
+    longer_steps: int = 0
+    longer_seeds: int = 3
 
     def __post_init__(self) -> None:
         words_of(KIND, self.length)
-        for name in ("seeds", "controls", "width", "steps", "every"):
+        for name in ("seeds", "controls", "width", "steps", "every", "longer_seeds"):
             if getattr(self, name) < 1:
                 raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
+        if self.longer_steps and self.longer_steps <= self.steps:
+            raise BadInput(
+                f"longer_steps is {self.longer_steps}; it must be 0 or more than the {self.steps} steps"
+            )
 
 
-PROFILES = {"quick": Config(), "paper": Config(seeds=20, controls=10, length=40, width=256, steps=300)}
+PROFILES = {
+    "quick": Config(),
+    "paper": Config(seeds=20, controls=10, length=40, width=256, steps=300, longer_steps=2000),
+}
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
@@ -72,11 +86,13 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     Returns:
         values ``<order>.{n, failed, lowest_accuracy, highest_accuracy, …}`` of learned attention, see
         :func:`~attnlib.experiments.copying_courses.outcome`; ``<order>.uniform.{loss, probe_…}``;
-        ``copy_less_permuted.probe_…``, differences of the same between networks of one seed;
+        ``copy_less_permuted.probe_…``, differences of the same between networks of one seed, and
+        ``copy_less_permuted.furthest``, see :func:`furthest`; ``permuted.late_rise``, what accuracy gains in
+        the last quarter of the updates; ``longer``, the outcome of the networks with more updates;
         tables as in :func:`~attnlib.experiments.copying_courses.tables`.
     """
     found = [
-        ({name: columns[name] for name in ("order", "network", "seed")}, course)
+        ({name: columns[name] for name in ("order", "network", "seed")} | _longer(columns, config), course)
         for columns, course in answers(asks(config), store)
     ]
     groups = {
@@ -84,7 +100,7 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
             (name, course) for name, course in found if (name["order"], name["network"]) == (order, network)
         ]
         for order in ORDERS
-        for network in NETWORKS
+        for network in (*NETWORKS, LONGER)
     }
     values: dict[str, dict] = {
         order: outcome(groups[order, "learned"], config.steps) | {"uniform": probes(groups[order, "uniform"])}
@@ -93,15 +109,60 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     copied, permuted = (groups[order, "uniform"] for order in ORDERS)
     values["copy_less_permuted"] = {
         probe: paired(copied, permuted, lambda course, n=probe: course[n][-1]) for probe in PROBES
-    }
+    } | {"furthest": furthest(copied, permuted)}
+    values["permuted"]["late_rise"] = over_seeds(groups["permuted", "learned"], _late_rise)
+    values["longer"] = outcome(groups["permuted", LONGER], config.longer_steps)
     return values, tables(found)
 
 
+def furthest(copied: list[Point], permuted: list[Point]) -> dict:
+    """How far the probes at the right word are apart where they are furthest, of all looks on the way.
+
+    The look is chosen by the mean difference, so that the interval there is rather too far from zero.
+
+    Returns:
+        interval of copying less fixed order, by seed; ``steps``, updates at that look; ``looks``, of how many
+        it was chosen; ``among``, the largest difference there between two networks of one order.
+    """
+    apart = [
+        paired(copied, permuted, lambda course, i=look: course["probe_right"][i])
+        for look in range(min((len(course["steps"]) for _, course in (*copied, *permuted)), default=0))
+    ]
+    apart = [own for own in apart if own["n"]]
+    if not apart:
+        return over_seeds([], len) | {"steps": None, "looks": 0, "among": None}
+    look = max(range(len(apart)), key=lambda i: abs(apart[i]["value"]))
+    probes_there = [[course["probe_right"][look] for _, course in group] for group in (copied, permuted)]
+    return apart[look] | {
+        "steps": copied[0][1]["steps"][look],
+        "looks": len(apart),
+        "among": max(max(own) - min(own) for own in probes_there),
+    }
+
+
+def _late_rise(course: dict) -> float:
+    accuracy = course["accuracy"]
+    return accuracy[-1] - accuracy[3 * (len(accuracy) - 1) // 4]
+
+
+def _longer(columns: dict, config: Config) -> dict[str, str]:
+    """Networks of more updates have a name of their own."""
+    more = columns["network"] == "learned" and columns["steps"] > config.steps
+    return {"network": LONGER} if more else {}
+
+
 def _planned(config: Config) -> Iterator[RecipeSpec]:
-    settings = {name: getattr(config, name) for name in ("length", "width", "steps", "every")}
-    for order in ORDERS:
-        for network in NETWORKS:
-            for seed in range(config.seeds if network == "learned" else config.controls):
-                yield RecipeSpec.of(
-                    "permutation_copying", seed=seed, kind=KIND, network=network, order=order, **settings
-                )
+    kinds = [
+        (order, network, config.seeds if network == "learned" else config.controls, config.steps)
+        for order in ORDERS
+        for network in NETWORKS
+    ]
+    if config.longer_steps:
+        kinds.append(("permuted", "learned", config.longer_seeds, config.longer_steps))
+    for order, network, seeds, steps in kinds:
+        own = {"kind": KIND, "network": network, "order": order, "steps": steps}
+        every = config.every if steps == config.steps else SELDOMER * config.every
+        for seed in range(seeds):
+            yield RecipeSpec.of(
+                "permutation_copying", seed=seed, length=config.length, width=config.width, every=every, **own
+            )

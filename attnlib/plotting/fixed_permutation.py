@@ -2,6 +2,7 @@
 
 from matplotlib.figure import Figure
 
+from attnlib.experiments.fixed_permutation import LONGER
 from attnlib.experiments.result import Result
 from attnlib.plotting.copying import curves
 from attnlib.plotting.style import style
@@ -20,12 +21,18 @@ def probes_of_orders(result: Result) -> Figure:
     return _panels(result, "uniform", shown)
 
 
-def _panels(result: Result, network: str, shown: dict[str, str]) -> Figure:
+def longer(result: Result) -> Figure:
+    """Accuracy and attention accuracy of networks with more updates, which the fixed order alone has."""
+    shown = {"accuracy": "accuracy", "attention_accuracy": "attention accuracy"}
+    return _panels(result, LONGER, shown, {"permuted": ORDER_LOOKS["permuted"]})
+
+
+def _panels(result: Result, network: str, shown: dict[str, str], looks: dict | None = None) -> Figure:
     with style():
         figure = Figure(figsize=(8.2, 3.2))
         panels = figure.subplots(1, len(shown), sharex=True, sharey=True)
         for axes, (name, ylabel) in zip(panels, shown.items(), strict=True):
-            for order, (label, colour) in ORDER_LOOKS.items():
+            for order, (label, colour) in (looks or ORDER_LOOKS).items():
                 look = {"color": colour, "lw": 1.1, "alpha": 0.75}
                 curves(axes, result, name, look, label, order=order, network=network)
             axes.set_ylim(-0.03, 1.03)

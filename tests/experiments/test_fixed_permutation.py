@@ -7,14 +7,21 @@ import torch
 
 from attnlib.companion.claims import load_claims
 from attnlib.companion.copying_times import updates_cell, updates_words
-from attnlib.companion.fixed_permutation_sentences import SAME, order_sentences, same_sentence
+from attnlib.companion.fixed_permutation_sentences import (
+    SAME,
+    longer_outcome,
+    order_sentences,
+    probes_outcome,
+    same_sentence,
+)
 from attnlib.errors import BadInput, NotMeasured
 from attnlib.experiments import fixed_permutation as experiment
 from attnlib.experiments import permutation_copying
 from attnlib.experiments.copying_courses import PROBES
-from attnlib.experiments.fixed_permutation import Config
+from attnlib.experiments.fixed_permutation import Config, furthest
 from attnlib.experiments.result import Result
 from attnlib.experiments.run import run
+from attnlib.plotting.fixed_permutation import longer as longer_figure
 from attnlib.plotting.fixed_permutation import orders, probes_of_orders
 from attnlib.recipes import permutation_copying as recipe
 from attnlib.recipes.recipe import RecipeSpec
@@ -42,10 +49,12 @@ class Given:
 def test_the_result_has_both_orders_and_is_drawn(tmp_path):
     result = run("fixed_permutation", out=tmp_path, models=tmp_path / "models", overrides=TINY)
     assert len(result.tables["outcomes"]) == 2 * (2 + 1)
-    assert set(result.values) == {"copy", "permuted", "copy_less_permuted"}
+    assert set(result.values) == {"copy", "permuted", "copy_less_permuted", "longer"}
+    assert result.values["longer"]["n"] == 0
     assert len(orders(result).axes[0].get_lines()) == 4
     assert len(probes_of_orders(result).axes[0].get_lines()) == 2
-    assert order_sentences(result).count("\n") == 2
+    assert order_sentences(result).count("\n") >= 3
+    assert longer_outcome(result) == "That is not run at this profile."
 
 
 def test_networks_of_one_seed_differ_in_the_order_of_their_targets_alone(tmp_path):
@@ -163,3 +172,40 @@ def test_settings_that_cannot_be_are_refused():
         Config(controls=0)
     with pytest.raises(BadInput, match="length 1"):
         Config(length=1)
+
+
+def test_the_widest_gap_on_the_way_is_found_and_held_against_one_order():
+    course = {"steps": [0, 10, 20]}
+    copied, permuted = (
+        [({"seed": seed}, course | {"probe_right": probe}) for seed, probe in enumerate(probes)]
+        for probes in (([0.0, 0.5, 0.9], [0.0, 0.6, 1.0]), ([0.0, 0.8, 1.0], [0.0, 0.9, 1.0]))
+    )
+    found = furthest(copied, permuted)
+    assert (found["value"], found["steps"], found["looks"], found["n"]) == (pytest.approx(-0.3), 10, 3, 2)
+    assert found["among"] == pytest.approx(0.1)
+    result = Result("fixed_permutation", "quick", {}, {"copy_less_permuted": {"furthest": found}}, {}, {}, {})
+    assert "it has happened. After 10 updates" in probes_outcome(result)
+    found["among"] = 0.4
+    assert "it has not happened." in probes_outcome(result)
+    assert furthest([], permuted)["n"] == 0
+
+
+def test_networks_with_more_updates_are_judged_apart():
+    config = Config(**TINY | {"longer_steps": 8, "longer_seeds": 2})
+    longer = [spec for spec in experiment.models(config) if spec.resolved.steps == 8]
+    assert {(spec.resolved.order, spec.resolved.network, spec.resolved.every) for spec in longer} == {
+        ("permuted", "learned", 10)
+    }
+    ends = {("permuted", "learned", 0): {"accuracy": 0.99}}
+    values, tables = experiment.compute(config, Given(ends))
+    assert (values["longer"]["n"], values["permuted"]["n"]) == (2, 2)
+    result = Result("fixed_permutation", "quick", TINY | {"longer_steps": 8}, values, tables, {}, {})
+    assert longer_outcome(result) == "Of 2 networks trained for 8 updates 1 ended above 95 %."
+    assert len(longer_figure(result).axes[0].get_lines()) == 2
+    with pytest.raises(BadInput, match="longer_steps is 3; it must be 0 or more than the 4 steps"):
+        Config(**TINY | {"longer_steps": 3})
+
+
+def test_a_rise_at_the_end_is_of_the_last_quarter():
+    course = {"accuracy": [0.0, 0.1, 0.2, 0.3, 0.9]}
+    assert experiment._late_rise(course) == pytest.approx(0.6)
