@@ -60,8 +60,8 @@ def probes_outcome(result: Result) -> str:
     has = "has" if abs(apart["value"]) > apart["among"] else "has not"
     return (
         f"Of the last point: it {has} happened. After {apart['steps']} updates, where they are furthest "
-        f"apart, the means of the two orders differ by {abs(apart['value']):.2f}, two networks of one order by "
-        f"{apart['among']:.2f} at most."
+        f"apart, the means of the two orders differ by {abs(apart['value']):.2f}, two networks of one order "
+        f"by {apart['among']:.2f} at most."
     )
 
 
