@@ -92,7 +92,13 @@ def followed_sentence(followed: dict, failed: int, judged: int) -> str:
 
 
 def _ratio(interval: dict) -> str:
-    return interval_range(interval) if interval["low"] is not None else interval_text(interval)
+    """Two digits after the point, and none of a ratio in the hundreds."""
+    if interval["low"] is None:
+        return interval_text(interval)
+    if interval["value"] < 100:
+        return interval_range(interval)
+    value, low, high = (f"{interval[end]:,.0f}".replace("-", "−") for end in ("value", "low", "high"))
+    return f"{value} [{low}, {high}]"
 
 
 def _range(values: list[float]) -> str:

@@ -131,6 +131,9 @@ def test_what_fails_is_told_from_what_is_slow():
     turned = found["turned"]["drawn"]
     assert (turned["n"], turned["weight"]["value"], found["turned"]["away"]["n"]) == (3, 0.5 * 4, 0)
     assert words.count("Followed to") == 1  # of samples none failed
+    values["sample"]["proxy"]["probe_gain"] = {"value": 3115.02, "low": 2999.1, "high": 3230.9, "n": 4}
+    words = copying_sentences(Result("permutation_copying", "quick", plain(config), values, tables, {}, {}))
+    assert "gives the right word 3,115 [2,999, 3,231] times the probability" in words
 
 
 @pytest.mark.parametrize(
