@@ -3,7 +3,7 @@
 import math
 from typing import TYPE_CHECKING
 
-from attnlib.companion.intervals import capital, listed, side
+from attnlib.companion.intervals import above, capital, listed, side
 from attnlib.companion.tables import interval_range, interval_text
 from attnlib.experiments.result import Result
 from attnlib.plotting.context_bottleneck import LINKS
@@ -61,6 +61,7 @@ def wider_sentence(result: Result) -> str:
     narrow, wide = min(result.config["width"]), max(result.config["width"])
     parts = [
         f"{LINKS[link][0]}, {interval_range(found)} bits"
+        + (" (not to be told from none)" if side(found) == "open" else "")
         for link, found in result.values["wider"].items()
         if found["value"] is not None
     ]
@@ -79,10 +80,31 @@ def _longest_by_width(result: Result) -> str:
     }
     if len(right) < 2:
         return ""
-    best, widest = max(right, key=lambda width: right[width]["value"]), max(right)
     each = listed([f"{interval_text(found)} (width {width})" for width, found in right.items()])
-    end = "the widest is best" if best == widest else f"width {best} is best, and wider is no better"
+    widest = right.pop(max(right))
+    better = [width for width, found in right.items() if above(widest, found)]
+    worse = [width for width, found in right.items() if above(found, widest)]
+    told = [
+        *([f"the widest is better than {listed([f'width {width}' for width in better])}"] if better else []),
+        *([f"the widest is worse than {listed([f'width {width}' for width in worse])}"] if worse else []),
+    ]
+    end = " and ".join(told) or "the widest cannot be told from any other"
     return f"With attention, {each} of the sentences in the longest quarter are without a fault: {end}."
+
+
+def slopes_sentence(result: Result) -> str:
+    """In how many kinds of one vector the bits of a word fall with length for certain."""
+    found = {(link, width): own["slope"] for link, width, own in _kinds(result) if link != "attention"}
+    if not found:
+        return ""
+    clear = [name for name, slope in found.items() if side(slope) == "below"]
+    unsure = [f"{LINKS[link][0]}, width {width}" for link, width in found if (link, width) not in clear]
+    text = (
+        f"Of {len(found)} kinds of one vector, {len(clear)} have a slope whose interval is below 0"
+        + (f"; not so: {'; '.join(unsure)}" if unsure else "")
+        + "."
+    )
+    return f"{text} The scorecard judges the widest vector at the start alone."
 
 
 def judged_sentence(result: Result) -> str:

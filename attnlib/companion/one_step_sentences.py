@@ -135,7 +135,8 @@ def context_sentence(result: Result) -> str:
         f"Coordinate {entry['coordinate']} of the state of `{entry['source']}`, counted from 0, is "
         f"{_four(entry['state'])}; times its weight, {rows[best]['attention']:.4f}, that is "
         f"{_four(entry['weighted'])}. Added up with those of the other words it makes "
-        f"{_four(entry['context'])}, the network's own context there, but for rounding in the last digit."
+        f"{_four(entry['context'])}, the network's own context there. Products "
+        "and sums are of unrounded numbers, so the last digit may differ."
     )
 
 

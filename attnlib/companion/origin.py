@@ -9,6 +9,7 @@ from pathlib import Path
 from attnlib.companion.markup import badge, plain
 from attnlib.companion.project import PROFILES, Project
 from attnlib.companion.rows import Row
+from attnlib.companion.verdicts import UNDECIDED
 from attnlib.companion.verify import verify
 from attnlib.experiments.result import Result
 
@@ -49,7 +50,8 @@ def _verdicts(rows: list[Row], up: str) -> str:
 
 def _verdict(row: Row) -> str:
     stale = ' <span class="verdict stale">stale</span>' if row.stale else ""
-    return badge(row.verdict) + stale
+    undecided = "<br>undecided" if row.judgement.reason == UNDECIDED else ""
+    return badge(row.verdict) + stale + undecided
 
 
 def _provenance(result: Result) -> str:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 COLUMNS = {
     "decay": "decades a step",
     "aligned": "share on the aligned word",
+    "apart": "most over least, decades",
     "first_over_last": "first pair over last, decades",
 }
 ALIKE = 0.01  # decades a step: a factor of 2.4 over the 38 steps from the nearest of 20 words to the farthest
@@ -74,7 +75,8 @@ def _extremes(result: Result, kind: str, stage: str) -> str:
     least, most = rows[0], rows[-1]
     return (
         f"Most reaches words {most['distance']} steps away, least those {least['distance']} away, "
-        f"{most['value'] - least['value']:.2f} decades less."
+        f"{most['value'] - least['value']:.2f} decades less (network by network, "
+        f"{interval_range(result.values[kind]['main'][stage]['apart'])})."
     )
 
 

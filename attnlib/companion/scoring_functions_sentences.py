@@ -139,7 +139,7 @@ def translation_sentences(result: Result) -> str:
         for gain, label in labels.items()
         if values["gains"][gain]["bleu"]["n"]
     ]
-    text = f" In BLEU attention gains: {'; '.join(gains)}." if gains else ""
+    text = f" What attention adds in BLEU: {'; '.join(gains)}." if gains else ""
     named = [(label, values[name]) for name, (label, *_) in NETWORKS.items() if name in values]
     each = [
         f"{label}, {listed([f'{bleu:.1f}' for bleu in sorted(found['bleu_of_each'])])}"

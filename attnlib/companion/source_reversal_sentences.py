@@ -123,7 +123,17 @@ def counting_sentence(result: Result) -> str:
     if len(gains) < len(kinds):
         return "This run lacks one of the two."
     parts = (f"{name} it is {_better_or_worse(gain)} ({_as_judged(gain)})" for name, gain in gains.items())
-    return f"{'; '.join(parts)}; words right averaged over the way, backwards less forwards."
+    told = {
+        "above": "With one length there is no cost.",
+        "below": "With one length the cost is smaller and has not vanished, so counting is not all of it.",
+        "open": "With one length no cost is seen.",
+    }
+    several, one = gains.values()
+    if side(one) == "below" and one["value"] <= several["value"]:
+        told["below"] = "With one length the cost is as large, so it is not counting."
+    return (
+        f"{'; '.join(parts)}; words right averaged over the way, backwards less forwards. {told[side(one)]}"
+    )
 
 
 def trade_sentences(result: Result) -> str:
@@ -168,13 +178,16 @@ def _gains_of_one_vector(result: Result) -> list[tuple[str, dict]]:
 
 def falsifier_sentences(result: Result) -> str:
     """What would speak against the primer and against the page, and whether it has happened."""
-    paid = [_outcome(f"{KINDS[kind]}: ", gain["long_last"]) for kind, gain in _gains_of_one_vector(result)]
+    paid = [
+        _both_gain(KINDS[kind], gain["long_first"], gain["long_last"])
+        for kind, gain in _gains_of_one_vector(result)
+    ]
     control = result.values.get(ONE_LENGTH, {}).get("main", {}).get("gain")
     lines = {
         "Networks of one vector whose **last** words in long sentences gain by reading backwards, as the "
         "**first** do: then it would be a gain, and not the trade that the primer has.": paid,
         "A gain from reading backwards with attention where all sentences have one length.": [
-            _outcome("", control["speed"])
+            _outcome(control["speed"])
         ]
         if control
         else [],
@@ -182,11 +195,22 @@ def falsifier_sentences(result: Result) -> str:
     return "\n".join(f"* {' '.join([what, *outcomes])}" for what, outcomes in lines.items())
 
 
-def _outcome(name: str, gain: dict) -> str:
+def _both_gain(name: str, first: dict, last: dict) -> str:
+    """Whether both ends gain, which is no trade."""
+    sides = {side(first), side(last)}
+    if sides == {"above"}:
+        told = "it has happened"
+    elif "below" in sides:
+        told = "it has not happened"
+    else:
+        told = "it cannot be told"
+    return capital(f"{name}: {told} (first {_as_judged(first)}; last {_as_judged(last)}).")
+
+
+def _outcome(gain: dict) -> str:
     """A gain is what speaks against."""
     happened = {"above": "it has happened", "below": "it has not happened", "open": "it cannot be told"}
-    text = f"{name}{happened[side(gain)]} ({_as_judged(gain)})."
-    return capital(text)
+    return capital(f"{happened[side(gain)]} ({_as_judged(gain)}).")
 
 
 def _as_judged(interval: dict) -> str:
@@ -212,7 +236,7 @@ def gain_sentences(result: Result) -> str:
             f"* **{capital(KINDS[kind])}**{_cell(result)}. Averaged over the way, words right: "
             f"{interval_text(found['forward']['speed'])} read forwards, "
             f"{interval_text(found['reversed']['speed'])} read backwards; the difference, paired by seed: "
-            f"{interval_range(gain['speed'])}. It is {interval_range(gain['speed_first'])} in the first "
-            f"third of a sentence and {interval_range(gain['speed_last'])} in the last."
+            f"{_as_judged(gain['speed'])}. It is {_as_judged(gain['speed_first'])} in the first "
+            f"third of a sentence and {_as_judged(gain['speed_last'])} in the last."
         )
     return "\n".join(lines) or "Nothing of this has been run yet."

@@ -41,8 +41,8 @@ def pattern_sentences(result: Result) -> str:
             f"falls on the source of the word written ({interval_text(before['on_gold'])} before training, "
             f"{even['on_gold']:.2f} if even), {interval_text(trained['on_topics'])} on topics "
             f"({interval_text(before['on_topics'])} before). Kendall’s τ of step and place is "
-            f"{interval_text(trained['order'])}. At its best step a source word gets "
-            f"{interval_text(trained['reach'])}, on average."
+            f"{interval_text(trained['order'])} ({interval_text(before['order'])} before). "
+            f"At its best step a source word gets {interval_text(trained['reach'])}, on average."
         )
     return "\n".join(lines) or NOTHING
 

@@ -128,7 +128,8 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     Returns:
         values ``<kind>.<cell>.{untrained, trained}.``: ``decay``, the slope of log10 of the mean norm over
         distance (decades a step: 0 where distance does not matter); ``aligned``, the share of a row that
-        falls on the source word at the same place; ``first_over_last``, log10 of the norm for the pair of
+        falls on the source word at the same place; ``apart``, by how many decades the distance that is
+        reached most is above the one reached least; ``first_over_last``, log10 of the norm for the pair of
         first words over that for the pair of last words; the first cell's again as ``<kind>.main``; intervals
         over seeds. ``flatter.{untrained, trained}``: decay with attention less that with one vector, paired
         by seed. Tables ``matrices`` (a row a kind, stage and pair of places: mean norm over the largest of
@@ -172,10 +173,16 @@ def decay(matrix: list[list[float]], *, reverse: bool) -> float:
     return float(np.polyfit(distances, norms, 1)[0])
 
 
+def _apart(matrix: list[list[float]], *, reverse: bool) -> float:
+    by_distance = _by_distance(matrix, reverse=reverse).values()
+    return max(by_distance) - min(by_distance)
+
+
 def _summary(points: list[Point], stage: str, *, reverse: bool) -> dict:
     return {
         "decay": over_seeds(points, lambda m: decay(m[stage], reverse=reverse)),
         "aligned": over_seeds(points, lambda m: m[f"aligned_{stage}"]),
+        "apart": over_seeds(points, lambda m: _apart(m[stage], reverse=reverse)),
         "first_over_last": over_seeds(
             points, lambda m: math.log10(max(m[stage][0][0], 1e-30) / max(m[stage][-1][-1], 1e-30))
         ),

@@ -148,10 +148,12 @@ def test_what_claims_read_has_the_sign_of_attention_less_one_vector():
     assert "distance is level, to 0.01" in said[0]
     assert "a straight line over distance rises" in said[1]
     # A tenth of a decade a step, from the last source word and first target word to the first and last.
+    apart = f"{(2 * TINY.length - 2) / 10:.2f}"
     assert said[1].endswith(
-        f"Most reaches words {2 * TINY.length} steps away, least those 2 away, "
-        f"{(2 * TINY.length - 2) / 10:.2f} decades less."
+        f"Most reaches words {2 * TINY.length} steps away, least those 2 away, {apart} decades less "
+        f"(network by network, {apart} [{apart}, {apart}])."
     )
+    assert values["attention"]["main"]["untrained"]["apart"]["value"] == pytest.approx(0)
 
 
 @pytest.mark.parametrize(
@@ -165,7 +167,9 @@ def test_what_claims_read_has_the_sign_of_attention_less_one_vector():
     ],
 )
 def test_whether_all_words_are_reached_alike_follows_the_interval(low, high, said):
-    slope = {"decay": {"value": (low + high) / 2, "low": low, "high": high, "n": 3}}
+    slope = {
+        name: {"value": (low + high) / 2, "low": low, "high": high, "n": 3} for name in ("decay", "apart")
+    }
     values = {"attention": {"main": {"untrained": slope, "trained": slope}}}
     rows = [
         {"kind": "attention", "cell": "gru", "stage": stage, "distance": 2, "value": 0.0}

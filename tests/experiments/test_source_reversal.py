@@ -152,7 +152,10 @@ def test_what_claims_read_has_the_sign_of_reversed_less_forward():
     assert values["initial"]["main"]["long_from"] == 6
     result = Result("source_reversal", "quick", {}, values, {}, {}, {})
     assert "That is the trade that the primer describes." in trade_sentences(result)
-    assert "it has not happened (−0.300 [−0.300, −0.300], n = 2)" in falsifier_sentences(result)
+    assert (
+        "it has not happened (first 0.500 [0.500, 0.500], n = 2; last −0.300 [−0.300, −0.300], n = 2)"
+        in falsifier_sentences(result)
+    )
 
 
 def test_pairs_of_a_seed_start_alike():
@@ -227,8 +230,8 @@ def interval(low, high):
         ((0.1, 0.3), (0.1, 0.3), "a gain for both, and no trade", "has happened"),
         ((0.1, 0.3), (-0.3, 0.1), "Whether the last words pay", "cannot be told"),
         ((-0.3, 0.1), (-0.3, -0.1), "Whether the first words gain", "has not happened"),
-        ((-0.3, -0.1), (0.1, 0.3), "the other way round", "has happened"),
-        ((-0.3, 0.1), (0.1, 0.3), "that the first ones pay does not show", "has happened"),
+        ((-0.3, -0.1), (0.1, 0.3), "the other way round", "has not happened"),
+        ((-0.3, 0.1), (0.1, 0.3), "that the first ones pay does not show", "cannot be told"),
         ((-0.3, -0.1), (-0.3, -0.1), "not the trade", "has not happened"),
     ],
 )
@@ -277,3 +280,18 @@ def test_a_text_that_is_not_at_hand_says_so_and_is_on_no_figure(monkeypatch):
     assert len(distance_table(result)) == 0
     assert distances(result).get_axes() == []
     assert distance_sentences(result) == "No distances were counted."
+
+
+@pytest.mark.parametrize(
+    ("several", "one", "told"),
+    [
+        ((-0.3, -0.1), (-0.05, -0.01), "has not vanished, so counting is not all of it."),
+        ((-0.3, -0.1), (-0.5, -0.3), "the cost is as large, so it is not counting."),
+        ((-0.3, -0.1), (-0.05, 0.05), "With one length no cost is seen."),
+        ((-0.3, -0.1), (0.05, 0.15), "With one length there is no cost."),
+    ],
+)
+def test_whether_counting_is_the_reason_follows_the_control(several, one, told):
+    kinds = {"attention": several, ONE_LENGTH: one}
+    values = {kind: {"main": {"gain": {"speed": interval(*ends)}}} for kind, ends in kinds.items()}
+    assert counting_sentence(Result("x", "quick", {}, values, {}, {}, {})).endswith(told)

@@ -7,6 +7,7 @@ import pytest
 from attnlib.companion.context_bottleneck_sentences import (
     bottleneck_sentences,
     judged_sentence,
+    slopes_sentence,
     wider_sentence,
 )
 from attnlib.experiments.result import Result
@@ -48,7 +49,7 @@ def result() -> Result:
             f"width_{width}": {
                 "capacity": {"value": most, "low": None, "high": None}, "slope": whole, "parameters": 1,
                 "of_each": {"capacity": [most - 1, most + 1], "slope": [-1.0, None]},
-                "shortest": end, "longest": end | {"exact_match": {**whole, "value": 0.7 - width / 128}},
+                "shortest": end, "longest": dict(end),
             }
             for width in WIDTHS
             for most in (bits(link, width, LENGTHS[-1]),)
@@ -97,11 +98,30 @@ def test_networks_of_the_widest_vector_are_named_one_by_one(result):
     assert second.endswith("Network by network the most is 35 and 37 bits, the power −1.00 and –.")
 
 
-def test_more_width_that_does_not_help_attention_is_said(result):
-    assert wider_sentence(result).endswith("width 16 is best, and wider is no better.")
-    longest = result.values["attention"]["width_64"]["longest"]
-    longest["exact_match"] = longest["exact_match"] | {"value": 0.9}
-    assert wider_sentence(result).endswith("are without a fault: the widest is best.")
+@pytest.mark.parametrize(
+    ("ends", "told"),
+    [
+        ((0.4, 0.6), "the widest cannot be told from any other."),
+        ((0.8, 0.9), "the widest is better than width 16 and width 32."),
+        ((0.1, 0.2), "the widest is worse than width 16 and width 32."),
+    ],
+)
+def test_whether_more_width_helps_attention_goes_by_intervals(result, ends, told):
+    for width in WIDTHS:
+        longest = result.values["attention"][f"width_{width}"]["longest"]
+        longest["exact_match"] = {"value": 0.5, "low": 0.4, "high": 0.6}
+    longest["exact_match"] = {"value": sum(ends) / 2, "low": ends[0], "high": ends[1]}
+    assert wider_sentence(result).endswith(f"in the longest quarter are without a fault: {told}")
+
+
+def test_slopes_that_are_not_below_zero_for_certain_are_named(result):
+    for width in WIDTHS:
+        result.values["initial"][f"width_{width}"]["slope"] = {"value": -1.0, "low": -1.5, "high": -0.5}
+    assert "Of 3 kinds of one vector, 3 have a slope whose interval is below 0." in slopes_sentence(result)
+    result.values["initial"]["width_64"]["slope"] = {"value": -1.0, "low": -2.5, "high": 0.5}
+    assert "2 have a slope whose interval is below 0; not so: one vector, at the start, width 64." in (
+        slopes_sentence(result)
+    )
 
 
 def test_a_point_of_a_curve_says_how_many_sentences_it_is_made_from(result):
