@@ -78,8 +78,12 @@ class Estimate:
 
 
 def figure(value: float) -> str:
-    """Three decimals for shares and correlations, one for percentages; a true minus sign."""
-    text = f"{value:.3f}" if abs(value) < 10 else f"{value:.1f}"
+    """Three decimals for shares and correlations, one for percentages; a true minus sign, and none of zero.
+
+    >>> figure(-0.25), figure(-0.0001), figure(61.24)
+    ('−0.250', '0.000', '61.2')
+    """
+    text = f"{value:.3f}".replace("-0.000", "0.000") if abs(value) < 10 else f"{value:.1f}"
     return text.replace("-", "−")
 
 
