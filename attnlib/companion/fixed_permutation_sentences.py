@@ -1,7 +1,7 @@
 """The chapter on a fixed permutation in words made from its numbers."""
 
 from attnlib.companion.copying_times import updates_words
-from attnlib.companion.intervals import side
+from attnlib.companion.intervals import capital, side
 from attnlib.companion.tables import interval_range, interval_text
 from attnlib.experiments.result import Result
 
@@ -71,8 +71,17 @@ def longer_outcome(result: Result) -> str:
     if not longer["n"]:
         return "That is not run at this profile."
     steps = result.config["longer_steps"]
-    learned = longer["n"] - round(longer["failed"]["value"] * longer["n"])
-    return f"Of {longer['n']} networks trained for {steps:,} updates {learned or 'none'} ended above 95 %."
+    came = longer["n"] - longer["never"]
+    trained = f"of {longer['n']} networks trained for {steps:,} updates"
+    if not came:
+        return f"None {trained} comes to 95 %: it has not happened."
+    stayed = longer["n"] - round(longer["failed"]["value"] * longer["n"])
+    lost = "" if stayed >= came else " What was learned was lost again; why is not examined here."
+    return (
+        f"{capital(trained)} {came} come to 95 % on the way, their best looks at "
+        f"{interval_text(longer['peak'])}, and {stayed or 'none'} end there: it has happened, so within "
+        f"{result.config['steps']} updates this order is slow rather than out of reach.{lost}"
+    )
 
 
 def same_sentence(apart: dict) -> str:

@@ -88,7 +88,8 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
         :func:`~attnlib.experiments.copying_courses.outcome`; ``<order>.uniform.{loss, probe_…}``;
         ``copy_less_permuted.probe_…``, differences of the same between networks of one seed, and
         ``copy_less_permuted.furthest``, see :func:`furthest`; ``permuted.late_rise``, what accuracy gains in
-        the last quarter of the updates; ``longer``, the outcome of the networks with more updates;
+        the last quarter of the updates; ``longer``, the outcome of the networks with more updates
+        and ``peak``, their accuracy where it is highest;
         tables as in :func:`~attnlib.experiments.copying_courses.tables`.
     """
     found = [
@@ -111,7 +112,10 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
         probe: paired(copied, permuted, lambda course, n=probe: course[n][-1]) for probe in PROBES
     } | {"furthest": furthest(copied, permuted)}
     values["permuted"]["late_rise"] = over_seeds(groups["permuted", "learned"], _late_rise)
-    values["longer"] = outcome(groups["permuted", LONGER], config.longer_steps)
+    longer = groups["permuted", LONGER]
+    values["longer"] = outcome(longer, config.longer_steps) | {
+        "peak": over_seeds(longer, lambda course: max(course["accuracy"]))
+    }
     return values, tables(found)
 
 

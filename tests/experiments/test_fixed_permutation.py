@@ -200,7 +200,14 @@ def test_networks_with_more_updates_are_judged_apart():
     values, tables = experiment.compute(config, Given(ends))
     assert (values["longer"]["n"], values["permuted"]["n"]) == (2, 2)
     result = Result("fixed_permutation", "quick", TINY | {"longer_steps": 8}, values, tables, {}, {})
-    assert longer_outcome(result) == "Of 2 networks trained for 8 updates 1 ended above 95 %."
+    assert longer_outcome(result) == (
+        "Of 2 networks trained for 8 updates 1 come to 95 % on the way, their best looks at 0.55 ± 5.65, "
+        "and 1 end there: it has happened, so within 4 updates this order is slow rather than out of reach."
+    )
+    values["longer"]["failed"]["value"] = 1.0
+    assert longer_outcome(result).endswith("What was learned was lost again; why is not examined here.")
+    values["longer"]["never"] = 2
+    assert longer_outcome(result).endswith("comes to 95 %: it has not happened.")
     assert len(longer_figure(result).axes[0].get_lines()) == 2
     with pytest.raises(BadInput, match="longer_steps is 3; it must be 0 or more than the 4 steps"):
         Config(**TINY | {"longer_steps": 3})
