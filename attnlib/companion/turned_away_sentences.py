@@ -3,6 +3,7 @@
 from attnlib.companion.intervals import capital, side
 from attnlib.companion.tables import interval_text
 
+HARDLY = 0.1  # of the words shown: a network that says no more of them has hardly begun
 TURNED = (
     "So attention was learned, and turned round: it keeps away from the word that is due, more than from "
     "others still to come, and the network says the word that it does not see."
@@ -64,6 +65,8 @@ def _sentence(group: dict) -> str:
 def _told(way: str, group: dict) -> str:
     says, misses = (side(group[name]) for name in ("left_out_less_shown", "without_less_uniform"))
     if way == "drawn" and says == "below":
+        if group["says_shown"]["value"] < HARDLY:
+            return "They say what they see more often than what they do not, and hardly ever."
         return "They say what they see."
     if way == "away" and says == misses == side(group["later_less_weight"]) == "above":
         return TURNED

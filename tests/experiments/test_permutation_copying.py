@@ -134,6 +134,13 @@ def test_what_fails_is_told_from_what_is_slow():
     values["sample"]["proxy"]["probe_gain"] = {"value": 3115.02, "low": 2999.1, "high": 3230.9, "n": 4}
     words = copying_sentences(Result("permutation_copying", "quick", plain(config), values, tables, {}, {}))
     assert "gives the right word 3,115 [2,999, 3,231] times the probability" in words
+    assert "as if for one of the two sets" not in words
+    result = Result("permutation_copying", "quick", plain(config), {"mixture": found}, {}, {}, {})
+    result.tables["courses"] = [
+        {"kind": "mixture", "network": "learned", "steps": steps, "attention_accuracy": end}
+        for steps, end in ((6, 0.5), (6, 0.02), (4, 0.5), (6, 0.45))
+    ]
+    assert " In the end 2 of 3 have their largest weight" in copying_sentences(result)
 
 
 @pytest.mark.parametrize(
