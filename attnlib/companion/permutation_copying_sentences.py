@@ -107,6 +107,21 @@ def followed_sentence(followed: dict, failed: int, judged: int) -> str:
     return f"{words}, {attending} of {late} with an attention accuracy of 95 % or more."
 
 
+def late_outcome(result: Result) -> str:
+    """Whether failures went away with more updates, kind by kind."""
+    parts = []
+    for kind in kinds_shown(result):
+        found, later = result.values[kind], result.values[kind]["followed"]
+        if found["failed"]["value"] and later["steps"] > result.config["steps"]:
+            name = kind_name(kind, result.config["length"])
+            parts.append(
+                f"{later['late']} of {_failed(found)} failures on {name} had gone after {later['steps']} updates"
+            )
+    return (
+        f"Of the last point: {'; '.join(parts)}." if parts else "Of the last point: no failure was followed."
+    )
+
+
 def _ratio(interval: dict) -> str:
     """Two digits after the point, and none of a ratio in the hundreds."""
     if interval["low"] is None:
