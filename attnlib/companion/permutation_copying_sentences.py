@@ -115,7 +115,8 @@ def late_outcome(result: Result) -> str:
         if found["failed"]["value"] and later["steps"] > result.config["steps"]:
             name = kind_name(kind, result.config["length"])
             parts.append(
-                f"{later['late']} of {_failed(found)} failures on {name} had gone after {later['steps']} updates"
+                f"{later['late']} of {_failed(found)} failures on {name} had gone after "
+                f"{later['steps']} updates"
             )
     return (
         f"Of the last point: {'; '.join(parts)}." if parts else "Of the last point: no failure was followed."
