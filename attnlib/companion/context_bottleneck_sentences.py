@@ -3,7 +3,7 @@
 import math
 from typing import TYPE_CHECKING
 
-from attnlib.companion.intervals import above, capital, listed, side
+from attnlib.companion.intervals import above, capital, listed, side, unless_told
 from attnlib.companion.tables import interval_range, interval_text
 from attnlib.experiments.result import Result
 from attnlib.plotting.context_bottleneck import LINKS
@@ -60,8 +60,7 @@ def wider_sentence(result: Result) -> str:
     """What a wider vector adds to the most that arrives."""
     narrow, wide = min(result.config["width"]), max(result.config["width"])
     parts = [
-        f"{LINKS[link][0]}, {interval_range(found)} bits"
-        + (" (not to be told from none)" if side(found) == "open" else "")
+        f"{LINKS[link][0]}, {interval_range(found)} bits{unless_told(found)}"
         for link, found in result.values["wider"].items()
         if found["value"] is not None
     ]

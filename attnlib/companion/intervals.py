@@ -19,6 +19,11 @@ def side(interval: dict, threshold: float = 0.0) -> str:
     return "below" if interval["high"] < threshold else "open"
 
 
+def unless_told(interval: dict) -> str:
+    """What to add to a difference that may be none; nothing where the interval is on one side of 0."""
+    return " (not to be told from none)" if side(interval) == "open" else ""
+
+
 def capital(text: str) -> str:
     """The text with its first letter as a capital; ``str.capitalize`` makes the others small, names too."""
     return text[:1].upper() + text[1:]

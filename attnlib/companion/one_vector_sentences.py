@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from attnlib.companion.intervals import capital, side
+from attnlib.companion.intervals import capital, side, unless_told
 from attnlib.companion.tables import interval_range, interval_text
 from attnlib.experiments.measures.error_growth import BEAMS
 from attnlib.experiments.one_vector import NETWORKS
@@ -13,7 +13,6 @@ from attnlib.plotting.style import task_name
 if TYPE_CHECKING:
     import pandas as pd
 
-NOT_TOLD = "{} (not to be told from none)"
 AS_OFTEN = "as often, as far as can be told (a difference of {})"
 COLUMNS = {
     "token_accuracy": "words right, after right ones",
@@ -130,7 +129,7 @@ def _told(difference: dict, more: str, less: str, even: str = "") -> str:
     if known and max(abs(difference["low"]), abs(difference["high"])) < 0.005:
         return more.format("0.00")
     if known and side(difference) == "open":
-        return (even or NOT_TOLD.format(more)).format(interval_range(difference))
+        return (even or f"{more}{unless_told(difference)}").format(interval_range(difference))
     if difference["value"] >= 0:
         return more.format(interval_range(difference))
     ends = {"low": -difference["high"], "high": -difference["low"]} if known else {"low": None, "high": None}

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from attnlib.companion.intervals import capital, listed, side
+from attnlib.companion.intervals import capital, listed, side, unless_told
 from attnlib.companion.tables import interval_range, interval_text
 from attnlib.experiments.result import Result
 from attnlib.plotting.scoring_functions import DECODERS, ENCODERS, NETWORKS, SCORES, kinds_of
@@ -134,10 +134,9 @@ def translation_sentences(result: Result) -> str:
         "luong_over_sutskever": "Luong's over Sutskever's",
     }
     gains = [
-        f"{label}, {interval_range(values['gains'][gain]['bleu'])}"
-        + (" (not to be told from none)" if side(values["gains"][gain]["bleu"]) == "open" else "")
+        f"{label}, {interval_range(found)}{unless_told(found)}"
         for gain, label in labels.items()
-        if values["gains"][gain]["bleu"]["n"]
+        if (found := values["gains"][gain]["bleu"])["n"]
     ]
     text = f" What attention adds in BLEU: {'; '.join(gains)}." if gains else ""
     named = [(label, values[name]) for name, (label, *_) in NETWORKS.items() if name in values]

@@ -132,8 +132,7 @@ def furthest(copied: list[Point], permuted: list[Point]) -> dict:
         paired(copied, permuted, lambda course, i=look: course["probe_right"][i])
         for look in range(min((len(course["steps"]) for _, course in (*copied, *permuted)), default=0))
     ]
-    apart = [own for own in apart if own["n"]]
-    if not apart:
+    if not apart or not apart[0]["n"]:
         return over_seeds([], len) | {"steps": None, "looks": 0, "among": None}
     look = max(range(len(apart)), key=lambda i: abs(apart[i]["value"]))
     probes_there = [[course["probe_right"][look] for _, course in group] for group in (copied, permuted)]
