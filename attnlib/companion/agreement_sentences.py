@@ -170,7 +170,11 @@ def weakest_sentence(result: Result) -> str:
         if found["above_chance"]["n"]:
             name, above = data_name(found["data"]), interval_percent(found["above_chance"])
             parts.append(f"{head} on {name}, {above} above it")
-    return "By the lower ends of their intervals, nearest to chance come " + "; ".join(parts) + "."
+    return (
+        "Of the sets above, by the lower ends of their intervals, nearest to chance come "
+        + "; ".join(parts)
+        + "."
+    )
 
 
 def printed_tables(result: Result, *tables: str) -> str:

@@ -1,0 +1,200 @@
+"""Where a classifier's attention rests, and why two seeds of the SMS set seem to attend differently."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from attnlib.errors import BadInput, NotMeasured, UnknownName
+from attnlib.experiments.aggregate import over_seeds
+from attnlib.experiments.agreement_runs import classifier_runs
+from attnlib.experiments.asks import Ask, specs_of
+from attnlib.experiments.measures.resting_attention import measure_apart, measure_resting
+from attnlib.recipes.recipe import RecipeSpec
+from attnlib.statistics.jackknife import jackknife_interval
+from attnlib.texts import labelled_sets
+
+if TYPE_CHECKING:
+    from attnlib.training.store import Store
+
+PLACE = "Snell et al. 2021, section A.9"
+QUESTION = "Why do two networks that classify text messages seem to attend to different places?"
+PLACES = ("begin", "end", "words")
+POSITIONS = ("all", "words")
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings of the classifiers, all alike but for their data and seed.
+
+    Attributes:
+        data: sets of labelled texts, see :func:`attnlib.texts.labelled_sets.names`; seeds: networks on each.
+        beside: sets to hold them against; beside_seeds: networks on each of these.
+        only_at_hand: 1 leaves out the sets whose files are not on this machine.
+        n_train, n_validation: texts to use; 0 for all that the paper used.
+        width: of states; embedding_width: of embeddings.
+        learning_rate: of Adam.
+        steps: updates.
+    """
+
+    data: tuple[str, ...] = ("known_polarity", "sms_spam")
+    seeds: int = 3
+    beside: tuple[str, ...] = ("sst",)
+    beside_seeds: int = 3
+    only_at_hand: int = 1
+    n_train: int = 2_000
+    n_validation: int = 150
+    width: int = 64
+    embedding_width: int = 64
+    learning_rate: float = 3e-3
+    steps: int = 200
+
+    def __post_init__(self) -> None:
+        for name in ("seeds", "beside_seeds"):
+            if getattr(self, name) < 2:
+                raise BadInput(
+                    f"{name} is {getattr(self, name)}; they are held against each other, so give at least 2"
+                )
+        for name in (*self.data, *self.beside):
+            if name not in labelled_sets.names():
+                raise UnknownName("set of labelled texts", name, labelled_sets.names())
+
+
+PROFILES = {
+    "quick": Config(),
+    "paper": Config(
+        data=("sms_spam",),
+        seeds=12,
+        beside=("sst", "sst_as_text"),
+        beside_seeds=4,  # those of the chapter on agreement
+        only_at_hand=0,
+        n_train=0,
+        n_validation=0,
+        width=256,
+        embedding_width=300,
+        learning_rate=1e-3,
+        steps=4_000,
+    ),
+}
+
+
+def rows(config: Config) -> dict[str, tuple[RecipeSpec, ...]]:
+    """The networks by data set, in the order of their seeds; they are those of the agreement tables."""
+    names = ("n_train", "n_validation", "learning_rate", "steps", "embedding_width")
+    shared = {name: getattr(config, name) for name in names}
+    seeds = dict.fromkeys(config.beside, config.beside_seeds) | dict.fromkeys(config.data, config.seeds)
+    return {
+        name: classifier_runs(seeds[name], 0, shared | {"data": name}, config.width).normal
+        for name in dict.fromkeys((*config.data, *config.beside))
+        if not config.only_at_hand or labelled_sets.at_hand(name)
+    }
+
+
+def asks(config: Config) -> tuple[Ask, ...]:
+    """What it asks of each network, and of each two of one data set."""
+    return tuple(
+        asked
+        for runs in rows(config).values()
+        for asked in (
+            *(Ask(run, measure_resting) for run in runs),
+            *(Ask(one, measure_apart, (), (other,)) for one in runs for other in runs if one is not other),
+        )
+    )
+
+
+def models(config: Config) -> tuple[RecipeSpec, ...]:
+    """The networks, each once."""
+    return specs_of(asks(config))
+
+
+def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+    """Where attention rests by label, and how far two seeds agree with the marks and without.
+
+    Returns:
+        by data set ``labels.<label>.{begin, end, words, begin_right, end_right}``, percent of the texts of a
+        label (see :func:`~attnlib.experiments.measures.resting_attention.measure_resting`) with Student's
+        interval over networks, and ``texts``, their number; ``resting.{begin, end, words}``, at how many
+        networks most texts of the commoner label have the largest attention there; ``common``, that label;
+        ``pairs.<all, words>.<label or both>.{agreement, chance}`` in percent, the mean over ordered pairs of
+        seeds with the jackknife's interval over seeds, and ``lowest`` and ``highest`` agreement of a pair;
+        tables ``networks``, a row a network and label, and ``pairs``, a row an ordered pair, label and choice
+        of positions.
+    """
+    values: dict = {}
+    tables: dict[str, list[dict]] = {"networks": [], "pairs": []}
+    for name, runs in rows(config).items():
+        networks = _networks(name, runs, store)
+        pairs = _pairs(name, runs, store)
+        if networks:
+            values[name] = _resting(networks) | {"pairs": _agreeing(pairs)}
+        tables["networks"] += networks
+        tables["pairs"] += pairs
+    return values, tables
+
+
+def _networks(name: str, runs: Sequence[RecipeSpec], store: "Store") -> list[dict]:
+    return [
+        {"data": name, "seed": run.seed, "label": label}
+        | found
+        | {"words": 100 - found["begin"] - found["end"]}
+        for run in runs
+        for label, found in _answer(Ask(run, measure_resting), store).items()
+    ]
+
+
+def _pairs(name: str, runs: Sequence[RecipeSpec], store: "Store") -> list[dict]:
+    return [
+        {"data": name, "seed": one.seed, "second_seed": other.seed, "positions": positions, "label": label}
+        | found
+        for one in runs
+        for other in runs
+        if one is not other
+        for positions, groups in _answer(Ask(one, measure_apart, (), (other,)), store).items()
+        for label, found in groups.items()
+    ]
+
+
+def _answer(asked: Ask, store: "Store") -> dict:
+    """Empty where the store neither knows nor may find out."""
+    try:
+        return asked.answer(store)
+    except NotMeasured:
+        return {}
+
+
+def _resting(networks: list[dict]) -> dict:
+    labels = {}
+    for label in sorted({row["label"] for row in networks}):
+        of_label = [({}, row) for row in networks if row["label"] == label]
+        labels[label] = {"texts": of_label[0][1]["texts"]} | {
+            place: over_seeds(of_label, lambda row, p=place: row[p])
+            for place in (*PLACES, "begin_right", "end_right")
+        }
+    common = max(labels, key=lambda label: labels[label]["texts"])
+    most = [max(PLACES, key=lambda place: row[place]) for row in networks if row["label"] == common]
+    return {"labels": labels, "common": common, "resting": {place: most.count(place) for place in PLACES}}
+
+
+def _agreeing(pairs: list[dict]) -> dict:
+    found: dict = {}
+    for positions in POSITIONS:
+        for label in sorted({row["label"] for row in pairs}):
+            group = [row for row in pairs if (row["positions"], row["label"]) == (positions, label)]
+            agreed = [row["agreement"] for row in group]
+            found.setdefault(positions, {})[label] = {
+                "agreement": _over_pairs(group, lambda row: row["agreement"]),
+                "chance": _over_pairs(group, lambda row: row["chance"]),
+                "lowest": min(agreed),
+                "highest": max(agreed),
+            }
+    return found
+
+
+def _over_pairs(pairs: list[dict], number: Callable[[dict], float]) -> dict:
+    """The mean over pairs, with the jackknife's interval over seeds."""
+
+    def mean(seeds: Sequence[int]) -> float:
+        chosen = [number(row) for row in pairs if row["seed"] in seeds and row["second_seed"] in seeds]
+        return sum(chosen) / len(chosen) if chosen else math.nan
+
+    return jackknife_interval(sorted({row["seed"] for row in pairs}), mean).as_dict()

@@ -1,0 +1,155 @@
+"""Where attention rests: shares and agreement worked by hand, and tiny networks end to end."""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from attnlib.errors import BadInput, NotMeasured, UnknownName
+from attnlib.experiments.measures.resting_attention import measure_apart, measure_resting
+from attnlib.experiments.resting_attention import PROFILES, Config, asks, compute, models, rows
+from attnlib.experiments.run import run
+from attnlib.recipes.recipe import Recording
+from attnlib.texts import labelled_sets
+
+TINY = {
+    "data": ("known_polarity",), "beside": (), "seeds": 3, "n_train": 60, "n_validation": 20, "width": 3,
+    "embedding_width": 4, "steps": 4,
+}  # fmt: skip
+
+
+def recorded(attention, log_polarity, lengths, labels, seed=0):
+    """A classifier looked at twice; the first look is empty, so that only the last can be meant."""
+    values = {"attention": attention, "log_polarity": log_polarity}
+    tensors = {
+        "validation.offsets": torch.tensor([0, *lengths]).cumsum(0),
+        "validation.labels": torch.tensor(labels),
+    }
+    for name, last in values.items():
+        last = torch.tensor(last, dtype=torch.float32)
+        tensors[f"validation.{name}"] = torch.stack([torch.zeros_like(last), last])
+    return Recording(SimpleNamespace(seed=seed, setting=f"seed {seed}"), tensors, {})
+
+
+# Three texts of label 0 and one of label 1: <bos> a b <eos>, twice <bos> a <eos>, and <bos> a b <eos>.
+LENGTHS, LABELS = (4, 3, 3, 4), (0, 0, 0, 1)
+ONE = [0.4, 0.3, 0.2, 0.1, 0.2, 0.2, 0.6, 0.5, 0.5, 0.0, 0.1, 0.6, 0.2, 0.1]
+OTHER = [0.1, 0.3, 0.2, 0.4, 0.6, 0.3, 0.1, 0.1, 0.2, 0.7, 0.1, 0.6, 0.2, 0.1]
+SURE = [1.0, -1, -1, 2.0, -1.0, 5, 1.0, 3.0, -1, -2.0, -4.0, 9, 9, 1.0]
+
+
+def test_shares_are_of_the_texts_of_a_label():
+    found = measure_resting(recorded(ONE, SURE, LENGTHS, LABELS))
+    assert found == {
+        "0": {
+            "texts": 3,
+            "begin": pytest.approx(200 / 3),  # the third has two largest, of which the first is the mark
+            "end": pytest.approx(100 / 3),
+            "begin_right": pytest.approx(200 / 3),
+            "end_right": pytest.approx(200 / 3),
+        },
+        "1": {"texts": 1, "begin": 0, "end": 0, "begin_right": 0, "end_right": 100},
+    }
+
+
+def test_what_disagrees_over_all_positions_may_agree_among_the_words():
+    first, second = (recorded(values, SURE, LENGTHS, LABELS) for values in (ONE, OTHER))
+    found = measure_apart(first, second)
+    assert {label: cell["agreement"] for label, cell in found["all"].items()} == {
+        "both": 25,
+        "0": 0,
+        "1": 100,
+    }
+    assert {label: cell["agreement"] for label, cell in found["words"].items()} == dict.fromkeys(
+        ("both", "0", "1"), 100
+    )
+    # One of four, three, three and four positions; among words one of two, one, one and two.
+    assert found["all"]["both"]["chance"] == pytest.approx(100 * (1 / 4 + 1 / 3 + 1 / 3 + 1 / 4) / 4)
+    assert found["words"]["both"]["chance"] == pytest.approx(75)
+    assert found["words"]["1"]["chance"] == pytest.approx(50)
+
+
+def test_only_the_same_texts_are_compared():
+    first = recorded(ONE, SURE, LENGTHS, LABELS)
+    second = recorded(OTHER, SURE, (3, 4, 3, 4), LABELS)
+    with pytest.raises(BadInput, match="other texts"):
+        measure_apart(first, second)
+
+
+class Given:
+    """A store that knows what the networks of some seeds attend to: seed 2 rests elsewhere."""
+
+    def __init__(self, *seeds):
+        self.seeds = seeds
+
+    def kept(self, spec, measure, beside=()):
+        seeds = [run.seed for run in (spec, *beside)]
+        if not set(seeds) <= set(self.seeds):
+            raise NotMeasured("unknown")
+        if measure is measure_resting:
+            begin = 5.0 if spec.seed == 2 else 80.0
+            common = {"texts": 9, "begin": begin, "end": 85 - begin, "begin_right": 100.0, "end_right": 90.0}
+            return {"0": common, "1": common | {"texts": 3, "begin": 0.0, "end": 10.0}}
+        alike = 10.0 if 2 in seeds else 90.0
+        cell = {"agreement": alike, "chance": 8.0}
+        return {"all": {"both": cell}, "words": {"both": cell | {"agreement": 50.0 + sum(seeds)}}}
+
+
+def test_places_and_pairs_are_counted_and_averaged():
+    values, tables = compute(Config(data=("known_polarity",), beside=()), Given(0, 1, 2))
+    found = values["known_polarity"]
+    assert (found["common"], found["resting"]) == ("0", {"begin": 2, "end": 1, "words": 0})
+    assert found["labels"]["0"]["begin"]["value"] == 55
+    assert found["labels"]["1"]["words"] == {"value": 90, "low": 90, "high": 90, "n": 3}
+    both = found["pairs"]["all"]["both"]
+    assert both["agreement"]["value"] == pytest.approx((90 * 2 + 10 * 4) / 6)
+    assert (both["lowest"], both["highest"]) == (10, 90)
+    words = found["pairs"]["words"]["both"]
+    assert (words["agreement"]["value"], words["lowest"], words["highest"]) == (52, 51, 53)
+    assert (len(tables["networks"]), len(tables["pairs"])) == (6, 12)
+    assert tables["networks"][0]["words"] == 15
+
+
+def test_what_is_not_known_yet_is_left_out():
+    config = Config(data=("known_polarity",), beside=())
+    assert compute(config, Given()) == ({}, {"networks": [], "pairs": []})
+    values, tables = compute(config, Given(0))
+    assert values["known_polarity"]["pairs"] == {}
+    assert len(tables["networks"]) == 2
+
+
+def test_the_paper_profile_shares_its_networks_with_the_agreement_tables():
+    from attnlib.experiments import agreement
+
+    shared = set(agreement.models(agreement.PROFILES["paper"]))
+    found = rows(PROFILES["paper"])
+    assert {name: sum(run in shared for run in runs) for name, runs in found.items()} == {
+        "sms_spam": 4, "sst": 4, "sst_as_text": 4
+    }  # fmt: skip
+    assert len(found["sms_spam"]) == 12
+    assert len(asks(PROFILES["paper"])) == 12 + 12 * 11 + 2 * (4 + 4 * 3)
+
+
+def test_settings_that_cannot_be_are_refused():
+    with pytest.raises(BadInput, match="at least 2"):
+        Config(seeds=1)
+    with pytest.raises(UnknownName):
+        Config(data=("tweets",))
+
+
+def test_sets_that_are_not_at_hand_are_left_out_or_not(monkeypatch):
+    monkeypatch.setattr(labelled_sets, "at_hand", lambda name: name == "known_polarity")
+    assert list(rows(Config())) == ["known_polarity"]
+    assert list(rows(Config(only_at_hand=0))) == ["known_polarity", "sms_spam", "sst"]
+
+
+def test_tiny_networks_end_to_end(tmp_path):
+    result = run("resting_attention", out=tmp_path, models=tmp_path / "models", overrides=TINY)
+    assert len(models(Config(**TINY))) == 3
+    assert not result.missing
+    found = result.values["known_polarity"]
+    for label in found["labels"].values():
+        assert sum(label[place]["value"] for place in ("begin", "end", "words")) == pytest.approx(100)
+    assert sum(found["resting"].values()) == 3
+    for positions in found["pairs"].values():
+        assert positions["both"]["lowest"] <= positions["both"]["agreement"]["value"]
