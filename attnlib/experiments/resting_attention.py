@@ -197,4 +197,6 @@ def _over_pairs(pairs: list[dict], number: Callable[[dict], float]) -> dict:
         chosen = [number(row) for row in pairs if row["seed"] in seeds and row["second_seed"] in seeds]
         return sum(chosen) / len(chosen) if chosen else math.nan
 
-    return jackknife_interval(sorted({row["seed"] for row in pairs}), mean).as_dict()
+    return jackknife_interval(
+        sorted({row[of] for row in pairs for of in ("seed", "second_seed")}), mean
+    ).as_dict()

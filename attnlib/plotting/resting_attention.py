@@ -1,0 +1,121 @@
+"""Where attention of classifiers is largest, network by network, and how far two of them agree."""
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from attnlib.experiments.result import Result
+from attnlib.plotting.agreement import data_name
+from attnlib.plotting.blank import blank
+from attnlib.plotting.style import INK, style
+
+PLACE_LOOKS = {
+    "begin": ("at the begin mark", "#0072b2"),
+    "words": ("at a word", "#e4e4e4"),
+    "end": ("at the end mark", "#d55e00"),
+}
+POSITION_LOOKS = {"all": ("all positions", "#222222"), "words": ("words alone", "#009e73")}
+# What label 0 and label 1 stand for; of other sets they are called by number.
+CLASSES = {
+    "known_polarity": ("minus", "plus"),
+    "sms_spam": ("ham", "spam"),
+    "sst": ("negative or neutral", "very positive"),
+    "sst_as_text": ("negative", "positive"),
+    "imdb": ("negative", "positive"),
+    "amazon": ("negative", "positive"),
+    "yelp": ("at most two stars", "at least four stars"),
+    "ag_news": ("World", "Business"),
+    "twenty_newsgroups": ("baseball", "hockey"),
+}
+
+
+def class_name(data: str, label: str) -> str:
+    """What a label stands for."""
+    return CLASSES[data][int(label)] if data in CLASSES else f"label {label}"
+
+
+def resting_places(result: Result) -> Figure:
+    """A row of two panels a data set: a bar a network, the texts of a label by where attention is largest."""
+    names = list(result.values)
+    if not names:
+        return blank()
+    labels = {name: _commoner_first(result.values[name]) for name in names}
+    networks = {name: sorted({row["seed"] for row in _rows(result, "networks", data=name)}) for name in names}
+    heights = [len(found) + 1.5 for found in networks.values()]
+    with style():
+        figure = Figure(figsize=(8.6, 0.5 + 0.2 * sum(heights)))
+        grid = figure.subplots(len(names), 2, sharex=True, squeeze=False, height_ratios=heights)
+        for line, name in zip(grid, names, strict=True):
+            for axes, label in zip(line, labels[name], strict=False):
+                found = {row["seed"]: row for row in _rows(result, "networks", data=name, label=label)}
+                _bars(axes, [found[seed] for seed in networks[name]])
+                texts = result.values[name]["labels"][label]["texts"]
+                axes.set_title(f"{data_name(name)}, {texts:,} × {class_name(name, label)}", loc="left")
+            for axes in line[len(labels[name]) :]:
+                axes.set_axis_off()
+            line[0].set_ylabel("networks")
+        for axes in grid[-1]:
+            axes.set_xlabel("texts, %")
+        handles = [Patch(facecolor=colour, label=label) for label, colour in PLACE_LOOKS.values()]
+        figure.legend(handles=handles, loc="outside upper center", ncols=3, frameon=False)
+    return figure
+
+
+def pairs_of_seeds(result: Result) -> Figure:
+    """Two rows a data set: a dot an ordered pair of seeds, over all positions and among the words alone."""
+    names = [name for name, found in result.values.items() if found["pairs"]]
+    if not names:
+        return blank()
+    with style():
+        figure = Figure(figsize=(8.2, 1.0 + 0.8 * len(names)))
+        axes = figure.subplots()
+        for place, name in enumerate(reversed(names)):
+            for shift, (positions, (_, colour)) in zip((0.2, -0.2), POSITION_LOOKS.items(), strict=True):
+                values = [
+                    row["agreement"]
+                    for row in _rows(result, "pairs", data=name, positions=positions, label="both")
+                ]
+                spread = np.linspace(-0.11, 0.11, len(values))
+                axes.plot(values, place + shift + spread, "o", color=colour, ms=3.2, alpha=0.45, mew=0)
+                found = result.values[name]["pairs"][positions]["both"]
+                axes.plot([found["agreement"]["value"]] * 2, _across(place + shift), color=colour, lw=2)
+                axes.plot([found["chance"]["value"]] * 2, _across(place + shift), color=INK, lw=1, ls=":")
+        axes.set_yticks(range(len(names)), [data_name(name) for name in reversed(names)])
+        axes.set_xlim(0, 100)
+        axes.set_xlabel("agreement of the attentions of two seeds, % of texts")
+        handles = [
+            Line2D([], [], color=colour, marker="o", ms=3.5, lw=2, label=label)
+            for label, colour in POSITION_LOOKS.values()
+        ]
+        handles.append(Line2D([], [], color=INK, lw=1, ls=":", label="chance"))
+        figure.legend(handles=handles, loc="outside upper center", ncols=3, frameon=False)
+    return figure
+
+
+def _bars(axes: Axes, networks: list[dict]) -> None:
+    heights = np.arange(len(networks))[::-1]
+    left = np.zeros(len(networks))
+    for place, (_, colour) in PLACE_LOOKS.items():
+        shares = np.array([row[place] for row in networks])
+        axes.barh(heights, shares, left=left, height=0.8, color=colour)
+        left += shares
+    axes.set_xlim(0, 100)
+    axes.set_ylim(-0.6, len(networks) - 0.4)
+    axes.set_yticks([])
+
+
+def _across(place: float) -> list[float]:
+    return [place - 0.16, place + 0.16]
+
+
+def _commoner_first(found: dict) -> list[str]:
+    common = found["common"]
+    return [common, *(label for label in found["labels"] if label != common)]
+
+
+def _rows(result: Result, table: str, **which: str) -> list[dict]:
+    return [
+        row for row in result.tables[table] if all(str(row[key]) == value for key, value in which.items())
+    ]
