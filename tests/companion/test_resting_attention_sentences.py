@@ -1,0 +1,96 @@
+"""Tables, sentences and figures on where attention rests, from numbers set by hand."""
+
+import pytest
+
+from attnlib.companion.resting_attention_sentences import apart_table, resting_sentences, resting_table
+from attnlib.experiments.result import Result
+from attnlib.plotting.resting_attention import PLACE_LOOKS, class_name, pairs_of_seeds, resting_places
+
+
+def interval(value, half=2.0, n=3):
+    return {"value": value, "low": value - half, "high": value + half, "n": n}
+
+
+def cell(value, lowest, highest):
+    return {"agreement": interval(value), "chance": interval(9, 0), "lowest": lowest, "highest": highest}
+
+
+def label(texts, begin, end):
+    places = {"begin": begin, "end": end, "words": 100 - begin - end, "begin_right": 99, "end_right": 7}
+    return {"texts": texts} | {name: interval(value) for name, value in places.items()}
+
+
+SMS = {
+    "common": "0",
+    "labels": {"0": label(1400, 60, 30), "1": label(200, 4, 2)},
+    "resting": {"begin": 2, "end": 1, "words": 0},
+    "pairs": {
+        "all": {"both": cell(62, 12, 92), "0": cell(60, 4, 96), "1": cell(64, 50, 70)},
+        "words": {"both": cell(58, 53, 61), "0": cell(57, 52, 62), "1": cell(61, 49, 70)},
+    },
+}
+NETWORKS = [
+    {"data": "sms_spam", "seed": seed, "label": label, "begin": begin, "end": 20.0, "words": 80.0 - begin}
+    for seed, begin in ((0, 70.0), (1, 5.0), (2, 75.0))
+    for label in ("0", "1")
+]
+PAIRS = [
+    {"data": "sms_spam", "seed": one, "second_seed": other, "positions": positions, "label": "both"}
+    | {"agreement": 10.0 * one + other, "chance": 9.0}
+    for one in range(3)
+    for other in range(3)
+    if one != other
+    for positions in ("all", "words")
+]
+
+
+@pytest.fixture
+def result():
+    return Result(
+        "resting_attention", "paper", {}, {"sms_spam": SMS}, {"networks": NETWORKS, "pairs": PAIRS}, {}, {}
+    )
+
+
+def test_sentences_count_networks_and_give_the_ends_of_pairs(result):
+    assert resting_sentences(result) == (
+        "* **SMS.** In most texts that are ham, the commoner label, attention is largest: 2 at the begin "
+        "mark and 1 at the end mark, of 3 networks. Two seeds agree in 62 ± 2 % of all texts, single pairs in 12 "
+        "to 92 %; among the words alone in 58 ± 2 %, single pairs in 53 to 61 %, where chance has 9 %."
+    )
+
+
+def test_of_a_single_network_no_pairs_are_spoken_of(result):
+    result.values["sms_spam"] = SMS | {"pairs": {}}
+    assert resting_sentences(result).endswith("of 3 networks.")
+    assert not len(apart_table(result))
+    assert pairs_of_seeds(result).axes == []
+
+
+def test_tables_have_a_row_a_label(result):
+    table = resting_table(result)
+    assert list(table.index) == ["SMS, ham", "SMS, spam"]
+    assert table.loc["SMS, ham", "at the end mark"] == "30 ± 2"
+    assert table.loc["SMS, spam", "begin mark alone is right"] == "99 ± 2"
+    apart = apart_table(result)
+    assert list(apart.index) == ["SMS, all texts", "SMS, ham", "SMS, spam"]
+    assert apart.loc["SMS, ham", "all positions, single pairs"] == "4 to 96"
+    assert apart.loc["SMS, all texts", "words alone"] == "58 ± 2"
+
+
+def test_labels_have_the_names_of_their_set():
+    assert class_name("sms_spam", "1") == "spam"
+    assert class_name("something.csv", "1") == "label 1"
+
+
+def test_every_network_is_a_whole_bar_on_either_side(result):
+    for axes in resting_places(result).axes:
+        assert len(axes.patches) == 3 * len(PLACE_LOOKS)
+        assert [bar.get_x() + bar.get_width() for bar in axes.patches[-3:]] == pytest.approx([100] * 3)
+
+
+def test_every_pair_is_a_dot_once_with_the_marks_and_once_without(result):
+    (axes,) = pairs_of_seeds(result).axes
+    clouds = [line for line in axes.lines if len(line.get_xdata()) == 6]
+    assert [sorted(line.get_xdata()) for line in clouds] == [[1, 2, 10, 12, 20, 21]] * 2
+    means = [line.get_xdata()[0] for line in axes.lines if line.get_linewidth() == 2]
+    assert means == [62, 58]
