@@ -56,6 +56,40 @@ def resting_sentences(result: Result) -> str:
     return "\n".join(f"* {_sentence(name, found)}" for name, found in result.values.items())
 
 
+def outcome_sentences(result: Result) -> str:
+    """Beside what would change our mind: how far pairs lie apart, and under which labels a mark is right."""
+    return "\n".join(
+        f"* {data_name(name)}: {'; '.join([*_spans(found['pairs']), *_rightness(name, found)])}."
+        for name, found in result.values.items()
+    )
+
+
+def _spans(pairs: dict) -> list[str]:
+    if not pairs:
+        return []
+    span = {
+        positions: cells["both"]["highest"] - cells["both"]["lowest"] for positions, cells in pairs.items()
+    }
+    return [
+        f"single pairs of seeds lie up to {span['all']:.0f} points apart over all positions, and up to "
+        f"{span['words']:.0f} among the words alone"
+    ]
+
+
+def _rightness(name: str, found: dict) -> list[str]:
+    of_labels = {class_name(name, label): of_label for label, of_label in found["labels"].items()}
+    return [
+        f"{MARKS[mark]} alone is right in "
+        + listed(
+            [
+                f"{interval_text(of_label[f'{mark}_right'], digits=0)} % ({label})"
+                for label, of_label in of_labels.items()
+            ]
+        )
+        for mark in ("begin", "end")
+    ]
+
+
 def _sentence(name: str, found: dict) -> str:
     common = class_name(name, found["common"])
     counts = [f"{count} at {MARKS[place]}" for place, count in found["resting"].items() if count]

@@ -52,7 +52,7 @@ def resting_places(result: Result) -> Figure:
                 found = {row["seed"]: row for row in _rows(result, "networks", data=name, label=label)}
                 _bars(axes, [found[seed] for seed in networks[name]])
                 texts = result.values[name]["labels"][label]["texts"]
-                axes.set_title(f"{data_name(name)}, {texts:,} × {class_name(name, label)}", loc="left")
+                axes.set_title(f"{data_name(name)}, {class_name(name, label)} ({texts:,} texts)", loc="left")
             for axes in line[len(labels[name]) :]:
                 axes.set_axis_off()
             line[0].set_ylabel("networks")

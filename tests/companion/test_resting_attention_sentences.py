@@ -2,7 +2,12 @@
 
 import pytest
 
-from attnlib.companion.resting_attention_sentences import apart_table, resting_sentences, resting_table
+from attnlib.companion.resting_attention_sentences import (
+    apart_table,
+    outcome_sentences,
+    resting_sentences,
+    resting_table,
+)
 from attnlib.experiments.result import Result
 from attnlib.plotting.resting_attention import PLACE_LOOKS, class_name, pairs_of_seeds, resting_places
 
@@ -54,8 +59,8 @@ def result():
 def test_sentences_count_networks_and_give_the_ends_of_pairs(result):
     assert resting_sentences(result) == (
         "* **SMS.** In most texts that are ham, the commoner label, attention is largest: 2 at the begin "
-        "mark and 1 at the end mark, of 3 networks. Two seeds agree in 62 ± 2 % of all texts, single pairs in 12 "
-        "to 92 %; among the words alone in 58 ± 2 %, single pairs in 53 to 61 %, where chance has 9 %."
+        "mark and 1 at the end mark, of 3 networks. Two seeds agree in 62 ± 2 % of all texts, single pairs "
+        "in 12 to 92 %; among the words alone in 58 ± 2 %, single pairs in 53 to 61 %, where chance has 9 %."
     )
 
 
@@ -64,6 +69,14 @@ def test_of_a_single_network_no_pairs_are_spoken_of(result):
     assert resting_sentences(result).endswith("of 3 networks.")
     assert not len(apart_table(result))
     assert pairs_of_seeds(result).axes == []
+
+
+def test_outcomes_hold_spans_and_labels_against_each_other(result):
+    assert outcome_sentences(result) == (
+        "* SMS: single pairs of seeds lie up to 80 points apart over all positions, and up to 8 among the "
+        "words alone; the begin mark alone is right in 99 ± 2 % (ham) and 99 ± 2 % (spam); the end mark "
+        "alone is right in 7 ± 2 % (ham) and 7 ± 2 % (spam)."
+    )
 
 
 def test_tables_have_a_row_a_label(result):
