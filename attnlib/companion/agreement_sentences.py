@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 from attnlib.companion.claims import load_papers
 from attnlib.companion.printed import published_table
 from attnlib.companion.project import find_root
+from attnlib.companion.rows import Row
+from attnlib.companion.two_readings import readings_sentences
 from attnlib.companion.verify import verify
 from attnlib.experiments.result import Result
 from attnlib.plotting.agreement import data_name, data_of
@@ -182,8 +184,17 @@ def printed_tables(result: Result, *tables: str) -> str:
     if "own" in result.values:
         return "These are your own data; the paper prints nothing of them."
     (paper,) = (one for one in load_papers(find_root() / "claims") if one.name == "snell2021")
-    rows = [row for row in verify(find_root(), experiment="agreement") if row.claim.number]
+    rows = _printed_numbers()
     return "\n".join(published_table(paper.tables, name, rows) for name in tables)
+
+
+def two_readings(result: Result) -> str:
+    """Which reading of a printed name comes nearer to its numbers; nothing beside a reader's data."""
+    return "" if "own" in result.values else readings_sentences(_printed_numbers())
+
+
+def _printed_numbers() -> list[Row]:
+    return [row for row in verify(find_root(), experiment="agreement") if row.claim.number]
 
 
 def printed_agreement(table: str = "5") -> dict[tuple[str, str], float]:

@@ -1,0 +1,50 @@
+"""Which of two sets of ours a printed name means: the one whose numbers come nearer to what is printed."""
+
+from collections.abc import Iterable
+
+from attnlib.companion.rows import Row
+
+# A printed name, and our two sets with what tells them apart.
+READINGS = {
+    "SST": {"sst": "the filter of labels that gives Table 9's counts", "sst_as_text": "the text's filter"},
+    "Multi30k": {"multi30k_en_de": "English to German", "multi30k_de_en": "German to English"},
+}
+ROUNDED = "2"  # prints Table 5's numbers again, rounded
+
+
+def readings_sentences(rows: Iterable[Row]) -> str:
+    """How far ours are from the printed numbers under either reading; a name without both is left out.
+
+    A printed number counts once, where both readings have one of ours; Table 2 repeats Table 5.
+
+    Args:
+        rows: verdicts of the printed numbers, see :func:`attnlib.companion.verify.verify`.
+    """
+    distances: dict[str, dict[tuple[str, str], float]] = {}
+    for row in rows:
+        reference = row.claim.published.reference
+        ours = row.judgement.evidence.get(row.claim.keys[0])
+        if reference.table != ROUNDED and ours is not None and ours.defined:
+            data = row.claim.keys[0].split(".")[0]
+            found = distances.setdefault(data, {})
+            found[reference.table, reference.quantity] = abs(ours.value - row.claim.published.value)
+    return "\n".join(
+        f"* {sentence}"
+        for printed, sets in READINGS.items()
+        if (sentence := _sentence(printed, sets, *(distances.get(data, {}) for data in sets)))
+    )
+
+
+def _sentence(printed: str, sets: dict[str, str], first: dict, second: dict) -> str:
+    shared = sorted(first.keys() & second.keys())
+    if not shared:
+        return ""
+    one, other = sets.values()
+    own, others = (sum(found[number] for number in shared) / len(shared) for found in (first, second))
+    nearer = sum(first[number] < second[number] for number in shared)
+    further = sum(first[number] > second[number] for number in shared)
+    return (
+        f"**{printed}.** Ours are {own:.1f} away from {len(shared)} printed numbers on average under {one}, "
+        f"{others:.1f} under {other}; nearer under the first are {nearer} of them, under the "
+        f"second {further}."
+    )
