@@ -45,6 +45,7 @@ def apart_table(result: Result) -> "pd.DataFrame":
                 cell = found["pairs"][positions][label]
                 row[head] = _percent(cell)
                 row[f"{head}, single pairs"] = _ends(cell)
+                row[f"{head}, their standard deviation"] = interval_text(cell["spread"], digits=0)
                 row[f"{head}, chance"] = interval_text(cell["chance"], digits=0)
             what = "all texts" if label == "both" else class_name(name, label)
             rows[f"{data_name(name)}, {what}"] = row
@@ -67,12 +68,12 @@ def outcome_sentences(result: Result) -> str:
 def _spans(pairs: dict) -> list[str]:
     if not pairs:
         return []
-    span = {
-        positions: cells["both"]["highest"] - cells["both"]["lowest"] for positions, cells in pairs.items()
+    spread = {
+        positions: interval_text(cells["both"]["spread"], digits=0) for positions, cells in pairs.items()
     }
     return [
-        f"single pairs of seeds lie up to {span['all']:.0f} points apart over all positions, and up to "
-        f"{span['words']:.0f} among the words alone"
+        f"the agreement of pairs of seeds has a standard deviation of {spread['all']} over all positions, and "
+        f"of {spread['words']} among the words alone"
     ]
 
 

@@ -1,6 +1,7 @@
 """Where a classifier's attention rests, and why two seeds of the SMS set seem to attend differently."""
 
 import math
+import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -116,7 +117,8 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
         interval over networks, and ``texts``, their number; ``resting.{begin, end, words}``, at how many
         networks most texts of the commoner label have the largest attention there; ``common``, that label;
         ``pairs.<all, words>.<label or both>.{agreement, chance}`` in percent, the mean over ordered pairs of
-        seeds with the jackknife's interval over seeds, and ``lowest`` and ``highest`` agreement of a pair;
+        seeds with the jackknife's interval over seeds, ``spread``, the standard deviation of agreement over
+        these pairs, likewise, and ``lowest`` and ``highest`` agreement of a pair;
         tables ``networks``, a row a network and label, and ``pairs``, a row an ordered pair, label and choice
         of positions.
     """
@@ -182,21 +184,23 @@ def _agreeing(pairs: list[dict]) -> dict:
             group = [row for row in pairs if (row["positions"], row["label"]) == (positions, label)]
             agreed = [row["agreement"] for row in group]
             found.setdefault(positions, {})[label] = {
-                "agreement": _over_pairs(group, lambda row: row["agreement"]),
-                "chance": _over_pairs(group, lambda row: row["chance"]),
+                "agreement": _over_pairs(group, "agreement"),
+                "spread": _over_pairs(group, "agreement", statistics.pstdev),
+                "chance": _over_pairs(group, "chance"),
                 "lowest": min(agreed),
                 "highest": max(agreed),
             }
     return found
 
 
-def _over_pairs(pairs: list[dict], number: Callable[[dict], float]) -> dict:
-    """The mean over pairs, with the jackknife's interval over seeds."""
+def _over_pairs(
+    pairs: list[dict], name: str, summary: Callable[[Sequence[float]], float] = statistics.fmean
+) -> dict:
+    """A summary of a number over pairs, with the jackknife's interval over seeds."""
 
-    def mean(seeds: Sequence[int]) -> float:
-        chosen = [number(row) for row in pairs if row["seed"] in seeds and row["second_seed"] in seeds]
-        return sum(chosen) / len(chosen) if chosen else math.nan
+    def of_seeds(seeds: Sequence[int]) -> float:
+        chosen = [row[name] for row in pairs if row["seed"] in seeds and row["second_seed"] in seeds]
+        return summary(chosen) if chosen else math.nan
 
-    return jackknife_interval(
-        sorted({row[of] for row in pairs for of in ("seed", "second_seed")}), mean
-    ).as_dict()
+    seeds = sorted({row[of] for row in pairs for of in ("seed", "second_seed")})
+    return jackknife_interval(seeds, of_seeds).as_dict()
