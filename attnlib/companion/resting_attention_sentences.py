@@ -72,7 +72,7 @@ def _spans(pairs: dict) -> list[str]:
         positions: interval_text(cells["both"]["spread"], digits=0) for positions, cells in pairs.items()
     }
     return [
-        f"the agreement of pairs of seeds has a standard deviation of {spread['all']} over all positions, and "
+        f"agreement of pairs of seeds has a standard deviation of {spread['all']} over all positions, and "
         f"of {spread['words']} among the words alone"
     ]
 

@@ -74,7 +74,7 @@ def test_of_a_single_network_no_pairs_are_spoken_of(result):
 
 def test_outcomes_hold_spans_and_labels_against_each_other(result):
     assert outcome_sentences(result) == (
-        "* SMS: the agreement of pairs of seeds has a standard deviation of 31 ± 2 over all positions, and of "
+        "* SMS: agreement of pairs of seeds has a standard deviation of 31 ± 2 over all positions, and of "
         "29 ± 2 among the words alone; the begin mark alone is right in 99 ± 2 % (ham) and 99 ± 2 % (spam); "
         "the end mark alone is right in 7 ± 2 % (ham) and 7 ± 2 % (spam)."
     )
