@@ -6,7 +6,7 @@ from attnlib.companion.intervals import listed
 from attnlib.companion.tables import interval_text
 from attnlib.experiments.result import Result
 from attnlib.plotting.agreement import data_name
-from attnlib.plotting.resting_attention import class_name
+from attnlib.plotting.resting_attention import POSITION_LOOKS, class_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,33 +23,33 @@ def resting_table(result: Result) -> "pd.DataFrame":
         for label, of_label in found["labels"].items():
             rows[f"{data_name(name)}, {class_name(name, label)}"] = {
                 "texts": f"{of_label['texts']:,}",
-                "networks": of_label["begin"]["n"],
-                "largest at the begin mark": interval_text(of_label["begin"], digits=0),
+                "n": of_label["begin"]["n"],
+                "at the begin mark": interval_text(of_label["begin"], digits=0),
                 "at the end mark": interval_text(of_label["end"], digits=0),
                 "at a word": interval_text(of_label["words"], digits=0),
-                "begin mark alone is right": interval_text(of_label["begin_right"], digits=0),
-                "end mark alone is right": interval_text(of_label["end_right"], digits=0),
+                "begin mark right": interval_text(of_label["begin_right"], digits=0),
+                "end mark right": interval_text(of_label["end_right"], digits=0),
             }
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
 def apart_table(result: Result) -> "pd.DataFrame":
-    """A row a data set and label: agreement of two seeds with the marks and among the words alone."""
+    """Two rows a data set and label: agreement of two seeds over all positions, and among the words alone."""
     import pandas as pd
 
     rows = {}
     for name, found in result.values.items():
         for label in ("both", *found["labels"]) if found["pairs"] else ():
-            row = {}
-            for positions, head in (("all", "all positions"), ("words", "words alone")):
-                cell = found["pairs"][positions][label]
-                row[head] = _percent(cell)
-                row[f"{head}, single pairs"] = _ends(cell)
-                row[f"{head}, their standard deviation"] = interval_text(cell["spread"], digits=0)
-                row[f"{head}, chance"] = interval_text(cell["chance"], digits=0)
             what = "all texts" if label == "both" else class_name(name, label)
-            rows[f"{data_name(name)}, {what}"] = row
-    return pd.DataFrame.from_dict(rows, orient="index")
+            for positions, (words, _) in POSITION_LOOKS.items():
+                cell = found["pairs"][positions][label]
+                rows[f"{data_name(name)}, {what}", words] = {
+                    "agreement": _percent(cell),
+                    "single pairs": _ends(cell),
+                    "their standard deviation": interval_text(cell["spread"], digits=0),
+                    "chance": interval_text(cell["chance"], digits=0),
+                }
+    return pd.DataFrame.from_dict(rows, orient="index") if rows else pd.DataFrame()
 
 
 def resting_sentences(result: Result) -> str:
