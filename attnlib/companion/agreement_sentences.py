@@ -179,6 +179,24 @@ def weakest_sentence(result: Result) -> str:
     )
 
 
+def outcome_sentences(result: Result) -> str:
+    """Beside what would change our mind: a data set a line, read where one half chose the checkpoints."""
+    lines = []
+    for name in data_of(result):
+        found = result.values[name]["validation"]["accuracy"]
+        above, free, frozen = (
+            interval_percent(found[column][measure])
+            for column, measure in (
+                ("alpha_beta_uf", "above_chance"),
+                ("alpha_alpha", "agreement"),
+                ("alpha_alpha_frozen", "agreement"),
+            )
+        )
+        line = f"* {data_name(name)}: α and βᵘᶠ agree {above} above chance; two free networks in {free} %"
+        lines.append(line + ("." if frozen == "–" else f", a frozen one and a free one in {frozen} %."))
+    return "\n".join(lines)
+
+
 def printed_tables(result: Result, *tables: str) -> str:
     """Published tables as Markdown, ours below each number that was judged; none beside a reader's data."""
     if "own" in result.values:
