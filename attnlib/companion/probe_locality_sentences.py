@@ -33,7 +33,7 @@ def locality_table(result: Result) -> "pd.DataFrame":
 def locality_sentences(result: Result) -> str:
     """A sentence a stage: where the log odds of the right label are large; and whether they still move."""
     lines = [_sentence(stage, found) for stage, found in _reached(result)]
-    return "\n".join(f"* {line}" for line in [*lines, _rest(result.values)])
+    return "\n".join(f"* {line}" for line in [*lines, _lead(result.values["lead"]), _rest(result.values)])
 
 
 def _reached(result: Result) -> list[tuple[str, dict]]:
@@ -47,6 +47,17 @@ def _sentence(stage: str, found: dict) -> str:
         f"{STAGES[stage]} ({interval_text(found['step'], digits=0)} updates, {found['step']['n']} networks), "
         f"γ is: {numbers}. "
         f"From large to small the places order {', '.join(LOOKS[place][0] for place in ordered)}."
+    )
+
+
+def _lead(lead: dict) -> str:
+    """Where in training the last position is above the keyword, if anywhere."""
+    most = f"Largest is its lead after {lead['step']} updates, {interval_range(lead['most'])}."
+    if not lead["ahead"]:
+        return f"At none of {lead['looks']} looks the last position is above the keyword. {most}"
+    return (
+        f"The last position is above the keyword, by intervals above 0, at {lead['ahead']} of "
+        f"{lead['looks']} looks, the first after {lead['first']} updates and the last after {lead['final']}. {most}"
     )
 
 

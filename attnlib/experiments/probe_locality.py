@@ -91,7 +91,8 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
         values ``{early, midway, late}.{keyword, next, mean, last, first, step, accuracy}`` and
         ``{early, midway, late}.<larger>_over_<smaller>``, the difference of two within a network;
         ``moved.<place>`` and ``moved.<larger>_over_<smaller>``, late less midway within a network, which says
-        whether the course has come to rest; all as intervals over seeds;
+        whether the course has come to rest; all as intervals over seeds; ``lead``, where in training the last
+        position is above the keyword, see :func:`_lead`;
         table ``courses``, a row a network and checkpoint.
     """
     found = [(asked.spec.seed, asked.answer(store)) for asked in asks(config)]
@@ -109,6 +110,7 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     stages = {"early": [row for row in early if row is not None], "midway": midway, "late": late}
     values = {stage: _summary([({}, row) for row in chosen]) for stage, chosen in stages.items()}
     values["moved"] = _moved(midway, late)
+    values["lead"] = _lead(courses)
     return values, {"courses": [row for course in courses for row in course]}
 
 
@@ -127,3 +129,21 @@ def _moved(before: list[dict], after: list[dict]) -> dict:
         f"{larger}_over_{smaller}": paired(second, first, lambda row, a=larger, b=smaller: row[a] - row[b])
         for larger, smaller in ORDERS
     }
+
+
+def _lead(courses: list[list[dict]]) -> dict:
+    """The looks at which the last position leads the keyword, network by network.
+
+    Returns:
+        ``looks``, how many there are; ``ahead``, at how many of them the interval of the lead is above 0, and
+        ``first`` and ``final``, the updates of the first and last of these (None without any); ``most``, the
+        largest mean lead with its interval, and its ``step``. Looks are many and not corrected for.
+    """
+    leads = {
+        rows[0]["step"]: over_seeds([({}, row) for row in rows], lambda row: row["last"] - row["keyword"])
+        for rows in zip(*courses, strict=True)
+    }
+    ahead = [step for step, lead in leads.items() if lead["low"] is not None and lead["low"] > 0]
+    most = max(leads, key=lambda step: leads[step]["value"])
+    ends = {"first": ahead[0], "final": ahead[-1]} if ahead else {"first": None, "final": None}
+    return {"looks": len(leads), "ahead": len(ahead), **ends, "step": most, "most": leads[most]}

@@ -52,6 +52,17 @@ def test_early_is_the_first_checkpoint_right_for_three_in_four():
     }  # fmt: skip
 
 
+def test_the_lead_of_the_last_position_is_found_wherever_it_is():
+    ahead = [course([0.5, 0.8, 1.0], keyword=[0.0, 4.0, 6.0], last=[0.0, 4.0 + lead, 2.0]) for lead in (1, 1)]
+    values, _ = compute(Config(seeds=2, steps=20), Given(ahead))
+    assert values["lead"] == {"looks": 3, "ahead": 1, "first": 10, "final": 10, "step": 10} | {
+        "most": {"value": 1, "low": 1, "high": 1, "n": 2}
+    }
+    apart = [course([0.5, 0.8], keyword=[0.0, 4.0], last=[0.0, 4.0 + lead]) for lead in (1, 9)]
+    values, _ = compute(Config(seeds=2, steps=10), Given(apart))
+    assert (values["lead"]["ahead"], values["lead"]["first"], values["lead"]["step"]) == (0, None, 10)
+
+
 def test_a_network_that_never_learns_has_no_early_checkpoint():
     values, _ = compute(Config(seeds=1, steps=20), Given([course([0.5, 0.5, 0.6])]))
     assert values["early"]["keyword"]["n"] == 0
