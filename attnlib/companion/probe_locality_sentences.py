@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from attnlib.companion.intervals import side
+from attnlib.companion.intervals import side, unless_told
 from attnlib.companion.tables import interval_range, interval_text
 from attnlib.experiments.probe_locality import PLACES
 from attnlib.experiments.result import Result
@@ -36,6 +36,25 @@ def locality_sentences(result: Result) -> str:
     return "\n".join(f"* {line}" for line in [*lines, _lead(result.values["lead"]), _rest(result.values)])
 
 
+def outcome_sentences(result: Result) -> str:
+    """Beside what would change our mind: what is largest in the end, and what is there at first."""
+    early, late = (result.values[stage] for stage in ("early", "late"))
+    largest = max(PLACES, key=lambda place: late[place]["value"])
+    lead = late["last_over_keyword"]
+    lines = [
+        f"Largest in the end: {LOOKS[largest][0]}. The keyword has {interval_text(late['keyword'])}, the "
+        f"last position {interval_text(late['last'])}, the mean over positions "
+        f"{interval_text(late['mean'])}; the last less the keyword is {interval_range(lead)}"
+        f"{unless_told(lead)}."
+    ]
+    if early["step"]["n"]:
+        lines.append(
+            f"When networks are first right for three sequences in four, γ is {interval_text(early['last'])} at "
+            f"the last position, {interval_text(early['keyword'])} at the keyword."
+        )
+    return "\n".join(f"* {line}" for line in lines)
+
+
 def _reached(result: Result) -> list[tuple[str, dict]]:
     return [(stage, result.values[stage]) for stage in STAGES if result.values[stage]["step"]["n"]]
 
@@ -55,9 +74,10 @@ def _lead(lead: dict) -> str:
     most = f"Largest is its lead after {lead['step']} updates, {interval_range(lead['most'])}."
     if not lead["ahead"]:
         return f"At none of {lead['looks']} looks the last position is above the keyword. {most}"
+    between = f"the first after {lead['first']} updates and the last after {lead['final']}"
     return (
         f"The last position is above the keyword, by intervals above 0, at {lead['ahead']} of "
-        f"{lead['looks']} looks, the first after {lead['first']} updates and the last after {lead['final']}. {most}"
+        f"{lead['looks']} looks, {between}. {most}"
     )
 
 

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from attnlib.companion.probe_locality_sentences import locality_sentences, locality_table
+from attnlib.companion.probe_locality_sentences import locality_sentences, locality_table, outcome_sentences
 from attnlib.errors import BadInput
 from attnlib.experiments.probe_locality import PLACES, PROFILES, Config, asks, compute
 from attnlib.experiments.result import Result
@@ -127,6 +127,15 @@ def test_sentences_say_which_is_larger():
     assert "at the keyword 4.00" in words
     assert "last position 0.50" in words
     assert "order at the keyword, one after it, mean over positions, last position, first position" in words
+
+
+def test_the_outcome_names_the_place_that_is_largest_in_the_end():
+    courses = [course([0.5, 0.8], keyword=[0.0, 4.0], last=[0.0, end]) for end in (5.0, 6.0)]
+    values, _ = compute(Config(seeds=2, steps=10), Given(courses))
+    words = outcome_sentences(Result("probe_locality", "quick", {}, values, {}, {}, {}))
+    assert "Largest in the end: last position." in words
+    assert "(not to be told from none)" in words  # 1 and 2: two networks cannot tell
+    assert "γ is 5.50 ± 6.35 at the last position, 4.00 ± 0.00 at the keyword" in words
 
 
 @pytest.mark.parametrize("setting", [{"seeds": 0}, {"length": 3}, {"words": 1}])
