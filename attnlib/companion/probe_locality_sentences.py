@@ -50,7 +50,8 @@ def outcome_sentences(result: Result) -> str:
     if early["step"]["n"]:
         lines.append(
             "When networks are first right for three sequences in four, γ is "
-            f"{interval_text(early['last'])} at the last position, {interval_text(early['keyword'])} at the keyword."
+            f"{interval_text(early['last'])} at the last position, {interval_text(early['keyword'])} at the "
+            "keyword."
         )
     return "\n".join(f"* {line}" for line in lines)
 
