@@ -20,7 +20,11 @@ if TYPE_CHECKING:
 
 PLACE = "Snell et al. 2021, section A.9"
 QUESTION = "Why do two networks that classify text messages seem to attend to different places?"
-PLACES = ("begin", "end", "words")
+MARKS = ("begin", "end")
+PLACES = (*MARKS, "words")
+NOWHERE = "nowhere"  # no place has more than half of the texts
+NUMBERS = (*PLACES, *(f"{mark}_{what}" for mark in MARKS for what in ("right", "weight")))
+HALF = 50.0
 POSITIONS = ("all", "words")
 
 
@@ -112,13 +116,17 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     """Where attention rests by label, and how far two seeds agree with the marks and without.
 
     Returns:
-        by data set ``labels.<label>.{begin, end, words, begin_right, end_right}``, percent of the texts of a
-        label (see :func:`~attnlib.experiments.measures.resting_attention.measure_resting`) with Student's
-        interval over networks, and ``texts``, their number; ``resting.{begin, end, words}``, at how many
-        networks most texts of the commoner label have the largest attention there; ``common``, that label;
+        by data set ``labels.<label>``: ``texts``, and in percent with Student's interval over networks
+        ``begin``, ``end`` and ``words``, where attention is largest, and what else
+        :func:`~attnlib.experiments.measures.resting_attention.measure_resting` has; ``common``, the commoner
+        label; ``resting.{begin, end, words, nowhere}``, how many networks have the largest attention there in
+        more than half of the texts of that label; ``own_mark``, of networks that rest on a mark, see
+        :func:`_own_mark`;
         ``pairs.<all, words>.<label or both>.{agreement, chance}`` in percent, the mean over ordered pairs of
         seeds with the jackknife's interval over seeds, ``spread``, the standard deviation of agreement over
         these pairs, likewise, and ``lowest`` and ``highest`` agreement of a pair;
+        ``by_mark.<same, different>.<all, words>``, the same pairs parted by whether both networks rest on
+        one mark, or on two: mean, ``lowest``, ``highest`` and ``n`` of their agreement over all texts;
         tables ``networks``, a row a network and label, and ``pairs``, a row an ordered pair, label and choice
         of positions.
     """
@@ -129,6 +137,7 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
         pairs = _pairs(name, runs, store)
         if networks:
             values[name] = _resting(networks) | {"pairs": _agreeing(pairs)}
+            values[name]["by_mark"] = _by_mark(pairs, _places(networks, values[name]["common"]))
         tables["networks"] += networks
         tables["pairs"] += pairs
     return values, tables
@@ -169,12 +178,66 @@ def _resting(networks: list[dict]) -> dict:
     for label in sorted({row["label"] for row in networks}):
         of_label = [({}, row) for row in networks if row["label"] == label]
         labels[label] = {"texts": of_label[0][1]["texts"]} | {
-            place: over_seeds(of_label, lambda row, p=place: row[p])
-            for place in (*PLACES, "begin_right", "end_right")
+            name: over_seeds(of_label, lambda row, n=name: row[n]) for name in NUMBERS
         }
     common = max(labels, key=lambda label: labels[label]["texts"])
-    most = [max(PLACES, key=lambda place: row[place]) for row in networks if row["label"] == common]
-    return {"labels": labels, "common": common, "resting": {place: most.count(place) for place in PLACES}}
+    places = list(_places(networks, common).values())
+    return {
+        "labels": labels,
+        "common": common,
+        "resting": {place: places.count(place) for place in (*PLACES, NOWHERE)},
+        "own_mark": _own_mark(networks, common),
+    }
+
+
+def _places(networks: list[dict], label: str) -> dict[int, str]:
+    """By seed, where attention is largest in more than half of the texts of a label."""
+    return {
+        row["seed"]: next((place for place in PLACES if row[place] > HALF), NOWHERE)
+        for row in networks
+        if row["label"] == label
+    }
+
+
+def _own_mark(networks: list[dict], common: str) -> dict:
+    """What the mark that a network rests on says alone.
+
+    Returns:
+        ``right``, by label and seed, percent of its texts for which the mark is right; ``default``, at how
+        many networks it is right in more than half of the texts of the commoner label and wrong in more than
+        half of the others.
+    """
+    resting = {seed: mark for seed, mark in _places(networks, common).items() if mark in MARKS}
+    right: dict[str, dict[str, float]] = {}
+    for row in networks:
+        if row["seed"] in resting:
+            right.setdefault(row["label"], {})[str(row["seed"])] = row[f"{resting[row['seed']]}_right"]
+    defaults = [
+        all((of_label[str(seed)] > HALF) == (label == common) for label, of_label in right.items())
+        for seed in resting
+    ]
+    return {"right": right, "default": sum(defaults), "n": len(defaults)}
+
+
+def _by_mark(pairs: list[dict], places: dict[int, str]) -> dict:
+    found: dict = {}
+    for way, alike in (("same", True), ("different", False)):
+        for positions in POSITIONS:
+            values = [
+                row["agreement"]
+                for row in pairs
+                if (row["positions"], row["label"]) == (positions, "both")
+                and {places.get(row["seed"]), places.get(row["second_seed"])} <= set(MARKS)
+                and (places[row["seed"]] == places[row["second_seed"]]) == alike
+            ]
+            if values:
+                found.setdefault(way, {})[positions] = {
+                    "mean": statistics.fmean(values),
+                    "lowest": min(values),
+                    "highest": max(values),
+                    "n": len(values),
+                }
+    return found
 
 
 def _agreeing(pairs: list[dict]) -> dict:

@@ -47,8 +47,11 @@ def test_shares_are_of_the_texts_of_a_label():
             "end": pytest.approx(100 / 3),
             "begin_right": pytest.approx(200 / 3),
             "end_right": pytest.approx(200 / 3),
+            "begin_weight": pytest.approx(110 / 3),
+            "end_weight": pytest.approx(70 / 3),
         },
-        "1": {"texts": 1, "begin": 0, "end": 0, "begin_right": 0, "end_right": 100},
+        "1": {"texts": 1, "begin": 0, "end": 0, "begin_right": 0, "end_right": 100}
+        | {"begin_weight": pytest.approx(10), "end_weight": pytest.approx(10)},
     }
 
 
@@ -89,7 +92,9 @@ class Given:
         if measure is measure_resting:
             begin = 5.0 if spec.seed == 2 else 80.0
             common = {"texts": 9, "begin": begin, "end": 85 - begin, "begin_right": 100.0, "end_right": 90.0}
-            return {"0": common, "1": common | {"texts": 3, "begin": 0.0, "end": 10.0}}
+            common |= {"begin_weight": 30.0, "end_weight": 20.0}
+            rarer = {"texts": 3, "begin": 0.0, "end": 10.0, "begin_right": 40.0 * spec.seed}
+            return {"0": common, "1": common | rarer}
         alike = 10.0 if 2 in seeds else 90.0
         cell = {"agreement": alike, "chance": 8.0}
         return {"all": {"both": cell}, "words": {"both": cell | {"agreement": 50.0 + sum(seeds)}}}
@@ -98,7 +103,13 @@ class Given:
 def test_places_and_pairs_are_counted_and_averaged():
     values, tables = compute(Config(data=("known_polarity",), beside=()), Given(0, 1, 2))
     found = values["known_polarity"]
-    assert (found["common"], found["resting"]) == ("0", {"begin": 2, "end": 1, "words": 0})
+    assert found["common"] == "0"
+    assert found["resting"] == {"begin": 2, "end": 1, "words": 0, "nowhere": 0}
+    # Seeds 0 and 1 rest on the begin mark, right in 0 and 40 % of the rarer; 2 on the end, in 90 %.
+    assert found["own_mark"]["right"]["1"] == {"0": 0, "1": 40, "2": 90}
+    assert (found["own_mark"]["default"], found["own_mark"]["n"]) == (2, 3)
+    assert found["by_mark"]["same"]["all"] == {"mean": 90, "lowest": 90, "highest": 90, "n": 2}
+    assert found["by_mark"]["different"]["words"] == {"mean": 52.5, "lowest": 52, "highest": 53, "n": 4}
     assert found["labels"]["0"]["begin"]["value"] == 55
     assert found["labels"]["1"]["words"] == {"value": 90, "low": 90, "high": 90, "n": 3}
     both = found["pairs"]["all"]["both"]
@@ -109,6 +120,22 @@ def test_places_and_pairs_are_counted_and_averaged():
     assert (words["agreement"]["value"], words["lowest"], words["highest"]) == (52, 51, 53)
     assert (len(tables["networks"]), len(tables["pairs"])) == (6, 12)
     assert tables["networks"][0]["words"] == 15
+
+
+def test_a_network_without_a_majority_rests_nowhere():
+    class Torn(Given):
+        def kept(self, spec, measure, beside=()):
+            found = super().kept(spec, measure, beside)
+            return (
+                {label: row | {"begin": 40.0, "end": 30.0} for label, row in found.items()}
+                if not beside
+                else found
+            )
+
+    values, _ = compute(Config(data=("known_polarity",), beside=()), Torn(0, 1, 2))
+    found = values["known_polarity"]
+    assert found["resting"] == {"begin": 0, "end": 0, "words": 0, "nowhere": 3}
+    assert (found["by_mark"], found["own_mark"]["n"]) == ({}, 0)
 
 
 def test_what_is_not_known_yet_is_left_out():

@@ -22,22 +22,22 @@ def measure_resting(recording: "Recording") -> dict:
         of the validation texts, by label as text: ``texts``, how many there are; in percent of these
         ``begin`` and ``end``, texts whose attention is largest at that mark (of ties the first position has
         it), and ``begin_right`` and ``end_right``, texts whose label is the likelier one when all attention
-        is at that mark (β > ½).
+        is at that mark (β > ½); ``begin_weight`` and ``end_weight``, the mean weight there in percent.
     """
     offsets, labels = recording["validation.offsets"], recording["validation.labels"]
     begins, ends = offsets[:-1], offsets[1:] - 1
     log_odds = recording["validation.log_polarity"][-1]
-    weights, mask = padded(recording["validation.attention"][-1], offsets)
+    attention = recording["validation.attention"][-1]
+    weights, mask = padded(attention, offsets)
     top = begins + weights.masked_fill(~mask, -torch.inf).argmax(1)
-    found = {
-        "begin": top == begins,
-        "end": top == ends,
-        "begin_right": log_odds[begins] > 0,
-        "end_right": log_odds[ends] > 0,
-    }
+    found = {}
+    for mark, places in (("begin", begins), ("end", ends)):
+        found[mark] = top == places
+        found[f"{mark}_right"] = log_odds[places] > 0
+        found[f"{mark}_weight"] = attention[places]
     return {
         str(label): {"texts": int((labels == label).sum())}
-        | {name: 100 * float(true[labels == label].double().mean()) for name, true in found.items()}
+        | {name: 100 * float(values[labels == label].double().mean()) for name, values in found.items()}
         for label in labels.unique().tolist()
     }
 
