@@ -171,12 +171,10 @@ def weakest_sentence(result: Result) -> str:
         found = result.values["weakest"][column]
         if found["above_chance"]["n"]:
             name, above = data_name(found["data"]), interval_percent(found["above_chance"])
-            parts.append(f"{head} on {name}, {above} above it")
-    return (
-        "Of the sets above, by the lower ends of their intervals, nearest to chance come "
-        + "; ".join(parts)
-        + "."
-    )
+            parts.append(f"{head} on {name}, {above}")
+    if not parts:
+        return ""
+    return f"Least above chance, by the lower ends of the intervals of all sets above: {'; '.join(parts)}."
 
 
 def outcome_sentences(result: Result) -> str:
@@ -193,8 +191,22 @@ def outcome_sentences(result: Result) -> str:
             )
         )
         line = f"* {data_name(name)}: α and βᵘᶠ agree {above} above chance; two free networks in {free} %"
-        lines.append(line + ("." if frozen == "–" else f", a frozen one and a free one in {frozen} %."))
+        line += "" if frozen == "–" else f", a frozen one and a free one in {frozen} %"
+        lines.append(f"{line}. {_width(found)}".strip())
     return "\n".join(lines)
+
+
+def _width(found: dict) -> str:
+    """The widest interval of the columns beside how far the columns lie apart; empty without intervals."""
+    columns = [found[column]["agreement"] for column in HEADS]
+    halves = [(one["high"] - one["low"]) / 2 for one in columns if one["low"] is not None]
+    values = [one["value"] for one in columns if one["value"] is not None]
+    if not halves:
+        return ""
+    return (
+        f"Its columns lie between {min(values):.0f} and {max(values):.0f}, with intervals of up to "
+        f"± {max(halves):.0f}."
+    )
 
 
 def printed_tables(result: Result, *tables: str) -> str:

@@ -1,17 +1,18 @@
 """The chapter on where attention rests in words and tables made from its numbers."""
 
+from statistics import median
 from typing import TYPE_CHECKING
 
 from attnlib.companion.intervals import listed
 from attnlib.companion.tables import interval_text
 from attnlib.experiments.result import Result
 from attnlib.plotting.agreement import data_name
-from attnlib.plotting.resting_attention import POSITION_LOOKS, class_name
+from attnlib.plotting.resting_attention import POSITION_NAMES, class_name
 
 if TYPE_CHECKING:
     import pandas as pd
 
-MARKS = {"begin": "the begin mark", "end": "the end mark", "words": "a word"}
+PLACES = {"begin": "the begin mark", "end": "the end mark", "words": "a word", "nowhere": "none of these"}
 
 
 def resting_table(result: Result) -> "pd.DataFrame":
@@ -27,6 +28,7 @@ def resting_table(result: Result) -> "pd.DataFrame":
                 "at the begin mark": interval_text(of_label["begin"], digits=0),
                 "at the end mark": interval_text(of_label["end"], digits=0),
                 "at a word": interval_text(of_label["words"], digits=0),
+                "weight on both marks": _both_marks(of_label),
                 "begin mark right": interval_text(of_label["begin_right"], digits=0),
                 "end mark right": interval_text(of_label["end_right"], digits=0),
             }
@@ -41,7 +43,7 @@ def apart_table(result: Result) -> "pd.DataFrame":
     for name, found in result.values.items():
         for label in ("both", *found["labels"]) if found["pairs"] else ():
             what = "all texts" if label == "both" else class_name(name, label)
-            for positions, (words, _) in POSITION_LOOKS.items():
+            for positions, words in POSITION_NAMES.items():
                 cell = found["pairs"][positions][label]
                 rows[f"{data_name(name)}, {what}", words] = {
                     "agreement": _percent(cell),
@@ -58,54 +60,75 @@ def resting_sentences(result: Result) -> str:
 
 
 def outcome_sentences(result: Result) -> str:
-    """Beside what would change our mind: how far pairs lie apart, and under which labels a mark is right."""
-    return "\n".join(
-        f"* {data_name(name)}: {'; '.join([*_spans(found['pairs']), *_rightness(name, found)])}."
+    """Beside what would change our mind: pairs on one mark or on two, and what marks rested on say."""
+    lines = [
+        line
         for name, found in result.values.items()
-    )
+        for line in (*_parted(name, found["by_mark"]), *_defaults(name, found))
+    ]
+    return "\n".join(f"* {line}" for line in lines or ["No network rests on a mark."])
 
 
-def _spans(pairs: dict) -> list[str]:
-    if not pairs:
+def _parted(name: str, by_mark: dict) -> list[str]:
+    if set(by_mark) != {"same", "different"}:
         return []
-    spread = {
-        positions: interval_text(cells["both"]["spread"], digits=0) for positions, cells in pairs.items()
+    cells = {
+        positions: [
+            f"{cell['mean']:.0f} % ({_ends(cell)})"
+            for cell in (by_mark[marks][positions] for marks in ("same", "different"))
+        ]
+        for positions in POSITION_NAMES
     }
+    one, two = (by_mark[marks]["all"]["n"] for marks in ("same", "different"))
     return [
-        f"agreement of pairs of seeds has a standard deviation of {spread['all']} over all positions, and "
-        f"of {spread['words']} among the words alone"
+        f"{data_name(name)}: pairs that rest on one mark ({one}) agree in {cells['all'][0]} of the texts, "
+        f"pairs that rest on two ({two}) in {cells['all'][1]}; among the words alone in "
+        f"{cells['words'][0]} and {cells['words'][1]}."
     ]
 
 
-def _rightness(name: str, found: dict) -> list[str]:
-    of_labels = {class_name(name, label): of_label for label, of_label in found["labels"].items()}
+def _defaults(name: str, found: dict) -> list[str]:
+    own = found["own_mark"]
+    if not own["n"]:
+        return []
+    parts = [
+        f"{min(right.values()):.0f} to {max(right.values()):.0f} % of {class_name(name, label)} (median "
+        f"{median(right.values()):.0f})"
+        for label, right in own["right"].items()
+    ]
+    common = class_name(name, found["common"])
     return [
-        f"{MARKS[mark]} alone is right in "
-        + listed(
-            [
-                f"{interval_text(of_label[f'{mark}_right'], digits=0)} % ({label})"
-                for label, of_label in of_labels.items()
-            ]
-        )
-        for mark in ("begin", "end")
+        f"{data_name(name)}: the mark that a network rests on, with all attention there, is right in "
+        f"{listed(parts)}. It says {common} in more than half of the texts of either label at "
+        f"{own['default']} of {own['n']} networks."
     ]
 
 
 def _sentence(name: str, found: dict) -> str:
-    common = class_name(name, found["common"])
-    counts = [f"{count} at {MARKS[place]}" for place, count in found["resting"].items() if count]
+    counts = [f"{count} to {PLACES[place]}" for place, count in found["resting"].items() if count]
     text = (
-        f"**{data_name(name)}.** In most texts that are {common}, the commoner label, attention is largest: "
-        f"{listed(counts)}, of {sum(found['resting'].values())} networks."
+        f"**{data_name(name)}.** {sum(found['resting'].values())} networks, by what they attend to most in "
+        f"more than half of the texts that are {class_name(name, found['common'])}, the commoner label: "
+        f"{listed(counts)}."
     )
     if not found["pairs"]:
         return text
-    everywhere, words = (found["pairs"][positions]["both"] for positions in ("all", "words"))
+    everywhere, words = (_agreeing(found["pairs"][positions]["both"]) for positions in POSITION_NAMES)
+    chance = found["pairs"]["words"]["both"]["chance"]["value"]
     return (
-        f"{text} Two seeds agree in {_percent(everywhere)} % of all texts, single pairs in "
-        f"{_ends(everywhere)} %; among the words alone in {_percent(words)} %, single pairs in "
-        f"{_ends(words)} %, where chance has {words['chance']['value']:.0f} %."
+        f"{text} Two seeds agree in {everywhere}; among the words alone in {words}, where chance has "
+        f"{chance:.0f} %."
     )
+
+
+def _agreeing(cell: dict) -> str:
+    spread = interval_text(cell["spread"], digits=0)
+    return f"{_percent(cell)} % of all texts ({_ends(cell)}, standard deviation {spread})"
+
+
+def _both_marks(of_label: dict) -> str:
+    """The mean weight on the two marks; each has its interval in the result."""
+    return f"{of_label['begin_weight']['value'] + of_label['end_weight']['value']:.0f}"
 
 
 def _percent(cell: dict) -> str:

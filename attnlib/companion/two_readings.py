@@ -9,25 +9,24 @@ READINGS = {
     "SST": {"sst": "the filter of labels that gives Table 9's counts", "sst_as_text": "the text's filter"},
     "Multi30k": {"multi30k_en_de": "English to German", "multi30k_de_en": "German to English"},
 }
-ROUNDED = "2"  # prints Table 5's numbers again, rounded
+ROUNDED = ("2", "10")  # tables that print numbers of Table 5 again, rounded
 
 
 def readings_sentences(rows: Iterable[Row]) -> str:
     """How far ours are from the printed numbers under either reading; a name without both is left out.
 
-    A printed number counts once, where both readings have one of ours; Table 2 repeats Table 5.
+    Each number of ours counts once, where both readings have it, with what is printed to most digits.
 
     Args:
         rows: verdicts of the printed numbers, see :func:`attnlib.companion.verify.verify`.
     """
-    distances: dict[str, dict[tuple[str, str], float]] = {}
-    for row in rows:
-        reference = row.claim.published.reference
-        ours = row.judgement.evidence.get(row.claim.keys[0])
-        if reference.table != ROUNDED and ours is not None and ours.defined:
-            data = row.claim.keys[0].split(".")[0]
-            found = distances.setdefault(data, {})
-            found[reference.table, reference.quantity] = abs(ours.value - row.claim.published.value)
+    distances: dict[str, dict[str, float]] = {}
+    for row in sorted(rows, key=lambda row: row.claim.published.reference.table in ROUNDED):
+        key = row.claim.keys[0]
+        ours = row.judgement.evidence.get(key)
+        if ours is not None and ours.defined:
+            data, number = key.split(".", 1)
+            distances.setdefault(data, {}).setdefault(number, abs(ours.value - row.claim.published.value))
     return "\n".join(
         f"* {sentence}"
         for printed, sets in READINGS.items()

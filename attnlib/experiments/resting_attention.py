@@ -128,7 +128,7 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
         ``by_mark.<same, different>.<all, words>``, the same pairs parted by whether both networks rest on
         one mark, or on two: mean, ``lowest``, ``highest`` and ``n`` of their agreement over all texts;
         tables ``networks``, a row a network and label, and ``pairs``, a row an ordered pair, label and choice
-        of positions.
+        of positions, with ``marks``: ``same`` or ``different`` where both rest on a mark, else ``other``.
     """
     values: dict = {}
     tables: dict[str, list[dict]] = {"networks": [], "pairs": []}
@@ -137,7 +137,9 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
         pairs = _pairs(name, runs, store)
         if networks:
             values[name] = _resting(networks) | {"pairs": _agreeing(pairs)}
-            values[name]["by_mark"] = _by_mark(pairs, _places(networks, values[name]["common"]))
+            places = _places(networks, values[name]["common"])
+            pairs = [row | {"marks": _marks(row, places)} for row in pairs]
+            values[name]["by_mark"] = _by_mark(pairs)
         tables["networks"] += networks
         tables["pairs"] += pairs
     return values, tables
@@ -219,25 +221,31 @@ def _own_mark(networks: list[dict], common: str) -> dict:
     return {"right": right, "default": sum(defaults), "n": len(defaults)}
 
 
-def _by_mark(pairs: list[dict], places: dict[int, str]) -> dict:
+def _marks(pair: dict, places: dict[int, str]) -> str:
+    """``same`` or ``different`` where both networks of a pair rest on a mark, else ``other``."""
+    first, second = (places.get(pair[seed]) for seed in ("seed", "second_seed"))
+    if first not in MARKS or second not in MARKS:
+        return "other"
+    return "same" if first == second else "different"
+
+
+def _by_mark(pairs: list[dict]) -> dict:
     found: dict = {}
-    for way, alike in (("same", True), ("different", False)):
-        for positions in POSITIONS:
-            values = [
-                row["agreement"]
-                for row in pairs
-                if (row["positions"], row["label"]) == (positions, "both")
-                and {places.get(row["seed"]), places.get(row["second_seed"])} <= set(MARKS)
-                and (places[row["seed"]] == places[row["second_seed"]]) == alike
-            ]
-            if values:
-                found.setdefault(way, {})[positions] = {
-                    "mean": statistics.fmean(values),
-                    "lowest": min(values),
-                    "highest": max(values),
-                    "n": len(values),
-                }
-    return found
+    for row in pairs:
+        if row["label"] == "both" and row["marks"] != "other":
+            found.setdefault(row["marks"], {}).setdefault(row["positions"], []).append(row["agreement"])
+    return {
+        marks: {
+            positions: {
+                "mean": statistics.fmean(values),
+                "lowest": min(values),
+                "highest": max(values),
+                "n": len(values),
+            }
+            for positions, values in by_positions.items()
+        }
+        for marks, by_positions in found.items()
+    }
 
 
 def _agreeing(pairs: list[dict]) -> dict:

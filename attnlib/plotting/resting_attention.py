@@ -16,7 +16,12 @@ PLACE_LOOKS = {
     "words": ("at a word", "#e4e4e4"),
     "end": ("at the end mark", "#d55e00"),
 }
-POSITION_LOOKS = {"all": ("all positions", "#222222"), "words": ("words alone", "#009e73")}
+POSITION_NAMES = {"all": "all positions", "words": "words alone"}
+PAIR_LOOKS = {
+    "same": ("both rest on one mark", "#0072b2"),
+    "different": ("they rest on two marks", "#d55e00"),
+    "other": ("other pairs", "#999999"),
+}
 # What label 0 and label 1 stand for; of other sets they are called by number.
 CLASSES = {
     "known_polarity": ("minus", "plus"),
@@ -64,33 +69,39 @@ def resting_places(result: Result) -> Figure:
 
 
 def pairs_of_seeds(result: Result) -> Figure:
-    """Two rows a data set: a dot an ordered pair of seeds, over all positions and among the words alone."""
-    names = [name for name, found in result.values.items() if found["pairs"]]
-    if not names:
+    """Two rows a data set, over all positions and among the words alone: a dot an ordered pair of seeds."""
+    shown = [
+        (name, positions)
+        for name, found in result.values.items()
+        for positions in (POSITION_NAMES if found["pairs"] else ())
+    ]
+    if not shown:
         return blank()
     with style():
-        figure = Figure(figsize=(8.2, 1.0 + 0.8 * len(names)))
+        figure = Figure(figsize=(8.2, 1.0 + 0.42 * len(shown)))
         axes = figure.subplots()
-        for place, name in enumerate(reversed(names)):
-            for shift, (positions, (_, colour)) in zip((0.2, -0.2), POSITION_LOOKS.items(), strict=True):
-                values = [
-                    row["agreement"]
-                    for row in _rows(result, "pairs", data=name, positions=positions, label="both")
-                ]
-                spread = np.linspace(-0.11, 0.11, len(values))
-                axes.plot(values, place + shift + spread, "o", color=colour, ms=3.2, alpha=0.45, mew=0)
-                found = result.values[name]["pairs"][positions]["both"]
-                axes.plot([found["agreement"]["value"]] * 2, _across(place + shift), color=colour, lw=2)
-                axes.plot([found["chance"]["value"]] * 2, _across(place + shift), color=INK, lw=1, ls=":")
-        axes.set_yticks(range(len(names)), [data_name(name) for name in reversed(names)])
+        for place, (name, positions) in enumerate(reversed(shown)):
+            rows = _rows(result, "pairs", data=name, positions=positions, label="both")
+            heights = place + np.linspace(-0.24, 0.24, len(rows))
+            for marks, (_, colour) in PAIR_LOOKS.items():
+                of_kind = [i for i, row in enumerate(rows) if row["marks"] == marks]
+                values = [rows[i]["agreement"] for i in of_kind]
+                axes.plot(values, heights[of_kind], "o", color=colour, ms=3.4, alpha=0.6, mew=0)
+            found = result.values[name]["pairs"][positions]["both"]
+            across = [place - 0.34, place + 0.34]
+            axes.plot([found["agreement"]["value"]] * 2, across, color=INK, lw=2)
+            axes.plot([found["chance"]["value"]] * 2, across, color=INK, lw=1, ls=":")
+        labels = [f"{data_name(name)}, {POSITION_NAMES[positions]}" for name, positions in reversed(shown)]
+        axes.set_yticks(range(len(shown)), labels)
         axes.set_xlim(0, 100)
         axes.set_xlabel("agreement of the attentions of two seeds, % of texts")
         handles = [
-            Line2D([], [], color=colour, marker="o", ms=3.5, lw=2, label=label)
-            for label, colour in POSITION_LOOKS.values()
+            Line2D([], [], color=colour, marker="o", ls="", ms=4, label=label)
+            for label, colour in PAIR_LOOKS.values()
         ]
+        handles.append(Line2D([], [], color=INK, lw=2, label="mean"))
         handles.append(Line2D([], [], color=INK, lw=1, ls=":", label="chance"))
-        figure.legend(handles=handles, loc="outside upper center", ncols=3, frameon=False)
+        figure.legend(handles=handles, loc="outside upper center", ncols=5, frameon=False, columnspacing=1.2)
     return figure
 
 
@@ -104,10 +115,6 @@ def _bars(axes: Axes, networks: list[dict]) -> None:
     axes.set_xlim(0, 100)
     axes.set_ylim(-0.6, len(networks) - 0.4)
     axes.set_yticks([])
-
-
-def _across(place: float) -> list[float]:
-    return [place - 0.16, place + 0.16]
 
 
 def _commoner_first(found: dict) -> list[str]:

@@ -33,9 +33,12 @@ def test_the_mean_distance_is_over_numbers_that_both_have():
     )
 
 
-def test_the_rounded_table_is_left_out():
-    rows = [row("sst", "a", 20, 21, table="2"), row("sst_as_text", "a", 20, 26, table="2")]
-    assert readings_sentences(rows) == ""
+def test_a_number_that_is_printed_twice_counts_once_with_most_digits():
+    twice = [row(data, "a", 20, 23, table="2") for data in ("sst", "sst_as_text")]
+    exact = [row("sst", "a", 21.5, 23), row("sst_as_text", "a", 21.5, 25)]
+    words = readings_sentences(twice + exact)
+    assert "1.5 away from 1 printed numbers" in words
+    assert "3.5 under the text's filter" in words
 
 
 def test_a_name_with_one_reading_is_left_out():
