@@ -62,7 +62,9 @@ def _reached(result: Result) -> list[tuple[str, dict]]:
 
 def _sentence(stage: str, found: dict) -> str:
     ordered = sorted(PLACES, key=lambda place: -found[place]["value"])
-    numbers = ", ".join(f"{LOOKS[place][0]} {found[place]['value']:.2f}" for place in PLACES)
+    numbers = ", ".join(f"{LOOKS[place][0]} {found[place]['value']:.2f}" for place in PLACES).replace(
+        "-", "−"
+    )
     return (
         f"{STAGES[stage]} ({interval_text(found['step'], digits=0)} updates, {found['step']['n']} networks), "
         f"γ is: {numbers}. "
@@ -78,7 +80,7 @@ def _lead(lead: dict) -> str:
     between = f"the first after {lead['first']} updates and the last after {lead['final']}"
     return (
         f"The last position is above the keyword, by intervals above 0, at {lead['ahead']} of "
-        f"{lead['looks']} looks, {between}. {most}"
+        f"{lead['looks']} looks, {between}, not corrected for looking so often. {most}"
     )
 
 
