@@ -23,7 +23,6 @@ def resting_table(result: Result) -> "pd.DataFrame":
     for name, found in result.values.items():
         for label, of_label in found["labels"].items():
             rows[f"{data_name(name)}, {class_name(name, label)}"] = {
-                "texts": f"{of_label['texts']:,}",
                 "n": of_label["begin"]["n"],
                 "at the begin mark": interval_text(of_label["begin"], digits=0),
                 "at the end mark": interval_text(of_label["end"], digits=0),
