@@ -176,7 +176,7 @@ def test_figures_and_tables_have_a_place_for_every_data_set(result):
     for table in (agreement_table(result), choice_table(result)):
         assert list(table.index) == ["known polarity", "known lexicon"]
     assert list(frozen_table(result).index) == []  # none was asked for
-    assert "above it" in weakest_sentence(result)
+    assert "𝒜(α, βᵘᶠ) on known lexicon" in weakest_sentence(result)
 
 
 def test_printed_numbers_are_found_by_our_names(result):
