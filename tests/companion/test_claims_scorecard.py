@@ -139,7 +139,7 @@ def test_the_page_of_this_project_holds_every_published_number(pytestconfig):
         for name in paper.tables.names if paper.tables else ():
             section = page.split(f"<summary>Table {name}:")[1].split("</details>")[0]
             cells = re.split(r" ?\| ?", section)  # ours stands below, after a break
-                shown = [cell.split("<br>")[0].removesuffix("\\*") for cell in cells]
+            shown = [cell.split("<br>")[0].removesuffix("\\*") for cell in cells]
             for value in {entry.value for entry in paper.tables.table(name)}:
                 printed = sum(entry.value == value for entry in paper.tables.table(name))
                 assert shown.count(plain(value)) == printed, (name, value)
