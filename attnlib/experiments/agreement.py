@@ -181,7 +181,7 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     """
     values, along = {}, []
     for name, runs in rows(config).items():
-        answers = gathered(runs, store)
+        answers = gathered(runs.asks(), store)
         if answers:
             values[name] = row(runs, answers)
             along += [{"data": name} | line for line in courses(runs, answers)]

@@ -4,12 +4,15 @@ import math
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import permutations
 from typing import TYPE_CHECKING
 
-from attnlib.errors import BadInput, NotMeasured, UnknownName
+from attnlib.errors import BadInput
 from attnlib.experiments.aggregate import over_seeds
 from attnlib.experiments.agreement_runs import classifier_runs
-from attnlib.experiments.asks import Ask, specs_of
+from attnlib.experiments.agreement_summary import gathered
+from attnlib.experiments.asks import Ask, ask, specs_of
+from attnlib.experiments.checks import check_counts, check_names
 from attnlib.experiments.measures.resting_attention import measure_apart, measure_resting
 from attnlib.recipes.recipe import RecipeSpec
 from attnlib.statistics.jackknife import jackknife_interval
@@ -55,14 +58,13 @@ class Config:
     steps: int = 200
 
     def __post_init__(self) -> None:
+        check_counts(self, "embedding_width")
+        check_names(self, data=labelled_sets.names(), beside=labelled_sets.names())
         for name in ("seeds", "beside_seeds"):
             if getattr(self, name) < 2:
                 raise BadInput(
                     f"{name} is {getattr(self, name)}; they are held against each other, so give at least 2"
                 )
-        for name in (*self.data, *self.beside):
-            if name not in labelled_sets.names():
-                raise UnknownName("set of labelled texts", name, labelled_sets.names())
 
 
 PROFILES = {
@@ -97,14 +99,7 @@ def rows(config: Config) -> dict[str, tuple[RecipeSpec, ...]]:
 
 def asks(config: Config) -> tuple[Ask, ...]:
     """What it asks of each network, and of each two of one data set."""
-    return tuple(
-        asked
-        for runs in rows(config).values()
-        for asked in (
-            *(Ask(run, measure_resting) for run in runs),
-            *(Ask(one, measure_apart, (), (other,)) for one in runs for other in runs if one is not other),
-        )
-    )
+    return tuple(asked for runs in rows(config).values() for asked in (*_alone(runs), *_together(runs)))
 
 
 def models(config: Config) -> tuple[RecipeSpec, ...]:
@@ -145,13 +140,21 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     return values, tables
 
 
+def _alone(runs: Sequence[RecipeSpec]) -> tuple[Ask, ...]:
+    return ask(runs, measure_resting)
+
+
+def _together(runs: Sequence[RecipeSpec]) -> tuple[Ask, ...]:
+    return tuple(Ask(one, measure_apart, (), (other,)) for one, other in permutations(runs, 2))
+
+
 def _networks(name: str, runs: Sequence[RecipeSpec], store: "Store") -> list[dict]:
     return [
         {"data": name, "seed": run.seed, "label": label}
         | found
         | {"words": 100 - found["begin"] - found["end"]}
-        for run in runs
-        for label, found in _answer(Ask(run, measure_resting), store).items()
+        for (run,), answer in gathered(_alone(runs), store).items()
+        for label, found in answer.items()
     ]
 
 
@@ -159,20 +162,10 @@ def _pairs(name: str, runs: Sequence[RecipeSpec], store: "Store") -> list[dict]:
     return [
         {"data": name, "seed": one.seed, "second_seed": other.seed, "positions": positions, "label": label}
         | found
-        for one in runs
-        for other in runs
-        if one is not other
-        for positions, groups in _answer(Ask(one, measure_apart, (), (other,)), store).items()
+        for (one, other), answer in gathered(_together(runs), store).items()
+        for positions, groups in answer.items()
         for label, found in groups.items()
     ]
-
-
-def _answer(asked: Ask, store: "Store") -> dict:
-    """Empty where the store neither knows nor may find out."""
-    try:
-        return asked.answer(store)
-    except NotMeasured:
-        return {}
 
 
 def _resting(networks: list[dict]) -> dict:

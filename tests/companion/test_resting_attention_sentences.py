@@ -9,7 +9,14 @@ from attnlib.companion.resting_attention_sentences import (
     resting_table,
 )
 from attnlib.experiments.result import Result
-from attnlib.plotting.resting_attention import PLACE_LOOKS, class_name, pairs_of_seeds, resting_places
+from attnlib.plotting.resting_attention import (
+    CLASSES,
+    PLACE_LOOKS,
+    class_name,
+    pairs_of_seeds,
+    resting_places,
+)
+from attnlib.texts import labelled_sets
 
 
 def interval(value, half=2.0, n=3):
@@ -123,6 +130,12 @@ def test_tables_have_a_row_a_label(result):
 def test_labels_have_the_names_of_their_set():
     assert class_name("sms_spam", "1") == "spam"
     assert class_name("something.csv", "1") == "label 1"
+
+
+@pytest.mark.parametrize("name", ["known_polarity", "sms_spam", "sst"])
+def test_labels_are_called_what_the_texts_call_them(name):
+    if labelled_sets.at_hand(name):
+        assert CLASSES[name] == labelled_sets.load_labelled(name).classes
 
 
 def test_every_network_is_a_whole_bar_on_either_side(result):

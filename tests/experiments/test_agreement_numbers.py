@@ -39,7 +39,7 @@ class Given:
 @pytest.fixture
 def table():
     runs = classifier_runs(2, 2, {"data": "known_polarity"}, 8)
-    return runs, gathered(runs, Given(runs))
+    return runs, gathered(runs.asks(), Given(runs))
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def test_training_samples_are_read_where_the_first_run_was_best_on_them():
             given.recordings |= {
                 spec: recorded(spec.seed, train=train, **tops) for spec in getattr(runs, kind)
             }
-        answers = gathered(runs, given)
+        answers = gathered(runs.asks(), given)
         found = row(runs, answers)["train"]["accuracy"]["alpha_beta_uf"]
         # 0000|0000 at the first look, 1111|1100 at the second, with 0001|0000 and 0000|0111
         expected = {0: (25, 87.5), 1: (50, 37.5)}[train.index("1111 1111")]

@@ -161,8 +161,11 @@ def test_the_paper_profile_shares_its_networks_with_the_agreement_tables():
 def test_settings_that_cannot_be_are_refused():
     with pytest.raises(BadInput, match="at least 2"):
         Config(seeds=1)
-    with pytest.raises(UnknownName):
-        Config(data=("tweets",))
+    with pytest.raises(BadInput, match="steps is 0"):
+        Config(steps=0)
+    for field in ("data", "beside"):
+        with pytest.raises(UnknownName):
+            Config(**{field: ("tweets",)})
 
 
 def test_sets_that_are_not_at_hand_are_left_out_or_not(monkeypatch):
