@@ -2,11 +2,11 @@
 
 import pytest
 
-from attnlib.companion import alignment_breakdown_sentences as breakdown
-from attnlib.companion import temporal_share_sentences as share
-from attnlib.companion.attention_matrices_sentences import unsolved_sentence
 from attnlib.companion.intervals import side
-from attnlib.companion.kind_lists import named, over_models
+from attnlib.companion.sentences import alignment_breakdown as breakdown
+from attnlib.companion.sentences import temporal_share as share
+from attnlib.companion.sentences.attention_matrices import unsolved_sentence
+from attnlib.companion.sentences.kind_lists import named, over_models
 from attnlib.experiments.result import Result
 
 PARTS = ("temporal", "input", "residual")

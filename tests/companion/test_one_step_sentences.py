@@ -2,7 +2,7 @@
 
 import pytest
 
-from attnlib.companion import one_step_sentences as said
+from attnlib.companion.sentences import one_step as said
 from attnlib.experiments.config import plain
 from attnlib.experiments.one_step import NETWORKS, PAIRS, Config, _map
 from attnlib.experiments.result import Result

@@ -2,7 +2,7 @@
 
 import pytest
 
-from attnlib.companion import one_vector_sentences as said
+from attnlib.companion.sentences import one_vector as said
 from attnlib.experiments.result import Result
 
 NONE = {"value": 0.0, "low": 0.0, "high": 0.0}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from attnlib.companion.resting_attention_sentences import (
+from attnlib.companion.sentences.resting_attention import (
     apart_table,
     outcome_sentences,
     resting_sentences,

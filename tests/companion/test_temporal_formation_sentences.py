@@ -1,6 +1,6 @@
 """Outcomes of the chapter on the forming of temporal components, by hand from small numbers."""
 
-from attnlib.companion.temporal_formation_sentences import (
+from attnlib.companion.sentences.temporal_formation import (
     beyond_sentences,
     half_sentences,
     longer_sentences,

@@ -4,7 +4,7 @@ from attnlib.companion.claims import Claim
 from attnlib.companion.estimates import Estimate
 from attnlib.companion.published import Published, Reference
 from attnlib.companion.rows import Row
-from attnlib.companion.two_readings import readings_sentences
+from attnlib.companion.sentences.two_readings import readings_sentences
 from attnlib.companion.verdicts import Judgement, Tolerance, Verdict
 
 

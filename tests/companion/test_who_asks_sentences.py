@@ -2,8 +2,8 @@
 
 import pytest
 
-from attnlib.companion.scoring_functions_sentences import order_outcome, short_of_note
-from attnlib.companion.who_asks_sentences import asking_sentences, effect_sentence
+from attnlib.companion.sentences.scoring_functions import order_outcome, short_of_note
+from attnlib.companion.sentences.who_asks import asking_sentences, effect_sentence
 from attnlib.experiments.result import Result
 from attnlib.experiments.scoring_settings import BEFORE
 

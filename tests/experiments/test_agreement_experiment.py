@@ -2,7 +2,7 @@
 
 import pytest
 
-from attnlib.companion.agreement_sentences import (
+from attnlib.companion.sentences.agreement import (
     agreement_table,
     choice_table,
     frozen_table,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from attnlib.companion.dataset_sizes_sentences import (
+from attnlib.companion.sentences.dataset_sizes import (
     dropped_table,
     sizes_sentence,
     sizes_table,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from attnlib.companion.early_dynamics_sentences import early_dynamics_sentences, text_table
+from attnlib.companion.sentences.early_dynamics import early_dynamics_sentences, text_table
 from attnlib.errors import BadInput, UnknownName
 from attnlib.experiments.early_dynamics import INFORMATIVE, Config, compute, models
 from attnlib.experiments.measures.count_corpora import CORPORA, NO_TRANSLATION, draw

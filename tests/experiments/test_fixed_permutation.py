@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from attnlib.companion.claims import load_claims
-from attnlib.companion.copying_times import updates_cell, updates_words
-from attnlib.companion.fixed_permutation_sentences import (
+from attnlib.companion.sentences.copying_times import updates_cell, updates_words
+from attnlib.companion.sentences.fixed_permutation import (
     SAME,
     longer_outcome,
     order_sentences,

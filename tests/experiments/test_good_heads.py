@@ -2,7 +2,7 @@
 
 import pytest
 
-from attnlib.companion.multi_head_sentences import good_head_sentences
+from attnlib.companion.sentences.multi_head import good_head_sentences
 from attnlib.experiments.good_heads import failures_apart, good_head
 from attnlib.experiments.result import Result
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from attnlib.companion.multi_head_sentences import (
+from attnlib.companion.sentences.multi_head import (
     body_sentences,
     good_head_sentences,
     scenarios_table,

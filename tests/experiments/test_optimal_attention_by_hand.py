@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from attnlib.companion.optimal_attention_sentences import worked_table
+from attnlib.companion.sentences.optimal_attention import worked_table
 from attnlib.errors import BadInput, NotMeasured
 from attnlib.experiments import optimal_attention as experiment
 from attnlib.experiments.measures.optimal_attention import _Rows

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from attnlib.companion.optimal_attention_sentences import (
+from attnlib.companion.sentences.optimal_attention import (
     counterexample_sentences,
     identity_table,
     optimal_sentences,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from attnlib.companion.path_length_sentences import alike_sentences
+from attnlib.companion.sentences.path_length import alike_sentences
 from attnlib.errors import BadInput, UnknownName
 from attnlib.experiments import source_reversal
 from attnlib.experiments.config import override

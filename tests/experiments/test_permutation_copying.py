@@ -6,7 +6,7 @@ import shutil
 import pytest
 import torch
 
-from attnlib.companion.permutation_copying_sentences import copying_sentences, followed_sentence, late_outcome
+from attnlib.companion.sentences.permutation_copying import copying_sentences, followed_sentence, late_outcome
 from attnlib.errors import BadInput, NotMeasured, UnknownName
 from attnlib.experiments import fixed_permutation
 from attnlib.experiments import permutation_copying as experiment

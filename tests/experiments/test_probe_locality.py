@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from attnlib.companion.probe_locality_sentences import locality_sentences, locality_table, outcome_sentences
+from attnlib.companion.sentences.probe_locality import locality_sentences, locality_table, outcome_sentences
 from attnlib.errors import BadInput
 from attnlib.experiments.probe_locality import PLACES, PROFILES, Config, asks, compute
 from attnlib.experiments.result import Result

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 import torch
 
-from attnlib.companion.scoring_functions_sentences import (
+from attnlib.companion.sentences.scoring_functions import (
     context_sentences,
     effects_table,
     has_names,
     scoring_table,
     translation_sentences,
 )
-from attnlib.companion.who_asks_sentences import asking_sentences, effect_sentence
+from attnlib.companion.sentences.who_asks import asking_sentences, effect_sentence
 from attnlib.errors import BadInput, UnknownName
 from attnlib.experiments.config import override, plain
 from attnlib.experiments.measures import written_bleu

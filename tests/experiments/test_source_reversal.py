@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from attnlib.companion.source_reversal_sentences import (
+from attnlib.companion.sentences.source_reversal import (
     counting_sentence,
     distance_sentences,
     distance_table,

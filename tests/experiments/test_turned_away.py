@@ -2,7 +2,7 @@
 
 import pytest
 
-from attnlib.companion.turned_away_sentences import sides_sentence, turned_sentences
+from attnlib.companion.sentences.turned_away import sides_sentence, turned_sentences
 from attnlib.errors import BadInput
 from attnlib.experiments.copying_courses import check_looks, followed, judged
 from attnlib.experiments.turned_away import sides, turned_away

@@ -5,7 +5,12 @@ from html.parser import HTMLParser
 
 import pytest
 
-from attnlib.companion.your_own_model_page import analysis_of, framed_report, heads_table, reading_sentences
+from attnlib.companion.sentences.your_own_model import (
+    analysis_of,
+    framed_report,
+    heads_table,
+    reading_sentences,
+)
 from attnlib.errors import BadInput, UnknownName
 from attnlib.experiments import transformer_heads, your_own_model
 from attnlib.experiments.result import Result

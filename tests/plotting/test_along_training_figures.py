@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 import torch
 
-from attnlib.companion.along_training_sentences import (
+from attnlib.companion.sentences.along_training import (
     changed_mind_sentences,
     elsewhere_sentence,
     order_sentences,

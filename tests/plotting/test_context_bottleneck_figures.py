@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from attnlib.companion.context_bottleneck_sentences import (
+from attnlib.companion.sentences.context_bottleneck import (
     bottleneck_sentences,
     judged_sentence,
     slopes_sentence,

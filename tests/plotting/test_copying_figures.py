@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from attnlib.companion.permutation_copying_sentences import copying_sentences, outcomes_table
+from attnlib.companion.sentences.permutation_copying import copying_sentences, outcomes_table
 from attnlib.experiments.result import Result
 from attnlib.plotting.copying import (
     KIND_COLOURS,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from attnlib.companion.early_dynamics_sentences import (
+from attnlib.companion.sentences.early_dynamics import (
     counts_table,
     derivative_table,
     early_dynamics_sentences,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from attnlib.companion.order_words_sentences import (
+from attnlib.companion.sentences.order_words import (
     order_sentences,
     outcome_sentences,
     prediction_sentences,

@@ -2,13 +2,13 @@
 
 import pytest
 
-from attnlib.companion.readout_sentences import (
+from attnlib.companion.sentences.readout import (
     dictionary_sentence,
     falsifier_sentence,
     readout_sentences,
     words_table,
 )
-from attnlib.companion.temporal_formation_sentences import (
+from attnlib.companion.sentences.temporal_formation import (
     longer_sentences,
     offset_sentences,
     position_sentence,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from attnlib.companion.robustness_sentences import (
+from attnlib.companion.sentences.robustness import (
     headline_sentences,
     residual_sentences,
     running_sentences,

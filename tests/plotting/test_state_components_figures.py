@@ -4,7 +4,7 @@ from copy import deepcopy
 
 import pytest
 
-from attnlib.companion.state_components_sentences import (
+from attnlib.companion.sentences.state_components import (
     exact_sentences,
     outcome_sentences,
     said,

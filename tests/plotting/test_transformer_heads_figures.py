@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from attnlib.companion.transformer_heads_sentences import (
+from attnlib.companion.sentences.transformer_heads import (
     anchored_sentences,
     construction_table,
     content_sentences,

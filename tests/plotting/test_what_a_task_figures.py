@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from attnlib.companion.what_a_task_teaches_sentences import (
+from attnlib.companion.sentences.what_a_task_teaches import (
     agreement_sentences,
     answers_sentence,
     class_sentence,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from attnlib.companion.without_attention_sentences import (
+from attnlib.companion.sentences.without_attention import (
     capacity_sentences,
     length_table,
     lengths_of,

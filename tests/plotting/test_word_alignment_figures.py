@@ -2,14 +2,14 @@
 
 import pytest
 
-from attnlib.companion.word_alignment_outcomes import outcome_sentences
-from attnlib.companion.word_alignment_sentences import (
+from attnlib.companion.sentences.word_alignment import (
     alignment_sentences,
     seeds_note,
     term_sentences,
     token_sentence,
     translator_sentence,
 )
+from attnlib.companion.sentences.word_alignment_outcomes import outcome_sentences
 from attnlib.decomposition.parts import PART_NAMES
 from attnlib.experiments.alignment_summaries import QUALITIES
 from attnlib.experiments.measures.token_parts import ALONE, SHARES

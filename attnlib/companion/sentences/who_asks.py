@@ -3,7 +3,7 @@
 import math
 
 from attnlib.companion.intervals import above, listed
-from attnlib.companion.scoring_functions_sentences import EFFECTS, effects_table
+from attnlib.companion.sentences.scoring_functions import EFFECTS, effects_table
 from attnlib.companion.tables import interval_range
 from attnlib.experiments.result import Result
 from attnlib.experiments.scoring_settings import BEFORE

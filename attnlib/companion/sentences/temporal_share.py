@@ -1,7 +1,7 @@
 """The chapter on temporal share and typicality in words made from its numbers."""
 
 from attnlib.companion.intervals import side
-from attnlib.companion.kind_lists import Kind, named, named_with_values, on_side
+from attnlib.companion.sentences.kind_lists import Kind, named, named_with_values, on_side
 from attnlib.companion.tables import interval_range
 from attnlib.experiments.ladder import DIAL
 from attnlib.experiments.result import Result

@@ -7,7 +7,7 @@ from attnlib.companion.claims import load_papers
 from attnlib.companion.printed import published_table
 from attnlib.companion.project import find_root
 from attnlib.companion.rows import Row
-from attnlib.companion.two_readings import readings_sentences
+from attnlib.companion.sentences.two_readings import readings_sentences
 from attnlib.companion.verify import verify
 from attnlib.experiments.result import Result
 from attnlib.plotting.agreement import data_name, data_of

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from attnlib.companion.intervals import side
-from attnlib.companion.kind_lists import over_models
+from attnlib.companion.sentences.kind_lists import over_models
 from attnlib.companion.tables import interval_range, interval_text
 from attnlib.decomposition.parts import PART_NAMES
 from attnlib.experiments.result import Result

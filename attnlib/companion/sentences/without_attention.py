@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from attnlib.companion.state_components_sentences import said
+from attnlib.companion.sentences.state_components import said
 from attnlib.companion.tables import interval_text
 from attnlib.experiments.result import Result
 

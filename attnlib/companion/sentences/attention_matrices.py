@@ -1,6 +1,6 @@
 """The chapter on attention matrices in words made from its numbers."""
 
-from attnlib.companion.kind_lists import named_with_values, on_side
+from attnlib.companion.sentences.kind_lists import named_with_values, on_side
 from attnlib.experiments.result import Result
 from attnlib.plotting.order import kinds_of
 

@@ -1,7 +1,7 @@
 """The chapter on the nine alignment terms in words made from its numbers."""
 
 from attnlib.companion.intervals import side
-from attnlib.companion.kind_lists import Kind, named, named_with_values, on_side, over_models
+from attnlib.companion.sentences.kind_lists import Kind, named, named_with_values, on_side, over_models
 from attnlib.companion.tables import interval_range
 from attnlib.experiments.result import Result
 from attnlib.plotting.order import kinds_of

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from attnlib.companion.copying_times import updates_cell
 from attnlib.companion.intervals import above, side
+from attnlib.companion.sentences.copying_times import updates_cell
 from attnlib.companion.tables import interval_range, interval_text
 from attnlib.experiments.result import Result
 from attnlib.plotting.multi_head import SCENARIO_LOOKS

@@ -1,7 +1,7 @@
 """The chapter on a fixed permutation in words made from its numbers."""
 
-from attnlib.companion.copying_times import updates_words
 from attnlib.companion.intervals import capital, side
+from attnlib.companion.sentences.copying_times import updates_words
 from attnlib.companion.tables import interval_range, interval_text
 from attnlib.experiments.result import Result
 
