@@ -7,8 +7,8 @@ import numpy as np
 
 from attnlib.experiments.copying_courses import LEARNED
 
-SCENARIOS = ("all_bad", "one_good", "random", "alone")
-SCREENED = ("all_bad", "one_good")  # made of heads that were tried alone
+SCENARIOS = ("all_bad", "copied", "one_good", "random", "alone")
+SCREENED = ("all_bad", "copied", "one_good")  # made of heads that were tried alone
 KINDS = ("good", "bad")
 BAD = 0.6  # accuracy under which a single head's course ends on all data seeds (the authors' configuration)
 UNSEEN = 100_000  # heads of the random scenario are numbered from here, beyond all candidates
@@ -31,7 +31,8 @@ def sets_of_heads(
     """The heads of each network of a scenario; no networks where good or bad ones are too few.
 
     Good and bad heads are drawn without repetition, by network; in the scenario ``one_good`` the good one
-    stands first. Heads of ``random`` were never tried, and ``alone`` has the first of each network of these.
+    stands first. In ``copied`` all heads are the first of ``all_bad``: equal heads learn alike and stay equal,
+    so this is one head whose context is as long as that of several. Heads of ``random`` were never tried, and ``alone`` has the first of each network of these.
     """
     if too_few(scenario, heads, good, bad, tried=0):
         return []
@@ -41,6 +42,8 @@ def sets_of_heads(
         drawn = [bad[place] for place in generator.permutation(len(bad))]
         if scenario == "all_bad":
             own = drawn[:heads]
+        elif scenario == "copied":
+            own = drawn[:1] * heads
         elif scenario == "one_good":
             own = [good[generator.integers(len(good))], *drawn[: heads - 1]]
         else:
@@ -52,8 +55,8 @@ def sets_of_heads(
 
 def too_few(scenario: str, heads: int, good: list[int], bad: list[int], *, tried: int) -> str:
     """Why there are no networks of a scenario, with ``tried`` heads alone; empty where there are."""
-    needed = heads - (scenario == "one_good")
-    if scenario in SCREENED and len(bad) < needed:
+    needed = {"all_bad": heads, "copied": 1, "one_good": heads - 1}.get(scenario, 0)
+    if len(bad) < needed:
         return f"{len(bad)} of {tried} heads turned out bad when alone; such networks need {needed}"
     if scenario == "one_good" and not good:
         return f"none of {tried} heads turned out good when alone"

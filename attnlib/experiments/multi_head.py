@@ -166,8 +166,9 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     values["sides"] = sides(whole["single"], config.length, _early(config))
     for scenario in SCREENED:
         if reason := too_few(scenario, config.heads, tried=config.candidates, **heads):
-            for name in (scenario, "all_bad_less_one_good"):
-                values[name]["not_run"] = reason
+            values[scenario]["not_run"] = reason
+            if scenario != "copied":
+                values["all_bad_less_one_good"]["not_run"] = reason
     later = [standing(course["accuracy"]) for _, course in trials[0]]
     values["heads"] = {
         "tried": len(trials[0]),

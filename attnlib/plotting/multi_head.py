@@ -12,6 +12,7 @@ DRAWN, AWAY = "#0072b2", "#d55e00"
 SCENARIO_LOOKS = {
     "single": ("one head, one body", "#999999"),
     "all_bad": ("all heads bad", "#d55e00"),
+    "copied": ("one bad head, copied", "#e69f00"),
     "one_good": ("one head good", "#0072b2"),
     "alone": ("one head, any body", "#999999"),
     "random": ("heads at random, any body", "#009e73"),
