@@ -31,8 +31,9 @@ def sets_of_heads(
     """The heads of each network of a scenario; no networks where good or bad ones are too few.
 
     Good and bad heads are drawn without repetition, by network; in the scenario ``one_good`` the good one
-    stands first. In ``copied`` all heads are the first of ``all_bad``: equal heads learn alike and stay equal,
-    so this is one head whose context is as long as that of several. Heads of ``random`` were never tried, and ``alone`` has the first of each network of these.
+    stands first. In ``copied`` all heads are the first of ``all_bad``: equal heads learn alike and stay
+    equal, so this is one head whose context is as long as that of several. Heads of ``random`` were never
+    tried, and ``alone`` has the first of each network of these.
     """
     if too_few(scenario, heads, good, bad, tried=0):
         return []

@@ -22,7 +22,7 @@ def ends(*accuracies):
 def told(all_bad, one_good):
     values = {"one_good": {"n": len(one_good)}, "good_head": good_head(one_good)}
     values["all_bad_less_one_good"] = failures_apart(all_bad, one_good)
-    return good_head_sentences(Result("multi_head", "quick", {"heads": 2}, values, {}, {}, {}))
+    return good_head_sentences(Result("multi_head", "quick", {"heads": 2, "length": 4}, values, {}, {}, {}))
 
 
 def test_which_head_attends_is_read_where_the_network_has_learned():
@@ -48,6 +48,13 @@ def test_what_is_said_of_the_good_head_follows_the_interval(wins, words):
     one_good = points(*[learned(0.9, 0.2)] * wins, *[learned(0.2, 0.9)] * (6 - wins))
     assert f"in {wins} of the 6 networks" in told(ends(0.5), one_good)
     assert words in told(ends(0.5), one_good)
+
+
+def test_heads_below_uniform_attention_do_not_attend():
+    """Where all are driven away from a word, the one that is least so wins nothing."""
+    words = "No head comes to attend to it: at uniform attention each gives it 0.2500."
+    assert words in told(ends(0.5), points(*[learned(0.02, 0.01)] * 6))
+    assert words not in told(ends(0.5), points(*[learned(0.3, 0.01)] * 6))
 
 
 @pytest.mark.parametrize(

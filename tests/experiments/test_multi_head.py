@@ -5,7 +5,9 @@ import torch
 
 from attnlib.companion.sentences.multi_head import (
     body_sentences,
+    copied_sentences,
     good_head_sentences,
+    outcome_sentences,
     scenarios_table,
     screening_sentence,
 )
@@ -16,9 +18,11 @@ from attnlib.experiments.head_scenarios import UNSEEN, standing
 from attnlib.experiments.multi_head import Config
 from attnlib.experiments.result import Result
 from attnlib.experiments.run import run
+from attnlib.models.copier import copier_loss
 from attnlib.plotting.multi_head import AWAY, DRAWN, scenarios, weights
 from attnlib.recipes.multi_head import Settings, new_network
 from attnlib.recipes.recipe import RecipeSpec
+from attnlib.tasks.copying import copy_batch, draw_sources
 from attnlib.training.store import Store
 
 TINY = {"candidates": 2, "trials": 1, "seeds": 1, "heads": 2, "elsewhere": 1}
@@ -65,8 +69,8 @@ class Given:
         )
 
     def networks(self, config):
-        """Settings of the networks of several heads, seeds in order."""
-        several = [one for one in self.asked if len(one.heads) == config.heads]
+        """Settings of the networks of several different heads, seeds in order."""
+        several = [one for one in self.asked if len(set(one.heads)) == config.heads]
         return sorted(several, key=lambda one: (one.seed, one.heads))
 
 
@@ -214,6 +218,53 @@ def test_sets_of_heads_are_counted_whatever_their_order():
     assert values["all_bad"]["head_sets"] == len(drawn) > 1
     result = Result("multi_head", "quick", TINY, values, rows, {}, {})
     assert scenarios_table(result).loc["all heads bad", "sets of heads"] == len(drawn)
+
+
+def test_copies_are_of_a_bad_head_on_the_same_data_in_the_same_body():
+    ends = {0: 0.97, 1: 0.5, 2: 0.4}
+    config, store, values, rows = computed(ends, candidates=3, seeds=4, body=7)
+    bad = [one for one in store.networks(config) if 0 not in one.heads and one.heads[0] < UNSEEN]
+    copied = [one for one in store.asked if len(one.heads) == 2 and len(set(one.heads)) == 1]
+    copied.sort(key=lambda one: one.seed)
+    assert [(one.heads, one.seed, one.body) for one in copied] == [
+        (2 * one.heads[:1], one.seed, 7) for one in bad
+    ]
+    result = Result("multi_head", "quick", TINY, values, rows, {}, {})
+    assert "4 of 4 fail" in copied_sentences(result)
+    assert copied_sentences(result).endswith("So a longer context alone is not enough.")
+    _, _, values, rows = computed({0: 0.3, 1: 0.97}, seeds=1)  # copies need no second bad head
+    assert (values["all_bad"]["n"], values["copied"]["n"]) == (0, 1)
+    assert "not_run" not in values["copied"]
+
+
+def test_equal_heads_learn_alike():
+    """So that copies are one head with a longer context: after updates they attend alike still."""
+    settings = Settings(heads=(3, 3), length=4, width=8)
+    network = new_network(settings)
+    sources = draw_sources("permutation", 4, 16, torch.Generator().manual_seed(0))
+    batch = copy_batch(sources, 4)
+    optimiser = torch.optim.Adam(network.parameters(), lr=0.01)
+    for _ in range(20):
+        optimiser.zero_grad()
+        copier_loss(network, batch).backward()
+        optimiser.step()
+    attention = network(batch).attention
+    assert not torch.allclose(attention, new_network(settings)(batch).attention, atol=0.01)
+    torch.testing.assert_close(attention[:, 0], attention[:, 1])
+
+
+def test_what_came_of_it_follows_the_numbers():
+    ends = {0: 0.97, 1: 0.5, 2: 0.4}
+    _, _, values, rows = computed(ends, candidates=3, seeds=4)
+    told = outcome_sentences(Result("multi_head", "quick", TINY, values, rows, {}, {})).splitlines()
+    assert told[0].startswith("* It did not: of networks of bad heads 4 of 4 fail")
+    assert told[1] == "* No head was tried on a second set of data."
+    # Heads that turn out bad on one set of data and good on the next; those of networks learn on theirs.
+    ends |= {(3, 0): 0.97, (3, 1): 0.5} | {(head, seed): 0.99 for head in (1, 2) for seed in range(2, 22)}
+    _, _, values, rows = computed(ends, candidates=4, trials=2, seeds=20)
+    told = outcome_sentences(Result("multi_head", "quick", TINY, values, rows, {}, {})).splitlines()
+    assert told[0].startswith("* It happened: of networks of bad heads 0 of 20 fail")
+    assert told[1] == "* It happened to 1 of 4 heads that were tried on more than one set of data."
 
 
 def test_without_all_trials_no_head_is_good_or_bad():

@@ -2,9 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from attnlib.companion.intervals import above, side
+from attnlib.companion.intervals import above, capital, side
 from attnlib.companion.sentences.copying_times import updates_cell
 from attnlib.companion.tables import interval_range, interval_text
+from attnlib.experiments.head_scenarios import standing
 from attnlib.experiments.result import Result
 from attnlib.plotting.multi_head import SCENARIO_LOOKS
 
@@ -15,6 +16,7 @@ ELSEWHERE = {
     "elsewhere_good": "good heads alone, in other bodies",
     "elsewhere_bad": "bad heads alone, in other bodies",
 }
+LIKELY = 0.5  # share of failures: the bound of the claims on likely failing and likely learning
 NO_WINNER = (
     "No network of one good head among bad ones has learned, so none tells which head comes to attend."
 )
@@ -94,8 +96,60 @@ def good_head_sentences(result: Result) -> str:
             f"the same data: {interval_range(apart)} ({pairs}, Newcombe's interval). {told[side(apart)]}"
         )
     if result.values["one_good"]["n"]:
-        lines.append(_winner(found, result.config["heads"]) if found["n"] else NO_WINNER)
+        lines.append(_winner(found, result) if found["n"] else NO_WINNER)
     return "\n".join(f"* {line}" for line in lines)
+
+
+def copied_sentences(result: Result) -> str:
+    """Whether a bad head whose context is as long as that of several fails as it does alone."""
+    copied, bad, heads = result.values["copied"], result.values["all_bad"], result.config["heads"]
+    if not copied["n"]:
+        return ""
+    text = (
+        f"One bad head in {heads} copies is a single head whose context is {heads} times as long. "
+        f"{capital(_failed(copied))}"
+    )
+    text += f"; of networks of {heads} different bad heads {_failed(bad)}. " if bad["n"] else ". "
+    told = {
+        "below": "So a longer context is enough for a bad head to learn; that heads differ is not needed.",
+        "above": "So a longer context alone is not enough.",
+        "open": "Whether a longer context alone is enough cannot be told from these.",
+    }
+    return text + told[side(copied["failed"], LIKELY)]
+
+
+def outcome_sentences(result: Result) -> str:
+    """Which of the outcomes that would change our mind have come about, one line each."""
+    values = result.values
+    bad, good, apart = (values[name] for name in ("all_bad", "one_good", "all_bad_less_one_good"))
+    if not (bad["n"] and good["n"]):
+        number = "Networks of bad heads, or of a good one among them, are too few to tell."
+    elif side(bad["failed"], LIKELY) == "below" and side(apart) != "above":
+        number = (
+            f"It happened: of networks of bad heads {_failed(bad)}, with a good one {_failed(good)}. What "
+            f"helps in this body is not a good start."
+        )
+    elif side(apart) == "above":
+        number = f"It did not: of networks of bad heads {_failed(bad)}, with a good one {_failed(good)}."
+    else:
+        number = f"Undecided: of networks of bad heads {_failed(bad)}, with a good one {_failed(good)}."
+    again, turned = _tried_again(result)
+    data = (
+        f"It happened to {turned or 'none'} of {again} heads that were tried on more than one set of data."
+        if again
+        else "No head was tried on a second set of data."
+    )
+    elsewhere, worse = (values[name] for name in ELSEWHERE)
+    bodies = "No head has been tried in another body."
+    if elsewhere["n"] and worse["n"]:
+        bodies = {
+            True: "It did not: heads that are good in one body are better than bad ones in others, too.",
+            False: (
+                f"Not ruled out: in other bodies {_failed(elsewhere)} of good heads, {_failed(worse)} of bad "
+                "ones."
+            ),
+        }[above(elsewhere["accuracy"], worse["accuracy"])]
+    return "\n".join(f"* {line}" for line in (number, data, bodies))
 
 
 def body_sentences(result: Result) -> str:
@@ -123,19 +177,47 @@ def body_sentences(result: Result) -> str:
     return "\n".join(f"* {line}" for line in lines)
 
 
-def _winner(found: dict, heads: int) -> str:
+def _failed(found: dict) -> str:
+    """``20 of 20 fail (95 % interval of the share 0.84 to 1.00)``."""
+    share = found["failed"]
+    failures = round(share["value"] * found["n"])
+    return (
+        f"{failures} of {found['n']} {'fails' if failures == 1 else 'fail'} (95 % interval of the share "
+        f"{share['low']:.2f} to {share['high']:.2f})"
+    )
+
+
+def _tried_again(result: Result) -> tuple[int, int]:
+    """How many heads were tried on several sets of data, and how many were good on one and bad on one."""
+    courses: dict[tuple, list[float]] = {}
+    for row in result.tables["courses"]:
+        if row["scenario"] in ("single", "again") and row["steps"] <= result.config["steps"]:
+            courses.setdefault((row["heads"], row["seed"]), []).append(row["accuracy"])
+    standings: dict[str, list[str | None]] = {}
+    for (head, _), accuracy in courses.items():
+        standings.setdefault(head, []).append(standing(accuracy))
+    again = [own for own in standings.values() if len(own) > 1]
+    return len(again), sum({"good", "bad"} <= set(own) for own in again)
+
+
+def _winner(found: dict, result: Result) -> str:
+    heads, even = result.config["heads"], 1 / result.config["length"]
     told = {
         "above": "It is the good head that comes to attend, more often than by chance.",
         "below": "It is one of the bad heads that comes to attend.",
         "open": "That the good head comes to attend more often than by chance is not shown.",
     }
     share = found["wins"]
+    if max(found["weight"]["high"] or 1, found["best_other"]["high"] or 1) < even:
+        verdict = f"No head comes to attend to it: at uniform attention each gives it {even:.4f}."
+    else:
+        verdict = told[side(share, 1 / heads)]
     return (
         f"When they are judged, the good head has the most weight on the word to be said in "
         f"{round(share['value'] * found['n'])} of the {found['n']} networks of one good head that learned "
         f"(95 % interval of the share {share['low']:.2f} to {share['high']:.2f}, by chance {1 / heads:.2f}). "
-        f"Its weight there is {interval_text(found['weight'])}, the largest of another head "
-        f"{interval_text(found['best_other'])}. {told[side(share, 1 / heads)]}"
+        f"Its weight there is {interval_text(found['weight'], 4)}, the largest of another head "
+        f"{interval_text(found['best_other'], 4)}. {verdict}"
     )
 
 
