@@ -25,6 +25,7 @@ from attnlib.experiments.head_scenarios import (
     standing,
     too_few,
 )
+from attnlib.experiments.heads_together import chances, together
 from attnlib.experiments.measures.copying import measure_copying
 from attnlib.experiments.paired import paired
 from attnlib.experiments.turned_away import sides, turned_away
@@ -135,7 +136,9 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
         ``all_bad_less_one_good``, the share of failures of the one less that of the other, in pairs that
         share data and all heads but one (:func:`~attnlib.experiments.good_heads.failures_apart`);
         ``good_head.…``, which head attends in networks of one good head
-        (:func:`~attnlib.experiments.good_heads.good_head`); ``sides.…``, whether it shows early which way the
+        (:func:`~attnlib.experiments.good_heads.good_head`); ``together.<scenario>.…`` and ``chances.…``, in
+        the end, whether heads of a network go one way, and whether more heads are more chances
+        (:mod:`~attnlib.experiments.heads_together`); ``sides.…``, whether it shows early which way the
         attention of a single head goes (:func:`~attnlib.experiments.turned_away.sides`);
         ``heads.{tried, runs, good, bad}``, counts of heads and of runs of single heads, and
         ``heads.bad_later``, how many would be bad on their first data by all ``followed`` updates;
@@ -163,6 +166,10 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     )
     values["all_bad_less_one_good"] = failures_apart(found["all_bad"], found["one_good"])
     values["good_head"] = good_head(found["one_good"])
+    values["together"] = {
+        name: together(whole[name], config.length, _early(config)) for name in SCENARIOS if name != "alone"
+    }
+    values["chances"] = chances(whole["alone"], whole["random"], config.length)
     values["sides"] = sides(whole["single"], config.length, _early(config))
     for scenario in SCREENED:
         if reason := too_few(scenario, config.heads, tried=config.candidates, **heads):

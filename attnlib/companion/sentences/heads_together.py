@@ -1,0 +1,58 @@
+"""Whether several heads are several chances, in a table and in words."""
+
+from typing import TYPE_CHECKING
+
+from attnlib.companion.intervals import side
+from attnlib.companion.tables import interval_range
+from attnlib.experiments.result import Result
+from attnlib.plotting.multi_head import SCENARIO_LOOKS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def together_table(result: Result) -> "pd.DataFrame":
+    """A row for each scenario of several heads: in how many networks all heads go one way, and which."""
+    import pandas as pd
+
+    return pd.DataFrame.from_dict(
+        {
+            SCENARIO_LOOKS[name][0]: {
+                "networks": found["n"],
+                "all heads drawn": found["all_drawn"],
+                "all driven away": found["none_drawn"],
+                "some of each": found["mixed"],
+                f"settled after {found['step']} updates": f"{_count(found['same'])} of {found['n']}",
+            }
+            for name, found in result.values["together"].items()
+            if found["n"]
+        },
+        orient="index",
+    )
+
+
+def chances_sentence(result: Result) -> str:
+    """Whether more heads at random make it likelier that one of them is drawn to the word to be said."""
+    found, heads = result.values["chances"], result.config["heads"]
+    alone, several, apart = (found[name] for name in ("alone", "several", "several_less_alone"))
+    if not (alone["n"] and several["n"]):
+        return ""
+    told = {
+        "above": "More heads make it likelier.",
+        "below": "More heads make it less likely.",
+        "open": "That more heads make it likelier is not shown.",
+    }[side(apart)]
+    if side(several, found["independent"]) == "below":
+        told += " Heads of one network are no separate chances."
+    return (
+        f"Of networks of {heads} random heads {_count(several)} of {several['n']} have a head that is drawn "
+        f"to the word to be said, of the first of their heads alone {_count(alone)} of {alone['n']}; the "
+        f"difference of the shares is {interval_range(apart)} (Newcombe's interval). If each head had the "
+        f"chance of one alone, whatever the others do, the share of several would be "
+        f"{found['independent']:.2f}; it is {several['value']:.2f} (95 % interval {several['low']:.2f} to "
+        f"{several['high']:.2f}). {told}"
+    )
+
+
+def _count(share: dict) -> int:
+    return round(share["value"] * share["n"])
