@@ -59,9 +59,9 @@ def scenarios(result: Result, name: str = "accuracy") -> Figure:
         name: column of the courses, ``accuracy`` or ``attention_accuracy``.
     """
     with style():
-        figure = Figure(figsize=(10.2, 2.6))
-        panels = figure.subplots(1, len(SCENARIO_LOOKS), sharex=True, sharey=True)
-        for axes, (scenario, (label, colour)) in zip(panels, SCENARIO_LOOKS.items(), strict=True):
+        figure = Figure(figsize=(7.4, 4.4))
+        panels = figure.subplots(2, 3, sharex=True, sharey=True)
+        for axes, (scenario, (label, colour)) in zip(panels.flat, SCENARIO_LOOKS.items(), strict=True):
             axes.axhline(0.95, color="#bbbbbb", lw=0.8, ls=":", zorder=0)
             look = {"color": colour, "lw": 1.1, "alpha": 0.75}
             if result.config["followed"] > result.config["steps"]:
@@ -71,7 +71,9 @@ def scenarios(result: Result, name: str = "accuracy") -> Figure:
             ):
                 curves(axes, result, name, look, label, scenario=scenario, heads=heads)
             axes.set_title(label, fontsize=9)
-            axes.set_xlabel("updates")
             axes.set_ylim(-0.03, 1.03)
-        panels[0].set_ylabel(name.replace("_", " "))
+        for axes in panels[1]:
+            axes.set_xlabel("updates")
+        for axes in panels[:, 0]:
+            axes.set_ylabel(name.replace("_", " "))
     return figure

@@ -33,10 +33,11 @@ def scenarios_table(result: Result) -> "pd.DataFrame":
         if found["n"]:
             share = found["failed"]
             rows[label] = {
-                "networks": found["n"],
+                "failed, share": (
+                    f"{round(share['value'] * found['n'])} of {found['n']}, "
+                    f"{share['low']:.2f} to {share['high']:.2f}"
+                ),
                 "sets of heads": found["head_sets"],
-                "failed": f"{round(share['value'] * found['n'])} of {found['n']}",
-                "95 % interval": f"{share['low']:.2f} to {share['high']:.2f}",
                 "updates to 95 %": updates_cell(found, result.config["steps"]),
                 "accuracy then": f"{found['lowest_accuracy']:.2f} to {found['highest_accuracy']:.2f}",
             }
@@ -90,6 +91,8 @@ def good_head_sentences(result: Result) -> str:
             "below": "One good head makes failures more frequent.",
             "open": "Whether one good head makes failures rarer cannot be told from these.",
         }
+        if not any(result.values[name]["failed"]["value"] for name in ("all_bad", "one_good")):
+            told["open"] = "None of either fails, so there is nothing that a good head could make rarer."
         pairs = f"{apart['n']} pair{'' if apart['n'] == 1 else 's'}"
         lines.append(
             f"The share of failures with bad heads only, less that with a good one in place of one, on "
