@@ -1,7 +1,7 @@
 """Networks of one good head among bad ones: held against bad heads alone, and which head comes to attend."""
 
 from attnlib.experiments.aggregate import Point, over_seeds
-from attnlib.experiments.copying_courses import has_failed, share
+from attnlib.experiments.copying_courses import has_failed, outcome, share
 from attnlib.experiments.paired import matched
 from attnlib.statistics.paired_shares import share_difference
 
@@ -19,14 +19,18 @@ def failures_apart(first: list[Point], second: list[Point]) -> dict[str, float |
     return share_difference(pairs).as_dict() if pairs else over_seeds([], has_failed)
 
 
-def good_head(points: list[Point]) -> dict:
+def good_head(points: list[Point], alone: list[Point], steps: int) -> dict:
     """Whether the good head has the most weight on the word to be said, at the last look.
 
     Only of networks that did not fail: in others no head need attend to that word.
 
+    Args:
+        points: networks of one good head; alone: the trials of good heads; steps: updates of each course.
+
     Returns:
         ``n``, those networks; ``wins``, the share of them in which it has (Wilson's interval); ``weight``,
-        its weight there, and ``best_other``, the largest of another head's, as intervals over them.
+        its weight there, and ``best_other``, the largest of another head's, as intervals over them;
+        ``alone``, what :func:`~attnlib.experiments.copying_courses.outcome` says of the good heads alone.
     """
     learned = [(name, course["head_right"][-1]) for name, course in points if not has_failed(course)]
     return {
@@ -34,6 +38,7 @@ def good_head(points: list[Point]) -> dict:
         "wins": share([weights[GOOD] > _best_other(weights) for _, weights in learned]),
         "weight": over_seeds(learned, lambda weights: weights[GOOD]),
         "best_other": over_seeds(learned, _best_other),
+        "alone": outcome(alone, steps),
     }
 
 

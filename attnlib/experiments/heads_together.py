@@ -40,18 +40,19 @@ def chances(alone: list[Point], several: list[Point], length: int) -> dict:
 
     Returns:
         ``alone`` and ``several``, the shares; ``several_less_alone`` in pairs of one seed, with the interval
-        of :func:`~attnlib.statistics.paired_shares.share_difference`; ``independent``, what the share of
-        several would be if each head had the chance of one alone, whatever the others do.
+        of :func:`~attnlib.statistics.paired_shares.share_difference`; counts of pairs in which ``both`` have
+        such a head, ``several_only``, ``alone_only`` or ``neither``.
     """
     pairs = [tuple(any(_drawn(course, -1, length)) for course in both) for _, both in matched(several, alone)]
     shares = [share([any(_drawn(course, -1, length)) for _, course in points]) for points in (alone, several)]
-    heads = len(several[0][1]["head_right"][-1]) if several else 0
-    known = alone and several
     return {
         "alone": shares[0],
         "several": shares[1],
         "several_less_alone": share_difference(pairs).as_dict() if pairs else over_seeds([], len),
-        "independent": 1 - (1 - shares[0]["value"]) ** heads if known else None,
+        "both": pairs.count((True, True)),
+        "several_only": pairs.count((True, False)),
+        "alone_only": pairs.count((False, True)),
+        "neither": pairs.count((False, False)),
     }
 
 

@@ -121,8 +121,9 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
 
     Of the courses the first ``steps`` updates count. A head is *good* when, alone, it reaches 95 % accuracy
     on every data seed, *bad* when it ends under 60 % on every one without having reached it; a head that is
-    neither on one is not tried on the next. Heads of a network are drawn among them without repetition. A
-    scenario for which they are too few has no networks, and ``not_run`` says so beside its values.
+    neither on one, or not what it was before, is not tried on the next. Heads of a network are drawn among
+    them without repetition. A scenario for which they are too few has no networks, and ``not_run`` says so
+    beside its values.
 
     Returns:
         values ``<scenario>.{n, failed, lowest_accuracy, …}``, see
@@ -138,8 +139,8 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
         ``good_head.…``, which head attends in networks of one good head
         (:func:`~attnlib.experiments.good_heads.good_head`); ``together.<scenario>.…`` and ``chances.…``, in
         the end, whether heads of a network go one way, and whether more heads are more chances
-        (:mod:`~attnlib.experiments.heads_together`); ``sides.…``, whether it shows early which way the
-        attention of a single head goes (:func:`~attnlib.experiments.turned_away.sides`);
+        (:mod:`~attnlib.experiments.heads_together`); ``sides.{single, alone}.…``, whether it shows early
+        which way the attention of a single head goes (:func:`~attnlib.experiments.turned_away.sides`);
         ``heads.{tried, runs, good, bad}``, counts of heads and of runs of single heads, and
         ``heads.bad_later``, how many would be bad on their first data by all ``followed`` updates;
         tables ``courses`` (a row a network and checkpoint, to the end of its training) and ``outcomes`` (a
@@ -165,12 +166,15 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
         found["random"], found["alone"], lambda course: course["accuracy"][-1]
     )
     values["all_bad_less_one_good"] = failures_apart(found["all_bad"], found["one_good"])
-    values["good_head"] = good_head(found["one_good"])
+    good = [point for trial in trials for point in trial if point[0]["heads"][0] in heads["good"]]
+    values["good_head"] = good_head(found["one_good"], judged(good, config.steps), config.steps)
     values["together"] = {
         name: together(whole[name], config.length, _early(config)) for name in SCENARIOS if name != "alone"
     }
     values["chances"] = chances(whole["alone"], whole["random"], config.length)
-    values["sides"] = sides(whole["single"], config.length, _early(config))
+    values["sides"] = {
+        name: sides(whole[name], config.length, _early(config)) for name in ("single", "alone")
+    }
     for scenario in SCREENED:
         if reason := too_few(scenario, config.heads, tried=config.candidates, **heads):
             values[scenario]["not_run"] = reason

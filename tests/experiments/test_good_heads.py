@@ -3,12 +3,14 @@
 import pytest
 
 from attnlib.companion.sentences.multi_head import good_head_sentences
+from attnlib.experiments.copying_courses import outcome
 from attnlib.experiments.good_heads import failures_apart, good_head
 from attnlib.experiments.result import Result
 
 
 def learned(*weights):
-    return {"accuracy": [0.1, 0.97], "head_right": [[0.5] * len(weights), list(weights)]}
+    looks = {"steps": [0, 10], "accuracy": [0.1, 0.97], "attention_accuracy": [0.0, 1.0]}
+    return looks | {"head_right": [[0.5] * len(weights), list(weights)]}
 
 
 def points(*courses):
@@ -16,22 +18,27 @@ def points(*courses):
 
 
 def ends(*accuracies):
-    return points(*({"accuracy": [0.97, end], "head_right": [[1.0, 0.0]] * 2} for end in accuracies))
+    course = {"steps": [0, 10], "head_right": [[1.0, 0.0]] * 2, "attention_accuracy": [0.0, 1.0]}
+    return points(*(course | {"accuracy": [0.97, end]} for end in accuracies))
 
 
 def told(all_bad, one_good):
-    values = {"one_good": {"n": len(one_good)}, "good_head": good_head(one_good)}
+    values = {"all_bad": outcome(all_bad, 10), "one_good": outcome(one_good, 10)}
+    values["good_head"] = good_head(one_good, ends(0.99), 10)
     values["all_bad_less_one_good"] = failures_apart(all_bad, one_good)
-    return good_head_sentences(Result("multi_head", "quick", {"heads": 2, "length": 4}, values, {}, {}, {}))
+    config = {"heads": 2, "length": 4, "steps": 10}
+    return good_head_sentences(Result("multi_head", "quick", config, values, {}, {}, {}))
 
 
 def test_which_head_attends_is_read_where_the_network_has_learned():
     failed_in_the_end = learned(0.1, 0.9, 0.2) | {"accuracy": [0.97, 0.5]}
-    found = good_head(points(learned(0.9, 0.2, 0.1), learned(0.3, 0.2, 0.8), failed_in_the_end))
+    networks = points(learned(0.9, 0.2, 0.1), learned(0.3, 0.2, 0.8), failed_in_the_end)
+    found = good_head(networks, ends(0.99, 0.5), 10)
+    assert (found["alone"]["n"], found["alone"]["failed"]["value"]) == (2, 0.5)
     assert (found["n"], found["wins"]["value"], found["wins"]["n"]) == (2, 0.5, 2)
     assert found["weight"]["value"] == pytest.approx(0.6)
     assert found["best_other"]["value"] == pytest.approx(0.5)
-    assert good_head([])["wins"] == {"value": None, "low": None, "high": None, "n": 0}
+    assert good_head([], [], 10)["wins"] == {"value": None, "low": None, "high": None, "n": 0}
 
 
 def test_failures_are_those_of_the_last_look_in_pairs_of_one_seed():
@@ -52,7 +59,7 @@ def test_what_is_said_of_the_good_head_follows_the_interval(wins, words):
 
 def test_heads_below_uniform_attention_do_not_attend():
     """Where all are driven away from a word, the one that is least so wins nothing."""
-    words = "No head comes to attend to it: at uniform attention each gives it 0.2500."
+    words = "No head comes to attend to it: at uniform attention each gives it 0.2500. These"
     assert words in told(ends(0.5), points(*[learned(0.02, 0.01)] * 6))
     assert words not in told(ends(0.5), points(*[learned(0.3, 0.01)] * 6))
 

@@ -44,19 +44,20 @@ def test_without_networks_nothing_is_said():
     assert chances_sentence(result_of(chances=chances([], [], 4))) == ""
 
 
-def test_heads_that_go_one_way_are_no_separate_chances():
+def test_more_heads_are_held_against_the_first_of_them_alone():
     drawn, away = network((0.9,)), network((0.1,))
     both_drawn, both_away = network((0.9, 0.8)), network((0.1, 0.2))
     alone = points(*[drawn] * 10, *[away] * 10)
     found = chances(alone, points(*[both_drawn] * 10, *[both_away] * 10), 4)
     assert (found["alone"]["value"], found["several"]["value"]) == (0.5, 0.5)
     assert found["several_less_alone"]["value"] == 0
-    assert found["independent"] == 0.75
+    assert [found[name] for name in ("both", "neither", "several_only", "alone_only")] == [10, 10, 0, 0]
     told = chances_sentence(result_of(chances=found))
-    assert "is not shown. Heads of one network are no separate chances." in told
+    assert told.endswith("That more heads make it likelier is not shown.")
     # One drawn head is enough: a network with one of each counts as drawn.
     found = chances(alone, points(*[network((0.1, 0.9))] * 20), 4)
     assert found["several"]["value"] == 1
+    assert (found["both"], found["several_only"]) == (10, 10)
     assert chances_sentence(result_of(chances=found)).endswith("More heads make it likelier.")
 
 

@@ -8,9 +8,9 @@ from attnlib.companion.sentences.multi_head import (
     copied_sentences,
     good_head_sentences,
     outcome_sentences,
-    scenarios_table,
     screening_sentence,
 )
+from attnlib.companion.sentences.multi_head_tables import bounds_table, scenarios_table
 from attnlib.errors import BadInput, NotMeasured
 from attnlib.experiments import multi_head as experiment
 from attnlib.experiments.copying_courses import ATTENTION, PROBES
@@ -164,14 +164,16 @@ def test_screened_heads_stand_in_their_body_and_random_ones_each_in_another():
 
 
 def test_good_and_bad_heads_are_tried_in_other_bodies():
-    ends = {0: 0.97, 1: 0.5, 2: 0.4, 3: 0.3} | {(head, 0, 1): 0.99 for head in range(4)}
-    _, store, values, rows = computed(ends, candidates=4, elsewhere=1, moved=2)
+    ends = {0: 0.97, 1: 0.5, 2: 0.4, 3: 0.3} | {
+        (head, 0, 1 + own): 0.99 for own in range(3) for head in range(4)
+    }
+    _, store, values, rows = computed(ends, candidates=4, elsewhere=3, moved=2)
     moved = [one.heads for one in store.asked if one.body == 1]
     assert sorted(moved) == [(0,), (1,), (2,)]
     assert values["elsewhere_bad"]["accuracy"]["value"] == pytest.approx(0.99)
-    assert values["elsewhere_good"]["n"] == 1
-    result = Result("multi_head", "quick", TINY, values, rows, {}, {})
-    assert body_sentences(result).startswith("* Alone in another body, heads that are good here have")
+    assert values["elsewhere_good"]["n"] == 3
+    result = Result("multi_head", "quick", TINY | {"elsewhere": 3}, values, rows, {}, {})
+    assert body_sentences(result).startswith("* Alone in 3 other bodies, of the runs of heads that are good")
     assert "a bad head is bad in its body, not by itself" in body_sentences(result)
     _, _, values, _ = computed(ends, candidates=4, elsewhere=0)
     assert values["elsewhere_bad"]["n"] == 0
@@ -184,7 +186,7 @@ def test_what_more_heads_add_is_compared_in_one_body():
     found = values["random_over_alone"]
     assert (found["value"], found["low"], found["n"]) == (pytest.approx(0.1), pytest.approx(0.1), 3)
     result = Result("multi_head", "quick", TINY, values, rows, {}, {})
-    assert body_sentences(result).endswith("More heads help here.")
+    assert body_sentences(result).endswith("More heads, with a context longer by as much, are ahead.")
 
 
 @pytest.mark.parametrize(
@@ -231,7 +233,7 @@ def test_copies_are_of_a_bad_head_on_the_same_data_in_the_same_body():
     ]
     result = Result("multi_head", "quick", TINY, values, rows, {}, {})
     assert "4 of 4 fail" in copied_sentences(result)
-    assert copied_sentences(result).endswith("So a longer context alone is not enough.")
+    assert copied_sentences(result).endswith("So a longer context alone is not enough to learn in time.")
     _, _, values, rows = computed({0: 0.3, 1: 0.97}, seeds=1)  # copies need no second bad head
     assert (values["all_bad"]["n"], values["copied"]["n"]) == (0, 1)
     assert "not_run" not in values["copied"]
@@ -312,15 +314,18 @@ def test_later_updates_are_followed_and_judge_nothing():
     assert failed == [pytest.approx(2 / 3), pytest.approx(1 / 3)]
     assert (single["followed"]["late"], single["followed"]["steps"]) == (2, 2)
     assert single["turned"]["drawn"]["n"] + single["turned"]["away"]["n"] == 2
-    assert (values["sides"]["step"], values["sides"]["end"]) == (2, 2)
+    assert (values["sides"]["single"]["step"], values["sides"]["single"]["end"]) == (2, 2)
     assert values["heads"]["bad_later"] == 0  # head 1 forgets, and has been good
     assert {row["steps"] for row in rows["courses"]} == {0, 1, 2}
     own = {row["heads"]: row["accuracy"] for row in rows["outcomes"] if row["scenario"] == "single"}
     assert own == {"0": 0.5, "1": 0.96, "2": 0.5}
     config = TINY | {"steps": 1, "followed": 2}
     result = Result("multi_head", "quick", config, values, rows, {}, {})
-    assert scenarios_table(result).loc["one head, one body", "below 95 % after 2"] == "1"
-    assert "judged after 1 updates; after 2, 0 of them would be bad" in screening_sentence(result)
+    table = bounds_table(result)
+    assert list(table.columns) == ["after 1", "after 2"]
+    assert list(table.loc["one head, one body"]) == ["2 of 3", "1 of 3"]
+    assert scenarios_table(result).loc["one head, one body", "accuracy after 2"] == "0.50 to 0.97"
+    assert "judged after 1 updates; after 2, none of the 3 would be bad" in screening_sentence(result)
     assert 1 in [line.get_xdata()[0] for line in scenarios(result).axes[0].get_lines()]
 
 

@@ -60,7 +60,7 @@ def test_what_is_said_follows_the_intervals(changes, words):
     found = turned_away(points(*(course(**base | {"right": base["right"] + e}) for e in noise)), LENGTH)
     told = turned_sentences({"some": found, "others": turned_away([], LENGTH)}, 10)
     assert words in told
-    way = "drawn to the word to be said" if base["right"] > 0.1 else "driven away from it"
+    way = "drawn to the word to be said" if base["right"] > 0.1 else "driven away from the word to be said"
     assert told.startswith(f"* Some, attention {way} after 10 updates, failures: 3.")
     assert "thers" not in told.replace("others still", "")
 
@@ -92,6 +92,6 @@ def test_sides_are_those_of_uniform_attention_early_and_in_the_end():
     assert (found["same_at_first"]["value"], found["same"]["value"]) == (0.5, 0.75)
     assert (found["probe_at_first"]["value"], found["probe"]["value"]) == (0.75, 1)
     told = sides_sentence(found)
-    assert "After 20 updates 2 of 4 single heads have more weight" in told
+    assert "After 20 updates 2 of 4 single heads, each in a body of its own, have more weight" in told
     assert "after 10 updates 3 of 4 (95 % interval" in told
     assert sides_sentence(sides([], LENGTH, 10)) == ""

@@ -42,15 +42,12 @@ def chances_sentence(result: Result) -> str:
         "below": "More heads make it less likely.",
         "open": "That more heads make it likelier is not shown.",
     }[side(apart)]
-    if side(several, found["independent"]) == "below":
-        told += " Heads of one network are no separate chances."
     return (
         f"Of networks of {heads} random heads {_count(several)} of {several['n']} have a head that is drawn "
-        f"to the word to be said, of the first of their heads alone {_count(alone)} of {alone['n']}; the "
-        f"difference of the shares is {interval_range(apart)} (Newcombe's interval). If each head had the "
-        f"chance of one alone, whatever the others do, the share of several would be "
-        f"{found['independent']:.2f}; it is {several['value']:.2f} (95 % interval {several['low']:.2f} to "
-        f"{several['high']:.2f}). {told}"
+        f"to the word to be said, of the first of their heads alone {_count(alone)} of {alone['n']}. In the "
+        f"same body on the same data it is both {found['both']} times, neither {found['neither']} times, the "
+        f"network's alone {found['several_only']} times and the single head's alone {found['alone_only']} "
+        f"times; the difference of the shares is {interval_range(apart)} (Newcombe's interval). {told}"
     )
 
 

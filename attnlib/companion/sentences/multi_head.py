@@ -1,55 +1,17 @@
-"""The chapter on several heads in words and a table made from its numbers."""
-
-from typing import TYPE_CHECKING
+"""The chapter on several heads in words made from its numbers."""
 
 from attnlib.companion.intervals import above, capital, side
 from attnlib.companion.sentences.copying_times import updates_cell
+from attnlib.companion.sentences.multi_head_tables import ELSEWHERE
 from attnlib.companion.tables import interval_range, interval_text
 from attnlib.experiments.head_scenarios import standing
 from attnlib.experiments.result import Result
-from attnlib.plotting.multi_head import SCENARIO_LOOKS
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-ELSEWHERE = {
-    "elsewhere_good": "good heads alone, in other bodies",
-    "elsewhere_bad": "bad heads alone, in other bodies",
-}
 LIKELY = 0.5  # share of failures: the bound of the claims on likely failing and likely learning
+ABOUT = 0.2  # shares that differ by less are about equal: what passes for none with the claim on random heads
 NO_WINNER = (
     "No network of one good head among bad ones has learned, so none tells which head comes to attend."
 )
-
-
-def scenarios_table(result: Result) -> "pd.DataFrame":
-    """A row for each scenario: how many networks failed, of how many sets of heads, and how long it took."""
-    import pandas as pd
-
-    names = {scenario: label for scenario, (label, _) in SCENARIO_LOOKS.items()} | ELSEWHERE
-    rows = {}
-    for scenario, label in names.items():
-        found = result.values[scenario]
-        if found["n"]:
-            share = found["failed"]
-            rows[label] = {
-                "failed, share": (
-                    f"{round(share['value'] * found['n'])} of {found['n']}, "
-                    f"{share['low']:.2f} to {share['high']:.2f}"
-                ),
-                "sets of heads": found["head_sets"],
-                "updates to 95 %": updates_cell(found, result.config["steps"]),
-                "accuracy then": f"{found['lowest_accuracy']:.2f} to {found['highest_accuracy']:.2f}",
-            }
-            later = found["followed"]
-            if later["steps"] > result.config["steps"]:
-                rows[label] |= {
-                    f"below 95 % after {later['steps']}": f"{round(later['failed']['value'] * later['n'])}",
-                    f"accuracy after {later['steps']}": (
-                        f"{later['lowest_accuracy']:.2f} to {later['highest_accuracy']:.2f}"
-                    ),
-                }
-    return pd.DataFrame.from_dict(rows, orient="index")
 
 
 def screening_sentence(result: Result) -> str:
@@ -64,13 +26,13 @@ def screening_sentence(result: Result) -> str:
     )
     if config["trials"] > 1:
         text += (
-            f" That took {heads['runs']} runs: a head that is neither on one set of data is not tried on the "
-            "next."
+            f" That took {heads['runs']} runs: a head that is neither on one set of data, or not what it was "
+            "before, is not tried on the next."
         )
     if config["followed"] > config["steps"]:
         text += (
             f" They are judged after {config['steps']} updates; after {config['followed']}, "
-            f"{heads['bad_later']} of them would be bad on their first set of data."
+            f"{heads['bad_later'] or 'none'} of the {heads['tried']} would be bad on their first set of data."
         )
     if heads["bad"] < config["heads"]:
         text += f" For networks of {config['heads']} bad heads these are too few, so there are none."
@@ -114,9 +76,10 @@ def copied_sentences(result: Result) -> str:
     )
     text += f"; of networks of {heads} different bad heads {_failed(bad)}. " if bad["n"] else ". "
     told = {
-        "below": "So a longer context is enough for a bad head to learn; that heads differ is not needed.",
-        "above": "So a longer context alone is not enough.",
-        "open": "Whether a longer context alone is enough cannot be told from these.",
+        "below": "So a longer context is enough for a bad head to learn in time; that heads differ is not "
+        "needed.",
+        "above": "So a longer context alone is not enough to learn in time.",
+        "open": "Whether a longer context alone is enough to learn in time cannot be told from these.",
     }
     return text + told[side(copied["failed"], LIKELY)]
 
@@ -127,10 +90,10 @@ def outcome_sentences(result: Result) -> str:
     bad, good, apart = (values[name] for name in ("all_bad", "one_good", "all_bad_less_one_good"))
     if not (bad["n"] and good["n"]):
         number = "Networks of bad heads, or of a good one among them, are too few to tell."
-    elif side(bad["failed"], LIKELY) == "below" and side(apart) != "above":
+    elif side(bad["failed"], LIKELY) == side(apart, ABOUT) == "below":
         number = (
-            f"It happened: of networks of bad heads {_failed(bad)}, with a good one {_failed(good)}. What "
-            f"helps in this body is not a good start."
+            f"It happened: of networks of bad heads {_failed(bad)}, with a good one {_failed(good)}. By this "
+            "number of updates they learn without a good start."
         )
     elif side(apart) == "above":
         number = f"It did not: of networks of bad heads {_failed(bad)}, with a good one {_failed(good)}."
@@ -151,7 +114,7 @@ def outcome_sentences(result: Result) -> str:
                 f"Not ruled out: in other bodies {_failed(elsewhere)} of good heads, {_failed(worse)} of bad "
                 "ones."
             ),
-        }[above(elsewhere["accuracy"], worse["accuracy"])]
+        }[above(worse["failed"], elsewhere["failed"])]
     return "\n".join(f"* {line}" for line in (number, data, bodies))
 
 
@@ -161,16 +124,16 @@ def body_sentences(result: Result) -> str:
     lines = []
     if good["n"] and bad["n"]:
         lines.append(
-            f"Alone in {_bodies(result.config['elsewhere'])}, heads that are good here have accuracies of "
-            f"{interval_text(good['accuracy'])} ({good['n']} runs), heads that are bad here at "
-            f"{interval_text(bad['accuracy'])} ({bad['n']} runs). {_goes_along(good, bad)}"
+            f"Alone in {_bodies(result.config['elsewhere'])}, of the runs of heads that are good here "
+            f"{_failed(good)}, of the runs of heads that are bad here {_failed(bad)}. "
+            f"{_goes_along(good, bad)}"
         )
     more = result.values["random_over_alone"]
     if more["value"] is not None:
         told = {
-            "above": "More heads help here.",
-            "below": "More heads do harm here.",
-            "open": "Whether more heads help cannot be told from these.",
+            "above": "More heads, with a context longer by as much, are ahead.",
+            "below": "More heads, with a context longer by as much, are behind.",
+            "open": "Whether more heads are ahead cannot be told from these.",
         }
         lines.append(
             f"{result.config['heads']} random heads less the first of them alone, in the same body on the "
@@ -204,7 +167,7 @@ def _tried_again(result: Result) -> tuple[int, int]:
 
 
 def _winner(found: dict, result: Result) -> str:
-    heads, even = result.config["heads"], 1 / result.config["length"]
+    heads, steps, even = result.config["heads"], result.config["steps"], 1 / result.config["length"]
     told = {
         "above": "It is the good head that comes to attend, more often than by chance.",
         "below": "It is one of the bad heads that comes to attend.",
@@ -212,13 +175,20 @@ def _winner(found: dict, result: Result) -> str:
     }
     share = found["wins"]
     if max(found["weight"]["high"] or 1, found["best_other"]["high"] or 1) < even:
-        verdict = f"No head comes to attend to it: at uniform attention each gives it {even:.4f}."
+        verdict = (
+            f"No head comes to attend to it: at uniform attention each gives it {even:.4f}. These networks "
+            "learn, and not by their good head"
+        )
+        alone = found["alone"]
+        if alone["n"]:
+            verdict += f"; alone, in {alone['n']} runs, good heads take {updates_cell(alone, steps)} updates"
+        verdict += "."
     else:
         verdict = told[side(share, 1 / heads)]
     return (
         f"When they are judged, the good head has the most weight on the word to be said in "
         f"{round(share['value'] * found['n'])} of the {found['n']} networks of one good head that learned "
-        f"(95 % interval of the share {share['low']:.2f} to {share['high']:.2f}, by chance {1 / heads:.2f}). "
+        f"(95 % interval of the share {share['low']:.2f} to {share['high']:.2f}, by chance {1 / heads:.3g}). "
         f"Its weight there is {interval_text(found['weight'], 4)}, the largest of another head "
         f"{interval_text(found['best_other'], 4)}. {verdict}"
     )
@@ -229,8 +199,8 @@ def _bodies(number: int) -> str:
 
 
 def _goes_along(good: dict, bad: dict) -> str:
-    if above(good["accuracy"], bad["accuracy"]):
+    if above(bad["failed"], good["failed"]):
         return "So a head takes some of its standing along."
-    if bad["failed"]["value"] == 0:
-        return "So a bad head is bad in its body, not by itself: elsewhere none of them fails."
+    if side(bad["failed"], LIKELY) == "below":
+        return "So a bad head is bad in its body, not by itself: elsewhere few of them fail, or none."
     return "That a head takes its standing along into another body is not shown."

@@ -6,7 +6,7 @@ from attnlib.companion.tables import interval_text
 HARDLY = 0.1  # of the words shown: a network that says no more of them has hardly begun
 TURNED = (
     "So attention was learned, and turned round: it keeps away from the word that is due, more than from "
-    "others still to come, and the network says the word that it does not see."
+    "others still to come, and the network says a word that it does not see more often than one that it sees."
 )
 
 
@@ -33,21 +33,27 @@ def sides_sentence(found: dict) -> str:
     """When it shows which way the attention of a network goes.
 
     Args:
-        found: what :func:`attnlib.experiments.turned_away.sides` gives.
+        found: what :func:`attnlib.experiments.turned_away.sides` gives, of heads in bodies of their own: the
+            probe before training is the body's, whatever the head.
     """
     if not found["n"]:
         return ""
     return (
-        f"After {found['end']} updates {found['drawn']} of {found['n']} single heads have more weight on the "
-        f"word to be said than uniform attention, {found['n'] - found['drawn']} less. On the side where they "
-        f"end are, before training, {_share(found['same_at_first'])}, and after {found['step']} updates "
-        f"{_share(found['same'])}. The probe is larger at the right place than elsewhere where they end "
-        f"drawn, and smaller where they end driven away, for {_share(found['probe_at_first'])} before "
-        f"training and for {_share(found['probe'])} after {found['step']} updates."
+        f"After {found['end']} updates {found['drawn']} of {found['n']} single heads, each in a body of its "
+        f"own, have more weight on the word to be said than uniform attention, "
+        f"{found['n'] - found['drawn']} less. "
+        f"On the side where they end are, before training, {_share(found['same_at_first'])}, and after "
+        f"{found['step']} updates {_share(found['same'])}. The probe is larger at the right place than "
+        f"elsewhere where they end drawn, and smaller where they end driven away, for "
+        f"{_share(found['probe_at_first'])} before training and for {_share(found['probe'])} after "
+        f"{found['step']} updates."
     )
 
 
-_SIDES = {"drawn": "attention drawn to the word to be said", "away": "attention driven away from it"}
+_SIDES = {
+    "drawn": "attention drawn to the word to be said",
+    "away": "attention driven away from the word to be said",
+}
 
 
 def _sentence(group: dict) -> str:
