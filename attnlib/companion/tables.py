@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from attnlib.companion.intervals import listed
 from attnlib.experiments.result import Result
 from attnlib.plotting.order import kinds_of
 from attnlib.plotting.style import task_name
@@ -39,8 +40,8 @@ def headline_sentences(result: Result) -> str:
     built = [f"{interval_range(found[key])} for {name}" for key, name in alone.items()]
     return (
         f"Over {found['temporal_share']['n']} networks on {result.values['tasks']} tasks, typicality has a "
-        f"rank correlation of {_list(parts)} (95 % intervals; tasks and then their points resampled). "
-        f"With the attention that can be built in place of the shares: {_list(built)}."
+        f"rank correlation of {listed(parts)} (95 % intervals; tasks and then their points resampled). "
+        f"With the attention that can be built in place of the shares: {listed(built)}."
     )
 
 
@@ -56,21 +57,17 @@ def dial_sentences(result: Result) -> str:
         if found:
             parts = [f"{interval_range(found[key])} with {name}" for key, name in names.items()]
             sentences.append(
-                f"In {kind} the share of reordered sentences has a rank correlation of {_list(parts)}."
+                f"In {kind} the share of reordered sentences has a rank correlation of {listed(parts)}."
             )
     return " ".join(sentences)
-
-
-def _list(parts: list[str]) -> str:
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def interval_range(interval: dict) -> str:
     """``0.77 [−0.01, 0.95]``; a dash where there is no number, and no brackets where there is no interval."""
     if interval["value"] is None:
         return "–"
-    numbers = [f"{interval[end]:.2f}" for end in ("value", "low", "high") if interval[end] is not None]
-    value, *ends = (number.replace("-0.00", "0.00").replace("-", "−") for number in numbers)
+    numbers = [f"{interval[end]:z.2f}" for end in ("value", "low", "high") if interval[end] is not None]
+    value, *ends = (number.replace("-", "−") for number in numbers)
     return f"{value} [{', '.join(ends)}]" if ends else value
 
 
@@ -82,10 +79,20 @@ def interval_text(interval: dict, digits: int = 2) -> str:
     """
     if interval["value"] is None:
         return "–"
-    text = f"{interval['value']:.{digits}f}".replace("-0.00", "0.00")
+    text = f"{interval['value']:z.{digits}f}"
     if interval["low"] is not None:
         text += f" ± {(interval['high'] - interval['low']) / 2:.{digits}f}"
     return text.replace("-", "−")
+
+
+def counted(share: dict) -> str:
+    """A share of some networks as their number: ``16 of 20``."""
+    return f"{round(share['value'] * share['n'])} of {share['n']}"
+
+
+def share_text(share: dict) -> str:
+    """``16 of 20 (95 % interval 0.58 to 0.92)``."""
+    return f"{counted(share)} (95 % interval {share['low']:.2f} to {share['high']:.2f})"
 
 
 def _at(found: dict, key: str) -> dict | float:

@@ -17,9 +17,9 @@ def together(points: list[Point], length: int, step: int) -> dict:
         points: courses with ``head_right``; length: words of a sentence; step: of an early look.
 
     Returns:
-        ``n``, networks; counts of them ``all_drawn``, ``none_drawn`` and ``mixed``; shares with Wilson's
-        intervals: ``one_way``, of those whose heads all go one way, and ``same``, of those in which every
-        head is at the early look, ``step``, on the side where it ends.
+        ``n``, networks; counts of them ``all_drawn``, ``none_drawn`` and ``mixed``; ``same``, the share with
+        Wilson's interval of those in which every head is at the early look, ``step``, on the side where it
+        ends.
     """
     ends = [_drawn(course, -1, length) for _, course in points]
     early = [_drawn(course, course["steps"].index(step), length) for _, course in points]
@@ -30,7 +30,6 @@ def together(points: list[Point], length: int, step: int) -> dict:
         "all_drawn": every,
         "none_drawn": none,
         "mixed": len(points) - every - none,
-        "one_way": share([len(set(own)) == 1 for own in ends]),
         "same": share([first == last for first, last in zip(early, ends, strict=True)]),
     }
 

@@ -139,8 +139,8 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
         ``good_head.…``, which head attends in networks of one good head
         (:func:`~attnlib.experiments.good_heads.good_head`); ``together.<scenario>.…`` and ``chances.…``, in
         the end, whether heads of a network go one way, and whether more heads are more chances
-        (:mod:`~attnlib.experiments.heads_together`); ``sides.{single, alone}.…``, whether it shows early
-        which way the attention of a single head goes (:func:`~attnlib.experiments.turned_away.sides`);
+        (:mod:`~attnlib.experiments.heads_together`); ``sides.…``, whether it shows early which way the
+        attention of a single head in a body of its own goes (:func:`~attnlib.experiments.turned_away.sides`);
         ``heads.{tried, runs, good, bad}``, counts of heads and of runs of single heads, and
         ``heads.bad_later``, how many would be bad on their first data by all ``followed`` updates;
         tables ``courses`` (a row a network and checkpoint, to the end of its training) and ``outcomes`` (a
@@ -169,12 +169,10 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     good = [point for trial in trials for point in trial if point[0]["heads"][0] in heads["good"]]
     values["good_head"] = good_head(found["one_good"], judged(good, config.steps), config.steps)
     values["together"] = {
-        name: together(whole[name], config.length, _early(config)) for name in SCENARIOS if name != "alone"
+        name: together(whole[name], config.length, _early(config)) for name in ("single", *SCENARIOS)
     }
     values["chances"] = chances(whole["alone"], whole["random"], config.length)
-    values["sides"] = {
-        name: sides(whole[name], config.length, _early(config)) for name in ("single", "alone")
-    }
+    values["sides"] = sides(whole["alone"], config.length, _early(config))
     for scenario in SCREENED:
         if reason := too_few(scenario, config.heads, tried=config.candidates, **heads):
             values[scenario]["not_run"] = reason

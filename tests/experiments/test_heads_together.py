@@ -31,7 +31,6 @@ def test_a_head_is_drawn_at_or_above_uniform_attention():
         1,
     )
     assert (found["n"], found["all_drawn"], found["none_drawn"], found["mixed"]) == (3, 1, 1, 1)
-    assert found["one_way"]["value"] == pytest.approx(2 / 3)
     assert found["same"]["value"] == pytest.approx(2 / 3)
     row = together_table(result_of(together={"random": found})).iloc[0]
     assert list(row) == [3, 1, 1, 1, "2 of 3"]
@@ -39,7 +38,7 @@ def test_a_head_is_drawn_at_or_above_uniform_attention():
 
 def test_without_networks_nothing_is_said():
     found = together([], 4, 1)
-    assert (found["n"], found["one_way"]["value"]) == (0, None)
+    assert (found["n"], found["same"]["value"]) == (0, None)
     assert together_table(result_of(together={"all_bad": found})).empty
     assert chances_sentence(result_of(chances=chances([], [], 4))) == ""
 

@@ -147,7 +147,8 @@ def test_later_updates_are_followed_and_judge_nothing():
     assert failed == [pytest.approx(2 / 3), pytest.approx(1 / 3)]
     assert (single["followed"]["late"], single["followed"]["steps"]) == (2, 2)
     assert single["turned"]["drawn"]["n"] + single["turned"]["away"]["n"] == 2
-    assert (values["sides"]["single"]["step"], values["sides"]["single"]["end"]) == (2, 2)
+    assert (values["sides"]["step"], values["sides"]["end"]) == (2, 2)
+    assert values["together"]["single"]["n"] == 3
     assert values["heads"]["bad_later"] == 0  # head 1 forgets, and has been good
     assert {row["steps"] for row in rows["courses"]} == {0, 1, 2}
     own = {row["heads"]: row["accuracy"] for row in rows["outcomes"] if row["scenario"] == "single"}

@@ -8,6 +8,7 @@ from attnlib.companion.printed import published_table
 from attnlib.companion.project import find_root
 from attnlib.companion.rows import Row
 from attnlib.companion.sentences.two_readings import readings_sentences
+from attnlib.companion.tables import interval_text
 from attnlib.companion.verify import verify
 from attnlib.experiments.result import Result
 from attnlib.plotting.agreement import data_name, data_of
@@ -241,9 +242,4 @@ def printed_agreement(table: str = "5") -> dict[tuple[str, str], float]:
 
 def interval_percent(interval: dict) -> str:
     """``53 ± 2``; a dash where there is no number."""
-    if interval["value"] is None:
-        return "–"
-    text = f"{interval['value']:.0f}".replace("-0", "0")
-    if interval["low"] is not None:
-        text += f" ± {(interval['high'] - interval['low']) / 2:.0f}"
-    return text.replace("-", "−")
+    return interval_text(interval, digits=0)

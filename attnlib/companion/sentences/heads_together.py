@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from attnlib.companion.intervals import side
-from attnlib.companion.tables import interval_range
+from attnlib.companion.tables import counted, interval_range
 from attnlib.experiments.result import Result
 from attnlib.plotting.multi_head import SCENARIO_LOOKS
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def together_table(result: Result) -> "pd.DataFrame":
-    """A row for each scenario of several heads: in how many networks all heads go one way, and which."""
+    """A row for each scenario: in how many networks all heads go one way, and which; a single head always."""
     import pandas as pd
 
     return pd.DataFrame.from_dict(
@@ -22,7 +22,7 @@ def together_table(result: Result) -> "pd.DataFrame":
                 "all heads drawn": found["all_drawn"],
                 "all driven away": found["none_drawn"],
                 "some of each": found["mixed"],
-                f"settled after {found['step']} updates": f"{_count(found['same'])} of {found['n']}",
+                f"settled after {found['step']} updates": counted(found["same"]),
             }
             for name, found in result.values["together"].items()
             if found["n"]
@@ -43,13 +43,9 @@ def chances_sentence(result: Result) -> str:
         "open": "That more heads make it likelier is not shown.",
     }[side(apart)]
     return (
-        f"Of networks of {heads} random heads {_count(several)} of {several['n']} have a head that is drawn "
-        f"to the word to be said, of the first of their heads alone {_count(alone)} of {alone['n']}. In the "
+        f"Of networks of {heads} random heads {counted(several)} have a head that is drawn "
+        f"to the word to be said, of the first of their heads alone {counted(alone)}. In the "
         f"same body on the same data it is both {found['both']} times, neither {found['neither']} times, the "
         f"network's alone {found['several_only']} times and the single head's alone {found['alone_only']} "
         f"times; the difference of the shares is {interval_range(apart)} (Newcombe's interval). {told}"
     )
-
-
-def _count(share: dict) -> int:
-    return round(share["value"] * share["n"])

@@ -3,7 +3,7 @@
 from attnlib.companion.intervals import above, capital, side
 from attnlib.companion.sentences.copying_times import updates_cell
 from attnlib.companion.sentences.multi_head_tables import ELSEWHERE
-from attnlib.companion.tables import interval_range, interval_text
+from attnlib.companion.tables import counted, interval_range, interval_text
 from attnlib.experiments.head_scenarios import standing
 from attnlib.experiments.result import Result
 
@@ -146,11 +146,9 @@ def body_sentences(result: Result) -> str:
 def _failed(found: dict) -> str:
     """``20 of 20 fail (95 % interval of the share 0.84 to 1.00)``."""
     share = found["failed"]
-    failures = round(share["value"] * found["n"])
-    return (
-        f"{failures} of {found['n']} {'fails' if failures == 1 else 'fail'} (95 % interval of the share "
-        f"{share['low']:.2f} to {share['high']:.2f})"
-    )
+    number = counted(share)
+    fail = "fails" if number.startswith("1 of") else "fail"
+    return f"{number} {fail} (95 % interval of the share {share['low']:.2f} to {share['high']:.2f})"
 
 
 def _tried_again(result: Result) -> tuple[int, int]:

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from attnlib.companion.sentences.copying_times import updates_cell
+from attnlib.companion.tables import counted
 from attnlib.experiments.copying_courses import LEARNED
 from attnlib.experiments.result import Result
 from attnlib.plotting.multi_head import SCENARIO_LOOKS
@@ -28,10 +29,7 @@ def scenarios_table(result: Result) -> "pd.DataFrame":
         if found["n"]:
             share = found["failed"]
             rows[label] = {
-                "failed, share": (
-                    f"{round(share['value'] * found['n'])} of {found['n']}, "
-                    f"{share['low']:.2f} to {share['high']:.2f}"
-                ),
+                "failed, share": (f"{counted(share)}, {share['low']:.2f} to {share['high']:.2f}"),
                 "sets of heads": found["head_sets"],
                 "updates to 95 %": updates_cell(found, result.config["steps"]),
                 f"accuracy after {result.config['steps']}": (

@@ -1,7 +1,7 @@
 """Which way networks that failed to copy use their attention, in words."""
 
 from attnlib.companion.intervals import capital, side
-from attnlib.companion.tables import interval_text
+from attnlib.companion.tables import interval_text, share_text
 
 HARDLY = 0.1  # of the words shown: a network that says no more of them has hardly begun
 TURNED = (
@@ -42,10 +42,10 @@ def sides_sentence(found: dict) -> str:
         f"After {found['end']} updates {found['drawn']} of {found['n']} single heads, each in a body of its "
         f"own, have more weight on the word to be said than uniform attention, "
         f"{found['n'] - found['drawn']} less. "
-        f"On the side where they end are, before training, {_share(found['same_at_first'])}, and after "
-        f"{found['step']} updates {_share(found['same'])}. The probe is larger at the right place than "
+        f"On the side where they end are, before training, {share_text(found['same_at_first'])}, and after "
+        f"{found['step']} updates {share_text(found['same'])}. The probe is larger at the right place than "
         f"elsewhere where they end drawn, and smaller where they end driven away, for "
-        f"{_share(found['probe_at_first'])} before training and for {_share(found['probe'])} after "
+        f"{share_text(found['probe_at_first'])} before training and for {share_text(found['probe'])} after "
         f"{found['step']} updates."
     )
 
@@ -77,10 +77,3 @@ def _told(way: str, group: dict) -> str:
     if way == "away" and says == misses == side(group["later_less_weight"]) == "above":
         return TURNED
     return "That attention is of use to them, either way, is not shown."
-
-
-def _share(found: dict) -> str:
-    return (
-        f"{round(found['value'] * found['n'])} of {found['n']} (95 % interval {found['low']:.2f} to "
-        f"{found['high']:.2f})"
-    )
