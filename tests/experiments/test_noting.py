@@ -17,9 +17,9 @@ def test_networks_of_screened_heads_count_in_the_cost_and_are_named_if_missing(t
     archive, none = tmp_path / "archive", tmp_path / "none"
     whole = run("multi_head", out=tmp_path, models=tmp_path / "models", overrides=TINY, archive=archive)
     assert len(whole.models) == 2 + 1 + 1  # heads tried, random heads, the first of these alone
-    assert whole.provenance["networks"] == 4 + 1 + 2  # all bad, and both heads in another body
+    assert whole.provenance["networks"] == 4 + 1 + 1 + 2  # all bad, one copied, both in another body
     files = {path: json.loads(path.read_text(encoding="utf-8")) for path in archive.glob("*.json")}
-    assert len(files) == 7
+    assert len(files) == 8
     seconds = sum(content["history"]["seconds"] for content in files.values())
     assert whole.provenance["training_seconds"] == pytest.approx(seconds, abs=0.05)
     given = {path: dict(content["spec"]["settings"]).get("heads") for path, content in files.items()}
@@ -29,5 +29,5 @@ def test_networks_of_screened_heads_count_in_the_cost_and_are_named_if_missing(t
     (missing,) = part.missing
     assert missing.startswith("multi_head ")
     assert missing.endswith(": 1")
-    assert part.provenance["networks"] == 6
+    assert part.provenance["networks"] == 7
     assert part.models == whole.models
