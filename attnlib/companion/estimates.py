@@ -27,12 +27,16 @@ class NotRun(AttnlibError):
 
 @dataclass(frozen=True)
 class Estimate:
-    """A point, its interval (``None`` when there is none) and the number of independent runs behind it."""
+    """A point, its interval (``None`` when there is none) and the number of independent runs behind it.
+
+    ``weakest_of`` names what it was chosen from, where it stands for all of that.
+    """
 
     value: float
     low: float | None = None
     high: float | None = None
     n: int | None = None
+    weakest_of: tuple[str, ...] = ()
 
     @property
     def defined(self) -> bool:
@@ -44,7 +48,8 @@ class Estimate:
 
     @classmethod
     def of(cls, content: object, key: str) -> Estimate:
-        """Read what a result holds at ``key``: a number, ``None``, or ``{"value", "low", "high", "n"}``.
+        """Read what a result holds at ``key``: a number, ``None``, or ``{"value", "low", "high", "n"}``, with
+        ``weakest_of`` where there is a choice behind it.
 
         Raises:
             MissingKey: the key leads to a branch or to something that is not a number.
@@ -55,14 +60,18 @@ class Estimate:
             names = ", ".join(map(str, list(content)[:8]))
             raise MissingKey(f"key {key!r} leads to a branch ({names}), not a number; name one of its leaves")
         point, low, high = (_number(content.get(name), key) for name in ("value", "low", "high"))
+        n, chosen = content.get("n"), tuple(content.get("weakest_of", ()))
         if math.isnan(low) or math.isnan(high):
-            return cls(point, n=content.get("n"))
-        return cls(point, low, high, content.get("n"))
+            return cls(point, n=n, weakest_of=chosen)
+        return cls(point, low, high, n, chosen)
 
     def __str__(self) -> str:
         if not self.defined:
             return "undefined"
         runs = [] if self.n is None else [f"n = {self.n}"]
+        runs += [f"the weakest of {len(self.weakest_of)}: {', '.join(self.weakest_of)}"] * bool(
+            self.weakest_of
+        )
         if self.has_interval:
             return ", ".join([f"{figure(self.value)} [{figure(self.low)}, {figure(self.high)}]", *runs])
         return f"{figure(self.value)} ({', '.join([*runs, 'no interval'])})"

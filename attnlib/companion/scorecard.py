@@ -69,12 +69,21 @@ def _summary(papers: Sequence[Paper], rows: Sequence[Row]) -> str:
             counts = " | ".join(str(verdicts.count(verdict)) for verdict in reversed(Verdict))
             lines.append(f"| {plain(paper.title)}: claims, {profile} profile | {counts} |")
         if paper.tables:
-            verdicts = [status(entry, rows) for entry in paper.tables.entries]
-            counts = " | ".join(str(verdicts.count(verdict)) for verdict in reversed(Verdict))
-            lines.append(f"| {plain(paper.title)}: numbers printed in tables | {counts} |")
+            lines += _printed(paper, rows)
     stale = sum(row.stale for row in rows)
     note = f"\n{stale} of these verdicts rest on {span('stale', 'stale')} results.\n" if stale else ""
     return "\n".join(lines) + "\n" + note
+
+
+def _printed(paper: Paper, rows: Sequence[Row]) -> list[str]:
+    """A line a table: some print counts of data, others what networks do."""
+    lines = []
+    for name in paper.tables.names:
+        verdicts = [status(entry, rows) for entry in paper.tables.table(name)]
+        counts = " | ".join(str(verdicts.count(verdict)) for verdict in reversed(Verdict))
+        numbers = f"numbers of Table {name}, {plain(paper.tables.titles[name])}"
+        lines.append(f"| {plain(paper.title)}: {numbers} | {counts} |")
+    return lines
 
 
 def _claims_table(claims: Sequence[Claim], rows: Sequence[Row], pages: dict[str, tuple[str, str]]) -> str:

@@ -53,7 +53,10 @@ def row(runs: Runs, answers: Answers) -> dict:
 
 
 def weakest(values: dict) -> dict:
-    """By column, ``above_chance`` of the data set where its interval reaches lowest, and its ``data``."""
+    """By column, ``above_chance`` of the data set where its interval reaches lowest, and its ``data``.
+
+    The interval names all sets that have one, ``weakest_of``.
+    """
     found = {}
     for column in COLUMNS:
         rows = {
@@ -62,7 +65,7 @@ def weakest(values: dict) -> dict:
         rows = {name: interval for name, interval in rows.items() if interval["n"]}
         if rows:
             name = min(rows, key=lambda name: _low(rows[name]))
-            found[column] = {"above_chance": rows[name], "data": name}
+            found[column] = {"above_chance": rows[name] | {"weakest_of": sorted(rows)}, "data": name}
         else:
             found[column] = {"above_chance": over_seeds([], float), "data": ""}
     return found

@@ -18,6 +18,7 @@ from attnlib.experiments.copying_courses import (
     outcome_rows,
     probes,
 )
+from attnlib.experiments.knowledge_first import knowledge_first, way
 from attnlib.experiments.measures.copying import measure_copying
 from attnlib.experiments.turned_away import turned_away
 from attnlib.recipes.recipe import RecipeSpec
@@ -100,20 +101,25 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
         updates, see :func:`~attnlib.experiments.copying_courses.outcome`; ``<kind>.followed.…``, what became
         of the same networks in the end, see :func:`~attnlib.experiments.copying_courses.followed`;
         ``<kind>.turned.…``, which way those use attention that failed, see
-        :func:`~attnlib.experiments.turned_away.turned_away`;
+        :func:`~attnlib.experiments.turned_away.turned_away`; ``<kind>.ways.…``, whether words are known when
+        attention leaves uniform attention, see
+        :func:`~attnlib.experiments.knowledge_first.knowledge_first`;
         ``<kind>.uniform.{accuracy, loss, probe_…}`` and ``<kind>.proxy.{accuracy, loss, above_floor,
         probe_…}`` after ``steps`` updates, see :func:`~attnlib.experiments.copying_courses.probes`;
         ``<kind>.floor``, the entropy log(length) of a word drawn from a set that is known, and
         ``<kind>.ignorance``, log(words);
         tables ``courses`` (a row a network and checkpoint, to the end of its training) and ``outcomes`` (a
-        row a network, after ``steps`` updates).
+        row a network, after ``steps`` updates, and which ``way`` its attention goes).
     """
     whole = [
         ({name: columns[name] for name in ("kind", "network", "seed")}, course)
         for columns, course in answers(asks(config), store)
     ]
     values = {kind: _of_kind(kind, config, whole) for kind in config.kind}
-    return values, {"courses": course_rows(whole), "outcomes": outcome_rows(judged(whole, config.steps))}
+    outcomes = outcome_rows(judged(whole, config.steps))
+    for row, (columns, course) in zip(outcomes, whole, strict=True):
+        row["way"] = way(course, config.length) if columns["network"] == "learned" else None
+    return values, {"courses": course_rows(whole), "outcomes": outcomes}
 
 
 def _planned(config: Config) -> Iterator[RecipeSpec]:
@@ -136,6 +142,7 @@ def _of_kind(kind: str, config: Config, whole: list[Point]) -> dict:
     return {
         **outcome(learned, config.steps),
         "turned": turned_away(learned, config.length),
+        "ways": knowledge_first(trained["learned"], trained["uniform"], config.length),
         "followed": followed(trained["learned"], config.steps, config.updates(kind, "learned")),
         "probe_agreement": last(learned, "probe_agreement"),
         "uniform": {"accuracy": last(uniform, "accuracy")} | probes(uniform),

@@ -1,4 +1,4 @@
-"""Count tables as grids of words, and the first derivative of the proxy over its width."""
+"""Count tables as grids of words, and the first derivative of the bag of words over its width."""
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -106,7 +106,7 @@ def convergence(result: Result) -> Figure:
             axes.set_yscale("log")
             axes.yaxis.set_major_formatter("{x:g}")
             axes.yaxis.set_minor_formatter("")
-            axes.set_xlabel("width of the proxy")
+            axes.set_xlabel("width of the bag of words")
         left.set_yticks([0.01, 0.03, 0.1, 0.3])
         right.set_yticks([0.1, 0.2, 0.5, 1.0])
         left.set_ylabel("error, over the size of the theory's")

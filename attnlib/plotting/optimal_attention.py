@@ -85,6 +85,11 @@ def sentence_maps(result: Result) -> Figure:
     return figure
 
 
+def of_multi30k(result: Result) -> bool:
+    """Whether the translation models are of the text that the published numbers are of."""
+    return result.config["dataset"] == "multi30k_en_de"
+
+
 def agreements(result: Result) -> Figure:
     """Agreements with intervals and chance; beside them what each attention makes of the right words."""
     with style():
@@ -96,7 +101,7 @@ def agreements(result: Result) -> Figure:
             left.axvline(chance, color="#bbbbbb", lw=1, ls="--", zorder=0)
             left.annotate("chance", (chance, 0.0), (3, 3), xycoords=("data", "axes fraction"),
                           textcoords="offset points", fontsize=8.5, color="#777777")  # fmt: skip
-        if result.config["dataset"] == "multi30k_en_de":
+        if of_multi30k(result):
             top = len(AGREEMENTS) - 1
             left.plot([PUBLISHED] * 2, [top - 2.3, top + 0.3], color=INK, lw=1, ls=":")
             left.annotate(f"published {PUBLISHED}", (PUBLISHED, top + 0.3), (0, 2), ha="center",

@@ -83,6 +83,11 @@ def test_how_a_number_is_told():
     assert str(Estimate(53.456, n=1)) == "53.5 (n = 1, no interval)"
 
 
+def test_a_number_that_stands_for_several_names_them():
+    column = {"value": 0.62, "low": 0.55, "high": 0.7, "n": 5, "weakest_of": ["sms", "sst"]}
+    assert str(look_up({"a": column}, "a")) == "0.620 [0.550, 0.700], n = 5, the weakest of 2: sms, sst"
+
+
 def test_difference_of_independent_numbers_by_hand():
     # 10 (7 to 14) less 4 (0 to 8): arms 3 and 4 below, 4 and 4 above
     independent = difference(Estimate(10, 7, 14, 5), Estimate(4, 0, 8, 3), independent=True)

@@ -115,7 +115,8 @@ def test_the_weakest_column_is_that_of_the_lowest_interval(table):
     values = {"even": row(*table), "odd": row(*table)}
     column = values["odd"]["validation"]["accuracy"]["alpha_beta"]
     column["above_chance"] = {"value": 60, "low": -20, "high": 100, "n": 2}
-    assert weakest(values)["alpha_beta"] == {"above_chance": column["above_chance"], "data": "odd"}
+    named = column["above_chance"] | {"weakest_of": ["even", "odd"]}
+    assert weakest(values)["alpha_beta"] == {"above_chance": named, "data": "odd"}
     assert weakest({})["alpha_beta"]["above_chance"]["n"] == 0
 
 

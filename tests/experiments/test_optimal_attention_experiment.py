@@ -1,5 +1,7 @@
 """Optimal attention in tiny trained networks, end to end: samples, measures, figures and sentences."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -10,6 +12,7 @@ from attnlib.companion.sentences.optimal_attention import (
     quality_table,
     unused_sentence,
     unused_table,
+    which_sentences,
 )
 from attnlib.errors import BadInput
 from attnlib.experiments import optimal_attention as experiment
@@ -110,6 +113,12 @@ def test_the_result_is_drawn_and_told(made):
     assert optimal_sentences(result).count("\n") == 5
     assert "0.859" in counterexample_sentences(result)
     assert len(quality_table(result)) == 2
+    assert "published" not in quality_table(result)
+    assert "not the paper's Multi30k" in which_sentences(result)
+    of_the_paper = replace(result, config=result.config | {"dataset": "multi30k_en_de"})
+    assert quality_table(of_the_paper)["published"].tolist() == ["38.2", "37.9"]
+    assert "53 %" in optimal_sentences(of_the_paper)
+    assert "53 %" not in optimal_sentences(result)
     assert identity_table(result)["largest (nats)"].iloc[0].startswith("below 1e−")
     assert len(unused_table(result)) == len(result.tables["unused"])
     assert unused_sentence(result).startswith("The word" if result.tables["unused"] else "No word")

@@ -77,6 +77,12 @@ def test_the_page_on_where_it_went_leads_to_part_iv_and_ends_in_commands_that_ex
             assert re.search(rf"^{name} = ", source, re.MULTILINE), (figure, name)
 
 
+def test_the_opener_of_part_iii_leads_to_every_chapter_of_it():
+    page = (ROOT / "book/two_stages.md").read_text(encoding="utf-8")
+    linked = re.findall(r"{doc}`(learn/\w+)`", page)
+    assert sorted(linked) == sorted(f"learn/{path.stem}" for path in (ROOT / "notebooks/learn").glob("*.md"))
+
+
 def test_links_from_chapter_to_chapter_lead_to_built_notebooks():
     """The site is made of executed notebooks, so that a link to the source of one leads nowhere."""
     chapters = sorted((ROOT / "notebooks").rglob("*.md"))

@@ -4,7 +4,7 @@ from attnlib.companion.tables import interval_text
 
 
 def updates_cell(found: dict, steps: int) -> str:
-    """The mean time to 95 % for a table: ``97 ± 8``, ``> 300``, ``at least 160, 2 of 4 never``, or a dash.
+    """The mean time to 95 % for a table: ``97 ± 8``, ``> 300``, ``at least 160, 2 of 4 not by 200``, or –.
 
     Args:
         found: what :func:`attnlib.experiments.copying_courses.outcome` gives.
@@ -15,17 +15,18 @@ def updates_cell(found: dict, steps: int) -> str:
     if found["never"] == found["n"]:
         return f"> {steps}"
     if found["never"]:
-        return f"at least {found['steps_to_learn']['value']:.0f}, {found['never']} of {found['n']} never"
+        lower = f"at least {found['steps_to_learn']['value']:.0f}"
+        return f"{lower}, {found['never']} of {found['n']} not by {steps}"
     return interval_text(found["steps_to_learn"], digits=0)
 
 
 def updates_words(found: dict, steps: int) -> str:
     """The same as a clause; arguments as in :func:`updates_cell`, with at least one network."""
     if found["never"] == found["n"]:
-        return f"95 % are never reached within {steps} updates"
+        return f"95 % are not reached within {steps} updates"
     if found["never"]:
         return (
-            f"{found['never']} of {found['n']} never reach 95 % within {steps} updates, so that the mean "
+            f"{found['never']} of {found['n']} do not reach 95 % within {steps} updates, so that the mean "
             f"time to it is at least {found['steps_to_learn']['value']:.0f}"
         )
     return f"95 % are reached after {interval_text(found['steps_to_learn'], digits=0)} updates"

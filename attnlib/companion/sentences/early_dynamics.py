@@ -103,9 +103,9 @@ def _of_text(values: dict) -> tuple[str, ...]:
         f"most frequent source words in the count table, and {text['iterated_words']} after the iterations. "
         f"The source word with the largest α after the iterations is at the top of the α from C for "
         f"{_percent(text['agreement'])} of held-out target words; chance is {_percent(text['chance'])}.",
-        f"A proxy of width {Settings().width}, that of the paper's networks, has a derivative of the logits "
-        f"on the text that differs from equation 54 by {text['derivative_error']:.2f} times the size of what "
-        f"that gives; the correlation of the two is {text['derivative_correlation']:.2f}.",
+        f"A bag of words of width {Settings().width}, that of the paper's networks, has a derivative of the "
+        f"logits on the text that differs from equation 54 by {text['derivative_error']:.2f} times the size "
+        f"of what that gives; the correlation of the two is {text['derivative_correlation']:.2f}.",
     )
 
 

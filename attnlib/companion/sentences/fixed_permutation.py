@@ -89,7 +89,7 @@ def same_sentence(apart: dict) -> str:
     pairs = f"{apart['n']} pair{'' if apart['n'] == 1 else 's'} of networks"
     if apart["low"] is None:
         return f"{pairs} cannot tell whether that is within {SAME} of zero."
-    return f"{_verdict(apart, pairs)} {_widths(apart)}"
+    return _verdict(apart, pairs) + _too_wide(apart)
 
 
 def _verdict(apart: dict, pairs: str) -> str:
@@ -100,11 +100,15 @@ def _verdict(apart: dict, pairs: str) -> str:
     return f"The interval reaches further than {SAME} from zero, and nearer: {pairs} do not decide."
 
 
-def _widths(apart: dict) -> str:
-    """How well a difference is known against how well it must be known to be called the same."""
+def _too_wide(apart: dict) -> str:
+    """Where a difference is known less well than it must be known to be called the same."""
     width, band = apart["high"] - apart["low"], 2 * SAME
-    text = f"The interval is {width:.2f} wide, the band from −{SAME} to {SAME} is {band:.2f} wide"
-    return f"{text}: none so wide can lie inside it." if width > band else f"{text}."
+    if width <= band:
+        return ""
+    return (
+        f" The interval is {width:.2f} wide, the band from −{SAME} to {SAME} is {band:.2f} wide: none so "
+        "wide can lie inside it."
+    )
 
 
 def _sentence(name: str, found: dict, steps: int) -> str:

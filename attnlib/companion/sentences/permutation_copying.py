@@ -22,7 +22,7 @@ def outcomes_table(result: Result) -> "pd.DataFrame":
         learned = [row for row in result.tables["outcomes"] if _learned(row, kind)]
         rows[kind_name(kind, result.config["length"])] = {
             "networks": found["n"],
-            "failed": "–" if found["failed"]["value"] is None else f"{_failed(found)} of {found['n']}",
+            "failed": "–" if found["failed"]["value"] is None else f"{failures(found)} of {found['n']}",
             "95 % interval": _bounds(found["failed"]),
             "updates to 95 %": updates_cell(found, result.config["steps"]),
             "accuracy then": _range([row["accuracy"] for row in learned]),
@@ -59,19 +59,21 @@ def _halves(result: Result, kind: str) -> str:
 def _sentence(kind: str, found: dict, config: dict) -> str:
     name = kind_name(kind, config["length"])
     words = (
-        f"{capital(name)}: {_failed(found)} of {found['n']} networks are below 95 % accuracy "
+        f"{capital(name)}: {failures(found)} of {found['n']} networks are below 95 % accuracy "
         f"after {config['steps']} updates; {updates_words(found, config['steps'])}."
     )
     if found["followed"]["steps"] > config["steps"]:
-        words += followed_sentence(found["followed"], _failed(found), config["steps"])
+        words += followed_sentence(found["followed"], failures(found), config["steps"])
     proxy, uniform = found["proxy"], found["uniform"]
     if uniform["accuracy"]["value"] is not None:
         words += (
-            f" Held at uniform attention they say {interval_text(uniform['accuracy'])} of the words right."
+            f" Held at uniform attention {uniform['accuracy']['n']} networks say "
+            f"{interval_text(uniform['accuracy'])} of the words right."
         )
     if proxy["probe_gain"]["value"] is not None:
         words += (
-            f" The bag of words gives the right word {_ratio(proxy['probe_gain'])} times the probability "
+            f" The bag of words ({proxy['probe_gain']['n']} of them) gives the right word "
+            f"{_ratio(proxy['probe_gain'])} times the probability "
             f"from its own source word as from the others; the network at uniform attention gives it "
             f"{_ratio(uniform['probe_gain'])} times. The largest β of the latter stands at the right "
             f"position for {interval_text(uniform['probe_agreement'])} of the words (chance is "
@@ -90,7 +92,7 @@ def followed_sentence(followed: dict, failed: int, judged: int) -> str:
     Returns:
         sentences with a space in front; nothing where no network failed, then or later.
     """
-    steps, late, still = followed["steps"], followed["late"], _failed(followed)
+    steps, late, still = followed["steps"], followed["late"], failures(followed)
     if not failed and not still:
         return ""
     words = (
@@ -105,22 +107,6 @@ def followed_sentence(followed: dict, failed: int, judged: int) -> str:
         return f"{words}."
     attending = {0: "none", late: "all"}.get(followed["late_attending"], f"{followed['late_attending']}")
     return f"{words}, {attending} of {late} with an attention accuracy of 95 % or more."
-
-
-def late_outcome(result: Result) -> str:
-    """Whether failures went away with more updates, kind by kind."""
-    parts = []
-    for kind in kinds_shown(result):
-        found, later = result.values[kind], result.values[kind]["followed"]
-        if found["failed"]["value"] and later["steps"] > result.config["steps"]:
-            name = kind_name(kind, result.config["length"])
-            parts.append(
-                f"{later['late']} of {_failed(found)} failures on {name} had gone after "
-                f"{later['steps']} updates"
-            )
-    return (
-        f"Of the last point: {'; '.join(parts)}." if parts else "Of the last point: no failure was followed."
-    )
 
 
 def _ratio(interval: dict) -> str:
@@ -141,7 +127,8 @@ def _learned(row: dict, kind: str) -> bool:
     return (row["kind"], row["network"]) == (kind, "learned")
 
 
-def _failed(found: dict) -> int:
+def failures(found: dict) -> int:
+    """How many networks failed."""
     return round(found["failed"]["value"] * found["n"])
 
 
