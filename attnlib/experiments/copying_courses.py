@@ -47,13 +47,22 @@ def followed(points: list[Point], at: int, steps: int) -> dict:
         accuracy of 95 % in the end.
     """
     late = [course for _, course in points if has_failed(until(course, at)) and not has_failed(course)]
-    attending = sum(course["attention_accuracy"][-1] >= LEARNED for course in late)
+    attending = sum(enough(course["attention_accuracy"][-1]) for course in late)
     return outcome(points, steps) | {"steps": steps, "late": len(late), "late_attending": attending}
+
+
+def enough(accuracy: float) -> bool:
+    """Whether an accuracy is 95 % or more; in single precision, as networks give it, 95 % is a hair less.
+
+    >>> enough(0.95), enough(0.949999988), enough(0.9498)
+    (True, True, False)
+    """
+    return accuracy >= LEARNED - 1e-6
 
 
 def has_failed(course: dict) -> bool:
     """Whether the accuracy is below 95 % at the last checkpoint."""
-    return course["accuracy"][-1] < LEARNED
+    return not enough(course["accuracy"][-1])
 
 
 def probes(points: list[Point]) -> dict:
@@ -78,7 +87,7 @@ def share(outcomes: list[bool]) -> dict[str, float | int | None]:
 def steps_to_learn(course: dict) -> int | None:
     """The first checkpoint at which the accuracy is high enough; None where there is none."""
     pairs = zip(course["steps"], course["accuracy"], strict=True)
-    return next((step for step, accuracy in pairs if accuracy >= LEARNED), None)
+    return next((step for step, accuracy in pairs if enough(accuracy)), None)
 
 
 def until(course: dict, steps: int) -> dict:

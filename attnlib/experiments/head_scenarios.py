@@ -5,7 +5,7 @@ Source: Snell et al. 2021, section 5.2.
 
 import numpy as np
 
-from attnlib.experiments.copying_courses import LEARNED
+from attnlib.experiments.copying_courses import enough
 
 SCENARIOS = ("all_bad", "copied", "one_good", "random", "alone")
 SCREENED = ("all_bad", "copied", "one_good")  # made of heads that were tried alone
@@ -20,7 +20,7 @@ def standing(accuracy: list[float]) -> str | None:
     >>> standing([0.1, 0.96, 0.8]), standing([0.1, 0.7, 0.5]), standing([0.1, 0.5, 0.7])
     ('good', 'bad', None)
     """
-    if max(accuracy) >= LEARNED:
+    if enough(max(accuracy)):
         return "good"
     return "bad" if accuracy[-1] < BAD else None
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from attnlib.companion.sentences.copying_times import updates_cell
 from attnlib.companion.tables import counted
-from attnlib.experiments.copying_courses import LEARNED
+from attnlib.experiments.copying_courses import enough
 from attnlib.experiments.result import Result
 from attnlib.plotting.multi_head import SCENARIO_LOOKS
 
@@ -55,6 +55,6 @@ def bounds_table(result: Result) -> "pd.DataFrame":
         own = [row for row in result.tables["courses"] if row["scenario"] == scenario]
         for look in at if own else ():
             accuracy = [row["accuracy"] for row in own if row["steps"] == look]
-            below = sum(one < LEARNED for one in accuracy)
+            below = sum(not enough(one) for one in accuracy)
             rows.setdefault(label, {})[f"after {look}"] = f"{below} of {len(accuracy)}"
     return pd.DataFrame.from_dict(rows, orient="index")
