@@ -72,7 +72,10 @@ def _told(way: str, group: dict) -> str:
     says, misses = (side(group[name]) for name in ("left_out_less_shown", "without_less_uniform"))
     if way == "drawn" and says == "below":
         if group["says_shown"]["value"] < HARDLY:
-            return "They say what they see more often than what they do not, and hardly ever."
+            return (
+                "They say what they see a little more often than what they do not, and seldom: attention has "
+                "hardly begun to count."
+            )
         return "They say what they see."
     if way == "away" and says == misses == side(group["later_less_weight"]) == "above":
         return TURNED
