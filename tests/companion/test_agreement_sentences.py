@@ -2,17 +2,18 @@
 
 import pytest
 
+from attnlib.companion.sentences import agreement_printed
 from attnlib.companion.sentences.agreement import (
     agreement_table,
     both_choices,
     choice_table,
     frozen_table,
     outcome_sentences,
-    printed_agreement,
     runs_behind,
     variants,
     weakest_sentence,
 )
+from attnlib.companion.sentences.agreement_printed import baselines_sentence, printed_agreement
 from attnlib.experiments.agreement import PROFILES
 from attnlib.experiments.agreement_runs import COLUMNS
 from attnlib.experiments.result import Result
@@ -156,6 +157,28 @@ def test_printed_numbers_stand_beside_both_readings_of_a_set():
     found = printed_agreement()
     assert found["multi30k_en_de", "alpha_beta"] == found["multi30k_de_en", "alpha_beta"] == 48.78
     assert found["sst", "alpha_beta"] == found["sst_as_text", "alpha_beta"] == 25.33
+
+
+def test_the_commonest_answer_is_told_of_sets_that_are_printed_and_run(
+    result, tmp_path, monkeypatch, pytestconfig
+):
+    """Of 72.16 to 78.16 half of the way is 3; SMS is not printed in Table 5."""
+    (tmp_path / "claims").symlink_to(pytestconfig.rootpath / "claims")
+    monkeypatch.setattr(agreement_printed, "find_root", lambda: tmp_path)
+    assert baselines_sentence(result) == ""
+    sst, other = result.values["sst"], numbers(20)
+    sst["validation"]["accuracy"]["majority"] = 72.16
+    result.values["sms_spam"] = {"validation": {"accuracy": other | {"majority": 87.0}}}
+    result.values["sst_as_text"] = {"validation": {"accuracy": other | {"majority": 50.0}}}
+    del result.values["iwslt14_de_en"]
+    result.save(tmp_path / "results" / "paper")
+    printed = "The lowest accuracy that Table 5 prints, 78.16, is to be met within"
+    assert baselines_sentence(result).splitlines()[2:] == [
+        f"* SST: 72.2 %. {printed} 3.",
+        f"* SST, as the text says: 50.0 %. {printed} 5.",
+    ]
+    result.values["own"] = sst
+    assert baselines_sentence(result) == ""
 
 
 def course_lines(column, agreements, accuracy=(10.0, 60.0, 90.0)):

@@ -6,10 +6,9 @@ from attnlib.companion.sentences.agreement import (
     agreement_table,
     choice_table,
     frozen_table,
-    printed_agreement,
-    printed_tables,
     weakest_sentence,
 )
+from attnlib.companion.sentences.agreement_printed import printed_agreement, printed_tables
 from attnlib.errors import BadInput, NotMeasured, UnknownName
 from attnlib.experiments import agreement as experiment
 from attnlib.experiments import optimal_attention

@@ -3,13 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from attnlib.companion.claims import load_papers
-from attnlib.companion.printed import published_table
-from attnlib.companion.project import find_root
-from attnlib.companion.rows import Row
-from attnlib.companion.sentences.two_readings import readings_sentences
 from attnlib.companion.tables import interval_text
-from attnlib.companion.verify import verify
 from attnlib.experiments.result import Result
 from attnlib.plotting.agreement import data_name, data_of
 
@@ -208,36 +202,6 @@ def _width(found: dict) -> str:
         f"Its columns lie between {min(values):.0f} and {max(values):.0f}, with intervals of up to "
         f"± {max(halves):.0f}."
     )
-
-
-def printed_tables(result: Result, *tables: str) -> str:
-    """Published tables as Markdown, ours below each number that was judged; none beside a reader's data."""
-    if "own" in result.values:
-        return "These are your own data; the paper prints nothing of them."
-    (paper,) = (one for one in load_papers(find_root() / "claims") if one.name == "snell2021")
-    rows = _printed_numbers()
-    return "\n".join(published_table(paper.tables, name, rows) for name in tables)
-
-
-def two_readings(result: Result) -> str:
-    """Which reading of a printed name comes nearer to its numbers; nothing beside a reader's data."""
-    return "" if "own" in result.values else readings_sentences(_printed_numbers())
-
-
-def _printed_numbers() -> list[Row]:
-    return [row for row in verify(find_root(), experiment="agreement") if row.claim.number]
-
-
-def printed_agreement(table: str = "5") -> dict[tuple[str, str], float]:
-    """What a table has of the columns of Table 2, by our name of the data set and column."""
-    (paper,) = (one for one in load_papers(find_root() / "claims") if one.name == "snell2021")
-    found = {}
-    for claim in paper.claims:
-        if claim.number and claim.published.reference.table == table:
-            data, *_, column, measure = claim.keys[0].split(".")
-            if measure == "agreement_optimistic":
-                found[data, column] = claim.published.value
-    return found
 
 
 def interval_percent(interval: dict) -> str:
