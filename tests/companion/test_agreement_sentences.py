@@ -4,6 +4,7 @@ import pytest
 
 from attnlib.companion.sentences import agreement_printed
 from attnlib.companion.sentences.agreement import (
+    absent_sentence,
     agreement_table,
     both_choices,
     choice_table,
@@ -81,12 +82,41 @@ def test_the_weakest_set_is_named(result):
 
 
 def test_what_would_change_our_mind_is_answered_a_set_a_line(result):
-    assert outcome_sentences(result).splitlines() == [
-        "* SST: α and βᵘᶠ agree 12 ± 1 above chance; two free networks in 24 ± 1 %, a frozen one "
-        "and a free one in 25 ± 1 %. Its columns lie between 20 and 23, with intervals of up to ± 1.",
-        "* IWSLT14 De–En (part): α and βᵘᶠ agree 22 ± 1 above chance; two free networks in 34 ± 1 %. Its "
-        "columns lie between 30 and 33, with intervals of up to ± 1.",
+    lie = "The first table's agreements lie between"
+    not_so = "the widest of their intervals is 2 from end to end: the last point has not happened."
+    expected = [
+        "* SST: α and βᵘᶠ agree 12 ± 1 above chance; two free networks in 24 ± 1 %, a frozen one and a free "
+        f"one in 25 ± 1 %. {lie} 20 and 23, {not_so}",
+        "* IWSLT14 De–En (part): α and βᵘᶠ agree 22 ± 1 above chance; two free networks in 34 ± 1 %. "
+        f"{lie} 30 and 33, {not_so}",
     ]
+    assert outcome_sentences(result).splitlines() == expected
+    sst = result.values["sst"]["validation"]["accuracy"]
+    sst["alpha_beta"]["agreement"] |= {"low": 21.0, "high": 24.0}  # 3 wide, as far as they lie apart
+    so = "the widest of their intervals is 3 from end to end: the last point has happened."
+    single = "* So on SST single runs, as printed, say little of how far these differ."
+    assert outcome_sentences(result).splitlines() == [expected[0].replace(not_so, so), expected[1], single]
+
+
+def test_without_intervals_nothing_is_said_of_their_width(result):
+    for column in COLUMNS:
+        for one in ("sst", "iwslt14_de_en"):
+            found = result.values[one]["validation"]["accuracy"][column]["agreement"]
+            found |= {"low": None, "high": None}
+    assert "the last point" not in outcome_sentences(result)
+    assert "single runs" not in outcome_sentences(result)
+
+
+def test_sets_without_numbers_are_named(result):
+    assert absent_sentence(result) == ""  # settings without sets
+    result.config.update(
+        {"classification": ["sst", "imdb", "yelp"], "translation": ["iwslt14_de_en"], "data": None}
+    )
+    assert absent_sentence(result) == "Without numbers here: of labelled texts IMDB and Yelp (part)."
+    result.config["translation"].append("multi30k_en_de")
+    assert absent_sentence(result).endswith("IMDB and Yelp (part); of sentence pairs Multi30k En–De.")
+    result.config["data"] = "my.tsv"
+    assert absent_sentence(result) == ""
 
 
 @pytest.mark.parametrize(

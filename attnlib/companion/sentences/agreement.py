@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+from attnlib.companion.intervals import listed
 from attnlib.companion.tables import interval_text
 from attnlib.experiments.result import Result
 from attnlib.plotting.agreement import data_name, data_of
@@ -172,9 +173,22 @@ def weakest_sentence(result: Result) -> str:
     return f"Least above chance, by the lower ends of the intervals of all sets above: {'; '.join(parts)}."
 
 
+def absent_sentence(result: Result) -> str:
+    """The sets of the settings that have no numbers, of texts and of pairs; empty where all have."""
+    config, shown = result.config, data_of(result)
+    if config.get("data") or config.get("source"):  # in place of all the sets
+        return ""
+    parts = []
+    for what, field in (("of labelled texts", "classification"), ("of sentence pairs", "translation")):
+        names = [data_name(name) for name in config.get(field, ()) if name not in shown]
+        if names:
+            parts.append(f"{what} {listed(names)}")
+    return f"Without numbers here: {'; '.join(parts)}." if parts else ""
+
+
 def outcome_sentences(result: Result) -> str:
     """Beside what would change our mind: a data set a line, read where one half chose the checkpoints."""
-    lines = []
+    lines, wide = [], []
     for name in data_of(result):
         found = result.values[name]["validation"]["accuracy"]
         above, free, frozen = (
@@ -187,21 +201,37 @@ def outcome_sentences(result: Result) -> str:
         )
         line = f"* {data_name(name)}: α and βᵘᶠ agree {above} above chance; two free networks in {free} %"
         line += "" if frozen == "–" else f", a frozen one and a free one in {frozen} %"
-        lines.append(f"{line}. {_width(found)}".strip())
+        columns = [found[column]["agreement"] for column in HEADS]
+        lines.append(f"{line}. {_width(columns)}".strip())
+        wide += [data_name(name)] if _is_wide(columns) else []
+    if wide:
+        lines.append(f"* So on {listed(wide)} single runs, as printed, say little of how far these differ.")
     return "\n".join(lines)
 
 
-def _width(found: dict) -> str:
-    """The widest interval of the columns beside how far the columns lie apart; empty without intervals."""
-    columns = [found[column]["agreement"] for column in HEADS]
-    halves = [(one["high"] - one["low"]) / 2 for one in columns if one["low"] is not None]
-    values = [one["value"] for one in columns if one["value"] is not None]
-    if not halves:
+def _width(columns: list[dict]) -> str:
+    """The widest interval of the columns beside how far these lie apart; empty without intervals."""
+    happened = _is_wide(columns)
+    if happened is None:
         return ""
+    (low, high, widest), has = _spread(columns), "has" if happened else "has not"
     return (
-        f"Its columns lie between {min(values):.0f} and {max(values):.0f}, with intervals of up to "
-        f"± {max(halves):.0f}."
+        f"The first table's agreements lie between {low:.0f} and {high:.0f}, the widest of their "
+        f"intervals is {widest:.0f} from end to end: the last point {has} happened."
     )
+
+
+def _is_wide(columns: list[dict]) -> bool | None:
+    """Whether an interval is as wide as the columns lie apart; None where there is nothing to compare."""
+    low, high, widest = _spread(columns)
+    return widest >= high - low if high > low and widest else None
+
+
+def _spread(columns: list[dict]) -> tuple[float, float, float]:
+    """Smallest and largest number of the columns, and the width of the widest interval, 0 without any."""
+    values = [one["value"] for one in columns if one["value"] is not None] or [0.0]
+    widths = [one["high"] - one["low"] for one in columns if one["low"] is not None]
+    return min(values), max(values), max(widths, default=0.0)
 
 
 def interval_percent(interval: dict) -> str:
