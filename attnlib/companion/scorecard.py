@@ -18,8 +18,9 @@ from attnlib.companion.verify import verify
 INTRODUCTION = """\
 # Scorecard
 
-What the papers say, and what comes out here. Statements are in our words; what decides each was written down
-before the runs shown here, and stands with its reason in `claims/`. The badges:
+What the papers say, and what comes out here. Statements are in our words; what decides each stands with its
+reason in `claims/`. Some of it was written down before any run shown here, some after a look at results: the
+head of each file there and the [reproduction notes](/reproduction_notes) say which. The badges:
 
 * {reproduced}: the whole interval of our number satisfies the statement;
 * {partly}: our number does, and some of its interval does not;

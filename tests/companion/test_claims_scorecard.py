@@ -151,7 +151,10 @@ def test_the_pages_build_without_a_warning_and_show_text_as_it_is(root, pytestco
         (source / part).mkdir(parents=True)
     (source / "conf.py").write_text(CONFIGURATION, encoding="utf-8")
     pages = {"toy": scorecard_markdown(root), "ours": scorecard_markdown(pytestconfig.rootpath)}
-    linked = sorted(set(re.findall(r"\]\(/((?:primer|attend|learn|beyond)/\w+)\)", "".join(pages.values()))))
+    linked = sorted(
+        set(re.findall(r"\]\(/((?:(?:primer|attend|learn|beyond)/)?\w+)\)", "".join(pages.values())))
+    )
+    assert "reproduction_notes" in linked
     contents = pages | {name: f"# {name}\n" for name in linked}
     contents["index"] = "\n".join(["# Front\n", "```{toctree}", *contents, "```", ""])
     for name, text in contents.items():
