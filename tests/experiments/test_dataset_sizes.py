@@ -186,6 +186,25 @@ def test_the_whole_test_part_of_imdb_stands_beside_the_texts_drawn():
     assert whole_test_sentence(result_of(Config(sets=("sst",), absent="stop"), {"sst": found["imdb"]})) == ""
 
 
+def test_chosen_numbers_are_not_counted_and_medians_of_our_draws_stand_apart():
+    config = Config(sets=("imdb", "sms_spam"), readings=("published",), absent="stop")
+    found = {"imdb": counted(4_000, 181.0), ("imdb", 25_000): counted(25_000, 178.0)}
+    words = sizes_sentence(result_of(config, found | {"sms_spam": counted(3_500, 13.0)}))
+    assert words == (
+        "Of 2 printed counts and medians that rest on data we have whole, 1 come out exactly; a number of "
+        "texts that is ours to choose is not among them. Different: IMDB, texts trained on, 4,000 where "
+        "25,000 is printed. Of our own draws, so no test: IMDB, median length judged on, 181 where 178 is "
+        "printed; SMS, median length trained on, 13 where 13 is printed; SMS, median length judged on, 13 "
+        "where 13 is printed."
+    )
+    alone = Config(sets=("sms_spam",), readings=("published",), absent="stop")
+    words = sizes_sentence(result_of(alone, {"sms_spam": counted(3_500, 12.0)}))
+    assert words.startswith("No printed count or median is counted here")
+    assert "SMS, median length trained on, 12 where 13 is printed" in words
+    part = Config(sets=("yelp",), readings=("published",), absent="stop")
+    assert sizes_sentence(result_of(part, {"yelp": counted(7, 74.0)})).startswith("No printed count")
+
+
 def test_what_was_left_out_is_listed_by_reading():
     line = ["train", "texts", "no word in it", 1_200]
     config = Config(sets=("sst",), absent="stop")
