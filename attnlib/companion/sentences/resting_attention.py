@@ -90,17 +90,42 @@ def _defaults(name: str, found: dict) -> list[str]:
     own = found["own_mark"]
     if not own["n"]:
         return []
+    common, n = class_name(name, found["common"]), own["n"]
     parts = [
-        f"{min(right.values()):.0f} to {max(right.values()):.0f} % of {class_name(name, label)} (median "
-        f"{median(right.values()):.0f})"
-        for label, right in own["right"].items()
+        f"{_often(list(right.values()))} {'right ' if place == 0 else ''}on {class_name(name, label)} "
+        f"({_middle(list(right.values()), first=place == 0)})"
+        for place, (label, right) in enumerate(own["right"].items())
     ]
-    common = class_name(name, found["common"])
+    who = "the network" if n == 1 else f"the median of {n} networks"
     return [
-        f"{data_name(name)}: the mark that a network rests on, with all attention there, is right in "
-        f"{listed(parts)}. It says {common} in more than half of the texts of either label at "
-        f"{own['default']} of {own['n']} networks."
+        f"{data_name(name)}: with all attention on the mark that it rests on, {who} is {listed(parts)}. At "
+        f"{own['default'] or 'none'} of {n} the mark says {common} in more than half of the texts of either "
+        "label."
     ]
+
+
+def _often(shares: list[float]) -> str:
+    """How often the median network is right, in words."""
+    middle = median(shares)
+    if middle in (0, 50, 100):
+        return {0: "never", 50: "as often as not", 100: "always"}[middle]
+    if not 5 < middle < 95:
+        return "nearly always" if middle > 50 else "nearly never"
+    return "more often than not" if middle > 50 else "less often than not"
+
+
+def _middle(shares: list[float], *, first: bool) -> str:
+    """The median, and the lowest and highest where there are several."""
+    text = f"{_exact(median(shares))} %"
+    if len(shares) == 1:
+        return text
+    ends = "each" if min(shares) == max(shares) else f"{_exact(min(shares))} to {_exact(max(shares))}"
+    return f"{text}, {'single networks ' if first and ends != 'each' else ''}{ends}"
+
+
+def _exact(percent: float) -> str:
+    """Without decimals, but for what would become 0 or 100 and is not."""
+    return f"{percent:.0f}" if percent in (0, 100) or 0.5 <= percent < 99.5 else f"{percent:.1f}"
 
 
 def _sentence(name: str, found: dict) -> str:
