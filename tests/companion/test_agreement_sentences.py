@@ -9,6 +9,7 @@ from attnlib.companion.sentences.agreement import (
     both_choices,
     choice_table,
     frozen_table,
+    networks_caption,
     outcome_sentences,
     runs_behind,
     variants,
@@ -181,6 +182,14 @@ def test_the_number_of_networks_is_on_every_row(result):
     result.values["sst"]["validation"]["accuracy"]["alpha_beta"]["agreement"] |= {"n": 2}
     assert list(agreement_table(result)["n"]) == ["2–3", "3"]
     assert list(choice_table(result)["n"]) == ["3", "3"]
+
+
+def test_captions_say_how_many_networks_of_each_kind(result):
+    assert networks_caption(result) == "n, networks of each kind: SST 3; IWSLT14 De–En (part) 3"
+    result.values["sst"]["validation"]["accuracy"]["alpha_beta"]["agreement"] |= {"n": 2}
+    assert "SST 2–3;" in networks_caption(result)
+    result.values.clear()
+    assert networks_caption(result) == "no networks yet"
 
 
 def test_printed_numbers_stand_beside_both_readings_of_a_set():

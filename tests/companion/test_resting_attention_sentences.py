@@ -4,6 +4,7 @@ import pytest
 
 from attnlib.companion.sentences.resting_attention import (
     apart_table,
+    networks_caption,
     outcome_sentences,
     resting_sentences,
     resting_table,
@@ -89,6 +90,10 @@ def test_sentences_count_networks_and_give_the_ends_of_pairs(result):
         "62 ± 2 % of all texts (12 to 92, standard deviation 31 ± 2); among the words alone in 58 ± 2 % of "
         "all texts (53 to 61, standard deviation 29 ± 2), where chance has 9 %."
     )
+
+
+def test_captions_say_how_many_networks_a_set_has(result):
+    assert networks_caption(result) == "n, networks: SMS 4"
 
 
 def test_of_a_single_network_no_pairs_are_spoken_of(result):

@@ -4,7 +4,12 @@ from itertools import pairwise
 
 import pytest
 
-from attnlib.companion.sentences.probe_locality import locality_sentences, locality_table, outcome_sentences
+from attnlib.companion.sentences.probe_locality import (
+    locality_sentences,
+    locality_table,
+    networks_words,
+    outcome_sentences,
+)
 from attnlib.errors import BadInput
 from attnlib.experiments.probe_locality import PLACES, PROFILES, Config, asks, compute
 from attnlib.experiments.result import Result
@@ -114,6 +119,7 @@ def test_tiny_networks_end_to_end_and_their_figure(tmp_path):
         assert axes.lines[0].get_xdata().tolist() == steps
     keyword = [row["keyword"] for row in result.tables["courses"] if row["step"] == 4]
     assert figure.axes[1].lines[0].get_ydata()[-1] == pytest.approx(sum(keyword) / 2)
+    assert networks_words(result) == "2 networks"
     table = locality_table(result)
     assert list(table.index) in (["midway", "late"], ["early", "midway", "late"])
     assert table.loc["late", "updates"] == "4 ± 0"

@@ -160,6 +160,15 @@ def runs_behind(intervals: Iterable[dict]) -> str:
     return "–".join(str(count) for count in dict.fromkeys((counts[0], counts[-1]))) if counts else "–"
 
 
+def networks_caption(result: Result) -> str:
+    """How many networks a set has, for captions: ``n, networks of each kind: SST 4; SMS 2–4``."""
+    counts = []
+    for name in data_of(result):
+        found = result.values[name]["validation"]["accuracy"]
+        counts.append(f"{data_name(name)} {runs_behind(found[column]['agreement'] for column in HEADS)}")
+    return f"n, networks of each kind: {'; '.join(counts)}" if counts else "no networks yet"
+
+
 def weakest_sentence(result: Result) -> str:
     """Where each column stands least above chance."""
     parts = []

@@ -30,6 +30,12 @@ def locality_table(result: Result) -> "pd.DataFrame":
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
+def networks_words(result: Result) -> str:
+    """How many networks the courses are of, for captions: ``5 networks``."""
+    n = len({row["seed"] for row in result.tables["courses"]})
+    return f"{n} network{'' if n == 1 else 's'}"
+
+
 def locality_sentences(result: Result) -> str:
     """A sentence a stage: where the log odds of the right label are large; and whether they still move."""
     lines = [_sentence(stage, found) for stage, found in _reached(result)]

@@ -53,6 +53,12 @@ def apart_table(result: Result) -> "pd.DataFrame":
     return pd.DataFrame.from_dict(rows, orient="index") if rows else pd.DataFrame()
 
 
+def networks_caption(result: Result) -> str:
+    """How many networks each data set has, for captions: ``n, networks: SMS 12; SST 4``."""
+    counts = [f"{data_name(name)} {sum(found['resting'].values())}" for name, found in result.values.items()]
+    return f"n, networks: {'; '.join(counts)}" if counts else "no networks yet"
+
+
 def resting_sentences(result: Result) -> str:
     """Where the networks of each data set rest in texts of the commoner label, and how pairs compare."""
     return "\n".join(f"* {_sentence(name, found)}" for name, found in result.values.items())
