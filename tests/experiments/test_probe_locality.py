@@ -135,6 +135,22 @@ def test_sentences_say_which_is_larger():
     assert "order at the keyword, one after it, mean over positions, last position, first position" in words
 
 
+@pytest.mark.parametrize(
+    ("means", "told"),
+    [
+        ((2.0, 2.1), "mean is 2.05 ± 0.64, the keyword 4.00 ± 0.00; the mean less"),
+        ((2.0, 2.1), "The mean stays below the keyword."),
+        ((6.0, 6.1), "The mean is above the keyword."),
+        ((2.0, 6.0), "Which of the two is larger cannot be told."),
+        ((6.0,), "Which of the two is larger cannot be told."),
+    ],
+)
+def test_the_mean_is_held_against_the_keyword(means, told):
+    courses = [course([0.5, 0.8], keyword=[0.0, 4.0], mean=[0.0, mean]) for mean in means]
+    values, _ = compute(Config(seeds=len(means), steps=10), Given(courses))
+    assert told in locality_sentences(Result("probe_locality", "quick", {}, values, {}, {}, {}))
+
+
 def test_the_outcome_names_the_place_that_is_largest_in_the_end():
     courses = [course([0.5, 0.8], keyword=[0.0, 4.0], last=[0.0, end]) for end in (5.0, 6.0)]
     values, _ = compute(Config(seeds=2, steps=10), Given(courses))

@@ -39,7 +39,8 @@ def networks_words(result: Result) -> str:
 def locality_sentences(result: Result) -> str:
     """A sentence a stage: where the log odds of the right label are large; and whether they still move."""
     lines = [_sentence(stage, found) for stage, found in _reached(result)]
-    return "\n".join(f"* {line}" for line in [*lines, _lead(result.values["lead"]), _rest(result.values)])
+    lines += [_mean(result.values["late"]), _lead(result.values["lead"]), _rest(result.values)]
+    return "\n".join(f"* {line}" for line in lines)
 
 
 def outcome_sentences(result: Result) -> str:
@@ -75,6 +76,21 @@ def _sentence(stage: str, found: dict) -> str:
         f"{STAGES[stage]} ({interval_text(found['step'], digits=0)} updates, {found['step']['n']} networks), "
         f"γ is: {numbers}. "
         f"From large to small the places order {', '.join(LOOKS[place][0] for place in ordered)}."
+    )
+
+
+def _mean(late: dict) -> str:
+    """Whether the mean over positions is near the keyword in the end, as equation 25 says."""
+    apart = late["mean_over_keyword"]
+    told = {
+        "above": "The mean is above the keyword.",
+        "below": "The mean stays below the keyword.",
+        "open": "Which of the two is larger cannot be told.",
+    }
+    return (
+        "Equation 25 also says that in the end the mean over positions is about what the keyword has. "
+        f"Here the mean is {interval_text(late['mean'])}, the keyword {interval_text(late['keyword'])}; "
+        f"the mean less the keyword is {interval_range(apart)}. {told[side(apart)]}"
     )
 
 
