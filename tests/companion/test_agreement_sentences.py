@@ -95,7 +95,7 @@ def test_what_would_change_our_mind_is_answered_a_set_a_line(result):
     sst = result.values["sst"]["validation"]["accuracy"]
     sst["alpha_beta"]["agreement"] |= {"low": 21.0, "high": 24.0}  # 3 wide, as far as they lie apart
     so = "the widest of their intervals is 3 from end to end: the last point has happened."
-    single = "* So on SST single runs, as printed, say little of how far these differ."
+    single = "* So on SST single runs say little of how far these differ."
     assert outcome_sentences(result).splitlines() == [expected[0].replace(not_so, so), expected[1], single]
 
 
@@ -185,9 +185,9 @@ def test_the_number_of_networks_is_on_every_row(result):
 
 
 def test_captions_say_how_many_networks_of_each_kind(result):
-    assert networks_caption(result) == "n, networks of each kind: SST 3; IWSLT14 De–En (part) 3"
+    assert networks_caption(result) == "n, networks of each kind: 3 on SST; 3 on IWSLT14 De–En (part)"
     result.values["sst"]["validation"]["accuracy"]["alpha_beta"]["agreement"] |= {"n": 2}
-    assert "SST 2–3;" in networks_caption(result)
+    assert "2–3 on SST;" in networks_caption(result)
     result.values.clear()
     assert networks_caption(result) == "no networks yet"
 

@@ -93,7 +93,7 @@ def test_sentences_count_networks_and_give_the_ends_of_pairs(result):
 
 
 def test_captions_say_how_many_networks_a_set_has(result):
-    assert networks_caption(result) == "n, networks: SMS 4"
+    assert networks_caption(result) == "n, networks: 4 on SMS"
 
 
 def test_of_a_single_network_no_pairs_are_spoken_of(result):

@@ -161,11 +161,11 @@ def runs_behind(intervals: Iterable[dict]) -> str:
 
 
 def networks_caption(result: Result) -> str:
-    """How many networks a set has, for captions: ``n, networks of each kind: SST 4; SMS 2–4``."""
+    """How many networks a set has, for captions: ``n, networks of each kind: 4 on SST; 2–4 on SMS``."""
     counts = []
     for name in data_of(result):
         found = result.values[name]["validation"]["accuracy"]
-        counts.append(f"{data_name(name)} {runs_behind(found[column]['agreement'] for column in HEADS)}")
+        counts.append(f"{runs_behind(found[column]['agreement'] for column in HEADS)} on {data_name(name)}")
     return f"n, networks of each kind: {'; '.join(counts)}" if counts else "no networks yet"
 
 
@@ -214,7 +214,7 @@ def outcome_sentences(result: Result) -> str:
         lines.append(f"{line}. {_width(columns)}".strip())
         wide += [data_name(name)] if _is_wide(columns) else []
     if wide:
-        lines.append(f"* So on {listed(wide)} single runs, as printed, say little of how far these differ.")
+        lines.append(f"* So on {listed(wide)} single runs say little of how far these differ.")
     return "\n".join(lines)
 
 

@@ -54,8 +54,10 @@ def apart_table(result: Result) -> "pd.DataFrame":
 
 
 def networks_caption(result: Result) -> str:
-    """How many networks each data set has, for captions: ``n, networks: SMS 12; SST 4``."""
-    counts = [f"{data_name(name)} {sum(found['resting'].values())}" for name, found in result.values.items()]
+    """How many networks each data set has, for captions: ``n, networks: 12 on SMS; 4 on SST``."""
+    counts = [
+        f"{sum(found['resting'].values())} on {data_name(name)}" for name, found in result.values.items()
+    ]
     return f"n, networks: {'; '.join(counts)}" if counts else "no networks yet"
 
 
