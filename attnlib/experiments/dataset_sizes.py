@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from attnlib.errors import BadInput, UnknownName
+from attnlib.errors import BadInput, NotMeasured, UnknownName
 from attnlib.experiments.asks import Ask, ask, specs_of
 from attnlib.experiments.measures.text_sizes import QUANTILES, measure_text_sizes
 from attnlib.recipes.recipe import RecipeSpec
@@ -98,16 +98,19 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
         where the set is whole also ``….words.room``, how far the printed size lies inside these two
         (negative: outside), and ``….words.room_by_parameters``, the same of the size that the paper's
         parameters give. ``<set>.whole_test.{texts, median}``. A set that is passed over has
-        ``cannot_be_run`` with the reason.
+        ``cannot_be_run`` with the reason; one that the store knows nothing of has nothing.
         Tables ``sizes`` (a row a set, reading, part and quantity, with ``compared`` and ``equal``),
         ``lengths`` (quantiles of the lengths), ``words`` and ``dropped``.
     """
     values: dict = {name: _missing(name) for name in config.sets}
     tables: dict[str, list[dict]] = {"sizes": [], "lengths": [], "words": [], "dropped": []}
     for (name, reading, spec), asked in zip(_planned(config), asks(config), strict=True):
-        found = asked.answer(store)
         if "cannot_be_run" in values[name]:
             values[name] = {}
+        try:
+            found = asked.answer(store)
+        except NotMeasured:  # a store that counts nothing anew; the result says what is missing
+            continue
         if spec.resolved.n_validation:
             whole = found["parts"]["validation"]
             values[name]["whole_test"] = {"texts": whole["texts"], "median": whole["words"]["median"]}

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from attnlib.errors import BadInput
 from attnlib.experiments.aggregate import Point, over_seeds
-from attnlib.experiments.asks import Ask, ask, specs_of
+from attnlib.experiments.asks import Ask, answers, ask, specs_of
 from attnlib.experiments.measures.copying import measure_copying
 from attnlib.experiments.paired import paired
 from attnlib.recipes.recipe import RecipeSpec
@@ -95,14 +95,13 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
         position is above the keyword, see :func:`_lead`;
         table ``courses``, a row a network and checkpoint.
     """
-    found = [(asked.spec.seed, asked.answer(store)) for asked in asks(config)]
     courses = [
         [
-            {"seed": seed}
-            | {("step" if name == "steps" else name): series[i] for name, series in course.items()}
+            {"seed": name["seed"]}
+            | {("step" if key == "steps" else key): series[i] for key, series in course.items()}
             for i in range(len(course["steps"]))
         ]
-        for seed, course in found
+        for name, course in answers(asks(config), store)
     ]
     early = [next((row for row in course if row["accuracy"] >= HALFWAY), None) for course in courses]
     midway = [[row for row in course if row["step"] <= config.steps / 2][-1] for course in courses]
@@ -137,13 +136,16 @@ def _lead(courses: list[list[dict]]) -> dict:
     Returns:
         ``looks``, how many there are; ``ahead``, at how many of them the interval of the lead is above 0, and
         ``first`` and ``final``, the updates of the first and last of these (None without any); ``most``, the
-        largest mean lead with its interval, and its ``step``. Looks are many and not corrected for.
+        largest mean lead with its interval, and its ``step`` (None without a course). Looks are many and not
+        corrected for.
     """
     leads = {
         rows[0]["step"]: over_seeds([({}, row) for row in rows], lambda row: row["last"] - row["keyword"])
         for rows in zip(*courses, strict=True)
     }
     ahead = [step for step, lead in leads.items() if lead["low"] is not None and lead["low"] > 0]
-    most = max(leads, key=lambda step: leads[step]["value"])
+    most = max(leads, key=lambda step: leads[step]["value"], default=None)
     ends = {"first": ahead[0], "final": ahead[-1]} if ahead else {"first": None, "final": None}
-    return {"looks": len(leads), "ahead": len(ahead), **ends, "step": most, "most": leads[most]}
+    return {"looks": len(leads), "ahead": len(ahead), **ends, "step": most} | {
+        "most": over_seeds([], float) if most is None else leads[most]
+    }

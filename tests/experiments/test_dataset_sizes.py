@@ -16,7 +16,7 @@ from attnlib.companion.sentences.dataset_sizes import (
     words_table,
 )
 from attnlib.datasets import sst
-from attnlib.errors import BadInput, DataUnavailable, UnknownName
+from attnlib.errors import BadInput, DataUnavailable, NotMeasured, UnknownName
 from attnlib.experiments import dataset_sizes as experiment
 from attnlib.experiments.dataset_sizes import PROFILES, Config, compute
 from attnlib.experiments.measures.text_sizes import measure_text_sizes
@@ -62,7 +62,10 @@ class Given:
 
     def kept(self, spec, measure):
         settings = spec.resolved
-        return self.found.get((settings.data, settings.n_validation)) or self.found[settings.data]
+        found = self.found.get((settings.data, settings.n_validation)) or self.found.get(settings.data)
+        if found is None:
+            raise NotMeasured("unknown")
+        return found
 
 
 def result_of(config, found):
@@ -203,6 +206,27 @@ def test_chosen_numbers_are_not_counted_and_medians_of_our_draws_stand_apart():
     assert "SMS, median length trained on, 12 where 13 is printed" in words
     part = Config(sets=("yelp",), readings=("published",), absent="stop")
     assert sizes_sentence(result_of(part, {"yelp": counted(7, 74.0)})).startswith("No printed count")
+
+
+def test_a_set_that_is_not_counted_yet_is_left_out_and_is_not_called_absent():
+    config = Config(sets=("imdb", "yelp"), readings=("published",), absent="stop")
+    result = result_of(config, {("imdb", 25_000): counted(25_000, 178.0), "yelp": counted(7, 74.0)})
+    assert result.values["imdb"] == {"whole_test": {"texts": 25_000, "median": 178}}
+    assert {row["data"] for row in result.tables["sizes"]} == {"yelp"}
+    assert whole_test_sentence(result) == ""
+    assert result_of(config, {"yelp": counted(7, 74.0)}).values["imdb"] == {}
+
+
+def test_without_counting_anew_a_missing_set_is_named_and_the_others_make_the_result(tmp_path):
+    sets = {"sets": ("known_polarity", "known_lexicon"), "readings": ("published",)}
+    archive, none = tmp_path / "archive", tmp_path / "none"
+    run("dataset_sizes", out=tmp_path, models=tmp_path / "models", overrides=sets, archive=archive)
+    kept = {"known_lexicon" in path.read_text(encoding="utf-8"): path for path in archive.glob("*.json")}
+    kept[False].unlink()
+    part = run("dataset_sizes", out=tmp_path, models=none, overrides=sets, archive=archive, trains=False)
+    assert part.missing == ["text_sizes: 1"]  # of the settings that a recipe has by itself
+    assert part.values["known_polarity"] == {}
+    assert part.value("known_lexicon.published.train.texts") == 4_000
 
 
 def test_what_was_left_out_is_listed_by_reading():

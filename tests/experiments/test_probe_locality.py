@@ -10,7 +10,7 @@ from attnlib.companion.sentences.probe_locality import (
     networks_words,
     outcome_sentences,
 )
-from attnlib.errors import BadInput
+from attnlib.errors import BadInput, NotMeasured
 from attnlib.experiments.probe_locality import PLACES, PROFILES, Config, asks, compute
 from attnlib.experiments.result import Result
 from attnlib.experiments.run import run
@@ -27,6 +27,8 @@ class Given:
         self.courses = courses
 
     def kept(self, spec, measure):
+        if self.courses[spec.seed] is None:
+            raise NotMeasured("unknown")
         return self.courses[spec.seed]
 
 
@@ -72,6 +74,32 @@ def test_a_network_that_never_learns_has_no_early_checkpoint():
     values, _ = compute(Config(seeds=1, steps=20), Given([course([0.5, 0.5, 0.6])]))
     assert values["early"]["keyword"]["n"] == 0
     assert values["late"]["accuracy"]["value"] == 0.6
+
+
+def test_a_network_that_is_not_known_yet_is_left_out():
+    known = course([0.5, 0.8, 1.0], keyword=[0.0, 4.0, 6.0], last=[0.0, 5.0, 2.0])
+    values, tables = compute(Config(seeds=3, steps=20), Given([None, known, known]))
+    assert values["late"]["keyword"] == {"value": 6, "low": 6, "high": 6, "n": 2}
+    assert (values["lead"]["ahead"], values["moved"]["last"]["n"]) == (1, 2)
+    assert {row["seed"] for row in tables["courses"]} == {1, 2}
+    values, tables = compute(Config(seeds=1), Given([None]))
+    assert values["lead"] == {"looks": 0, "ahead": 0, "first": None, "final": None, "step": None} | {
+        "most": {"value": None, "low": None, "high": None, "n": 0}
+    }
+    assert (values["late"]["last"]["n"], values["moved"]["last"]["n"], tables) == (0, 0, {"courses": []})
+
+
+def test_without_training_a_missing_network_is_named_and_the_others_make_the_result(tmp_path):
+    archive, none = tmp_path / "archive", tmp_path / "none"
+    run("probe_locality", out=tmp_path, models=tmp_path / "models", overrides=TINY, archive=archive)
+    next(archive.glob("*.json")).unlink()
+    part = run("probe_locality", out=tmp_path, models=none, overrides=TINY, archive=archive, trains=False)
+    (missing,) = part.missing
+    assert missing.startswith("keyword ")
+    assert missing.endswith(": 1")
+    assert part.value("late.keyword.n") == 1
+    assert len(part.tables["courses"]) == 3
+    assert locality_sentences(part)
 
 
 def test_midway_is_the_last_look_of_the_first_half():
