@@ -41,5 +41,32 @@ def test_a_number_that_is_printed_twice_counts_once_with_most_digits():
     assert "3.5 under the text's filter" in words
 
 
+def test_two_probes_count_once_where_they_are_printed_by_accuracy_and_by_bleu():
+    """The proxy has no BLEU, so the pair is the same; its ξ is not."""
+
+    def rows(*quantities):
+        return [
+            row(data, quantity, printed, ours)
+            for quantity, printed, distance in quantities
+            for data, ours in (
+                ("multi30k_en_de", printed + distance),
+                ("multi30k_de_en", printed + 2 * distance),
+            )
+        ]
+
+    once = rows(
+        ("accuracy.beta_uf_beta_px.agreement_optimistic", 34.4, 6),
+        ("accuracy.alpha_beta.agreement_optimistic", 40, 1),
+        ("bleu.alpha_beta.agreement_optimistic", 40, 2),
+        ("bleu.beta_uf_beta_px.agreement_xi_optimistic", 11.4, 3),
+    )
+    again = rows(
+        ("bleu.beta_uf_beta_px.agreement_optimistic", 34.4, 6),
+        ("bleu.beta_uf_beta_px.kendall_optimistic", 28, 6),
+    )
+    assert "3.0 away from 4 printed numbers" in readings_sentences(once)
+    assert readings_sentences(once + again) == readings_sentences(once)
+
+
 def test_a_name_with_one_reading_is_left_out():
     assert readings_sentences([row("sst", "a", 20, 21), row("multi30k_en_de", "a", 20, 30)]) == ""
