@@ -62,7 +62,7 @@ def _row(claim: Claim, profile: str, found: tuple[Result, bool] | str | None) ->
         reason = f"judged at the {' and '.join(claim.profiles)} profile only"
         return Row(claim, profile, Judgement(Verdict.NOT_RUN, {}, reason))
     if found is None:
-        way_out = f"`attnlib run {claim.experiment} --profile {profile}` makes it"
+        way_out = f"`{_command(claim.experiment, profile)}` makes it"
         return Row(claim, profile, Judgement(Verdict.NOT_RUN, {}, f"no {profile} result yet; {way_out}"))
     if isinstance(found, str):
         return Row(claim, profile, Judgement(Verdict.NOT_RUN, {}, found, miswired=True))
@@ -76,6 +76,10 @@ def _row(claim: Claim, profile: str, found: tuple[Result, bool] | str | None) ->
     except MissingKey as error:
         return Row(claim, profile, Judgement(Verdict.NOT_RUN, {}, str(error), miswired=True), stale)
     return Row(claim, profile, judgement, stale, starred=starred)
+
+
+def _command(experiment: str, profile: str) -> str:
+    return f"attnlib run {experiment} --profile {profile}"
 
 
 def _starred(claim: Claim, values: Mapping) -> bool:
@@ -169,11 +173,13 @@ def _notes(rows: list[Row]) -> Iterator[str]:
             told = f"{row.verdict} ({numbers}): no expected verdict; accept it with `attnlib verify --accept`"
         else:
             told = f"{row.expected} → {row.verdict} ({numbers})"
+        if row.stale:  # then accepting keeps what was expected
+            told += f"; stale: run it again first, `{_command(row.claim.experiment, row.profile)}`"
         yield f"changed: {row.claim.id} at {row.profile}: {told}"
     for row in rows:
         if row.problem:
             yield f"problem: {row.claim.id} at {row.profile}: {row.problem}"
-    if any(not row.unexpected for row in changed):
+    if any(not (row.unexpected or row.stale) for row in changed):
         yield "where the new verdict is right, `attnlib verify --accept` makes it the expected one"
 
 

@@ -131,6 +131,26 @@ def test_a_stale_result_is_shown_as_stale_and_never_accepted(root, capsys):
     assert read_expected(root) == {}
 
 
+def test_a_stale_result_with_another_verdict_is_to_be_run_again_first(root, capsys):
+    """Accepting keeps what was expected of it, so that advice would lead nowhere."""
+    save(root, 9)
+    save(root, 9, "paper")
+    verify_command(accept=True, root=root)
+    save(root, 0, stale=True)
+    capsys.readouterr()
+    assert verify_command(accept=True, root=root) == 1
+    told = capsys.readouterr().out
+    assert "above-five at quick: reproduced → not reproduced" in told
+    assert "stale: run it again first, `attnlib run toy --profile quick`" in told
+    assert "--accept" not in told
+    assert read_expected(root)["above-five", "quick"] is Verdict.REPRODUCED
+    save(root, 0, "paper")
+    assert verify_command(root=root) == 1
+    told = capsys.readouterr().out
+    assert told.count("run it again first") == 1
+    assert "where the new verdict is right, `attnlib verify --accept` makes it" in told
+
+
 def test_a_deleted_expectation_and_a_new_claim_count_as_changes(root):
     save(root, 9)
     verify_command(accept=True, root=root)
