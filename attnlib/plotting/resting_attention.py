@@ -27,7 +27,7 @@ CLASSES = {
     "known_polarity": ("minus", "plus"),
     "sms_spam": ("ham", "spam"),
     "sst": ("negative or neutral", "very positive"),
-    "sst_as_text": ("negative", "positive"),
+    "sst_as_text": ("negative", "positive"),  # each with the very negative or positive ones
     "imdb": ("negative", "positive"),
     "amazon": ("negative", "positive"),
     "yelp": ("at most two stars", "at least four stars"),
