@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from attnlib.errors import BadInput, UnknownName
 from attnlib.experiments.agreement_runs import Runs, classifier_runs, translator_runs
-from attnlib.experiments.agreement_summary import courses, gathered, row, weakest
+from attnlib.experiments.agreement_summary import courses, row, weakest
 from attnlib.experiments.asks import Ask, specs_of
 from attnlib.experiments.checks import check_counts
+from attnlib.experiments.pair_answers import gathered
 from attnlib.recipes.recipe import RecipeSpec
 from attnlib.texts import labelled_sets, own, translation
 

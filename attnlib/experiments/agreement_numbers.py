@@ -6,12 +6,12 @@ from functools import cached_property
 
 from attnlib.experiments.aggregate import over_seeds
 from attnlib.experiments.agreement_runs import COLUMNS, Runs
+from attnlib.experiments.pair_answers import Answers
 from attnlib.probes.contextualised import ComparisonRun, best_checkpoint
 from attnlib.probes.row_mean import RowMean
 from attnlib.recipes.recipe import RecipeSpec
 from attnlib.statistics.jackknife import jackknife_interval
 
-Answers = dict[tuple[RecipeSpec, ...], dict]  # what was asked of a run alone, or of two together
 MEASURES = ("agreement", "kendall")
 # By the ending of a number's name: which samples choose the first run's checkpoint, and which report. The
 # second run's is chosen on the half that selects, or on all that report.

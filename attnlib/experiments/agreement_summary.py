@@ -1,28 +1,11 @@
 """From what was asked of a data set's runs to the numbers of its row in the agreement tables, in percent."""
 
 import math
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
-from attnlib.errors import NotMeasured
 from attnlib.experiments.aggregate import over_seeds
-from attnlib.experiments.agreement_numbers import MEASURES, Answers, Column, sums_at_best, whole
+from attnlib.experiments.agreement_numbers import MEASURES, Column, sums_at_best, whole
 from attnlib.experiments.agreement_runs import COLUMNS, Runs
-from attnlib.experiments.asks import Ask
-
-if TYPE_CHECKING:
-    from attnlib.training.store import Store
-
-
-def gathered(asks: Iterable[Ask], store: "Store") -> Answers:
-    """The answers that the store has or may find out, by the models asked together; one question to each."""
-    found = {}
-    for asked in asks:
-        try:
-            found[asked.spec, *asked.beside] = asked.answer(store)
-        except NotMeasured:
-            continue
-    return found
+from attnlib.experiments.pair_answers import Answers
 
 
 def row(runs: Runs, answers: Answers) -> dict:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from attnlib.errors import BadInput, NotMeasured
+from attnlib.errors import BadInput
 from attnlib.experiments.aggregate import Point
-from attnlib.experiments.asks import Ask, ask, specs_of
+from attnlib.experiments.asks import Ask, answers, ask, specs_of
 from attnlib.experiments.checks import check_counts
 from attnlib.experiments.measures.optimal_attention import measure_optimal_attention
 from attnlib.experiments.measures.probe_identity import measure_classifier_identity, measure_probe_identity
@@ -190,10 +190,4 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
 
 def _answered(asked: Iterable[Ask], store: "Store") -> list[Point]:
     """Answers that the store knows or may make, named by seed."""
-    found = []
-    for one in asked:
-        try:
-            found.append(({"seed": one.spec.seed}, one.answer(store)))
-        except NotMeasured:
-            continue
-    return found
+    return [({"seed": name["seed"]}, found) for name, found in answers(asked, store)]

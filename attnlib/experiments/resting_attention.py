@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from attnlib.errors import BadInput
 from attnlib.experiments.aggregate import over_seeds
 from attnlib.experiments.agreement_runs import classifier_runs
-from attnlib.experiments.agreement_summary import gathered
 from attnlib.experiments.asks import Ask, ask, specs_of
 from attnlib.experiments.checks import check_counts, check_names
 from attnlib.experiments.measures.resting_attention import measure_apart, measure_resting
+from attnlib.experiments.pair_answers import gathered
 from attnlib.recipes.recipe import RecipeSpec
 from attnlib.statistics.jackknife import jackknife_interval
 from attnlib.texts import labelled_sets

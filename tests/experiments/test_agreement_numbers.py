@@ -8,7 +8,8 @@ from agreement_recordings import recorded
 
 from attnlib.experiments.agreement_numbers import Column
 from attnlib.experiments.agreement_runs import COLUMNS, Runs, classifier_runs
-from attnlib.experiments.agreement_summary import courses, gathered, row, weakest
+from attnlib.experiments.agreement_summary import courses, row, weakest
+from attnlib.experiments.pair_answers import gathered
 from attnlib.recipes.recipe import RecipeSpec
 from attnlib.statistics import mean_interval
 
