@@ -85,9 +85,18 @@ def interval_text(interval: dict, digits: int = 2) -> str:
     return text.replace("-", "−")
 
 
+def count_of(share: dict) -> int:
+    """How many a share of some networks is.
+
+    >>> count_of({"value": 0.8, "n": 20})
+    16
+    """
+    return round(share["value"] * share["n"])
+
+
 def counted(share: dict) -> str:
     """A share of some networks as their number: ``16 of 20``."""
-    return f"{round(share['value'] * share['n'])} of {share['n']}"
+    return f"{count_of(share)} of {share['n']}"
 
 
 def share_text(share: dict) -> str:

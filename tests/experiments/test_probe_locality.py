@@ -179,6 +179,14 @@ def test_the_mean_is_held_against_the_keyword(means, told):
     assert told in locality_sentences(Result("probe_locality", "quick", {}, values, {}, {}, {}))
 
 
+def test_no_log_odds_are_minus_zero():
+    values, _ = compute(
+        Config(seeds=1, steps=10), Given([course([0.5, 0.8], next=[0, -0.001], last=[0, -0.2])])
+    )
+    words = locality_sentences(Result("probe_locality", "quick", {}, values, {}, {}, {}))
+    assert "one after it 0.00, mean over positions 0.00, last position −0.20" in words
+
+
 def test_the_outcome_names_the_place_that_is_largest_in_the_end():
     courses = [course([0.5, 0.8], keyword=[0.0, 4.0], last=[0.0, end]) for end in (5.0, 6.0)]
     values, _ = compute(Config(seeds=2, steps=10), Given(courses))

@@ -2,7 +2,7 @@
 
 from attnlib.companion.intervals import capital, side
 from attnlib.companion.sentences.copying_times import updates_words
-from attnlib.companion.tables import interval_range, interval_text
+from attnlib.companion.tables import count_of, interval_range, interval_text
 from attnlib.experiments.result import Result
 
 NAMES = {"copy": "Copied", "permuted": "In one fixed random order"}
@@ -75,7 +75,7 @@ def longer_outcome(result: Result) -> str:
     trained = f"of {longer['n']} networks trained for {steps:,} updates"
     if not came:
         return f"None {trained} comes to 95 %: it has not happened."
-    stayed = longer["n"] - round(longer["failed"]["value"] * longer["n"])
+    stayed = longer["n"] - count_of(longer["failed"])
     lost = "" if stayed >= came else " What was learned was lost again; why is not examined here."
     return (
         f"{capital(trained)} {came} come to 95 % on the way, their best looks at "
@@ -119,5 +119,5 @@ def _outcome(found: dict, steps: int) -> str:
     return (
         f"after {steps:,} updates accuracies are {found['lowest_accuracy']:.2f} to "
         f"{found['highest_accuracy']:.2f} over {found['n']} networks, "
-        f"{round(found['failed']['value'] * found['n'])} of them below 95 %; {updates_words(found, steps)}"
+        f"{count_of(found['failed'])} of them below 95 %; {updates_words(found, steps)}"
     )

@@ -3,7 +3,7 @@
 from attnlib.companion.intervals import above, capital, side
 from attnlib.companion.sentences.copying_times import updates_cell
 from attnlib.companion.sentences.multi_head_tables import ELSEWHERE
-from attnlib.companion.tables import counted, interval_range, interval_text
+from attnlib.companion.tables import count_of, counted, interval_range, interval_text
 from attnlib.experiments.head_scenarios import standing
 from attnlib.experiments.result import Result
 
@@ -185,7 +185,7 @@ def _winner(found: dict, result: Result) -> str:
         verdict = told[side(share, 1 / heads)]
     return (
         f"When they are judged, the good head has the most weight on the word to be said in "
-        f"{round(share['value'] * found['n'])} of the {found['n']} networks of one good head that learned "
+        f"{count_of(share)} of the {share['n']} networks of one good head that learned "
         f"(95 % interval of the share {share['low']:.2f} to {share['high']:.2f}, by chance {1 / heads:.3g}). "
         f"Its weight there is {interval_text(found['weight'], 4)}, the largest of another head "
         f"{interval_text(found['best_other'], 4)}. {verdict}"

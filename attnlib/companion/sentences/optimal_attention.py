@@ -82,8 +82,8 @@ def quality_table(result: Result) -> "pd.DataFrame":
         chance = found["agreement"]["chance"]["value"]
         published = {"published": f"{PUBLISHED_BLEU[form]}"} if of_multi30k(result) else {}
         rows[FORM_NAMES[form]] = {
-            "BLEU at the end": _bleu(found["bleu"]),
-            "best of all looks": _bleu(found["best_bleu"]),
+            "BLEU at the end": interval_text(found["bleu"], digits=1),
+            "best of all looks": interval_text(found["best_bleu"], digits=1),
             **published,
             "words right": interval_text(found["accuracy"]),
             "𝒜(α, β)": interval_text(found["agreement"]["learned_probe"]),
@@ -191,12 +191,6 @@ def _percent(interval: dict) -> str:
         half = f"{50 * (interval['high'] - interval['low']):.{digits}f}"
         text += f" ± {half}" if float(half) else ""
     return f"{text} %"
-
-
-def _bleu(interval: dict) -> str:
-    if interval["value"] is None or interval["low"] is None:
-        return "–" if interval["value"] is None else f"{interval['value']:.1f}"
-    return f"{interval['value']:.1f} ± {(interval['high'] - interval['low']) / 2:.1f}"
 
 
 def _power(value: float | None) -> str:

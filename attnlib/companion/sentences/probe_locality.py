@@ -69,12 +69,10 @@ def _reached(result: Result) -> list[tuple[str, dict]]:
 
 def _sentence(stage: str, found: dict) -> str:
     ordered = sorted(PLACES, key=lambda place: -found[place]["value"])
-    numbers = ", ".join(f"{LOOKS[place][0]} {found[place]['value']:.2f}" for place in PLACES).replace(
-        "-", "−"
-    )
+    numbers = ", ".join(f"{LOOKS[place][0]} {found[place]['value']:z.2f}" for place in PLACES)
     return (
         f"{STAGES[stage]} ({interval_text(found['step'], digits=0)} updates, {found['step']['n']} networks), "
-        f"γ is: {numbers}. "
+        f"γ is: {numbers.replace('-', '−')}. "
         f"From large to small the places order {', '.join(LOOKS[place][0] for place in ordered)}."
     )
 
