@@ -51,7 +51,7 @@ def data_of(result: Result) -> list[str]:
     return [name for name in order if "validation" in result.values.get(name, ())]
 
 
-def along_training(result: Result, measure: str = "agreement") -> Figure:
+def along_training(result: Result) -> Figure:
     """A panel a data set: agreement with the second run at its checkpoints; mean and range of pairs.
 
     With the second run's accuracy, and an arrow that reads ξ(α, β^uf) from the mean lines as the paper's
@@ -64,7 +64,7 @@ def along_training(result: Result, measure: str = "agreement") -> Figure:
         panels = figure.subplots(-(-len(names) // columns), columns, squeeze=False)
         for axes, name in zip(panels.flat, names, strict=False):
             for column, (_, colour, line) in COLUMN_LOOKS.items():
-                steps, found = _curves(result, name, column, measure)
+                steps, found = _curves(result, name, column)
                 if len(steps):
                     axes.plot(steps, found.mean(0), color=colour, ls=line, lw=1.4)
                     axes.fill_between(steps, found.min(0), found.max(0), color=colour, alpha=0.12, lw=0)
@@ -72,10 +72,10 @@ def along_training(result: Result, measure: str = "agreement") -> Figure:
             if len(steps):
                 _, colour, line = PERFORMANCE
                 axes.plot(steps, performance.mean(0), color=colour, ls=line, lw=1.4)
-                if (read := reading_off(result, name, measure)) is not None:
+                if (read := reading_off(result, name)) is not None:
                     _draw_reading(axes, *read)
             chance = result.values[name]["validation"]["accuracy"]["chance"]["value"]
-            if measure == "agreement" and chance is not None:
+            if chance is not None:
                 axes.axhline(chance, color=INK, lw=0.8, ls=(0, (1, 3)))
             axes.set_xscale("symlog", linthresh=50)
             axes.set_xlim(left=0)
@@ -84,14 +84,12 @@ def along_training(result: Result, measure: str = "agreement") -> Figure:
         for axes in panels.flat[len(names) :]:
             axes.set_axis_off()
         for axes in panels[:, 0]:
-            what = "agreement" if measure == "agreement" else "Kendall's τ"
-            axes.set_ylabel(f"{what}, accuracy, %")
+            axes.set_ylabel("agreement, accuracy, %")
         handles = [
             Line2D([], [], color=colour, ls=line, label=label)
             for label, colour, line in (*COLUMN_LOOKS.values(), PERFORMANCE)
         ]
-        if measure == "agreement":
-            handles.append(Line2D([], [], color=INK, lw=0.8, ls=(0, (1, 3)), label="chance"))
+        handles.append(Line2D([], [], color=INK, lw=0.8, ls=(0, (1, 3)), label="chance"))
         figure.legend(handles=handles, loc="outside upper center", ncols=2, frameon=False, fontsize=9)
     return figure
 
@@ -138,17 +136,15 @@ def at_the_best(result: Result, printed: Mapping[tuple[str, str], float] | None 
     return figure
 
 
-def reading_off(
-    result: Result, name: str, measure: str = "agreement", column: str = "alpha_beta_uf"
-) -> tuple[float, float, float, float] | None:
-    """Equation 11 on mean lines: where a column is highest, and where α first agrees more with another α.
+def reading_off(result: Result, name: str) -> tuple[float, float, float, float] | None:
+    """Equation 11 on mean lines: where 𝒜(α, β^uf) is highest, and where α first agrees more with another α.
 
     Returns:
-        step and height of the column's maximum, the step where the line of attention first exceeds it, and
+        step and height of that maximum, the step where the line of attention first exceeds it, and
         the accuracy there, ξ; None where it never does, or a line is missing.
     """
-    steps, agreement = _curves(result, name, column, measure)
-    runs, attention = _curves(result, name, "alpha_alpha", measure)
+    steps, agreement = _curves(result, name, "alpha_beta_uf")
+    runs, attention = _curves(result, name, "alpha_alpha")
     _, performance = _curves(result, name, "alpha_alpha", "accuracy")
     if not len(steps) or not len(runs):
         return None
@@ -181,7 +177,9 @@ def _draw_reading(axes: Axes, start: float, level: float, step: float, performan
     )  # fmt: skip
 
 
-def _curves(result: Result, name: str, column: str, measure: str) -> tuple[np.ndarray, np.ndarray]:
+def _curves(
+    result: Result, name: str, column: str, measure: str = "agreement"
+) -> tuple[np.ndarray, np.ndarray]:
     """Steps, and a row a pair of runs."""
     lines = [
         row

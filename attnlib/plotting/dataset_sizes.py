@@ -31,12 +31,12 @@ OURS, PAPERS = PART_COLOURS["temporal"], PART_COLOURS["input"]
 TICKS = (5, 10, 20, 50, 100, 200, 500, 1000)
 
 
-def length_ranges(result: Result, reading: str = "published") -> Figure:
+def length_ranges(result: Result) -> Figure:
     """Ranges of lengths, a row a set and side, a panel a part: middle 90 and 50 %, medians, ours and printed.
 
-    The mark of a printed median is thin where it rests on more data than ours.
+    Texts are read as published. The mark of a printed median is thin where it rests on more data than ours.
     """
-    rows = [row for row in result.tables["lengths"] if row["reading"] == reading]
+    rows = [row for row in result.tables["lengths"] if row["reading"] == "published"]
     labels = list(dict.fromkeys(map(_label, rows)))[::-1]
     with style():
         figure = Figure(figsize=(8.6, 0.34 * len(labels) + 1.5))

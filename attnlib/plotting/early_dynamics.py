@@ -29,17 +29,14 @@ LOOKS = {
 
 
 def count_grids(
-    result: Result,
-    corpora: tuple[str, ...],
-    tables: tuple[str, ...] = tuple(TABLE_NAMES),
-    height: float = 2.6,
+    result: Result, corpora: tuple[str, ...], tables: tuple[str, ...] = tuple(TABLE_NAMES)
 ) -> Figure:
     """Tables of words as grids, a row a corpus, a column a table; darker is more.
 
     Count tables are scaled to their own largest entry, probabilities to one.
     """
     with style():
-        figure = Figure(figsize=(8.6, height * len(corpora)))
+        figure = Figure(figsize=(8.6, 2.6 * len(corpora)))
         grid = figure.subplots(len(corpora), len(tables), squeeze=False)
         for row, corpus in zip(grid, corpora, strict=True):
             for axes, table in zip(row, tables, strict=True):

@@ -53,12 +53,12 @@ def _printed_numbers() -> list[Row]:
     return [row for row in verify(find_root(), experiment="agreement") if row.claim.number]
 
 
-def printed_agreement(table: str = "5") -> dict[tuple[str, str], float]:
-    """What a table has of the columns of Table 2, by our name of the data set and column."""
+def printed_agreement() -> dict[tuple[str, str], float]:
+    """What Table 5 has of the columns of Table 2, by our name of the data set and column."""
     (paper,) = (one for one in load_papers(find_root() / "claims") if one.name == "snell2021")
     found = {}
     for claim in paper.claims:
-        if claim.number and claim.published.reference.table == table:
+        if claim.number and claim.published.reference.table == "5":
             data, *_, column, measure = claim.keys[0].split(".")
             if measure == "agreement_optimistic":
                 found[data, column] = claim.published.value

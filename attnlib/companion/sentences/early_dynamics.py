@@ -12,6 +12,8 @@ from attnlib.recipes.word_counts import Settings
 if TYPE_CHECKING:
     import pandas as pd
 
+ROWS = 24  # words of the text that its table shows
+
 
 def counts_table(result: Result) -> "pd.DataFrame":
     """A row a corpus: what the count table knows of translations, and what iterating makes of it."""
@@ -45,7 +47,7 @@ def derivative_table(result: Result) -> "pd.DataFrame":
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
-def text_table(result: Result, rows: int = 24) -> "pd.DataFrame":
+def text_table(result: Result) -> "pd.DataFrame":
     """The most frequent words of the text with their best target words; empty without a text."""
     import pandas as pd
 
@@ -54,7 +56,7 @@ def text_table(result: Result, rows: int = 24) -> "pd.DataFrame":
         {"source": row["source"], "Trans, from C": row["counted"], "Trans, iterated": row["iterated"]}
         for row in result.tables.get("words", ())
     ]
-    return pd.DataFrame(records[:rows]).set_index("source") if records else pd.DataFrame()
+    return pd.DataFrame(records[:ROWS]).set_index("source") if records else pd.DataFrame()
 
 
 def early_dynamics_sentences(result: Result) -> str:
