@@ -84,7 +84,7 @@ class LabelledTask:
     """A binary classification task.
 
     Attributes:
-        name: as in :func:`attnlib.texts.registry.names`.
+        name: as in :func:`attnlib.texts.labelled_sets.names`.
         classes: what label 0 and label 1 stand for.
         vocabulary: of the training texts; other words are read as ``<unk>``.
         train: texts to train on.

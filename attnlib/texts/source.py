@@ -16,7 +16,7 @@ from attnlib.texts.prepare import RawTexts
 
 @dataclass(frozen=True)
 class Source:
-    """A data set as :func:`attnlib.texts.registry.load` finds it, by its name.
+    """A data set as :func:`attnlib.texts.labelled_sets.load_labelled` finds it, by its name.
 
     Attributes:
         dataset: where the files belong.
