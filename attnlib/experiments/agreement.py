@@ -49,8 +49,9 @@ class Config:
             validation pairs.
         width: of states; embedding_width: of the classifiers' embeddings.
         learning_rate: of Adam.
-        steps: updates of the classifiers; translation_steps: of the others, 0 for the paper's: its epochs of
-            the pairs at hand.
+        steps: updates of the classifiers; translation_steps: of the others; 0 for the paper's on Multi30k,
+            36,250, whatever the set and however many its pairs, but on IWSLT14 16,180: as many epochs as the
+            paper's, of the pairs at hand.
         pieces: size of the vocabulary of sentence pairs.
         training_part: 1 looks at a sample of the training pairs too (Tables 7 and 8).
     """
