@@ -62,11 +62,13 @@ def dial_sentences(result: Result) -> str:
     return " ".join(sentences)
 
 
-def interval_range(interval: dict) -> str:
+def interval_range(interval: dict, digits: int = 2) -> str:
     """``0.77 [−0.01, 0.95]``; a dash where there is no number, and no brackets where there is no interval."""
     if interval["value"] is None:
         return "–"
-    numbers = [f"{interval[end]:z.2f}" for end in ("value", "low", "high") if interval[end] is not None]
+    numbers = [
+        f"{interval[end]:z.{digits}f}" for end in ("value", "low", "high") if interval[end] is not None
+    ]
     value, *ends = (number.replace("-", "−") for number in numbers)
     return f"{value} [{', '.join(ends)}]" if ends else value
 

@@ -2,7 +2,7 @@
 
 import math
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ from attnlib.experiments.measures.resting_attention import measure_apart, measur
 from attnlib.experiments.pair_answers import gathered
 from attnlib.recipes.recipe import RecipeSpec
 from attnlib.statistics.jackknife import jackknife_interval
+from attnlib.statistics.pair_spread import pair_spread
 from attnlib.texts import labelled_sets
 
 if TYPE_CHECKING:
@@ -119,7 +120,9 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
         :func:`_own_mark`;
         ``pairs.<all, words>.<label or both>.{agreement, chance}`` in percent, the mean over ordered pairs of
         seeds with the jackknife's interval over seeds, ``spread``, the standard deviation of agreement over
-        these pairs, likewise, and ``lowest`` and ``highest`` agreement of a pair;
+        pairs of seeds drawn at random, which sets with other numbers of seeds can be held against (see
+        :func:`~attnlib.statistics.pair_spread.pair_spread`), and ``lowest`` and ``highest`` agreement of a
+        pair, which reach further the more seeds there are;
         ``by_mark.<same, different>.<all, words>``, the same pairs parted by whether both networks rest on
         one mark, or on two: mean, ``lowest``, ``highest`` and ``n`` of their agreement over all texts;
         tables ``networks``, a row a network and label, and ``pairs``, a row an ordered pair, label and choice
@@ -249,7 +252,7 @@ def _agreeing(pairs: list[dict]) -> dict:
             agreed = [row["agreement"] for row in group]
             found.setdefault(positions, {})[label] = {
                 "agreement": _over_pairs(group, "agreement"),
-                "spread": _over_pairs(group, "agreement", statistics.pstdev),
+                "spread": _spread(group),
                 "chance": _over_pairs(group, "chance"),
                 "lowest": min(agreed),
                 "highest": max(agreed),
@@ -257,14 +260,17 @@ def _agreeing(pairs: list[dict]) -> dict:
     return found
 
 
-def _over_pairs(
-    pairs: list[dict], name: str, summary: Callable[[Sequence[float]], float] = statistics.fmean
-) -> dict:
-    """A summary of a number over pairs, with the jackknife's interval over seeds."""
+def _spread(pairs: list[dict]) -> dict:
+    """How far apart the agreement of single pairs is; None with fewer than three seeds."""
+    return pair_spread({(row["seed"], row["second_seed"]): row["agreement"] for row in pairs}).as_dict()
+
+
+def _over_pairs(pairs: list[dict], name: str) -> dict:
+    """The mean of a number over pairs, with the jackknife's interval over seeds."""
 
     def of_seeds(seeds: Sequence[int]) -> float:
         chosen = [row[name] for row in pairs if row["seed"] in seeds and row["second_seed"] in seeds]
-        return summary(chosen) if chosen else math.nan
+        return statistics.fmean(chosen) if chosen else math.nan
 
     seeds = sorted({row[of] for row in pairs for of in ("seed", "second_seed")})
     return jackknife_interval(seeds, of_seeds).as_dict()

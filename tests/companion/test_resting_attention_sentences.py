@@ -90,8 +90,8 @@ def test_sentences_count_networks_and_give_the_ends_of_pairs(result):
     assert resting_sentences(result) == (
         "* **SMS.** 4 networks, by what they attend to most in more than half of the texts that are ham, the "
         "commoner label: 2 to the begin mark, 1 to the end mark and 1 to none of these. Two seeds agree in "
-        "62 ± 2 % of all texts (12 to 92, standard deviation 31 ± 2); among the words alone in 58 ± 2 % of "
-        "all texts (53 to 61, standard deviation 29 ± 2), where chance has 9 %."
+        "62 ± 2 % of all texts (12 to 92, standard deviation 31 [29, 33]); among the words alone in 58 ± 2 % "
+        "of all texts (53 to 61, standard deviation 29 [27, 31]), where chance has 9 %."
     )
 
 
@@ -104,6 +104,15 @@ def test_of_a_single_network_no_pairs_are_spoken_of(result):
     assert resting_sentences(result).endswith("and 1 to none of these.")
     assert not len(apart_table(result))
     assert pairs_of_seeds(result).axes == []
+
+
+def test_two_networks_have_no_standard_deviation(result):
+    nothing = {"value": None, "low": None, "high": None, "n": 2}
+    both = SMS["pairs"]["all"]["both"] | {"spread": nothing}
+    pairs = SMS["pairs"] | {"all": SMS["pairs"]["all"] | {"both": both}}
+    result.values["sms_spam"] = SMS | {"pairs": pairs}
+    assert "62 ± 2 % of all texts (12 to 92); among" in resting_sentences(result)
+    assert apart_table(result).loc[("SMS, all texts", "all positions"), "their standard deviation"] == "–"
 
 
 def test_outcomes_part_pairs_by_mark_and_say_what_the_marks_say(result):
@@ -162,7 +171,7 @@ def test_tables_have_a_row_a_label(result):
     assert list(apart.index) == [(name, of) for name in texts for of in ("all positions", "words alone")]
     assert apart.loc[("SMS, ham", "all positions"), "single pairs"] == "4 to 96"
     assert apart.loc[("SMS, all texts", "words alone"), "agreement"] == "58 ± 2"
-    assert apart.loc[("SMS, spam", "all positions"), "their standard deviation"] == "32 ± 2"
+    assert apart.loc[("SMS, spam", "all positions"), "their standard deviation"] == "32 [30, 34]"
 
 
 def test_labels_have_the_names_of_their_set():

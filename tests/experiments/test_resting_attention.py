@@ -115,7 +115,8 @@ def test_places_and_pairs_are_counted_and_averaged():
     both = found["pairs"]["all"]["both"]
     assert both["agreement"]["value"] == pytest.approx((90 * 2 + 10 * 4) / 6)
     assert (both["lowest"], both["highest"]) == (10, 90)
-    assert both["spread"]["value"] == pytest.approx(80 * 2**0.5 / 3)  # a third of the pairs is 80 higher
+    # A third of the pairs is 80 higher: a variance of 80² · 2/9, of which three networks leave a third.
+    assert both["spread"]["value"] == pytest.approx(80 * (2 / 3) ** 0.5)
     words = found["pairs"]["words"]["both"]
     assert (words["agreement"]["value"], words["lowest"], words["highest"]) == (52, 51, 53)
     assert (len(tables["networks"]), len(tables["pairs"])) == (6, 12)

@@ -4,7 +4,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from attnlib.companion.intervals import listed
-from attnlib.companion.tables import interval_text
+from attnlib.companion.tables import interval_range, interval_text
 from attnlib.experiments.result import Result
 from attnlib.plotting.agreement import data_name
 from attnlib.plotting.resting_attention import POSITION_NAMES, class_name
@@ -47,7 +47,7 @@ def apart_table(result: Result) -> "pd.DataFrame":
                 rows[f"{data_name(name)}, {what}", words] = {
                     "agreement": _percent(cell),
                     "single pairs": _ends(cell),
-                    "their standard deviation": interval_text(cell["spread"], digits=0),
+                    "their standard deviation": _spread(cell),
                     "chance": interval_text(cell["chance"], digits=0),
                 }
     return pd.DataFrame.from_dict(rows, orient="index") if rows else pd.DataFrame()
@@ -154,8 +154,13 @@ def _sentence(name: str, found: dict) -> str:
 
 
 def _agreeing(cell: dict) -> str:
-    spread = interval_text(cell["spread"], digits=0)
-    return f"{_percent(cell)} % of all texts ({_ends(cell)}, standard deviation {spread})"
+    spread = f", standard deviation {_spread(cell)}" if cell["spread"]["value"] is not None else ""
+    return f"{_percent(cell)} % of all texts ({_ends(cell)}{spread})"
+
+
+def _spread(cell: dict) -> str:
+    """``31 [20, 46]``, for its interval is not even on both sides; a dash of fewer than three networks."""
+    return interval_range(cell["spread"], digits=0)
 
 
 def _both_marks(of_label: dict) -> str:
