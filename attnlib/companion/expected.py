@@ -46,13 +46,14 @@ def read_expected(root: Path) -> dict[tuple[str, str], Verdict]:
 def accept_verdicts(root: Path, rows: Iterable[Row]) -> list[Row]:
     """Write the verdicts of ``rows`` as the expected ones; gives back the rows whose expectation is new.
 
-    A claim judged from a stale result, or not judged here at all, keeps what was expected of it.
+    A claim judged from a stale result, or not judged here at all, keeps what was expected of it; at a profile
+    where it is no longer judged nothing is.
     """
     expected: dict[str, dict[str, str]] = {}
     renewed = []
     for row in rows:
         verdict = row.verdict if row.verdict.judged and not row.stale else row.expected
-        if verdict is not None and verdict.judged:
+        if verdict is not None and verdict.judged and row.profile in row.claim.profiles:
             expected.setdefault(row.claim.id, {})[row.profile] = verdict.value
         if verdict is not row.expected:
             renewed.append(row)

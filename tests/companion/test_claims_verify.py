@@ -89,6 +89,15 @@ def test_accepting_makes_the_verdict_expected_and_a_later_change_fails(root, cap
     assert verify_command(root=root) == 0
 
 
+def test_where_a_claim_is_no_longer_judged_nothing_is_expected(root):
+    save(root, 9)
+    verify_command(accept=True, root=root)
+    path = root / "claims" / "p.yaml"
+    path.write_text(path.read_text(encoding="utf-8").replace("- quick\n", ""), encoding="utf-8")
+    verify_command(accept=True, root=root)
+    assert read_expected(root) == {}
+
+
 def test_accepting_twice_writes_the_same_bytes(root):
     save(root, 9)
     verify_command(accept=True, root=root)

@@ -110,7 +110,7 @@ def test_a_time_that_was_never_reached_is_not_said_to_be_the_last_update():
     assert [found["never"] for found in (failed, some, all_learned)] == [2, 1, 0]
     assert updates_cell(failed, 4) == "> 4"
     assert updates_words(failed, 4) == "95 % are not reached within 4 updates"
-    assert updates_cell(some, 4) == "at least 4, 1 of 2 not by 4"
+    assert updates_cell(some, 4) == "≥ 4 (1 not by 4)"
     assert updates_words(some, 4).startswith("1 of 2 do not reach 95 % within 4 updates")
     assert updates_cell(all_learned, 4) == "4 ± 0"
     assert updates_words(all_learned, 4) == "95 % are reached after 4 ± 0 updates"

@@ -3,7 +3,7 @@
 import pytest
 
 from attnlib.companion.sentences.copying_answers import what_changed
-from attnlib.companion.sentences.knowledge_first import first_sentences, order_outcome
+from attnlib.companion.sentences.knowledge_first import order_outcome, ways_table
 from attnlib.experiments.knowledge_first import knowledge_first, way
 from attnlib.experiments.result import Result
 from attnlib.plotting.knowledge_first import first_updates
@@ -85,14 +85,17 @@ def result(learned, held, kind="permutation"):
     return Result("permutation_copying", "quick", config, rounded(values), tables, {}, {})
 
 
-def test_words_say_which_way_when_and_what_is_known():
-    words = first_sentences(result([DRAWN, AWAY, STAYS], HELD))
-    assert words.startswith(
-        "* Permutations of 10 words: in 1 of 3 networks attention is drawn to the word to be"
+def test_a_row_a_way_says_when_and_what_is_known():
+    table = ways_table(result([DRAWN, DRAWN, AWAY, STAYS], HELD))
+    drawn, away, stays = (
+        table.loc[f"permutations of 10 words, {way}"]
+        for way in ("drawn", "driven away", "near uniform attention")
     )
-    assert "to be said, in 1 driven away from it and in 1 left near uniform attention." in words
-    assert "it leaves uniform attention after 20 updates" in words
-    assert "None of them learns to copy." in words
+    assert (drawn["networks"], away["networks"], stays["networks"]) == ("2", "1", "1")
+    assert (drawn["leaves after"], drawn["its ratio then"]) == ("20 ± 0", "3.00 ± 0.00")
+    assert drawn["held: ratio at half"].startswith("1.10 ± ")
+    assert (drawn["copies after"], away["copies after"]) == ("20", "none does")
+    assert (away["half after"], stays["leaves after"]) == ("–", "")
 
 
 @pytest.mark.parametrize(("known", "comes_before"), [((0.1, 0.101), True), ((0.1, 0.12), False)])

@@ -4,7 +4,7 @@ from attnlib.companion.tables import interval_text
 
 
 def updates_cell(found: dict, steps: int) -> str:
-    """The mean time to 95 % for a table: ``97 ± 8``, ``> 300``, ``at least 160, 2 of 4 not by 200``, or –.
+    """The mean time to 95 % for a table: ``97 ± 8``, ``> 300``, ``≥ 160 (2 not by 200)``, or –.
 
     Args:
         found: what :func:`attnlib.experiments.copying_courses.outcome` gives.
@@ -15,8 +15,7 @@ def updates_cell(found: dict, steps: int) -> str:
     if found["never"] == found["n"]:
         return f"> {steps}"
     if found["never"]:
-        lower = f"at least {found['steps_to_learn']['value']:.0f}"
-        return f"{lower}, {found['never']} of {found['n']} not by {steps}"
+        return f"≥ {found['steps_to_learn']['value']:.0f} ({found['never']} not by {steps})"
     return interval_text(found["steps_to_learn"], digits=0)
 
 

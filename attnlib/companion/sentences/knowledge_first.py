@@ -1,21 +1,32 @@
-"""Whether words are known before attention goes to them, in sentences made from the numbers."""
+"""Whether words are known before attention goes to them: a table, and a sentence made from its numbers."""
 
-from attnlib.companion.intervals import capital, listed
+from typing import TYPE_CHECKING
+
+from attnlib.companion.intervals import listed
 from attnlib.companion.tables import interval_text
 from attnlib.experiments.result import Result
 from attnlib.plotting.copying import kind_name, kinds_shown
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 KNOWN = 1.1  # β at the right word over β elsewhere from which a network knows anything, as claims judge it
-WAYS = {"drawn": "drawn to the word to be said", "away": "driven away from it"}
+WAYS = {"drawn": "drawn", "away": "driven away"}
 
 
-def first_sentences(result: Result) -> str:
-    """An item a kind of sentences: which way attention goes, when, and what is known of words by then."""
-    return "\n".join(
-        f"* {capital(kind_name(kind, result.config['length']))}: {_sentence(result.values[kind]['ways'])}"
-        for kind in kinds_shown(result)
-        if _gone(result.values[kind]["ways"])
-    )
+def ways_table(result: Result) -> "pd.DataFrame":
+    """A row a kind of sentences and way that attention goes: when, and what is known of words by then."""
+    import pandas as pd
+
+    rows = {}
+    for kind in kinds_shown(result):
+        ways, name = result.values[kind]["ways"], kind_name(kind, result.config["length"])
+        for way, told in WAYS.items():
+            if ways[way]["n"]:
+                rows[f"{name}, {told}"] = _row(ways[way])
+        if ways["stays"]:
+            rows[f"{name}, near uniform attention"] = {"networks": str(ways["stays"])}
+    return pd.DataFrame.from_dict(rows, orient="index").fillna("")
 
 
 def order_outcome(result: Result) -> str:
@@ -37,48 +48,25 @@ def _comes_before(drawn: dict) -> bool:
     return known["high"] is not None and known["high"] < KNOWN
 
 
-def _gone(ways: dict) -> int:
-    return sum(ways[way]["n"] for way in WAYS)
-
-
-def _sentence(ways: dict) -> str:
-    of = _gone(ways) + ways["stays"]
-    counts = [f"{ways[way]['n']} {{}}{told}" for way, told in WAYS.items() if ways[way]["n"]]
-    counts += [f"{ways['stays']} {{}}left near uniform attention"] if ways["stays"] else []
-    first, *others = counts
-    words = [first.format(f"of {of} networks attention is "), *(f"in {other.format('')}" for other in others)]
-    text = f"in {listed(words)}."
-    return text + "".join(_of_way(way, ways[way]) for way in WAYS if ways[way]["n"])
-
-
-def _of_way(way: str, group: dict) -> str:
-    """When it goes and what is known by then; how long those networks take to copy."""
-    who = {"drawn": "Where it is drawn", "away": "Where it is driven away"}[way]
-    text = f" {who}, it leaves uniform attention after {interval_text(group['left'], digits=0)} updates"
-    if group["known"]["value"] is None:
-        text += f", and β at this word is then {interval_text(group['own'])} times what it is elsewhere."
-    else:
-        text += (
-            f"; β at this word is then {interval_text(group['own'])} times what it is elsewhere, in networks "
-            f"held at uniform attention {interval_text(group['known'])} times."
-        )
-    if group["known_at_half"]["value"] is not None:
-        text += (
-            f" After {interval_text(group['half'], digits=0)} updates the largest weight stands at this word "
-            f"for half of the words, and networks held at uniform attention have a ratio of "
-            f"{interval_text(group['known_at_half'])}."
-        )
-    return f"{text} {_learns(group)}"
+def _row(group: dict) -> dict[str, str]:
+    half = interval_text(group["half"], digits=0)
+    if 0 < group["n_half"] < group["n"]:
+        half += f" ({group['n_half']} of them)"
+    return {
+        "networks": str(group["n"]),
+        "leaves after": interval_text(group["left"], digits=0),
+        "its ratio then": interval_text(group["own"]),
+        "held: ratio then": interval_text(group["known"]),
+        "half after": half,
+        "held: ratio at half": interval_text(group["known_at_half"]),
+        "copies after": _learns(group),
+    }
 
 
 def _learns(group: dict) -> str:
+    """From the first to the last that learns, and how many do where not all do."""
     if group["soonest"] is None:
-        return "None of them learns to copy."
-    learn = group["steps_to_learn"]["n"]
-    who = "They learn" if learn == group["n"] else f"Of {group['n']}, {learn} learn{'s' * (learn == 1)}"
-    when = (
-        f"{group['soonest']}"
-        if group["soonest"] == group["latest"]
-        else f"{group['soonest']} to {group['latest']}"
-    )
-    return f"{who} to copy, after {when} updates."
+        return "none does"
+    first, last, learn = group["soonest"], group["latest"], group["steps_to_learn"]["n"]
+    text = f"{first}" if first == last else f"{first} to {last}"
+    return text if learn == group["n"] else f"{text} ({learn} of them)"
