@@ -77,13 +77,12 @@ def _summary(papers: Sequence[Paper], rows: Sequence[Row]) -> str:
 
 
 def _printed(paper: Paper, rows: Sequence[Row]) -> list[str]:
-    """A line a table: some print counts of data, others what networks do."""
+    """A line a table, below the paper's: some print counts of data, others what networks do."""
     lines = []
     for name in paper.tables.names:
         verdicts = [status(entry, rows) for entry in paper.tables.table(name)]
         counts = " | ".join(str(verdicts.count(verdict)) for verdict in reversed(Verdict))
-        numbers = f"numbers of Table {name}, {plain(paper.tables.titles[name])}"
-        lines.append(f"| {plain(paper.title)}: {numbers} | {counts} |")
+        lines.append(f"| numbers of Table {name}, {plain(paper.tables.titles[name])} | {counts} |")
     return lines
 
 
