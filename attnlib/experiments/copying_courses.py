@@ -7,8 +7,8 @@ from attnlib.statistics.proportion import share_interval
 LEARNED = 0.95  # accuracy from which a network has learned to copy: that of a good head (Snell et al., 5.2)
 MOVED = ("says_shown", "says_left_out", "right_without", "right_at_uniform")
 ATTENTION = ("attention_accuracy", "attention_right", "attention_later", *MOVED)
-COLUMNS = ("steps", "loss", "accuracy", *ATTENTION, "probe_right", "probe_elsewhere")
 PROBES = ("probe_right", "probe_elsewhere", "probe_agreement")
+COLUMNS = ("steps", "loss", "accuracy", *ATTENTION, *PROBES)
 
 
 def outcome(points: list[Point], steps: int) -> dict:

@@ -63,8 +63,9 @@ def test_what_is_said_follows_the_intervals(changes, words):
     found = turned_away(points(*(course(**base | {"right": base["right"] + e}) for e in noise)), LENGTH)
     told = turned_sentences({"some": found, "others": turned_away([], LENGTH)}, 10)
     assert words in told
-    way = "drawn to the word to be said" if base["right"] > 0.1 else "driven away from the word to be said"
-    assert told.startswith(f"* Some, attention {way} after 10 updates, failures: 3.")
+    way = "more" if base["right"] > 0.1 else "less"
+    where = f"with {way} weight on the word to be said than at uniform attention"
+    assert told.startswith(f"* Some, {where} after 10 updates, failures: 3.")
     assert "thers" not in told.replace("others still", "")
 
 

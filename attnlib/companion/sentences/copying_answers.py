@@ -1,41 +1,30 @@
 """What would change our mind on copying permutations, and whether it has happened."""
 
-import math
-
 from attnlib.companion.sentences.permutation_copying import failures
 from attnlib.companion.tables import interval_text
-from attnlib.experiments.knowledge_first import WAYS
 from attnlib.experiments.result import Result
 from attnlib.plotting.copying import kind_name, kinds_shown
 
 
 def what_changed(result: Result) -> str:
     """An answer to each point of what would change our mind, in their order."""
-    answers = (_as_fast(result), _as_often(result), late_outcome(result))
+    answers = (_attention_first(result), _as_often(result), late_outcome(result))
     return "\n".join(
         f"* Of the {place} point: {answer}"
         for place, answer in zip(("first", "second", "last"), answers, strict=True)
     )
 
 
-def _as_fast(result: Result) -> str:
-    """How many networks learn permutations within the time that samples take."""
-    samples, permutations = (_ways(result, kind) for kind in ("sample", "permutation"))
-    slowest = max((found["latest"] for found in samples if found["latest"] is not None), default=None)
-    if slowest is None or not permutations:
-        return "it takes networks on samples and on permutations to tell."
-    fast = [
-        row
-        for row in result.tables["outcomes"]
-        if (row["kind"], row["network"]) == ("permutation", "learned")
-        and (row["steps_to_learn"] or math.inf) <= slowest
-    ]
-    n = result.values["permutation"]["n"]
-    has = {0: "it has not happened", n: "it has happened"}.get(len(fast), "it has happened in part")
-    return (
-        f"{has}. Of {n} networks {len(fast) or 'none'} learn{'s' * (len(fast) == 1)} permutations within "
-        f"{slowest} updates, by which all networks have learned samples."
-    )
+def _attention_first(result: Result) -> str:
+    """Whether attention got to the right place before the network's own β."""
+    drawn = [result.values[kind]["ways"]["drawn"] for kind in kinds_shown(result)]
+    there = sum(group["there"]["n"] for group in drawn)
+    if not there:
+        return "the attention of no network has got there, so it cannot be told."
+    words = sum(group["first"] for group in drawn)
+    if words == there:
+        return f"it has not happened. In all of {there} networks whose attention got there, words came first."
+    return f"words came first in {words} of {there} networks whose attention got there; in the others not."
 
 
 def _as_often(result: Result) -> str:
@@ -60,13 +49,6 @@ def _as_often(result: Result) -> str:
             "no bag of words, and comes to know some of what a bag of words cannot."
         )
     return text
-
-
-def _ways(result: Result, kind: str) -> list[dict]:
-    """The two ways of networks on a kind of sentences; none where it was not run."""
-    if kind not in kinds_shown(result):
-        return []
-    return [result.values[kind]["ways"][way] for way in WAYS]
 
 
 def late_outcome(result: Result) -> str:

@@ -1,21 +1,21 @@
-"""Whether words are known before attention goes to them: a table, and a sentence made from its numbers."""
+"""Which comes first, words or attention: a table, and what it says, made from the same numbers."""
 
 from typing import TYPE_CHECKING
 
-from attnlib.companion.intervals import listed
-from attnlib.companion.tables import interval_text
+from attnlib.companion.intervals import side
+from attnlib.companion.tables import interval_range, interval_text
+from attnlib.experiments.knowledge_first import HALF
 from attnlib.experiments.result import Result
 from attnlib.plotting.copying import kind_name, kinds_shown
 
 if TYPE_CHECKING:
     import pandas as pd
 
-KNOWN = 1.1  # β at the right word over β elsewhere from which a network knows anything, as claims judge it
 WAYS = {"drawn": "drawn", "away": "driven away"}
 
 
 def ways_table(result: Result) -> "pd.DataFrame":
-    """A row a kind of sentences and way that attention goes: when, and what is known of words by then."""
+    """A row a kind of sentences and way that attention goes: when words are known and attention there."""
     import pandas as pd
 
     rows = {}
@@ -26,41 +26,69 @@ def ways_table(result: Result) -> "pd.DataFrame":
                 rows[f"{name}, {told}"] = _row(ways[way])
         if ways["stays"]:
             rows[f"{name}, near uniform attention"] = {"networks": str(ways["stays"])}
-    return pd.DataFrame.from_dict(rows, orient="index").fillna("")
+    return pd.DataFrame.from_dict(rows, orient="index").fillna("–")
 
 
-def order_outcome(result: Result) -> str:
-    """Whether attention waits for knowledge: what is known when it stands at the word for half of them."""
-    early = [kind for kind in kinds_shown(result) if _comes_before(result.values[kind]["ways"]["drawn"])]
-    if not early:
-        return ""
-    names = listed([kind_name(kind, result.config["length"]) for kind in early])
-    return (
-        f"On {names} attention came before what it is said to wait for: it stood at the word to be said for "
-        f"half of the words when networks that never attend knew next to nothing of words (a ratio below "
-        f"{KNOWN}). What these networks came to know of words they learned together with where to look."
+def order_sentences(result: Result) -> str:
+    """An item a kind of sentences on which some attention was drawn: which came first, what others know."""
+    return "\n".join(
+        f"* {text}"
+        for kind in kinds_shown(result)
+        if (text := _order(kind_name(kind, result.config["length"]), result.values[kind]["ways"]["drawn"]))
     )
 
 
-def _comes_before(drawn: dict) -> bool:
-    """Whether networks that never attend still know next to nothing, by the whole interval."""
-    known = drawn["known_at_half"]
-    return known["high"] is not None and known["high"] < KNOWN
+def _order(name: str, drawn: dict) -> str:
+    lead, held, there = drawn["lead"], drawn["held"], drawn["there"]["n"]
+    if not lead["n"]:
+        return ""
+    text = (
+        f"On {name} words come first in {drawn['first']} of {there} networks: their own largest β stands "
+        f"at the right place for half of the words {interval_range(lead, digits=0)} updates before their "
+        "largest weight does."
+    )
+    if held["value"] is None:
+        return text
+    text += (
+        f" When it does, networks held at uniform attention have their largest β there for "
+        f"{interval_text(held)} of the words."
+    )
+    return text + (_held_or_not(held, drawn["first"] == there) if held["low"] is not None else "")
+
+
+def _held_or_not(held: dict, words_first: bool) -> str:
+    """Whether words could have been learned without attending by then, by the interval."""
+    where = side(held, HALF)
+    if where == "above":
+        return " So these words can be learned while attention is uniform."
+    if where == "below" and words_first:
+        return (
+            " So words come first here, too, but not while attention is uniform: what is known of them is "
+            "learned as attention moves."
+        )
+    return ""
 
 
 def _row(group: dict) -> dict[str, str]:
-    half = interval_text(group["half"], digits=0)
-    if 0 < group["n_half"] < group["n"]:
-        half += f" ({group['n_half']} of them)"
     return {
         "networks": str(group["n"]),
         "leaves after": interval_text(group["left"], digits=0),
-        "its ratio then": interval_text(group["own"]),
-        "held: ratio then": interval_text(group["known"]),
-        "half after": half,
-        "held: ratio at half": interval_text(group["known_at_half"]),
+        "β right after": _some(group, "known"),
+        "attention right after": _some(group, "there"),
+        "β of held ones then": _held(group),
         "copies after": _learns(group),
     }
+
+
+def _some(group: dict, name: str) -> str:
+    """A time, and how many networks have it where not all do."""
+    text = interval_text(group[name], digits=0)
+    return f"{text} ({group[name]['n']} of them)" if 0 < group[name]["n"] < group["n"] else text
+
+
+def _held(group: dict) -> str:
+    text = interval_text(group["held"])
+    return f"{text} (for {group['n_held']})" if 0 < group["n_held"] < group["there"]["n"] else text
 
 
 def _learns(group: dict) -> str:

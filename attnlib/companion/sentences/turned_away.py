@@ -51,8 +51,8 @@ def sides_sentence(found: dict) -> str:
 
 
 _SIDES = {
-    "drawn": "attention drawn to the word to be said",
-    "away": "attention driven away from the word to be said",
+    "drawn": "with more weight on the word to be said than at uniform attention",
+    "away": "with less weight on the word to be said than at uniform attention",
 }
 
 
