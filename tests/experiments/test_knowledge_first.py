@@ -60,7 +60,7 @@ def test_at_the_same_look_neither_comes_first_and_words_that_never_come_do_not()
     drawn = knowledge_first(points(together, without), points(*HELD), LENGTH)["drawn"]
     assert (drawn["first"], drawn["lead"]["n"], drawn["there"]["n"]) == (0, 1, 2)
     told = what_changed(result([together, without], HELD)).splitlines()[0]
-    assert told.endswith("words came first in 0 of 2 networks whose attention got there; in the others not.")
+    assert told.endswith("words came first in 0 of 2 networks whose attention got there, and not in 2.")
 
 
 def test_networks_that_get_there_later_than_the_others_were_followed_are_held_against_nothing():

@@ -42,10 +42,11 @@ def _order(name: str, drawn: dict) -> str:
     lead, held, there = drawn["lead"], drawn["held"], drawn["there"]["n"]
     if not lead["n"]:
         return ""
+    both = "" if lead["n"] == there else f", in the {lead['n']} that have both"
     text = (
         f"On {name} words come first in {drawn['first']} of {there} networks: their own largest β stands "
         f"at the right place for half of the words {interval_range(lead, digits=0)} updates before their "
-        "largest weight does."
+        f"largest weight does{both}."
     )
     if held["value"] is None:
         return text
