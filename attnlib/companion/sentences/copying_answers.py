@@ -24,7 +24,10 @@ def _attention_first(result: Result) -> str:
     words = sum(group["first"] for group in drawn)
     if words == there:
         return f"it has not happened. In all of {there} networks whose attention got there, words came first."
-    return f"words came first in {words} of {there} networks whose attention got there, and not in {there - words}."
+    return (
+        f"words came first in {words} of {there} networks whose attention got there, and not in "
+        f"{there - words}."
+    )
 
 
 def _as_often(result: Result) -> str:
