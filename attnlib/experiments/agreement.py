@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from attnlib.errors import BadInput, UnknownName
 from attnlib.experiments.agreement_runs import Runs, classifier_runs, translator_runs
-from attnlib.experiments.agreement_summary import courses, row, weakest
+from attnlib.experiments.agreement_summary import courses, row, saliency_read, weakest
 from attnlib.experiments.asks import Ask, specs_of
 from attnlib.experiments.checks import check_counts
 from attnlib.experiments.pair_answers import gathered
@@ -163,7 +163,7 @@ def rows(config: Config) -> dict[str, Runs]:
 
 def asks(config: Config) -> tuple[Ask, ...]:
     """What it asks of each run, and of each two that are compared."""
-    return tuple(asked for runs in rows(config).values() for asked in runs.asks())
+    return tuple(asked for runs in rows(config).values() for asked in (*runs.asks(), *runs.readings()))
 
 
 def models(config: Config) -> tuple[RecipeSpec, ...]:
@@ -177,15 +177,18 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     Returns:
         values ``<data set>.<part>.<quality>.<column>.{agreement, kendall}…``, in percent, see
         :func:`~attnlib.experiments.agreement_summary.row`; ``weakest.<column>``, the smallest
-        ``above_chance`` of all data sets (by the lower end of its interval). Table ``courses``, a row a pair
-        of runs and checkpoint, see :func:`~attnlib.experiments.agreement_summary.courses`. A set that is not
-        at hand has ``cannot_be_run`` with the reason.
+        ``above_chance`` of all data sets (by the lower end of its interval); ``<data set>.saliency.…`` of
+        sentence pairs, see :func:`~attnlib.experiments.agreement_summary.saliency_read`. Table ``courses``, a
+        row a pair of runs and checkpoint, see :func:`~attnlib.experiments.agreement_summary.courses`. A set
+        that is not at hand has ``cannot_be_run`` with the reason.
     """
     values, along = {}, []
     for name, runs in rows(config).items():
         answers = gathered(runs.asks(), store)
         if answers:
             values[name] = row(runs, answers)
+            if runs.readings():
+                values[name]["saliency"] = saliency_read(gathered(runs.readings(), store))
             along += [{"data": name} | line for line in courses(runs, answers)]
     absent = {name: {"cannot_be_run": f"data: {name} is not at hand"} for name in _absent(config)}
     return values | absent | {"weakest": weakest(values)}, {"courses": along}

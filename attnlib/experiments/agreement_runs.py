@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from attnlib.experiments.asks import Ask
 from attnlib.experiments.measures.agreement import measure_agreement, measure_course
+from attnlib.experiments.measures.saliency_readings import measure_saliency_readings
 from attnlib.recipes.recipe import RecipeSpec
 
 # Columns of the tables that hold two kinds of run against each other: (first, second) run, u of the first and
@@ -64,6 +65,19 @@ class Runs:
                 Ask(first, measure_agreement, (("pairs", " ".join(wanted)),), (second,))
                 for (first, second), wanted in sides.items()
             ),
+        )
+
+    def readings(self) -> tuple[Ask, ...]:
+        """What is asked of each free translator and the uniform one of the next seed: Δ in three readings.
+
+        A set of its own, since :meth:`asks` has one question to each two. Of classifiers nothing: see
+        :mod:`attnlib.probes.saliency_readings`.
+        """
+        others = dict(zip(self.normal, (*self.uniform[1:], *self.uniform[:1]), strict=True))
+        return tuple(
+            Ask(run, measure_saliency_readings, (), (other,))
+            for run, other in others.items()
+            if run.recipe == "translation"
         )
 
 

@@ -6,6 +6,7 @@ from attnlib.experiments.aggregate import over_seeds
 from attnlib.experiments.agreement_numbers import MEASURES, Column, sums_at_best, whole
 from attnlib.experiments.agreement_runs import COLUMNS, Runs
 from attnlib.experiments.pair_answers import Answers
+from attnlib.probes.saliency_readings import READINGS
 
 
 def row(runs: Runs, answers: Answers) -> dict:
@@ -57,6 +58,21 @@ def weakest(values: dict) -> dict:
 def _low(interval: dict) -> float:
     low = interval["low"]
     return interval["value"] if low is None or math.isnan(low) else low
+
+
+def saliency_read(answers: Answers) -> dict[str, dict[str, dict]]:
+    """Agreement and Kendall's τ with the probe at uniform attention, in percent, by reading of saliency.
+
+    Of each pair of runs the largest of all checkpoints, as the tables print it; Student's interval over the
+    pairs, which have no run in common.
+    """
+    found = [({}, answer) for answer in answers.values()]
+    return {
+        reading: {
+            name: over_seeds(found, lambda answer, r=reading, m=name: max(answer[r][m])) for name in MEASURES
+        }
+        for reading in READINGS
+    }
 
 
 def courses(runs: Runs, answers: Answers) -> list[dict]:

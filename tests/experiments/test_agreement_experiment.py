@@ -156,6 +156,7 @@ def result(tmp_path_factory):
 def test_the_whole_way_on_both_corpora_made_by_rule(result):
     assert result.values.keys() == {"known_polarity", "known_lexicon", "weakest"}
     assert result.values["known_polarity"]["validation"].keys() == {"accuracy"}
+    assert result.values["known_lexicon"].keys() == {"validation", "saliency"}
     assert result.values["known_lexicon"]["validation"].keys() == {"accuracy", "bleu"}
     for name in ("known_polarity", "known_lexicon"):
         found = result.values[name]["validation"]["accuracy"]
