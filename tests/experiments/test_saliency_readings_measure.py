@@ -83,7 +83,7 @@ def test_the_page_names_the_reading_that_comes_nearest_to_print():
     assert table.loc["Multi30k En–De", "printed"].tolist() == ["27.06", "3.93"]
     words = nearest_sentences(result)
     assert (
-        "to 𝒜(Δ, βᵘᶠ) of Table 5 the derivative of the log-probability (1.1 away, the logit's 11.1)" in words
+        "𝒜(Δ, βᵘᶠ) of Table 5 by the derivative of the log-probability, 1.1 away (the logit's 11.1)" in words
     )
 
 

@@ -49,11 +49,11 @@ def nearest_sentences(result: Result) -> str:
             apart = {reading: abs(own[measure]["value"] - printed) for reading, own in found.items()}
             nearest = min(apart, key=apart.__getitem__)
             parts.append(
-                f"to {heading} of Table {table} the {NAMES[nearest].removesuffix(', as in the tables')} "
-                f"({apart[nearest]:.1f} away, the logit's {apart['logit']:.1f})"
+                f"{heading} of Table {table} by the {NAMES[nearest].removesuffix(', as in the tables')}, "
+                f"{apart[nearest]:.1f} away (the logit's {apart['logit']:.1f})"
             )
         if parts:
-            lines.append(f"* {data_name(name)}: nearest is {listed(parts)}.")
+            lines.append(f"* On {data_name(name)} what is printed is met best: {listed(parts)}.")
     return "\n".join(lines)
 
 
