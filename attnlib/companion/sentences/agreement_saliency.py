@@ -26,8 +26,9 @@ def readings_table(result: Result) -> "pd.DataFrame":
 
     rows = {}
     for name in _sets(result):
-        for reading, found in result.values[name]["saliency"].items():
-            rows[data_name(name), NAMES[reading]] = {
+        for reading, told in NAMES.items():
+            found = result.values[name]["saliency"][reading]
+            rows[data_name(name), told] = {
                 heading: interval_text(found[measure], digits=1) for measure, (heading, _) in COLUMNS.items()
             }
         if any(printed := _printed(name)):
