@@ -1,36 +1,16 @@
 """Readings of saliency: derivatives checked by differences, and how the three belong together."""
 
-import numpy as np
 import pytest
 import torch
+from tiny_translator import batch_of, logits_of, model_of
 
-from attnlib.models.bilinear_translator import BilinearTranslator, TranslatorConfig
 from attnlib.probes.saliency_readings import READINGS, saliency_readings
 from attnlib.probes.translation_saliency import translation_saliency
-from attnlib.tasks.corpus import Corpus, collate
-
-PAIRS = [([4, 5, 6], [7, 8]), ([9, 4, 11, 5, 6], [10, 4, 5, 9]), ([8], [5])]
 
 
-def model_of(words=12):
-    config = TranslatorConfig(words=words, width=5)
-    return BilinearTranslator(config, torch.Generator().manual_seed(0)).double().eval()
-
-
-def batch_of(pairs=PAIRS):
-    return collate(Corpus.from_ids(*zip(*pairs, strict=True)), np.arange(len(pairs)))
-
-
-@torch.no_grad()
 def log_probabilities(model, batch, gate, position):
-    """Of the right words, with the embedding of one source position scaled, by the whole network."""
-    embedded = model.embedding(batch.source).clone()
-    embedded[:, position] *= gate
-    states, start = model.encode(embedded, batch.source_mask)
-    decoded, _ = model.decoder(model.embedding(batch.target_input), start)
-    _, attention = model.attend(states, batch.source_mask, decoded)
-    readout = model.readout
-    logits = readout.logits(readout.from_context(attention @ states) + readout.from_decoder(decoded))
+    """Of the right words, with the embedding of one source position scaled."""
+    logits = logits_of(model, batch, gate, position)
     return logits.log_softmax(-1).gather(-1, batch.target_output[:, :, None])[:, :, 0]
 
 

@@ -1,36 +1,15 @@
 """Saliency in translation: a derivative, checked by differences, and none at padding."""
 
-import numpy as np
 import pytest
 import torch
+from tiny_translator import PAIRS, batch_of, logits_of, model_of
 
-from attnlib.models.bilinear_translator import BilinearTranslator, TranslatorConfig
 from attnlib.probes.translation_saliency import translation_saliency
-from attnlib.tasks.corpus import Corpus, collate
-
-PAIRS = [([4, 5, 6], [7, 8]), ([9, 4, 11, 5, 6], [10, 4, 5, 9]), ([8], [5])]
 
 
-def model_of(**options):
-    config = TranslatorConfig(words=12, width=5, **options)
-    return BilinearTranslator(config, torch.Generator().manual_seed(0)).double().eval()
-
-
-def batch_of(pairs=PAIRS):
-    return collate(Corpus.from_ids(*zip(*pairs, strict=True)), np.arange(len(pairs)))
-
-
-@torch.no_grad()
 def right_scores(model, batch, gate, position):
-    """Logits of the right words with one source position's embedding scaled, by the whole network."""
-    embedded = model.embedding(batch.source).clone()
-    embedded[:, position] *= gate
-    states, start = model.encode(embedded, batch.source_mask)
-    decoded, _ = model.decoder(model.embedding(batch.target_input), start)
-    _, attention = model.attend(states, batch.source_mask, decoded)
-    readout = model.readout
-    logits = readout.logits(readout.from_context(attention @ states) + readout.from_decoder(decoded))
-    return logits.gather(-1, batch.target_output[:, :, None])[:, :, 0]
+    """Logits of the right words with one source position's embedding scaled."""
+    return logits_of(model, batch, gate, position).gather(-1, batch.target_output[:, :, None])[:, :, 0]
 
 
 @pytest.mark.parametrize("form", ["joined", "summed"])
