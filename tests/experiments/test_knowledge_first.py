@@ -99,7 +99,7 @@ def test_a_row_a_way_says_when_words_are_known_and_attention_is_there():
     drawn, away, stays = (table.loc[f"permutations of 10 words, {way}"] for way in ways)
     assert (drawn["networks"], away["networks"], stays["networks"]) == ("2", "1", "1")
     assert (drawn["leaves after"], drawn["β right after"]) == ("20 ± 0", "10 ± 0")
-    assert drawn["β of held ones then"].startswith("0.25 ± ")
+    assert drawn["β of held ones"].startswith("0.25 ± ")
     assert (drawn["copies after"], away["copies after"]) == ("20", "none does")
     assert (away["β right after"], stays["leaves after"]) == ("–", "–")
 

@@ -75,8 +75,8 @@ def _row(group: dict) -> dict[str, str]:
         "networks": str(group["n"]),
         "leaves after": interval_text(group["left"], digits=0),
         "β right after": _some(group, "known"),
-        "attention right after": _some(group, "there"),
-        "β of held ones then": _held(group),
+        "attention right": _some(group, "there"),
+        "β of held ones": _held(group),
         "copies after": _learns(group),
     }
 
@@ -84,12 +84,12 @@ def _row(group: dict) -> dict[str, str]:
 def _some(group: dict, name: str) -> str:
     """A time, and how many networks have it where not all do."""
     text = interval_text(group[name], digits=0)
-    return f"{text} ({group[name]['n']} of them)" if 0 < group[name]["n"] < group["n"] else text
+    return f"{text} ({group[name]['n']})" if 0 < group[name]["n"] < group["n"] else text
 
 
 def _held(group: dict) -> str:
     text = interval_text(group["held"])
-    return f"{text} (for {group['n_held']})" if 0 < group["n_held"] < group["there"]["n"] else text
+    return f"{text} ({group['n_held']})" if 0 < group["n_held"] < group["there"]["n"] else text
 
 
 def _learns(group: dict) -> str:
@@ -98,4 +98,4 @@ def _learns(group: dict) -> str:
         return "none does"
     first, last, learn = group["soonest"], group["latest"], group["steps_to_learn"]["n"]
     text = f"{first}" if first == last else f"{first} to {last}"
-    return text if learn == group["n"] else f"{text} ({learn} of them)"
+    return text if learn == group["n"] else f"{text} ({learn})"
