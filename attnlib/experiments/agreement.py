@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from attnlib.errors import BadInput, UnknownName
 from attnlib.experiments.agreement_runs import Runs, classifier_runs, translator_runs
 from attnlib.experiments.agreement_summary import courses, row, saliency_read, weakest
+from attnlib.experiments.agreement_ties import ties_courses, ties_read
 from attnlib.experiments.asks import Ask, specs_of
 from attnlib.experiments.checks import check_counts
 from attnlib.experiments.pair_answers import gathered
@@ -163,7 +164,9 @@ def rows(config: Config) -> dict[str, Runs]:
 
 def asks(config: Config) -> tuple[Ask, ...]:
     """What it asks of each run, and of each two that are compared."""
-    return tuple(asked for runs in rows(config).values() for asked in (*runs.asks(), *runs.readings()))
+    return tuple(
+        asked for runs in rows(config).values() for asked in (*runs.asks(), *runs.readings(), *runs.ties())
+    )
 
 
 def models(config: Config) -> tuple[RecipeSpec, ...]:
@@ -178,20 +181,27 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
         values ``<data set>.<part>.<quality>.<column>.{agreement, kendall}…``, in percent, see
         :func:`~attnlib.experiments.agreement_summary.row`; ``weakest.<column>``, the smallest
         ``above_chance`` of all data sets (by the lower end of its interval); ``<data set>.saliency.…`` of
-        sentence pairs, see :func:`~attnlib.experiments.agreement_summary.saliency_read`. Table ``courses``, a
-        row a pair of runs and checkpoint, see :func:`~attnlib.experiments.agreement_summary.courses`. A set
-        that is not at hand has ``cannot_be_run`` with the reason.
+        sentence pairs, see :func:`~attnlib.experiments.agreement_summary.saliency_read`, and
+        ``<data set>.ties.…``, see :func:`~attnlib.experiments.agreement_ties.ties_read`. Tables ``courses``
+        and ``ties``, a row a pair of runs and checkpoint, see
+        :func:`~attnlib.experiments.agreement_summary.courses` and
+        :func:`~attnlib.experiments.agreement_ties.ties_courses`. A set that is not at hand has
+        ``cannot_be_run`` with the reason.
     """
-    values, along = {}, []
+    values, along, tied = {}, [], []
     for name, runs in rows(config).items():
         answers = gathered(runs.asks(), store)
         if answers:
             values[name] = row(runs, answers)
             if runs.readings():
                 values[name]["saliency"] = saliency_read(gathered(runs.readings(), store))
+            if runs.ties():
+                found = gathered(runs.ties(), store)
+                values[name]["ties"] = ties_read(runs, found)
+                tied += [{"data": name} | line for line in ties_courses(runs, found)]
             along += [{"data": name} | line for line in courses(runs, answers)]
     absent = {name: {"cannot_be_run": f"data: {name} is not at hand"} for name in _absent(config)}
-    return values | absent | {"weakest": weakest(values)}, {"courses": along}
+    return values | absent | {"weakest": weakest(values)}, {"courses": along, "ties": tied}
 
 
 def _absent(config: Config) -> list[str]:

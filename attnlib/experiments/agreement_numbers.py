@@ -1,7 +1,7 @@
 """The numbers of a column of the agreement tables, of any of its seeds, and their intervals."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 
 from attnlib.experiments.aggregate import over_seeds
@@ -59,45 +59,23 @@ class Column:
         for measure in MEASURES:
             for choice in CHOICES:
                 for what in ("xi", "starred"):
-                    found[f"{measure}_{what}{choice}"] = self._jackknifed(
-                        lambda seeds, m=measure, c=choice, w=what: self._contextualised(m, c, w, seeds)
+                    found[f"{measure}_{what}{choice}"] = _jackknifed(
+                        self.seeds,
+                        lambda seeds, m=measure, c=choice, w=what: self._contextualised(m, c, w, seeds),
                     )
         return {name: found[name] for name in NAMES}
 
     def interval(self, name: str) -> dict:
-        """The mean over ordered pairs of seeds, with the jackknife's interval over seeds, which needs three.
-
-        Of two seeds there are two pairs, and where the runs of a pair are of two kinds these are of four
-        runs, and Student's interval of the two numbers stands. Where they are of one kind, (α, β) and (α, α),
-        both pairs are of the same two runs: what a run adds to one it adds to the other, so there is none.
-        """
-        if len(self.seeds) != 2 or self.one_kind:
-            return self._jackknifed(lambda seeds: self.mean(name, seeds))
-        return over_seeds([({}, one) for one in self._of_pairs.values()], lambda one: one[name])
-
-    def mean(self, name: str, seeds: Sequence[int]) -> float:
-        """Mean over the first runs of these seeds of the mean over their pairs; NaN where there is none."""
-        of_seeds = (self._of_first(name, seed, seeds) for seed in seeds)
-        return _mean(value for value in of_seeds if value is not None)
+        """The mean over ordered pairs of seeds and its interval, see :func:`over_pairs`."""
+        return over_pairs(self._by_seeds(name), one_kind=self.one_kind)
 
     @cached_property
     def seeds(self) -> tuple[int, ...]:
         """Of the runs that there are pairs of."""
         return tuple(sorted({run.seed for pair in self.pairs for run in pair}))
 
-    def _jackknifed(self, number: Callable[[Sequence[int]], float]) -> dict:
-        if math.isnan(number(self.seeds)):
-            return over_seeds([], float)
-        return jackknife_interval(self.seeds, number).as_dict()
-
-    def _of_first(self, name: str, seed: int, seeds: Sequence[int]) -> float | None:
-        """The mean over second runs of these seeds; None where the first run has no pair with any."""
-        values = [
-            numbers[name]
-            for (one, other), numbers in self._of_pairs.items()
-            if one.seed == seed and other.seed in seeds
-        ]
-        return _mean(values) if values else None
+    def _by_seeds(self, name: str) -> dict[tuple[int, int], float]:
+        return {(one.seed, other.seed): numbers[name] for (one, other), numbers in self._of_pairs.items()}
 
     @cached_property
     def _of_pairs(self) -> dict[tuple[RecipeSpec, RecipeSpec], dict[str, float]]:
@@ -129,7 +107,7 @@ class Column:
         """ξ in percent, or the share that is starred: mean over the first runs of these seeds."""
         found = []
         for seed in seeds:
-            value = self._of_first(measure + choice, seed, seeds)
+            value = _of_first(self._by_seeds(measure + choice), seed, seeds)
             courses = [self._course(measure, choice, seed, other) for other in seeds if other != seed]
             courses = [course for course in courses if course]
             if value is not None and courses:
@@ -157,6 +135,39 @@ class Column:
         )
         performance = course["parts"][self.part][self.quality][reporting]
         return ComparisonRun(tuple(answer["steps"]), tuple(mean.value for mean in means), tuple(performance))
+
+
+def over_pairs(numbers: Mapping[tuple[int, int], float], *, one_kind: bool) -> dict:
+    """The mean over ordered pairs of seeds, with the jackknife's interval over seeds, which needs three.
+
+    Of two seeds there are two pairs, and where the runs of a pair are of two kinds these are of four runs,
+    and Student's interval of the two numbers stands. Where they are of one kind, as for (α, β) and (α, α),
+    both pairs are of the same two runs: what a run adds to one it adds to the other, so there is none.
+
+    Args:
+        numbers: by the seeds of the first run and the second; first runs weigh alike, whatever their pairs.
+    """
+    seeds = sorted({seed for pair in numbers for seed in pair})
+    if len(seeds) == 2 and not one_kind:
+        return over_seeds([({}, number) for number in numbers.values()], float)
+
+    def mean(some: Sequence[int]) -> float:
+        of_seeds = (_of_first(numbers, seed, some) for seed in some)
+        return _mean(value for value in of_seeds if value is not None)
+
+    return _jackknifed(seeds, mean)
+
+
+def _of_first(numbers: Mapping[tuple[int, int], float], seed: int, seeds: Sequence[int]) -> float | None:
+    """The mean over second runs of these seeds; None where the first run has no pair with any."""
+    values = [number for (one, other), number in numbers.items() if one == seed and other in seeds]
+    return _mean(values) if values else None
+
+
+def _jackknifed(seeds: Sequence[int], number: Callable[[Sequence[int]], float]) -> dict:
+    if math.isnan(number(seeds)):
+        return over_seeds([], float)
+    return jackknife_interval(seeds, number).as_dict()
 
 
 def _mean(values: Iterable[float]) -> float:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from attnlib.experiments.asks import Ask
 from attnlib.experiments.measures.agreement import measure_agreement, measure_course
 from attnlib.experiments.measures.saliency_readings import measure_saliency_readings
+from attnlib.experiments.measures.ties import measure_ties
 from attnlib.recipes.recipe import RecipeSpec
 
 # Columns of the tables that hold two kinds of run against each other: (first, second) run, u of the first and
@@ -78,6 +79,23 @@ class Runs:
             Ask(run, measure_saliency_readings, (), (other,))
             for run, other in others.items()
             if run.recipe == "translation"
+        )
+
+    def ties(self) -> tuple[Ask, ...]:
+        """What is asked of every two that a column holds against a translator's β: what its ties add.
+
+        A set of its own, as :meth:`readings` is. Of texts nothing: their β is compared by its log odds, which
+        do not end at 1.
+        """
+        sides: dict[tuple[RecipeSpec, RecipeSpec], list[str]] = {}
+        for column, (_, _, both) in COLUMNS.items():
+            side, looked_up = both.split("~")
+            for pair in self.pairs(column) if looked_up == "probe" else ():
+                if pair[1].recipe == "translation":
+                    sides.setdefault(pair, []).append(side)
+        return tuple(
+            Ask(first, measure_ties, (("sides", " ".join(wanted)),), (second,))
+            for (first, second), wanted in sides.items()
         )
 
 

@@ -1,6 +1,6 @@
 """Agreement of attention, probes and saliency: along training, and at the best checkpoint."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -177,19 +177,20 @@ def _draw_reading(axes: Axes, start: float, level: float, step: float, performan
     )  # fmt: skip
 
 
-def _curves(
-    result: Result, name: str, column: str, measure: str = "agreement"
-) -> tuple[np.ndarray, np.ndarray]:
-    """Steps, and a row a pair of runs."""
-    lines = [
-        row
-        for row in result.tables["courses"]
-        if (row["data"], row["column"], row["part"]) == (name, column, "validation")
-    ]
+def pair_curves(rows: Iterable[dict], measure: str) -> tuple[np.ndarray, np.ndarray]:
+    """Steps, and a row a pair of runs, from rows of a pair and checkpoint; both empty where there is none."""
     pairs: dict[tuple, list] = {}
-    for row in lines:
+    for row in rows:
         pairs.setdefault((row["seed"], row["second_seed"]), []).append((row["step"], row[measure]))
     found = [np.array(sorted(points)).T for points in pairs.values()]
     if not found:
         return np.array([]), np.array([])
     return found[0][0], np.stack([values for _, values in found])
+
+
+def _curves(
+    result: Result, name: str, column: str, measure: str = "agreement"
+) -> tuple[np.ndarray, np.ndarray]:
+    of = (name, column, "validation")
+    rows = (row for row in result.tables["courses"] if (row["data"], row["column"], row["part"]) == of)
+    return pair_curves(rows, measure)

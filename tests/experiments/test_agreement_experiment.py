@@ -141,7 +141,7 @@ def test_sets_that_are_not_at_hand_are_left_out_where_that_is_asked_for(monkeypa
     values, tables = experiment.compute(Config(), Unmeasured())
     assert values["sst"] == {"cannot_be_run": "data: sst is not at hand"}
     assert values["weakest"]["alpha_beta"]["above_chance"]["n"] == 0
-    assert tables == {"courses": []}
+    assert tables == {"courses": [], "ties": []}
 
 
 MADE_BY_RULE = TINY | {"classification": ("known_polarity",), "translation": ("known_lexicon",)}
@@ -156,7 +156,7 @@ def result(tmp_path_factory):
 def test_the_whole_way_on_both_corpora_made_by_rule(result):
     assert result.values.keys() == {"known_polarity", "known_lexicon", "weakest"}
     assert result.values["known_polarity"]["validation"].keys() == {"accuracy"}
-    assert result.values["known_lexicon"].keys() == {"validation", "saliency"}
+    assert result.values["known_lexicon"].keys() == {"validation", "saliency", "ties"}
     assert result.values["known_lexicon"]["validation"].keys() == {"accuracy", "bleu"}
     for name in ("known_polarity", "known_lexicon"):
         found = result.values[name]["validation"]["accuracy"]

@@ -1,0 +1,63 @@
+"""What ties in the lexical probe add to agreement, in a table and in words."""
+
+from typing import TYPE_CHECKING
+
+from attnlib.companion.intervals import side
+from attnlib.companion.sentences.agreement import HEADS
+from attnlib.companion.sentences.agreement_printed import printed_agreement
+from attnlib.companion.tables import interval_text
+from attnlib.experiments.result import Result
+from attnlib.plotting.agreement import data_name
+from attnlib.plotting.agreement_ties import sets_with_ties
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FALLS = {
+    "above": "the last checkpoint lies below the best one, by {}",
+    "open": "the last checkpoint cannot be told from the best one ({})",
+    "below": "the last checkpoint lies above the one chosen as best, by {}",
+}
+
+
+def ties_table(result: Result) -> "pd.DataFrame":
+    """A row a set of pairs and column of the tables, and one for chance; empty where no run was asked."""
+    import pandas as pd
+
+    printed = printed_agreement()
+    rows = {}
+    for name in sets_with_ties(result):
+        found = result.values[name]["ties"]
+        for column, head in HEADS.items():
+            counted, broken = (found[column][way] for way in ("counted", "broken"))
+            rows[data_name(name), head] = {
+                "ties agree": interval_text(counted["largest"], digits=1),
+                "ties broken": interval_text(broken["largest"], digits=1),
+                "printed": f"{printed[name, column]:g}" if (name, column) in printed else "–",
+                "ties agree, above the last": interval_text(counted["falls"], digits=1),
+                "ties broken, above the last": interval_text(broken["falls"], digits=1),
+            }
+        rows[data_name(name), "chance, at the end"] = {
+            "ties agree": interval_text(found["chance"], digits=1),
+            "ties broken": f"{found['chance_broken']:.1f}",
+        }
+    return pd.DataFrame.from_dict(rows, orient="index").fillna("")
+
+
+def ties_sentences(result: Result) -> str:
+    """For each set how many words have a tie at the end, and whether 𝒜(α, βᵘᶠ) falls again."""
+    lines = []
+    for name in sets_with_ties(result):
+        found = result.values[name]["ties"]
+        own = found["alpha_beta_uf"]
+        told = {
+            way: FALLS[side(own[way]["falls"])].format(interval_text(own[way]["falls"], digits=1))
+            for way in ("counted", "broken")
+        }
+        tied = interval_text(found["tied"], digits=1)
+        lines.append(
+            f"* {data_name(name)}: at the end of training at uniform attention the largest β is tied for "
+            f"{tied} % of the target words. Of 𝒜(α, βᵘᶠ) with ties counted as agreement {told['counted']}; with ties "
+            f"broken {told['broken']}."
+        )
+    return "\n".join(lines)
