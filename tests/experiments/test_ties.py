@@ -127,10 +127,10 @@ def test_the_page_tells_both_ways(asked):
     rows = [{"data": "multi30k_en_de"} | row for row in ties_courses(*asked)]
     result = Result("agreement", "paper", {}, values, {"ties": rows}, {}, {})
     table = ties_table(result)
-    assert table.loc["Multi30k En–De", "𝒜(α, βᵘᶠ)"].tolist()[:3] == ["100.0", "75.0", "31.02"]
-    assert table.loc["Multi30k En–De", "chance, at the end"].tolist()[:3] == ["75.0", "50.0", ""]
+    assert table.loc["Multi30k En–De", "𝒜(α, βᵘᶠ)"].tolist()[:3] == ["100.0 ± 0.0", "75.0 ± 0.0", "31.02"]
+    assert table.loc["Multi30k En–De", "chance, at the end"].tolist()[:3] == ["75.0 ± 0.0", "50.0", ""]
     words = ties_sentences(result)
-    assert "is tied for 50.0 % of the target words" in words
+    assert "is tied for 50.0 ± 0.0 % of the target words" in words
     assert [axes.get_title(loc="left") for axes in ties_along_training(result).axes][1] == (
         "bag of words,\nprobe at uniform attention"
     )

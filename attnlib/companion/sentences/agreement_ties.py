@@ -57,7 +57,7 @@ def ties_sentences(result: Result) -> str:
         tied = interval_text(found["tied"], digits=1)
         lines.append(
             f"* {data_name(name)}: at the end of training at uniform attention the largest β is tied for "
-            f"{tied} % of the target words. Of 𝒜(α, βᵘᶠ) with ties counted as agreement {told['counted']}; with ties "
-            f"broken {told['broken']}."
+            f"{tied} % of the target words. Of 𝒜(α, βᵘᶠ) with ties counted as agreement "
+            f"{told['counted']}; with ties broken {told['broken']}."
         )
     return "\n".join(lines)
