@@ -30,6 +30,7 @@ def ties_along_training(result: Result) -> Figure:
         for row, name in zip(panels, names, strict=True):
             for axes, column in zip(row, SHOWN, strict=True):
                 _draw(axes, [line for line in result.tables["ties"] if line["data"] == name], column)
+            row[0].set_ylim(bottom=0)
             row[0].set_ylabel(f"{data_name(name)}\n% of target words")
         handles, labels = panels[0, 0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside upper center", ncols=3, frameon=False, fontsize=9)
@@ -42,8 +43,7 @@ def _draw(axes: Axes, rows: list[dict], column: str) -> None:
         if len(steps):
             axes.fill_between(steps, values.min(0), values.max(0), color=colour, alpha=0.12, lw=0)
             axes.plot(steps, values.mean(0), color=colour, ls=line, lw=1.6, label=label)
-    axes.set_xscale("symlog", linthresh=50)
     axes.set_xlim(left=0)
-    axes.set_ylim(bottom=0)
+    axes.locator_params(axis="x", nbins=4)
     axes.set_title(COLUMN_LOOKS[column][0].replace(", ", ",\n"), loc="left")
     axes.set_xlabel("updates of the second run")
