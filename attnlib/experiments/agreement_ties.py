@@ -19,7 +19,8 @@ def ties_read(runs: Runs, answers: Answers) -> dict:
         the best of all checkpoints, as the tables have it by the paper's choice, and ``falls``, how far it
         lies above the last one, the best chosen on one half of the samples and both read on the other;
         ``tied``, target words whose largest β is tied at the last checkpoint at uniform attention, and
-        ``chance`` there, with ties counted, as intervals over its seeds; ``chance_broken``, a number.
+        ``chance`` there, with ties counted, and ``ends``, how many of the tied words are end marks, as
+        intervals over its seeds; ``chance_broken``, a number.
     """
     found: dict = {}
     for column in _columns():
@@ -36,8 +37,11 @@ def ties_read(runs: Runs, answers: Answers) -> dict:
             for way in WAYS
         }
     last = {second.seed: answer for (_, second), answer in answers.items() if second in runs.uniform}
+    points = [({}, one) for one in last.values()]
     for name in ("tied", "chance"):
-        found[name] = over_seeds([({}, one) for one in last.values()], lambda one, n=name: one[n][-1])
+        found[name] = over_seeds(points, lambda one, n=name: one[n][-1])
+    ended = [({}, one) for one in last.values() if one["tied"][-1]]
+    found["ends"] = over_seeds(ended, lambda one: 100 * one["tied_ends"][-1] / one["tied"][-1])
     return found | {"chance_broken": next((one["chance_broken"] for one in last.values()), None)}
 
 

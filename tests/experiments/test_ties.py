@@ -15,6 +15,7 @@ from attnlib.experiments.result import Result
 from attnlib.plotting.agreement_ties import ties_along_training
 from attnlib.probes.halves import halves
 from attnlib.recipes.recipe import Recording
+from attnlib.tasks.vocabulary import EOS
 
 SELECTING = set(halves(4)[0].tolist())
 
@@ -34,6 +35,7 @@ def recorded(seed=0, *, uniform=False, samples=4):
         "steps": torch.tensor([0, 10]),
         "validation.source_mask": ones.expand(samples, 2),
         "validation.target_mask": ones,
+        "validation.target_output": torch.tensor([[EOS if i in SELECTING else 9] for i in range(samples)]),
         "validation.right": torch.tensor([[0] * samples, [1] * samples]),
         "validation.log_probe": torch.tensor(looks if uniform else free).flatten(1),
         "validation.attention": torch.tensor(free).flatten(1),
@@ -44,7 +46,7 @@ def recorded(seed=0, *, uniform=False, samples=4):
 def test_ties_by_hand():
     found = measure_ties(recorded(), recorded(uniform=True), sides="attention")
     assert found["steps"] == [0, 10]
-    assert found["tied"] == [0, 50]
+    assert found["tied"] == found["tied_ends"] == [0, 50]
     assert found["chance"] == [50, 75]  # both words of a tie are at the top
     assert found["chance_broken"] == 50
     assert found["attention"]["counted"] == {
@@ -102,6 +104,7 @@ def test_the_numbers_of_a_set(asked):
         assert found[column]["broken"]["largest"]["n"] == 3
     assert found["alpha_beta"]["broken"]["largest"]["value"] == 100
     assert (found["tied"]["value"], found["tied"]["n"]) == (50, 3)
+    assert found["ends"]["value"] == 100
     assert (found["chance"]["value"], found["chance_broken"]) == (75, 50)
 
 
@@ -130,7 +133,7 @@ def test_the_page_tells_both_ways(asked):
     assert table.loc["Multi30k En–De", "𝒜(α, βᵘᶠ)"].tolist()[:3] == ["100.0 ± 0.0", "75.0 ± 0.0", "31.02"]
     assert table.loc["Multi30k En–De", "chance, at the end"].tolist()[:3] == ["75.0 ± 0.0", "50.0", ""]
     words = ties_sentences(result)
-    assert "is tied for 50.0 ± 0.0 % of the target words" in words
+    assert "is tied for 50.0 ± 0.0 % of the target words, of which 100 ± 0 % are end marks" in words
     assert [axes.get_title(loc="left") for axes in ties_along_training(result).axes][1] == (
         "bag of words,\nprobe at uniform attention"
     )

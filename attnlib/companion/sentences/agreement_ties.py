@@ -54,10 +54,12 @@ def ties_sentences(result: Result) -> str:
             way: FALLS[side(own[way]["falls"])].format(interval_text(own[way]["falls"], digits=1))
             for way in ("counted", "broken")
         }
-        tied = interval_text(found["tied"], digits=1)
+        tied = f"{interval_text(found['tied'], digits=1)} % of the target words"
+        if found["ends"]["n"]:
+            tied += f", of which {interval_text(found['ends'], digits=0)} % are end marks"
         lines.append(
             f"* {data_name(name)}: at the end of training at uniform attention the largest β is tied for "
-            f"{tied} % of the target words. Of 𝒜(α, βᵘᶠ) with ties counted as agreement "
-            f"{told['counted']}; with ties broken {told['broken']}."
+            f"{tied}. Of 𝒜(α, βᵘᶠ) with ties counted as agreement {told['counted']}; with ties broken "
+            f"{told['broken']}."
         )
     return "\n".join(lines)

@@ -14,6 +14,7 @@ from attnlib.probes.broken_ties import agreement_with_ties_broken, tied_at_top
 from attnlib.probes.halves import halves
 from attnlib.probes.ragged import RaggedRows
 from attnlib.probes.row_mean import RowMean
+from attnlib.tasks.vocabulary import EOS
 
 if TYPE_CHECKING:
     from attnlib.recipes.recipe import Recording
@@ -34,8 +35,8 @@ def measure_ties(first: "Recording", second: "Recording", *, sides: str) -> dict
 
     Returns:
         ``steps`` of the second run; a number a checkpoint, in percent of target words: ``tied``, those whose
-        largest β stands at several positions, and ``chance``, 𝒜̂ with ties counted; ``chance_broken``, which
-        no checkpoint changes; and by side
+        largest β stands at several positions, ``tied_ends``, the end marks among these, and ``chance``, 𝒜̂
+        with ties counted; ``chance_broken``, which no checkpoint changes; and by side
         ``{"counted" | "broken": {"selecting" | "reporting": [[total, rows, undefined] a checkpoint]}}``, sums
         for :class:`~attnlib.probes.row_mean.RowMean`.
 
@@ -50,12 +51,16 @@ def measure_ties(first: "Recording", second: "Recording", *, sides: str) -> dict
     selects = torch.zeros(len(masks[0]), dtype=torch.bool)
     selects[halves(len(selects))[0]] = True
     selects = selects.to(among.device)
+    rows = RaggedRows.of_pairs(*masks)
+    ends = (second["validation.target_output"][masks[1]] == EOS).repeat_interleave(rows.lengths)
 
     sums = {(side, way, half): _no_rows(among) for side in tops for way in WAYS for half in HALVES}
-    tied, chance, broken = _no_rows(among), _no_rows(among), RowMean()
-    for cells, mask, sample in RaggedRows.of_pairs(*masks).batches(CELLS):
+    tied, tied_ends, chance, broken = _no_rows(among), _no_rows(among), _no_rows(among), RowMean()
+    for cells, mask, sample in rows.batches(CELLS):
         probe = among[:, cells]
-        _add(tied, tied_at_top(probe, mask).double())
+        ties = tied_at_top(probe, mask)
+        _add(tied, ties.double())
+        _add(tied_ends, (ties & ends[cells[:, 0]]).double())
         _add(chance, chance_agreement(probe, mask))
         lengths = mask.sum(-1)
         broken += RowMean.of(places(lengths) / lengths)
@@ -63,11 +68,12 @@ def measure_ties(first: "Recording", second: "Recording", *, sides: str) -> dict
         for side, top in tops.items():
             for way, function in WAYS.items():
                 found = function(top[cells], probe, mask)
-                for half, rows in present.items():
-                    _add(sums[side, way, half], found[:, rows])
+                for half, those in present.items():
+                    _add(sums[side, way, half], found[:, those])
     return {
         "steps": second["steps"].tolist(),
         "tied": [100 * mean.value for mean in tied],
+        "tied_ends": [100 * mean.value for mean in tied_ends],
         "chance": [100 * mean.value for mean in chance],
         "chance_broken": 100 * broken.value,
     } | {
