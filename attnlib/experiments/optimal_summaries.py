@@ -4,6 +4,7 @@ from attnlib.experiments.aggregate import Point, over_seeds
 
 _OF_BOTH = ("learned_probe", "chance")
 _OF_OTHERS = ("optimal_other_probe", "optimal_main_probe")
+_OF_SEARCH = ("steepest_probe", "steepest_other_probe", "steepest_main_probe", "learned_steepest")
 
 
 def quality(points: list[Point]) -> dict:
@@ -34,7 +35,7 @@ def identity(points: list[Point]) -> dict:
 def optimum(points: list[Point]) -> dict:
     """What is said of α^opt; agreement with its chance on the very samples it was sought for."""
     branches = {
-        "agreement": (*_OF_BOTH, "optimal_probe", "learned_optimal", *_OF_OTHERS),
+        "agreement": (*_OF_BOTH, "optimal_probe", "learned_optimal", *_OF_OTHERS, *_OF_SEARCH),
         "log_likelihood": ("uniform", "learned", "largest_probe", "optimal"),
         "largest_probe": ("weight", "unused"),
         "dependent": ("share", "optimal_probe", "learned_probe", "unused"),

@@ -9,7 +9,7 @@ import torch
 from attnlib.companion.sentences.optimal_attention import worked_table
 from attnlib.errors import BadInput, NotMeasured
 from attnlib.experiments import optimal_attention as experiment
-from attnlib.experiments.measures.optimal_attention import _Rows
+from attnlib.experiments.measures.optimal_attention import _descent, _Rows
 from attnlib.experiments.measures.probe_identity import (
     _differences,
     measure_classifier_identity,
@@ -58,6 +58,9 @@ def test_the_counterexample_through_the_measure():
     assert found["agreement.learned_probe"] == 1  # of equal weights the first counts, position 1
     assert found["agreement.learned_optimal"] == 0
     assert found["agreement.chance"] == pytest.approx(1 / 3)
+    assert found["agreement.steepest_probe"] == 0  # slopes 0, 2.5 and 2.5
+    assert found["agreement.steepest_main_probe"] == 1
+    assert found["agreement.learned_steepest"] == 0
     assert found["largest_probe.weight"] < 1e-6
     assert found["largest_probe.unused"] == 1
     assert found["positions"] == 2
@@ -72,6 +75,18 @@ def test_the_counterexample_through_the_measure():
     assert shown["source"] == [4, 5, 6]
     assert shown["optimal"][0] == pytest.approx([0, 0.5, 0.5], abs=1e-6)
     assert rows.sentences() == []  # shorter than those that are shown
+
+
+def test_the_steepest_descent_is_that_of_the_loss():
+    generator = torch.Generator().manual_seed(1)
+    encoder, decoder = (torch.randn(2, n, 7, generator=generator, dtype=torch.float64) for n in (5, 3))
+    attention = torch.full((2, 3, 5), 0.2, dtype=torch.float64, requires_grad=True)
+    right = torch.randint(7, (2, 3), generator=generator)
+    logits = attention @ encoder + decoder
+    likelihood = logits.log_softmax(-1).gather(-1, right[..., None])[..., 0]
+    (slopes,) = torch.autograd.grad(likelihood.sum(), attention)
+    factor = 1 - likelihood.exp()[..., None]
+    torch.testing.assert_close(slopes, factor.detach() * _descent(encoder, logits.detach(), right))
 
 
 def random_translator(form, words):

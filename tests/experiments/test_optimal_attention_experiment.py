@@ -110,7 +110,7 @@ def test_the_result_is_drawn_and_told(made):
         source = {row["source_position"] for row in result.tables["example"]}
         first = sentence_maps(result).axes[0]
         assert len(first.get_xticks()) == len(source)
-    assert optimal_sentences(result).count("\n") == 5
+    assert optimal_sentences(result).count("\n") == 6
     assert "0.859" in counterexample_sentences(result)
     assert len(quality_table(result)) == 2
     assert "published" not in quality_table(result)

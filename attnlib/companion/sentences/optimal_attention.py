@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from attnlib.companion.intervals import side
 from attnlib.companion.tables import interval_text
 from attnlib.experiments.optimal_attention import COUNTEREXAMPLE, FORMS
 from attnlib.experiments.result import Result
@@ -163,6 +164,7 @@ def optimal_sentences(result: Result) -> str:
         f"With β of another run in place of the network's own the agreement is "
         f"{_percent(agreement['optimal_other_probe'])}, with β of the main model "
         f"{_percent(agreement['optimal_main_probe'])}.",
+        _search(result),
         f"The learned attention agrees with β for {_percent(agreement['learned_probe'])} of the words, and "
         f"with α* for {_percent(agreement['learned_optimal'])}.",
         f"α* makes the right words {interval_text(found['gain'])} nats a word likelier than the learned "
@@ -173,6 +175,20 @@ def optimal_sentences(result: Result) -> str:
         f"{_power(result.values['residual'])} ({found['words']} words a network).",
     )
     return "\n".join(f"* {point}" for point in points)
+
+
+def _search(result: Result) -> str:
+    """Whether a search that stops early would find another agreement, since the paper descends gradients."""
+    agreement = result.values["summed"]["agreement"]
+    begins, ends = agreement["steepest_probe"], agreement["optimal_probe"]
+    told = (
+        f"Where a search by gradient descent begins, at uniform attention, the weight that lowers the loss "
+        f"fastest is at the top of β for {_percent(begins)} of the words, with β of another run for "
+        f"{_percent(agreement['steepest_other_probe'])}"
+    )
+    if of_multi30k(result) and all(side(one, PUBLISHED) == "above" for one in (begins, ends)):
+        told += "; at both ends of a search agreement with the network's own β is above the published one"
+    return f"{told}."
 
 
 def _percent_of(likelihood: dict, gap: float) -> str:

@@ -43,7 +43,8 @@ def measure_optimal_attention(recording: "Recording", *others: "Recording", samp
 
     Returns:
         ``words``, ``samples``; ``agreement`` of ``<first>_<second>`` among ``optimal``, ``learned``,
-        ``probe``, ``other_probe``, ``main_probe`` (equation 10) with ``chance`` (of any attention with β);
+        ``probe``, ``other_probe``, ``main_probe`` and ``steepest``, how fast the loss falls with each weight
+        at uniform attention, where a search begins (equation 10), with ``chance`` (of any attention with β);
         ``log_likelihood`` in nats a word under ``uniform``, ``learned``, ``optimal`` attention and all of it
         on the ``largest_probe``; ``largest_probe``: mean α^opt at the top of β (``weight``) and the share of
         words where that is below :data:`UNUSED`; ``positions`` that α^opt uses, on average; ``dependent``:
@@ -97,11 +98,13 @@ class _Rows:
         )
         self.others = others
         # Attention sums to one, so that the bias of the words may stand in either summand.
+        from_source = linear(of_source, readout.output.weight)
         self.best: OptimalAttention = optimal_attention(
-            linear(of_source, readout.output.weight), readout.logits(of_target), batch.target_output, *masks
+            from_source, readout.logits(of_target), batch.target_output, *masks
         )
         uniform = batch.source_mask / batch.source_mask.sum(1, keepdim=True)
         flat = readout.logits((uniform.to(of_source)[:, None] @ of_source) + of_target)
+        self.descent = _descent(from_source, flat, batch.target_output)
         self.likelihood = {
             "uniform": self._of_right(flat),
             "learned": self._of_right(trace.logits),
@@ -116,7 +119,10 @@ class _Rows:
         """A number a word each, by dotted name; NaN where a word does not count."""
         present = self.batch.target_mask
         valid = self.batch.source_mask[:, None, :].expand(self.attention.shape)[present]
-        sides = {"learned": self.attention, "probe": self.probe, "optimal": self.best.attention}
+        sides = {
+            "learned": self.attention, "probe": self.probe, "optimal": self.best.attention,
+            "steepest": self.descent,
+        }  # fmt: skip
         sides = {name: values[present] for name, values in sides.items()}
         best = sides["optimal"].round(decimals=DIGITS)
         likelihood = {name: values[present] for name, values in self.likelihood.items()}
@@ -126,6 +132,8 @@ class _Rows:
             "agreement.optimal_probe": agreement(best, sides["probe"], valid),
             "agreement.learned_probe": agreement(sides["learned"], sides["probe"], valid),
             "agreement.learned_optimal": agreement(sides["learned"], best, valid),
+            "agreement.steepest_probe": agreement(sides["steepest"], sides["probe"], valid),
+            "agreement.learned_steepest": agreement(sides["learned"], sides["steepest"], valid),
             "agreement.chance": chance_agreement(sides["probe"], valid),
             "largest_probe.weight": weight,
             "largest_probe.unused": (weight < UNUSED).double(),
@@ -133,6 +141,7 @@ class _Rows:
         }
         for name, probe in self.others.items():
             found[f"agreement.optimal_{name}"] = agreement(best, probe[present], valid)
+            found[f"agreement.steepest_{name}"] = agreement(sides["steepest"], probe[present], valid)
         found |= {f"log_likelihood.{name}": values for name, values in likelihood.items()}
         matters = likelihood["optimal"] - likelihood["uniform"] >= MATTERS
         found["dependent.share"] = matters.double()
@@ -179,6 +188,14 @@ class _Rows:
             "target": self.batch.target_output[row, steps].tolist(),
             **{name: values[row, steps, :source].tolist() for name, values in matrices.items()},
         }
+
+
+def _descent(from_source: Tensor, logits: Tensor, right: Tensor) -> Tensor:
+    """Minus the slopes of h in the attention that has these logits; of the loss, a factor a word smaller."""
+    chosen = right[..., None]
+    wrong = logits.scatter(-1, chosen, -torch.inf).softmax(-1)
+    of_right = from_source.transpose(1, 2).gather(1, chosen.expand(-1, -1, from_source.shape[1]))
+    return of_right - wrong @ from_source.transpose(1, 2)
 
 
 def _spelt(shown: dict, spell) -> dict:
