@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attnlib.companion.intervals import side
+from attnlib.companion.intervals import listed, side
 from attnlib.companion.tables import interval_text
 from attnlib.experiments.optimal_attention import COUNTEREXAMPLE, FORMS
 from attnlib.experiments.result import Result
@@ -163,7 +163,7 @@ def optimal_sentences(result: Result) -> str:
         f"{_percent(matter['unused'])}. α* uses {found['positions']['value']:.1f} positions on average.",
         f"With β of another run in place of the network's own the agreement is "
         f"{_percent(agreement['optimal_other_probe'])}, with β of the main model "
-        f"{_percent(agreement['optimal_main_probe'])}.",
+        f"{_percent(agreement['optimal_main_probe'])}{_met(result)}.",
         _search(result),
         f"The learned attention agrees with β for {_percent(agreement['learned_probe'])} of the words, and "
         f"with α* for {_percent(agreement['learned_optimal'])}.",
@@ -175,6 +175,22 @@ def optimal_sentences(result: Result) -> str:
         f"{_power(result.values['residual'])} ({found['words']} words a network).",
     )
     return "\n".join(f"* {point}" for point in points)
+
+
+def _met(result: Result) -> str:
+    """Which β the published agreement may be with, by the intervals; empty for other data."""
+    if not of_multi30k(result):
+        return ""
+    names = {
+        "optimal_probe": "the network's own β",
+        "optimal_other_probe": "that of another run",
+        "optimal_main_probe": "that of the main model",
+    }
+    agreement = result.values["summed"]["agreement"]
+    within = [told for name, told in names.items() if side(agreement[name], PUBLISHED) == "open"]
+    if not within:
+        return f"; the published {100 * PUBLISHED:.0f} % is in none of these intervals"
+    return f"; the published {100 * PUBLISHED:.0f} % is in the interval with {listed(within)}"
 
 
 def _search(result: Result) -> str:
