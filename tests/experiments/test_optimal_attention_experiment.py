@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 import torch
 
+from attnlib.companion.sentences.optimal_answers import optimal_sentences, outcome_sentences
 from attnlib.companion.sentences.optimal_attention import (
     counterexample_sentences,
     identity_table,
-    optimal_sentences,
     quality_table,
     unused_sentence,
     unused_table,
@@ -111,6 +111,10 @@ def test_the_result_is_drawn_and_told(made):
         first = sentence_maps(result).axes[0]
         assert len(first.get_xticks()) == len(source)
     assert optimal_sentences(result).count("\n") == 6
+    outcomes = outcome_sentences(result)
+    assert outcomes.count("this point has not happened") == 3
+    off = result.values | {"classifier": result.values["classifier"] | {"deviation": 0.1}}
+    assert "classifiers: this point has happened" in outcome_sentences(replace(result, values=off))
     assert "0.859" in counterexample_sentences(result)
     assert len(quality_table(result)) == 2
     assert "published" not in quality_table(result)
