@@ -112,16 +112,19 @@ def _identities(config: Config, form: str) -> tuple[Ask, ...]:
 
 
 def _optima(config: Config) -> tuple[Ask, ...]:
-    """Each network of the summed form; beside it the next, where there is another, and the main model."""
+    """Each network of the summed form; beside it the next, where there is another, and the main model's next.
+
+    Runs of one seed read in the same order, and agree for that alone.
+    """
     specs, main = (_translators(config, form) for form in FORMS)
     return tuple(
         Ask(
             spec,
             measure_optimal_attention,
             (("samples", config.samples),),
-            (*(other for other in [specs[(place + 1) % len(specs)]] if other != spec), main[place]),
+            (*(other for other in [specs[after]] if other != spec), main[after]),
         )
-        for place, spec in enumerate(specs)
+        for spec, after in zip(specs, (*range(1, len(specs)), 0), strict=True)
     )
 
 

@@ -4,17 +4,23 @@ from attnlib.experiments.aggregate import Point, over_seeds
 
 _OF_BOTH = ("learned_probe", "chance")
 _OF_OTHERS = ("optimal_other_probe", "optimal_main_probe")
-_OF_SEARCH = ("steepest_probe", "steepest_other_probe", "steepest_main_probe", "learned_steepest")
+_OF_SEARCH = ("steepest_probe", "steepest_other_probe", "steepest_main_probe")
 
 
 def quality(points: list[Point]) -> dict:
-    """What :func:`~attnlib.experiments.measures.recorded_translation.measure_translation` says of a form."""
+    """What :func:`~attnlib.experiments.measures.recorded_translation.measure_translation` says of a form.
+
+    Its agreements are of single precision with ties counted; ``agreement`` may be replaced by better ones
+    (:func:`optimum`), ``recorded`` stays.
+    """
+    agreements = {name: over_seeds(points, lambda one, n=name: one[n]) for name in _OF_BOTH}
     return {
         "bleu": over_seeds(points, lambda one: one["bleu"][-1]),
         "best_bleu": over_seeds(points, lambda one: max(one["bleu"])),
         "accuracy": over_seeds(points, lambda one: one["accuracy"]),
         "loss": over_seeds(points, lambda one: one["loss"]),
-        "agreement": {name: over_seeds(points, lambda one, n=name: one[n]) for name in _OF_BOTH},
+        "agreement": agreements,
+        "recorded": agreements,
         "over_chance": {
             "learned_probe": over_seeds(points, lambda one: one["learned_probe"] - one["chance"])
         },
@@ -37,7 +43,7 @@ def optimum(points: list[Point]) -> dict:
     branches = {
         "agreement": (*_OF_BOTH, "optimal_probe", "learned_optimal", *_OF_OTHERS, *_OF_SEARCH),
         "log_likelihood": ("uniform", "learned", "largest_probe", "optimal"),
-        "largest_probe": ("weight", "unused"),
+        "largest_probe": ("weight", "unused", "lost"),
         "dependent": ("share", "optimal_probe", "learned_probe", "unused"),
     }
     found: dict = {

@@ -1,9 +1,9 @@
-"""Agreement with ties broken at random, and how many rows have a tie at their top.
+"""Agreement with ties of the probe broken at random, and how many rows have a tie at their top.
 
 Equation 10 of Snell et al. 2021 counts only what is larger, so that where several positions of v share the
-largest value each of them agrees (:mod:`attnlib.probes.agreement`). A lexical probe in single precision is
-tied at 1 where a word is all but certain from several positions. Here such a tie does not help: it is broken
-at random, and what comes of that on average is computed rather than drawn.
+largest value each of them agrees (:mod:`attnlib.probes.agreement`). log β of a translator is a difference of
+logits in single precision, and comes out as 0 at every position from which a word is all but certain. Here
+such a tie does not help: it is broken at random, and what comes of that on average is computed, not drawn.
 """
 
 import torch
@@ -20,11 +20,12 @@ def agreement_with_ties_broken(
     *,
     percent: int = 5,
 ) -> Float[Tensor, "*rows"]:
-    """The expectation of 𝒜(first, second) over orders in which the ties of either side may be broken.
+    """The expectation of 𝒜(first, second) over orders in which the ties of ``second`` may be broken.
 
     Where m positions share a value of ``second`` and k of the places at its top are left for them, each of
-    them has one with probability k / m. Any position of ``first`` then agrees with probability ⌈5 % L⌉ / L
-    on average, whatever is tied.
+    them has one with probability k / m. So a position drawn at random agrees with probability ⌈5 % L⌉ / L,
+    whatever is tied. Ties of ``first`` are as in :func:`~attnlib.probes.agreement.agreement`: the first of
+    the tied positions is looked up.
 
     Args, returns, raises: as :func:`~attnlib.probes.agreement.agreement`.
 
@@ -35,17 +36,13 @@ def agreement_with_ties_broken(
     undefined = agreement(first, second, mask, percent=percent).isnan()
     mask = torch.ones_like(second, dtype=torch.bool) if mask is None else mask
     first, second, mask = torch.broadcast_tensors(first, second, mask)
-    top = _at_top(first, mask)
     hidden = second.masked_fill(~mask, -torch.inf).contiguous()
-    ordered = hidden.sort(-1).values
-    upto, below = (torch.searchsorted(ordered, hidden, right=right) for right in (True, False))
-    # Padding stands at -inf, where a valid position may stand, too.
-    padding = (~mask).sum(-1, keepdim=True) * (hidden == -torch.inf)
-    larger, tied = hidden.shape[-1] - upto, upto - below - padding
-    left = (places(mask.sum(-1), percent)[..., None] - larger).clamp(min=0)
-    share = (left / tied.clamp(min=1)).clamp(max=1)
-    found = (share * top).sum(-1).double() / top.sum(-1).clamp(min=1)
-    return found.masked_fill(undefined, torch.nan)
+    top = _at_top(first, mask).to(torch.uint8).argmax(-1, keepdim=True)
+    looked_up = hidden.gather(-1, top)
+    larger = (hidden > looked_up).sum(-1)
+    tied = (mask & (hidden == looked_up)).sum(-1)
+    left = (places(mask.sum(-1), percent) - larger).clamp(min=0)
+    return (left.double() / tied.clamp(min=1)).clamp(max=1).masked_fill(undefined, torch.nan)
 
 
 def tied_at_top(

@@ -51,7 +51,7 @@ def one_sentence():
 
 @torch.no_grad()
 def test_the_counterexample_through_the_measure():
-    rows = _Rows(*one_sentence(), {"main_probe": torch.tensor([[[-3.0, -1.0, -1.0]]])})
+    rows = _Rows(*one_sentence(), {"main_probe": torch.tensor([[[-3.0, -1.0, -1.5]]])})
     found = {name: values.item() for name, values in rows.numbers().items()}
     assert found["agreement.optimal_probe"] == 0
     assert found["agreement.optimal_main_probe"] == 1
@@ -60,9 +60,9 @@ def test_the_counterexample_through_the_measure():
     assert found["agreement.chance"] == pytest.approx(1 / 3)
     assert found["agreement.steepest_probe"] == 0  # slopes 0, 2.5 and 2.5
     assert found["agreement.steepest_main_probe"] == 1
-    assert found["agreement.learned_steepest"] == 0
     assert found["largest_probe.weight"] < 1e-6
     assert found["largest_probe.unused"] == 1
+    assert found["largest_probe.lost"] == pytest.approx(math.log(3) - math.log(1 + 2 * math.exp(-2.5)))
     assert found["positions"] == 2
     assert found["log_likelihood.largest_probe"] == pytest.approx(math.log(1 / 3))
     assert found["log_likelihood.optimal"] == pytest.approx(-math.log(1 + 2 * math.exp(-2.5)))
@@ -184,7 +184,7 @@ class Given:
         return {
             "agreement": {"optimal_probe": 0.5, "learned_probe": 0.3, "learned_optimal": 0.2, "chance": 0.1},
             "log_likelihood": likelihood,
-            "largest_probe": {"weight": 0.4, "unused": 0.2},
+            "largest_probe": {"weight": 0.4, "unused": 0.2, "lost": 0.3},
             "dependent": {"share": 0.5, "optimal_probe": None, "learned_probe": 0.1, "unused": 0.3},
             **{"positions": 1.5, "words": 9, "residual": 10.0 ** (spec.seed - 9)},
             **{"example": None, "unused_example": None},
@@ -211,7 +211,7 @@ def test_forms_are_compared_within_a_seed_and_the_worst_optimum_counts():
 def test_another_runs_probe_stands_beside_where_there_is_another_run():
     beside = [one.beside for one in experiment._optima(Config(seeds=2))]
     named = [[(spec.resolved.form, spec.seed) for spec in specs] for specs in beside]
-    assert named == [[("summed", 1), ("joined", 0)], [("summed", 0), ("joined", 1)]]
+    assert named == [[("summed", 1), ("joined", 1)], [("summed", 0), ("joined", 0)]]
     (alone,) = experiment._optima(Config(seeds=1))
     assert [spec.resolved.form for spec in alone.beside] == ["joined"]
     with pytest.raises(BadInput, match="samples is -1"):

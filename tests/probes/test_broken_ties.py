@@ -24,9 +24,7 @@ def pairs(draw, longest=5):
 def test_it_is_the_mean_over_all_orders_of_what_is_tied(pair, percent):
     first, second = pair
     orders = torch.tensor(list(itertools.permutations(range(first.shape[1]))), dtype=torch.float64) / 100
-    expected = [
-        agreement(first + one, second + other, percent=percent).item() for one in orders for other in orders
-    ]
+    expected = [agreement(first, second + one, percent=percent).item() for one in orders]
     found = agreement_with_ties_broken(first, second, percent=percent).item()
     assert found == pytest.approx(sum(expected) / len(expected))
 

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FALLS = {
-    "above": "the last checkpoint lies below the best one, by {}",
-    "open": "the last checkpoint cannot be told from the best one ({})",
-    "below": "the last checkpoint lies above the one chosen as best, by {}",
+    "above": "{} below its best at the last checkpoint",
+    "open": "at the last checkpoint not to be told from its best ({} below)",
+    "below": "not below its best at the last checkpoint ({})",
 }
 
 
@@ -59,7 +59,7 @@ def ties_sentences(result: Result) -> str:
             tied += f", of which {interval_text(found['ends'], digits=0)} % are end marks"
         lines.append(
             f"* {data_name(name)}: at the end of training at uniform attention the largest β is tied for "
-            f"{tied}. Of 𝒜(α, βᵘᶠ) with ties counted as agreement {told['counted']}; with ties broken "
+            f"{tied}. With ties counted as agreement 𝒜(α, βᵘᶠ) is {told['counted']}; with ties broken it is "
             f"{told['broken']}."
         )
     return "\n".join(lines)

@@ -1,8 +1,9 @@
 """The best attention α^opt of a trained translation model, and how α and β compare with it.
 
 Snell et al. 2021, appendix A.1: the model whose context and decoder state meet in one linear layer (equation
-32), where α^opt is the solution of a convex problem (:mod:`attnlib.probes.optimal_attention`). All of it in
-double precision, on the validation samples of the network as it is in the end.
+32), where α^opt is the solution of a convex problem (:mod:`attnlib.probes.optimal_attention`). In double
+precision, on the validation samples of the network as it is in the end; β of other runs is as they recorded
+it, in single precision, and its ties are broken (:mod:`attnlib.probes.broken_ties`).
 """
 
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from torch.nn.functional import linear
 from attnlib.errors import BadInput
 from attnlib.experiments.measures.recorded_translation import recorded_batches, recorded_probe
 from attnlib.probes.agreement import agreement, chance_agreement
+from attnlib.probes.broken_ties import agreement_with_ties_broken
 from attnlib.probes.lexical_probe import log_lexical_probe
 from attnlib.probes.optimal_attention import OptimalAttention, optimal_attention
 from attnlib.probes.row_mean import RowMean
@@ -46,10 +48,11 @@ def measure_optimal_attention(recording: "Recording", *others: "Recording", samp
         ``probe``, ``other_probe``, ``main_probe`` and ``steepest``, how fast the loss falls with each weight
         at uniform attention, where a search begins (equation 10), with ``chance`` (of any attention with β);
         ``log_likelihood`` in nats a word under ``uniform``, ``learned``, ``optimal`` attention and all of it
-        on the ``largest_probe``; ``largest_probe``: mean α^opt at the top of β (``weight``) and the share of
-        words where that is below :data:`UNUSED`; ``positions`` that α^opt uses, on average; ``dependent``:
-        the share of words that depend on attention, with agreement and ``unused`` of these alone;
-        ``residual``, the largest, and ``iterations``; ``example``, ``unused_example``.
+        on the ``largest_probe``; ``largest_probe``: mean α^opt at the top of β (``weight``), the share of
+        words where that is below :data:`UNUSED`, and ``lost``, the nats that these words lose where it is
+        followed; ``positions`` that α^opt uses, on average; ``dependent``: the share of words that depend on
+        attention, with agreement and ``unused`` of these alone; ``residual``, the largest, and
+        ``iterations``; ``example``, ``unused_example``.
 
     Raises:
         BadInput: a model of another form, for which α^opt is not the solution of a convex problem.
@@ -128,20 +131,22 @@ class _Rows:
         likelihood = {name: values[present] for name, values in self.likelihood.items()}
         top = sides["probe"].argmax(-1, keepdim=True)
         weight = sides["optimal"].gather(-1, top)[:, 0]
+        lost = likelihood["optimal"] - likelihood["largest_probe"]
         found = {
             "agreement.optimal_probe": agreement(best, sides["probe"], valid),
             "agreement.learned_probe": agreement(sides["learned"], sides["probe"], valid),
             "agreement.learned_optimal": agreement(sides["learned"], best, valid),
             "agreement.steepest_probe": agreement(sides["steepest"], sides["probe"], valid),
-            "agreement.learned_steepest": agreement(sides["learned"], sides["steepest"], valid),
             "agreement.chance": chance_agreement(sides["probe"], valid),
             "largest_probe.weight": weight,
             "largest_probe.unused": (weight < UNUSED).double(),
+            "largest_probe.lost": lost.where(weight < UNUSED, torch.nan),
             "positions": (sides["optimal"] > UNUSED).sum(-1).double(),
         }
         for name, probe in self.others.items():
-            found[f"agreement.optimal_{name}"] = agreement(best, probe[present], valid)
-            found[f"agreement.steepest_{name}"] = agreement(sides["steepest"], probe[present], valid)
+            for first, values in (("optimal", best), ("steepest", sides["steepest"])):
+                agrees = agreement_with_ties_broken(values, probe[present], valid)
+                found[f"agreement.{first}_{name}"] = agrees
         found |= {f"log_likelihood.{name}": values for name, values in likelihood.items()}
         matters = likelihood["optimal"] - likelihood["uniform"] >= MATTERS
         found["dependent.share"] = matters.double()
@@ -191,7 +196,7 @@ class _Rows:
 
 
 def _descent(from_source: Tensor, logits: Tensor, right: Tensor) -> Tensor:
-    """Minus the slopes of h in the attention that has these logits; of the loss, a factor a word smaller."""
+    """−∇h at the attention that gives these logits; −∇loss is 1 − p of the right word times it."""
     chosen = right[..., None]
     wrong = logits.scatter(-1, chosen, -torch.inf).softmax(-1)
     of_right = from_source.transpose(1, 2).gather(1, chosen.expand(-1, -1, from_source.shape[1]))

@@ -1,7 +1,7 @@
 """What ties in the lexical probe add to agreement: both ways of counting them, along a run's training.
 
-Snell et al. 2021, section 3.1, equation 10. Of translators: β is compared as it is computed, in single
-precision, in which a word that is all but certain from several positions has β = 1 at each of them.
+Snell et al. 2021, section 3.1, equation 10. Of translators: log β is compared as it is computed, a difference
+of logits in single precision, which is 0 at every position from which a word is all but certain.
 """
 
 from typing import TYPE_CHECKING
