@@ -126,11 +126,11 @@ def test_the_result_is_drawn_and_told(made):
     near = of_the_paper.values["summed"]["agreement"] | {
         "optimal_other_probe": {"value": 0.5, "low": 0.4, "high": 0.6, "n": 2},
         "optimal_probe": {"value": 0.9, "low": 0.8, "high": 1.0, "n": 2},
-        "optimal_main_probe": {"value": 0.4, "low": 0.3, "high": 0.5, "n": 2},
+        "optimal_main_probe": {"value": 0.4, "low": 0.35, "high": 0.45, "n": 2},
     }
     values = of_the_paper.values | {"summed": of_the_paper.values["summed"] | {"agreement": near}}
     words = optimal_sentences(replace(of_the_paper, values=values))
-    assert "the published 53 % is in the interval with that of another run." in words
+    assert "as these intervals reach: it is within reach with that of another run." in words
     assert identity_table(result)["largest (nats)"].iloc[0].startswith("below 1e−")
     assert len(unused_table(result)) == len(result.tables["unused"])
     assert unused_sentence(result).startswith("The word" if result.tables["unused"] else "No word")

@@ -54,14 +54,14 @@ def _printed_numbers() -> list[Row]:
 
 
 def printed_agreement() -> dict[tuple[str, str], float]:
-    """What Table 5 has of the columns of Table 2, by our name of the data set and column."""
+    """What Table 5 has of the columns of Table 2 and of chance, by our name of the data set and column."""
     (paper,) = (one for one in load_papers(find_root() / "claims") if one.name == "snell2021")
     found = {}
     for claim in paper.claims:
         if claim.number and claim.published.reference.table == "5":
             data, *_, column, measure = claim.keys[0].split(".")
-            if measure == "agreement_optimistic":
-                found[data, column] = claim.published.value
+            if measure in ("agreement_optimistic", "chance"):
+                found[data, "chance" if measure == "chance" else column] = claim.published.value
     return found
 
 

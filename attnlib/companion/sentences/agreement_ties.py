@@ -24,7 +24,6 @@ def ties_table(result: Result) -> "pd.DataFrame":
     """A row a set of pairs and column of the tables, and one for chance; empty where no run was asked."""
     import pandas as pd
 
-    printed = printed_agreement()
     rows = {}
     for name in sets_with_ties(result):
         found = result.values[name]["ties"]
@@ -33,33 +32,39 @@ def ties_table(result: Result) -> "pd.DataFrame":
             rows[data_name(name), head] = {
                 "ties agree": interval_text(counted["largest"], digits=1),
                 "ties broken": interval_text(broken["largest"], digits=1),
-                "printed": f"{printed[name, column]:g}" if (name, column) in printed else "–",
+                "printed": _printed(name, column),
                 "ties agree, above the last": interval_text(counted["falls"], digits=1),
                 "ties broken, above the last": interval_text(broken["falls"], digits=1),
             }
         rows[data_name(name), "chance, at the end"] = {
             "ties agree": interval_text(found["chance"], digits=1),
             "ties broken": f"{found['chance_broken']:.1f}",
+            "printed": _printed(name, "chance"),
         }
     return pd.DataFrame.from_dict(rows, orient="index").fillna("")
 
 
 def ties_sentences(result: Result) -> str:
-    """For each set how many words have a tie at the end, and whether 𝒜(α, βᵘᶠ) falls again."""
+    """For each set how many words have a tie at the end, and whether agreement with βᵘᶠ falls again."""
     lines = []
     for name in sets_with_ties(result):
         found = result.values[name]["ties"]
-        own = found["alpha_beta_uf"]
-        told = {
-            way: FALLS[side(own[way]["falls"])].format(interval_text(own[way]["falls"], digits=1))
-            for way in ("counted", "broken")
-        }
         tied = f"{interval_text(found['tied'], digits=1)} % of the target words"
         if found["ends"]["n"]:
             tied += f", of which {interval_text(found['ends'], digits=0)} % are end marks"
-        lines.append(
-            f"* {data_name(name)}: at the end of training at uniform attention the largest β is tied for "
-            f"{tied}. With ties counted as agreement 𝒜(α, βᵘᶠ) is {told['counted']}; with ties broken it is "
-            f"{told['broken']}."
-        )
+        told = [f"at the end of training at uniform attention the largest β is tied for {tied}"]
+        for column in ("alpha_beta_uf", "beta_uf_beta_px"):
+            counted, broken = (
+                FALLS[side(found[column][way]["falls"])].format(
+                    interval_text(found[column][way]["falls"], digits=1)
+                )
+                for way in ("counted", "broken")
+            )
+            told.append(f"{HEADS[column]} with ties counted is {counted}, with ties broken {broken}")
+        lines.append(f"* {data_name(name)}: {'; '.join(told)}.")
     return "\n".join(lines)
+
+
+def _printed(name: str, column: str) -> str:
+    number = printed_agreement().get((name, column))
+    return "–" if number is None else f"{number:g}"

@@ -78,14 +78,14 @@ def quality_table(result: Result) -> "pd.DataFrame":
     rows = {}
     for form in FORMS:
         found = result.values[form]
-        chance = found["agreement"]["chance"]["value"]
+        chance = found["recorded"]["chance"]["value"]
         published = {"published": f"{PUBLISHED_BLEU[form]}"} if of_multi30k(result) else {}
         rows[FORM_NAMES[form]] = {
             "BLEU at the end": interval_text(found["bleu"], digits=1),
             "best of all looks": interval_text(found["best_bleu"], digits=1),
             **published,
             "words right": interval_text(found["accuracy"]),
-            "𝒜(α, β)": interval_text(found["agreement"]["learned_probe"]),
+            "𝒜(α, β)": interval_text(found["recorded"]["learned_probe"]),
             "chance": "–" if chance is None else f"{chance:.2f}",
         }
     return pd.DataFrame.from_dict(rows, orient="index")
@@ -97,7 +97,7 @@ def identity_table(result: Result) -> "pd.DataFrame":
 
     classifier = result.values["classifier"]
     rows = {
-        "classifier, loss by equation 12": {"mean": "", "largest": power_text(classifier["deviation"])},
+        "classifier, mean loss by equation 12": {"mean": "", "largest": power_text(classifier["deviation"])},
     }
     for form in FORMS:
         for name, words in (("all_words", "β of all words"), ("right_word", "β of the right word alone")):
@@ -107,7 +107,7 @@ def identity_table(result: Result) -> "pd.DataFrame":
                 "largest": power_text(found["largest"]),
             }
     return pd.DataFrame.from_dict(rows, orient="index").rename(
-        columns={"mean": "mean (nats)", "largest": "largest (nats)"}
+        columns={"mean": "mean difference (nats)", "largest": "largest (nats)"}
     )
 
 
