@@ -37,7 +37,8 @@ def optimal_sentences(result: Result) -> str:
         f"with α* for {_percent(agreement['learned_optimal'])}.",
         f"Under α* the log-probability of a right word is {interval_text(found['gain'])} nats higher on "
         f"average than under the learned attention, and there "
-        f"{interval_text(found['gain_of_learned'])} higher than under uniform attention. All attention on the largest β has "
+        f"{interval_text(found['gain_of_learned'])} higher than under uniform attention. All attention "
+        f"on the largest β has "
         f"{_percent_of(likelihood, gap)} of what α* gains on uniform attention.",
         f"Every problem was solved: the conditions that only a global optimum meets hold up to a residual "
         f"{power_text(result.values['residual'])}, at which the solver stops ({found['words']} words a "
