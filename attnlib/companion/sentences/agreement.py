@@ -160,10 +160,10 @@ def runs_behind(intervals: Iterable[dict]) -> str:
     return "–".join(str(count) for count in dict.fromkeys((counts[0], counts[-1]))) if counts else "–"
 
 
-def networks_caption(result: Result) -> str:
+def networks_caption(result: Result, names: Iterable[str] | None = None) -> str:
     """How many networks a set has, for captions: ``n, networks of each kind: 4 on SST; 2–4 on SMS``."""
     counts = []
-    for name in data_of(result):
+    for name in data_of(result) if names is None else names:
         found = result.values[name]["validation"]["accuracy"]
         counts.append(f"{runs_behind(found[column]['agreement'] for column in HEADS)} on {data_name(name)}")
     return f"n, networks of each kind: {'; '.join(counts)}" if counts else "no networks yet"
