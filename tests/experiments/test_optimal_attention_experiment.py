@@ -115,6 +115,8 @@ def test_the_result_is_drawn_and_told(made):
     assert outcomes.count("this point has not happened") == 3
     off = result.values | {"classifier": result.values["classifier"] | {"deviation": 0.1}}
     assert "classifiers: this point has happened" in outcome_sentences(replace(result, values=off))
+    unknown = result.values | {"classifier": result.values["classifier"] | {"deviation": None}}
+    assert outcome_sentences(replace(result, values=unknown)).endswith("classifiers: undecided.")
     assert "0.859" in counterexample_sentences(result)
     assert len(quality_table(result)) == 2
     assert "published" not in quality_table(result)
@@ -131,6 +133,9 @@ def test_the_result_is_drawn_and_told(made):
     values = of_the_paper.values | {"summed": of_the_paper.values["summed"] | {"agreement": near}}
     words = optimal_sentences(replace(of_the_paper, values=values))
     assert "as these intervals reach: it is within reach with that of another run." in words
+    single = {name: one | {"low": None, "high": None, "n": 1} for name, one in near.items()}
+    values = of_the_paper.values | {"summed": of_the_paper.values["summed"] | {"agreement": single}}
+    assert "The published" not in optimal_sentences(replace(of_the_paper, values=values))
     assert identity_table(result)["largest (nats)"].iloc[0].startswith("below 1e−")
     assert len(unused_table(result)) == len(result.tables["unused"])
     assert unused_sentence(result).startswith("The word" if result.tables["unused"] else "No word")

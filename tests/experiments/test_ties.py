@@ -143,3 +143,20 @@ def test_nothing_is_told_where_no_run_was_asked():
     result = Result("agreement", "paper", {}, {"multi30k_en_de": {"validation": {}}}, {}, {}, {})
     assert ties_table(result).empty
     assert ties_sentences(result) == ""
+
+
+def test_a_fall_is_told_by_its_interval_and_measured_between_best_and_last():
+    """Right by half at the first look and by none at the last: counted 50 less 0, in every pair."""
+    runs = translator_runs(3, {"dataset": "known_lexicon"})
+    looks = [[1, 2, 0], [0, 2, 0]]
+    half = {"selecting": looks, "reporting": looks}
+    answer = {"steps": [0, 10], "tied": [0, 0], "tied_ends": [0, 0], "chance": [50, 50], "chance_broken": 50}
+    answer |= {side: {"counted": half, "broken": half} for side in ("attention", "saliency", "probe")}
+    found = ties_read(runs, {(ask.spec, *ask.beside): answer for ask in runs.ties()})
+    assert found["alpha_beta_uf"]["broken"]["falls"]["value"] == 50
+    assert found["ends"]["n"] == 0  # no word is tied
+    rows = [{"data": "multi30k_en_de"}]
+    values = {"multi30k_en_de": {"validation": {}, "ties": found}}
+    words = ties_sentences(Result("agreement", "paper", {}, values, {"ties": rows}, {}, {}))
+    assert "with ties broken 50.0 ± 0.0 below its best at the last checkpoint" in words
+    assert "end marks" not in words

@@ -24,6 +24,7 @@ def ties_table(result: Result) -> "pd.DataFrame":
     """A row a set of pairs and column of the tables, and one for chance; empty where no run was asked."""
     import pandas as pd
 
+    printed = printed_agreement()
     rows = {}
     for name in sets_with_ties(result):
         found = result.values[name]["ties"]
@@ -32,14 +33,14 @@ def ties_table(result: Result) -> "pd.DataFrame":
             rows[data_name(name), head] = {
                 "ties agree": interval_text(counted["largest"], digits=1),
                 "ties broken": interval_text(broken["largest"], digits=1),
-                "printed": _printed(name, column),
+                "printed": _cell(printed.get((name, column))),
                 "ties agree, above the last": interval_text(counted["falls"], digits=1),
                 "ties broken, above the last": interval_text(broken["falls"], digits=1),
             }
         rows[data_name(name), "chance, at the end"] = {
             "ties agree": interval_text(found["chance"], digits=1),
             "ties broken": f"{found['chance_broken']:.1f}",
-            "printed": _printed(name, "chance"),
+            "printed": _cell(printed.get((name, "chance"))),
         }
     return pd.DataFrame.from_dict(rows, orient="index").fillna("")
 
@@ -65,6 +66,5 @@ def ties_sentences(result: Result) -> str:
     return "\n".join(lines)
 
 
-def _printed(name: str, column: str) -> str:
-    number = printed_agreement().get((name, column))
+def _cell(number: float | None) -> str:
     return "–" if number is None else f"{number:g}"

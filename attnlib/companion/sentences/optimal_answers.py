@@ -48,20 +48,20 @@ def optimal_sentences(result: Result) -> str:
 
 
 def _met(result: Result) -> str:
-    """Which β the published agreement, of one network, may be with; empty for other data.
+    """Which β the published agreement, of one network, may be with; empty for other data or one network.
 
     Of one more network than the n behind a mean Student's interval is √(n + 1) times that of the mean.
     """
-    if not of_multi30k(result):
+    agreement = result.values["summed"]["agreement"]
+    if not of_multi30k(result) or agreement["optimal_probe"]["low"] is None:
         return ""
     names = {
         "optimal_probe": "the network's own β",
         "optimal_other_probe": "that of another run",
         "optimal_main_probe": "that of the main model",
     }
-    agreement = result.values["summed"]["agreement"]
     within = [told for name, told in names.items() if _of_one_network(agreement[name])]
-    told = f"within reach with {listed(within)}" if within else "out of reach with either"
+    told = f"within reach with {listed(within)}" if within else "out of reach with all of them"
     n = agreement["optimal_probe"]["n"]
     return (
         f". The published {100 * PUBLISHED:.0f} % is of one network, which may be {math.sqrt(n + 1):.2g} "
