@@ -17,7 +17,7 @@ from pathlib import Path
 ROOT = Path(workflow.basedir)
 sys.path.insert(0, str(ROOT))
 
-from attnlib.companion.plan import Plan, Run
+from attnlib.companion.plan import ARCHIVE, Plan, Run
 from attnlib.companion.project import Project
 
 PROJECT = Project(ROOT)
@@ -43,15 +43,17 @@ def files(folder, *patterns):
     return sorted(path.relative_to(ROOT).as_posix() for path in found if "__pycache__" not in path.parts)
 
 
-ARCHIVE = "results/paper/models"
-
-
 @cache
 def asked_still():
     """Models of the paper profile that lack an answer, with a hash of what they are asked."""
     from attnlib.experiments.answer import unanswered
 
     return unanswered("paper", ROOT / ARCHIVE)
+
+
+def answers_of(result):
+    """Marks of the answers that a result of the paper profile still lacks."""
+    return [f"build/answers/{key}~{stamp}" for key, stamp in asked_still().items() if key in result.specs]
 
 
 @cache
@@ -125,10 +127,10 @@ rule answer:
 
 
 use rule result as paper_result with:
-    input: lambda w: [f"build/answers/{key}~{stamp}" for key, stamp in asked_still().items() if key in PAPER.results[w.experiment].specs]
+    input: lambda w: answers_of(PAPER.results[w.experiment])
     output: "results/paper/{experiment}.json"
     params:
-        arguments=lambda w: f"{PAPER.results[w.experiment].arguments} --archive {ARCHIVE}",
+        arguments=lambda w: PAPER.results[w.experiment].arguments,
         stamp=lambda w: PAPER.results[w.experiment].stamp,
     wildcard_constraints: experiment="|".join(STALE) or "none_is_stale"
 
@@ -172,7 +174,7 @@ if OWN:
 
     if result:
         use rule result as run_result with:
-            input: OWN.trained(result)
+            input: answers_of(result) if result.archived else OWN.trained(result)
             output: result.path
             params: arguments=result.arguments, stamp=result.stamp
 

@@ -8,13 +8,11 @@ printed are medians of milliseconds a seed and step, and the quotient alone / st
 """
 
 import argparse
-import statistics
-import time
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import product
 
 import torch
+from stacked import WARM, Stacked, in_turns, milliseconds, quotient
 from torch import Tensor, nn
 
 from attnlib.experiments.rungs import spec_of
@@ -26,7 +24,6 @@ from attnlib.training.spec import ModelSpec
 from attnlib.training.store import load_task
 
 SIZES = ((64, 64), (128, 64), (128, 128))  # width, batch size
-CLOSE = 1e-4  # largest difference of a parameter after the check's updates; rounding alone
 
 
 @dataclass(frozen=True)
@@ -50,25 +47,17 @@ def _padded(rows: list[Tensor]) -> Tensor:
     return torch.stack([nn.functional.pad(row, (0, longest - row.shape[1])) for row in rows])
 
 
-class Stack(nn.Module):
+class Stack(Stacked):
     """The networks of several seeds as one: AED with a GRU, or AO with sinusoidal positions."""
 
     def __init__(self, models: list[nn.Module]):
-        super().__init__()
-        self.seeds, self.config = len(models), models[0].config
-        named = [dict(model.named_parameters()) for model in models]
-        self.stacked = {
-            name: nn.Parameter(torch.stack([p[name] for p in named]).detach()) for name in named[0]
-        }
-
-    def parameters(self) -> Iterator[nn.Parameter]:  # type: ignore[override]
-        """All of them, with their leading axis of seeds."""
-        return iter(self.stacked.values())
+        super().__init__(models)
+        self.config = models[0].config
 
     def loss(self, batch: StackedBatch) -> Tensor:
         """Mean cross-entropy a token of each seed, (seeds,)."""
-        inputs = self._embed("source", batch.source)  # (seeds, batch, time, width)
-        reads = self._embed("target", batch.target_input)
+        inputs = self.embed("source_embedding.weight", batch.source)  # (seeds, batch, time, width)
+        reads = self.embed("target_embedding.weight", batch.target_input)
         if self.config.architecture == "AO":
             encoder_states, decoder_states = self._tanh("encoder", inputs), self._tanh("decoder", reads)
         else:
@@ -76,33 +65,26 @@ class Stack(nn.Module):
             decoder_states, _ = self._gru("decoder", reads, last, None)
         flat_d, flat_e = decoder_states.flatten(0, 1), encoder_states.flatten(0, 1)
         attention = masked_softmax(flat_d @ flat_e.transpose(1, 2), batch.source_mask.flatten(0, 1))
-        features = torch.cat([decoder_states, (attention @ flat_e).unflatten(0, (self.seeds, -1))], dim=-1)
-        logits = self._linear("readout.weight", "readout.bias", features)
+        features = torch.cat([decoder_states, (attention @ flat_e).unflatten(0, (self.number, -1))], dim=-1)
+        logits = self.linear("readout", features)
         targets = batch.target_output.masked_fill(~batch.target_mask, IGNORED)
         losses = nn.functional.cross_entropy(
             logits.flatten(0, 2), targets.flatten(), ignore_index=IGNORED, reduction="none"
         )
-        return losses.view(self.seeds, -1).sum(1) / batch.target_mask.flatten(1).sum(1)
-
-    def _embed(self, side: str, tokens: Tensor) -> Tensor:
-        table = self.stacked[f"{side}_embedding.weight"]
-        first = torch.arange(self.seeds)[:, None, None] * table.shape[1]
-        return nn.functional.embedding(tokens + first, table.flatten(0, 1))
-
-    def _linear(self, weight: str, bias: str, inputs: Tensor) -> Tensor:
-        flat = torch.baddbmm(
-            self.stacked[bias][:, None], inputs.flatten(1, 2), self.stacked[weight].transpose(1, 2)
-        )
-        return flat.unflatten(1, inputs.shape[1:3])
+        return losses.view(self.number, -1).sum(1) / batch.target_mask.flatten(1).sum(1)
 
     def _tanh(self, layer: str, inputs: Tensor) -> Tensor:
         codes = sinusoidal_positions(inputs.shape[2], self.config.width)
-        return torch.tanh(self._linear(f"{layer}.weight", f"{layer}.bias", inputs + codes))
+        return torch.tanh(self.linear(layer, inputs + codes))
 
     def _gru(
         self, layer: str, inputs: Tensor, initial: Tensor | None, mask: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        from_inputs = self._linear(f"{layer}.weight_ih_l0", f"{layer}.bias_ih_l0", inputs)
+        from_inputs = torch.baddbmm(
+            self.stacked[f"{layer}.bias_ih_l0"][:, None],
+            inputs.flatten(1, 2),
+            self.stacked[f"{layer}.weight_ih_l0"].mT,
+        ).unflatten(1, inputs.shape[1:3])
         recurrent = self.stacked[f"{layer}.weight_hh_l0"].transpose(1, 2)
         bias = self.stacked[f"{layer}.bias_hh_l0"][:, None]
         width = self.config.width
@@ -138,10 +120,10 @@ def stacked_update(
     optimiser.step()
 
 
-def measured(spec: ModelSpec, seeds: int, rounds: int) -> dict[str, float]:
-    """Medians of seconds a seed and step, stacked and alone, and quartiles of the quotient."""
+def measured(spec: ModelSpec, seeds: int, rounds: int) -> dict[str, list[float]]:
+    """Seconds of a step of all seeds, alone and stacked."""
     task = load_task(spec.task, spec.task_options)
-    models = [new_model(spec_like(spec, seed), task) for seed in range(seeds)]
+    models = [new_model(replace(spec, seed=seed), task) for seed in range(seeds)]
     stack = Stack(models)
 
     def adam(parameters) -> torch.optim.Optimizer:
@@ -149,51 +131,21 @@ def measured(spec: ModelSpec, seeds: int, rounds: int) -> dict[str, float]:
 
     own, together = [adam(model.parameters()) for model in models], adam(stack.parameters())
     streams = [training_batches(task.train, spec.batch_size, seed=seed) for seed in range(seeds)]
-    times: dict[str, list[float]] = {"alone": [], "stacked": []}
-    for number in range(rounds + 3):
-        # An epoch may end in a small batch: passed over, so that every step is of one size.
-        batches = [next(b for b in stream if len(b) == spec.batch_size) for stream in streams]
-        joined = StackedBatch.of(batches)
+    # An epoch may end in a small batch: passed over, so that every step is of one size.
+    drawn = [
+        [next(b for b in stream if len(b) == spec.batch_size) for stream in streams]
+        for _ in range(rounds + WARM)
+    ]
+    joined = [StackedBatch.of(batches) for batches in drawn]
 
-        def alone(batches=batches) -> None:
-            for model, optimiser, batch in zip(models, own, batches, strict=True):
-                _update(model, optimiser, batch, spec, 0)
+    def alone(number: int) -> None:
+        for model, optimiser, batch in zip(models, own, drawn[number], strict=True):
+            _update(model, optimiser, batch, spec, 0)
 
-        steps = {
-            "alone": alone,
-            "stacked": lambda joined=joined: stacked_update(stack, together, joined, spec),
-        }
-        for name in sorted(steps, reverse=bool(number % 2)):
-            taken = seconds(steps[name])
-            if number >= 3:  # the first three warm up
-                times[name].append(taken / seeds)
-        if number == 2:
-            _check(models, stack)
-    ratios = [a / s for a, s in zip(times["alone"], times["stacked"], strict=True)]
-    low, middle, high = statistics.quantiles(ratios, n=4)
-    return {name: statistics.median(taken) for name, taken in times.items()} | {
-        "ratio": middle, "low": low, "high": high
-    }  # fmt: skip
+    def stacked(number: int) -> None:
+        stacked_update(stack, together, joined[number], spec)
 
-
-def spec_like(spec: ModelSpec, seed: int) -> ModelSpec:
-    """The spec with another seed."""
-    return replace(spec, seed=seed)
-
-
-def _check(models: list[nn.Module], stack: Stack) -> None:
-    """After three updates both have the same parameters, to rounding."""
-    for seed, model in enumerate(models):
-        for name, parameter in model.named_parameters():
-            apart = float((parameter - stack.stacked[name][seed]).detach().abs().max())
-            assert apart < CLOSE, f"{name} of seed {seed} differs by {apart}"
-
-
-def seconds(run: Callable[[], object]) -> float:
-    """Wall-clock seconds of one call."""
-    started = time.perf_counter()
-    run()
-    return time.perf_counter() - started
+    return in_turns({"alone": alone, "stacked": stacked}, rounds, check=lambda: stack.check(models))
 
 
 def main() -> None:
@@ -207,10 +159,10 @@ def main() -> None:
     print("architecture  width  batch  seeds  alone ms  stacked ms  alone / stacked [quartiles]")
     for architecture, (width, batch_size), seeds in product(("AED", "AO"), SIZES, (5, 10)):
         spec = spec_of("one_to_one", architecture, scale="quick", width=width, batch_size=batch_size)
-        found = measured(spec, seeds, options.rounds)
-        ratio = f"{found['ratio']:.2f} [{found['low']:.2f}, {found['high']:.2f}]"
-        times = f"{found['alone'] * 1e3:9.1f} {found['stacked'] * 1e3:11.1f}"
-        print(f"{architecture:12} {width:6} {batch_size:6} {seeds:6} {times}  {ratio}", flush=True)
+        times = measured(spec, seeds, options.rounds)
+        alone, stacked = (milliseconds(times[name], seeds) for name in ("alone", "stacked"))
+        sizes = f"{architecture:12} {width:6} {batch_size:6} {seeds:6}"
+        print(f"{sizes} {alone:9.1f} {stacked:11.1f}  {quotient(times)}", flush=True)
 
 
 if __name__ == "__main__":

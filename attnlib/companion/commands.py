@@ -41,7 +41,7 @@ def list_figures() -> None:
             if (project.results(profile) / f"{figure.experiment}.json").is_file()
         ]
         for profile in run_at or ["—"]:
-            taken = minutes(figure, profile, project) if run_at else None
+            taken = minutes(project.results(profile), figure.experiment) if run_at else None
             verdict = verdicts.get((figure.experiment, profile), "no claim") if run_at else "not run"
             table.add_row(figure.id, place, profile, "—" if taken is None else f"{taken:.1f}", Text(verdict))
     console = Console(highlight=False)
@@ -186,6 +186,9 @@ def _own_run(project: Project, run: Run, jobs: int, explain: bool) -> int:
     code = _outcome(workflow.run(project, targets, jobs, config))
     if code == 0:
         print(folder)
+        taken = minutes(folder, notebook.stem)
+        if taken is not None:
+            print(f"{taken:.1f} minutes, with the training of its models wherever that was")
     return code
 
 

@@ -99,13 +99,13 @@ def place_in_paper(figure: Figure, project: Project) -> str:
     return ""
 
 
-def minutes(figure: Figure, profile: str, project: Project) -> float | None:
-    """Minutes the result of a figure took at ``profile``, training included, from the provenance beside it.
+def minutes(folder: Path, experiment: str) -> float | None:
+    """Minutes that a result took, training included, from the provenance beside it.
 
     Returns:
         None when it has not run, or its provenance does not say.
     """
-    path = project.results(profile) / f"{figure.experiment}.provenance.json"
+    path = folder / f"{experiment}.provenance.json"
     if not path.is_file():
         return None
     provenance = json.loads(path.read_text(encoding="utf-8"))

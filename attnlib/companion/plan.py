@@ -21,6 +21,8 @@ from attnlib.companion.project import Project
 from attnlib.errors import CorruptFile, DataUnavailable
 from attnlib.files import atomic_path, write_json_atomic
 
+ARCHIVE = "results/paper/models"  # answers of networks at the paper profile, in the checkout
+
 
 @dataclass(frozen=True)
 class Run:
@@ -67,6 +69,7 @@ class PlannedResult:
         stamp: hash of code and settings; a result made under another stamp is made again.
         current: whether the file is there and was made by today's code with these settings.
         settings: what differs from the profile, name → value.
+        archived: whether the book's paper profile asks all that it asks: answers then go to the same archive.
     """
 
     experiment: str
@@ -77,6 +80,7 @@ class PlannedResult:
     current: bool
     models_folder: Path
     settings: Mapping[str, object] = field(default_factory=dict)
+    archived: bool = False
 
     @cached_property
     def cannot_run(self) -> str:
@@ -98,6 +102,7 @@ class PlannedResult:
         for name, value in self.settings.items():
             text = ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
             words += ["-p", f"{name}={text}"]
+        words += ["--archive", ARCHIVE] if self.archived else []
         return shlex.join([*words, "--models", "build/models"])
 
 
@@ -132,12 +137,14 @@ class Plan:
         }
         config = override(profile, settings)
         path = (Path(run.folder) if run else self.project.results(self.profile)) / f"{experiment}.json"
-        specs = {model_key(spec): spec for spec in registry.load(experiment).models(config)}
+        module = registry.load(experiment)
+        specs = {model_key(spec): spec for spec in module.models(config)}
+        archived = self.profile == "paper" and set(module.asks(config)) <= set(module.asks(profile))
         code = code_of(experiment, tuple(specs.values()))["hash"]
         relative = path.relative_to(self.project.root) if path.is_relative_to(self.project.root) else path
         return PlannedResult(
             experiment, self.profile, relative.as_posix(), specs, f"{code} {config_hash(config)}",
-            _is_current(path, code, plain(config), list(specs)), self.project.models, settings,
+            _is_current(path, code, plain(config), list(specs)), self.project.models, settings, archived,
         )  # fmt: skip
 
     def result_of(self, figure: str) -> PlannedResult | None:

@@ -119,6 +119,8 @@ def summaries(rows: Iterable[Row]) -> dict[tuple[str, str], str]:
 def verify_command(json: bool = False, accept: bool = False, root: Path | None = None) -> int:
     """Print every verdict; 1 when one is not as expected, or was never accepted, or lacks its key.
 
+    A verdict from a stale result is named and counts as it stands: remaking it may take hours.
+
     Args:
         json: print one JSON object instead of a table.
         accept: first write today's verdicts as the expected ones (`accept_verdicts`).
@@ -137,6 +139,8 @@ def verify_command(json: bool = False, accept: bool = False, root: Path | None =
         render_table(rows)
         judged = sum(row.verdict.judged for row in rows)
         print(f"{judged} verdicts judged: {judged - len(changed)} as expected, {len(changed)} changed")
+        if stale := sorted({(row.claim.experiment, row.profile) for row in rows if row.stale}):
+            print("stale, its code has changed since:", ", ".join(f"{name} at {at}" for name, at in stale))
         if accept:
             print(f"expected verdicts written to claims/expected.json, {len(renewed)} of them new")
     return 1 if changed or problems else 0

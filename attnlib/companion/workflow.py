@@ -19,7 +19,7 @@ from attnlib.datasets.locate import mirror_folder
 from attnlib.errors import BadInput
 
 RULES = {  # rule of the Snakefile → what a user calls it
-    "train": "train", "result": "compute",
+    "train": "train", "answer": "train and ask", "result": "compute",
     "figure": "draw figure", "site": "build book",
 }  # fmt: skip
 _JOB = re.compile(r"^(?:local)?rule (?P<rule>\w+):$")
@@ -114,6 +114,8 @@ def _target(rule: str, output: str) -> str:
         return ""
     if rule == "train":  # build/trained/<setting>-and-<number>-more-<hash>
         return re.sub(r"-[0-9a-f]{12}$", "", path.name)
+    if rule == "answer":  # build/answers/<key>~<hash>
+        return path.name.partition("~")[0]
     if rule == "figure":  # build/notebooks/attend/x.ipynb, build/runs/attend-x-0123456789ab/x.ipynb
         parts = path.with_suffix("").parts
         return "/".join(parts[2:]) if parts[1:2] != ("runs",) else parts[-1]

@@ -48,9 +48,9 @@ def log_lexical_probe(
         outputs: the right words.
         at_once: pairs whose logits are held at a time.
 
-    Memory: beside the states, the result and the places of its pairs (three integers each), at most
-    2 × ``at_once`` × (words + width) numbers, the logits of some pairs and their exponentials, whatever
-    batch and lengths are.
+    Memory, at its peak: beside the states and their parts in N, the result, and mask and places of its pairs
+    (three integers each), at most 2 × ``at_once`` × (words + width + 1) numbers, the logits of some pairs and
+    their exponentials, whatever batch and lengths are.
 
     Raises:
         BadInput: ``at_once`` < 1.

@@ -10,11 +10,11 @@ from attnlib.companion.sentences.agreement import (
     choice_table,
     frozen_table,
     networks_caption,
-    outcome_sentences,
     runs_behind,
     variants,
     weakest_sentence,
 )
+from attnlib.companion.sentences.agreement_outcomes import outcome_sentences
 from attnlib.companion.sentences.agreement_printed import baselines_sentence, printed_agreement
 from attnlib.experiments.agreement import PROFILES
 from attnlib.experiments.agreement_runs import COLUMNS
@@ -82,40 +82,58 @@ def test_the_weakest_set_is_named(result):
     assert "𝒜(α, βᵘᶠ) on IWSLT14 De–En (part), 3 ± 1;" in weakest_sentence(result)
 
 
-def test_what_would_change_our_mind_is_answered_a_set_a_line(result):
-    lie = "The first table's agreements lie between"
-    not_so = "the widest of their intervals is 2 from end to end: the last point has not happened."
-    expected = [
-        "* SST: α and βᵘᶠ agree 12 ± 1 above chance; two free networks in 24 ± 1 %, a frozen one and a free "
-        f"one in 25 ± 1 %. {lie} 20 and 23, {not_so}",
-        "* IWSLT14 De–En (part): α and βᵘᶠ agree 22 ± 1 above chance; two free networks in 34 ± 1 %. "
-        f"{lie} 30 and 33, {not_so}",
+def test_what_would_change_our_mind_is_answered_a_point_a_line(result):
+    apart = "the widest interval 2 from end to end"
+    assert outcome_sentences(result).splitlines() == [
+        "* **Agreement of α and βᵘᶠ at chance**",
+        "  * *not happened*: SST (12 ± 1 above); IWSLT14 De–En (part) (22 ± 1 above)",
+        "* **Frozen networks that attend as usual**",  # there are no frozen translators
+        "  * *undecided*: SST (25 ± 1 % with a free one, two free ones 24 ± 1 %)",
+        "* **Intervals as wide as the differences**",
+        f"  * *not happened*: SST (between 20 and 23, {apart}); "
+        f"IWSLT14 De–En (part) (between 30 and 33, {apart})",
     ]
-    assert outcome_sentences(result).splitlines() == expected
-    sst = result.values["sst"]["validation"]["accuracy"]
-    sst["alpha_beta"]["agreement"] |= {"low": 21.0, "high": 24.0}  # 3 wide, as far as they lie apart
-    so = "the widest of their intervals is 3 from end to end: the last point has happened."
-    single = "* So on SST single runs say little of how far these differ."
-    assert outcome_sentences(result).splitlines() == [expected[0].replace(not_so, so), expected[1], single]
 
 
-def test_without_intervals_nothing_is_said_of_their_width(result):
+@pytest.mark.parametrize(
+    ("column", "name", "low", "high", "expected"),
+    [
+        ("alpha_beta_uf", "above_chance", -1.0, 25.0, "*undecided*: SST (12 ± 13 above)"),
+        ("alpha_beta_uf", "above_chance", 0.0, 24.0, "*undecided*: SST (12 ± 12 above)"),
+        ("alpha_beta_uf", "above_chance", -9.0, -1.0, "*happened*: SST (12 ± 4 above)"),
+        ("alpha_alpha_frozen", "agreement", 20.0, 22.5, "*not happened*: SST (25 ± 1 % with a free"),  # < 23
+        ("alpha_alpha_frozen", "agreement", 25.5, 27.0, "*happened*: SST (25 ± 1 % with a free"),  # > 25
+        # 3 wide, as far as they lie apart
+        ("alpha_beta", "agreement", 21.0, 24.0, "*happened*: SST (between 20 and 23, the widest interval 3"),
+    ],
+)
+def test_each_point_can_come_out_either_way(result, column, name, low, high, expected):
+    result.values["sst"]["validation"]["accuracy"][column][name] |= {"low": low, "high": high}
+    assert expected in outcome_sentences(result)
+
+
+def test_without_intervals_nothing_is_decided(result):
     for column in COLUMNS:
         for one in ("sst", "iwslt14_de_en"):
-            found = result.values[one]["validation"]["accuracy"][column]["agreement"]
-            found |= {"low": None, "high": None}
-    assert "the last point" not in outcome_sentences(result)
-    assert "single runs" not in outcome_sentences(result)
+            for name in ("agreement", "above_chance"):
+                found = result.values[one]["validation"]["accuracy"][column][name]
+                found |= {"low": None, "high": None}
+    assert "happened" not in outcome_sentences(result)
+    assert outcome_sentences(result).count("undecided") == 2
+    for name in ("sst", "iwslt14_de_en"):
+        del result.values[name]
+    assert outcome_sentences(result) == "No set has been run yet."
 
 
 def test_sets_without_numbers_are_named(result):
     assert absent_sentence(result) == ""  # settings without sets
-    result.config.update(
-        {"classification": ["sst", "imdb", "yelp"], "translation": ["iwslt14_de_en"], "data": None}
-    )
+    result.config.update({"classification": ["sst", "imdb", "yelp"], "translation": [], "data": None})
     assert absent_sentence(result) == "Without numbers here: of labelled texts IMDB and Yelp (part)."
-    result.config["translation"].append("multi30k_en_de")
-    assert absent_sentence(result).endswith("IMDB and Yelp (part); of sentence pairs Multi30k En–De.")
+    result.config["translation"] = ["iwslt14_de_en", "multi30k_en_de"]
+    assert absent_sentence(result).endswith(
+        "IMDB and Yelp (part); of sentence pairs Multi30k En–De and News Commentary It–Pt, En–Nl and En–Pt "
+        "(*cannot be run: data*)."
+    )
     result.config["data"] = "my.tsv"
     assert absent_sentence(result) == ""
 

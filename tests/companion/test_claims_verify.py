@@ -135,6 +135,7 @@ def test_a_stale_result_is_shown_as_stale_and_never_accepted(root, capsys):
     row = verify(root)[0]
     assert (row.verdict, row.stale) == (Verdict.REPRODUCED, True)
     assert verify_command(root=root) == 0  # accepting could not mend it
+    assert "stale, its code has changed since: toy at quick" in capsys.readouterr().out
     verify_command(accept=True, root=root)
     assert "reproduced (stale)" in capsys.readouterr().out
     assert read_expected(root) == {}

@@ -1,6 +1,7 @@
 """The command line: quick to answer, and clear about what it cannot do."""
 
 import json
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -17,6 +18,7 @@ from attnlib.companion.project import Project
 from attnlib.errors import DataUnavailable
 from attnlib.training.spec import ModelSpec
 
+ROOT = Path(__file__).parents[2]
 NOTEBOOK = """---
 jupytext:
   text_representation: {extension: .md, format_name: myst}
@@ -131,6 +133,24 @@ def test_a_run_is_recorded_apart_from_the_book_with_the_callers_paths(project, t
     assert {spec.task for spec in planned.specs.values()} == {"parallel"}
 
 
+@pytest.mark.parametrize(
+    ("profile", "words", "archived"),
+    [
+        ("paper", {"classification": "amazon", "translation": ""}, True),
+        ("paper", {"seeds": "2"}, True),  # fewer networks of those that the book asks
+        ("paper", {"seeds": "40"}, False),
+        ("quick", {"seeds": "2"}, False),
+    ],
+)
+def test_a_row_of_the_books_tables_shares_its_answers(project, profile, words, archived):
+    (project.notebooks / "learn").mkdir()
+    shutil.copy(ROOT / "notebooks" / "learn" / "agreement.md", project.notebooks / "learn")
+    run = prepare_run(project, find(project, "agreement"), profile, words, explain=True)
+    planned = Plan(project, profile, run).result_of("learn/agreement")
+    assert planned.archived is archived
+    assert ("--archive results/paper/models" in planned.arguments) is archived
+
+
 def test_a_run_starts_in_the_folder_it_was_last_asked_from(project, tmp_path, monkeypatch):
     figure = find(project, "alignment_breakdown")
     first = prepare_run(project, figure, "quick", {"digits": "4"}, explain=True)
@@ -204,16 +224,16 @@ def test_a_readers_own_files_that_are_gone_are_data_that_is_not_at_hand(tmp_path
     ],
 )
 def test_minutes_include_training_once(project, provenance, expected):
-    figure = find(project, "alignment_breakdown")
-    assert minutes(figure, "quick", project) is None
-    project.results("quick").mkdir(parents=True)
-    path = project.results("quick") / "alignment_breakdown.provenance.json"
+    folder = project.results("quick")
+    assert minutes(folder, "alignment_breakdown") is None
+    folder.mkdir(parents=True)
+    path = folder / "alignment_breakdown.provenance.json"
     path.write_text(json.dumps(provenance), encoding="utf-8")
-    assert minutes(figure, "quick", project) == expected
+    assert minutes(folder, "alignment_breakdown") == expected
 
 
 def test_the_place_in_the_paper_is_read_without_importing_the_experiment():
-    project = Project(Path(__file__).parents[2])
+    project = Project(ROOT)
     from attnlib.experiments import alignment_breakdown
 
     figure = find(project, "attend/alignment_breakdown")

@@ -107,6 +107,9 @@ rule run_result:
     input: a, b, c
     output: build/runs/attend-x-0123456789ab/x.json
     reason: Params have changed since last execution: x; Input files updated by another job: a, b, c
+rule answer:
+    output: build/answers/translation-s0-0642a296fa29~0123456789ab
+    reason: Missing output files: build/answers/translation-s0-0642a296fa29~0123456789ab
 rule book:
     input: build/_build/html/index.html
     reason: Input files updated by another job: build/_build/html/index.html
@@ -121,6 +124,7 @@ Error in rule train:
     assert jobs == [
         Job("train", "scan-AED-gru-w64-s0-and-2-more", "not made yet"),
         Job("result", "x", "code, settings or data behind it changed; made anew: a and 2 more"),
+        Job("answer", "translation-s0-0642a296fa29", "not made yet"),
         Job("train", "scan-AO-gru-w64-s0", "failed"),
     ]
     assert str(jobs[0]) == "train scan-AED-gru-w64-s0-and-2-more"

@@ -1,12 +1,12 @@
 """The lexical probe: what the definition says, pair by pair, in little memory."""
 
 from dataclasses import replace
+from itertools import accumulate
 
 import numpy as np
 import pytest
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
+from torch.profiler import ProfilerActivity, profile
 
 from attnlib.errors import BadInput
 from attnlib.models.bilinear_translator import BilinearTranslator, TranslatorConfig
@@ -111,31 +111,30 @@ def test_by_hand():
     torch.testing.assert_close(found.exp(), expected)
 
 
-class LargestTensor(TorchDispatchMode):
-    """The most elements that any operation put out, and the most that one operation put out together."""
-
-    def __init__(self):
-        super().__init__()
-        self.elements = 0
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        made = function(*args, **(kwargs or {}))
-        sizes = [leaf.numel() for leaf in tree_leaves(made) if isinstance(leaf, torch.Tensor)]
-        self.elements = max([self.elements, *sizes])
-        return made
+def peak(run):
+    """The most numbers of 4 bytes that torch's allocator held at once, beyond what it held before."""
+    run()  # what is allocated once and for all
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiled:
+        run()
+    held = [event for event in profiled.profiler.kineto_results.events() if event.name() == "[memory]"]
+    held.sort(key=lambda event: event.start_ns())
+    return max(accumulate(event.nbytes() for event in held)) // 4
 
 
+@pytest.mark.parametrize("form", ["joined", "summed"])
 @torch.no_grad()
-def test_no_tensor_is_larger_than_the_pairs_at_once_ask_for():
-    model, batch, trace = traced(lengths=[(20, 20)] * 8)
-    with LargestTensor() as whole:
-        plain(model, batch, trace)
-    assert whole.elements == 8 * 21 * 21 * 300
-    for at_once in (16, 64):
-        with LargestTensor() as ours:
-            probe(model, batch, trace, at_once=at_once)
-        # The logits of the pairs at once, or what is as large as the result: its mask and its places.
-        assert ours.elements == max(at_once * 300, 3 * 8 * 21 * 21)
+def test_memory_is_what_the_pairs_at_once_ask_for(form):
+    model, batch, trace = traced(form, lengths=[(20, 20)] * 8)
+    pairs, words, width = 8 * 21 * 21, 300, 6
+    all_logits = peak(lambda: plain(model, batch, trace))
+    assert all_logits >= 2 * pairs * words  # the logits and their softmax
+    # The result, three places of 8 bytes a pair, a byte of mask, and the two mapped sides.
+    whatever = pairs + 3 * 2 * pairs + pairs // 4 + 2 * 8 * 21 * width
+    peaks = {n: peak(lambda n=n: probe(model, batch, trace, at_once=n)) for n in (16, 64, 256)}
+    for at_once, ours in peaks.items():
+        assert ours - whatever <= 2 * at_once * (words + width + 1)
+        assert ours < all_logits / 10
+    assert peaks[256] - peaks[16] >= 2 * (256 - 16) * words  # so it is the peak that was measured
 
 
 def test_at_least_one_pair_at_once():

@@ -20,6 +20,7 @@ HEADS = {
 LETTERS = {"agreement": "𝒜", "kendall": "τ"}
 CHOICES = {"": "apart", "_optimistic": "as in the paper"}  # who chooses the checkpoint, see the page
 PARTS = {"validation": ("validation",), "training": ("train", "training")}  # of texts and of sentence pairs
+NEWS_COMMENTARY = "News Commentary It–Pt, En–Nl and En–Pt (*cannot be run: data*)"
 # What the paper's tables beyond the first are of: measure, part, quality.
 VARIANTS = {
     "Kendall's τ, performance as accuracy (Table 3)": ("kendall", "validation", "accuracy"),
@@ -183,64 +184,17 @@ def weakest_sentence(result: Result) -> str:
 
 
 def absent_sentence(result: Result) -> str:
-    """The sets of the settings that have no numbers, of texts and of pairs; empty where all have."""
+    """The sets of the settings that have no numbers, of texts and of pairs, and what is not at hand."""
     config, shown = result.config, data_of(result)
     if config.get("data") or config.get("source"):  # in place of all the sets
         return ""
     parts = []
     for what, field in (("of labelled texts", "classification"), ("of sentence pairs", "translation")):
         names = [data_name(name) for name in config.get(field, ()) if name not in shown]
+        names += [NEWS_COMMENTARY] if field == "translation" and config.get(field) else []
         if names:
             parts.append(f"{what} {listed(names)}")
     return f"Without numbers here: {'; '.join(parts)}." if parts else ""
-
-
-def outcome_sentences(result: Result) -> str:
-    """Beside what would change our mind: a data set a line, read where one half chose the checkpoints."""
-    lines, wide = [], []
-    for name in data_of(result):
-        found = result.values[name]["validation"]["accuracy"]
-        above, free, frozen = (
-            interval_percent(found[column][measure])
-            for column, measure in (
-                ("alpha_beta_uf", "above_chance"),
-                ("alpha_alpha", "agreement"),
-                ("alpha_alpha_frozen", "agreement"),
-            )
-        )
-        line = f"* {data_name(name)}: α and βᵘᶠ agree {above} above chance; two free networks in {free} %"
-        line += "" if frozen == "–" else f", a frozen one and a free one in {frozen} %"
-        columns = [found[column]["agreement"] for column in HEADS]
-        lines.append(f"{line}. {_width(columns)}".strip())
-        wide += [data_name(name)] if _is_wide(columns) else []
-    if wide:
-        lines.append(f"* So on {listed(wide)} single runs say little of how far these differ.")
-    return "\n".join(lines)
-
-
-def _width(columns: list[dict]) -> str:
-    """The widest interval of the columns beside how far these lie apart; empty without intervals."""
-    happened = _is_wide(columns)
-    if happened is None:
-        return ""
-    (low, high, widest), has = _spread(columns), "has" if happened else "has not"
-    return (
-        f"The first table's agreements lie between {low:.0f} and {high:.0f}, the widest of their "
-        f"intervals is {widest:.0f} from end to end: the last point {has} happened."
-    )
-
-
-def _is_wide(columns: list[dict]) -> bool | None:
-    """Whether an interval is as wide as the columns lie apart; None where there is nothing to compare."""
-    low, high, widest = _spread(columns)
-    return widest >= high - low if high > low and widest else None
-
-
-def _spread(columns: list[dict]) -> tuple[float, float, float]:
-    """Smallest and largest number of the columns, and the width of the widest interval, 0 without any."""
-    values = [one["value"] for one in columns if one["value"] is not None] or [0.0]
-    widths = [one["high"] - one["low"] for one in columns if one["low"] is not None]
-    return min(values), max(values), max(widths, default=0.0)
 
 
 def interval_percent(interval: dict) -> str:

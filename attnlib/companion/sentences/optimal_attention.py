@@ -97,7 +97,11 @@ def identity_table(result: Result) -> "pd.DataFrame":
 
     classifier = result.values["classifier"]
     rows = {
-        "classifier, mean loss by equation 12": {"mean": "", "largest": power_text(classifier["deviation"])},
+        "classifier, mean loss by equation 12": {
+            "mean": "",
+            "largest": power_text(classifier["deviation"]),
+            "among": "looks of the networks",
+        },
     }
     for form in FORMS:
         for name, words in (("all_words", "β of all words"), ("right_word", "β of the right word alone")):
@@ -105,6 +109,7 @@ def identity_table(result: Result) -> "pd.DataFrame":
             rows[f"{FORM_NAMES[form]}, {words}"] = {
                 "mean": power_text(found["mean"]["value"]),
                 "largest": power_text(found["largest"]),
+                "among": "words of the networks",
             }
     return pd.DataFrame.from_dict(rows, orient="index").rename(
         columns={"mean": "mean difference (nats)", "largest": "largest (nats)"}
