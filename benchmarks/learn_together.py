@@ -17,7 +17,8 @@ from dataclasses import replace
 
 import numpy as np
 import torch
-from stacked import WARM, Stacked, StackedScan, in_turns, milliseconds, quotient
+from contenders import quotient
+from stacked import WARM, Stacked, StackedScan, in_turns, milliseconds
 from torch import Tensor, nn
 
 from attnlib.models.attentive_classifier import AttentiveClassifier, ClassifierConfig, classification_loss
@@ -218,7 +219,10 @@ def main() -> None:
             times = measured(kind, seeds, options.rounds, clock)
             alone, stacked = (milliseconds(times[name], 2 * seeds) for name in ("alone", "stacked"))
             name = f"{2 * seeds} {kind.__name__}"
-            print(f"{name:24} {alone:9.1f} {stacked:11.1f}  {quotient(times)}", flush=True)
+            print(
+                f"{name:24} {alone:9.1f} {stacked:11.1f}  {quotient(times['alone'], times['stacked'])}",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

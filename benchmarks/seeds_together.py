@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 import torch
-from stacked import WARM, Stacked, in_turns, milliseconds, quotient
+from contenders import quotient
+from stacked import WARM, Stacked, in_turns, milliseconds
 from torch import Tensor, nn
 
 from attnlib.experiments.rungs import spec_of
@@ -162,7 +163,9 @@ def main() -> None:
         times = measured(spec, seeds, options.rounds)
         alone, stacked = (milliseconds(times[name], seeds) for name in ("alone", "stacked"))
         sizes = f"{architecture:12} {width:6} {batch_size:6} {seeds:6}"
-        print(f"{sizes} {alone:9.1f} {stacked:11.1f}  {quotient(times)}", flush=True)
+        print(
+            f"{sizes} {alone:9.1f} {stacked:11.1f}  {quotient(times['alone'], times['stacked'])}", flush=True
+        )
 
 
 if __name__ == "__main__":

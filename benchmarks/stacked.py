@@ -118,13 +118,6 @@ def in_turns(
     return times
 
 
-def quotient(times: Mapping[str, list[float]]) -> str:
-    """Alone / stacked of each turn: median and quartiles."""
-    ratios = [a / s for a, s in zip(times["alone"], times["stacked"], strict=True)]
-    low, middle, high = statistics.quantiles(ratios, n=4)
-    return f"{middle:.2f} [{low:.2f}, {high:.2f}]"
-
-
 def milliseconds(taken: list[float], networks: int) -> float:
     """Median of a step, for each network."""
     return 1e3 * statistics.median(taken) / networks

@@ -2,21 +2,23 @@
 
     python benchmarks/translation_step.py [--threads 2] [--rounds 15] [--cpu-time]
 
-Two yardsticks, both `nn.LSTM` and `torch.optim.Adam` at their defaults. *plain* reads padding as if it were
+Two yardsticks, both `nn.LSTM` and `torch.optim.Adam` at their defaults, each in a process of its own with the
+defaults of its allocator. *plain* reads padding as if it were
 words, which a bidirectional encoder should not; *packed* leaves it out by `pack_padded_sequence`. Two
 settings: batches in which all 16 pairs have 15 pieces a side; and an epoch's batches, ours of equal source
 lengths, theirs drawn at random and padded to their longest, from sentences about as long as Multi30k's.
-Medians over rounds in turn, and their ratios. With `--cpu-time` the seconds are those of the process, for
-machines that others share; use one thread then.
+Medians over rounds in turn, and of the ratios of turns, with quartiles. With `--cpu-time` the seconds are
+those of the process, for machines that others share; use one thread then.
 """
 
 import argparse
 import statistics
-import time
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import torch
+from contenders import in_turns, quotient
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
@@ -24,8 +26,10 @@ from attnlib.models.bilinear_translator import BilinearTranslator, TranslatorCon
 from attnlib.tasks.corpus import Batch, Corpus, collate
 from attnlib.tasks.vocabulary import PAD
 from attnlib.texts.piece_corpus import EqualLengthBatches
+from attnlib.training.allocator import keep_freed_memory
 
 WORDS, WIDTH, BATCH, PIECES = 8_000, 256, 16, 15
+EVEN, UNEVEN = "15 pieces a side", "lengths like Multi30k's"
 
 
 class PlainTranslator(nn.Module):
@@ -81,8 +85,30 @@ def uneven_corpus() -> Corpus:
     return Corpus.from_ids(*sides)
 
 
+def at_random(corpus: Corpus, number: int) -> Batch:
+    """The next 16 pairs of a shuffled corpus."""
+    shuffled = np.random.default_rng(1).permutation(len(corpus))
+    return collate(corpus, np.take(shuffled, range(number * BATCH, (number + 1) * BATCH), mode="wrap"))
+
+
+def ours(setting: str) -> Callable[[int], None]:
+    """As attnlib trains: batches of equal source lengths, a fused Adam, memory kept."""
+    keep_freed_memory()
+    model = BilinearTranslator(TranslatorConfig(), torch.Generator().manual_seed(0))
+    even, batches = even_batch(), EqualLengthBatches(uneven_corpus(), BATCH, seed=0)
+    batch_at = batches if setting == UNEVEN else lambda number: even
+    return step_with(model, batch_at, fused=True)
+
+
+def theirs(setting: str, *, packed: bool) -> Callable[[int], None]:
+    """As anyone would write it: torch's default Adam is not fused."""
+    even, corpus = even_batch(), uneven_corpus()
+    batch_at = partial(at_random, corpus) if setting == UNEVEN else lambda number: even
+    return step_with(PlainTranslator(packed=packed), batch_at, fused=False)
+
+
 def step_with(model: nn.Module, batch_at: Callable[[int], Batch], *, fused: bool) -> Callable[[int], None]:
-    """One update; torch's default Adam is not fused, the one of our loop is."""
+    """One update."""
     optimiser = torch.optim.Adam(model.parameters(), fused=fused)
 
     def step(number: int) -> None:
@@ -100,43 +126,20 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--rounds", type=int, default=25)
     parser.add_argument("--cpu-time", action="store_true")
     options = parser.parse_args()
-    torch.set_num_threads(options.threads)
-    torch.manual_seed(0)
-    clock = time.process_time if options.cpu_time else time.perf_counter
-
-    corpus, even = uneven_corpus(), even_batch()
-    shuffled = np.random.default_rng(1).permutation(len(corpus))
-
-    def at_random(number: int) -> Batch:
-        return collate(corpus, np.take(shuffled, range(number * BATCH, (number + 1) * BATCH), mode="wrap"))
-
-    settings = {
-        "15 pieces a side": (lambda number: even, lambda number: even),
-        "lengths like Multi30k's": (EqualLengthBatches(corpus, BATCH, seed=0), at_random),
-    }
-    for name, (ours, theirs) in settings.items():
-        steps = {
-            "ours": step_with(
-                BilinearTranslator(TranslatorConfig(), torch.Generator().manual_seed(0)), ours, fused=True
-            ),
-            "plain": step_with(PlainTranslator(packed=False), theirs, fused=False),
-            "packed": step_with(PlainTranslator(packed=True), theirs, fused=False),
+    for setting in (EVEN, UNEVEN):
+        makers = {
+            "ours": partial(ours, setting),
+            "plain": partial(theirs, setting, packed=False),
+            "packed": partial(theirs, setting, packed=True),
         }
-        times: dict[str, list[float]] = {kind: [] for kind in steps}
-        for number in range(options.rounds + 1):
-            for kind, step in steps.items():
-                began = clock()
-                step(number)
-                if number:  # the first round warms up
-                    times[kind].append(clock() - began)
-        median = {kind: statistics.median(taken) for kind, taken in times.items()}
-        print(name)
-        for kind, taken in median.items():
-            ratio = "" if kind == "ours" else f"   ours takes {median['ours'] / taken:.2f} of it"
-            print(f"  {kind:8} {taken * 1e3:7.1f} ms a step{ratio}")
+        times = in_turns(makers, options.rounds, threads=options.threads, cpu_time=options.cpu_time)
+        print(setting)
+        for kind, taken in times.items():
+            told = "" if kind == "ours" else f"   ours takes {quotient(times['ours'], taken)} of it"
+            print(f"  {kind:8} {statistics.median(taken) * 1e3:7.1f} ms a step{told}")
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from attnlib.experiments import registry
 from attnlib.experiments.config import override
 from attnlib.experiments.run import run
 from attnlib.training.__main__ import printed_report
+from attnlib.training.allocator import keep_freed_memory
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -78,4 +79,5 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 if __name__ == "__main__":
+    keep_freed_memory()
     sys.exit(main())

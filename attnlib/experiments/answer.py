@@ -17,6 +17,7 @@ from attnlib.errors import AttnlibError, UnknownName
 from attnlib.experiments import registry
 from attnlib.experiments.asks import Ask
 from attnlib.training.__main__ import printed_report
+from attnlib.training.allocator import keep_freed_memory
 from attnlib.training.archive import Archive
 from attnlib.training.keys import model_key
 from attnlib.training.store import Store, kept_name
@@ -84,4 +85,5 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    keep_freed_memory()
     sys.exit(main())

@@ -3,28 +3,31 @@
     git worktree add /tmp/before COMMIT     # where the answers were made
     python -m attnlib.experiments.renew --before /tmp/before --archive results/paper/models
 
-An answer is kept under a hash of the code that computes it, so that any edit of this code makes it old. For
-every measure, the cheapest archived model of each architecture is trained (a *witness*) and measured by the
-code before and by today's. Where they agree to the last digit kept, for every witness of a measure, all of
-its answers by the code before get the name of today's; where one differs, none of that measure does. Archived
-answers are not what is compared: another processor gives a trained network other last digits.
+An answer is kept under a hash of the code that computes it, and its model under one of the code that trains
+it, so that any edit of this code makes it old. For every measure, the cheapest archived model of each
+architecture or recipe is trained (a *witness*) and measured by the code before and by today's. Where they
+agree to the last digit kept, for every witness of a measure, all of its answers by the code before get the
+name of today's; where one differs, none of that measure does. Archived answers are not what is compared:
+another processor gives a trained network other last digits.
 """
 
 import argparse
 import json
+import os
+import re
 import subprocess
 import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
 
 from attnlib.errors import AttnlibError
 from attnlib.experiments.answer import all_asks, name_of
-from attnlib.experiments.asks import Ask
+from attnlib.experiments.asks import Ask, specs_of
 from attnlib.files import write_text_atomic
 from attnlib.recipes.recipe import RecipeSpec
 from attnlib.training.archive import Archive
@@ -34,9 +37,10 @@ from attnlib.training.store import Store
 
 @dataclass(frozen=True)
 class Old:
-    """An archived answer to a question of today, under the name of other code."""
+    """An archived answer to a question of today, by other code or of a model that other code trained."""
 
     asked: Ask
+    file: Path  # in the archive
     name: str
     seconds: float  # that training its model took
 
@@ -45,76 +49,120 @@ class Old:
         """The name that today's code would give it."""
         return name_of(self.asked)
 
+    @property
+    def vouched(self) -> str:
+        """What a witness speaks for: measure, settings and code, whatever was measured beside."""
+        return re.sub(r",?with [^,)]+", "", self.name)
+
 
 def old_answers(profile: str, archive: str | Path) -> list[Old]:
-    """The answers in an archive that stand under a name of other code than today's."""
-    kept = Archive(archive)
+    """The answers in an archive that today's code would keep under another name or in another file."""
+    files = _by_spec(archive)
+    asks = [asked for own in all_asks(profile).values() for asked in own]
+    today_of = {
+        path.stem: model_key(spec)
+        for spec in specs_of(asks)
+        for path, _ in files.get(_identity(asdict(spec)), ())
+    }
     found = []
-    for asks in all_asks(profile).values():
-        path = kept.path(asks[0].spec)
-        if not path.is_file():
-            continue
-        content = json.loads(path.read_text(encoding="utf-8"))
-        for asked in asks:
-            today = name_of(asked)
-            question = today.rpartition("-")[0]
-            found += [
-                Old(asked, name, content["history"]["seconds"])
-                for name in content["measured"]
-                if name != today and name.rpartition("-")[0] == question
-            ]
+    for asked in asks:
+        today, place = name_of(asked), Archive(archive).path(asked.spec)
+        for path, content in files.get(_identity(asdict(asked.spec)), ()):
+            for name in content["measured"]:
+                same = _question(name, today_of) == _question(today, {})
+                if (
+                    same
+                    and (path, name) != (place, today)
+                    and Archive(archive).get(asked.spec, today) is None
+                ):
+                    found.append(Old(asked, path, name, content["history"]["seconds"]))
     return found
 
 
+def _by_spec(archive: str | Path) -> dict[str, list[tuple[Path, dict]]]:
+    """The files of an archive by what their models were made from, the code left out."""
+    found = defaultdict(list)
+    for path in sorted(Path(archive).glob("*.json")):
+        content = json.loads(path.read_text(encoding="utf-8"))
+        found[_identity(content["spec"])].append((path, content))
+    return found
+
+
+def _identity(spec: dict) -> str:
+    return json.dumps(spec, sort_keys=True)
+
+
+def _question(name: str, today_of: dict[str, str]) -> str:
+    """Measure, settings, and what it was measured beside, by the keys of today."""
+    question = name.rpartition("-")[0]
+    return re.sub(r"with ([^,)]+)", lambda match: f"with {today_of.get(match[1], match[1])}", question)
+
+
 def witnesses(old: Iterable[Old]) -> list[Old]:
-    """For every name of an answer, the cheapest model of each architecture or recipe."""
+    """For every measure, the cheapest model of each architecture or recipe."""
     cheapest: dict[tuple[str, str], Old] = {}
     for one in sorted(old, key=lambda one: (one.seconds, str(one.asked.spec))):
         spec = one.asked.spec
         cheapest.setdefault(
-            (one.name, spec.recipe if isinstance(spec, RecipeSpec) else spec.architecture), one
+            (one.vouched, spec.recipe if isinstance(spec, RecipeSpec) else spec.architecture), one
         )
     return list(cheapest.values())
 
 
-def renew(old: Iterable[Old], before: Archive, store: Store, archive: str | Path) -> dict[str, str]:
+def renew(old: Iterable[Old], before: Path, store: Store, archive: str | Path) -> dict[str, str]:
     """Compare what the code before and today's find of the witnesses, and rename what these vouch for.
 
     Args:
         old: see :func:`old_answers`.
-        before: what the code before found of the witnesses, see :func:`answered_before`.
+        before: folder of what the code before found of the witnesses, see :func:`answered_before`.
         store: the same trained models; without an archive, or it would be asked.
 
     Returns:
-        old name → today's name for what was renewed, or the first difference for what was not.
+        what was vouched for → how many answers were renewed, or the first difference where none were.
     """
     old = list(old)
-    outcome = {one.name: one.today for one in old}
+    refused: dict[str, str] = {}
     for witness in witnesses(old):
-        earlier = before.get(witness.asked.spec, witness.name)
-        if earlier is None:
-            outcome[witness.name] = "not renewed: the code before is not what this answer was made with"
-        elif where := difference(earlier, witness.asked.answer(store)):
-            outcome[witness.name] = f"not renewed: {witness.asked.spec.setting} differs: {where}"
-    renamed = defaultdict(dict)
+        path = before / witness.file.name
+        measured = json.loads(path.read_text(encoding="utf-8"))["measured"] if path.is_file() else {}
+        if witness.name not in measured:
+            refused[witness.vouched] = "not renewed: the code before is not what this answer was made with"
+        elif where := difference(measured[witness.name], witness.asked.answer(store)):
+            refused[witness.vouched] = f"not renewed: {witness.asked.spec.setting} differs: {where}"
+    outcome = dict.fromkeys((one.vouched for one in old), 0)
     for one in old:
-        if outcome[one.name] == one.today:
-            renamed[Archive(archive).path(one.asked.spec)][one.name] = one.today
-    for path, names in renamed.items():
-        content = json.loads(path.read_text(encoding="utf-8"))
-        content["measured"] = {names.get(name, name): answer for name, answer in content["measured"].items()}
-        text = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-        write_text_atomic(path, text + "\n")
-    return outcome
+        if one.vouched not in refused:
+            _move(one, Archive(archive))
+            outcome[one.vouched] += 1
+    return {vouched: refused.get(vouched, f"{number} renewed") for vouched, number in outcome.items()}
 
 
-def answered_before(checkout: Path, old: Iterable[Old], profile: str, models: str, folder: Path) -> Archive:
+def _move(one: Old, archive: Archive) -> None:
+    """Put an answer where today's code looks for it; a file that is left without answers goes."""
+    content = json.loads(one.file.read_text(encoding="utf-8"))
+    answer = content["measured"].pop(one.name)
+    if one.file == archive.path(one.asked.spec) or content["measured"]:
+        _write(one.file, content)
+    else:
+        one.file.unlink()
+    place = archive.path(one.asked.spec)
+    there = json.loads(place.read_text(encoding="utf-8")) if place.is_file() else content | {"measured": {}}
+    there["measured"][one.today] = answer
+    _write(place, there)
+
+
+def _write(path: Path, content: dict) -> None:
+    text = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    write_text_atomic(path, text + "\n")
+
+
+def answered_before(checkout: Path, old: Iterable[Old], profile: str, models: str, folder: Path) -> Path:
     """What the code of another checkout finds of the witnesses' models, trained where need be."""
-    keys = dict.fromkeys(model_key(witness.asked.spec) for witness in witnesses(old))
+    keys = dict.fromkeys(witness.file.stem for witness in witnesses(old))
     command = [sys.executable, "-m", "attnlib.experiments.answer", *keys, "--profile", profile]
     command += ["--archive", str(folder), "--models", str(Path(models).resolve())]
-    subprocess.run(command, cwd=checkout, check=True)
-    return Archive(folder)
+    subprocess.run(command, cwd=checkout, env=os.environ | {"PYTHONPATH": str(checkout)}, check=True)
+    return folder
 
 
 def difference(before: object, after: object, place: str = "") -> str:
@@ -149,7 +197,7 @@ def main(arguments: list[str] | None = None) -> int:
         old = old_answers(options.profile, options.archive)
         if options.before is None:
             for one in witnesses(old):
-                print(f"{one.seconds:7.0f} s  {one.asked.spec.setting}: {one.name}")
+                print(f"{one.seconds:7.0f} s  {one.asked.spec.setting}: {one.vouched}")
             return 0
         with tempfile.TemporaryDirectory() as folder:
             before = answered_before(options.before, old, options.profile, options.models, Path(folder))
@@ -157,9 +205,9 @@ def main(arguments: list[str] | None = None) -> int:
     except AttnlibError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    for before, after in outcome.items():
-        print(f"{before} → {after}")
-    return 1 if any("not renewed" in after for after in outcome.values()) else 0
+    for vouched, told in outcome.items():
+        print(f"{vouched}: {told}")
+    return 1 if any("not renewed" in told for told in outcome.values()) else 0
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import torch
 from attnlib.errors import AttnlibError
 from attnlib.recipes.recipe import RecipeSpec
 from attnlib.training.__main__ import printed_report
+from attnlib.training.allocator import keep_freed_memory
 from attnlib.training.store import Store
 
 
@@ -34,4 +35,5 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    keep_freed_memory()
     sys.exit(main())

@@ -6,6 +6,7 @@ import sys
 import torch
 
 from attnlib.errors import AttnlibError
+from attnlib.training.allocator import keep_freed_memory
 from attnlib.training.keys import model_key
 from attnlib.training.spec import ModelSpec
 from attnlib.training.store import Store
@@ -45,4 +46,5 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    keep_freed_memory()
     sys.exit(main())

@@ -2,6 +2,8 @@
 
 import json
 import shutil
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -57,20 +59,45 @@ def test_witnesses_are_one_of_each_architecture(archive):
 @pytest.fixture
 def before(tmp_path, archive):
     """What the code before finds of all four: the same as today's, under its own name."""
-    shutil.copytree(archive, tmp_path / "before")
-    return Archive(tmp_path / "before")
+    return Path(shutil.copytree(archive, tmp_path / "before"))
 
 
 def test_what_both_codes_find_alike_is_renewed(archive, before, tmp_path):
     outcome = renew(old_answers("paper", archive), before, Store(tmp_path / "models"), archive)
-    assert outcome == {OLD: TODAY}
+    assert outcome == {OLD: "4 renewed"}
     assert names(archive) == [[TODAY]] * 4
     assert old_answers("paper", archive) == []
 
 
+def test_what_is_kept_under_the_key_of_other_training_code_is_renewed(archive, before, tmp_path):
+    for folder in (archive, before):
+        for path in list(folder.glob("*.json")):
+            path.rename(path.with_stem(path.stem.rpartition("-")[0] + "-000000000000"))
+    old = old_answers("paper", archive)
+    assert {one.file.stem[-12:] for one in old} == {"0" * 12}
+    assert renew(old, before, Store(tmp_path / "models"), archive) == {OLD: "4 renewed"}
+    assert names(archive) == [[TODAY]] * 4
+    assert len(list(archive.glob("*.json"))) == 4
+
+
+def test_what_was_measured_beside_a_model_is_known_by_todays_key(archive, monkeypatch):
+    """Its name has the key of that model in it; a witness speaks for it whatever stands beside."""
+    keys = [Archive(archive).path(asked.spec).stem for asked in ASKS]
+    monkeypatch.setattr(module, "all_asks", lambda profile: {str(i): [a] for i, a in enumerate(together)})
+    together = [replace(asked, beside=(ASKS[i - 1].spec,)) for i, asked in enumerate(ASKS)]
+    for i, asked in enumerate(ASKS):
+        path, own = Archive(archive).path(asked.spec), f"with {keys[i - 1][:-12]}000000000000"
+        edit(path, lambda content, own=own: {OLD.replace(")", f",{own})"): content[OLD]})
+        path.rename(path.with_stem(path.stem[:-12] + "0" * 12))
+    old = old_answers("paper", archive)
+    assert len(old) == 4
+    assert {one.vouched for one in old} == {OLD}
+    assert len(witnesses(old)) == 2
+
+
 def test_one_witness_that_differs_stops_all_of_its_measure(archive, before, tmp_path):
     for asked in ASKS[2:]:  # AO
-        edit(before.path(asked.spec), lambda content: {OLD: content[OLD] | {"tokens": 99}})
+        edit(Archive(before).path(asked.spec), lambda content: {OLD: content[OLD] | {"tokens": 99}})
     outcome = renew(old_answers("paper", archive), before, Store(tmp_path / "models"), archive)
     assert "AO" in outcome[OLD]
     assert "tokens was 99" in outcome[OLD]
@@ -79,7 +106,7 @@ def test_one_witness_that_differs_stops_all_of_its_measure(archive, before, tmp_
 
 def test_the_code_before_must_be_the_one_that_answered(archive, before, tmp_path):
     for asked in ASKS:
-        edit(before.path(asked.spec), lambda content: {OLD.replace("0", "1"): content[OLD]})
+        edit(Archive(before).path(asked.spec), lambda content: {OLD.replace("0", "1"): content[OLD]})
     outcome = renew(old_answers("paper", archive), before, Store(tmp_path / "models"), archive)
     assert "not what this answer was made with" in outcome[OLD]
     assert names(archive) == [[OLD]] * 4
