@@ -5,10 +5,10 @@
 
 An answer is kept under a hash of the code that computes it, and its model under one of the code that trains
 it, so that any edit of this code makes it old. For every measure, the cheapest archived model of each
-architecture or recipe is trained (a *witness*) and measured by the code before and by today's. Where they
-agree to the last digit kept, for every witness of a measure, all of its answers by the code before get the
-name of today's; where one differs, none of that measure does. Archived answers are not what is compared:
-another processor gives a trained network other last digits.
+architecture, or of each recipe and its choices, is trained (a *witness*) and measured by the code before and
+by today's. Where they agree to the last digit kept, for every witness of a measure, all of its answers by the
+code before get the name of today's; where one differs, none of that measure does. Archived answers are not
+what is compared: another processor gives a trained network other last digits.
 """
 
 import argparse
@@ -30,7 +30,7 @@ from attnlib.experiments.answer import all_asks, name_of
 from attnlib.experiments.asks import Ask, specs_of
 from attnlib.files import write_text_atomic
 from attnlib.recipes.recipe import RecipeSpec
-from attnlib.training.archive import Archive
+from attnlib.training.archive import Archive, Spec
 from attnlib.training.keys import model_key
 from attnlib.training.store import Store
 
@@ -99,14 +99,18 @@ def _question(name: str, today_of: dict[str, str]) -> str:
 
 
 def witnesses(old: Iterable[Old]) -> list[Old]:
-    """For every measure, the cheapest model of each architecture or recipe."""
-    cheapest: dict[tuple[str, str], Old] = {}
+    """For every measure, the cheapest model of each architecture, or of each recipe and its choices."""
+    cheapest: dict[tuple, Old] = {}
     for one in sorted(old, key=lambda one: (one.seconds, str(one.asked.spec))):
-        spec = one.asked.spec
-        cheapest.setdefault(
-            (one.vouched, spec.recipe if isinstance(spec, RecipeSpec) else spec.architecture), one
-        )
+        cheapest.setdefault((one.vouched, *_branches(one.asked.spec)), one)
     return list(cheapest.values())
+
+
+def _branches(spec: Spec) -> tuple[str, ...]:
+    """What may lead to other code: numbers are sizes, names are choices."""
+    if not isinstance(spec, RecipeSpec):
+        return (spec.architecture,)
+    return spec.recipe, *(value for value in asdict(spec.resolved).values() if isinstance(value, str))
 
 
 def renew(old: Iterable[Old], before: Path, store: Store, archive: str | Path) -> dict[str, str]:

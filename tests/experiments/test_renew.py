@@ -9,7 +9,8 @@ import pytest
 
 from attnlib.experiments import renew as module
 from attnlib.experiments.asks import Ask
-from attnlib.experiments.renew import difference, old_answers, renew, witnesses
+from attnlib.experiments.renew import Old, difference, old_answers, renew, witnesses
+from attnlib.recipes.recipe import RecipeSpec
 from attnlib.training.archive import Archive
 from attnlib.training.spec import ModelSpec
 from attnlib.training.store import Store, kept_name
@@ -54,6 +55,17 @@ def test_witnesses_are_one_of_each_architecture(archive):
     old = old_answers("paper", archive)
     assert len(old) == 4
     assert sorted(one.asked.spec.architecture for one in witnesses(old)) == ["AED", "AO"]
+
+
+def test_witnesses_of_a_recipe_are_one_of_each_choice():
+    """A bag of words says nothing of an LSTM; a size changes no code."""
+    specs = [
+        RecipeSpec.of("permutation_copying", seed=0, network=network, steps=steps)
+        for network in ("learned", "uniform", "proxy")
+        for steps in (300, 500)
+    ]
+    old = [Old(Ask(one, measure_tokens), Path("x.json"), OLD, float(one.resolved.steps)) for one in specs]
+    assert {one.asked.spec for one in witnesses(old)} == set(specs[::2])
 
 
 @pytest.fixture
