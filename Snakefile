@@ -172,7 +172,7 @@ if OWN:
     result = OWN.result_of(RUN.figure)
     folder = Path(RUN.folder).relative_to(ROOT).as_posix()
 
-    if result:
+    if result and not result.current:
         use rule result as run_result with:
             input: answers_of(result) if result.archived else OWN.trained(result)
             output: result.path

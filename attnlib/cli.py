@@ -82,7 +82,8 @@ def run(
             "-p",
             metavar="NAME=VALUE",
             help="Another value for a parameter of the notebook, as in -p seeds=1 -p task=scan,one_to_one. "
-            "Such a run has a folder of its own, build/runs/<figure>-<hash>/, and leaves the book as it is.",
+            "Such a run has a folder of its own, build/runs/<figure>-<hash>/, and leaves the book as it is; "
+            "of a row of the book's tables at the paper profile the answers are kept for the book, too.",
         ),
     ] = None,
     jobs: Jobs = CORES,

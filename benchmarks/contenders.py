@@ -25,6 +25,7 @@ def in_turns(
         lines[name], other = context.Pipe()
         processes.append(context.Process(target=_serve, args=(other, make, threads, cpu_time), daemon=True))
         processes[-1].start()
+        other.close()  # so that its end is noticed here
         lines[name].recv()  # made
     times: dict[str, list[float]] = {name: [] for name in makers}
     for number in range(rounds + 1):

@@ -3,7 +3,9 @@
     python benchmarks/copying_step.py [--threads 2] [--cell lstm] [--heads 1] [--cpu-time]
 
 Permutations of 40 words, batch 128, width 256, the second paper's size; the two take turns, each in a process
-of its own. ``--cpu-time`` counts processor seconds in place of the clock's, for a machine that is shared.
+of its own. *fast* is what attnlib runs: with one thread its own recurrence, with several torch's.
+``--cpu-time`` counts processor seconds in place of the clock's, for a machine that is shared; use one thread
+then.
 """
 
 import argparse
@@ -21,7 +23,7 @@ from attnlib.training.allocator import keep_freed_memory
 
 
 def step_of(config: CopierConfig, length: int, batch_size: int, implementation: str) -> Callable[[int], None]:
-    """One update, sentences drawn anew; ``fast`` is what recipes run, ``plain`` what anyone would write."""
+    """One update, sentences drawn anew; ``plain`` is what anyone would write."""
     if implementation == "fast":
         keep_freed_memory()
     model = Copier(config, torch.Generator().manual_seed(0))

@@ -18,7 +18,7 @@ from dataclasses import replace
 import numpy as np
 import torch
 from contenders import quotient
-from stacked import WARM, Stacked, StackedScan, in_turns, milliseconds
+from stacked import WARM, Stacked, StackedScan, milliseconds, steps_in_turns
 from torch import Tensor, nn
 
 from attnlib.models.attentive_classifier import AttentiveClassifier, ClassifierConfig, classification_loss
@@ -26,6 +26,7 @@ from attnlib.models.bilinear_translator import BilinearTranslator, TranslatorCon
 from attnlib.models.copier import Copier, CopierConfig, copier_loss
 from attnlib.tasks.copying import copy_batch, draw_sources, words_of
 from attnlib.tasks.corpus import Corpus, collate
+from attnlib.training.allocator import keep_freed_memory
 
 WORDS = 8_000  # of the translator and the classifier
 
@@ -197,7 +198,7 @@ def measured(kind: Callable, seeds: int, rounds: int, clock: Callable[[], float]
         stack.loss(*joined[number]).sum().backward()
         together.step()
 
-    return in_turns(
+    return steps_in_turns(
         {"alone": alone, "stacked": stacked}, rounds, check=lambda: stack.check(models), clock=clock
     )
 
@@ -212,6 +213,7 @@ def main() -> None:
     parser.add_argument("--cpu-time", action="store_true")
     options = parser.parse_args()
     torch.set_num_threads(1)
+    keep_freed_memory()
     clock = time.process_time if options.cpu_time else time.perf_counter
     print("networks                  alone ms  stacked ms  alone / stacked [quartiles]")
     for kind in (translators, classifiers, copiers):

@@ -13,13 +13,14 @@ from itertools import product
 
 import torch
 from contenders import quotient
-from stacked import WARM, Stacked, in_turns, milliseconds
+from stacked import WARM, Stacked, milliseconds, steps_in_turns
 from torch import Tensor, nn
 
 from attnlib.experiments.rungs import spec_of
 from attnlib.models.attention import masked_softmax
 from attnlib.models.positions import sinusoidal_positions
 from attnlib.tasks.corpus import Batch, training_batches
+from attnlib.training.allocator import keep_freed_memory
 from attnlib.training.loop import IGNORED, _update, learning_rate_at, new_model
 from attnlib.training.spec import ModelSpec
 from attnlib.training.store import load_task
@@ -146,7 +147,7 @@ def measured(spec: ModelSpec, seeds: int, rounds: int) -> dict[str, list[float]]
     def stacked(number: int) -> None:
         stacked_update(stack, together, joined[number], spec)
 
-    return in_turns({"alone": alone, "stacked": stacked}, rounds, check=lambda: stack.check(models))
+    return steps_in_turns({"alone": alone, "stacked": stacked}, rounds, check=lambda: stack.check(models))
 
 
 def main() -> None:
@@ -157,6 +158,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=15)
     options = parser.parse_args()
     torch.set_num_threads(1)
+    keep_freed_memory()
     print("architecture  width  batch  seeds  alone ms  stacked ms  alone / stacked [quartiles]")
     for architecture, (width, batch_size), seeds in product(("AED", "AO"), SIZES, (5, 10)):
         spec = spec_of("one_to_one", architecture, scale="quick", width=width, batch_size=batch_size)

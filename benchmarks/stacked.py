@@ -15,18 +15,17 @@ CLOSE = 1e-4  # largest difference of a parameter after the updates that warm up
 WARM = 3  # turns that warm up
 
 
-class Stacked(nn.Module):
+class Stacked:
     """The parameters of several networks, by their names in each; what is frozen in one is trained here."""
 
     def __init__(self, models: Sequence[nn.Module]):
-        super().__init__()
         self.number = len(models)
         named = [dict(model.named_parameters()) for model in models]
         self.stacked = {
             name: nn.Parameter(torch.stack([p[name] for p in named]).detach()) for name in named[0]
         }
 
-    def parameters(self, recurse: bool = True) -> Iterator[nn.Parameter]:
+    def parameters(self) -> Iterator[nn.Parameter]:
         """All of them, with their leading axis of networks."""
         return iter(self.stacked.values())
 
@@ -98,7 +97,7 @@ class StackedScan(torch.autograd.Function):
         return to_gates, rows[0].mT @ rows[1], to_state, to_memory
 
 
-def in_turns(
+def steps_in_turns(
     steps: Mapping[str, Callable[[int], object]],
     rounds: int,
     *,

@@ -1,14 +1,14 @@
 """A training step of the second paper's translation model against the plain PyTorch loop, at its paper size.
 
-    python benchmarks/translation_step.py [--threads 2] [--rounds 15] [--cpu-time]
+    python benchmarks/translation_step.py [--threads 2] [--rounds 25] [--cpu-time]
 
-Two yardsticks, both `nn.LSTM` and `torch.optim.Adam` at their defaults, each in a process of its own with the
-defaults of its allocator. *plain* reads padding as if it were
-words, which a bidirectional encoder should not; *packed* leaves it out by `pack_padded_sequence`. Two
-settings: batches in which all 16 pairs have 15 pieces a side; and an epoch's batches, ours of equal source
-lengths, theirs drawn at random and padded to their longest, from sentences about as long as Multi30k's.
-Medians over rounds in turn, and of the ratios of turns, with quartiles. With `--cpu-time` the seconds are
-those of the process, for machines that others share; use one thread then.
+Two yardsticks, both `nn.LSTM` and `torch.optim.Adam` at their defaults, each in a process of its own with
+the defaults of its allocator. *plain* reads padding as if it were words, which a bidirectional encoder should
+not; *packed* leaves it out by `pack_padded_sequence`. Two settings: batches in which all 16 pairs have 15
+pieces a side; and an epoch's batches, ours of equal source lengths, theirs drawn at random and padded to
+their longest, from sentences about as long as Multi30k's. Medians over rounds in turn, and of the ratios of
+turns, with quartiles. With `--cpu-time` the seconds are those of the process, for machines that others share;
+use one thread then.
 """
 
 import argparse

@@ -188,7 +188,7 @@ def _own_run(project: Project, run: Run, jobs: int, explain: bool) -> int:
         print(folder)
         taken = minutes(folder, notebook.stem)
         if taken is not None:
-            print(f"{taken:.1f} minutes, with the training of its models wherever that was")
+            print(f"{taken:.1f} minutes, with the training of its models, now or before")
     return code
 
 

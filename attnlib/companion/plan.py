@@ -69,7 +69,8 @@ class PlannedResult:
         stamp: hash of code and settings; a result made under another stamp is made again.
         current: whether the file is there and was made by today's code with these settings.
         settings: what differs from the profile, name → value.
-        archived: whether the book's paper profile asks all that it asks: answers then go to the same archive.
+        archived: whether it asks its networks just what the book's paper profile asks these, as a row of a
+            table does: answers are then those of the book, in the same archive.
     """
 
     experiment: str
@@ -139,7 +140,9 @@ class Plan:
         path = (Path(run.folder) if run else self.project.results(self.profile)) / f"{experiment}.json"
         module = registry.load(experiment)
         specs = {model_key(spec): spec for spec in module.models(config)}
-        archived = self.profile == "paper" and set(module.asks(config)) <= set(module.asks(profile))
+        asks = set(module.asks(config))
+        of_the_book = {asked for asked in module.asks(profile) if model_key(asked.spec) in specs}
+        archived = self.profile == "paper" and bool(asks) and asks == of_the_book
         code = code_of(experiment, tuple(specs.values()))["hash"]
         relative = path.relative_to(self.project.root) if path.is_relative_to(self.project.root) else path
         return PlannedResult(

@@ -4,11 +4,11 @@
     python -m attnlib.experiments.renew --before /tmp/before --archive results/paper/models
 
 An answer is kept under a hash of the code that computes it, and its model under one of the code that trains
-it, so that any edit of this code makes it old. For every measure, the cheapest archived model of each
-architecture, or of each recipe and its choices, is trained (a *witness*) and measured by the code before and
-by today's. Where they agree to the last digit kept, for every witness of a measure, all of its answers by the
-code before get the name of today's; where one differs, none of that measure does. Archived answers are not
-what is compared: another processor gives a trained network other last digits.
+it, so that any edit of this code makes it old. For every measure, the cheapest archived model of each kind,
+whatever its sizes and numbers, is trained (a *witness*) and measured by the code before and by today's. Where
+they agree to the last digit kept, for every witness of a measure, all of its answers by the code before get
+the name of today's; where one differs, none of that measure does. Archived answers are not what is compared:
+another processor gives a trained network other last digits.
 """
 
 import argparse
@@ -20,29 +20,46 @@ import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import torch
 
-from attnlib.errors import AttnlibError
+from attnlib.errors import AttnlibError, BadInput
 from attnlib.experiments.answer import all_asks, name_of
 from attnlib.experiments.asks import Ask, specs_of
-from attnlib.files import write_text_atomic
 from attnlib.recipes.recipe import RecipeSpec
+from attnlib.training.allocator import keep_freed_memory
 from attnlib.training.archive import Archive, Spec
 from attnlib.training.keys import model_key
 from attnlib.training.store import Store
 
+# Run in the checkout before: keys of the specs on standard input by the code there.
+_KEYS = """
+import json, sys
+from attnlib.recipes.recipe import RecipeSpec
+from attnlib.training.keys import model_key
+from attnlib.training.spec import ModelSpec
+specs = map(json.loads, sys.stdin)
+kinds = ((RecipeSpec if "recipe" in spec else ModelSpec, spec) for spec in specs)
+print(*(model_key(kind.from_json(json.dumps(spec))) for kind, spec in kinds), sep="\\n")
+"""
+
 
 @dataclass(frozen=True)
 class Old:
-    """An archived answer to a question of today, by other code or of a model that other code trained."""
+    """An archived answer to a question of today, by other code or of a model that other code trained.
+
+    Attributes:
+        listed: whether an experiment lists it; what follows from answers, it asks without listing.
+        seconds: that training its model took.
+    """
 
     asked: Ask
-    file: Path  # in the archive
+    file: Path
     name: str
-    seconds: float  # that training its model took
+    seconds: float
+    listed: bool = True
 
     @property
     def today(self) -> str:
@@ -50,32 +67,49 @@ class Old:
         return name_of(self.asked)
 
     @property
-    def vouched(self) -> str:
-        """What a witness speaks for: measure, settings and code, whatever was measured beside."""
+    def measure(self) -> str:
+        """Measure, settings and code, whatever was measured beside."""
         return re.sub(r",?with [^,)]+", "", self.name)
+
+    @property
+    def kind(self) -> tuple[str, ...]:
+        """What a witness speaks for: the measure, and all in the specs that may lead to other code."""
+        return self.measure, *map(_choices, (self.asked.spec, *self.asked.beside))
+
+
+def _choices(spec: Spec) -> str:
+    """A recipe or an architecture with its settings but for numbers: those are sizes, the others choices."""
+    settings = (
+        asdict(spec.resolved) | {"recipe": spec.recipe} if isinstance(spec, RecipeSpec) else asdict(spec)
+    )
+    chosen = {n: v for n, v in settings.items() if isinstance(v, bool) or not isinstance(v, int | float)}
+    return json.dumps(chosen, sort_keys=True, default=str)
 
 
 def old_answers(profile: str, archive: str | Path) -> list[Old]:
     """The answers in an archive that today's code would keep under another name or in another file."""
     files = _by_spec(archive)
     asks = [asked for own in all_asks(profile).values() for asked in own]
-    today_of = {
-        path.stem: model_key(spec)
-        for spec in specs_of(asks)
-        for path, _ in files.get(_identity(asdict(spec)), ())
-    }
-    found = []
-    for asked in asks:
-        today, place = name_of(asked), Archive(archive).path(asked.spec)
-        for path, content in files.get(_identity(asdict(asked.spec)), ()):
-            for name in content["measured"]:
-                same = _question(name, today_of) == _question(today, {})
-                if (
-                    same
-                    and (path, name) != (place, today)
-                    and Archive(archive).get(asked.spec, today) is None
-                ):
-                    found.append(Old(asked, path, name, content["history"]["seconds"]))
+    listed = {spec: _identity(spec) for spec in specs_of(asks)}
+    today_of = {path.stem: model_key(spec) for spec, own in listed.items() for path, _ in files.get(own, ())}
+    found = [
+        Old(asked, path, name, content["history"]["seconds"])
+        for asked in asks
+        if Archive(archive).get(asked.spec, name_of(asked)) is None
+        for path, content in files.get(listed[asked.spec], ())
+        for name in content["measured"]
+        if _question(name, today_of) == _question(name_of(asked), {})
+    ]
+    # What an experiment asked further, following answers: the same measures of the same recipes.
+    known = {name_of(a): a for a in asks if isinstance(a.spec, RecipeSpec) and not a.beside}
+    for path, content in (each for own in files.keys() - set(listed.values()) for each in files[own]):
+        if "recipe" in content["spec"]:
+            spec = RecipeSpec.from_json(json.dumps(content["spec"]))
+            found += [
+                Old(replace(known[name], spec=spec), path, name, content["history"]["seconds"], listed=False)
+                for name in content["measured"].keys() & known
+                if model_key(spec) != path.stem and Archive(archive).get(spec, name) is None
+            ]
     return found
 
 
@@ -84,12 +118,12 @@ def _by_spec(archive: str | Path) -> dict[str, list[tuple[Path, dict]]]:
     found = defaultdict(list)
     for path in sorted(Path(archive).glob("*.json")):
         content = json.loads(path.read_text(encoding="utf-8"))
-        found[_identity(content["spec"])].append((path, content))
+        found[json.dumps(content["spec"], sort_keys=True)].append((path, content))
     return found
 
 
-def _identity(spec: dict) -> str:
-    return json.dumps(spec, sort_keys=True)
+def _identity(spec: Spec) -> str:
+    return json.dumps(asdict(spec), sort_keys=True)
 
 
 def _question(name: str, today_of: dict[str, str]) -> str:
@@ -99,74 +133,75 @@ def _question(name: str, today_of: dict[str, str]) -> str:
 
 
 def witnesses(old: Iterable[Old]) -> list[Old]:
-    """For every measure, the cheapest model of each architecture, or of each recipe and its choices."""
-    cheapest: dict[tuple, Old] = {}
+    """Of every kind the cheapest model among those that are listed."""
+    cheapest: dict[tuple[str, ...], Old] = {}
     for one in sorted(old, key=lambda one: (one.seconds, str(one.asked.spec))):
-        cheapest.setdefault((one.vouched, *_branches(one.asked.spec)), one)
+        if one.listed:
+            cheapest.setdefault(one.kind, one)
     return list(cheapest.values())
 
 
-def _branches(spec: Spec) -> tuple[str, ...]:
-    """What may lead to other code: numbers are sizes, names are choices."""
-    if not isinstance(spec, RecipeSpec):
-        return (spec.architecture,)
-    return spec.recipe, *(value for value in asdict(spec.resolved).values() if isinstance(value, str))
-
-
 def renew(old: Iterable[Old], before: Path, store: Store, archive: str | Path) -> dict[str, str]:
-    """Compare what the code before and today's find of the witnesses, and rename what these vouch for.
+    """Compare what the code before and today's find of the witnesses, and move what these vouch for.
 
     Args:
-        old: see :func:`old_answers`.
+        old: see :func:`old_answers`; of models that the code before has, see :func:`of_code_before`.
         before: folder of what the code before found of the witnesses, see :func:`answered_before`.
         store: the same trained models; without an archive, or it would be asked.
 
     Returns:
-        what was vouched for → how many answers were renewed, or the first difference where none were.
+        measure → how many answers were renewed, or the first difference where none were.
     """
     old = list(old)
-    refused: dict[str, str] = {}
-    for witness in witnesses(old):
+    chosen = witnesses(old)
+    speaking = {witness.kind for witness in chosen}
+    refused = {
+        one.measure: f"not renewed: no witness for {one.asked.spec.setting}"
+        for one in old
+        if one.kind not in speaking
+    }
+    for witness in chosen:
         path = before / witness.file.name
         measured = json.loads(path.read_text(encoding="utf-8"))["measured"] if path.is_file() else {}
         if witness.name not in measured:
-            refused[witness.vouched] = "not renewed: the code before is not what this answer was made with"
+            refused[witness.measure] = "not renewed: the code before is not what this answer was made with"
         elif where := difference(measured[witness.name], witness.asked.answer(store)):
-            refused[witness.vouched] = f"not renewed: {witness.asked.spec.setting} differs: {where}"
-    outcome = dict.fromkeys((one.vouched for one in old), 0)
+            refused[witness.measure] = f"not renewed: {witness.asked.spec.setting} differs: {where}"
+    outcome = dict.fromkeys((one.measure for one in old), 0)
     for one in old:
-        if one.vouched not in refused:
-            _move(one, Archive(archive))
-            outcome[one.vouched] += 1
-    return {vouched: refused.get(vouched, f"{number} renewed") for vouched, number in outcome.items()}
+        if one.measure not in refused:
+            Archive(archive).move(one.file, one.name, one.asked.spec, one.today)
+            outcome[one.measure] += 1
+    return {measure: refused.get(measure, f"{number} renewed") for measure, number in outcome.items()}
 
 
-def _move(one: Old, archive: Archive) -> None:
-    """Put an answer where today's code looks for it; a file that is left without answers goes."""
-    content = json.loads(one.file.read_text(encoding="utf-8"))
-    answer = content["measured"].pop(one.name)
-    if one.file == archive.path(one.asked.spec) or content["measured"]:
-        _write(one.file, content)
-    else:
-        one.file.unlink()
-    place = archive.path(one.asked.spec)
-    there = json.loads(place.read_text(encoding="utf-8")) if place.is_file() else content | {"measured": {}}
-    there["measured"][one.today] = answer
-    _write(place, there)
-
-
-def _write(path: Path, content: dict) -> None:
-    text = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    write_text_atomic(path, text + "\n")
+def of_code_before(checkout: Path, old: Iterable[Old]) -> list[Old]:
+    """Those whose model the code of another checkout would keep in the very file they are in."""
+    old = list(old)
+    lines = "\n".join(one.asked.spec.to_json() for one in old)
+    keys = _python(checkout, "-c", _KEYS, input=lines, stdout=subprocess.PIPE).split()
+    return [one for one, key in zip(old, keys, strict=True) if one.file.stem == key]
 
 
 def answered_before(checkout: Path, old: Iterable[Old], profile: str, models: str, folder: Path) -> Path:
     """What the code of another checkout finds of the witnesses' models, trained where need be."""
     keys = dict.fromkeys(witness.file.stem for witness in witnesses(old))
-    command = [sys.executable, "-m", "attnlib.experiments.answer", *keys, "--profile", profile]
-    command += ["--archive", str(folder), "--models", str(Path(models).resolve())]
-    subprocess.run(command, cwd=checkout, env=os.environ | {"PYTHONPATH": str(checkout)}, check=True)
+    places = ["--archive", str(folder), "--models", str(Path(models).resolve())]
+    _python(checkout, "-m", "attnlib.experiments.answer", *keys, "--profile", profile, *places)
     return folder
+
+
+def _python(checkout: Path, *words: str, **options) -> str:
+    """Run the code of a checkout.
+
+    Raises:
+        BadInput: it ended with an error, which is on standard error.
+    """
+    environment = os.environ | {"PYTHONPATH": str(checkout.resolve())}
+    done = subprocess.run([sys.executable, *words], cwd=checkout, env=environment, text=True, **options)
+    if done.returncode != 0:
+        raise BadInput(f"the code in {checkout} ended with {done.returncode}; see above")
+    return done.stdout or ""
 
 
 def difference(before: object, after: object, place: str = "") -> str:
@@ -201,7 +236,10 @@ def main(arguments: list[str] | None = None) -> int:
         old = old_answers(options.profile, options.archive)
         if options.before is None:
             for one in witnesses(old):
-                print(f"{one.seconds:7.0f} s  {one.asked.spec.setting}: {one.vouched}")
+                print(f"{one.seconds:7.0f} s  {one.asked.spec.setting}: {one.measure}")
+            return 0
+        if not (old := of_code_before(options.before, old)):
+            print(f"nothing to renew: no old answer is of the code in {options.before}")
             return 0
         with tempfile.TemporaryDirectory() as folder:
             before = answered_before(options.before, old, options.profile, options.models, Path(folder))
@@ -209,10 +247,11 @@ def main(arguments: list[str] | None = None) -> int:
     except AttnlibError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    for vouched, told in outcome.items():
-        print(f"{vouched}: {told}")
+    for measure, told in outcome.items():
+        print(f"{measure}: {told}")
     return 1 if any("not renewed" in told for told in outcome.values()) else 0
 
 
 if __name__ == "__main__":
+    keep_freed_memory()
     sys.exit(main())

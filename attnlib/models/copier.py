@@ -92,7 +92,11 @@ class Copier(nn.Module):
         draw_parameters(self, generator)
 
     def forward(self, batch: CopyBatch, implementation: Literal["fast", "plain"] = "fast") -> CopierTrace:
-        """A pass under teacher forcing; ``plain`` leaves recurrence to torch, same to rounding."""
+        """A pass under teacher forcing; ``plain`` leaves recurrence to torch, same to rounding.
+
+        With several threads ``fast`` leaves it to torch, too, which shares the products of a step among them
+        to better effect (``benchmarks/copying_step.py``).
+        """
         encoder_states, last = self._unroll(self.encoder, batch.source, None, implementation)
         decoder_states, _ = self._unroll(self.decoder, batch.target_read, last, implementation)
         attention = self.attend(decoder_states, encoder_states)
@@ -125,7 +129,7 @@ class Copier(nn.Module):
     def _unroll(
         self, layer: nn.RNNBase, tokens: Int[Tensor, "batch time"], start, implementation: str
     ) -> tuple[Tensor, tuple[Tensor, Tensor] | Tensor]:
-        if implementation == "plain" or self.config.cell == "gru":
+        if implementation == "plain" or self.config.cell == "gru" or torch.get_num_threads() > 1:
             return layer(self.embedding(tokens), start)
         table = nn.functional.linear(
             self.embedding.weight, layer.weight_ih_l0, layer.bias_ih_l0 + layer.bias_hh_l0

@@ -1,4 +1,4 @@
-"""An LSTM over rows without padding, its backward pass written out: faster on a CPU than torch's own.
+"""An LSTM over rows without padding, its backward pass written out: faster than torch's on one CPU thread.
 
 Two things make the difference. The vocabulary is small, so the input's share of the gates is a product with
 the table of embeddings, looked up by word, not a product at every position. And the gradient of the recurrent

@@ -3,8 +3,8 @@
 import ctypes
 
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_MAX = -1, -2, -4  # of mallopt, in glibc's malloc.h
-_ALL = 2**31 - 1
-_AHEAD = 256 * 2**20
+_MOST = 2**31 - 1
+_GROWN_AT_ONCE = 256 * 2**20  # bytes
 
 
 def keep_freed_memory() -> bool:
@@ -21,5 +21,5 @@ def keep_freed_memory() -> bool:
         setting = ctypes.CDLL(None).mallopt
     except (AttributeError, OSError, TypeError):  # no mallopt; or no way to look, as on Windows
         return False
-    wanted = {_MMAP_MAX: 0, _TRIM_THRESHOLD: _ALL, _TOP_PAD: _AHEAD}
+    wanted = {_MMAP_MAX: 0, _TRIM_THRESHOLD: _MOST, _TOP_PAD: _GROWN_AT_ONCE}
     return all([setting(name, value) for name, value in wanted.items()])

@@ -88,7 +88,7 @@ def test_what_would_change_our_mind_is_answered_a_point_a_line(result):
         "* **Agreement of α and βᵘᶠ at chance**",
         "  * *not happened*: SST (12 ± 1 above); IWSLT14 De–En (part) (22 ± 1 above)",
         "* **Frozen networks that attend as usual**",  # there are no frozen translators
-        "  * *undecided*: SST (25 ± 1 % with a free one, two free ones 24 ± 1 %)",
+        "  * *not ruled out*: SST (25 ± 1 % with a free one, two free ones 24 ± 1 %)",
         "* **Intervals as wide as the differences**",
         f"  * *not happened*: SST (between 20 and 23, {apart}); "
         f"IWSLT14 De–En (part) (between 30 and 33, {apart})",
@@ -98,8 +98,8 @@ def test_what_would_change_our_mind_is_answered_a_point_a_line(result):
 @pytest.mark.parametrize(
     ("column", "name", "low", "high", "expected"),
     [
-        ("alpha_beta_uf", "above_chance", -1.0, 25.0, "*undecided*: SST (12 ± 13 above)"),
-        ("alpha_beta_uf", "above_chance", 0.0, 24.0, "*undecided*: SST (12 ± 12 above)"),
+        ("alpha_beta_uf", "above_chance", -1.0, 25.0, "*not ruled out*: SST (12 ± 13 above)"),
+        ("alpha_beta_uf", "above_chance", 0.0, 24.0, "*not ruled out*: SST (12 ± 12 above)"),
         ("alpha_beta_uf", "above_chance", -9.0, -1.0, "*happened*: SST (12 ± 4 above)"),
         ("alpha_alpha_frozen", "agreement", 20.0, 22.5, "*not happened*: SST (25 ± 1 % with a free"),  # < 23
         ("alpha_alpha_frozen", "agreement", 25.5, 27.0, "*happened*: SST (25 ± 1 % with a free"),  # > 25
@@ -119,7 +119,7 @@ def test_without_intervals_nothing_is_decided(result):
                 found = result.values[one]["validation"]["accuracy"][column][name]
                 found |= {"low": None, "high": None}
     assert "happened" not in outcome_sentences(result)
-    assert outcome_sentences(result).count("undecided") == 2
+    assert outcome_sentences(result).count("not ruled out") == 2
     for name in ("sst", "iwslt14_de_en"):
         del result.values[name]
     assert outcome_sentences(result) == "No set has been run yet."

@@ -137,8 +137,9 @@ def test_a_run_is_recorded_apart_from_the_book_with_the_callers_paths(project, t
     ("profile", "words", "archived"),
     [
         ("paper", {"classification": "amazon", "translation": ""}, True),
-        ("paper", {"seeds": "2"}, True),  # fewer networks of those that the book asks
-        ("paper", {"seeds": "40"}, False),
+        ("paper", {"classification": "", "translation": "multi30k_de_en"}, True),
+        ("paper", {"classification": "amazon", "translation": "", "long_seeds": "2"}, False),  # part of a row
+        ("paper", {"classification": "amazon", "translation": "", "steps": "7"}, False),
         ("quick", {"seeds": "2"}, False),
     ],
 )

@@ -7,16 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from attnlib.errors import BadInput
 from attnlib.experiments import renew as module
 from attnlib.experiments.asks import Ask
-from attnlib.experiments.renew import Old, difference, old_answers, renew, witnesses
+from attnlib.experiments.renew import Old, difference, of_code_before, old_answers, renew, witnesses
 from attnlib.recipes.recipe import RecipeSpec
 from attnlib.training.archive import Archive
 from attnlib.training.spec import ModelSpec
 from attnlib.training.store import Store, kept_name
 
 
-def measure_tokens(trained, start: int) -> dict:
+def measure_tokens(trained, *beside, start: int) -> dict:
     return {"tokens": start + len(trained.task.source_vocabulary), "loss": trained.history["records"]}
 
 
@@ -57,15 +58,24 @@ def test_witnesses_are_one_of_each_architecture(archive):
     assert sorted(one.asked.spec.architecture for one in witnesses(old)) == ["AED", "AO"]
 
 
+def old_of(recipe, **settings):
+    spec = RecipeSpec.of(recipe, seed=settings.pop("seed", 0), **settings)
+    return Old(Ask(spec, measure_tokens), Path("x.json"), OLD, float(spec.resolved.steps))
+
+
 def test_witnesses_of_a_recipe_are_one_of_each_choice():
-    """A bag of words says nothing of an LSTM; a size changes no code."""
-    specs = [
-        RecipeSpec.of("permutation_copying", seed=0, network=network, steps=steps)
+    """A bag of words says nothing of an LSTM, nor one direction of another; a size changes no code."""
+    old = [
+        old_of("permutation_copying", network=network, steps=steps)
         for network in ("learned", "uniform", "proxy")
         for steps in (300, 500)
     ]
-    old = [Old(Ask(one, measure_tokens), Path("x.json"), OLD, float(one.resolved.steps)) for one in specs]
-    assert {one.asked.spec for one in witnesses(old)} == set(specs[::2])
+    assert {one.asked.spec for one in witnesses(old)} == {one.asked.spec for one in old[::2]}
+    flags = [old_of("translation", saliency=flag, seed=seed) for flag in (True, False) for seed in (0, 1)]
+    assert len(witnesses(flags)) == 2
+    beside = [replace(old[0], asked=replace(old[0].asked, beside=(one.asked.spec,))) for one in old]
+    assert len(witnesses(beside)) == 3
+    assert witnesses([replace(one, listed=False) for one in old]) == []
 
 
 @pytest.fixture
@@ -81,10 +91,20 @@ def test_what_both_codes_find_alike_is_renewed(archive, before, tmp_path):
     assert old_answers("paper", archive) == []
 
 
+def under_other_keys(folder):
+    """As if other training code had made the models; names with the keys of others follow."""
+    keys = {path.stem: path.stem.rpartition("-")[0] + "-000000000000" for path in folder.glob("*.json")}
+    for path in list(folder.glob("*.json")):
+        text = path.read_text()
+        for key, other in keys.items():
+            text = text.replace(key, other)
+        path.unlink()
+        path.with_stem(keys[path.stem]).write_text(text)
+
+
 def test_what_is_kept_under_the_key_of_other_training_code_is_renewed(archive, before, tmp_path):
     for folder in (archive, before):
-        for path in list(folder.glob("*.json")):
-            path.rename(path.with_stem(path.stem.rpartition("-")[0] + "-000000000000"))
+        under_other_keys(folder)
     old = old_answers("paper", archive)
     assert {one.file.stem[-12:] for one in old} == {"0" * 12}
     assert renew(old, before, Store(tmp_path / "models"), archive) == {OLD: "4 renewed"}
@@ -92,19 +112,40 @@ def test_what_is_kept_under_the_key_of_other_training_code_is_renewed(archive, b
     assert len(list(archive.glob("*.json"))) == 4
 
 
-def test_what_was_measured_beside_a_model_is_known_by_todays_key(archive, monkeypatch):
-    """Its name has the key of that model in it; a witness speaks for it whatever stands beside."""
-    keys = [Archive(archive).path(asked.spec).stem for asked in ASKS]
-    monkeypatch.setattr(module, "all_asks", lambda profile: {str(i): [a] for i, a in enumerate(together)})
+def test_what_was_measured_beside_a_model_follows_both_keys(tmp_path, monkeypatch):
     together = [replace(asked, beside=(ASKS[i - 1].spec,)) for i, asked in enumerate(ASKS)]
-    for i, asked in enumerate(ASKS):
-        path, own = Archive(archive).path(asked.spec), f"with {keys[i - 1][:-12]}000000000000"
-        edit(path, lambda content, own=own: {OLD.replace(")", f",{own})"): content[OLD]})
-        path.rename(path.with_stem(path.stem[:-12] + "0" * 12))
-    old = old_answers("paper", archive)
+    monkeypatch.setattr(module, "all_asks", lambda profile: {str(i): [a] for i, a in enumerate(together)})
+    store = Store(tmp_path / "models")
+    for folder in (tmp_path / "archive", tmp_path / "before"):
+        own = Store(tmp_path / "models", archive=folder)
+        for asked in together:
+            asked.answer(own)
+        under_other_keys(folder)
+    old = old_answers("paper", tmp_path / "archive")
     assert len(old) == 4
-    assert {one.vouched for one in old} == {OLD}
-    assert len(witnesses(old)) == 2
+    assert {one.measure for one in old} == {TODAY}
+    outcome = renew(old, tmp_path / "before", store, tmp_path / "archive")
+    assert outcome == {TODAY: "4 renewed"}
+    archive = Archive(tmp_path / "archive")
+    assert all(archive.get(asked.spec, module.name_of(asked)) for asked in together)
+
+
+def test_without_a_witness_nothing_is_renewed(archive, before, tmp_path):
+    old = [replace(one, listed=one.asked.spec.architecture == "AED") for one in old_answers("paper", archive)]
+    outcome = renew(old, before, Store(tmp_path / "models"), archive)
+    assert "no witness for one_to_one AO" in outcome[OLD]
+    assert names(archive) == [[OLD]] * 4
+
+
+def test_only_answers_of_the_code_before_count(archive):
+    """The checkout is this one: it knows files by today's keys alone."""
+    old = old_answers("paper", archive)
+    root = Path(module.__file__).parents[2]
+    assert of_code_before(root, old) == old
+    strange = [replace(one, file=one.file.with_stem("x-000000000000")) for one in old]
+    assert of_code_before(root, strange) == []
+    with pytest.raises(BadInput, match="ended with 2"):
+        module.answered_before(root, strange, "paper", "models", archive)
 
 
 def test_one_witness_that_differs_stops_all_of_its_measure(archive, before, tmp_path):

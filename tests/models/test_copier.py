@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from attnlib.errors import BadInput, UnknownName
+from attnlib.models import copier
 from attnlib.models.bag_of_words import BagOfWords, bag_of_words_loss
 from attnlib.models.copier import Copier, CopierConfig, copier_loss, lexical_probe
 from attnlib.models.lstm import lstm_scan
@@ -33,7 +34,16 @@ def test_the_scan_has_the_gradients_of_finite_differences():
     assert torch.autograd.gradcheck(lstm_scan, arguments)
 
 
-def test_fast_and_plain_recurrence_agree_in_values_and_gradients():
+@pytest.fixture
+def threads():
+    """Sets torch's threads for a test."""
+    before = torch.get_num_threads()
+    yield torch.set_num_threads
+    torch.set_num_threads(before)
+
+
+def test_fast_and_plain_recurrence_agree_in_values_and_gradients(threads):
+    threads(1)
     batch, found = a_batch(), {}
     for implementation in ("fast", "plain"):
         model = a_copier()
@@ -44,6 +54,18 @@ def test_fast_and_plain_recurrence_agree_in_values_and_gradients():
     torch.testing.assert_close(fast.logits, plain.logits)
     torch.testing.assert_close(fast.encoder_states, plain.encoder_states)
     torch.testing.assert_close(fast_gradients, plain_gradients)
+
+
+@pytest.mark.parametrize(("number", "scans"), [(1, 2), (2, 0)])
+def test_several_threads_leave_recurrence_to_torch(threads, monkeypatch, number, scans):
+    threads(number)
+    calls = []
+    monkeypatch.setattr(copier, "lstm_scan", lambda *given: calls.append(1) or lstm_scan(*given))
+    model, batch = a_copier(), a_batch()
+    with torch.no_grad():
+        fast, plain = model(batch), model(batch, "plain")
+    assert len(calls) == scans  # encoder and decoder
+    torch.testing.assert_close(fast.logits, plain.logits)
 
 
 @pytest.mark.parametrize("cell", ["lstm", "gru"])

@@ -191,7 +191,7 @@ def absent_sentence(result: Result) -> str:
     parts = []
     for what, field in (("of labelled texts", "classification"), ("of sentence pairs", "translation")):
         names = [data_name(name) for name in config.get(field, ()) if name not in shown]
-        names += [NEWS_COMMENTARY] if field == "translation" and config.get(field) else []
+        names += [NEWS_COMMENTARY] if field == "translation" and len(config.get(field, ())) > 1 else []
         if names:
             parts.append(f"{what} {listed(names)}")
     return f"Without numbers here: {'; '.join(parts)}." if parts else ""

@@ -5,7 +5,7 @@ from attnlib.experiments.result import Result
 from attnlib.plotting.agreement import data_name, data_of
 
 Outcome = tuple[str, str]  # a word of OUTCOMES, and the numbers it rests on
-OUTCOMES = ("happened", "undecided", "not happened")
+OUTCOMES = ("happened", "not ruled out", "not happened")
 
 
 def outcome_sentences(result: Result) -> str:
@@ -27,27 +27,27 @@ def outcome_sentences(result: Result) -> str:
 
 
 def _at_chance(found: dict) -> Outcome | None:
-    """Undecided where the interval of the difference from chance holds 0."""
+    """Not ruled out where the interval of the difference from chance holds 0."""
     above = found["alpha_beta_uf"]["above_chance"]
     if above["value"] is None:
         return None
     numbers = f"{interval_percent(above)} above"
     if above["low"] is None or above["low"] <= 0 <= above["high"]:
-        return "undecided", numbers
+        return "not ruled out", numbers
     return "not happened" if above["low"] > 0 else "happened", numbers
 
 
 def _as_usual(found: dict) -> Outcome | None:
-    """Undecided where the intervals of a frozen with a free network and of two free ones overlap."""
+    """Not ruled out where the intervals of a frozen with a free network and of two free ones overlap."""
     frozen, free = (found[column]["agreement"] for column in ("alpha_alpha_frozen", "alpha_alpha"))
     if frozen["value"] is None or free["value"] is None:
         return None
     numbers = f"{interval_percent(frozen)} % with a free one, two free ones {interval_percent(free)} %"
     if frozen["high"] is None or free["low"] is None:
-        return "undecided", numbers
+        return "not ruled out", numbers
     if frozen["high"] < free["low"]:
         return "not happened", numbers
-    return "happened" if frozen["low"] > free["high"] else "undecided", numbers
+    return "happened" if frozen["low"] > free["high"] else "not ruled out", numbers
 
 
 def _wide(found: dict) -> Outcome | None:
