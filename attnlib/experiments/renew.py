@@ -79,11 +79,17 @@ class Old:
 
 def _choices(spec: Spec) -> str:
     """A recipe or an architecture with its settings but for numbers: those are sizes, the others choices."""
-    settings = (
-        asdict(spec.resolved) | {"recipe": spec.recipe} if isinstance(spec, RecipeSpec) else asdict(spec)
-    )
-    chosen = {n: v for n, v in settings.items() if isinstance(v, bool) or not isinstance(v, int | float)}
+    recipe = isinstance(spec, RecipeSpec)
+    settings = asdict(spec.resolved) | {"recipe": spec.recipe} if recipe else asdict(spec)
+    chosen = {name: value for name, value in settings.items() if not _numbers(value)}
     return json.dumps(chosen, sort_keys=True, default=str)
+
+
+def _numbers(value: object) -> bool:
+    """A number or several; neither a truth value nor an empty list."""
+    if isinstance(value, list | tuple):
+        return bool(value) and all(map(_numbers, value))
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def old_answers(profile: str, archive: str | Path) -> list[Old]:

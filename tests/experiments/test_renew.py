@@ -71,6 +71,8 @@ def test_witnesses_of_a_recipe_are_one_of_each_choice():
         for steps in (300, 500)
     ]
     assert {one.asked.spec for one in witnesses(old)} == {one.asked.spec for one in old[::2]}
+    heads = [old_of("multi_head", heads=given) for given in ((1,), (2, 3))]
+    assert len(witnesses(heads)) == 1
     flags = [old_of("translation", saliency=flag, seed=seed) for flag in (True, False) for seed in (0, 1)]
     assert len(witnesses(flags)) == 2
     beside = [replace(old[0], asked=replace(old[0].asked, beside=(one.asked.spec,))) for one in old]
