@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from attnlib.errors import BadInput
-from attnlib.experiments import renew as module
+from attnlib.experiments import old_answers as module
+from attnlib.experiments import renew as flow
 from attnlib.experiments.asks import Ask
-from attnlib.experiments.renew import Old, difference, of_code_before, old_answers, renew, witnesses
+from attnlib.experiments.old_answers import Old, old_answers, witnesses
+from attnlib.experiments.renew import difference, of_code_before, renew
 from attnlib.recipes.recipe import RecipeSpec
 from attnlib.training.archive import Archive
 from attnlib.training.spec import ModelSpec
@@ -142,12 +144,12 @@ def test_without_a_witness_nothing_is_renewed(archive, before, tmp_path):
 def test_only_answers_of_the_code_before_count(archive):
     """The checkout is this one: it knows files by today's keys alone."""
     old = old_answers("paper", archive)
-    root = Path(module.__file__).parents[2]
+    root = Path(flow.__file__).parents[2]
     assert of_code_before(root, old) == old
     strange = [replace(one, file=one.file.with_stem("x-000000000000")) for one in old]
     assert of_code_before(root, strange) == []
     with pytest.raises(BadInput, match="ended with 2"):
-        module.answered_before(root, strange, "paper", "models", archive)
+        flow.answered_before(root, strange, "paper", "models", archive)
 
 
 def test_one_witness_that_differs_stops_all_of_its_measure(archive, before, tmp_path):
