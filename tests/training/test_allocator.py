@@ -11,8 +11,8 @@ from attnlib.training.allocator import keep_freed_memory
 
 def faults():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-    for _ in range(20):
-        blocks = [torch.ones(4_000_000) for _ in range(3)]
+    for _ in range(10):
+        blocks = [torch.ones(16_000_000) for _ in range(6)]
         del blocks
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 
