@@ -140,9 +140,7 @@ class Plan:
         path = (Path(run.folder) if run else self.project.results(self.profile)) / f"{experiment}.json"
         module = registry.load(experiment)
         specs = {model_key(spec): spec for spec in module.models(config)}
-        asks = set(module.asks(config))
-        of_the_book = {asked for asked in module.asks(profile) if model_key(asked.spec) in specs}
-        archived = self.profile == "paper" and bool(asks) and asks == of_the_book
+        archived = self.profile == "paper" and _asks_as_the_book(module, config, profile)
         code = code_of(experiment, tuple(specs.values()))["hash"]
         relative = path.relative_to(self.project.root) if path.is_relative_to(self.project.root) else path
         return PlannedResult(
@@ -178,6 +176,16 @@ class Plan:
         """Digest of the committed result of the paper profile, which a page may show beside its own."""
         path = self.project.results("paper") / f"{self.figures[figure].experiment}.json"
         return hashlib.sha256(path.read_bytes()).hexdigest()[:12] if path.is_file() else "none"
+
+
+def _asks_as_the_book(experiment, config, profile) -> bool:
+    """Whether at ``config`` all that ``profile`` asks of the same networks is asked, and nothing else."""
+    from attnlib.training.keys import model_key
+
+    asks = set(experiment.asks(config))
+    keys = {model_key(asked.spec) for asked in asks}
+    of_the_book = {asked for asked in experiment.asks(profile) if model_key(asked.spec) in keys}
+    return bool(asks) and asks == of_the_book
 
 
 def _why_no_data(spec) -> str:

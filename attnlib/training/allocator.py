@@ -2,9 +2,8 @@
 
 import ctypes
 
-_TRIM_THRESHOLD, _TOP_PAD, _MMAP_MAX = -1, -2, -4  # of mallopt, in glibc's malloc.h
-_MOST = 2**31 - 1
-_GROWN_AT_ONCE = 256 * 2**20  # bytes
+_TRIM_THRESHOLD, _MMAP_MAX = -1, -4  # of mallopt, in glibc's malloc.h
+_MOST = 2**31 - 1  # bytes
 
 
 def keep_freed_memory() -> bool:
@@ -21,5 +20,6 @@ def keep_freed_memory() -> bool:
         setting = ctypes.CDLL(None).mallopt
     except (AttributeError, OSError, TypeError):  # no mallopt; or no way to look, as on Windows
         return False
-    wanted = {_MMAP_MAX: 0, _TRIM_THRESHOLD: _MOST, _TOP_PAD: _GROWN_AT_ONCE}
+    # Blocks come from the heap and not from pages of their own; and the heap is never made shorter.
+    wanted = {_MMAP_MAX: 0, _TRIM_THRESHOLD: _MOST}
     return all([setting(name, value) for name, value in wanted.items()])

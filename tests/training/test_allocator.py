@@ -5,15 +5,23 @@ import subprocess
 import sys
 
 COUNT = """
+import ctypes
 import resource
-import torch
 from attnlib.training.allocator import keep_freed_memory
+
+SIZE = 128 * 2**20  # bytes; glibc maps such a block, or cuts it off the end of its heap when freed
+library = ctypes.CDLL(None)
+library.malloc.restype = ctypes.c_void_p
+library.malloc.argtypes = [ctypes.c_size_t]
+library.memset.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t]
+library.free.argtypes = [ctypes.c_void_p]
 
 def faults():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     for _ in range(10):
-        blocks = [torch.ones(16_000_000) for _ in range(6)]
-        del blocks
+        block = library.malloc(SIZE)
+        library.memset(block, 1, SIZE)
+        library.free(block)
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 
 given_back = faults()
