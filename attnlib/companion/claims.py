@@ -1,8 +1,9 @@
 """Claims: what a paper says, in our words, and how a number of ours answers it. Read from ``claims/*.yaml``.
 
 A file holds one paper: ``paper``, ``title``, ``url`` where it has one, ``claims``, and with published tables
-``csv``, ``tables`` (a title for each), ``unavailable`` (which numbers cannot be had here, and why) and
-``numbers`` (which of them are claims of their own, by rule: see :mod:`attnlib.companion.numbers`).
+``csv``, ``tables`` (a title for each), what rules say of numbers (``unavailable``, why they cannot be had
+here, ``by_construction``, why no run can move them, and ``not_run``, what they take) and ``numbers`` (which
+of them are claims of their own, by rule: see :mod:`attnlib.companion.numbers`).
 A claim is
 
 .. code-block:: yaml
@@ -32,7 +33,7 @@ from pathlib import Path
 from attnlib.companion.estimates import KEY
 from attnlib.companion.fields import read_fields
 from attnlib.companion.numbers import NumberRule, name_of
-from attnlib.companion.published import Published, PublishedTables, Reference, read_tables
+from attnlib.companion.published import RULES, Published, PublishedTables, Reference, read_tables
 from attnlib.companion.verdicts import Judge, Order, read_judge
 from attnlib.errors import AttnlibError, BadInput, UnknownName
 from attnlib.experiments import registry
@@ -40,7 +41,7 @@ from attnlib.experiments import registry
 PROFILES = ("quick", "paper")
 JUDGED_FIELDS = ("experiment", "keys", "judge", "profiles")
 CLAIM_FIELDS = ("id", "place", "says", "published", *JUDGED_FIELDS, "not_run", "cannot_be_run")
-PAPER_FIELDS = ("paper", "title", "url", "claims", "csv", "tables", "unavailable", "numbers")
+PAPER_FIELDS = ("paper", "title", "url", "claims", "csv", "tables", *RULES, "numbers")
 
 
 @dataclass(frozen=True)
@@ -118,9 +119,8 @@ def _read_paper(path: Path, experiments: Collection[str]) -> Paper:
     fields = read_fields(path.name, content, PAPER_FIELDS, required=("paper", "title", "claims"))
     tables = None
     if "csv" in fields:
-        tables = read_tables(
-            path.parent / fields["csv"], fields.get("tables", {}), fields.get("unavailable", [])
-        )
+        rules = {kind: fields.get(kind, []) for kind in RULES}
+        tables = read_tables(path.parent / fields["csv"], fields.get("tables", {}), rules)
     if not isinstance(fields["claims"], list):
         raise BadInput(
             f"{path.name}: 'claims' is a {type(fields['claims']).__name__}, expected a list of claims"

@@ -22,8 +22,9 @@ tolerance is then at most half of the way there, so that nothing does not pass f
 ``readings`` name further sets of ours that a printed name may mean; each makes a claim of its own beside
 the first. ``starred`` leads to the share of runs in which ours is ξ*, printed with an asterisk.
 
-Numbers that cannot be had (``unavailable``) and those of data sets or quantities that are not listed make no
-claim. They are judged like other claims, and shown in the tables of the scorecard instead of its list.
+Numbers that cannot be had, or that no run can move (``unavailable``, ``by_construction``), and those of data
+sets or quantities that are not listed make no claim. The others are judged like other claims, and shown in
+the tables of the scorecard instead of its list.
 """
 
 from __future__ import annotations
@@ -124,7 +125,7 @@ class NumberRule:
         """The numbers that it covers, and each again for every other reading of its data set."""
         for entry in (entry for number in self.tables for entry in tables.table(number)):
             if (
-                entry.unavailable
+                not entry.judged_by_runs
                 or entry.dataset not in self.datasets
                 or entry.quantity not in self.quantities
             ):

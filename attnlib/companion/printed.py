@@ -6,12 +6,14 @@ import re
 from collections.abc import Sequence
 
 from attnlib.companion.claims import PROFILES
+from attnlib.companion.estimates import Estimate
 from attnlib.companion.markup import badge, plain, span
 from attnlib.companion.published import Entry, PublishedTables
 from attnlib.companion.rows import Row
-from attnlib.companion.verdicts import Verdict
+from attnlib.companion.verdicts import Tolerance, Verdict
 
 SYMBOLS = {"alpha": "α", "beta": "β", "delta": "Δ"}
+SIGNS = {Verdict.REPRODUCED: "✓", Verdict.PARTLY: "(✓)", Verdict.NOT_REPRODUCED: "✗"}
 MARKS = {"uf": "<sup>uf</sup>", "px": "<sup>px</sup>", "frozen": "<sup>fr</sup>"}
 
 
@@ -35,7 +37,19 @@ def status(entry: Entry, rows: Sequence[Row]) -> Verdict:
     """How one printed number fares, in the first reading of its data set."""
     if row := answer_to(entry, rows):
         return row.verdict
-    return Verdict.CANNOT_BE_RUN if entry.unavailable else Verdict.NOT_RUN
+    if entry.unavailable:
+        return Verdict.CANNOT_BE_RUN
+    return Verdict.BY_CONSTRUCTION if entry.by_construction else Verdict.NOT_RUN
+
+
+def reason(entry: Entry, verdict: Verdict) -> str:
+    """What stands beside a verdict that is not about a number of ours."""
+    told = {
+        Verdict.CANNOT_BE_RUN: entry.unavailable,
+        Verdict.BY_CONSTRUCTION: entry.by_construction,
+        Verdict.NOT_RUN: entry.not_run,
+    }
+    return told.get(verdict, "")
 
 
 def published_table(tables: PublishedTables, name: str, rows: Sequence[Row]) -> str:
@@ -47,7 +61,7 @@ def published_table(tables: PublishedTables, name: str, rows: Sequence[Row]) -> 
     quantities = list(dict.fromkeys(entry.quantity for entry in entries))
     heads = ["", *(symbol(quantity) for quantity in quantities), "here"]
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
-    answers = [row for entry in entries if (row := answer_to(entry, rows)) and row.claim.number]
+    answers = [row for entry in entries if (row := answer_to(entry, rows))]
     readings = list(dict.fromkeys(row.claim.reading for row in rows if row.claim.reading))
     for dataset in dict.fromkeys(entry.dataset for entry in entries):
         cells = {entry.quantity: entry for entry in entries if entry.dataset == dataset}
@@ -66,8 +80,8 @@ def published_table(tables: PublishedTables, name: str, rows: Sequence[Row]) -> 
     if any("starred" in entry.note for entry in entries) or any(row.starred for row in answers):
         note += "\nStarred (\\*): no checkpoint agrees more, so the performance at the end stands there.\n"
     if answers:
-        note += "\nBelow it stands ours, with its 95 % interval where it has one, in the colour of its "
-        note += "verdict.\n"
+        note += "\nBelow it stands ours, with its 95 % interval where it has one, in the colour and with the "
+        note += f"sign of its verdict: {', '.join(f'{sign} {verdict}' for verdict, sign in SIGNS.items())}.\n"
     title = f"Table {name}: {tables.titles.get(name, 'as printed')} ({len(entries)} numbers)"
     summary = re.sub(r"[<>&]", lambda mark: f"&#{ord(mark[0])};", title)
     table = "\n".join(lines)
@@ -77,16 +91,26 @@ def published_table(tables: PublishedTables, name: str, rows: Sequence[Row]) -> 
 def _both(entry: Entry, rows: Sequence[Row]) -> str:
     """The printed number, and below it ours."""
     row = answer_to(entry, rows)
-    return _printed(entry) if row is None or not row.claim.number else f"{_printed(entry)}<br>{_ours(row)}"
+    return _printed(entry) if row is None else f"{_printed(entry)}<br>{_ours(row)}"
 
 
 def _ours(row: Row) -> str:
-    """Our number in the colour of its verdict, with an asterisk where it is ξ*."""
-    (estimate,) = row.judgement.evidence.values()
+    """Our number in the colour of its verdict and with its sign, with an asterisk where it is ξ*.
+
+    The sign alone where ours is no such number, but says how far what is printed is possible.
+    """
+    judge, told = row.claim.judge, []
+    if isinstance(judge, Tolerance):
+        for estimate in row.judgement.evidence.values():
+            exact = f"{estimate.value:,g}"  # counts and medians
+            told.append(exact if not judge.allowed else _number(estimate, "\\*" if row.starred else ""))
+    return span(row.verdict.css_class, " ".join([*told, SIGNS[row.verdict]]))
+
+
+def _number(estimate: Estimate, star: str) -> str:
     ends = [f"{end:.0f}".replace("-0", "0") for end in (estimate.low, estimate.high) if estimate.has_interval]
     interval = f" [{', '.join(ends)}]" if ends else ""
-    star = "\\*" if row.starred else ""
-    return span(row.verdict.css_class, f"{estimate.value:.1f}{star}{interval}".replace("-", "−"))
+    return f"{estimate.value:.1f}{star}{interval}".replace("-", "−")
 
 
 def _printed(entry: Entry) -> str:
@@ -95,19 +119,13 @@ def _printed(entry: Entry) -> str:
 
 def _status_of_a_row(entries: Sequence[Entry], rows: Sequence[Row]) -> str:
     told = []
-    verdicts = [(status(entry, rows), entry.unavailable, entry.quantity) for entry in entries]
-    kinds = list(
-        dict.fromkeys(
-            (verdict, why if verdict is Verdict.CANNOT_BE_RUN else "") for verdict, why, _ in verdicts
-        )
-    )
-    for verdict, why in kinds:
-        about = [
-            quantity
-            for given, reason, quantity in verdicts
-            if given is verdict and (not why or reason == why)
-        ]
-        scope = f"{', '.join(symbol(quantity) for quantity in about)}: " if len(kinds) > 1 and why else ""
+    kinds: dict[tuple[Verdict, str], list[str]] = {}
+    for entry in entries:
+        verdict = status(entry, rows)
+        kinds.setdefault((verdict, reason(entry, verdict)), []).append(symbol(entry.quantity))
+    for (verdict, why), about in kinds.items():
+        few = 2 * len(about) <= len(entries)  # of most of a row it need not be said
+        scope = f"{', '.join(about)}: " if why and few else ""
         told.append(f"{scope}{badge(verdict)}" + (f" {plain(why)}" if why else ""))
     return "<br>".join(told)
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from attnlib.errors import BadInput, UnknownName
 
 COLUMNS = ("table", "dataset", "quantity", "value", "note")
+RULES = ("unavailable", "by_construction", "not_run")
 
 
 @dataclass(frozen=True)
@@ -38,11 +39,18 @@ class Published:
     value: float | None = None
     reference: Reference | None = None
     entries: int = 1
+    text: str = ""  # of one entry, as printed
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One printed number; ``unavailable`` is the reason why it cannot be run, or empty."""
+    """One printed number, and what a rule of :data:`RULES` says of it, each empty where none does.
+
+    Attributes:
+        unavailable: why it cannot be run.
+        by_construction: why no run can move it.
+        not_run: what it would take, of one that may not have been run.
+    """
 
     table: str
     dataset: str
@@ -50,6 +58,12 @@ class Entry:
     value: str
     note: str
     unavailable: str = ""
+    by_construction: str = ""
+    not_run: str = ""
+
+    @property
+    def judged_by_runs(self) -> bool:
+        return not (self.unavailable or self.by_construction)
 
 
 @dataclass(frozen=True)
@@ -82,8 +96,9 @@ class PublishedTables:
         covered = [entry for entry in rows if reference.covers(entry)]
         if not covered:
             raise BadInput(f"{reference} is an empty corner of the table; choose another dataset or quantity")
-        value = _as_number(covered[0].value) if len(covered) == 1 else None
-        return Published(value, reference, len(covered))
+        if len(covered) > 1:
+            return Published(reference=reference, entries=len(covered))
+        return Published(_as_number(covered[0].value), reference, text=covered[0].value)
 
 
 def _as_number(text: str) -> float | None:
@@ -93,11 +108,13 @@ def _as_number(text: str) -> float | None:
         return None
 
 
-def read_tables(path: Path, titles: Mapping[object, str], unavailable: Sequence[Mapping]) -> PublishedTables:
-    """Read the CSV, and mark what ``unavailable`` names.
+def read_tables(
+    path: Path, titles: Mapping[object, str], rules: Mapping[str, Sequence[Mapping]]
+) -> PublishedTables:
+    """Read the CSV, and mark what the rules name.
 
-    ``unavailable`` is a list of rules ``{table, dataset, quantity, reason}``; each of the first three is a
-    name, a list of names, or left out for all.
+    ``rules`` has for each of :data:`RULES` a list of ``{table, dataset, quantity, reason}``; each of the
+    first three is a name, a list of names, or left out for all. The first that matches counts.
 
     Raises:
         BadInput: the file is missing, has other columns, prints one entry twice, or a rule matches nothing.
@@ -112,7 +129,7 @@ def read_tables(path: Path, titles: Mapping[object, str], unavailable: Sequence[
         raise BadInput(
             f"published tables {path.name}: expected the columns {', '.join(COLUMNS)} in every row"
         )
-    rules = [_Rule.read(rule) for rule in unavailable]
+    read = {kind: [_Rule.read(rule) for rule in of_kind] for kind, of_kind in rules.items()}
     seen: dict[tuple[str, str, str], int] = {}
     entries = []
     for line, row in enumerate(rows, start=2):
@@ -120,10 +137,13 @@ def read_tables(path: Path, titles: Mapping[object, str], unavailable: Sequence[
         if place in seen:
             raise BadInput(f"{path.name}, line {line}: {', '.join(place)} is already on line {seen[place]}")
         seen[place] = line
-        entries.append(
-            Entry(**row, unavailable=next((rule.reason for rule in rules if rule.matches(row)), ""))
-        )
-    idle = [rule.reason for rule in rules if not any(rule.matches(row) for row in rows)]
+        told = {
+            kind: next((rule.reason for rule in of_kind if rule.matches(row)), "")
+            for kind, of_kind in read.items()
+        }
+        entries.append(Entry(**row, **told))
+    every = [rule for of_kind in read.values() for rule in of_kind]
+    idle = [rule.reason for rule in every if not any(rule.matches(row) for row in rows)]
     if idle:
         raise BadInput(
             f"{path.name}: no number matches the rule with the reason {idle[0]!r}; correct its names"

@@ -28,6 +28,7 @@ head of each file there and the [reproduction notes](/reproduction_notes) say wh
   some of the interval does, so that the runs are too few to tell;
 * {not_run}: nothing has been computed to judge it by;
 * {cannot_be_run}: it cannot be computed here, with the reason;
+* {by_construction}: no run can move it, with the reason, so that it tells nothing;
 * {stale}: the code behind the number has changed since it was computed.
 
 A number is followed by its interval in brackets; n counts the independent runs behind it. A number without
@@ -59,7 +60,8 @@ def scorecard_markdown(root: Path | None = None) -> str:
 
 
 def _summary(papers: Sequence[Paper], rows: Sequence[Row]) -> str:
-    lines = ["| | " + " | ".join(badge(verdict) for verdict in reversed(Verdict)) + " |", "|---" * 6 + "|"]
+    heads = ["", *(badge(verdict) for verdict in reversed(Verdict))]
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for paper in papers:
         for profile in PROFILES:
             verdicts = [
@@ -104,8 +106,8 @@ def _said(claim: Claim) -> str:
     if claim.published is not None:
         reference, value = claim.published.reference, claim.published.value
         where = f" ({plain(str(reference))})" if reference else ""
-        count = "" if claim.published.entries == 1 else f"{claim.published.entries} numbers"
-        parts.append(f"Published: {count if value is None else plain(f'{value:g}')}{where}")
+        text = claim.published.text or f"{value:g}" if claim.published.entries == 1 else ""
+        parts.append(f"Published: {plain(text) or f'{claim.published.entries} numbers'}{where}")
     return "<br>".join(parts)
 
 

@@ -6,7 +6,8 @@ point with, usually, an interval. The verdict is
 * *reproduced* when the whole interval, point included, satisfies the statement;
 * *partly* when the point does and some of the interval does not;
 * *not reproduced* when the point does not, or is undefined;
-* *not run at this profile* when there is no number, and *cannot be run* when there never can be one here.
+* *not run at this profile* when there is no number, and *cannot be run* when there never can be one here;
+* *by construction* when there is one that no run can move, so that it tells nothing.
 
 An estimate without an interval is decided by its point alone, and shown as such. A claim with several keys
 says that the statement holds for each of them, so its verdict is the weakest of theirs. A point that does not
@@ -30,8 +31,9 @@ UNDECIDED = "undecided: some of the interval satisfies the statement"
 
 
 class Verdict(StrEnum):
-    """The five verdicts, spelled as readers see them, the weakest first."""
+    """The verdicts, spelled as readers see them, the weakest first."""
 
+    BY_CONSTRUCTION = "by construction"
     CANNOT_BE_RUN = "cannot be run"
     NOT_RUN = "not run at this profile"
     NOT_REPRODUCED = "not reproduced"
@@ -41,11 +43,11 @@ class Verdict(StrEnum):
     @property
     def judged(self) -> bool:
         """Whether a number was held against the statement; only such verdicts can count as changed."""
-        return self not in (Verdict.NOT_RUN, Verdict.CANNOT_BE_RUN)
+        return self not in (Verdict.NOT_RUN, Verdict.CANNOT_BE_RUN, Verdict.BY_CONSTRUCTION)
 
     @property
     def css_class(self) -> str:
-        """``reproduced``, ``partly``, ``not-reproduced``, ``not-run`` or ``cannot-be-run``."""
+        """Its name with hyphens; ``not-run`` of what is not run at a profile."""
         return "not-run" if self is Verdict.NOT_RUN else self.value.replace(" ", "-")
 
 

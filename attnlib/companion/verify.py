@@ -26,6 +26,7 @@ COLOURS = {
     Verdict.NOT_REPRODUCED: "red",
     Verdict.NOT_RUN: "dim",
     Verdict.CANNOT_BE_RUN: "dim",
+    Verdict.BY_CONSTRUCTION: "dim",
 }
 
 

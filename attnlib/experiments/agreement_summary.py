@@ -8,9 +8,6 @@ from attnlib.experiments.agreement_runs import COLUMNS, Runs
 from attnlib.experiments.pair_answers import Answers
 from attnlib.probes.saliency_readings import READINGS
 
-# Expected of a row and another in random order: any two places agree as often as they disagree, ties or not.
-KENDALL_BY_CHANCE = 0.0
-
 
 def row(runs: Runs, answers: Answers) -> dict:
     """The numbers of one data set.
@@ -24,9 +21,9 @@ def row(runs: Runs, answers: Answers) -> dict:
         * ``above_chance``, agreement less 𝒜̂ of the same second run;
         * ``rises`` and ``falls``, agreement at the best checkpoint less that at the first, and at the last.
 
-        ``chance`` is 𝒜̂ of β at uniform attention, ``chance_kendall`` what τ-b is by chance; ``final``, for
-        ξ*, how good networks with learned attention are in the end, on the samples that report, and
-        ``final_optimistic`` on all. With accuracy ``majority``, that of giving the commonest answer always.
+        ``chance`` is 𝒜̂ of β at uniform attention; ``final``, for ξ*, how good networks with learned attention
+        are in the end, on the samples that report, and ``final_optimistic`` on all. With accuracy
+        ``majority``, that of giving the commonest answer always.
     """
     alone = [answer for asked, answer in answers.items() if len(asked) == 1]
     found: dict = {}
@@ -113,7 +110,6 @@ def _numbers(runs: Runs, answers: Answers, part: str, quality: str) -> dict:
         [({}, answer["chance"][part]) for answer in asked], lambda chance: 100 * chance["probe"]
     )
     asked = [answers[run,]["parts"][part][quality] for run in runs.normal if (run,) in answers]
-    found["chance_kendall"] = KENDALL_BY_CHANCE
     for name, group in (("final", "reporting"), ("final_optimistic", "all")):
         found[name] = over_seeds([({}, course) for course in asked], lambda course, of=group: course[of][-1])
     if quality == "accuracy":  # the same samples for all runs, so any of them can tell

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attnlib.errors import BadInput
+from attnlib.datasets.locate import find
+from attnlib.datasets.multi30k import DATASET
+from attnlib.errors import BadInput, UnknownName
 from attnlib.experiments.aggregate import Point, over_seeds
 from attnlib.experiments.asks import Ask, ask, specs_of
 from attnlib.experiments.measures.count_corpora import CORPORA, NO_TRANSLATION, CountCorpus, draw
@@ -34,15 +36,23 @@ class Config:
         iterations: of expectation-maximisation, after the count table.
         widths: of the proxies whose derivative is measured.
         text: a task of natural sentences to count as well, or ``none``.
+        pairs: of it, from the beginning; 0 for all.
+        absent: ``skip`` leaves Multi30k out where its files are not on this machine, ``stop`` stops there.
     """
 
     sentences: int = 120
     seeds: int = 5
     iterations: int = 10
     widths: tuple[int, ...] = (64, 256, 1024, 4096)
-    text: str = "none"
+    text: str = "multi30k_en_de"
+    pairs: int = 2_000
+    absent: str = "skip"
 
     def __post_init__(self) -> None:
+        if self.absent not in ("skip", "stop"):
+            raise UnknownName("way with an absent text", self.absent, ("skip", "stop"))
+        if self.pairs < 0:
+            raise BadInput(f"pairs is {self.pairs}; it must be 0 (all) or more")
         for name in ("sentences", "seeds", "iterations"):
             if getattr(self, name) < 1:
                 raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
@@ -57,17 +67,22 @@ class Config:
 PROFILES = {
     "quick": Config(),
     "paper": Config(
-        sentences=400, seeds=20, widths=tuple(2**power for power in range(6, 13)), text="multi30k_en_de"
+        sentences=400, seeds=20, widths=tuple(2**power for power in range(6, 13)), pairs=0, absent="stop"
     ),
 }
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
     """The counts of the text, if there is one."""
-    if config.text == "none":
+    if config.text == "none" or (config.absent == "skip" and _is_absent(config.text)):
         return ()
-    spec = RecipeSpec.of("word_counts", task=config.text, iterations=config.iterations)
+    spec = RecipeSpec.of("word_counts", task=config.text, n_train=config.pairs, iterations=config.iterations)
     return ask([spec], measure_word_counts)
+
+
+def _is_absent(text: str) -> bool:
+    """Whether it is of Multi30k and one of that set's files is not on this machine."""
+    return text.startswith("multi30k") and not all(find(DATASET, file) for file in DATASET.files)
 
 
 def models(config: Config) -> tuple[RecipeSpec, ...]:
@@ -92,17 +107,20 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
         With a text, ``text.{agreement, chance, derivative_error, derivative_correlation}``, see
         :mod:`attnlib.recipes.word_counts`, and ``text.{counted, iterated}_words``, how many different target
         words stand first in the listed rows.
-        Tables ``counts`` (every cell of the first seed's tables), ``derivative`` (a row a corpus, width and
+        Tables ``counts`` (every cell of the first seed's tables), ``alignments`` (α of that seed's first pair
+        from these tables, a row a target word and source word), ``derivative`` (a row a corpus, width and
         seed) and ``words`` (a row a listed word of the text, most frequent first).
     """
     values: dict = {"derivative": {}}
     cells: list[dict] = []
+    linked: list[dict] = []
     rows: list[dict] = []
     for name in CORPORA:
         corpora = [draw(name, config.sentences, seed) for seed in range(config.seeds)]
         found = [CountTables.of(c.corpus, *c.sizes, config.iterations) for c in corpora]
         values[name] = _summary(name, corpora, found)
         cells += _cells(name, corpora[0], found[0])
+        linked += _links(name, corpora[0], found[0])
         if name in INFORMATIVE:
             mine = list(_derivatives(name, corpora, config.widths))
             outputs = {"outputs": len(corpora[0].target_words)}
@@ -113,7 +131,7 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
         found = asked.answer(store)
         values["text"] = _of_text(found)
         words = [row | {stage: _best(row[stage]) for stage in STAGES} for row in found["rows"]]
-    return values, {"counts": cells, "derivative": rows, "words": words}
+    return values, {"counts": cells, "alignments": linked, "derivative": rows, "words": words}
 
 
 def _of_text(found: dict) -> dict:
@@ -188,6 +206,23 @@ def _cells(name: str, corpus: CountCorpus, found: CountTables) -> Iterator[dict]
         for source, row in zip(corpus.source_words, corpus.without_marks(table), strict=True):
             for target, value in zip(corpus.target_words, row.tolist(), strict=True):
                 yield {"corpus": name, "table": stage, "source": source, "target": target, "value": value}
+
+
+def _links(name: str, corpus: CountCorpus, found: CountTables) -> Iterator[dict]:
+    source, target = corpus.corpus.source(0), corpus.corpus.target(0)
+    marks = corpus.sizes[0] - len(corpus.source_words)
+    for stage, place in zip(STAGES, (0, -1), strict=True):
+        links = alignment(translation(found.counts[place]), source, target)
+        for (row, column), value in np.ndenumerate(links):
+            yield {
+                "corpus": name,
+                "table": stage,
+                "target_position": row,
+                "target": corpus.target_words[target[row] - marks],
+                "source_position": column,
+                "source": corpus.source_words[source[column] - marks],
+                "value": float(value),
+            }
 
 
 def _derivatives(name: str, corpora: list[CountCorpus], widths: tuple[int, ...]) -> Iterator[dict]:

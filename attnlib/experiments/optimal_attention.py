@@ -17,6 +17,7 @@ from attnlib.experiments.optimal_summaries import cells, classifier, difference,
 from attnlib.probes.locality import probability_of_right_label
 from attnlib.probes.optimal_attention import optimal_attention
 from attnlib.recipes.recipe import RecipeSpec
+from attnlib.texts import labelled_sets, translation
 
 if TYPE_CHECKING:
     from attnlib.training.store import Store
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 PLACE = "Snell et al. 2021, appendix A.1, equations 27-37; section 3.3, equation 12"
 QUESTION = "Does the attention that minimises the loss attend to the positions with larger β?"
 FORMS = ("summed", "joined")  # equation 32, and equation 2
+BY_RULE = {"translation": "known_lexicon", "classification": "known_polarity"}
 COUNTEREXAMPLE = ((0.0, 0.0, 0.0), (0.0, -10.0, 5.0), (0.0, 5.0, -10.0))  # γ of each position, equation 30
 
 
@@ -34,31 +36,39 @@ class Config:
     Attributes:
         seeds: networks of each kind.
         dataset: of the translation models; see :data:`attnlib.texts.translation.NAMES`.
-        width, learning_rate, steps: theirs.
-        n_validation: pairs that they are looked at on; 0 for all.
-        samples: of these, pairs whose optimal attention is sought; 0 for all.
-        probed_training: training pairs that the main model is looked at on as well, with saliency: what the
-            agreement tables ask of it, so that both share its networks; 0 for neither.
         texts: of the classifiers; see :func:`attnlib.texts.labelled_sets.names`.
+        by_rule: 1 takes sets made by rule in place of those whose files are not on this machine.
+        train_pairs, n_validation: pairs to train on, and to look at; 0 for all. pieces: their vocabulary.
+        width, learning_rate, steps: of the translation models; the classifiers have the same rate.
+        samples: pairs looked at whose optimal attention is sought; 0 for all.
+        probed_training: training pairs that the main model is looked at on as well, 0 for none. In this, as
+            in all else, its networks are those of the agreement tables, which are trained once for both.
+        train_texts, validation_texts: as of pairs.
         classifier_width: of words, and of the state of one direction; 0 for the paper's.
         classifier_steps: updates of the classifiers.
     """
 
     seeds: int = 3
-    dataset: str = "known_lexicon"
+    dataset: str = "multi30k_en_de"
+    texts: str = "sst"
+    by_rule: int = 1
+    train_pairs: int = 2_000
+    n_validation: int = 40
+    pieces: int = 1_000
     width: int = 64
     learning_rate: float = 3e-3
-    steps: int = 500
-    n_validation: int = 100
-    samples: int = 50
+    steps: int = 400
+    samples: int = 0
     probed_training: int = 0
-    texts: str = "known_polarity"
-    classifier_width: int = 24
-    classifier_steps: int = 100
+    train_texts: int = 2_000
+    validation_texts: int = 150
+    classifier_width: int = 64
+    classifier_steps: int = 200
 
     def __post_init__(self) -> None:
-        check_counts(self, "classifier_steps")
-        for name in ("n_validation", "samples", "probed_training", "classifier_width"):
+        check_counts(self, "classifier_steps", "pieces")
+        numbers = ("train_pairs", "n_validation", "samples", "probed_training", "classifier_width")
+        for name in (*numbers, "train_texts", "validation_texts"):
             if getattr(self, name) < 0:
                 raise BadInput(f"{name} is {getattr(self, name)}; it must be 0 or more")
 
@@ -66,18 +76,30 @@ class Config:
 PROFILES = {
     "quick": Config(),
     "paper": Config(
-        dataset="multi30k_en_de",
+        by_rule=0,
+        train_pairs=0,
+        n_validation=0,
+        pieces=8_000,
         width=256,
         learning_rate=1e-3,
         steps=36_250,
-        n_validation=0,
-        samples=0,
         probed_training=1_014,
-        texts="sst",
+        train_texts=0,
+        validation_texts=0,
         classifier_width=0,
         classifier_steps=4_000,
     ),
 }
+
+
+def data_of(config: Config) -> dict[str, str]:
+    """Names of the sets that are taken: for ``translation``, and for ``classification``."""
+    pairs = not config.by_rule or translation.at_hand(config.dataset)
+    texts = not config.by_rule or labelled_sets.at_hand(config.texts)
+    return {
+        "translation": config.dataset if pairs else BY_RULE["translation"],
+        "classification": config.texts if texts else BY_RULE["classification"],
+    }
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
@@ -92,10 +114,10 @@ def models(config: Config) -> tuple[RecipeSpec, ...]:
 
 
 def _translators(config: Config, form: str) -> tuple[RecipeSpec, ...]:
-    settings: dict = {
-        name: getattr(config, name) for name in ("dataset", "width", "learning_rate", "steps", "n_validation")
-    }
-    if form == "joined" and config.probed_training:
+    names = ("width", "learning_rate", "steps", "n_validation", "pieces")
+    settings: dict = {name: getattr(config, name) for name in names}
+    settings |= {"dataset": data_of(config)["translation"], "n_train": config.train_pairs}
+    if form == "joined":
         settings |= {"saliency": True, "probed_training": config.probed_training}
     return tuple(
         RecipeSpec.of("translation", form=form, keep_network=True, seed=seed, **settings)
@@ -129,10 +151,15 @@ def _optima(config: Config) -> tuple[Ask, ...]:
 
 
 def _classifiers(config: Config) -> tuple[Ask, ...]:
-    settings: dict = {"data": config.texts, "steps": config.classifier_steps}
-    if config.classifier_width:
-        width = config.classifier_width
-        settings |= {"embedding_width": width, "width": width, "saliency": False}
+    settings: dict = {
+        "data": data_of(config)["classification"],
+        "n_train": config.train_texts,
+        "n_validation": config.validation_texts,
+        "learning_rate": config.learning_rate,
+        "steps": config.classifier_steps,
+    }
+    if width := config.classifier_width:
+        settings |= {"embedding_width": width, "width": width}
     specs = (RecipeSpec.of("classification", seed=seed, **settings) for seed in range(config.seeds))
     return ask(specs, measure_classifier_identity)
 
@@ -163,16 +190,16 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     """The worked counterexample, α^opt of trained networks, both forms' quality, and the identities.
 
     Returns:
-        values ``counterexample`` (:func:`counterexample`); for each form ``bleu``, ``best_bleu`` (of all
-        checkpoints), ``accuracy``, ``loss``, ``agreement``, ``over_chance`` and ``identity``; for
-        ``summed`` further what :func:`measure_optimal_attention` says of α^opt, and its ``gain`` in nats a
-        word; ``difference`` of summed less joined by seed; ``residual``, the largest; ``classifier``. All
-        but plain largest values are intervals over seeds. Tables ``networks``, a row a network; ``example``
-        and ``unused`` of the first seed's.
+        values ``data`` (:func:`data_of`); ``counterexample`` (:func:`counterexample`); for each form
+        ``bleu``, ``best_bleu`` (of all checkpoints), ``accuracy``, ``loss``, ``agreement``, ``over_chance``
+        and ``identity``; for ``summed`` further what :func:`measure_optimal_attention` says of α^opt, and its
+        ``gain`` in nats a word; ``difference`` of summed less joined by seed; ``residual``, the largest;
+        ``classifier``. All but plain largest values are intervals over seeds. Tables ``networks``, a row a
+        network; ``example`` and ``unused`` of the first seed's.
     """
     found = {form: _answered(_qualities(config, form), store) for form in FORMS}
     optima = _answered(_optima(config), store)
-    values: dict = {"counterexample": counterexample()}
+    values: dict = {"data": data_of(config), "counterexample": counterexample()}
     for form in FORMS:
         identities = _answered(_identities(config, form), store)
         values[form] = quality(found[form]) | {"identity": identity(identities)}

@@ -123,7 +123,7 @@ def at_the_best(result: Result, printed: Mapping[tuple[str, str], float] | None 
                 axes.plot([found["chance"]["value"]] * 2, [place - 0.4, place + 0.4], color=INK, lw=1, ls=":")
         axes.set_yticks(range(len(names)), [data_name(name) for name in reversed(names)])
         axes.set_xlim(0, 100)
-        axes.set_xlabel("agreement at the best checkpoint, % of rows")
+        axes.set_xlabel("agreement at the best checkpoint, % of texts or target words")
         handles = [
             Line2D([], [], color=COLUMN_LOOKS[column][1], marker="o", ms=5, label=COLUMN_LOOKS[column][0])
             for column in columns

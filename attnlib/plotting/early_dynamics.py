@@ -19,6 +19,7 @@ TABLE_NAMES = {
     "translation": "Trans, from C",
     "iterated": "Trans, after iterations",
 }
+ALIGNMENT_NAMES = {"counted": "α, from C", "iterated": "α, after iterations"}
 # Each corpus in one colour and shape, whatever else is drawn.
 LOOKS = {
     "lexicon": (PART_COLOURS["temporal"], "o"),
@@ -40,7 +41,9 @@ def count_grids(
         grid = figure.subplots(len(corpora), len(tables), squeeze=False)
         for row, corpus in zip(grid, corpora, strict=True):
             for axes, table in zip(row, tables, strict=True):
-                _draw_table(axes, _records(result, corpus, table))
+                records = [r for r in result.tables["counts"] if (r["corpus"], r["table"]) == (corpus, table)]
+                words = [list(dict.fromkeys(r[side] for r in records)) for side in ("source", "target")]
+                _draw_table(axes, records, *words, counted=table == "counts")
                 axes.set_title(TABLE_NAMES[table] if axes in grid[0] else "", loc="left")
             row[0].set_ylabel(f"{CORPUS_NAMES[corpus]}\nsource word")
         for axes in grid[-1]:
@@ -48,26 +51,46 @@ def count_grids(
     return figure
 
 
-def _records(result: Result, corpus: str, table: str) -> list[dict]:
-    return [r for r in result.tables["counts"] if (r["corpus"], r["table"]) == (corpus, table)]
+def alignment_grids(result: Result, corpora: tuple[str, ...]) -> Figure:
+    """α of each corpus's first pair, a row a corpus: from the count table, and after the iterations."""
+    found = {
+        place: [row for row in result.tables["alignments"] if (row["corpus"], row["table"]) == place]
+        for place in ((corpus, table) for corpus in corpora for table in ALIGNMENT_NAMES)
+    }
+    heights = [1 + max(row["target_position"] for row in found[corpus, "counted"]) for corpus in corpora]
+    with style():
+        figure = Figure(figsize=(7.2, 0.4 * sum(heights) + 1.1 * len(corpora)))
+        grid = figure.subplots(len(corpora), len(ALIGNMENT_NAMES), squeeze=False, height_ratios=heights)
+        for (corpus, table), axes in zip(found, grid.flat, strict=True):
+            records = found[corpus, table]
+            sources, targets = (
+                list({row[f"{side}_position"]: row[side] for row in records}.values())
+                for side in ("source", "target")
+            )
+            _draw_table(axes, records, targets, sources)
+            axes.set_title(ALIGNMENT_NAMES[table] if axes in grid[0] else "", loc="left")
+        for row, corpus in zip(grid, corpora, strict=True):
+            row[0].set_ylabel(f"{CORPUS_NAMES[corpus]}\ntarget word")
+        for axes in grid[-1]:
+            axes.set_xlabel("source word")
+    return figure
 
 
-def _draw_table(axes: Axes, records: list[dict]) -> None:
-    sources, targets = (
-        list(dict.fromkeys(record[side] for record in records)) for side in ("source", "target")
-    )
-    values = np.array([record["value"] for record in records]).reshape(len(sources), len(targets))
-    top = values.max() if records[0]["table"] == "counts" else 1
+def _draw_table(
+    axes: Axes, records: list[dict], rows: list[str], columns: list[str], *, counted: bool = False
+) -> None:
+    values = np.array([record["value"] for record in records]).reshape(len(rows), len(columns))
+    top = values.max() if counted else 1
     axes.imshow(values, cmap="Greys", vmin=0, vmax=top, aspect="auto", interpolation="nearest")
-    small = max(len(sources), len(targets)) > 8
-    upright = 90 if max(map(len, targets)) > 3 else 0
-    axes.set_xticks(range(len(targets)), targets, rotation=upright, fontsize=7.5 if small else 9)
-    axes.set_yticks(range(len(sources)), sources, fontsize=7.5 if small else 9)
-    if len(targets) > 8:
+    small = max(len(rows), len(columns)) > 8
+    upright = 90 if max(map(len, columns)) > 3 else 0
+    axes.set_xticks(range(len(columns)), columns, rotation=upright, fontsize=7.5 if small else 9)
+    axes.set_yticks(range(len(rows)), rows, fontsize=7.5 if small else 9)
+    if len(columns) > 8:
         return
     for row, column in np.ndindex(*values.shape):
         value = values[row, column]
-        text = f"{value:.0f}" if records[0]["table"] == "counts" else f"{value:.2f}"
+        text = f"{value:.0f}" if counted else f"{value:.2f}"
         dark = value > 0.55 * top
         axes.text(column, row, text, ha="center", va="center", fontsize=7, color="white" if dark else INK)
 

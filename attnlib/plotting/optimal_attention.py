@@ -86,8 +86,9 @@ def sentence_maps(result: Result) -> Figure:
 
 
 def of_multi30k(result: Result) -> bool:
-    """Whether the translation models are of the text that the published numbers are of."""
-    return result.config["dataset"] == "multi30k_en_de"
+    """Whether the translation models are of the text that the published numbers are of, all of it."""
+    whole = result.config["train_pairs"] == result.config["n_validation"] == 0
+    return whole and result.values["data"]["translation"] == "multi30k_en_de"
 
 
 def agreements(result: Result) -> Figure:

@@ -27,7 +27,7 @@ from attnlib.datasets.locate import cache_folder
 from attnlib.errors import BadInput, UnknownName
 from attnlib.tasks.vocabulary import MARKS
 from attnlib.texts import known_polarity, labelled_sets
-from attnlib.texts.dropped import Dropped
+from attnlib.texts.dropped import Dropped, Tally
 from attnlib.texts.piece_corpus import piece_corpus
 from attnlib.texts.pieces import PAPER_SIZE
 from attnlib.texts.prepare import RawTexts, prepare
@@ -109,8 +109,19 @@ def _labelled(settings: Settings) -> dict[str, Tensor]:
         "validation.words": torch.from_numpy(task.validation.lengths),
         "kept": torch.tensor(len(task.vocabulary)),
         "different": torch.tensor(len(MARKS) + len(_different(raw, settings.reading == "cleaned"))),
-        "dropped": _as_bytes(task.dropped),
+        "dropped": _as_bytes((*task.dropped, *_words_of_html(raw, settings.reading == "cleaned"))),
     }
+
+
+def _words_of_html(raw: RawTexts, cleaned: bool) -> tuple[Dropped, ...]:
+    """Words that tags, entities and breaks leave in texts as published and not in cleaned ones."""
+    tally = Tally()
+    parts = {"pool": raw.train} if raw.test is None else {"train": raw.train, "whole test part": raw.test}
+    for part, texts in parts.items() if cleaned and raw.rules.html else ():
+        for text, _ in texts:
+            gone = len(raw.rules.words(text)) - len(raw.rules.words(without_html(text)[0]))
+            tally.add(part, "words", "of HTML tags, entities and breaks", gone)
+    return tally.dropped()
 
 
 def _different(raw: RawTexts, cleaned: bool) -> set[str]:

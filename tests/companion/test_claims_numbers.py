@@ -27,7 +27,7 @@ RULE = {
 }
 
 
-def written(folder, rule):
+def written(folder, rule, **rules):
     content = {
         "paper": "p",
         "title": "A paper",
@@ -38,6 +38,7 @@ def written(folder, rule):
     content |= {
         "csv": "tables.csv",
         "unavailable": [{"dataset": "News It-Pt", "reason": "data: not at hand"}],
+        **rules,
     }
     (folder / "tables.csv").write_text(CSV, encoding="utf-8")
     (folder / "paper.yaml").write_text(yaml.safe_dump(content), encoding="utf-8")
@@ -92,9 +93,30 @@ def test_ours_stands_below_the_printed_number_in_the_colour_of_its_verdict(tmp_p
     (paper,) = load_papers(written(tmp_path, RULE), ["agreement"])
     judgement = Judgement(Verdict.PARTLY, {"sst.validation.final": Estimate(82.25, 77.0, 87.5, 3)})
     table = published_table(paper.tables, "2", [Row(paper.claims[0], "paper", judgement)])
-    assert '| SST | 84<br><span class="verdict partly">82.2 [77, 88]</span> |' in table
+    assert '| SST | 84<br><span class="verdict partly">82.2 [77, 88] (✓)</span> |' in table
     assert "| IMDB | 90 |" in table
     assert "stands ours, with its 95 % interval where it has one" in table
+
+
+def test_of_what_is_no_such_number_the_sign_alone_stands_there(tmp_path):
+    """How far a printed size lies inside bounds is not to be read as a size."""
+    rule = RULE | {"judge": {"kind": "inequality", "relation": ">=", "threshold": 0}}
+    (paper,) = load_papers(written(tmp_path, rule), ["agreement"])
+    row = Row(paper.claims[0], "paper", Judgement(Verdict.REPRODUCED, {"x": Estimate(0.0)}))
+    table = published_table(paper.tables, "2", [row])
+    assert '| SST | 84<br><span class="verdict reproduced">✓</span> |' in table
+
+
+def test_a_row_says_what_it_would_take_and_what_holds_by_construction(tmp_path):
+    rules = {
+        "not_run": [{"dataset": "IMDB", "reason": "two hours"}],
+        "by_construction": [{"dataset": "SST", "reason": "chosen"}],
+    }
+    (paper,) = load_papers(written(tmp_path, RULE, **rules), ["agreement"])
+    assert paper.claims == ()  # nothing is judged that no run can move
+    table = published_table(paper.tables, "2", [])
+    assert '<span class="verdict not-run">not run at this profile</span> two hours |' in table
+    assert '<span class="verdict by-construction">by construction</span> chosen |' in table
 
 
 def test_a_number_without_a_verdict_stands_alone(tmp_path):
@@ -160,8 +182,8 @@ def test_another_reading_has_a_row_of_its_own_and_ours_its_asterisk(tmp_path):
         Row(other, "paper", Judgement(Verdict.NOT_REPRODUCED, {"x": Estimate(61.0)}), starred=True),
     ]
     table = published_table(paper.tables, "2", rows)
-    assert '| SST | 84<br><span class="verdict partly">82.2 [77, 88]</span> |' in table
-    assert '| *labels as the text says* | <span class="verdict not-reproduced">61.0\\*</span> |' in table
+    assert '| SST | 84<br><span class="verdict partly">82.2 [77, 88] (✓)</span> |' in table
+    assert '| *labels as the text says* | <span class="verdict not-reproduced">61.0\\* ✗</span> |' in table
     assert "Starred (\\*): no checkpoint agrees more, so the performance at the end stands there." in table
     assert status(paper.tables.table("2")[1], rows) is Verdict.PARTLY  # the first reading counts
     assert "Starred" not in published_table(paper.tables, "2", rows[:1])

@@ -140,7 +140,14 @@ def test_an_undefined_number_is_not_reproduced_and_named():
 def test_only_three_verdicts_rest_on_numbers():
     assert [verdict for verdict in Verdict if verdict.judged] == [NO, PARTLY, YES]
     classes = [verdict.css_class for verdict in Verdict]
-    assert classes == ["cannot-be-run", "not-run", "not-reproduced", "partly", "reproduced"]
+    assert classes == [
+        "by-construction",
+        "cannot-be-run",
+        "not-run",
+        "not-reproduced",
+        "partly",
+        "reproduced",
+    ]
 
 
 def test_judges_are_read_from_their_fields():

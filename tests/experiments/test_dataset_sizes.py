@@ -121,11 +121,14 @@ def test_lengths_words_and_what_was_dropped_counted_by_hand(monkeypatch):
     assert found["different"] == 4 + 4  # a, b_c, br, d; integers are <unk>
     assert ["train", "texts", "no word in it", 1] in found["dropped"]
     assert ["train", "words", "integers of two or more digits, read as <unk>", 3] in found["dropped"]
+    assert not any("HTML" in line[2] for line in found["dropped"])  # as published it stays
     cleaned = RecipeSpec.of("text_sizes", data="sst", reading="cleaned")
     found = measure_text_sizes(Recording(cleaned, record(cleaned.resolved, Path()), {}))
     assert found["different"] == 4 + 3
     assert found["parts"]["validation"]["texts"] == 2
     assert ["validation", "texts", "trained on as well", 1] in found["dropped"]
+    html = [line for line in found["dropped"] if "HTML tags" in line[2]]
+    assert html == [["train", "words", "of HTML tags, entities and breaks", 1]]  # br; the test part has none
 
 
 def test_pairs_are_measured_on_both_sides():

@@ -6,13 +6,14 @@ import pytest
 from attnlib.companion.sentences.early_dynamics import early_dynamics_sentences, text_table
 from attnlib.errors import BadInput, UnknownName
 from attnlib.experiments.early_dynamics import INFORMATIVE, Config, compute, models
-from attnlib.experiments.measures.count_corpora import CORPORA, NO_TRANSLATION, draw
+from attnlib.experiments.measures.count_corpora import CORPORA, NEGATIVE, NO_TRANSLATION, POSITIVE, draw
 from attnlib.experiments.result import Result
 from attnlib.experiments.run import run
+from attnlib.plotting.early_dynamics import alignment_grids
 from attnlib.probes.count_tables import cooccurrence
 
 NUMBERS = {"agreement": 0.7, "chance": 0.1, "derivative_error": 1.5, "derivative_correlation": 0.5}
-TINY = {"sentences": 40, "seeds": 2, "iterations": 3, "widths": (64, 512)}
+TINY = {"sentences": 40, "seeds": 2, "iterations": 3, "widths": (64, 512), "text": "none"}
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +59,33 @@ def test_numbers_known_by_hand(found):
     assert values["lexicon"]["iterated"]["right"]["value"] > 0.75  # three iterations; many bring it to 1
 
 
+def test_alignments_are_of_the_first_pair_and_share_each_target_word_out(found):
+    rows = found[1]["alignments"]
+    for name in CORPORA:
+        for stage in ("counted", "iterated"):
+            own = [row for row in rows if (row["corpus"], row["table"]) == (name, stage)]
+            for position in {row["target_position"] for row in own}:
+                assert sum(r["value"] for r in own if r["target_position"] == position) == pytest.approx(1)
+    drawn = draw("polarity", TINY["sentences"], seed=0)
+    own = [row for row in rows if (row["corpus"], row["table"]) == ("polarity", "counted")]
+    (right,) = [row for row in own if row["source"] in (*POSITIVE, *NEGATIVE)]
+    words = [drawn.source_words[word - 4] for word in drawn.corpus.source(0)]
+    assert right["source"] == words[right["source_position"]]
+    assert right["target"] == drawn.target_words[drawn.corpus.target(0)[0] - 4]
+    assert right["value"] == max(row["value"] for row in own)  # Trans of its label is 1, of a neutral word ½
+    figure = alignment_grids(Result("e", "quick", {}, found[0], found[1], {}, {}), ("lexicon", "polarity"))
+    assert [len(axes.get_yticks()) for axes in figure.axes] == [4, 4, 1, 1]
+
+
+def test_multi30k_is_left_out_where_it_is_not_at_hand_unless_asked_to_stop(monkeypatch):
+    monkeypatch.setattr("attnlib.experiments.early_dynamics.find", lambda dataset, file: "there")
+    assert [dict(spec.settings)["n_train"] for spec in models(Config())] == [2000]
+    monkeypatch.setattr("attnlib.experiments.early_dynamics.find", lambda dataset, file: None)
+    assert models(Config()) == ()
+    assert len(models(Config(absent="stop"))) == 1
+    assert len(models(Config(text="scan"))) == 1  # made by rule
+
+
 def test_the_printed_slope_is_the_derived_one_over_the_number_of_output_words(found):
     values, tables = found
     for name in INFORMATIVE:
@@ -71,7 +99,7 @@ def test_the_printed_slope_is_the_derived_one_over_the_number_of_output_words(fo
 
 
 def test_it_runs_without_models_and_gives_equal_results(tmp_path):
-    assert models(Config()) == ()
+    assert models(Config(**TINY)) == ()
     first, second = (
         run("early_dynamics", out=tmp_path / name, models=tmp_path, overrides=TINY) for name in "ab"
     )
@@ -98,7 +126,7 @@ def test_a_text_is_counted_where_there_is_one():
                 }
             )
 
-    values, tables = compute(Config(**TINY, text="scan"), Given())
+    values, tables = compute(Config(**TINY | {"text": "scan", "pairs": 0}), Given())
     assert values["text"] == NUMBERS | {"listed": 2, "counted_words": 1, "iterated_words": 2}
     assert tables["words"][1] == {"source": "dog", "counted": ". 0.50, Hund 0.25", "iterated": "Hund 1.00"}
     result = Result("early_dynamics", "quick", {"widths": [64, 512]}, values, tables, {}, {})

@@ -8,6 +8,7 @@ import torch
 from attnlib.companion.sentences.optimal_answers import optimal_sentences, outcome_sentences
 from attnlib.companion.sentences.optimal_attention import (
     counterexample_sentences,
+    difference_sentence,
     identity_table,
     quality_table,
     unused_sentence,
@@ -33,7 +34,8 @@ from attnlib.tasks.corpus import collate
 from attnlib.training.store import Store
 
 TINY = {
-    "seeds": 2, "width": 16, "steps": 51, "n_validation": 12, "samples": 5, "classifier_width": 4,
+    "dataset": "known_lexicon", "texts": "known_polarity", "seeds": 2, "train_pairs": 0, "train_texts": 0,
+    "validation_texts": 0, "width": 16, "steps": 51, "n_validation": 12, "samples": 5, "classifier_width": 4,
     "classifier_steps": 11,
 }  # fmt: skip
 
@@ -120,9 +122,20 @@ def test_the_result_is_drawn_and_told(made):
     assert "0.859" in counterexample_sentences(result)
     assert len(quality_table(result)) == 2
     assert "published" not in quality_table(result)
-    assert "not the paper's Multi30k" in which_sentences(result)
-    of_the_paper = replace(result, config=result.config | {"dataset": "multi30k_en_de"})
+    assert "known lexicon*, not on all of the paper's Multi30k" in which_sentences(result)
+    of_a_part = replace(result, values=result.values | {"data": {"translation": "multi30k_en_de"}})
+    assert "published" not in quality_table(of_a_part)
+    of_the_paper = replace(of_a_part, config=result.config | {"n_validation": 0})
     assert quality_table(of_the_paper)["published"].tolist() == ["38.2", "37.9"]
+    assert "published" not in difference_sentence(result)
+    for ends, words in (
+        ((-2.6, -0.2), "the other one"),
+        ((-2.6, 0.1), "undecided"),
+        ((0.1, 0.9), "published one"),
+    ):
+        bleu = {"value": sum(ends) / 2, "low": ends[0], "high": ends[1], "n": 3}
+        own = of_the_paper.values | {"difference": {"bleu": bleu}}
+        assert words in difference_sentence(replace(of_the_paper, values=own))
     assert "53 %" in optimal_sentences(of_the_paper)
     assert "53 %" not in optimal_sentences(result)
     near = of_the_paper.values["summed"]["agreement"] | {

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from attnlib.companion.intervals import side
 from attnlib.companion.tables import interval_text
 from attnlib.experiments.optimal_attention import COUNTEREXAMPLE, FORMS
 from attnlib.experiments.result import Result
@@ -27,10 +28,12 @@ def which_sentences(result: Result) -> str:
     """What the translation models of this result translate, and what that can say of the paper's numbers."""
     if of_multi30k(result):
         return "The networks shown here translate Multi30k from English to German."
+    pairs = result.config["train_pairs"]
+    some = f"{pairs:,} sentence pairs" if pairs else "sentence pairs"
     return (
-        "The networks shown here translate sentences of the set "
-        f"*{data_name(result.config['dataset'])}*, not the paper's Multi30k: what follows is no answer to "
-        "its numbers, which are not shown."
+        f"The networks shown here were trained on {some} of the set "
+        f"*{data_name(result.values['data']['translation'])}*, not on all of the paper's Multi30k: what "
+        "follows is no answer to its numbers, which are not shown."
     )
 
 
@@ -89,6 +92,24 @@ def quality_table(result: Result) -> "pd.DataFrame":
             "chance": "–" if chance is None else f"{chance:.2f}",
         }
     return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def difference_sentence(result: Result) -> str:
+    """BLEU of one form less that of the other, by seed, and whether the published order comes out."""
+    found = result.values["difference"]["bleu"]
+    if found["value"] is None:
+        return ""
+    told = (
+        f"By seed, BLEU with summed context less that of the main model is {interval_text(found, digits=1)}"
+    )
+    if not of_multi30k(result):
+        return f"{told}."
+    published = PUBLISHED_BLEU["summed"] - PUBLISHED_BLEU["joined"]
+    outcome = {
+        "above": "the order is the published one",
+        "below": "the order is the other one: summed context translates worse here",
+    }.get(side(found), "which is better is undecided")
+    return f"{told}; published is {published:+.1f}, of one network each. So {outcome}."
 
 
 def identity_table(result: Result) -> "pd.DataFrame":
