@@ -16,6 +16,7 @@ from attnlib.companion.sentences.optimal_attention import (
     which_sentences,
 )
 from attnlib.errors import BadInput
+from attnlib.experiments import agreement
 from attnlib.experiments import optimal_attention as experiment
 from attnlib.experiments.measures.optimal_attention import measure_optimal_attention
 from attnlib.experiments.measures.probe_identity import measure_probe_identity
@@ -31,6 +32,7 @@ from attnlib.plotting.style import as_images
 from attnlib.recipes.translation import recorded_network
 from attnlib.recipes.translation_data import load_pieces
 from attnlib.tasks.corpus import collate
+from attnlib.texts import labelled_sets, translation
 from attnlib.training.store import Store
 
 TINY = {
@@ -152,3 +154,23 @@ def test_the_result_is_drawn_and_told(made):
     assert identity_table(result)["largest (nats)"].iloc[0].startswith("below 1e−")
     assert len(unused_table(result)) == len(result.tables["unused"])
     assert unused_sentence(result).startswith("The word" if result.tables["unused"] else "No word")
+
+
+@pytest.mark.parametrize("profile", ["quick", "paper"])
+def test_classifiers_and_main_models_are_those_of_the_agreement_tables(profile, monkeypatch):
+    """All but the one seed more that the quick profile has here."""
+    monkeypatch.setattr(translation, "at_hand", lambda name: True)
+    monkeypatch.setattr(labelled_sets, "at_hand", lambda name: True)
+    theirs = agreement.models(agreement.PROFILES[profile])
+    ours = experiment.models(experiment.PROFILES[profile])
+    lacking = [spec.seed for spec in ours if spec not in theirs and ("form", "summed") not in spec.settings]
+    assert lacking == ([2] if profile == "quick" else [])
+
+
+def test_sets_made_by_rule_stand_in_for_those_that_are_not_at_hand(monkeypatch):
+    monkeypatch.setattr(translation, "at_hand", lambda name: name == "known_lexicon")
+    monkeypatch.setattr(labelled_sets, "at_hand", lambda name: name == "known_polarity")
+    assert experiment.data_of(Config()) == experiment.BY_RULE
+    assert experiment.data_of(Config(by_rule=0)) == {"translation": "multi30k_en_de", "classification": "sst"}
+    specs = experiment._translators(Config(), "joined")
+    assert [dict(spec.settings)["dataset"] for spec in specs] == 3 * ["known_lexicon"]
