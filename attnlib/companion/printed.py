@@ -37,9 +37,9 @@ def status(entry: Entry, rows: Sequence[Row]) -> Verdict:
     """How one printed number fares, in the first reading of its data set."""
     if row := answer_to(entry, rows):
         return row.verdict
-    if entry.unavailable:
-        return Verdict.CANNOT_BE_RUN
-    return Verdict.BY_CONSTRUCTION if entry.by_construction else Verdict.NOT_RUN
+    if entry.by_construction:
+        return Verdict.BY_CONSTRUCTION
+    return Verdict.CANNOT_BE_RUN if entry.unavailable else Verdict.NOT_RUN
 
 
 def reason(entry: Entry, verdict: Verdict) -> str:
@@ -81,7 +81,8 @@ def published_table(tables: PublishedTables, name: str, rows: Sequence[Row]) -> 
         note += "\nStarred (\\*): no checkpoint agrees more, so the performance at the end stands there.\n"
     if answers:
         note += "\nBelow it stands ours, with its 95 % interval where it has one, in the colour and with the "
-        note += f"sign of its verdict: {', '.join(f'{sign} {verdict}' for verdict, sign in SIGNS.items())}.\n"
+        note += f"sign of its verdict: {', '.join(f'{sign} {verdict}' for verdict, sign in SIGNS.items())}. "
+        note += "Of what is judged by no single number the sign stands alone.\n"
     title = f"Table {name}: {tables.titles.get(name, 'as printed')} ({len(entries)} numbers)"
     summary = re.sub(r"[<>&]", lambda mark: f"&#{ord(mark[0])};", title)
     table = "\n".join(lines)

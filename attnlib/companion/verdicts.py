@@ -7,7 +7,7 @@ point with, usually, an interval. The verdict is
 * *partly* when the point does and some of the interval does not;
 * *not reproduced* when the point does not, or is undefined;
 * *not run at this profile* when there is no number, and *cannot be run* when there never can be one here;
-* *by construction* when there is one that no run can move, so that it tells nothing.
+* *by construction*, of a printed number, when no run can move ours, so that nothing is judged.
 
 An estimate without an interval is decided by its point alone, and shown as such. A claim with several keys
 says that the statement holds for each of them, so its verdict is the weakest of theirs. A point that does not

@@ -8,9 +8,10 @@ import numpy as np
 
 from attnlib.datasets.locate import find
 from attnlib.datasets.multi30k import DATASET
-from attnlib.errors import BadInput, UnknownName
+from attnlib.errors import BadInput
 from attnlib.experiments.aggregate import Point, over_seeds
 from attnlib.experiments.asks import Ask, ask, specs_of
+from attnlib.experiments.checks import check_names
 from attnlib.experiments.measures.count_corpora import CORPORA, NO_TRANSLATION, CountCorpus, draw
 from attnlib.experiments.measures.word_counts import NUMBERS, measure_word_counts
 from attnlib.probes.count_tables import CountTables, alignment, translation
@@ -49,8 +50,7 @@ class Config:
     absent: str = "skip"
 
     def __post_init__(self) -> None:
-        if self.absent not in ("skip", "stop"):
-            raise UnknownName("way with an absent text", self.absent, ("skip", "stop"))
+        check_names(self, absent=("skip", "stop"))
         if self.pairs < 0:
             raise BadInput(f"pairs is {self.pairs}; it must be 0 (all) or more")
         for name in ("sentences", "seeds", "iterations"):
@@ -81,8 +81,10 @@ def asks(config: Config) -> tuple[Ask, ...]:
 
 
 def _is_absent(text: str) -> bool:
-    """Whether it is of Multi30k and one of that set's files is not on this machine."""
-    return text.startswith("multi30k") and not all(find(DATASET, file) for file in DATASET.files)
+    """Whether it is of Multi30k and a file of its languages is not on this machine."""
+    name, *languages = text.split("_")
+    files = [file for file in DATASET.files if file.name.rpartition(".")[2] in languages]
+    return name == "multi30k" and not all(find(DATASET, file) for file in files)
 
 
 def models(config: Config) -> tuple[RecipeSpec, ...]:

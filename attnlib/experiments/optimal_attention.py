@@ -9,7 +9,7 @@ import torch
 from attnlib.errors import BadInput
 from attnlib.experiments.aggregate import Point
 from attnlib.experiments.asks import Ask, answers, ask, specs_of
-from attnlib.experiments.checks import check_counts
+from attnlib.experiments.checks import check_counts, check_names
 from attnlib.experiments.measures.optimal_attention import measure_optimal_attention
 from attnlib.experiments.measures.probe_identity import measure_classifier_identity, measure_probe_identity
 from attnlib.experiments.measures.recorded_translation import measure_translation
@@ -37,7 +37,8 @@ class Config:
         seeds: networks of each kind.
         dataset: of the translation models; see :data:`attnlib.texts.translation.NAMES`.
         texts: of the classifiers; see :func:`attnlib.texts.labelled_sets.names`.
-        by_rule: 1 takes sets made by rule in place of those whose files are not on this machine.
+        absent: ``by_rule`` takes a set made by rule in place of Multi30k, and of SST, where its files are not
+            on this machine; ``stop`` stops there.
         train_pairs, n_validation: pairs to train on, and to look at; 0 for all. pieces: their vocabulary.
         width, learning_rate, steps: of the translation models; the classifiers have the same rate.
         samples: pairs looked at whose optimal attention is sought; 0 for all.
@@ -51,7 +52,7 @@ class Config:
     seeds: int = 3
     dataset: str = "multi30k_en_de"
     texts: str = "sst"
-    by_rule: int = 1
+    absent: str = "by_rule"
     train_pairs: int = 2_000
     n_validation: int = 40
     pieces: int = 1_000
@@ -67,6 +68,7 @@ class Config:
 
     def __post_init__(self) -> None:
         check_counts(self, "classifier_steps", "pieces")
+        check_names(self, absent=("by_rule", "stop"))
         numbers = ("train_pairs", "n_validation", "samples", "probed_training", "classifier_width")
         for name in (*numbers, "train_texts", "validation_texts"):
             if getattr(self, name) < 0:
@@ -76,7 +78,7 @@ class Config:
 PROFILES = {
     "quick": Config(),
     "paper": Config(
-        by_rule=0,
+        absent="stop",
         train_pairs=0,
         n_validation=0,
         pieces=8_000,
@@ -94,11 +96,14 @@ PROFILES = {
 
 def data_of(config: Config) -> dict[str, str]:
     """Names of the sets that are taken: for ``translation``, and for ``classification``."""
-    pairs = not config.by_rule or translation.at_hand(config.dataset)
-    texts = not config.by_rule or labelled_sets.at_hand(config.texts)
+    named = {"translation": config.dataset, "classification": config.texts}
+    usual = {"translation": Config.dataset, "classification": Config.texts}
+    at_hand = {"translation": translation.at_hand, "classification": labelled_sets.at_hand}
+    if config.absent == "stop":
+        return named
     return {
-        "translation": config.dataset if pairs else BY_RULE["translation"],
-        "classification": config.texts if texts else BY_RULE["classification"],
+        kind: BY_RULE[kind] if name == usual[kind] and not at_hand[kind](name) else name
+        for kind, name in named.items()
     }
 
 

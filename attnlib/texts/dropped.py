@@ -9,8 +9,10 @@ class Dropped:
     """One reason why something of the raw data is not in a corpus.
 
     Attributes:
-        part: ``"train"`` or ``"validation"``; ``"pool"`` for what went before the two were told apart.
-        what: what is counted: ``"texts"``, ``"words"`` that became ``<unk>``, or ``"HTML breaks"``.
+        part: ``"train"`` or ``"validation"``; ``"pool"`` for what went before the two were told apart, and
+            ``"whole test part"`` where some of it is judged on.
+        what: what is counted: ``"texts"``, ``"words"`` that became ``<unk>`` or were of HTML, ``"HTML
+            breaks"``.
         why: the reason.
         count: how many, at least 1.
     """

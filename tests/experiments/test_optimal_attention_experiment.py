@@ -124,7 +124,9 @@ def test_the_result_is_drawn_and_told(made):
     assert "0.859" in counterexample_sentences(result)
     assert len(quality_table(result)) == 2
     assert "published" not in quality_table(result)
-    assert "known lexicon*, not on all of the paper's Multi30k" in which_sentences(result)
+    assert "translate known lexicon: trained on all of its pairs, looked at on 12 others" in which_sentences(
+        result
+    )
     of_a_part = replace(result, values=result.values | {"data": {"translation": "multi30k_en_de"}})
     assert "published" not in quality_table(of_a_part)
     of_the_paper = replace(of_a_part, config=result.config | {"n_validation": 0})
@@ -171,6 +173,12 @@ def test_sets_made_by_rule_stand_in_for_those_that_are_not_at_hand(monkeypatch):
     monkeypatch.setattr(translation, "at_hand", lambda name: name == "known_lexicon")
     monkeypatch.setattr(labelled_sets, "at_hand", lambda name: name == "known_polarity")
     assert experiment.data_of(Config()) == experiment.BY_RULE
-    assert experiment.data_of(Config(by_rule=0)) == {"translation": "multi30k_en_de", "classification": "sst"}
+    usual = {"translation": "multi30k_en_de", "classification": "sst"}
+    assert experiment.data_of(Config(absent="stop")) == usual
+    chosen = {
+        "translation": "iwslt14_de_en",
+        "classification": "my.tsv",
+    }  # a reader's own choice is no other set
+    assert experiment.data_of(Config(dataset="iwslt14_de_en", texts="my.tsv")) == chosen
     specs = experiment._translators(Config(), "joined")
     assert [dict(spec.settings)["dataset"] for spec in specs] == 3 * ["known_lexicon"]

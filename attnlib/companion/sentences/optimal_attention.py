@@ -20,6 +20,7 @@ ATTENTIONS = {
     "thirds": (1 / 3, 1 / 3, 1 / 3),
     "α*: halves on 2 and 3": (0, 1 / 2, 1 / 2),
 }
+PAIRS = ("train_pairs", "n_validation")
 FORM_NAMES = {"summed": "summed context", "joined": "main model"}
 PUBLISHED_BLEU = {"summed": 38.2, "joined": 37.9}
 
@@ -28,12 +29,11 @@ def which_sentences(result: Result) -> str:
     """What the translation models of this result translate, and what that can say of the paper's numbers."""
     if of_multi30k(result):
         return "The networks shown here translate Multi30k from English to German."
-    pairs = result.config["train_pairs"]
-    some = f"{pairs:,} sentence pairs" if pairs else "sentence pairs"
+    trained, judged = (f"{result.config[name]:,}" if result.config[name] else "all" for name in PAIRS)
+    name = data_name(result.values["data"]["translation"])
     return (
-        f"The networks shown here were trained on {some} of the set "
-        f"*{data_name(result.values['data']['translation'])}*, not on all of the paper's Multi30k: what "
-        "follows is no answer to its numbers, which are not shown."
+        f"These networks translate {name}: trained on {trained} of its pairs, looked at on {judged} others. That "
+        "is no answer to the paper's numbers, which are of all of Multi30k, and not shown."
     )
 
 
