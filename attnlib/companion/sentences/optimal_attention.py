@@ -32,8 +32,8 @@ def which_sentences(result: Result) -> str:
     trained, judged = (f"{result.config[name]:,}" if result.config[name] else "all" for name in PAIRS)
     name = data_name(result.values["data"]["translation"])
     return (
-        f"These networks translate {name}: trained on {trained} of its pairs, looked at on {judged} others. That "
-        "is no answer to the paper's numbers, which are of all of Multi30k, and not shown."
+        f"These networks translate {name}: trained on {trained} of its pairs, looked at on {judged} others. "
+        "That is no answer to the paper's numbers, which are of all of Multi30k, and not shown."
     )
 
 
