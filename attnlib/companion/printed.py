@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from attnlib.companion.claims import PROFILES
 from attnlib.companion.estimates import Estimate
@@ -44,12 +44,7 @@ def status(entry: Entry, rows: Sequence[Row]) -> Verdict:
 
 def reason(entry: Entry, verdict: Verdict) -> str:
     """What stands beside a verdict that is not about a number of ours."""
-    told = {
-        Verdict.CANNOT_BE_RUN: entry.unavailable,
-        Verdict.BY_CONSTRUCTION: entry.by_construction,
-        Verdict.NOT_RUN: entry.not_run,
-    }
-    return told.get(verdict, "")
+    return {Verdict.CANNOT_BE_RUN: entry.unavailable, Verdict.NOT_RUN: entry.not_run}.get(verdict, "")
 
 
 def published_table(tables: PublishedTables, name: str, rows: Sequence[Row]) -> str:
@@ -76,17 +71,30 @@ def published_table(tables: PublishedTables, name: str, rows: Sequence[Row]) -> 
                 verdicts = dict.fromkeys(row.verdict for row in ours.values() if row)
                 here = "<br>".join(map(badge, verdicts))
                 lines.append(f"| {' | '.join([f'*{plain(reading)}*', *told, here])} |")
-    note = ""
-    if any("starred" in entry.note for entry in entries) or any(row.starred for row in answers):
-        note += "\nStarred (\\*): no checkpoint agrees more, so the performance at the end stands there.\n"
-    if answers:
-        note += "\nBelow it stands ours, with its 95 % interval where it has one, in the colour and with the "
-        note += f"sign of its verdict: {', '.join(f'{sign} {verdict}' for verdict, sign in SIGNS.items())}. "
-        note += "Of what is judged by no single number the sign stands alone.\n"
+    note = "".join(f"\n{one}\n" for one in _notes(entries, answers))
     title = f"Table {name}: {tables.titles.get(name, 'as printed')} ({len(entries)} numbers)"
     summary = re.sub(r"[<>&]", lambda mark: f"&#{ord(mark[0])};", title)
     table = "\n".join(lines)
     return f"<details>\n<summary>{summary}</summary>\n\n{table}\n{note}\n</details>\n"
+
+
+def _notes(entries: Sequence[Entry], answers: Sequence[Row]) -> Iterator[str]:
+    if any("starred" in entry.note for entry in entries) or any(row.starred for row in answers):
+        yield "Starred (\\*): no checkpoint agrees more, so the performance at the end stands there."
+    if answers:
+        signs = ", ".join(f"{sign} {verdict}" for verdict, sign in SIGNS.items())
+        yield (
+            "Below it stands ours, with its 95 % interval where it has one, in the colour and with the sign "
+            f"of its verdict: {signs}. Of what is judged by no single number the sign stands alone."
+        )
+    constructed: dict[tuple[str, str], list[str]] = {}
+    for entry in entries:
+        if entry.by_construction:
+            constructed.setdefault((entry.quantity, entry.by_construction), []).append(entry.dataset)
+    for (quantity, why), of in constructed.items():
+        every = len(of) == sum(entry.quantity == quantity for entry in entries)
+        scope = "" if every else f" of {plain(', '.join(of))}"
+        yield f"{badge(Verdict.BY_CONSTRUCTION)} {symbol(quantity)}{scope}: {plain(why)}."
 
 
 def _both(entry: Entry, rows: Sequence[Row]) -> str:
@@ -119,11 +127,12 @@ def _printed(entry: Entry) -> str:
 
 
 def _status_of_a_row(entries: Sequence[Entry], rows: Sequence[Row]) -> str:
+    """Verdicts, with what stands beside them; what is by construction is told below the table."""
     told = []
     kinds: dict[tuple[Verdict, str], list[str]] = {}
     for entry in entries:
-        verdict = status(entry, rows)
-        kinds.setdefault((verdict, reason(entry, verdict)), []).append(symbol(entry.quantity))
+        if (verdict := status(entry, rows)) is not Verdict.BY_CONSTRUCTION:
+            kinds.setdefault((verdict, reason(entry, verdict)), []).append(symbol(entry.quantity))
     for (verdict, why), about in kinds.items():
         few = 2 * len(about) <= len(entries)  # of most of a row it need not be said
         scope = f"{', '.join(about)}: " if why and few else ""
