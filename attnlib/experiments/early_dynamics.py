@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attnlib.datasets.locate import find
-from attnlib.datasets.multi30k import DATASET
 from attnlib.errors import BadInput
 from attnlib.experiments.aggregate import Point, over_seeds
 from attnlib.experiments.asks import Ask, ask, specs_of
@@ -17,6 +15,7 @@ from attnlib.experiments.measures.word_counts import NUMBERS, measure_word_count
 from attnlib.probes.count_tables import CountTables, alignment, translation
 from attnlib.probes.early_dynamics import compare, derivative_at_random, derivative_in_theory
 from attnlib.recipes.recipe import RecipeSpec
+from attnlib.texts import translation as translation_sets
 
 if TYPE_CHECKING:
     from attnlib.training.store import Store
@@ -38,7 +37,7 @@ class Config:
         widths: of the proxies whose derivative is measured.
         text: a task of natural sentences to count as well, or ``none``.
         pairs: of it, from the beginning; 0 for all.
-        absent: ``skip`` leaves Multi30k out where its files are not on this machine, ``stop`` stops there.
+        absent: ``skip`` leaves out Multi30k En–De where it is not on this machine, ``stop`` stops there.
     """
 
     sentences: int = 120
@@ -81,10 +80,8 @@ def asks(config: Config) -> tuple[Ask, ...]:
 
 
 def _is_absent(text: str) -> bool:
-    """Whether it is of Multi30k and a file of its languages is not on this machine."""
-    name, *languages = text.split("_")
-    files = [file for file in DATASET.files if file.name.rpartition(".")[2] in languages]
-    return name == "multi30k" and not all(find(DATASET, file) for file in files)
+    """Whether it is one of the translation sets, and that is not on this machine."""
+    return text in translation_sets.NAMES and not translation_sets.at_hand(text)
 
 
 def models(config: Config) -> tuple[RecipeSpec, ...]:

@@ -15,7 +15,8 @@ from attnlib.plotting.style import as_svg
 
 @pytest.fixture(scope="module")
 def result() -> Result:
-    values, tables = compute(Config(sentences=20, seeds=2, iterations=2, widths=(16, 64)), store=None)
+    config = Config(sentences=20, seeds=2, iterations=2, widths=(16, 64), text="none")
+    values, tables = compute(config, store=None)
     return Result("early_dynamics", "quick", {}, values, tables, {}, {})
 
 
