@@ -111,8 +111,10 @@ def _ours(row: Row) -> str:
     judge, told = row.claim.judge, []
     if isinstance(judge, Tolerance):
         for estimate in row.judgement.evidence.values():
-            exact = f"{estimate.value:,g}"  # counts and medians
-            told.append(exact if not judge.allowed else _number(estimate, "\\*" if row.starred else ""))
+            if judge.allowed:
+                told.append(_number(estimate, "\\*" if row.starred else ""))
+            else:
+                told.append(f"{estimate.value:,}".removesuffix(".0"))  # counts and medians
     return span(row.verdict.css_class, " ".join([*told, SIGNS[row.verdict]]))
 
 

@@ -28,7 +28,7 @@ head of each file there and the [reproduction notes](/reproduction_notes) say wh
   some of the interval does, so that the runs are too few to tell;
 * {not_run}: nothing has been computed to judge it by;
 * {cannot_be_run}: it cannot be computed here, with the reason;
-* {by_construction}: no run can move it, with the reason, so that it tells nothing;
+* {by_construction}: no run can move it, so that it tells nothing; the reason stands below its table;
 * {stale}: the code behind the number has changed since it was computed.
 
 A number is followed by its interval in brackets; n counts the independent runs behind it. A number without

@@ -6,6 +6,7 @@ import yaml
 from attnlib.companion.claims import load_claims, load_papers
 from attnlib.companion.estimates import Estimate
 from attnlib.companion.printed import published_table, status
+from attnlib.companion.published import read_tables
 from attnlib.companion.rows import Row
 from attnlib.companion.verdicts import Judgement, Tolerance, Verdict, judge_values
 from attnlib.companion.verify import verify
@@ -105,6 +106,35 @@ def test_of_what_is_no_such_number_the_sign_alone_stands_there(tmp_path):
     row = Row(paper.claims[0], "paper", Judgement(Verdict.REPRODUCED, {"x": Estimate(0.0)}))
     table = published_table(paper.tables, "2", [row])
     assert '| SST | 84<br><span class="verdict reproduced">✓</span> |' in table
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(84.0, "84"), (84.5, "84.5"), (5130.0, "5,130"), (1234567.0, "1,234,567")]
+)
+def test_what_is_to_be_met_exactly_is_shown_exactly(tmp_path, value, shown):
+    rule = RULE | {"judge": {"kind": "tolerance", "absolute": 0}}
+    (paper,) = load_papers(written(tmp_path, rule), ["agreement"])
+    row = Row(paper.claims[0], "paper", Judgement(Verdict.NOT_REPRODUCED, {"x": Estimate(value)}))
+    assert f">{shown} ✗</span> |" in published_table(paper.tables, "2", [row])
+
+
+def test_what_a_verdict_is_about_is_said_where_it_is_about_the_fewer_numbers_of_a_row(tmp_path):
+    quantities = ("xi_star", "xi(alpha,beta)", "A_baseline")
+    lines = "".join(
+        f"7,IMDB,{quantity},1,\n".replace("xi(alpha,beta)", '"xi(alpha,beta)"') for quantity in quantities
+    )
+    (tmp_path / "t.csv").write_text("table,dataset,quantity,value,note\n" + lines, encoding="utf-8")
+    rules = {
+        "unavailable": [{"quantity": "A_baseline", "reason": "lost"}],
+        "not_run": [{"dataset": "IMDB", "reason": "two hours"}],
+    }
+    (row,) = [
+        line for line in published_table(read_tables(tmp_path / "t.csv", {}, rules), "7", []).splitlines()
+        if line.startswith("| IMDB")
+    ]  # fmt: skip
+    many, few = row.removesuffix(" |").rpartition(" | ")[2].split("<br>")
+    assert many == '<span class="verdict not-run">not run at this profile</span> two hours'
+    assert few == '*A* by chance: <span class="verdict cannot-be-run">cannot be run</span> lost'
 
 
 def test_a_row_says_what_it_would_take_and_what_holds_by_construction(tmp_path):

@@ -110,6 +110,16 @@ def test_claims_that_are_not_run_say_why(root):
     assert "Published: 53" in row_of(page, "never")
 
 
+def test_what_is_printed_and_no_number_is_shown_as_it_stands(root):
+    path = root / "claims" / "t.csv"
+    path.write_text(CSV + '2,IMDB,size,"(2, 3)",\n', encoding="utf-8")
+    content = yaml.safe_load((root / "claims" / "p.yaml").read_text(encoding="utf-8"))
+    content["claims"].append(claim("sized", published={"table": 2, "dataset": "IMDB", "quantity": "size"}))
+    (root / "claims" / "p.yaml").write_text(yaml.safe_dump(content), encoding="utf-8")
+    row = row_of(scorecard_markdown(root), "sized")
+    assert r"Published: \(2, 3\) (Table 2, IMDB, size)" in row
+
+
 def test_a_published_number_has_the_verdict_of_the_claim_about_it_alone(root):
     (paper,) = load_papers(root / "claims")
     rows = verify(root)
