@@ -17,7 +17,7 @@ from pathlib import Path
 ROOT = Path(workflow.basedir)
 sys.path.insert(0, str(ROOT))
 
-from attnlib.companion.plan import ARCHIVE, Plan, Run
+from attnlib.companion.plan import ANSWERS, ARCHIVE, Plan, Run
 from attnlib.companion.project import Project
 
 PROJECT = Project(ROOT)
@@ -47,13 +47,14 @@ def files(folder, *patterns):
 def asked_still():
     """Models of the paper profile that lack an answer, with a hash of what they are asked."""
     from attnlib.experiments.answer import unanswered
+    from attnlib.training.archive import Archive
 
-    return unanswered("paper", ROOT / ARCHIVE)
+    return unanswered("paper", Archive(ROOT / ARCHIVE, ROOT / ANSWERS))
 
 
 def answers_of(result):
     """Marks of the answers that a result of the paper profile still lacks."""
-    return [f"build/answers/{key}~{stamp}" for key, stamp in asked_still().items() if key in result.specs]
+    return [f"build/answered/{key}~{stamp}" for key, stamp in asked_still().items() if key in result.specs]
 
 
 @cache
@@ -122,8 +123,8 @@ ruleorder: first_result > result
 # A job a model: train it, answer all that the paper-sized experiments ask, keep the answers. What is answered in
 # the archive already, on whatever machine, needs no job.
 rule answer:
-    output: touch("build/answers/{key}~{stamp}")
-    shell: '"$ATTNLIB_PYTHON" -m attnlib.experiments.answer {wildcards.key:q} --archive {ARCHIVE} --models build/models 2>&1 >/dev/null'
+    output: touch("build/answered/{key}~{stamp}")
+    shell: '"$ATTNLIB_PYTHON" -m attnlib.experiments.answer {wildcards.key:q} --archive {ARCHIVE} --answers {ANSWERS} --models build/models 2>&1 >/dev/null'
 
 
 use rule result as paper_result with:

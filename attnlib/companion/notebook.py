@@ -162,7 +162,7 @@ def _current(folder: Path, experiment: str, config: object) -> Result | None:
         return None
     result = Result.load(path)
     specs = registry.load(experiment).models(config)
-    found = (result.config, result.code, result.models)
+    found = (result.config, result.provenance.get("code"), result.models)
     return (
         result
         if found == (plain(config), code_of(experiment, specs), [model_key(s) for s in specs])

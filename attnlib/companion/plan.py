@@ -13,15 +13,15 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 
-import attnlib
-from attnlib.code_hash import code_hash, imported_modules
+from attnlib.fingerprint import PACKAGES, data_sets, fingerprint
 from attnlib.companion.batches import Batch, batches
 from attnlib.companion.figures import Figure, discover, find
 from attnlib.companion.project import Project
 from attnlib.errors import CorruptFile, DataUnavailable
 from attnlib.files import atomic_path, write_json_atomic
 
-ARCHIVE = "results/paper/models"  # answers of networks at the paper profile, in the checkout
+ARCHIVE = "results/paper/archive"  # answers of networks at the paper profile, in the checkout
+ANSWERS = "build/answers"  # new ones, until they are packed
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class PlannedResult:
         for name, value in self.settings.items():
             text = ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
             words += ["-p", f"{name}={text}"]
-        words += ["--archive", ARCHIVE] if self.archived else []
+        words += ["--archive", ARCHIVE, "--answers", ANSWERS] if self.archived else []
         return shlex.join([*words, "--models", "build/models"])
 
 
@@ -141,7 +141,7 @@ class Plan:
         module = registry.load(experiment)
         specs = {model_key(spec): spec for spec in module.models(config)}
         archived = self.profile == "paper" and _asks_as_the_book(module, config, profile)
-        code = code_of(experiment, tuple(specs.values()))["hash"]
+        code = code_of(experiment, tuple(specs.values()))
         relative = path.relative_to(self.project.root) if path.is_relative_to(self.project.root) else path
         return PlannedResult(
             experiment, self.profile, relative.as_posix(), specs, f"{code} {config_hash(config)}",
@@ -169,8 +169,8 @@ class Plan:
         return [f"build/trained/{batch.name}" for batch in self.batches if batch.specs.keys() & result.specs]
 
     def drawing_code(self, figure: str) -> str:
-        """Hash of the attnlib modules that a notebook imports, so that it is drawn anew when they change."""
-        return code_hash(*sorted(imports_of(self.figures[figure])))
+        """Fingerprint of what a notebook imports, so that it is drawn anew when that changes."""
+        return fingerprint(*imports_of(self.figures[figure]))
 
     def paper_result(self, figure: str) -> str:
         """Digest of the committed result of the paper profile, which a page may show beside its own."""
@@ -212,8 +212,7 @@ def _why_no_recipe(spec) -> str:
 def _why_no_task(name: str, options: tuple) -> str:
     from attnlib.tasks import registry
 
-    modules = imported_modules(registry.module_of(name))
-    if not any(module.startswith("attnlib.datasets") for module in modules):
+    if not data_sets(registry.builder(name)) and not {"source", "target"} & dict(options).keys():
         return ""  # made by rule: no file is read, a reader's own neither
     try:
         registry.load(name, **dict(options))
@@ -223,9 +222,8 @@ def _why_no_task(name: str, options: tuple) -> str:
 
 
 def _is_current(path: Path, code: str, config: dict, models: list[str]) -> bool:
-    found = _json(path) or {}
-    made_from = (found.get("code", {}).get("hash"), found.get("config"), found.get("models"))
-    return made_from == (code, config, models)
+    found, origin = _json(path) or {}, _json(path.with_name(f"{path.stem}.provenance.json")) or {}
+    return (origin.get("code"), found.get("config"), origin.get("models")) == (code, config, models)
 
 
 def _json(path: Path) -> dict | None:
@@ -236,7 +234,7 @@ def _json(path: Path) -> dict | None:
 
 
 def imports_of(figure: Figure) -> frozenset[str]:
-    """The modules of attnlib that the cells of a notebook import.
+    """What the cells of a notebook import from this project, as ``module:name``.
 
     A cell that is not Python is passed over: the figure's own job says so, and no other is held up.
     """
@@ -251,14 +249,6 @@ def imports_of(figure: Figure) -> frozenset[str]:
         except SyntaxError:
             continue
         for node in ast.walk(tree):
-            if isinstance(node, ast.ImportFrom) and node.module:
-                found.update((node.module, *(f"{node.module}.{alias.name}" for alias in node.names)))
-            elif isinstance(node, ast.Import):
-                found.update(alias.name for alias in node.names)
-    return frozenset(name for name in found if name.partition(".")[0] == "attnlib" and _exists(name))
-
-
-def _exists(module: str) -> bool:
-    """Looked up by file: asking the import system would import the parents, and with them matplotlib."""
-    path = Path(attnlib.__file__).parent.joinpath(*module.split(".")[1:])
-    return path.with_suffix(".py").is_file() or (path / "__init__.py").is_file()
+            if isinstance(node, ast.ImportFrom) and node.module and node.module.partition(".")[0] in PACKAGES:
+                found.update(f"{node.module}:{alias.name}" for alias in node.names)
+    return frozenset(found)

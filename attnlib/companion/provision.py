@@ -5,19 +5,17 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable
-from itertools import chain
 from typing import TYPE_CHECKING
 
-from attnlib.code_hash import imported_modules
 from attnlib.datasets import registry as datasets
 from attnlib.datasets.base import Dataset
 from attnlib.datasets.locate import check
 from attnlib.errors import AttnlibError
+from attnlib.fingerprint import data_sets
 
 if TYPE_CHECKING:
     from attnlib.companion.plan import Plan
-    from attnlib.recipes.recipe import RecipeSpec
-    from attnlib.training.spec import ModelSpec
+    from attnlib.training.keys import Spec
 
 
 def bring_data(plan: Plan) -> None:
@@ -41,12 +39,8 @@ def bring_data(plan: Plan) -> None:
             print(f"{dataset.name}: {error}", file=sys.stderr)
 
 
-def data_of_specs(specs: Iterable[ModelSpec | RecipeSpec]) -> list[Dataset]:
-    """The data sets that models and recipes read: those whose entry their module imports."""
-    from attnlib.recipes.recipe import RecipeSpec
-    from attnlib.tasks.registry import module_of
-
-    roots = (spec.modules if isinstance(spec, RecipeSpec) else (module_of(spec.task),) for spec in specs)
-    modules = imported_modules(*chain.from_iterable(roots))
-    names = {module.rpartition(".")[2] for module in modules if module.startswith("attnlib.datasets.")}
-    return [datasets.get(name) for name in sorted(names & set(datasets.names()))]
+def data_of_specs(specs: Iterable[Spec]) -> list[Dataset]:
+    """The data sets that models and recipes read: those that the code behind them refers to."""
+    found = {constant for roots in {spec.roots for spec in specs} for constant in data_sets(*roots)}
+    modules = sorted(constant.partition(":")[0].rpartition(".")[2] for constant in found)
+    return [datasets.get(name) for name in modules]

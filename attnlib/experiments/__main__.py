@@ -15,6 +15,7 @@ from attnlib.experiments.config import override
 from attnlib.experiments.run import run
 from attnlib.training.__main__ import printed_report
 from attnlib.training.allocator import keep_freed_memory
+from attnlib.training.archive import Archive
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -35,7 +36,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "-p", dest="parameters", action="append", default=[], metavar="NAME=VALUE", help="a setting"
     )
-    parser.add_argument("--archive", help="folder of answers that stand in for models, and are added to")
+    parser.add_argument("--archive", help="folder of packed answers that stand in for models")
+    parser.add_argument("--answers", help="folder for new ones (default: ARCHIVE/loose)")
     parser.add_argument(
         "--no-training", action="store_true", help="use what is answered; the result says what is missing"
     )
@@ -61,7 +63,7 @@ def main(arguments: list[str] | None = None) -> int:
             device=device,
             threads=options.threads,
             report=printed_report,
-            archive=options.archive,
+            archive=Archive(options.archive, options.answers) if options.archive else None,
             trains=not options.no_training,
         )
     except AttnlibError as error:

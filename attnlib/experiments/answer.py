@@ -1,6 +1,6 @@
 """Ask one model all that the experiments of a profile ask of it, and archive the answers.
 
-    python -m attnlib.experiments.answer KEY --profile paper --archive results/paper/models
+    python -m attnlib.experiments.answer KEY --profile paper --archive results/paper/archive --answers build/answers
 
 One job a model: train, measure, keep some kilobytes. Jobs need nothing of each other, so they run on as many
 machines as there are, and what one has answered is not asked again.
@@ -20,12 +20,7 @@ from attnlib.training.__main__ import printed_report
 from attnlib.training.allocator import keep_freed_memory
 from attnlib.training.archive import Archive
 from attnlib.training.keys import model_key
-from attnlib.training.store import Store, kept_name
-
-
-def name_of(asked: Ask) -> str:
-    """The name under which today's answer is kept."""
-    return kept_name(asked.measure, dict(asked.settings), asked.beside)
+from attnlib.training.store import Store, answer_name
 
 
 def all_asks(profile: str) -> dict[str, list[Ask]]:
@@ -39,13 +34,13 @@ def all_asks(profile: str) -> dict[str, list[Ask]]:
     return {key: list(dict.fromkeys(asks)) for key, asks in found.items()}
 
 
-def unanswered(profile: str, archive: str | Path) -> dict[str, str]:
+def unanswered(profile: str, archive: Archive) -> dict[str, str]:
     """The models that lack an answer in an archive, with a hash of what they are asked."""
-    store = Archive(archive)
     lacking = {}
     for key, asks in all_asks(profile).items():
-        names = sorted(map(name_of, asks))
-        if any(store.get(asks[0].spec, name) is None for name in names):
+        questions = [asked.question for asked in asks]
+        if any(archive.get(question) is None for question in questions):
+            names = sorted(map(answer_name, questions))
             lacking[key] = hashlib.sha256("\n".join(names).encode()).hexdigest()[:12]
     return lacking
 
@@ -61,7 +56,8 @@ def main(arguments: list[str] | None = None) -> int:
         "key", metavar="KEY", nargs="+", help="of the model, as in build/models; several in turn"
     )
     parser.add_argument("--profile", default="paper", help="whose experiments ask (default: paper)")
-    parser.add_argument("--archive", required=True, help="folder of answers")
+    parser.add_argument("--archive", required=True, help="folder of packed answers")
+    parser.add_argument("--answers", help="folder for new ones (default: ARCHIVE/loose)")
     parser.add_argument("--models", default="build/models", help="folder of trained models")
     parser.add_argument("--device", default="cpu", help="cpu or cuda (default: cpu)")
     parser.add_argument(
@@ -69,7 +65,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     options = parser.parse_args(arguments)
     torch.set_num_threads(max(1, options.threads))
-    store = Store(options.models, options.device, printed_report, archive=options.archive)
+    store = Store(options.models, options.device, printed_report, archive=Archive(options.archive, options.answers))
     try:
         asks = all_asks(options.profile)
         for key in options.key:

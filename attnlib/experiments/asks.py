@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from attnlib.errors import NotMeasured
 from attnlib.experiments.rungs import point
+from attnlib.training.archive import Question
 from attnlib.training.spec import ModelSpec
 
 if TYPE_CHECKING:
     from attnlib.experiments.aggregate import Point
-    from attnlib.training.archive import Spec
+    from attnlib.training.keys import Spec
     from attnlib.training.store import Store
 
 
@@ -23,6 +24,11 @@ class Ask:
     measure: Callable[..., dict]
     settings: tuple[tuple[str, object], ...] = ()
     beside: tuple["Spec", ...] = ()
+
+    @property
+    def question(self) -> Question:
+        """The same as the archive knows it."""
+        return Question(self.spec, self.measure, dict(self.settings), self.beside)
 
     def answer(self, store: "Store") -> dict:
         """The measurement, made if need be (see :meth:`attnlib.training.store.Store.kept`)."""

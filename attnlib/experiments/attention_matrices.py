@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from attnlib.experiments.aggregate import by_kind, kind, over_seeds
 from attnlib.experiments.asks import Ask, answers, ask, specs_of
 from attnlib.experiments.ladder import PROFILES, LadderConfig, model_specs
-from attnlib.experiments.measure import measure
+from attnlib.experiments.measure import measure_alignment_terms
 from attnlib.training.spec import ModelSpec
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def models(config: LadderConfig) -> tuple[ModelSpec, ...]:
 
 def asks(config: LadderConfig) -> tuple[Ask, ...]:
     """What it asks of each."""
-    return ask(model_specs(config), measure, fit_samples=config.fit_samples)
+    return ask(model_specs(config), measure_alignment_terms, fit_samples=config.fit_samples)
 
 
 def compute(config: LadderConfig, store: "Store") -> tuple[dict, dict[str, list[dict]]]:

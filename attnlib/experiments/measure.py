@@ -28,7 +28,7 @@ EXAMPLES = 2  # single samples kept of the most frequent cell
 ACROSS_SAMPLES = ("temporal_share", "input_share", "temporal_only", "input_only")
 
 
-def measure(trained: "TrainedModel", fit_samples: int) -> dict:
+def measure_alignment_terms(trained: "TrainedModel", fit_samples: int) -> dict:
     """Shares, substitution test and typicality of one model with attention.
 
     Components are fitted on training samples (the first ``fit_samples``) and judged on the held-out ones.

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from attnlib.errors import NotMeasured
-from attnlib.training.archive import Spec
+from attnlib.training.keys import Spec
 from attnlib.training.store import Store
 
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from attnlib.code_hash import code_hash
 from attnlib.errors import BadInput, CorruptFile
 from attnlib.files import write_json_atomic, write_text_atomic
 from attnlib.rounding import rounded
+from attnlib.training.keys import model_key
 
 
 @dataclass(frozen=True)
@@ -26,12 +26,12 @@ class Result:
         config: every setting, as plain JSON.
         values: nested dict of numbers; claims address them by dotted key.
         tables: name → list of flat records.
-        code: ``{"modules": roots of the compute code, "hash": their code hash when the numbers were made}``.
         data: file → sha256 of the published data read.
-        models: keys of the trained models behind the numbers, as far as they are known before any is trained.
         missing: models of the profile that have not been trained yet, in words; empty for a whole result.
-        provenance: commit, dirty flag, date, seconds, device, threads, package versions; of all models behind
-            the numbers how many they are, how long they were trained and where.
+        provenance: commit, dirty flag, date, seconds, device, threads, package versions; ``code``, the fingerprint
+            of what computed the numbers and trained the models; ``models``, the keys of the models as far as they
+            are known before any is trained; of all behind the numbers how many they are, how long they were
+            trained and where.
     """
 
     experiment: str
@@ -39,32 +39,31 @@ class Result:
     config: dict
     values: dict
     tables: dict[str, list[dict]]
-    code: dict
     data: dict[str, str]
-    models: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     provenance: dict = field(default_factory=dict)
 
+    @property
+    def models(self) -> list[str]:
+        """Keys of the models behind the numbers."""
+        return self.provenance.get("models", [])
+
     @cached_property
     def stale(self) -> bool:
-        """Whether the compute code, or the plan of training, has changed since these numbers were made."""
-        try:
-            return code_hash(*self.code["modules"]) != self.code["hash"] or self._from_other_models
-        except (ModuleNotFoundError, BadInput):  # a module, or a setting, was renamed or removed since
-            return True
-
-    @property
-    def _from_other_models(self) -> bool:
+        """Whether the code, or the plan of training, has changed since these numbers were made."""
         from attnlib.experiments import registry
         from attnlib.experiments.config import override
-        from attnlib.training.keys import model_key
+        from attnlib.experiments.run import code_of
 
-        if not self.models or self.experiment not in registry.names():
+        if self.experiment not in registry.names():
             return False
-        config = override(registry.profile_config(self.experiment, self.profile), self.config)
-        return not set(self.models) <= {
-            model_key(spec) for spec in registry.load(self.experiment).models(config)
-        }
+        try:
+            config = override(registry.profile_config(self.experiment, self.profile), self.config)
+            specs = registry.load(self.experiment).models(config)
+            made_from = code_of(self.experiment, specs), {model_key(spec) for spec in specs}
+        except BadInput:  # a setting was renamed or removed since
+            return True
+        return made_from[0] != self.provenance.get("code") or not set(self.models) <= made_from[1]
 
     @cached_property
     def digest(self) -> str:

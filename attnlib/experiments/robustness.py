@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from attnlib.errors import NotMeasured
 from attnlib.experiments.aggregate import over_seeds
 from attnlib.experiments.asks import Ask, ask, specs_of
-from attnlib.experiments.measure import measure
+from attnlib.experiments.measure import measure_alignment_terms
 from attnlib.experiments.measures.robustness import EITHER, measure_robustness
 from attnlib.experiments.robustness_settings import (
     AGAINST,
@@ -42,12 +42,12 @@ def asks(config: Config) -> tuple[Ask, ...]:
     specs += [plan_spec(config, rung, seed) for rung, seed in product(config.task, seeds_of(config))]
     specs = tuple(dict.fromkeys(specs))
     return (
-        *ask(specs, measure, fit_samples=config.fit_samples),
+        *ask(specs, measure_alignment_terms, fit_samples=config.fit_samples),
         *ask(specs, measure_robustness, samples=config.samples),
     )
 
 
-Found = tuple[dict, dict]  # of one model: what `measure` found, and `measure_robustness`
+Found = tuple[dict, dict]  # of one model: what `measure_alignment_terms` found, and `measure_robustness`
 
 OUTCOMES: dict[str, Callable[[Found], float | None]] = {
     "typicality": lambda found: found[0]["typicality"]["value"],
@@ -120,7 +120,7 @@ def _found(config: Config, store: "Store") -> dict[ModelSpec, Found]:
         except NotMeasured:
             continue
     return {
-        spec: (given["measure"], given["measure_robustness"])
+        spec: (given["measure_alignment_terms"], given["measure_robustness"])
         for spec, given in answered.items()
         if len(given) == 2
     }

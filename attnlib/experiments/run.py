@@ -1,8 +1,9 @@
 """Run one experiment: train what is missing, compute, and leave the result with its origin."""
 
+import hashlib
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -10,8 +11,7 @@ from types import ModuleType
 
 import torch
 
-from attnlib.code_hash import code_hash
-from attnlib.errors import BadInput, NotMeasured
+from attnlib.errors import BadInput, DataUnavailable, NotMeasured
 from attnlib.experiments import registry
 from attnlib.experiments.asks import not_measured
 from attnlib.experiments.config import override, plain
@@ -20,11 +20,12 @@ from attnlib.experiments.provenance import provenance
 from attnlib.experiments.result import Result
 from attnlib.experiments.rungs import rung_of
 from attnlib.files import write_text_atomic
+from attnlib.fingerprint import fingerprint
 from attnlib.recipes.recipe import RecipeSpec
 from attnlib.rounding import rounded
-from attnlib.tasks.registry import module_of
-from attnlib.training.archive import Spec
-from attnlib.training.keys import model_key
+from attnlib.training.archive import Archive
+from attnlib.training.keys import Spec, model_key
+from attnlib.training.keys import code_of as training_code
 from attnlib.training.spec import ModelSpec
 from attnlib.training.store import load_task
 
@@ -39,7 +40,7 @@ def run(
     device: str = "cpu",
     threads: int = 1,
     report=None,
-    archive: str | Path | None = None,
+    archive: Archive | str | Path | None = None,
     trains: bool = True,
 ) -> Result:
     """Compute an experiment and save its result.
@@ -92,7 +93,12 @@ def _computed(
     specs = tuple(spec for spec in specs if spec not in missing)
     if missing and not specs:
         raise NotMeasured(f"nothing is measured yet of what {name} asks at the {profile} profile")
-    data = data_of(specs)  # then: what is not at hand stops the run before anything is trained
+    try:  # what is not at hand stops the run before anything is trained
+        data = data_of(specs)
+    except DataUnavailable:
+        if store.trains:
+            raise
+        data = {}  # answers outlive data as well: they are of the code that has its checksums
     values, tables = module.compute(config, store)
     missing = tuple(dict.fromkeys([*missing, *store.lacking]))
     used = [spec for spec in dict.fromkeys([*specs, *store.used]) if spec not in missing]
@@ -102,11 +108,10 @@ def _computed(
         config=plain(config),
         values=rounded(values),
         tables=rounded(tables),
-        code=code,
         data=data,
-        models=[model_key(spec) for spec in specs],
         missing=_in_words(missing),
         provenance=provenance(store.device, time.monotonic() - started)
+        | {"code": code, "models": [model_key(spec) for spec in specs]}
         | _training([store.history(spec) for spec in used]),
     )
 
@@ -139,17 +144,10 @@ def _check_machine(device: str, threads: int) -> None:
         raise BadInput(f"device {device!r} is not to be had here; there is: {have}")
 
 
-def code_of(name: str, specs: tuple[Spec, ...]) -> dict:
-    """The modules that compute an experiment, and their hash: its own, training and tasks, or recipes."""
-    modules = sorted({f"attnlib.experiments.{name}"}.union(*map(_roots, specs)))
-    return {"modules": modules, "hash": code_hash(*modules)}
-
-
-def _roots(spec: Spec) -> set[str]:
-    """The modules that, with all they import, make a product."""
-    if isinstance(spec, RecipeSpec):
-        return set(spec.modules)
-    return {"attnlib.training.loop", module_of(spec.task)}
+def code_of(name: str, specs: Iterable[Spec] = ()) -> str:
+    """The fingerprint of what computes an experiment, and of what makes its models."""
+    compute = fingerprint(registry.load(name).compute)
+    return hashlib.sha256(" ".join(sorted({compute, *map(training_code, specs)})).encode()).hexdigest()[:16]
 
 
 def data_of(specs: tuple[Spec, ...]) -> dict[str, str]:

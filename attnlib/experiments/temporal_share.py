@@ -9,7 +9,7 @@ import numpy as np
 from attnlib.experiments.aggregate import Point, by_kind, kind, over_seeds
 from attnlib.experiments.asks import Ask, answers, ask, specs_of
 from attnlib.experiments.ladder import DIAL, PAPER_TASKS, LadderConfig, model_specs
-from attnlib.experiments.measure import ACROSS_SAMPLES, measure
+from attnlib.experiments.measure import ACROSS_SAMPLES, measure_alignment_terms
 from attnlib.statistics.bootstrap import hierarchical_bootstrap, stratified_bootstrap
 from attnlib.statistics.spearman import spearman_of_points
 from attnlib.training.spec import ModelSpec
@@ -67,7 +67,7 @@ def asks(config: Config) -> tuple[Ask, ...]:
     """What it asks of each."""
     own_text = config.source is not None
     beside = model_specs(config.beside()) if config.more_cells and not own_text else ()
-    return ask(dict.fromkeys((*model_specs(config), *beside)), measure, fit_samples=config.fit_samples)
+    return ask(dict.fromkeys((*model_specs(config), *beside)), measure_alignment_terms, fit_samples=config.fit_samples)
 
 
 def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:

@@ -8,7 +8,7 @@ from attnlib.errors import BadInput, UnknownName
 from attnlib.experiments.asks import Ask, answers, ask, specs_of
 from attnlib.experiments.measures.task_patterns import (
     STATES,
-    measure_agreement,
+    measure_pattern_agreement,
     measure_example,
     measure_patterns,
 )
@@ -134,7 +134,7 @@ def _pairs(config: Config, kind: str, first: str, second: str, state: str) -> tu
     """Each network of one task beside that of the next seed of another task or the same: never one start."""
     ours, theirs = _specs(config, kind, first), _specs(config, kind, second)
     return tuple(
-        Ask(spec, measure_agreement, (("state", state),), (theirs[(seed + 1) % config.seeds],))
+        Ask(spec, measure_pattern_agreement, (("state", state),), (theirs[(seed + 1) % config.seeds],))
         for seed, spec in enumerate(ours)
     )
 

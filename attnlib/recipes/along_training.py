@@ -10,6 +10,7 @@ What a recording holds:
     measured of a network can so be measured of each look, afterwards.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -103,9 +104,9 @@ def spaced_looks(steps: int, first: int, per_doubling: int) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
-def modules(settings: Settings) -> tuple[str, ...]:
-    """Further modules whose code the recording depends on."""
-    return (registry.module_of(settings.task),)
+def builders(settings: Settings) -> tuple[Callable[..., Task], ...]:
+    """What makes the task, whose code the recording depends on."""
+    return (registry.builder(settings.task),)
 
 
 def checksums(settings: Settings) -> dict[str, str]:

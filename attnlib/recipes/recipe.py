@@ -5,17 +5,15 @@ and :class:`~attnlib.training.store.Store` treats it like one: a lock while it i
 written last, measurements kept beside it and in the archive.
 """
 
-import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 from torch import Tensor
 
-from attnlib.code_hash import code_hash
 from attnlib.errors import BadInput, CorruptFile
 from attnlib.files import atomic_path
 from attnlib.recipes import registry
@@ -60,13 +58,9 @@ class RecipeSpec:
         return registry.settings_of(self.recipe, {**dict(self.settings), "seed": self.seed})
 
     @property
-    def modules(self) -> tuple[str, ...]:
-        """The modules whose code, with all they import, makes the recording.
-
-        A recipe that takes a task by name says with ``modules(settings)`` which one: no import names it.
-        """
-        further = getattr(registry.load(self.recipe), "modules", lambda settings: ())
-        return (registry.module_of(self.recipe), *further(self.resolved))
+    def roots(self) -> tuple[Callable, ...]:
+        """The code that makes the recording, and opens it: see :func:`attnlib.recipes.registry.roots`."""
+        return registry.roots(self.recipe, self.resolved)
 
     @property
     def checksums(self) -> dict[str, str]:
@@ -78,21 +72,15 @@ class RecipeSpec:
         return registry.load(self.recipe).checksums(self.resolved)
 
     @property
-    def key(self) -> str:
-        """Name of the product's folder: a readable front, then a hash of settings, code and data.
+    def content(self) -> dict[str, object]:
+        """Recipe, seed, and what differs from the recipe's defaults, as plain JSON."""
+        content = {"recipe": self.recipe, "seed": self.seed, "settings": dict(self.settings)}
+        return json.loads(json.dumps(content, default=str))
 
-        Published data is in the code, which holds its checksums: a key is the same where the data is not at
-        hand. Files of the reader's own are hashed.
-        """
-        settings = asdict(self.resolved)
-        files = [Path(value) for value in settings.values() if isinstance(value, str | Path)]
-        parts = [
-            settings,
-            code_hash(*self.modules),
-            [hashlib.sha256(path.read_bytes()).hexdigest() for path in files if path.is_file()],
-        ]
-        digest = hashlib.sha256(json.dumps(parts, default=str, sort_keys=True).encode()).hexdigest()[:12]
-        return f"{self.recipe}-s{self.seed}-{digest}"
+    @property
+    def front(self) -> str:
+        """The readable part of its names."""
+        return f"{self.recipe}-s{self.seed}"
 
     @property
     def kind(self) -> str:
@@ -106,7 +94,7 @@ class RecipeSpec:
 
     def to_json(self) -> str:
         """One line of JSON that :meth:`from_json` turns into an equal spec."""
-        return json.dumps(asdict(self), sort_keys=True, default=str)
+        return json.dumps(self.content, sort_keys=True)
 
     @classmethod
     def from_json(cls, text: str) -> "RecipeSpec":
@@ -119,7 +107,7 @@ class RecipeSpec:
         known = {field.name for field in fields(cls)}
         if not isinstance(content, dict) or not set(content) <= known or "recipe" not in content:
             raise BadInput(f"{text!r} is no recipe spec; expected an object of {', '.join(sorted(known))}")
-        settings = {name: _hashable(value) for name, value in content.get("settings", ())}
+        settings = {name: _hashable(value) for name, value in dict(content.get("settings", ())).items()}
         return cls.of(content["recipe"], seed=content.get("seed", 0), **settings)
 
     def make(self, folder: Path, *, device: str = "cpu", report: Report | None = None) -> dict[str, object]:

@@ -12,7 +12,7 @@ from attnlib.models.sequence_to_sequence import SequenceToSequence
 from attnlib.recipes.sequence_course import (
     SequenceSettings,
     checksums,
-    modules,
+    builders,
     record_course,
     restored,
 )
@@ -21,7 +21,7 @@ from attnlib.training.loop import Report
 if TYPE_CHECKING:
     from attnlib.recipes.recipe import Recording
 
-__all__ = ["Settings", "checksums", "modules", "new_network", "record", "recorded_network"]
+__all__ = ["Settings", "checksums", "builders", "new_network", "record", "recorded_network"]
 
 
 @dataclass(frozen=True)

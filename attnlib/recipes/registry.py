@@ -3,9 +3,10 @@
 There is no list to edit. A recipe has ``Settings`` (a frozen dataclass of plain values with a ``seed``),
 ``record(settings, folder, *, device, report)``, which trains one network and returns named tensors, and
 ``checksums(settings)``, the data files it reads with their sha256. One that reads a task by name also has
-``modules(settings)``, the modules whose code makes the task.
+``builders(settings)``, the functions that make the task.
 """
 
+from collections.abc import Callable
 from dataclasses import fields
 from functools import cache
 from importlib import import_module
@@ -37,6 +38,14 @@ def module_of(name: str) -> str:
 def load(name: str) -> ModuleType:
     """The module itself, imported; errors as :func:`module_of`."""
     return import_module(module_of(name))
+
+
+def roots(name: str, settings: object) -> tuple[Callable, ...]:
+    """The code behind a run of a recipe: what fingerprints of it and of its measurements begin from."""
+    recipe = load(name)
+    found = [getattr(recipe, part, None) for part in ("record", "Settings", "new_network", "recorded_network")]
+    builders = getattr(recipe, "builders", lambda settings: ())
+    return (*(part for part in found if part is not None), *builders(settings))
 
 
 def settings_of(name: str, given: dict[str, object]) -> object:

@@ -97,9 +97,9 @@ class SequenceSettings:
         return (*self.options, *files.items())
 
 
-def modules(settings: SequenceSettings) -> tuple[str, ...]:
-    """Further modules whose code the recording depends on."""
-    return (registry.module_of(settings.task_name),)
+def builders(settings: SequenceSettings) -> tuple[Callable[..., Task], ...]:
+    """What makes the task, whose code the recording depends on."""
+    return (registry.builder(settings.task_name),)
 
 
 def checksums(settings: SequenceSettings) -> dict[str, str]:

@@ -5,6 +5,7 @@ the width and with the number of words of a real network. Nothing is trained by 
 most frequent ones are one word, ``<unk>``.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,6 +66,11 @@ def text_of(settings: Settings) -> Task:
     if settings.n_train:
         options["n_train"] = settings.n_train
     return registry.load(settings.task, **options)
+
+
+def builders(settings: Settings) -> tuple[Callable[..., Task], ...]:
+    """What makes the task, whose code the recording depends on."""
+    return (registry.builder(settings.task),)
 
 
 def checksums(settings: Settings) -> dict[str, str]:

@@ -34,9 +34,9 @@ def load(name: str, **options) -> Task:
         BadInput: the task has no such option, or its value has the wrong type or cannot be used.
         DataUnavailable: the task reads files that are not at hand.
     """
-    builder = _builder(name)
-    hints = get_type_hints(builder)
-    known = list(inspect.signature(builder).parameters)
+    build = builder(name)
+    hints = get_type_hints(build)
+    known = list(inspect.signature(build).parameters)
     for option, value in options.items():
         if option not in known:
             near = get_close_matches(option, known, n=1, cutoff=0.5)
@@ -45,21 +45,21 @@ def load(name: str, **options) -> Task:
         if not _fits(value, hints[option]):
             wanted = getattr(hints[option], "__name__", str(hints[option]))
             raise BadInput(f"option {option!r} of task {name!r} takes {wanted}; got {value!r}")
-    return builder(**options)
+    return build(**options)
 
 
 def options_of(name: str) -> dict[str, object]:
     """The options of a task and their defaults."""
-    parameters = inspect.signature(_builder(name)).parameters
+    parameters = inspect.signature(builder(name)).parameters
     return {option: parameter.default for option, parameter in parameters.items()}
 
 
-def module_of(name: str) -> str:
-    """The module that builds a task, say ``attnlib.tasks.scan``; the hash of a result's code covers it."""
-    return _builder(name).__module__
+def builder(name: str) -> Callable[..., Task]:
+    """The function that builds a task: a root of the fingerprint of what is trained on it.
 
-
-def _builder(name: str) -> Callable[..., Task]:
+    Raises:
+        UnknownName: no task has this name.
+    """
     builders = _builders()
     if name not in builders:
         raise UnknownName("task", name, sorted(builders))

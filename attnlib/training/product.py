@@ -3,22 +3,17 @@
 from pathlib import Path
 from typing import Protocol
 
+from attnlib.training.keys import Spec
 from attnlib.training.loop import Report
 
 
-class ProductSpec(Protocol):
+class ProductSpec(Spec, Protocol):
     """A frozen spec that names, makes and opens its own product, such as a run of a recipe.
 
     ``make`` writes all files of the product but ``history.json`` and ``spec.json``, may keep what it needs to
     go on in ``folder/checkpoints``, and returns what the history says beyond time and machine. ``open`` reads
     the product back as whatever measures of it expect.
     """
-
-    @property
-    def key(self) -> str: ...
-
-    @property
-    def setting(self) -> str: ...
 
     def to_json(self) -> str: ...
 

@@ -1,7 +1,8 @@
 """What defines a trained model: the task, the network, how it is trained and from which seed."""
 
 import json
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 
 from attnlib.errors import BadInput
 
@@ -47,9 +48,37 @@ class ModelSpec:
         cell = "" if self.architecture == "AO" else f"-{self.cell}"
         return f"{self.task} {self.architecture}{cell} width {self.width} seed {self.seed}"
 
+    @property
+    def content(self) -> dict[str, object]:
+        """What differs from the defaults, and task, architecture, steps and seed in any case, as plain JSON."""
+        always = ("task", "architecture", "steps", "seed")
+        differs = {
+            field.name: getattr(self, field.name)
+            for field in fields(self)
+            if field.name in always or getattr(self, field.name) != field.default
+        }
+        return json.loads(json.dumps(differs | {"task_options": dict(self.task_options)}))
+
+    @property
+    def front(self) -> str:
+        """The readable part of its names."""
+        return f"{self.task}-{self.architecture}-{self.cell}-w{self.width}-s{self.seed}"
+
+    @property
+    def roots(self) -> tuple[Callable, ...]:
+        """The code that makes the model: training and what the task's name leads to.
+
+        Raises:
+            UnknownName: the task does not exist.
+        """
+        from attnlib.tasks import registry
+        from attnlib.training import evaluate, loop
+
+        return (loop.train, loop.new_model, evaluate.evaluate, registry.builder(self.task))
+
     def to_json(self) -> str:
         """One line of JSON that :meth:`from_json` turns into an equal spec."""
-        return json.dumps(asdict(self), sort_keys=True)
+        return json.dumps(self.content, sort_keys=True)
 
     @classmethod
     def from_json(cls, text: str) -> "ModelSpec":
@@ -64,5 +93,5 @@ class ModelSpec:
             raise BadInput(
                 f"unknown fields {sorted(unknown)} in a model spec; it has {[f.name for f in fields(cls)]}"
             )
-        content["task_options"] = tuple((name, value) for name, value in content.get("task_options", ()))
+        content["task_options"] = tuple(sorted(dict(content.get("task_options", ())).items()))
         return cls(**content)

@@ -1,10 +1,11 @@
 """Trained models as products: made once for each spec, found again by everyone who needs them."""
 
 import fcntl
+import hashlib
 import json
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -14,16 +15,15 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 
-from attnlib.code_hash import code_hash
 from attnlib.errors import BadInput, CorruptFile, NotMeasured
 from attnlib.files import atomic_path, write_json_atomic
 from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.rounding import rounded
 from attnlib.tasks import registry
 from attnlib.tasks.task import Task
-from attnlib.training.archive import Archive, Spec
+from attnlib.training.archive import Archive, Question
 from attnlib.training.evaluate import evaluate
-from attnlib.training.keys import model_key
+from attnlib.training.keys import Spec, model_key
 from attnlib.training.loop import Report, new_model, train
 from attnlib.training.product import ProductSpec
 from attnlib.training.recovery import discard_unsound
@@ -59,11 +59,11 @@ class Store:
         device: str = "cpu",
         report=None,
         *,
-        archive: str | Path | None = None,
+        archive: Archive | str | Path | None = None,
         trains: bool = True,
     ):
         self.folder, self.device, self.report, self.trains = Path(folder), device, report, trains
-        self.archive = None if archive is None else Archive(archive)
+        self.archive = Archive(archive) if isinstance(archive, str | Path) else archive
 
     def product(self, spec: Spec) -> Path:
         """The folder of a spec's product, made or not."""
@@ -126,24 +126,24 @@ class Store:
     ) -> dict:
         """What ``measure(model or recording, **settings)`` finds, as JSON beside it; measured once.
 
-        Other settings, or other code in the module of ``measure`` and what it imports, are measured anew.
-        An archive is asked before a model is trained, and told what was found. What is asked of several
-        products together is kept with the first; ``measure`` gets those of ``beside`` after it.
+        Other settings, or other code that ``measure`` needs, are measured anew. An archive is asked before a
+        model is trained, and told what was found. What is asked of several products together is kept with the
+        first; ``measure`` gets those of ``beside`` after it.
 
         Raises:
             NotMeasured: neither folder nor archive has it, and this store does not train.
         """
-        name = kept_name(measure, settings, beside)
-        path = self.product(spec) / f"{name}.json"
-        if self.archive and not path.is_file() and (archived := self.archive.get(spec, name)) is not None:
+        question = Question(spec, measure, settings, beside)
+        path = self.product(spec) / f"{answer_name(question)}.json"
+        if self.archive and not path.is_file() and (archived := self.archive.get(question)) is not None:
             return archived
         with _locked(path.parent, f".{path.stem}.lock"):  # a lock of its own: measuring takes the model's
             if not path.is_file():
                 opened = [self._opened(one) for one in (spec, *beside)]
                 write_json_atomic(path, rounded(measure(*opened, **settings)))
         found = json.loads(path.read_text(encoding="utf-8"))
-        if self.archive and self.archive.get(spec, name) is None:
-            self.archive.put(spec, self.history(spec), name, found)
+        if self.archive and self.archive.get(question) is None:
+            self.archive.put(question, self.history(spec), found)
         return found
 
     def _report_of(self, spec: Spec) -> Report | None:
@@ -184,16 +184,11 @@ class Store:
         write_json_atomic(folder / "history.json", found | run)
 
 
-def kept_name(
-    measure: Callable[..., dict], settings: Mapping[str, object], beside: Sequence[Spec] = ()
-) -> str:
-    """The name under which an answer is kept: measure, settings, and a hash of the code that computes it.
-
-    What was measured together with other products names them by their keys.
-    """
-    given = [f"{name}={value}" for name, value in sorted(settings.items())]
-    given += [f"with {model_key(spec)}" for spec in beside]
-    return f"{measure.__name__}({','.join(given)})-{code_hash(measure.__module__)[:12]}"
+def answer_name(question: Question) -> str:
+    """The name under which an answer is kept beside its model: the measure, and a hash of settings and code."""
+    others = [model_key(spec) for spec in question.beside]
+    digest = hashlib.sha256("\n".join([question.key, question.code, *others]).encode()).hexdigest()
+    return f"{question.name}-{digest[:12]}"
 
 
 @cache

@@ -12,7 +12,7 @@ import torch
 from attnlib.errors import BadInput
 from attnlib.experiments.aggregate import by_kind, over_seeds
 from attnlib.experiments.ladder import PROFILES, model_specs
-from attnlib.experiments.measure import measure
+from attnlib.experiments.measure import measure_alignment_terms
 from attnlib.experiments.run import run
 from attnlib.training.evaluate import traces
 from attnlib.training.store import Store

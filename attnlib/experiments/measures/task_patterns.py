@@ -86,7 +86,7 @@ def measure_patterns(recording: "Recording") -> dict:
 
 
 @torch.no_grad()
-def measure_agreement(recording: "Recording", other: "Recording", *, state: str) -> dict:
+def measure_pattern_agreement(recording: "Recording", other: "Recording", *, state: str) -> dict:
     """How much of the attention of two networks on the same sources is on the same words: Σ min(α, β).
 
     1 is equal, 0 without a common word. The attention is the mean over heads, of networks in this ``state``.
