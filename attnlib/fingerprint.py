@@ -1,22 +1,23 @@
 """Which code a number comes from: a hash over the functions, classes and constants it needs.
 
-An answer of the archive names the fingerprint of the function that measured it and of the code that trained its
-network. Equal fingerprints mean that the same statements would run, wherever they are written::
+An answer of the archive names the fingerprint of the function that measured it and of the code that trained
+its network. Equal fingerprints mean that the same statements would run, wherever they are written::
 
     fingerprint(measure_readout)       # "5f0c9b6a4d21e377", the same after its module was moved or merged
 
-From a function, every function, class and constant of this project that it refers to is followed, through imports
-and re-exports, and what these refer to. The hash of each covers its own syntax and, in place of the names it
-refers to, the hashes of what they mean (a Merkle hash; symbols that refer to each other are hashed together).
+From a function, every function, class and constant of this project that it refers to is followed, through
+imports and re-exports, and what these refer to. The hash of each covers its own syntax and, in place of the
+names it refers to, the hashes of what they mean (a Merkle hash; symbols that refer to each other are hashed
+together).
 
-Left out, since they can move no number: comments, docstrings, annotations, import statements, where a module lies,
-names of top-level symbols and of locals, checks of input (an ``if`` that only raises, ``assert``), texts of errors,
-the order of methods, and what :data:`OUTSIDE` lists. Fields of classes named ``...Settings`` are left out as well:
-they and their values are in the key of a run (:mod:`attnlib.training.keys`). Names of attributes, methods and
-arguments count. A data set counts with the checksums of its files and nothing else.
+Left out, since they can move no number: comments, docstrings, annotations, import statements, where a
+module lies, names of top-level symbols and of locals, checks of input (an ``if`` that only raises), texts of
+errors, the order of methods, and what :data:`OUTSIDE` lists. Fields of classes named ``...Settings`` are left
+out as well: they and their values are in the key of a run (:mod:`attnlib.training.keys`). Names of attributes,
+methods and arguments count. A data set counts with the checksums of its files and nothing else.
 
-The walk is over names. What is looked up by name while the code runs (a task, a kind of run) is not seen by it and
-has to be given as a root of its own; so :func:`attnlib.training.keys.code_of` does.
+The walk is over names. What is looked up by name while the code runs (a task, a kind of run) is not seen by
+it and has to be given as a root of its own; so :func:`attnlib.training.keys.code_of` does.
 """
 
 import ast
@@ -50,7 +51,9 @@ OUTSIDE = frozenset(
 )
 # Modules whose symbols are looked up by name: what they find is a root of its own.
 REGISTRIES = frozenset({"attnlib.tasks.registry", "attnlib.recipes.registry"})
-DATA_SETS = frozenset({"Dataset", "dataset"})  # what makes a data set: a constant made so counts with its checksums
+DATA_SETS = frozenset(
+    {"Dataset", "dataset"}
+)  # what makes a data set: a constant made so counts with its checksums
 
 Symbol = tuple[str, str]  # module, name
 Root = Callable | str
@@ -61,10 +64,11 @@ def fingerprint(*roots: Root) -> str:
     """Sixteen hex digits over the code that some functions or classes need.
 
     Args:
-        roots: top-level functions or classes, or their names as ``"module:name"``, which imports nothing; their
+        roots: top-level functions or classes, or their names as ``"module:name"``, which imports nothing;
+        their
             order does not count.
 
-    >>> fingerprint("attnlib.rounding:rounded") == fingerprint("attnlib.rounding:rounded", "attnlib.rounding:rounded")
+    >>> fingerprint("attnlib.rounding:rounded") == fingerprint(*2 * ["attnlib.rounding:rounded"])
     True
 
     Raises:
@@ -87,7 +91,9 @@ def symbols(*roots: Root) -> frozenset[str]:
 
 def data_sets(*roots: Root) -> tuple[str, ...]:
     """The data sets among what a fingerprint covers, as ``module:name`` of their constants, sorted."""
-    return tuple(sorted(name for name in symbols(*roots) if _form(tuple(name.split(":"))).text.startswith("data ")))
+    return tuple(
+        sorted(name for name in symbols(*roots) if _form(tuple(name.split(":"))).text.startswith("data "))
+    )
 
 
 def _defined(root: Root) -> Symbol:
@@ -99,7 +105,7 @@ def _defined(root: Root) -> Symbol:
 
 
 def _where(root: Callable) -> tuple[str, str, str]:
-    """Module and name of a function; a module outside of this project is read from its own file, but not followed."""
+    """Module and name of a function; a module outside of this project is read from its file, not followed."""
     root = getattr(root, "__wrapped__", root)
     if root.__module__.partition(".")[0] not in PACKAGES:
         _ELSEWHERE[root.__module__] = Path(root.__code__.co_filename)
@@ -110,7 +116,7 @@ def _joined(digests: Iterable[str]) -> str:
     return hashlib.sha256("\n".join(sorted(digests)).encode()).hexdigest()[:16]
 
 
-# -- modules and names -------------------------------------------------------------------------------------------
+# -- modules and names --
 
 
 @dataclass
@@ -201,12 +207,12 @@ def _at(dotted: str) -> Symbol | str:
     return (_resolve(owner, name) if _path(owner) else None) or dotted
 
 
-# -- one symbol --------------------------------------------------------------------------------------------------
+# -- one symbol --
 
 
 @dataclass(frozen=True)
 class _Form:
-    """The syntax of a symbol as text; each reference to another symbol is ``<n>``, the n-th of ``refers_to``."""
+    """The syntax of a symbol as text; a reference to another one is ``<n>``, the n-th of ``refers_to``."""
 
     text: str
     refers_to: tuple[Symbol, ...]
@@ -246,7 +252,11 @@ class _Writer:
         plain = all(isinstance(target, ast.Name) for target in targets)
         place = "" if plain else f"{name} in {[ast.dump(target) for target in targets]}"
         value = statement.value
-        if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and self._makes_data(value.func.id):
+        if (
+            isinstance(value, ast.Call)
+            and isinstance(value.func, ast.Name)
+            and self._makes_data(value.func.id)
+        ):
             return f"data {_checksums(self.module, name)}"
         return f"{place}= {self._node(value) if value is not None else 'nothing'}"
 
@@ -309,10 +319,17 @@ class _Writer:
     def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> str:
         arguments = node.args
         decorators = [self._node(each) for each in node.decorator_list]
-        defaults = [self._node(each) if each else "-" for each in (*arguments.defaults, *arguments.kw_defaults)]
+        defaults = [
+            self._node(each) if each else "-" for each in (*arguments.defaults, *arguments.kw_defaults)
+        ]
         names = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
         names += [each for each in (arguments.vararg, arguments.kwarg) if each]
-        shape = (len(arguments.posonlyargs), len(arguments.args), bool(arguments.vararg), bool(arguments.kwarg))
+        shape = (
+            len(arguments.posonlyargs),
+            len(arguments.args),
+            bool(arguments.vararg),
+            bool(arguments.kwarg),
+        )
         with self._scope(node, {each.arg: f"argument {each.arg}" for each in names}):
             body = self._body(node.body)
         if not body and not decorators:
@@ -334,7 +351,9 @@ class _Writer:
                 fields.append(f"{targets}:={self._node(statement.value)}")
             elif not isinstance(statement, _Function) and (text := self._statement(statement)):
                 fields.append(text)
-        methods = sorted((each for each in node.body if isinstance(each, _Function)), key=lambda each: each.name)
+        methods = sorted(
+            (each for each in node.body if isinstance(each, _Function)), key=lambda each: each.name
+        )
         written = filter(lambda text: text != _EMPTY_FUNCTION, map(self._method, methods))
         return f"class {name}({','.join(head)}){{{';'.join([*fields, *written])}}}"
 
@@ -393,7 +412,8 @@ class _Writer:
                 body, rest = self._body(node.body), self._body(node.orelse)
                 return f"{head}{{{body}}}else{{{rest}}}" if body or rest else ""
             case ast.While():
-                return f"while {self._node(node.test)}{{{self._body(node.body)}}}else{{{self._body(node.orelse)}}}"
+                test, body, rest = self._node(node.test), self._body(node.body), self._body(node.orelse)
+                return f"while {test}{{{body}}}else{{{rest}}}"
             case ast.If():
                 test, body, rest = self._node(node.test), self._body(node.body), self._body(node.orelse)
                 return f"if {test}{{{body}}}else{{{rest}}}" if body or rest else ""
@@ -412,7 +432,7 @@ class _Writer:
         return self._node(node)
 
     def _handler(self, handler: ast.ExceptHandler) -> str:
-        """What is done about an error; empty where another one is raised, which only says it in other words."""
+        """What is done about an error; empty where another one is raised, which only rewords it."""
         if all(isinstance(statement, ast.Raise) for statement in handler.body):
             return ""
         return self._body(handler.body) or "pass"
@@ -432,7 +452,10 @@ class _Writer:
             case ast.Lambda(args=arguments):
                 names = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
                 names += [each for each in (arguments.vararg, arguments.kwarg) if each]
-                defaults = [self._node(each) if each else "-" for each in (*arguments.defaults, *arguments.kw_defaults)]
+                defaults = [
+                    self._node(each) if each else "-"
+                    for each in (*arguments.defaults, *arguments.kw_defaults)
+                ]
                 with _Scope(self, {each.arg: None for each in names}, {}):
                     listed = ",".join(self._name(each.arg) for each in names)
                     return f"lambda {listed};{','.join(defaults)}:{self._node(node.body)}"
@@ -502,9 +525,9 @@ def _bound(function: ast.AST) -> tuple[list[str], dict[str, str]]:
         elif isinstance(node, ast.Lambda | ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
             names |= {n.target.id: None for n in ast.walk(node) if isinstance(n, ast.NamedExpr)}
             continue
-        elif isinstance(node, ast.ExceptHandler) and node.name:
-            names[node.name] = None
-        elif isinstance(node, ast.MatchAs | ast.MatchStar) and node.name:
+        elif (isinstance(node, ast.ExceptHandler) and node.name) or (
+            isinstance(node, ast.MatchAs | ast.MatchStar) and node.name
+        ):
             names[node.name] = None
         waiting.extend(reversed(list(ast.iter_child_nodes(node))))
     return [name for name in names if name not in outer], imports
@@ -528,12 +551,12 @@ def _assigns(test: ast.expr) -> bool:
 
 @cache
 def _checksums(module: str, name: str) -> str:
-    """The checksums of a data set's files, as JSON; where it comes from and what it is called does not count."""
+    """The checksums of a data set's files, as JSON; where it comes from and its name do not count."""
     files = getattr(import_module(module), name).files
     return json.dumps(sorted(str(file.sha256) for file in files))
 
 
-# -- the graph ---------------------------------------------------------------------------------------------------
+# -- the graph --
 
 _DIGESTS: dict[Symbol, str] = {}
 
@@ -548,8 +571,8 @@ def _digest_of(root: Symbol) -> str:
 def _digests(component: Sequence[Symbol]) -> dict[Symbol, str]:
     """Hashes of symbols that refer to each other, all else that they refer to being hashed already.
 
-    Each begins with its own text and is then, as often as there are symbols, joined with the hashes of those it
-    refers to, so that any two that differ come to differ.
+    Each begins with its own text and is then, as often as there are symbols, joined with the hashes of
+    those it refers to, so that any two that differ come to differ.
     """
     found = dict.fromkeys(component, "self")
     for _ in component:

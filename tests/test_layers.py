@@ -33,7 +33,7 @@ BEFORE = {
     "adapters": {"tasks", "models", "decomposition"},
     "analysis": {"adapters", "models", "decomposition", "probes"},
 }
-EVERYWHERE = {"errors", "files", "code_hash", "rounding"}
+EVERYWHERE = {"errors", "files", "fingerprint", "rounding"}
 COMPUTING = {"numpy", "torch", "safetensors", "jaxtyping", "attnlib"}
 EXCEPT = {
     "datasets/fetch.py": {"pooch"},  # downloads; imported where used

@@ -61,7 +61,7 @@ def _provenance(result: Result) -> str:
         "profile": result.profile,
         "made": origin.get("date", "unknown"),
         "commit": commit + (", with changes not committed" if origin.get("dirty") else ""),
-        "code": result.code["hash"]
+        "code": result.provenance.get("code", "unknown")
         + (" — stale: it has changed since" if result.stale else ", the present one"),
         "on": f"{origin.get('device', 'unknown')}, {origin.get('threads', '?')} thread(s), "
         f"{origin.get('platform', '')}, Python {origin.get('python', '?')}",

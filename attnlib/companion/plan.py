@@ -13,12 +13,12 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 
-from attnlib.fingerprint import PACKAGES, data_sets, fingerprint
 from attnlib.companion.batches import Batch, batches
 from attnlib.companion.figures import Figure, discover, find
 from attnlib.companion.project import Project
 from attnlib.errors import CorruptFile, DataUnavailable
 from attnlib.files import atomic_path, write_json_atomic
+from attnlib.fingerprint import PACKAGES, data_sets, fingerprint
 
 ARCHIVE = "results/paper/archive"  # answers of networks at the paper profile, in the checkout
 ANSWERS = "build/answers"  # new ones, until they are packed

@@ -1,6 +1,7 @@
 """Ask one model all that the experiments of a profile ask of it, and archive the answers.
 
-    python -m attnlib.experiments.answer KEY --profile paper --archive results/paper/archive --answers build/answers
+    python -m attnlib.experiments.answer KEY --profile paper --archive results/paper/archive --answers
+    build/answers
 
 One job a model: train, measure, keep some kilobytes. Jobs need nothing of each other, so they run on as many
 machines as there are, and what one has answered is not asked again.
@@ -9,7 +10,6 @@ machines as there are, and what one has answered is not asked again.
 import argparse
 import hashlib
 import sys
-from pathlib import Path
 
 import torch
 
@@ -19,7 +19,7 @@ from attnlib.experiments.asks import Ask
 from attnlib.training.__main__ import printed_report
 from attnlib.training.allocator import keep_freed_memory
 from attnlib.training.archive import Archive
-from attnlib.training.keys import model_key
+from attnlib.training.keys import identity, model_key
 from attnlib.training.store import Store, answer_name
 
 
@@ -53,7 +53,7 @@ def main(arguments: list[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "key", metavar="KEY", nargs="+", help="of the model, as in build/models; several in turn"
+        "key", metavar="KEY", nargs="+", help="of the model, as in build/models or in the archive; several"
     )
     parser.add_argument("--profile", default="paper", help="whose experiments ask (default: paper)")
     parser.add_argument("--archive", required=True, help="folder of packed answers")
@@ -65,9 +65,12 @@ def main(arguments: list[str] | None = None) -> int:
     )
     options = parser.parse_args(arguments)
     torch.set_num_threads(max(1, options.threads))
-    store = Store(options.models, options.device, printed_report, archive=Archive(options.archive, options.answers))
+    store = Store(
+        options.models, options.device, printed_report, archive=Archive(options.archive, options.answers)
+    )
     try:
         asks = all_asks(options.profile)
+        asks |= {identity(own[0].spec): own for own in asks.values()}
         for key in options.key:
             if key not in asks:
                 raise UnknownName("model", key, asks)

@@ -1,8 +1,8 @@
 """Recompute the results of the paper profile from the archive: ``python -m attnlib.experiments.recompute``.
 
-Nothing is trained, and no network is needed: a result is what ``compute`` makes of archived answers. A result that
-comes out as it is committed is left alone but for the code and models named beside it; one that does not is written
-anew, and said.
+Nothing is trained, and no network is needed: a result is what ``compute`` makes of archived answers. A
+result that comes out as it is committed is left alone but for the code and models named beside it; one that
+does not is written anew, and said.
 """
 
 import argparse
@@ -21,7 +21,13 @@ from attnlib.training.archive import Archive
 
 RESULTS = ROOT / "results" / "paper"
 ARCHIVE = RESULTS / "archive"
-BESIDE = ("code", "models", "networks", "training_seconds", "trained_on")  # what may change beside equal numbers
+BESIDE = (
+    "code",
+    "models",
+    "networks",
+    "training_seconds",
+    "trained_on",
+)  # what may change beside equal numbers
 
 
 def recomputed(name: str, archive: Archive) -> Result:

@@ -28,10 +28,11 @@ class Result:
         tables: name → list of flat records.
         data: file → sha256 of the published data read.
         missing: models of the profile that have not been trained yet, in words; empty for a whole result.
-        provenance: commit, dirty flag, date, seconds, device, threads, package versions; ``code``, the fingerprint
-            of what computed the numbers and trained the models; ``models``, the keys of the models as far as they
-            are known before any is trained; of all behind the numbers how many they are, how long they were
-            trained and where.
+        provenance: commit, dirty flag, date, seconds, device, threads, package versions; ``code``, the
+        fingerprint
+            of what computed the numbers and trained the models; ``models``, the keys of the models as far
+            as they are known before any is trained; of all behind the numbers how many they are, how long
+            they were trained and where.
     """
 
     experiment: str

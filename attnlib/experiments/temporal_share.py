@@ -67,7 +67,11 @@ def asks(config: Config) -> tuple[Ask, ...]:
     """What it asks of each."""
     own_text = config.source is not None
     beside = model_specs(config.beside()) if config.more_cells and not own_text else ()
-    return ask(dict.fromkeys((*model_specs(config), *beside)), measure_alignment_terms, fit_samples=config.fit_samples)
+    return ask(
+        dict.fromkeys((*model_specs(config), *beside)),
+        measure_alignment_terms,
+        fit_samples=config.fit_samples,
+    )
 
 
 def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:

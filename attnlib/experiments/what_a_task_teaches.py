@@ -8,8 +8,8 @@ from attnlib.errors import BadInput, UnknownName
 from attnlib.experiments.asks import Ask, answers, ask, specs_of
 from attnlib.experiments.measures.task_patterns import (
     STATES,
-    measure_pattern_agreement,
     measure_example,
+    measure_pattern_agreement,
     measure_patterns,
 )
 from attnlib.experiments.measures.who_asks_whom import measure_classes, measure_reciprocity, measure_sources

@@ -9,6 +9,7 @@ from attnlib.errors import AttnlibError
 from attnlib.recipes.recipe import RecipeSpec
 from attnlib.training.__main__ import printed_report
 from attnlib.training.allocator import keep_freed_memory
+from attnlib.training.keys import model_key
 from attnlib.training.store import Store
 
 
@@ -27,7 +28,7 @@ def main(arguments: list[str] | None = None) -> int:
         store = Store(options.models, options.device, printed_report)
         for spec in [RecipeSpec.from_json(text) for text in options.spec]:
             recording = store.recording(spec)
-            print(f"{spec.key}: {', '.join(sorted(recording.tensors))}")
+            print(f"{model_key(spec)}: {', '.join(sorted(recording.tensors))}")
     except (AttnlibError, ValueError) as error:  # a ValueError: the text is not JSON
         print(f"error: {error}", file=sys.stderr)
         return 2

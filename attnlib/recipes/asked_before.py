@@ -12,13 +12,13 @@ from torch import Tensor
 
 from attnlib.models.asked_before import AskedBefore, check_present_asks
 from attnlib.recipes import recurrent_sequences
-from attnlib.recipes.sequence_course import checksums, builders, record_course, restored
+from attnlib.recipes.sequence_course import builders, checksums, record_course, restored
 from attnlib.training.loop import Report
 
 if TYPE_CHECKING:
     from attnlib.recipes.recipe import Recording
 
-__all__ = ["Settings", "checksums", "builders", "new_network", "record", "recorded_network"]
+__all__ = ["Settings", "builders", "checksums", "new_network", "record", "recorded_network"]
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from attnlib.models.sequence_config import SequenceConfig
 from attnlib.models.sequence_to_sequence import SequenceToSequence
 from attnlib.recipes.sequence_course import (
     SequenceSettings,
-    checksums,
     builders,
+    checksums,
     record_course,
     restored,
 )
@@ -21,7 +21,7 @@ from attnlib.training.loop import Report
 if TYPE_CHECKING:
     from attnlib.recipes.recipe import Recording
 
-__all__ = ["Settings", "checksums", "builders", "new_network", "record", "recorded_network"]
+__all__ = ["Settings", "builders", "checksums", "new_network", "record", "recorded_network"]
 
 
 @dataclass(frozen=True)

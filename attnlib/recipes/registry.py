@@ -43,7 +43,9 @@ def load(name: str) -> ModuleType:
 def roots(name: str, settings: object) -> tuple[Callable, ...]:
     """The code behind a run of a recipe: what fingerprints of it and of its measurements begin from."""
     recipe = load(name)
-    found = [getattr(recipe, part, None) for part in ("record", "Settings", "new_network", "recorded_network")]
+    found = [
+        getattr(recipe, part, None) for part in ("record", "Settings", "new_network", "recorded_network")
+    ]
     builders = getattr(recipe, "builders", lambda settings: ())
     return (*(part for part in found if part is not None), *builders(settings))
 

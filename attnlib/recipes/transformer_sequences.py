@@ -12,8 +12,8 @@ from attnlib.models.transformer import Transformer
 from attnlib.models.transformer_config import TransformerConfig
 from attnlib.recipes.sequence_course import (
     SequenceSettings,
-    checksums,
     builders,
+    checksums,
     record_course,
     restored,
 )
@@ -22,7 +22,7 @@ from attnlib.training.loop import Report
 if TYPE_CHECKING:
     from attnlib.recipes.recipe import Recording
 
-__all__ = ["Settings", "checksums", "builders", "new_network", "record", "recorded_network"]
+__all__ = ["Settings", "builders", "checksums", "new_network", "record", "recorded_network"]
 
 
 @dataclass(frozen=True)

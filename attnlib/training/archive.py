@@ -4,11 +4,12 @@ A paper-sized network takes minutes to train and megabytes to keep; what the exp
 kilobytes. The archive has one line of JSON a training run and one a measurement of it::
 
     {"run": "scan-AED-gru-w128-s0-5f0c9b6a4d21", "code": "91c2…", "spec": {…}, "history": {…}}
-    {"run": "scan-AED-gru-w128-s0-5f0c9b6a4d21", "measure": "readout", "settings": {…}, "code": "07aa…", "found": {…}}
+    {"run": "scan-AED-gru-w128-s0-5f0c9b6a4d21", "code": "07aa…", "measure": "readout", "found": {…}}
 
-``code`` is the fingerprint of what trained or measured (:mod:`attnlib.fingerprint`). Lines are packed in one file a
-kind of run, ``<folder>/<kind>.jsonl``, sorted; jobs write a small file a run, ``<loose>/<run>.jsonl``, so that they
-can work side by side, and :meth:`Archive.pack` moves those into the packed files.
+``code`` is the fingerprint of what trained or measured (:mod:`attnlib.fingerprint`). Lines are packed in
+one file a kind of run, ``<folder>/<kind>.jsonl``, sorted; jobs write a small file a run,
+``<loose>/<run>.jsonl``, so that they can work side by side, and :meth:`Archive.pack` moves those into the
+packed files.
 """
 
 import fcntl
@@ -109,8 +110,7 @@ class Archive:
         return line["found"] if line and first_equal(line["code"]) == question.code else None
 
     def put(self, question: Question, history: dict, found: dict) -> None:
-        """Add an answer. One by other code of the same measure gives way to it, and so do answers about a network
-        that other code trained."""
+        """Add an answer. One by other code gives way, and so do all about a network by other code."""
         spec = question.spec
         path = self.loose / f"{identity(spec)}.jsonl"
         with _locked(self.loose):
@@ -138,7 +138,9 @@ class Archive:
     def write(self, kind: str, runs: Iterable[_Run]) -> None:
         """One packed file."""
         ordered = sorted(runs, key=lambda run: run.line["run"])
-        write_text_atomic(self.folder / f"{kind}.jsonl", "\n".join(line for run in ordered for line in run.lines) + "\n")
+        write_text_atomic(
+            self.folder / f"{kind}.jsonl", "\n".join(line for run in ordered for line in run.lines) + "\n"
+        )
         self._packed.pop(kind, None)
 
     def runs(self) -> Iterator[_Run]:
@@ -187,7 +189,9 @@ def _read(path: Path) -> dict[str, _Run]:
             else:
                 runs[line["run"]].add(line)
         except (ValueError, KeyError, TypeError) as error:
-            raise CorruptFile(f"{path}, line {number}: no line of an archive ({error!r}); restore the file") from error
+            raise CorruptFile(
+                f"{path}, line {number}: no line of an archive ({error!r}); restore the file"
+            ) from error
     return runs
 
 

@@ -1,8 +1,8 @@
 """The names of trained networks: hashes of everything that goes into them.
 
-Three hashes are told apart. The *identity* of a spec says which network is meant: what differs from the defaults,
-and the reader's own files. Its *code* is the fingerprint of what trains it, with the checksums of the published data
-that this reads. Its *key*, the name of the folder in ``build/models``, covers both.
+Three hashes are told apart. The *identity* of a spec says which network is meant: what differs from the
+defaults, and the reader's own files. Its *code* is the fingerprint of what trains it, with the checksums of
+the published data that this reads. Its *key*, the name of the folder in ``build/models``, covers both.
 """
 
 import hashlib
@@ -20,8 +20,9 @@ EQUAL_CODE = ROOT / "results" / "paper" / "archive" / "equal_code.json"
 class Spec(Protocol):
     """What defines a trained network or a training run that was recorded; frozen, so that equal ones are one.
 
-    ``content`` is plain JSON of what differs from the defaults, ``front`` the readable part of its names, ``roots``
-    the functions and classes whose code makes it, those found by name included, ``setting`` the spec in a few words.
+    ``content`` is plain JSON of what differs from the defaults, ``front`` the readable part of its names,
+    ``roots`` the functions and classes whose code makes it, those found by name included, ``setting`` the
+    spec in a few words.
     """
 
     @property
@@ -64,8 +65,8 @@ def _code(roots: tuple[Callable, ...]) -> str:
 def first_equal(code: str) -> str:
     """The first fingerprint that a later one was shown to equal in every digit, see ``equal_code.json``.
 
-    Each entry there says that code changed without moving a number, and which networks were trained and measured
-    by both to show it.
+    Each entry there says that code changed without moving a number, and which networks were trained and
+    measured by both to show it.
     """
     seen = {code}
     while (code := _was().get(code, code)) not in seen:

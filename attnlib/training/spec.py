@@ -50,7 +50,7 @@ class ModelSpec:
 
     @property
     def content(self) -> dict[str, object]:
-        """What differs from the defaults, and task, architecture, steps and seed in any case, as plain JSON."""
+        """What differs from the defaults, and task, architecture, steps and seed always, as plain JSON."""
         always = ("task", "architecture", "steps", "seed")
         differs = {
             field.name: getattr(self, field.name)

@@ -185,7 +185,7 @@ class Store:
 
 
 def answer_name(question: Question) -> str:
-    """The name under which an answer is kept beside its model: the measure, and a hash of settings and code."""
+    """The name of an answer beside its model: the measure, and a hash of settings and code."""
     others = [model_key(spec) for spec in question.beside]
     digest = hashlib.sha256("\n".join([question.key, question.code, *others]).encode()).hexdigest()
     return f"{question.name}-{digest[:12]}"

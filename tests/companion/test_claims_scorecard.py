@@ -6,8 +6,8 @@ import sys
 
 import pytest
 import yaml
-
 from attnlib.code_hash import code_hash
+
 from attnlib.companion.claims import load_papers
 from attnlib.companion.markup import plain
 from attnlib.companion.printed import status, symbol

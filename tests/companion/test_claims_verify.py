@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 import yaml
-
 from attnlib.code_hash import code_hash
+
 from attnlib.companion.expected import read_expected
 from attnlib.companion.verdicts import Verdict
 from attnlib.companion.verify import summaries, verify, verify_command

@@ -103,9 +103,8 @@ def test_a_result_of_other_data_is_not_current(project, monkeypatch):
         config = override(registry.profile_config(name, profile), overrides)
         specs = registry.load(name).models(config)
         made.append(out)
-        result = replace(
-            QUICK, config=plain(config), code=code_of(name, specs), models=[model_key(s) for s in specs]
-        )
+        origin = {"code": code_of(name, specs), "models": [model_key(s) for s in specs]}
+        result = replace(QUICK, config=plain(config), provenance=origin)
         result.save(out)
         return result
 
@@ -149,7 +148,7 @@ def test_a_note_tells_what_is_stale_and_what_differs_from_the_profile():
     from attnlib.experiments.ladder import PROFILES
 
     standard = replace(QUICK, config=plain(PROFILES["quick"]))
-    several = replace(standard, models=["a", "b"], missing=["scan AO: 3"])
+    several = replace(standard, provenance={"models": ["a", "b"]}, missing=["scan AO: 3"])
     assert described(several) == (
         "the quick profile (2 trained networks; stale: its code has changed since; not run yet: scan AO: 3)"
     )

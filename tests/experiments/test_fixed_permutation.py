@@ -25,6 +25,7 @@ from attnlib.plotting.fixed_permutation import longer as longer_figure
 from attnlib.plotting.fixed_permutation import orders, probes_of_orders
 from attnlib.recipes import permutation_copying as recipe
 from attnlib.recipes.recipe import RecipeSpec
+from attnlib.training.keys import model_key
 from attnlib.training.store import Store
 
 TINY = {"seeds": 2, "controls": 1, "length": 4, "width": 8, "steps": 4, "every": 2}
@@ -64,7 +65,7 @@ def test_networks_of_one_seed_differ_in_the_order_of_their_targets_alone(tmp_pat
         for order in ("copy", "permuted")
     ]
     copied, permuted = (Store(tmp_path).recording(spec) for spec in specs)
-    assert specs[0].key != specs[1].key
+    assert model_key(specs[0]) != model_key(specs[1])
     # A bag of words does not see the order, so its course is the same.
     torch.testing.assert_close(copied["loss"], permuted["loss"])
     torch.testing.assert_close(copied["probe_right"], permuted["probe_right"])

@@ -18,11 +18,11 @@ def test_networks_of_screened_heads_count_in_the_cost_and_are_named_if_missing(t
     whole = run("multi_head", out=tmp_path, models=tmp_path / "models", overrides=TINY, archive=archive)
     assert len(whole.models) == 2 + 1 + 1  # heads tried, random heads, the first of these alone
     assert whole.provenance["networks"] == 4 + 1 + 1 + 2  # all bad, one copied, both in another body
-    files = {path: json.loads(path.read_text(encoding="utf-8")) for path in archive.glob("*.json")}
+    files = {path: json.loads(path.read_text().splitlines()[0]) for path in archive.glob("loose/*.jsonl")}
     assert len(files) == 8
     seconds = sum(content["history"]["seconds"] for content in files.values())
     assert whole.provenance["training_seconds"] == pytest.approx(seconds, abs=0.05)
-    given = {path: dict(content["spec"]["settings"]).get("heads") for path, content in files.items()}
+    given = {path: content["spec"]["settings"].get("heads") for path, content in files.items()}
     (together,) = [path for path, heads in given.items() if heads in ([0, 1], [1, 0])]
     together.unlink()
     part = run("multi_head", out=tmp_path, models=none, overrides=TINY, archive=archive, trains=False)

@@ -5,9 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from attnlib.code_hash import code_hash
 from attnlib.errors import BadInput, CorruptFile
+from attnlib.experiments import registry
+from attnlib.experiments.config import plain
 from attnlib.experiments.result import Result, as_csv, rounded
+from attnlib.experiments.run import code_of
+from attnlib.training.keys import model_key
 
 RESULT = Result(
     experiment="alignment_breakdown",
@@ -15,7 +18,6 @@ RESULT = Result(
     config={"seeds": 3},
     values={"scan": {"AO": {"share": {"value": 1 / 3, "low": 0.1, "high": float("nan"), "n": 3}}}},
     tables={"points": [{"task": "scan", "share": 0.123456789}, {"task": "a, b", "other": None}]},
-    code={"modules": ["attnlib.errors"], "hash": code_hash("attnlib.errors")},
     data={"multi30k/train.en": "00"},
     provenance={"seconds": 1.5},
 )
@@ -33,14 +35,20 @@ def test_what_is_saved_is_loaded_and_equal_bytes(tmp_path):
     )
 
 
-def test_stale_follows_the_code():
-    assert not RESULT.stale
-    assert replace(RESULT, code={"modules": ["attnlib.errors"], "hash": "0"}).stale
-    assert replace(RESULT, code={"modules": ["attnlib.gone"], "hash": "0"}).stale
+def test_stale_follows_the_code_the_models_and_the_settings():
+    experiment = registry.load("temporal_share")
+    config = experiment.PROFILES["quick"]
+    specs = experiment.models(config)
+    made = {"code": code_of("temporal_share", specs), "models": [model_key(spec) for spec in specs]}
+    result = replace(RESULT, experiment="temporal_share", config=plain(config), provenance=made)
+    assert not result.stale
+    assert replace(result, provenance=made | {"code": "0"}).stale
+    assert replace(result, provenance=made | {"models": ["of another plan"]}).stale
+    assert replace(result, config=plain(config) | {"gone": 1}).stale
 
 
 def test_the_digest_sees_numbers_and_settings_only():
-    assert RESULT.digest == replace(RESULT, provenance={}, code={}).digest
+    assert RESULT.digest == replace(RESULT, provenance={}).digest
     assert RESULT.digest != replace(RESULT, values={}).digest
     assert RESULT.digest != replace(RESULT, config={"seeds": 4}).digest
 

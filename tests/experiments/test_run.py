@@ -144,7 +144,7 @@ def test_measurements_agree_with_a_plain_loop(tmp_path, models):
 
     spec = model_specs(override(PROFILES["quick"], TINY))[0]
     trained = Store(models).model(spec)
-    found = measure(trained, fit_samples=200)
+    found = measure_alignment_terms(trained, fit_samples=200)
     fitted, held_out = trained.task.train.subset(np.arange(200)), trained.task.held_out
 
     def states(corpus):

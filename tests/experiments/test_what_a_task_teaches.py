@@ -12,8 +12,8 @@ from attnlib.experiments.measures.task_patterns import (
     PATTERNS,
     attention_to_source,
     example_of,
-    measure_pattern_agreement,
     measure_example,
+    measure_pattern_agreement,
     measure_patterns,
     network_of,
     pattern_sums,
@@ -90,7 +90,9 @@ def test_a_summariser_and_a_translator_start_alike(store):
 
 def test_agreement_with_itself_is_whole_and_with_another_in_a_loop(store):
     one, two = recorded(store, "transformer", "translation"), recorded(store, "transformer", "summary", 1)
-    assert measure_pattern_agreement(one, one, state="trained") == pytest.approx({"sentence": 1, "same_word": 1})
+    assert measure_pattern_agreement(one, one, state="trained") == pytest.approx(
+        {"sentence": 1, "same_word": 1}
+    )
     found = measure_pattern_agreement(one, two, state="trained")
     rows, links = [], []
     for recording in (one, two):

@@ -40,7 +40,7 @@ def test_the_tasks_are_found_without_a_list():
 @pytest.mark.parametrize("name", registry.names())
 def test_every_option_has_a_default_and_the_module_is_named(name):
     assert all(value is not registry.inspect.Parameter.empty for value in registry.options_of(name).values())
-    assert registry.module_of(name).startswith("attnlib.tasks.")
+    assert registry.builder(name).__name__ == name
 
 
 def test_an_unknown_task_is_refused_with_the_nearest_name():

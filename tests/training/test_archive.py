@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from attnlib.errors import NotMeasured
+from attnlib.errors import CorruptFile, NotMeasured
 from attnlib.experiments.asks import answers, ask, not_measured, specs_of
-from attnlib.training.archive import Archive
+from attnlib.training.archive import Archive, Question
 from attnlib.training.spec import ModelSpec
-from attnlib.training.store import Store, kept_name
+from attnlib.training.store import Store
 
 SPECS = [ModelSpec("one_to_one", "AO", steps=2, width=8, seed=seed) for seed in (0, 1)]
 CALLS = []
@@ -57,8 +57,8 @@ def test_a_store_that_trains_answers_what_is_missing_and_archives_it(archived):
     store = Store(archived / "models", archive=archived / "archive")
     assert len(answers(ask(SPECS, widths, factor=2), store)) == 2
     assert CALLS == [1]
-    name = kept_name(widths, {"factor": 2})
-    assert Archive(archived / "archive").get(SPECS[1], name)["width"] == 16
+    question = Question(SPECS[1], widths, {"factor": 2})
+    assert Archive(archived / "archive").get(question)["width"] == 16
 
 
 def test_fresh_and_archived_answers_are_equal(tmp_path):
@@ -69,13 +69,58 @@ def test_fresh_and_archived_answers_are_equal(tmp_path):
     assert fresh == again
 
 
-def test_an_answer_by_older_code_gives_way(tmp_path):
+def test_answers_by_other_code_are_not_found_and_give_way(tmp_path, monkeypatch):
+    archive, history = Archive(tmp_path), {"seconds": 1}
+    two, three = (Question(SPECS[0], widths, {"factor": factor}) for factor in (2, 3))
+    archive.put(two, history, {"width": 1})
+    archive.put(three, history, {"width": 2})
+    monkeypatch.setattr("attnlib.training.archive.fingerprint", lambda measure: "of an edited measure")
+    assert archive.get(two) is None
+    archive.put(two, history, {"width": 3})
+    assert (archive.get(two), archive.get(three)) == ({"width": 3}, None)
+    monkeypatch.setattr("attnlib.training.archive.code_of", lambda spec: "of training that was edited")
+    assert archive.get(two) is None
+    assert archive.history(SPECS[0]) is None
+    archive.put(three, history, {"width": 4})
+    assert (archive.get(two), archive.get(three)) == (None, {"width": 4})
+
+
+def test_code_that_was_shown_to_be_equal_answers_as_well(tmp_path, monkeypatch):
+    archive, question = Archive(tmp_path), Question(SPECS[0], widths, {"factor": 2})
+    archive.put(question, {}, {"width": 1})
+    before = question.code
+    monkeypatch.setattr("attnlib.training.archive.fingerprint", lambda measure: "edited")
+    assert archive.get(question) is None
+    monkeypatch.setattr("attnlib.training.keys._was", lambda: {"edited again": "edited", "edited": before})
+    assert archive.get(question) == {"width": 1}
+
+
+def test_packing_moves_answers_into_one_file_a_kind_of_run_and_loses_none(tmp_path):
+    archive = Archive(tmp_path, tmp_path / "loose")
+    questions = [Question(spec, widths, {"factor": factor}) for spec in SPECS for factor in (3, 2)]
+    for number, question in enumerate(questions):
+        archive.put(question, {}, {"width": number})
+        if number == 2:
+            assert archive.pack() == 2
+    assert archive.pack() == 1
+    assert not list((tmp_path / "loose").glob("*.jsonl"))
+    assert [archive.get(question)["width"] for question in questions] == [0, 1, 2, 3]
+    (path,) = tmp_path.glob("*.jsonl")
+    assert path.name == "encoder_decoder.one_to_one.jsonl"
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    assert [line.get("found", {}).get("width") for line in lines] == [None, 1, 0, None, 3, 2]
+    before = path.read_bytes()
+    archive.write(path.stem, archive._of_kind(path.stem).values())
+    assert path.read_bytes() == before
+
+
+def test_a_line_that_is_none_is_named(tmp_path):
     archive = Archive(tmp_path)
-    archive.put(SPECS[0], {}, "widths(factor=2)-old", {"width": 1})
-    archive.put(SPECS[0], {}, "widths(factor=3)-old", {"width": 2})
-    archive.put(SPECS[0], {}, "widths(factor=2)-new", {"width": 3})
-    held = json.loads(archive.path(SPECS[0]).read_text(encoding="utf-8"))["measured"]
-    assert held == {"widths(factor=2)-new": {"width": 3}, "widths(factor=3)-old": {"width": 2}}
+    archive.put(Question(SPECS[0], widths, {"factor": 2}), {}, {})
+    (path,) = (tmp_path / "loose").glob("*.jsonl")
+    path.write_text(path.read_text() + "{")
+    with pytest.raises(CorruptFile, match="line 3: no line of an archive"):
+        archive.history(SPECS[0])
 
 
 def apart(first, second, unit):

@@ -222,17 +222,19 @@ def test_training_from_the_command_line(tmp_path):
     assert (broken.returncode, "not a model spec" in broken.stderr) == (2, True)
 
 
+CALLS = []
+
+
+def counting(trained, size):
+    CALLS.append(size)
+    return {"size": size}
+
+
 def test_what_is_measured_is_measured_once_for_each_setting(tmp_path):
-    calls = []
-
-    def counting(trained, size):
-        calls.append(size)
-        return {"size": size}
-
-    counting.__module__ = "attnlib.experiments.measure"
+    CALLS.clear()
     store = Store(tmp_path)
     assert [store.kept(SPEC, counting, size=size)["size"] for size in (1, 1, 2)] == [1, 1, 2]
-    assert calls == [1, 2]
+    assert CALLS == [1, 2]
 
 
 def test_a_folder_of_models_that_cannot_be_written_is_a_clear_error(tmp_path):
