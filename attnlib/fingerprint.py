@@ -11,10 +11,10 @@ names it refers to, the hashes of what they mean (a Merkle hash; symbols that re
 together).
 
 Left out, since they can move no number: comments, docstrings, annotations, import statements, where a
-module lies, names of top-level symbols and of locals, checks of input (an ``if`` that only raises), texts of
-errors, the order of methods, and what :data:`OUTSIDE` lists. Fields of classes named ``...Settings`` are left
-out as well: they and their values are in the key of a run (:mod:`attnlib.training.keys`). Names of attributes,
-methods and arguments count. A data set counts with the checksums of its files and nothing else.
+module lies, names of top-level symbols and of locals, checks of input (an ``if`` that only raises), texts
+of errors, the order of methods, and what :data:`OUTSIDE` lists. Fields of classes named ``...Settings`` are
+left out as well: they and their values are in the key of a run (:mod:`attnlib.training.keys`). Names of
+attributes, methods and arguments count. A data set counts with the checksums of its files and nothing else.
 
 The walk is over names. What is looked up by name while the code runs (a task, a kind of run) is not seen by
 it and has to be given as a root of its own; so :func:`attnlib.training.keys.code_of` does.
