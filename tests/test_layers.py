@@ -8,15 +8,14 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1] / "attnlib"
 BEFORE = {
-    "datasets": set(),
-    "tasks": {"datasets"},
-    "texts": {"datasets", "tasks"},
+    "tasks": set(),
+    "texts": {"tasks"},
     "models": {"tasks", "texts"},
     "training": {"tasks", "models"},
     "decomposition": set(),
     "statistics": set(),
     "probes": {"tasks", "texts", "models", "decomposition"},
-    "recipes": {"datasets", "tasks", "texts", "models", "training", "probes", "statistics"},
+    "recipes": {"tasks", "texts", "models", "training", "probes", "statistics"},
     "experiments": {
         "tasks",
         "texts",
@@ -34,9 +33,8 @@ BEFORE = {
     "analysis": {"adapters", "models", "decomposition", "probes"},
 }
 EVERYWHERE = {"errors", "files", "fingerprint", "rounding"}
-COMPUTING = {"numpy", "torch", "safetensors", "jaxtyping", "attnlib"}
+COMPUTING = {"numpy", "torch", "safetensors", "jaxtyping", "attnlib", "companion"}
 EXCEPT = {
-    "datasets/fetch.py": {"pooch"},  # downloads; imported where used
     "adapters/attention_places.py": {"transformers"},  # imported where used
     "analysis/checkpoint.py": {"transformers"},
     "analysis/command.py": {"rich"},
@@ -78,3 +76,11 @@ def test_what_computes_needs_four_packages(layer):
         allowed = COMPUTING | EXCEPT.get(path.relative_to(PACKAGE).as_posix(), set())
         allowed |= TEXT if layer == "texts" else set()
         assert roots - set(sys.stdlib_module_names) <= allowed, path
+
+
+@pytest.mark.parametrize(
+    "path", sorted((PACKAGE.parent / "companion/data").glob("*.py")), ids=lambda p: p.stem
+)
+def test_the_data_layer_needs_four_packages_to_read(path):
+    used = {name.partition(".")[0] for name in imports(path, executed=True)} - set(sys.stdlib_module_names)
+    assert used <= COMPUTING | ({"pooch"} if path.stem == "sources" else set())  # it downloads

@@ -18,8 +18,8 @@ from attnlib.companion.parameters import absolute, check_known, check_parallel, 
 from attnlib.companion.plan import Plan, Run
 from attnlib.companion.project import PROFILES, Project, current_project
 from attnlib.companion.provision import bring_data
-from attnlib.datasets.locate import mirror_folder
 from attnlib.errors import BadInput, DataUnavailable
+from companion.data.sources import mirror_folder
 
 
 def list_figures() -> None:

@@ -7,9 +7,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from attnlib.datasets import registry
-from attnlib.datasets.locate import cache_folder, check, find, mirror_folder
 from attnlib.errors import AttnlibError
+from companion.data.sources import cache_folder, check, dataset, fetch, find, mirror_folder, names
 
 
 def _console() -> Console:
@@ -22,10 +21,10 @@ def list_data() -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("name", "files here", "redistribution", "licence", "what"):
         table.add_column(heading, no_wrap=heading == "name")
-    for name in registry.names():
-        dataset = registry.get(name)
-        here = sum(find(dataset, file) is not None for file in dataset.files)
-        cells = f"{here} of {len(dataset.files)}", dataset.redistribution, dataset.licence, dataset.title
+    for name in names():
+        data = dataset(name)
+        here = sum(find(data, file) is not None for file in data.files)
+        cells = f"{here} of {len(data.files)}", data.redistribution, data.licence, data.title
         table.add_row(Text(name), *map(Text, cells))
     console = _console()
     console.print(table)
@@ -34,32 +33,28 @@ def list_data() -> None:
     console.print(f"cache:  {cache_folder()}")
 
 
-def fetch_data(names: list[str]) -> int:
+def fetch_data(chosen: list[str]) -> int:
     """Download what is missing; 1 when a data set could not be had in full, after all have been tried."""
-    from attnlib.datasets.fetch import fetch
-
-    datasets = [registry.get(name) for name in names or registry.names()]
     console, code = _console(), 0
-    for dataset in datasets:
+    for data in [dataset(name) for name in chosen or names()]:
         # pooch draws its bars with tqdm, which comes with the extra `book`.
         progress = sys.stderr.isatty() and find_spec("tqdm") is not None
         try:
-            states = fetch(dataset, progress=progress)
+            states = fetch(data, progress=progress)
         except AttnlibError as error:
-            console.print(Text.assemble((f"{dataset.name}: ", "bold"), (str(error), "red")), soft_wrap=True)
+            console.print(Text.assemble((f"{data.name}: ", "bold"), (str(error), "red")), soft_wrap=True)
             code = 1
             continue
-        code = max(code, _tell(console, dataset.name, states, verbose=False, bad=("missing", "corrupt")))
+        code = max(code, _tell(console, data.name, states, verbose=False, bad=("missing", "corrupt")))
     return code
 
 
-def check_data(names: list[str]) -> int:
+def check_data(chosen: list[str]) -> int:
     """Compare what is here with the checksums; 1 when a file is corrupt. A missing file is no error."""
-    datasets = [registry.get(name) for name in names or registry.names()]
     console = _console()
     codes = [
-        _tell(console, dataset.name, check(dataset), verbose=bool(names), bad=("corrupt",))
-        for dataset in datasets
+        _tell(console, data.name, check(data), verbose=bool(chosen), bad=("corrupt",))
+        for data in [dataset(name) for name in chosen or names()]
     ]
     return max(codes)
 

@@ -4,8 +4,8 @@ import ast
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from attnlib.datasets.text import read_parallel
 from attnlib.errors import BadInput, UnknownName
+from companion.data.text import read_parallel
 
 TAG = "parameters"
 FEWEST_PAIRS = 10

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable
+from importlib import import_module
 from typing import TYPE_CHECKING
 
-from attnlib.datasets import registry as datasets
-from attnlib.datasets.base import Dataset
-from attnlib.datasets.locate import check
 from attnlib.errors import AttnlibError
 from attnlib.fingerprint import data_sets
+from companion.data.sources import Dataset, check, fetch
 
 if TYPE_CHECKING:
     from attnlib.companion.plan import Plan
@@ -26,21 +25,19 @@ def bring_data(plan: Plan) -> None:
     """
     if os.environ.get("ATTNLIB_DATA"):
         return
-    from attnlib.datasets.fetch import fetch
-
     waiting = [result for result in plan.results.values() if not result.current]
-    for dataset in data_of_specs(spec for result in waiting for spec in result.specs.values()):
-        if all(status.state == "ok" for status in check(dataset)):
+    for data in data_of_specs(spec for result in waiting for spec in result.specs.values()):
+        if all(status.state == "ok" for status in check(data)):
             continue
-        print(f"downloading {dataset.name} …", file=sys.stderr, flush=True)
+        print(f"downloading {data.name} …", file=sys.stderr, flush=True)
         try:
-            fetch(dataset)
+            fetch(data)
         except AttnlibError as error:
-            print(f"{dataset.name}: {error}", file=sys.stderr)
+            print(f"{data.name}: {error}", file=sys.stderr)
 
 
 def data_of_specs(specs: Iterable[Spec]) -> list[Dataset]:
     """The data sets that models and recipes read: those that the code behind them refers to."""
-    found = {constant for roots in {spec.roots for spec in specs} for constant in data_sets(*roots)}
-    modules = sorted(constant.partition(":")[0].rpartition(".")[2] for constant in found)
-    return [datasets.get(name) for name in modules]
+    constants = {constant for roots in {spec.roots for spec in specs} for constant in data_sets(*roots)}
+    found = {getattr(import_module(module), name) for module, name in (one.split(":") for one in constants)}
+    return sorted(found, key=lambda data: data.name)

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from attnlib.companion.project import Project
-from attnlib.datasets.locate import mirror_folder
 from attnlib.errors import BadInput
+from companion.data.sources import mirror_folder
 
 RULES = {  # rule of the Snakefile → what a user calls it
     "train": "train", "answer": "train and ask", "result": "compute",

@@ -23,7 +23,6 @@ from typing import get_args
 import torch
 from torch import Tensor
 
-from attnlib.datasets.locate import cache_folder
 from attnlib.errors import BadInput, UnknownName
 from attnlib.tasks.vocabulary import MARKS
 from attnlib.texts import known_polarity, labelled_sets
@@ -35,6 +34,7 @@ from attnlib.texts.translation import NAMES, OWN, read_translation, translation_
 from attnlib.texts.translation import at_hand as pairs_at_hand
 from attnlib.texts.words import Reading, is_masked_integer, without_html
 from attnlib.training.loop import Report
+from companion.data.sources import cache_folder
 
 PAIRS = tuple(name for name in NAMES if name != OWN)
 

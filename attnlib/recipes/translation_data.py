@@ -16,12 +16,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attnlib.datasets.locate import cache_folder
 from attnlib.errors import BadInput
 from attnlib.tasks.corpus import Corpus, collate
 from attnlib.tasks.vocabulary import BOS
 from attnlib.texts.piece_corpus import PieceCorpus, piece_corpus
 from attnlib.texts.translation import read_translation, translation_checksums
+from companion.data.sources import cache_folder
 
 _PROBED_SEED = 0x9806  # the pairs probed are the same in every run, so that runs can be compared
 

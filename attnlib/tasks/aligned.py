@@ -5,10 +5,10 @@ import math
 import re
 from pathlib import Path
 
-from attnlib.datasets.text import read_lines, read_parallel
 from attnlib.errors import BadInput
 from attnlib.tasks.parallel import Pair, TextOptions, build, split_off
 from attnlib.tasks.task import Links, Task
+from companion.data.text import read_lines, read_parallel
 
 _LINK = re.compile(r"(\d+)-(\d+)", re.ASCII)
 

@@ -2,13 +2,14 @@
 
 import zipfile
 
-from attnlib.datasets import europarl as corpus
-from attnlib.datasets import gold_alignments as gold
-from attnlib.datasets.locate import locate
-from attnlib.datasets.text import read_parallel
 from attnlib.errors import CorruptFile
 from attnlib.tasks.parallel import Pair, TextOptions, build, split_off, tokenise_pairs
 from attnlib.tasks.task import Links, Task
+from companion.data.sources import dataset, locate
+from companion.data.text import read_parallel
+
+EUROPARL = dataset("europarl")
+GOLD_ALIGNMENTS = dataset("gold_alignments")
 
 _ZIP, _FOLDER = "de_en_100/German-English_WordAlignment.zip", "German-English_WordAlignment"
 
@@ -41,11 +42,11 @@ def europarl_de_en(
         BadInput: an option that cannot be used.
     """
     options = TextOptions(min_count, max_words, max_length, lowercase=True)
-    lines = read_parallel(*(locate(corpus.DATASET, name) for name in ("train.de", "train.en")))
+    lines = read_parallel(*(locate(EUROPARL, name) for name in ("train.de", "train.en")))
     train, rest = split_off(tokenise_pairs(lines, options), n_train, held_out_from_train)
     aligned, links = _aligned()
-    checksums = {f"europarl/{name}": corpus.DATASET.file(name).sha256 for name in ("train.de", "train.en")}
-    checksums[f"gold_alignments/{_ZIP}"] = gold.DATASET.file(_ZIP).sha256
+    checksums = {f"europarl/{name}": EUROPARL.file(name).sha256 for name in ("train.de", "train.en")}
+    checksums[f"gold_alignments/{_ZIP}"] = GOLD_ALIGNMENTS.file(_ZIP).sha256
     task = build("europarl_de_en", [*train, *aligned], [*aligned, *rest], options, checksums)
     return Task(
         task.name, task.source_vocabulary, task.target_vocabulary, task.train, task.held_out, checksums, links
@@ -54,7 +55,7 @@ def europarl_de_en(
 
 def _aligned() -> tuple[list[Pair], tuple[Links, ...]]:
     """The hand-aligned pairs, and their links as (target position, source position)."""
-    path = locate(gold.DATASET, _ZIP)
+    path = locate(GOLD_ALIGNMENTS, _ZIP)
     try:
         with zipfile.ZipFile(path) as archive:
             german, english, alignments = (

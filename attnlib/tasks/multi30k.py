@@ -1,10 +1,11 @@
 """Multi30k, English to French or German: captions of photographs (Elliott et al. 2016, arXiv 1605.00459)."""
 
-from attnlib.datasets.locate import locate
-from attnlib.datasets.multi30k import DATASET
-from attnlib.datasets.text import read_parallel
 from attnlib.tasks.parallel import Pair, TextOptions, build, split_off, tokenise_pairs
 from attnlib.tasks.task import Task
+from companion.data.sources import dataset, locate
+from companion.data.text import read_parallel
+
+MULTI30K = dataset("multi30k")
 
 _HELD_OUT = ("val", "test_2016_flickr", "test_2017_flickr", "test_2017_mscoco")
 
@@ -59,8 +60,8 @@ def _multi30k(language: str, n_train: int | None, held_out_from_train: int, opti
 
     def pairs(part: str) -> list[Pair]:
         names = [f"{part}.en", f"{part}.{language}"]
-        lines = read_parallel(*(locate(DATASET, name) for name in names))
-        checksums.update({f"multi30k/{name}": DATASET.file(name).sha256 for name in names})
+        lines = read_parallel(*(locate(MULTI30K, name) for name in names))
+        checksums.update({f"multi30k/{name}": MULTI30K.file(name).sha256 for name in names})
         return tokenise_pairs(lines, options)
 
     train, rest = split_off(pairs("train"), n_train, held_out_from_train)

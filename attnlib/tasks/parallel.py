@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from attnlib.datasets.text import read_parallel
 from attnlib.errors import BadInput
 from attnlib.tasks.corpus import Corpus
 from attnlib.tasks.task import Task
 from attnlib.tasks.vocabulary import Vocabulary
+from companion.data.text import read_parallel
 
 Pair = tuple[list[str], list[str]]
 

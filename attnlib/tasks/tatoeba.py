@@ -5,11 +5,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from attnlib.datasets.locate import locate
-from attnlib.datasets.tatoeba import DATASET
 from attnlib.errors import BadInput, CorruptFile
 from attnlib.tasks.parallel import TextOptions, build, tokenise_pairs
 from attnlib.tasks.task import Task
+from companion.data.sources import dataset, locate
+
+TATOEBA = dataset("tatoeba")
 
 _FILE, _MEMBER = "fra-eng.zip", "fra.txt"
 _SPLIT = 0x7A70
@@ -60,12 +61,12 @@ def tatoeba_en_fr(
     held_out, train = (
         tokenise_pairs(tuple(zip(*part, strict=True)), options) for part in (lines[:held], lines[held:last])
     )
-    checksums = {f"tatoeba/{_FILE}": DATASET.file(_FILE).sha256}
+    checksums = {f"tatoeba/{_FILE}": TATOEBA.file(_FILE).sha256}
     return build("tatoeba_en_fr", train, held_out, options, checksums)
 
 
 def _lines() -> Iterator[tuple[str, str]]:
-    path = locate(DATASET, _FILE)
+    path = locate(TATOEBA, _FILE)
     try:
         with zipfile.ZipFile(path) as archive:
             text = archive.read(_MEMBER).decode("utf-8")

@@ -9,15 +9,16 @@ import gzip
 import re
 import zlib
 
-from attnlib.datasets.amazon import DATASET
-from attnlib.datasets.locate import locate
 from attnlib.errors import CorruptFile
 from attnlib.texts.prepare import RawText, RawTexts
 from attnlib.texts.source import Source, checksums
 from attnlib.texts.words import WordRules
+from companion.data.sources import dataset, locate
+
+AMAZON = dataset("amazon")
 
 BELOW = 400  # "we only use sequences of length less than 400 words"
-_FILES = tuple(file.name for file in DATASET.files)
+_FILES = tuple(file.name for file in AMAZON.files)
 _REVIEW = re.compile(r"<review_text>\n(.*?)\n</review_text>", re.DOTALL)
 
 
@@ -32,7 +33,7 @@ def read() -> RawTexts:
         texts,
         None,
         WordRules(html=True, below=BELOW),
-        checksums=checksums(DATASET, _FILES),
+        checksums=checksums(AMAZON, _FILES),
     )
 
 
@@ -55,7 +56,7 @@ def _original(name: str) -> list[RawText]:
 
 
 def _content(name: str) -> bytes:
-    path = locate(DATASET, name)
+    path = locate(AMAZON, name)
     content = path.read_bytes()
     try:
         return gzip.decompress(content) if path.suffix == ".gz" else content
@@ -63,4 +64,4 @@ def _content(name: str) -> bytes:
         raise CorruptFile(f"{path} is not a complete gzip file ({error}); get it again") from error
 
 
-SOURCES = {"amazon": Source(DATASET, _FILES, read)}
+SOURCES = {"amazon": Source(AMAZON, _FILES, read)}

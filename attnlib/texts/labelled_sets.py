@@ -7,7 +7,6 @@ only where it is imported.
 import hashlib
 from pathlib import Path
 
-from attnlib.datasets.locate import find
 from attnlib.errors import DataUnavailable, UnknownName
 from attnlib.texts import (
     ag_news,
@@ -24,6 +23,7 @@ from attnlib.texts.labelled import LabelledTask
 from attnlib.texts.prepare import RawTexts, prepare
 from attnlib.texts.source import Source
 from attnlib.texts.words import Reading
+from companion.data.sources import find
 
 SOURCES: dict[str, Source] = {
     **imdb.SOURCES,

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-from attnlib.datasets.text import read_text
 from attnlib.errors import BadInput
 from attnlib.texts.prepare import RawText, RawTexts
 from attnlib.texts.words import WordRules
+from companion.data.text import read_text
 
 FEWEST = 20  # texts: a tenth is held out, and both labels have to be in it
 _COLUMNS = ("text", "label")

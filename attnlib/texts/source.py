@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from attnlib.datasets.base import Dataset
-from attnlib.datasets.locate import locate
 from attnlib.errors import CorruptFile
 from attnlib.texts.prepare import RawTexts
+from companion.data.sources import Dataset, locate
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ def archived_texts(dataset: Dataset, file: str, encoding: str) -> Iterator[tuple
     """Path and text of every file in a tar archive, sorted by path.
 
     Raises:
-        DataUnavailable, CorruptFile: see :func:`~attnlib.datasets.locate.locate`; also CorruptFile where the
+        DataUnavailable, CorruptFile: see :func:`~companion.data.sources.locate`; also CorruptFile where the
             archive cannot be read.
     """
     path = locate(dataset, file)

@@ -8,14 +8,15 @@ say, ``sst_as_text`` what the text says (6,920 and 1,821).
 
 from functools import partial
 
-from attnlib.datasets.locate import locate
-from attnlib.datasets.sst import DATASET
-from attnlib.datasets.text import read_lines
 from attnlib.errors import CorruptFile
 from attnlib.texts.dropped import Tally
 from attnlib.texts.prepare import RawText, RawTexts
 from attnlib.texts.source import Source, checksums
 from attnlib.texts.words import WordRules
+from companion.data.sources import dataset, locate
+from companion.data.text import read_lines
+
+SST = dataset("sst")
 
 _FILES = {"train": "stsa.fine.train", "validation": "stsa.fine.test"}
 _CLASSES = ("very negative", "negative", "neutral", "positive", "very positive")
@@ -34,12 +35,12 @@ def read(name: str) -> RawTexts:
         test,
         WordRules(),
         dropped=tally.dropped(),
-        checksums=checksums(DATASET, tuple(_FILES.values())),
+        checksums=checksums(SST, tuple(_FILES.values())),
     )
 
 
 def _texts(name: str, part: str, tally: Tally) -> list[RawText]:
-    path = locate(DATASET, _FILES[part])
+    path = locate(SST, _FILES[part])
     kept = {label: side for side, labels in enumerate(FILTERS[name]) for label in labels}
     texts = []
     for number, line in enumerate(read_lines(path), 1):
@@ -55,4 +56,4 @@ def _texts(name: str, part: str, tally: Tally) -> list[RawText]:
     return texts
 
 
-SOURCES = {name: Source(DATASET, tuple(_FILES.values()), partial(read, name)) for name in FILTERS}
+SOURCES = {name: Source(SST, tuple(_FILES.values()), partial(read, name)) for name in FILTERS}

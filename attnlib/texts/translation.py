@@ -12,14 +12,16 @@ from pathlib import Path
 
 import numpy as np
 
-from attnlib.datasets import iwslt14, multi30k, news_commentary
-from attnlib.datasets.base import Dataset
-from attnlib.datasets.locate import find, locate
-from attnlib.datasets.text import read_lines, read_parallel, read_text
 from attnlib.errors import BadInput, UnknownName
 from attnlib.texts.dropped import Dropped, Tally
 from attnlib.texts.known_lexicon import known_lexicon
 from attnlib.texts.pieces import Kind
+from companion.data.sources import Dataset, dataset, find, locate
+from companion.data.text import read_lines, read_parallel, read_text
+
+IWSLT14 = dataset("iwslt14")
+MULTI30K = dataset("multi30k")
+NEWS_COMMENTARY = dataset("news_commentary")
 
 Pair = tuple[str, str]  # source, target
 _SPLIT_SEED = 0  # the paper's 90-10 split of News Commentary is not published; ours is drawn from this
@@ -64,7 +66,7 @@ def _multi30k(source: str, target: str) -> ParallelText:
     tally = Tally()
     parts = [
         _without_empty(
-            zip(*_parallel(multi30k.DATASET, f"{part}.{source}", f"{part}.{target}"), strict=True),
+            zip(*_parallel(MULTI30K, f"{part}.{source}", f"{part}.{target}"), strict=True),
             "train" if part == "train" else "validation",
             tally,
         )
@@ -86,10 +88,10 @@ def _iwslt14() -> ParallelText:
     none that is in the validation set.
     """
     tally = Tally()
-    first = zip(*_parallel(iwslt14.DATASET, *_IWSLT14_FIRST), strict=True)
-    second = _split_at_tab(read_lines(locate(iwslt14.DATASET, _IWSLT14_SECOND)), "train", tally)
+    first = zip(*_parallel(IWSLT14, *_IWSLT14_FIRST), strict=True)
+    second = _split_at_tab(read_lines(locate(IWSLT14, _IWSLT14_SECOND)), "train", tally)
     train = _without_empty(((undo_bpe(a), undo_bpe(b)) for a, b in (*first, *second)), "train", tally)
-    valid = zip(*_parallel(iwslt14.DATASET, *_IWSLT14_VALIDATION), strict=True)
+    valid = zip(*_parallel(IWSLT14, *_IWSLT14_VALIDATION), strict=True)
     validation = _without_empty(((html.unescape(a), html.unescape(b)) for a, b in valid), "validation", tally)
     distinct = tuple(dict.fromkeys(train))
     tally.add("train", "pairs", "already there", len(train) - len(distinct))
@@ -101,7 +103,7 @@ def _iwslt14() -> ParallelText:
 
 def _news_commentary(source: str, target: str) -> ParallelText:
     """Newspaper commentary; purely numerical pairs are dropped, 90 % are trained on (section A.8)."""
-    return read_news(locate(news_commentary.DATASET, _news_file(source, target)))
+    return read_news(locate(NEWS_COMMENTARY, _news_file(source, target)))
 
 
 def _news_file(source: str, target: str) -> str:
@@ -165,13 +167,11 @@ class _Set:
 
 def _multi30k_set(source: str, target: str) -> _Set:
     files = tuple(f"{part}.{side}" for part in ("train", "val") for side in (source, target))
-    return _Set(partial(_multi30k, source, target), multi30k.DATASET, files)
+    return _Set(partial(_multi30k, source, target), MULTI30K, files)
 
 
 def _news_set(source: str, target: str) -> _Set:
-    return _Set(
-        partial(_news_commentary, source, target), news_commentary.DATASET, (_news_file(source, target),)
-    )
+    return _Set(partial(_news_commentary, source, target), NEWS_COMMENTARY, (_news_file(source, target),))
 
 
 _SETS = {
@@ -179,7 +179,7 @@ _SETS = {
     # of German and English in our pieces, and English to German has 14 and 15: so both directions are here.
     "multi30k_en_de": _multi30k_set("en", "de"),
     "multi30k_de_en": _multi30k_set("de", "en"),
-    "iwslt14_de_en": _Set(_iwslt14, iwslt14.DATASET, _IWSLT14_FILES),
+    "iwslt14_de_en": _Set(_iwslt14, IWSLT14, _IWSLT14_FILES),
     "news_it_pt": _news_set("it", "pt"),
     "news_en_nl": _news_set("en", "nl"),
     "news_en_pt": _news_set("en", "pt"),

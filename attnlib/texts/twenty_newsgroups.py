@@ -4,10 +4,12 @@ The headers stay because Table 9's median lengths are those of messages with the
 group, so that a classifier may read the answer there.
 """
 
-from attnlib.datasets.twenty_newsgroups import DATASET
 from attnlib.texts.prepare import RawText, RawTexts
 from attnlib.texts.source import Source, archived_texts, checksums
 from attnlib.texts.words import WordRules
+from companion.data.sources import dataset
+
+TWENTY_NEWSGROUPS = dataset("twenty_newsgroups")
 
 _FILE = "20news-bydate-rec.sport.tar.gz"
 _PARTS = {"20news-bydate-train": "train", "20news-bydate-test": "test"}
@@ -17,7 +19,7 @@ _LABELS = {"rec.sport.baseball": 0, "rec.sport.hockey": 1}
 def read() -> RawTexts:
     """All 1,197 training and 796 test messages; they are in Latin-1."""
     parts: dict[str, list[RawText]] = {"train": [], "test": []}
-    for name, text in archived_texts(DATASET, _FILE, "latin-1"):
+    for name, text in archived_texts(TWENTY_NEWSGROUPS, _FILE, "latin-1"):
         part, group = name.split("/")[-3:-1]
         parts[_PARTS[part]].append((text, _LABELS[group]))
     return RawTexts(
@@ -26,8 +28,8 @@ def read() -> RawTexts:
         parts["train"],
         parts["test"],
         WordRules(split_underscores=True, mask_integers=True),
-        checksums=checksums(DATASET, (_FILE,)),
+        checksums=checksums(TWENTY_NEWSGROUPS, (_FILE,)),
     )
 
 
-SOURCES = {"twenty_newsgroups": Source(DATASET, (_FILE,), read)}
+SOURCES = {"twenty_newsgroups": Source(TWENTY_NEWSGROUPS, (_FILE,), read)}

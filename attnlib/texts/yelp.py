@@ -7,14 +7,15 @@ than three. They are one pool: 4,000 are judged on.
 import zipfile
 from collections.abc import Iterator
 
-from attnlib.datasets.locate import locate
-from attnlib.datasets.text import read_text
-from attnlib.datasets.yelp import DATASET
 from attnlib.errors import CorruptFile
 from attnlib.texts.dropped import Tally
 from attnlib.texts.prepare import RawTexts
 from attnlib.texts.source import Source, checksums, csv_rows
 from attnlib.texts.words import WordRules
+from companion.data.sources import dataset, locate
+from companion.data.text import read_text
+
+YELP = dataset("yelp")
 
 _ZIP, _MEMBER = "yelp.csv.zip", "yelp.csv"
 _SAMPLES = ("dev.csv", "test.csv")  # columns: text, business category, "Review Stars: 4.0"
@@ -36,12 +37,12 @@ def read() -> RawTexts:
         None,
         WordRules(html=True),
         dropped=tally.dropped(),
-        checksums=checksums(DATASET, (_ZIP, *_SAMPLES)),
+        checksums=checksums(YELP, (_ZIP, *_SAMPLES)),
     )
 
 
 def _reviews() -> Iterator[tuple[str, str]]:
-    path = locate(DATASET, _ZIP)
+    path = locate(YELP, _ZIP)
     try:
         with zipfile.ZipFile(path) as archive:
             content = archive.read(_MEMBER).decode("utf-8")
@@ -51,9 +52,9 @@ def _reviews() -> Iterator[tuple[str, str]]:
     text, stars = header.index("text"), header.index("stars")
     yield from ((row[text], row[stars]) for row in rows)
     for name in _SAMPLES:
-        path = locate(DATASET, name)
+        path = locate(YELP, name)
         for text, _, stars in csv_rows(read_text(path), path)[1:]:
             yield text, stars.removeprefix("Review Stars: ").removesuffix(".0")
 
 
-SOURCES = {"yelp": Source(DATASET, (_ZIP, *_SAMPLES), read)}
+SOURCES = {"yelp": Source(YELP, (_ZIP, *_SAMPLES), read)}

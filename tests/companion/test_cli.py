@@ -252,10 +252,9 @@ def test_data_list_and_check(project, tmp_path, monkeypatch):
     missing = attnlib("data", "check", "scan")
     assert missing.exit_code == 0
     assert "missing" in missing.output
-    from attnlib.datasets import registry
+    from companion.data.sources import dataset
 
-    dataset = registry.get("scan")
-    path = mirror / dataset.folder / dataset.files[0].name
+    path = mirror / "scan" / dataset("scan").files[0].name
     path.parent.mkdir(parents=True)
     path.write_text("not this")
     corrupt = attnlib("data", "check", "scan")

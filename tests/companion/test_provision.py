@@ -18,7 +18,7 @@ def fetched(monkeypatch, tmp_path):
     names: list[str] = []
     monkeypatch.delenv("ATTNLIB_DATA", raising=False)
     monkeypatch.setenv("ATTNLIB_CACHE", str(tmp_path))
-    monkeypatch.setattr("attnlib.datasets.fetch.fetch", lambda dataset: names.append(dataset.name))
+    monkeypatch.setattr("attnlib.companion.provision.fetch", lambda dataset: names.append(dataset.name))
     return names
 
 
@@ -40,6 +40,6 @@ def test_without_a_network_it_says_so_and_goes_on(fetched, monkeypatch, capsys):
     def refuse(dataset):
         raise DataUnavailable("cannot download: no network")
 
-    monkeypatch.setattr("attnlib.datasets.fetch.fetch", refuse)
+    monkeypatch.setattr("attnlib.companion.provision.fetch", refuse)
     provision.bring_data(plan_of("multi30k_en_fr"))
     assert "multi30k: cannot download: no network" in capsys.readouterr().err

@@ -15,7 +15,6 @@ from attnlib.companion.sentences.dataset_sizes import (
     whole_test_sentence,
     words_table,
 )
-from attnlib.datasets import sst
 from attnlib.errors import BadInput, DataUnavailable, NotMeasured, UnknownName
 from attnlib.experiments import dataset_sizes as experiment
 from attnlib.experiments.dataset_sizes import PROFILES, Config, compute
@@ -31,6 +30,7 @@ from attnlib.texts.prepare import RawTexts
 from attnlib.texts.source import Source
 from attnlib.texts.table9 import PRINTED, comparable, printed
 from attnlib.texts.words import WordRules
+from companion.data.sources import dataset
 
 PUBLISHED = Path(__file__).parents[2] / "claims" / "published" / "snell2021_tables.csv"
 
@@ -111,7 +111,7 @@ def test_lengths_words_and_what_was_dropped_counted_by_hand(monkeypatch):
     texts = [("a b_c 12<br />", 0), ("a b_c 12", 1), ("a b_c 345", 0), ("d", 1), ("...", 1)]
     test = [("a", 0), ("a b_c 12", 1), ("a e f g", 1)]
     raw = RawTexts("sst", ("no", "yes"), texts, test, WordRules(html=True, mask_integers=True))
-    monkeypatch.setitem(labelled_sets.SOURCES, "sst", Source(sst.DATASET, (), lambda: raw))
+    monkeypatch.setitem(labelled_sets.SOURCES, "sst", Source(dataset("sst"), (), lambda: raw))
     spec = RecipeSpec.of("text_sizes", data="sst")
     found = measure_text_sizes(Recording(spec, record(spec.resolved, Path()), {}))
     assert found["parts"]["train"]["texts"] == 4

@@ -1,10 +1,11 @@
 import pytest
 
-from attnlib.datasets.locate import locate
-from attnlib.datasets.scan import DATASET
-from attnlib.datasets.text import read_lines
 from attnlib.errors import BadInput, DataUnavailable
 from attnlib.tasks.scan_grammar import ACTIONS, COMMAND_WORDS, commands, interpret, simple_commands
+from companion.data.sources import dataset, locate
+from companion.data.text import read_lines
+
+SCAN = dataset("scan")
 
 LEFT, RIGHT, WALK, LOOK, RUN, JUMP = "I_TURN_LEFT", "I_TURN_RIGHT", "I_WALK", "I_LOOK", "I_RUN", "I_JUMP"
 
@@ -44,7 +45,7 @@ def test_the_grammar_makes_as_many_commands_as_were_published():
 
 def test_the_pairs_are_the_published_ones():
     try:
-        lines = read_lines(locate(DATASET, "tasks.txt"))
+        lines = read_lines(locate(SCAN, "tasks.txt"))
     except DataUnavailable as error:
         pytest.skip(f"data: {error}")
     published = {tuple(line.removeprefix("IN: ").split(" OUT: ")) for line in lines}

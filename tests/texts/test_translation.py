@@ -7,8 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnlib.datasets import multi30k, news_commentary
-from attnlib.datasets.locate import find
 from attnlib.errors import BadInput, DataUnavailable, UnknownName
 from attnlib.texts.known_lexicon import known_lexicon, translation_of
 from attnlib.texts.translation import (
@@ -20,9 +18,10 @@ from attnlib.texts.translation import (
     translation_checksums,
     undo_bpe,
 )
+from companion.data.sources import dataset, find
 
 needs_data = pytest.mark.skipif(
-    find(multi30k.DATASET, multi30k.DATASET.file("train.en")) is None,
+    find(dataset("multi30k"), dataset("multi30k").file("train.en")) is None,
     reason="ATTNLIB_DATA lacks the text sets",
 )
 
@@ -127,9 +126,9 @@ def test_without_the_file_the_message_says_how_to_get_it(tmp_path, monkeypatch):
         translation_checksums("news_en_nl")
     # What the registry knows is told without the file.
     known = translation_checksums("multi30k_en_de")
-    assert known["multi30k/val.de"] == multi30k.DATASET.file("val.de").sha256
+    assert known["multi30k/val.de"] == dataset("multi30k").file("val.de").sha256
     assert len(known) == 4
-    assert all(file.sha256 is None for file in news_commentary.DATASET.files)
+    assert all(file.sha256 is None for file in dataset("news_commentary").files)
 
 
 @given(st.integers(2, 300))
@@ -206,7 +205,7 @@ def test_what_is_at_hand(monkeypatch, tmp_path):
     monkeypatch.setenv("ATTNLIB_CACHE", str(tmp_path / "cache"))
     assert at_hand("known_lexicon")
     assert not at_hand("news_it_pt")
-    folder = tmp_path / news_commentary.DATASET.folder
+    folder = tmp_path / dataset("news_commentary").folder
     folder.mkdir()
     (folder / "news-commentary-v14.it-pt.tsv.gz").write_bytes(b"")
     assert at_hand("news_it_pt")

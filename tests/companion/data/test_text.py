@@ -2,8 +2,8 @@ import gzip
 
 import pytest
 
-from attnlib.datasets.text import read_lines, read_parallel
 from attnlib.errors import BadInput, CorruptFile, DataUnavailable
+from companion.data.text import read_lines, read_parallel
 
 
 def write(path, content):

@@ -1,0 +1,1 @@
+"""What reproduces the papers from a checkout: data, runs, results, claims, book."""
