@@ -6,10 +6,11 @@ import pytest
 
 from attnlib.companion import provision
 from attnlib.errors import DataUnavailable
+from attnlib.tasks import registry
 
 
 def plan_of(*tasks: str, current: bool = False):
-    specs = {task: SimpleNamespace(task=task) for task in tasks}
+    specs = {task: SimpleNamespace(roots=(registry.builder(task),)) for task in tasks}
     return SimpleNamespace(results={"x": SimpleNamespace(current=current, specs=specs)})
 
 
@@ -22,7 +23,7 @@ def fetched(monkeypatch, tmp_path):
     return names
 
 
-def test_a_task_brings_the_data_set_its_module_imports(fetched):
+def test_a_task_brings_the_data_set_that_it_reads(fetched):
     specs = plan_of("multi30k_en_fr", "one_to_one").results["x"].specs.values()
     assert [dataset.name for dataset in provision.data_of_specs(specs)] == ["multi30k"]
     provision.bring_data(plan_of("multi30k_en_fr", "one_to_one", "scan"))
