@@ -50,7 +50,7 @@ OUTSIDE = frozenset(
     }
 )
 # Modules whose symbols are looked up by name: what they find is a root of its own.
-REGISTRIES = frozenset({"attnlib.tasks.registry", "attnlib.recipes.registry"})
+REGISTRIES = frozenset({"companion.data.registry", "attnlib.recipes.registry"})
 DATA_SETS = frozenset(
     {"Dataset", "dataset"}
 )  # what makes a data set: a constant made so counts with its checksums

@@ -24,9 +24,9 @@ from torch import Tensor, nn
 from attnlib.models.attentive_classifier import AttentiveClassifier, ClassifierConfig, classification_loss
 from attnlib.models.bilinear_translator import BilinearTranslator, TranslatorConfig
 from attnlib.models.copier import Copier, CopierConfig, copier_loss
-from attnlib.tasks.copying import copy_batch, draw_sources, words_of
 from attnlib.tasks.corpus import Corpus, collate
 from attnlib.training.allocator import keep_freed_memory
+from companion.data.synthetic import copy_batch, draw_sources, words_of
 
 WORDS = 8_000  # of the translator and the classifier
 

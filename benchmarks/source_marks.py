@@ -21,8 +21,8 @@ from attnlib.companion.project import find_root
 from attnlib.companion.published import read_tables
 from attnlib.probes.agreement import places
 from attnlib.tasks.corpus import Corpus
-from attnlib.texts.piece_corpus import piece_corpus
-from attnlib.texts.translation import at_hand, read_translation
+from companion.data.parallel import at_hand, read_translation
+from companion.data.pieces import piece_corpus
 from companion.data.sources import cache_folder
 
 PRINTED = {"multi30k_en_de": "Multi30k", "multi30k_de_en": "Multi30k", "iwslt14_de_en": "IWSLT14"}

@@ -9,16 +9,14 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "attnlib"
 BEFORE = {
     "tasks": set(),
-    "texts": {"tasks"},
-    "models": {"tasks", "texts"},
+    "models": {"tasks"},
     "training": {"tasks", "models"},
     "decomposition": set(),
     "statistics": set(),
-    "probes": {"tasks", "texts", "models", "decomposition"},
-    "recipes": {"tasks", "texts", "models", "training", "probes", "statistics"},
+    "probes": {"tasks", "models", "decomposition"},
+    "recipes": {"tasks", "models", "training", "probes", "statistics"},
     "experiments": {
         "tasks",
-        "texts",
         "models",
         "training",
         "decomposition",
@@ -39,7 +37,7 @@ EXCEPT = {
     "analysis/checkpoint.py": {"transformers"},
     "analysis/command.py": {"rich"},
 }
-TEXT = {"sentencepiece", "sacrebleu"}  # of the layer that reads text; imported where used
+DATA = {"sources": {"pooch"}, "pieces": {"sentencepiece"}, "bleu": {"sacrebleu"}}  # imported where used
 
 
 def imports(path: Path, *, executed: bool = False) -> set[str]:
@@ -74,7 +72,6 @@ def test_what_computes_needs_four_packages(layer):
     for path in (PACKAGE / layer).rglob("*.py"):
         roots = {name.partition(".")[0] for name in imports(path, executed=True)}
         allowed = COMPUTING | EXCEPT.get(path.relative_to(PACKAGE).as_posix(), set())
-        allowed |= TEXT if layer == "texts" else set()
         assert roots - set(sys.stdlib_module_names) <= allowed, path
 
 
@@ -83,4 +80,4 @@ def test_what_computes_needs_four_packages(layer):
 )
 def test_the_data_layer_needs_four_packages_to_read(path):
     used = {name.partition(".")[0] for name in imports(path, executed=True)} - set(sys.stdlib_module_names)
-    assert used <= COMPUTING | ({"pooch"} if path.stem == "sources" else set())  # it downloads
+    assert used <= COMPUTING | DATA.get(path.stem, set())

@@ -210,7 +210,7 @@ def _why_no_recipe(spec) -> str:
 
 @cache
 def _why_no_task(name: str, options: tuple) -> str:
-    from attnlib.tasks import registry
+    from companion.data import registry
 
     if not data_sets(registry.builder(name)) and not {"source", "target"} & dict(options).keys():
         return ""  # made by rule: no file is read, a reader's own neither

@@ -12,7 +12,7 @@ from attnlib.experiments.asks import Ask, specs_of
 from attnlib.experiments.checks import check_counts
 from attnlib.experiments.pair_answers import gathered
 from attnlib.recipes.recipe import RecipeSpec
-from attnlib.texts import labelled_sets, own, translation
+from companion.data import labelled_sets, parallel
 
 if TYPE_CHECKING:
     from attnlib.training.store import Store
@@ -35,8 +35,8 @@ class Config:
     """Settings. A row is a data set; each is trained on ``seeds`` times with every kind of network.
 
     Attributes:
-        classification: sets of labelled texts, see :func:`attnlib.texts.labelled_sets.names`.
-        translation: sets of sentence pairs, see :data:`attnlib.texts.translation.NAMES`.
+        classification: sets of labelled texts, see :func:`companion.data.labelled_sets.names`.
+        translation: sets of sentence pairs, see :data:`companion.data.parallel.NAMES`.
         only_at_hand: 1 leaves out the sets whose files are not on this machine.
         data: a reader's own table of labelled texts, in place of all the sets; a tenth is held out.
         source, target: a reader's own two line-parallel files, likewise.
@@ -99,10 +99,10 @@ class Config:
                 "at least 2"
             )
         if self.data is not None:  # refused now, not in the first training
-            own.read(self.data, {})
+            labelled_sets.read_own(self.data, {})
         if self.source is not None:
-            translation.read_parallel_files(self.source, self.target)
-        for field, known in (("classification", labelled_sets.names()), ("translation", translation.NAMES)):
+            parallel.read_parallel_files(self.source, self.target)
+        for field, known in (("classification", labelled_sets.names()), ("translation", parallel.NAMES)):
             for name in getattr(self, field):
                 if name not in known:
                     raise UnknownName(field, name, known)
@@ -149,7 +149,7 @@ def rows(config: Config) -> dict[str, Runs]:
         return {"own": _classifiers(replace(config, **sizes), str(config.data.resolve()))}
     if config.source is not None:
         files = {"source": str(config.source.resolve()), "target": str(config.target.resolve())}
-        return {"own": _translators(replace(config, long_seeds=config.seeds), translation.OWN, **files)}
+        return {"own": _translators(replace(config, long_seeds=config.seeds), parallel.OWN, **files)}
     found = {
         name: _classifiers(config, name)
         for name in config.classification
@@ -158,7 +158,7 @@ def rows(config: Config) -> dict[str, Runs]:
     return found | {
         name: _translators(config, name)
         for name in config.translation
-        if not config.only_at_hand or translation.at_hand(name)
+        if not config.only_at_hand or parallel.at_hand(name)
     }
 
 

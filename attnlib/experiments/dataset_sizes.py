@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from attnlib.errors import BadInput, NotMeasured, UnknownName
 from attnlib.experiments.asks import Ask, ask, specs_of
 from attnlib.experiments.measures.text_sizes import QUANTILES, measure_text_sizes
+from attnlib.experiments.table9 import Printed, comparable, printed
 from attnlib.recipes.recipe import RecipeSpec
 from attnlib.recipes.text_sizes import PAIRS, at_hand
-from attnlib.texts.table9 import Printed, comparable, printed
 
 if TYPE_CHECKING:
     from attnlib.training.store import Store
@@ -26,7 +26,7 @@ class Config:
     """Settings.
 
     Attributes:
-        sets: names of :func:`attnlib.texts.labelled_sets.names` and :data:`attnlib.texts.translation.NAMES`.
+        sets: names of :func:`companion.data.labelled_sets.names` and :data:`companion.data.parallel.NAMES`.
         readings: of labelled texts; sentence pairs have one, which counts as ``published``.
         absent: ``skip`` passes over sets whose files are not on this machine, ``stop`` stops the run there.
 

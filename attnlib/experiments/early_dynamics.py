@@ -15,7 +15,7 @@ from attnlib.experiments.measures.word_counts import NUMBERS, measure_word_count
 from attnlib.probes.count_tables import CountTables, alignment, translation
 from attnlib.probes.early_dynamics import compare, derivative_at_random, derivative_in_theory
 from attnlib.recipes.recipe import RecipeSpec
-from attnlib.texts import translation as translation_sets
+from companion.data import parallel as translation_sets
 
 if TYPE_CHECKING:
     from attnlib.training.store import Store

@@ -11,7 +11,7 @@ from attnlib.experiments.copying_courses import PROBES, outcome, probes, tables
 from attnlib.experiments.measures.copying import measure_copying
 from attnlib.experiments.paired import paired
 from attnlib.recipes.recipe import RecipeSpec
-from attnlib.tasks.copying import words_of
+from companion.data.synthetic import words_of
 
 if TYPE_CHECKING:
     from attnlib.training.store import Store

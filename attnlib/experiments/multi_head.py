@@ -30,7 +30,7 @@ from attnlib.experiments.measures.copying import measure_copying
 from attnlib.experiments.paired import paired
 from attnlib.experiments.turned_away import sides, turned_away
 from attnlib.recipes.recipe import RecipeSpec
-from attnlib.tasks.copying import words_of
+from companion.data.synthetic import words_of
 
 if TYPE_CHECKING:
     from attnlib.training.store import Store

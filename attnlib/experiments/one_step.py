@@ -9,7 +9,7 @@ from attnlib.experiments.asks import Ask, answers, ask, specs_of
 from attnlib.experiments.measures.shown_pairs import measure_shown_pairs
 from attnlib.models.sequence_config import NAMED
 from attnlib.recipes.recipe import RecipeSpec
-from attnlib.tasks import registry
+from companion.data import registry
 
 if TYPE_CHECKING:
     from attnlib.training.store import Store

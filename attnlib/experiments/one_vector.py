@@ -12,7 +12,7 @@ from attnlib.experiments.asks import Ask, answers, ask, specs_of
 from attnlib.experiments.measures.error_growth import measure_error_growth
 from attnlib.models.sequence_config import NAMED
 from attnlib.recipes.recipe import RecipeSpec
-from attnlib.tasks import registry
+from companion.data import registry
 
 if TYPE_CHECKING:
     from attnlib.training.store import Store
@@ -32,7 +32,7 @@ class Config:
     """Settings; a network is a task × kind × seed.
 
     Attributes:
-        task: by name, see :mod:`attnlib.tasks.registry`.
+        task: by name, see :mod:`companion.data.registry`.
         network: of :data:`NETWORKS`.
         seeds: networks of each kind.
         digits: most digits of a number in ``number_words``.

@@ -17,7 +17,7 @@ from attnlib.experiments.optimal_summaries import cells, classifier, difference,
 from attnlib.probes.locality import probability_of_right_label
 from attnlib.probes.optimal_attention import optimal_attention
 from attnlib.recipes.recipe import RecipeSpec
-from attnlib.texts import labelled_sets, translation
+from companion.data import labelled_sets, parallel
 
 if TYPE_CHECKING:
     from attnlib.training.store import Store
@@ -35,8 +35,8 @@ class Config:
 
     Attributes:
         seeds: networks of each kind.
-        dataset: of the translation models; see :data:`attnlib.texts.translation.NAMES`.
-        texts: of the classifiers; see :func:`attnlib.texts.labelled_sets.names`.
+        dataset: of the translation models; see :data:`companion.data.parallel.NAMES`.
+        texts: of the classifiers; see :func:`companion.data.labelled_sets.names`.
         absent: ``by_rule`` takes a set made by rule in place of Multi30k, and of SST, where its files are not
             on this machine; ``stop`` stops there.
         train_pairs, n_validation: pairs to train on, and to look at; 0 for all. pieces: their vocabulary.
@@ -98,7 +98,7 @@ def data_of(config: Config) -> dict[str, str]:
     """Names of the sets that are taken: for ``translation``, and for ``classification``."""
     named = {"translation": config.dataset, "classification": config.texts}
     usual = {"translation": Config.dataset, "classification": Config.texts}
-    at_hand = {"translation": translation.at_hand, "classification": labelled_sets.at_hand}
+    at_hand = {"translation": parallel.at_hand, "classification": labelled_sets.at_hand}
     if config.absent == "stop":
         return named
     return {

@@ -22,7 +22,7 @@ from attnlib.experiments.knowledge_first import knowledge_first, way
 from attnlib.experiments.measures.copying import measure_copying
 from attnlib.experiments.turned_away import turned_away
 from attnlib.recipes.recipe import RecipeSpec
-from attnlib.tasks.copying import KINDS, words_of
+from companion.data.synthetic import KINDS, words_of
 
 if TYPE_CHECKING:
     from attnlib.training.store import Store

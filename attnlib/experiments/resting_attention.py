@@ -17,7 +17,7 @@ from attnlib.experiments.pair_answers import gathered
 from attnlib.recipes.recipe import RecipeSpec
 from attnlib.statistics.jackknife import jackknife_interval
 from attnlib.statistics.pair_spread import pair_spread
-from attnlib.texts import labelled_sets
+from companion.data import labelled_sets
 
 if TYPE_CHECKING:
     from attnlib.training.store import Store
@@ -37,7 +37,7 @@ class Config:
     """Settings of the classifiers, all alike but for their data and seed.
 
     Attributes:
-        data: sets of labelled texts, see :func:`attnlib.texts.labelled_sets.names`; seeds: networks on each.
+        data: sets of labelled texts, see :func:`companion.data.labelled_sets.names`; seeds: networks on each.
         beside: sets to hold them against; beside_seeds: networks on each of these.
         only_at_hand: 1 leaves out the sets whose files are not on this machine.
         n_train, n_validation: texts to use; 0 for all that the paper used.

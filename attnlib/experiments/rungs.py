@@ -12,8 +12,8 @@ from functools import cache
 from pathlib import Path
 
 from attnlib.errors import BadInput, UnknownName
-from attnlib.tasks import registry
 from attnlib.training.spec import ModelSpec
+from companion.data import registry
 
 _DIAL = re.compile(r"reordering_(\d{1,3})")
 _FEWER_SEEDS = 3  # of cells other than the GRU

@@ -10,7 +10,7 @@ from attnlib.experiments.measures.scoring_functions import SIZES
 from attnlib.models.scoring import Scoring
 from attnlib.models.sequence_config import NAMED
 from attnlib.recipes.recipe import RecipeSpec
-from attnlib.texts.translation import NAMES as TEXTS
+from companion.data.parallel import NAMES as TEXTS
 
 DECODERS: dict[str, dict[str, object]] = {
     "luong": {},

@@ -17,7 +17,7 @@ from attnlib.experiments.word_distances import ORDERS, count_distances
 from attnlib.models.sequence_config import Link, SequenceCell
 from attnlib.probes.distances import link_distances
 from attnlib.recipes.recipe import RecipeSpec
-from attnlib.tasks import registry
+from companion.data import registry
 
 if TYPE_CHECKING:
     from attnlib.training.store import Store

@@ -54,7 +54,7 @@ class Config:
         listed: tokens in the table, the most frequent ones of each role.
         source, target: two line-parallel text files to use as the task (both or neither).
         links: a third file with word alignments of some of their lines (see
-            :func:`attnlib.tasks.aligned.aligned`); without it only tokens are looked at.
+            :func:`companion.data.parallel.aligned`); without it only tokens are looked at.
     """
 
     TASKS: ClassVar[tuple[tuple[str, ...], ...]] = (QUICK_TASKS, PAPER_TASKS)  # of the profiles

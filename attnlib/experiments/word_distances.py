@@ -5,7 +5,7 @@ import numpy as np
 from attnlib.errors import BadInput, DataUnavailable
 from attnlib.probes.distances import link_distances
 from attnlib.statistics.student import mean_interval
-from attnlib.tasks import registry
+from companion.data import registry
 
 ORDERS = ("forward", "reversed")
 

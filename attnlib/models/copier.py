@@ -13,7 +13,7 @@ for translation; the tanh and what has a bias are taken from its authors' publis
 """
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, Self, get_args
 
 import torch
 from jaxtyping import Float, Int
@@ -23,10 +23,30 @@ from attnlib.errors import BadInput, UnknownName
 from attnlib.models.initialise import draw_parameters
 from attnlib.models.lstm import lstm_scan
 from attnlib.models.undrawn import undrawn_embedding
-from attnlib.tasks.copying import CopyBatch
 
 CopierCell = Literal["lstm", "gru"]
 CopierAttention = Literal["learned", "uniform"]
+
+
+@dataclass(frozen=True)
+class CopyBatch:
+    """Sentences of one length, without padding or end mark.
+
+    Attributes:
+        source: (batch, length), words 0 … words − 1.
+        target_read: what the decoder reads at each step: a start mark (the id ``words``), then the target.
+        target: what it is to say.
+        place: the source position of each target word, (length,).
+    """
+
+    source: Int[Tensor, "batch length"]
+    target_read: Int[Tensor, "batch length"]
+    target: Int[Tensor, "batch length"]
+    place: Int[Tensor, " length"]
+
+    def to(self, device: str) -> Self:
+        """The same on a device."""
+        return type(self)(*(getattr(self, name).to(device) for name in self.__dataclass_fields__))
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnlib.models.copier import Copier, CopierTrace
-from attnlib.tasks.copying import CopyBatch
+from attnlib.models.copier import Copier, CopierTrace, CopyBatch
 
 
 def moved_attention(model: Copier, trace: CopierTrace, batch: CopyBatch) -> dict[str, Float[Tensor, ""]]:

@@ -24,12 +24,12 @@ from attnlib.models.config import ModelConfig
 from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.models.uniform_attention import UniformEncoderDecoder
 from attnlib.recipes.looks import gathered_looks, keep_look
-from attnlib.tasks import registry
 from attnlib.tasks.corpus import Batch
 from attnlib.tasks.task import Task
-from attnlib.texts.piece_corpus import EqualLengthBatches
 from attnlib.training.course import Course, run_course
 from attnlib.training.loop import Report, prediction_loss
+from companion.data import registry
+from companion.data.pieces import EqualLengthBatches
 
 if TYPE_CHECKING:
     from attnlib.recipes.recipe import Recording
@@ -43,7 +43,7 @@ class Settings:
     """One network and how it is trained.
 
     Attributes:
-        task: by name, see :mod:`attnlib.tasks.registry`; options: its own, as (name, value) pairs.
+        task: by name, see :mod:`companion.data.registry`; options: its own, as (name, value) pairs.
         attention: ``learned``, or held ``uniform`` throughout.
         width, embedding_scale: see :class:`~attnlib.models.config.ModelConfig`; the cell is a GRU.
         steps: updates, of batch_size samples each.

@@ -26,8 +26,8 @@ from attnlib.models.attentive_classifier import (
 from attnlib.probes.saliency import saliency
 from attnlib.recipes import labelled_course
 from attnlib.recipes.labelled_course import LabelledSettings, load_task, record_course
-from attnlib.texts.labelled import LabelledBatch
 from attnlib.training.loop import Report
+from companion.data.labelled import LabelledBatch
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def record(
 
     Raises:
         DataUnavailable, CorruptFile, BadInput: texts that cannot be had, see
-            :func:`attnlib.texts.labelled_sets.load_labelled`.
+            :func:`companion.data.labelled_sets.load_labelled`.
         TrainingDiverged: the loss is not finite.
     """
     config = ClassifierConfig(

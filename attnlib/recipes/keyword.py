@@ -17,9 +17,9 @@ from attnlib.errors import BadInput
 from attnlib.models.attentive_classifier import AttentiveClassifier, ClassifierConfig, classification_loss
 from attnlib.probes.locality import apart, locality
 from attnlib.recipes.looks import gathered_looks, keep_look
-from attnlib.tasks.keyword import KeywordBatch, keyword_batch
 from attnlib.training.course import Course, run_course
 from attnlib.training.loop import Report
+from companion.data.synthetic import KeywordBatch, keyword_batch
 
 PARAMETERS, TRAINING, HELD_OUT = range(3)  # what a seed is used for
 

@@ -32,17 +32,17 @@ from attnlib.probes.polarity import log_polarity
 from attnlib.recipes.best_looks import keep_if_best, seen_where_best
 from attnlib.recipes.looks import gathered_looks, keep_look
 from attnlib.recipes.qualities import qualities
-from attnlib.texts import labelled_sets
-from attnlib.texts.labelled import (
-    MARKS,
+from attnlib.training.course import Course, run_course
+from attnlib.training.loop import Report
+from companion.data import labelled_sets
+from companion.data.labelled import (
+    N_MARKS,
     LabelledBatch,
     LabelledBatches,
     LabelledTask,
     LabelledTexts,
     judging_batches,
 )
-from attnlib.training.course import Course, run_course
-from attnlib.training.loop import Report
 
 _SAMPLE = 0x5A3B  # tells the draw of the training sample apart from other streams of the same seed
 
@@ -57,8 +57,8 @@ class LabelledSettings:
     """Texts and training; the defaults are the paper's (section A.8) on its smallest corpus of reviews.
 
     Attributes:
-        data: one of :func:`attnlib.texts.labelled_sets.names`, or the path of the reader's own table.
-        reading, n_train, n_validation, split_seed: see :func:`attnlib.texts.prepare.prepare`; a size of 0
+        data: one of :func:`companion.data.labelled_sets.names`, or the path of the reader's own table.
+        reading, n_train, n_validation, split_seed: see :func:`companion.data.labelled.prepare`; a size of 0
             stands for the data set's own.
         steps, batch_size, learning_rate: of the training, by Adam at its other defaults.
         embedding_width: of a word's vector.
@@ -225,4 +225,4 @@ def _positions(device: str) -> int:
 
 def _offsets(texts: LabelledTexts) -> np.ndarray:
     """Where the positions of each text begin, its marks counted."""
-    return texts.offsets + MARKS * np.arange(len(texts) + 1)
+    return texts.offsets + N_MARKS * np.arange(len(texts) + 1)

@@ -11,13 +11,13 @@ import torch
 from torch import Tensor
 
 from attnlib.errors import BadInput
-from attnlib.models.copier import Copier, CopierConfig, copier_loss
+from attnlib.models.copier import Copier, CopierConfig, CopyBatch, copier_loss
 from attnlib.recipes.looks import gathered_looks, keep_look
 from attnlib.recipes.permutation_copying import look_at_copier
 from attnlib.recipes.streams import HEAD, HELD_OUT, PARAMETERS, TRAINING, stream
-from attnlib.tasks.copying import CopyBatch, copy_batch, draw_sources, words_of
 from attnlib.training.course import Course, regular_checkpoints, run_course
 from attnlib.training.loop import Report
+from companion.data.synthetic import copy_batch, draw_sources, words_of
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 A sentence of the ``permutation`` kind holds all words of the vocabulary, so every source word is seen with
 every target word equally often, and nothing can be learned before attention is. ``sample`` and ``mixture``
-(appendix A.3) are what it is held against; see :mod:`attnlib.tasks.copying`. Every update draws new sentences
+(appendix A.3) are what it is held against; see :mod:`companion.data.synthetic`. Every update draws new sentences
 (how many different ones the authors had is not said).
 """
 
@@ -16,13 +16,13 @@ from torch import Tensor
 
 from attnlib.errors import BadInput, UnknownName
 from attnlib.models.bag_of_words import BagOfWords, bag_of_words_loss
-from attnlib.models.copier import Copier, CopierConfig, copier_loss, lexical_probe
+from attnlib.models.copier import Copier, CopierConfig, CopyBatch, copier_loss, lexical_probe
 from attnlib.probes.moved_attention import moved_attention, weight_on_later
 from attnlib.recipes.looks import gathered_looks, keep_look
 from attnlib.recipes.streams import HELD_OUT, ORDER, PARAMETERS, TRAINING, stream
-from attnlib.tasks.copying import CopyBatch, copy_batch, draw_sources, words_of
 from attnlib.training.course import Course, regular_checkpoints, run_course
 from attnlib.training.loop import Report
+from companion.data.synthetic import copy_batch, draw_sources, words_of
 
 Network = Literal["learned", "uniform", "proxy"]
 Order = Literal["copy", "permuted"]

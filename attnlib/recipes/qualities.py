@@ -7,7 +7,7 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from attnlib.probes.halves import halves
-from attnlib.texts.bleu import bleu
+from companion.data.bleu import bleu
 
 # The samples that quality is taken of. A checkpoint is chosen on all, the paper's way, or on half of them.
 GROUPS = ("all", "selecting", "reporting")

@@ -28,13 +28,13 @@ from torch import Tensor, nn
 from attnlib.errors import BadInput
 from attnlib.models.search import greedy_search
 from attnlib.recipes.looks import gathered_looks, keep_look
-from attnlib.tasks import registry
 from attnlib.tasks.corpus import Batch, Corpus, collate, evaluation_batches
 from attnlib.tasks.task import Task
 from attnlib.tasks.vocabulary import PAD
-from attnlib.texts.piece_corpus import EqualLengthBatches
 from attnlib.training.course import Course, regular_checkpoints, run_course
 from attnlib.training.loop import Report, prediction_loss
+from companion.data import registry
+from companion.data.pieces import EqualLengthBatches
 
 if TYPE_CHECKING:
     from attnlib.recipes.recipe import Recording
@@ -50,7 +50,7 @@ class SequenceSettings:
     """Task and training; the networks have further settings of their own.
 
     Attributes:
-        task: by name, see :mod:`attnlib.tasks.registry`.
+        task: by name, see :mod:`companion.data.registry`.
         options: those of the task, as (name, value) pairs in any order.
         source, target: two line-parallel files of the reader's own, as the task; both or neither.
         steps: updates, of batch_size samples each.

@@ -25,16 +25,14 @@ from torch import Tensor
 
 from attnlib.errors import BadInput, UnknownName
 from attnlib.tasks.vocabulary import MARKS
-from attnlib.texts import known_polarity, labelled_sets
-from attnlib.texts.dropped import Dropped, Tally
-from attnlib.texts.piece_corpus import piece_corpus
-from attnlib.texts.pieces import PAPER_SIZE
-from attnlib.texts.prepare import RawTexts, prepare
-from attnlib.texts.translation import NAMES, OWN, read_translation, translation_checksums
-from attnlib.texts.translation import at_hand as pairs_at_hand
-from attnlib.texts.words import Reading, is_masked_integer, without_html
 from attnlib.training.loop import Report
+from companion.data import labelled_sets
+from companion.data.labelled import RawTexts, Reading, is_masked_integer, prepare, without_html
+from companion.data.parallel import NAMES, OWN, read_translation, translation_checksums
+from companion.data.parallel import at_hand as pairs_at_hand
+from companion.data.pieces import PAPER_SIZE, piece_corpus
 from companion.data.sources import cache_folder
+from companion.data.text import Dropped, Tally
 
 PAIRS = tuple(name for name in NAMES if name != OWN)
 
@@ -44,8 +42,8 @@ class Settings:
     """A set and how it is read.
 
     Attributes:
-        data: one of :func:`attnlib.texts.labelled_sets.names` or of :data:`PAIRS`.
-        reading: of labelled texts, see :mod:`attnlib.texts.prepare`; sentence pairs have one.
+        data: one of :func:`companion.data.labelled_sets.names` or of :data:`PAIRS`.
+        reading: of labelled texts, see :mod:`companion.data.labelled`; sentence pairs have one.
         n_validation: labelled texts to judge on, at most; 0 for the set's own number.
         pieces: of a translation set, marks included.
         seed: draws the texts to judge on, where the set is split here.
@@ -97,7 +95,7 @@ def record(
 def _labelled(settings: Settings) -> dict[str, Tensor]:
     name = settings.data
     made = name == labelled_sets.KNOWN_POLARITY
-    raw = known_polarity.read() if made else labelled_sets.SOURCES[name].read()
+    raw = labelled_sets.read_known_polarity() if made else labelled_sets.SOURCES[name].read()
     task = prepare(
         raw,
         reading=settings.reading,

@@ -24,11 +24,10 @@ from attnlib.recipes.qualities import qualities
 from attnlib.recipes.translation_data import Probed, TranslationSettings, load_pieces, masks_of, probed_parts
 from attnlib.tasks.corpus import Batch, evaluation_batches
 from attnlib.tasks.vocabulary import EOS, PAD
-from attnlib.texts.bleu import bleu_counts
-from attnlib.texts.piece_corpus import EqualLengthBatches
-from attnlib.texts.pieces import Pieces
 from attnlib.training.course import Course, paper_checkpoints, run_course
 from attnlib.training.loop import Report
+from companion.data.bleu import bleu_counts
+from companion.data.pieces import EqualLengthBatches, Pieces
 
 LOOK_BATCH = 64  # samples that are looked at together
 _NETWORK = "network."
@@ -96,7 +95,7 @@ def record(
         * ``<part>.right``: by sample, how many words are predicted right; ``<part>.loss``: by sample, the
           negative log-likelihood of its words, summed, in nats. Divided by the words in ``target_mask``
           these are accuracy and loss of any part of the samples.
-        * ``<part>.bleu_counts``: by sample, of greedy translations; see :func:`attnlib.texts.bleu.bleu`.
+        * ``<part>.bleu_counts``: by sample, of greedy translations; see :func:`companion.data.bleu.bleu`.
 
         and ``<part>.{source, source_mask, target_output, target_mask}``, which do not change; where asked
         for, ``network.<parameter>`` as they are in the end, for :func:`recorded_network`.

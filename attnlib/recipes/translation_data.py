@@ -19,8 +19,8 @@ from torch import Tensor
 from attnlib.errors import BadInput
 from attnlib.tasks.corpus import Corpus, collate
 from attnlib.tasks.vocabulary import BOS
-from attnlib.texts.piece_corpus import PieceCorpus, piece_corpus
-from attnlib.texts.translation import read_translation, translation_checksums
+from companion.data.parallel import read_translation, translation_checksums
+from companion.data.pieces import PieceCorpus, piece_corpus
 from companion.data.sources import cache_folder
 
 _PROBED_SEED = 0x9806  # the pairs probed are the same in every run, so that runs can be compared
@@ -31,7 +31,7 @@ class TranslationSettings:
     """The data and the training; the defaults are the paper's (section A.8).
 
     Attributes:
-        dataset: one of :data:`attnlib.texts.translation.NAMES`; ``"known_lexicon"`` needs no data.
+        dataset: one of :data:`companion.data.parallel.NAMES`; ``"known_lexicon"`` needs no data.
         source, target: paths of a reader's own files, for ``"parallel_files"``.
         pieces: size of the shared vocabulary, four marks included.
         n_train, n_validation: use only so many pairs from the beginning; 0 for all.

@@ -16,9 +16,9 @@ from attnlib.recipes.cells import joined_cells, valid_cells
 from attnlib.recipes.looks import gathered_looks, keep_look
 from attnlib.recipes.translation_data import Probed, TranslationSettings, load_pieces, masks_of, probed_parts
 from attnlib.tasks.corpus import evaluation_batches
-from attnlib.texts.piece_corpus import EqualLengthBatches
 from attnlib.training.course import Course, paper_checkpoints, run_course
 from attnlib.training.loop import Report
+from companion.data.pieces import EqualLengthBatches
 
 LOOK_BATCH = 64  # samples that are looked at together
 

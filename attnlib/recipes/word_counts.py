@@ -18,10 +18,10 @@ from attnlib.probes.agreement import agreement, chance_agreement
 from attnlib.probes.count_tables import CountTables, Table, alignment, translation
 from attnlib.probes.early_dynamics import Bags, compare, derivative_at_random, derivative_in_theory
 from attnlib.probes.row_mean import RowMean
-from attnlib.tasks import registry
 from attnlib.tasks.task import Task
 from attnlib.tasks.vocabulary import UNK
 from attnlib.training.loop import Report
+from companion.data import registry
 
 TOP = 4  # target words kept for each source word
 

@@ -1,7 +1,6 @@
-"""Tasks: what goes into the models. ``load("scan")`` gives a Task, ``collate`` a padded Batch."""
+"""What goes into the models: a Task with its Corpus and Vocabulary; ``collate`` gives a padded Batch."""
 
 from attnlib.tasks.corpus import Batch, Corpus, collate, evaluation_batches, training_batches
-from attnlib.tasks.registry import load, names
 from attnlib.tasks.task import Task
 from attnlib.tasks.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
 
@@ -16,7 +15,5 @@ __all__ = [
     "Vocabulary",
     "collate",
     "evaluation_batches",
-    "load",
-    "names",
     "training_batches",
 ]

@@ -13,7 +13,7 @@ class Task:
     """A sequence-to-sequence task: what to train on, what to judge on, and what the ids mean.
 
     Args:
-        name: as in :func:`attnlib.tasks.registry.names`.
+        name: as in :func:`companion.data.registry.names`.
         source_vocabulary: of the encoder.
         target_vocabulary: of the decoder.
         train: samples that models and components are fitted on.

@@ -71,8 +71,8 @@ class ModelSpec:
         Raises:
             UnknownName: the task does not exist.
         """
-        from attnlib.tasks import registry
         from attnlib.training import evaluate, loop
+        from companion.data import registry
 
         return (loop.train, loop.new_model, evaluate.evaluate, registry.builder(self.task))
 

@@ -19,7 +19,6 @@ from attnlib.errors import BadInput, CorruptFile, NotMeasured
 from attnlib.files import atomic_path, write_json_atomic
 from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.rounding import rounded
-from attnlib.tasks import registry
 from attnlib.tasks.task import Task
 from attnlib.training.archive import Archive, Question
 from attnlib.training.evaluate import evaluate
@@ -28,6 +27,7 @@ from attnlib.training.loop import Report, new_model, train
 from attnlib.training.product import ProductSpec
 from attnlib.training.recovery import discard_unsound
 from attnlib.training.spec import ModelSpec
+from companion.data import registry
 
 
 @dataclass(frozen=True)

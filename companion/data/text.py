@@ -1,10 +1,20 @@
-"""Read text files, plain or compressed with gzip; an error names the file and the line."""
+"""Read text files, plain, compressed or in archives, and count what is left out of them.
 
+An error names the file and the line.
+"""
+
+import csv
 import gzip
+import io
+import tarfile
 import zlib
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from attnlib.errors import BadInput, CorruptFile, DataUnavailable
+from companion.data.sources import Dataset, locate
 
 _GZIP = b"\x1f\x8b"
 
@@ -63,3 +73,81 @@ def read_parallel(source: str | Path, target: str | Path) -> tuple[list[str], li
             f"{target} has {len(targets)}; line {line} of {longer} has no counterpart in {shorter}"
         )
     return sources, targets
+
+
+def archived_texts(dataset: Dataset, file: str, encoding: str) -> Iterator[tuple[str, str]]:
+    """Path and text of every file in a tar archive, sorted by path.
+
+    Raises:
+        DataUnavailable, CorruptFile: see :func:`~companion.data.sources.locate`; also CorruptFile where the
+            archive cannot be read.
+    """
+    path = locate(dataset, file)
+    try:
+        with tarfile.open(path) as archive:
+            # In the order of the archive, which is the fast one.
+            contents = {
+                member.name: archive.extractfile(member).read() for member in archive if member.isfile()
+            }
+        for name in sorted(contents):
+            yield name, contents[name].decode(encoding)
+    except (tarfile.TarError, EOFError, OSError, zlib.error, UnicodeDecodeError) as error:
+        raise CorruptFile(f"{path} is no readable archive of texts ({error}); get it again") from error
+
+
+def csv_rows(text: str, path: str | Path) -> list[list[str]]:
+    """The rows of comma-separated text (RFC 4180), quoted line breaks inside fields included.
+
+    Raises:
+        CorruptFile: not well-formed; the message names the line.
+    """
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        return list(reader)
+    except csv.Error as error:
+        raise CorruptFile(f"{path}, line {reader.line_num}: {error}; get the file again") from error
+
+
+@dataclass(frozen=True, order=True)
+class Dropped:
+    """One reason why something of the raw data is not in a corpus.
+
+    Attributes:
+        part: ``"train"`` or ``"validation"``; ``"pool"`` for what went before the two were told apart, and
+            ``"whole test part"`` where some of it is judged on.
+        what: what is counted: ``"texts"``, ``"words"`` that became ``<unk>`` or were of HTML, ``"HTML
+            breaks"``.
+        why: the reason.
+        count: how many, at least 1.
+    """
+
+    part: str
+    what: str
+    why: str
+    count: int
+
+    def __str__(self) -> str:
+        what = self.what.removesuffix("s") if self.count == 1 else self.what
+        return f"{self.part}: {self.count:,} {what} ({self.why})"
+
+
+class Tally:
+    """Counts while texts are read; :meth:`dropped` is the record of it.
+
+    >>> tally = Tally()
+    >>> tally.add("train", "texts", "no word in it")
+    >>> tally.add("train", "texts", "no word in it", 2)
+    >>> print(*tally.dropped())
+    train: 3 texts (no word in it)
+    """
+
+    def __init__(self):
+        self._counts: Counter[tuple[str, str, str]] = Counter()
+
+    def add(self, part: str, what: str, why: str, count: int = 1) -> None:
+        """Count something that was left out."""
+        self._counts[part, what, why] += count
+
+    def dropped(self) -> tuple[Dropped, ...]:
+        """The record, sorted; a reason that never came up has no line."""
+        return tuple(sorted(Dropped(*reason, count) for reason, count in self._counts.items() if count))

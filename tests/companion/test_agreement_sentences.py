@@ -20,7 +20,7 @@ from attnlib.experiments.agreement import PROFILES
 from attnlib.experiments.agreement_runs import COLUMNS
 from attnlib.experiments.result import Result
 from attnlib.plotting.agreement import DATA_NAMES, along_training, at_the_best, data_of, reading_off
-from attnlib.texts import labelled_sets, translation
+from companion.data import labelled_sets, parallel
 
 MEASURED = [f"{measure}{what}" for measure in ("agreement", "kendall") for what in ("", "_xi", "_starred")]
 
@@ -65,8 +65,8 @@ def result():
 
 def test_every_set_of_a_profile_and_every_set_that_can_be_read_has_a_name():
     config = PROFILES["paper"]
-    known = {*labelled_sets.names(), *translation.NAMES, *config.classification, *config.translation}
-    assert known - {translation.OWN} <= set(DATA_NAMES)
+    known = {*labelled_sets.names(), *parallel.NAMES, *config.classification, *config.translation}
+    assert known - {parallel.OWN} <= set(DATA_NAMES)
     assert len(set(DATA_NAMES.values())) == len(DATA_NAMES)
 
 

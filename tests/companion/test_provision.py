@@ -6,7 +6,7 @@ import pytest
 
 from attnlib.companion import provision
 from attnlib.errors import DataUnavailable
-from attnlib.tasks import registry
+from companion.data import registry
 
 
 def plan_of(*tasks: str, current: bool = False):

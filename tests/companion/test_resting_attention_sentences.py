@@ -18,7 +18,7 @@ from attnlib.plotting.resting_attention import (
     pairs_of_seeds,
     resting_places,
 )
-from attnlib.texts import labelled_sets
+from companion.data import labelled_sets
 
 
 def interval(value, half=2.0, n=3):

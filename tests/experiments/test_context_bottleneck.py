@@ -13,7 +13,7 @@ from attnlib.experiments.context_bottleneck import PROFILES, Config, asks, compu
 from attnlib.experiments.measures.by_length import exact_matches, measure_by_length, measure_summary_bits
 from attnlib.recipes.recipe import RecipeSpec
 from attnlib.recipes.sequence_course import judged_samples
-from attnlib.tasks import registry
+from companion.data import registry
 from attnlib.tasks.vocabulary import EOS, PAD
 from attnlib.training.keys import model_key
 from attnlib.training.store import Store

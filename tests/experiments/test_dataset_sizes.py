@@ -21,15 +21,14 @@ from attnlib.experiments.dataset_sizes import PROFILES, Config, compute
 from attnlib.experiments.measures.text_sizes import measure_text_sizes
 from attnlib.experiments.result import Result
 from attnlib.experiments.run import run
+from attnlib.experiments.table9 import PRINTED, comparable, printed
 from attnlib.plotting.dataset_sizes import length_ranges
 from attnlib.recipes import text_sizes
 from attnlib.recipes.recipe import RecipeSpec, Recording
 from attnlib.recipes.text_sizes import Settings, at_hand, checksums, record
-from attnlib.texts import known_polarity, labelled_sets
-from attnlib.texts.prepare import RawTexts
-from attnlib.texts.source import Source
-from attnlib.texts.table9 import PRINTED, comparable, printed
-from attnlib.texts.words import WordRules
+from companion.data import labelled_sets
+from companion.data.labelled import RawTexts, WordRules
+from companion.data.labelled_sets import Source
 from companion.data.sources import dataset
 
 PUBLISHED = Path(__file__).parents[2] / "claims" / "published" / "snell2021_tables.csv"
@@ -247,10 +246,10 @@ def test_without_data_the_made_sets_are_counted_and_the_others_say_why(tmp_path,
     assert result.values["sst"] == {"cannot_be_run": "data: sst is not at hand"}
     made = result.values["known_polarity"]["published"]
     assert (made["train"]["texts"], made["validation"]["texts"]) == (
-        known_polarity.N_TRAIN,
-        known_polarity.N_TEST,
+        labelled_sets.N_TRAIN,
+        labelled_sets.N_TEST,
     )
-    assert made["words"]["kept"] == 4 + known_polarity.N_NEUTRAL + 2 * known_polarity.N_POLAR
+    assert made["words"]["kept"] == 4 + labelled_sets.N_NEUTRAL + 2 * labelled_sets.N_POLAR
     assert result.value("known_lexicon.published.train.texts") == 4_000
     assert sizes_sentence(result).startswith("No set that the paper used")
     assert len(length_ranges(result).axes[0].get_yticks()) == 3  # labelled texts, sources, targets

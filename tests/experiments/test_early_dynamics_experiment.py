@@ -78,9 +78,9 @@ def test_alignments_are_of_the_first_pair_and_share_each_target_word_out(found):
 
 
 def test_multi30k_is_left_out_where_it_is_not_at_hand_unless_asked_to_stop(monkeypatch):
-    monkeypatch.setattr("attnlib.texts.translation.at_hand", lambda name: True)
+    monkeypatch.setattr("companion.data.parallel.at_hand", lambda name: True)
     assert [dict(spec.settings)["n_train"] for spec in models(Config())] == [2000]
-    monkeypatch.setattr("attnlib.texts.translation.at_hand", lambda name: False)
+    monkeypatch.setattr("companion.data.parallel.at_hand", lambda name: False)
     assert models(Config()) == ()
     assert len(models(Config(absent="stop"))) == 1
     assert len(models(Config(text="scan"))) == 1  # made by rule

@@ -191,7 +191,7 @@ def test_fields_of_settings_are_in_the_key_and_not_in_the_code(tree):
 def test_a_data_set_counts_with_its_checksums(monkeypatch):
     from attnlib.datasets import multi30k
 
-    root = "attnlib.tasks.multi30k:multi30k_en_de"
+    root = "companion.data.parallel:multi30k_en_de"
     assert module.data_sets(root) == ("attnlib.datasets.multi30k:DATASET",)
     before = module._form(("attnlib.datasets.multi30k", "DATASET")).text
     assert all(file.sha256 in before for file in multi30k.DATASET.files)

@@ -5,8 +5,8 @@ import torch
 from attnlib.models.copier import copier_loss
 from attnlib.recipes.multi_head import Settings, new_network
 from attnlib.recipes.recipe import RecipeSpec
-from attnlib.tasks.copying import copy_batch, draw_sources
 from attnlib.training.store import Store
+from companion.data.synthetic import copy_batch, draw_sources
 
 
 def test_networks_of_one_body_differ_in_their_query_maps_alone():

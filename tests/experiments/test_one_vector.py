@@ -22,8 +22,8 @@ from attnlib.recipes.sequence_course import judged_samples
 from attnlib.tasks.corpus import Corpus, collate
 from attnlib.tasks.task import Task
 from attnlib.tasks.vocabulary import BOS, EOS, PAD, Vocabulary
-from attnlib.texts.corpus_bleu import corpus_bleu
 from attnlib.training.store import Store
+from companion.data.bleu import corpus_bleu
 
 TINY = Config(seeds=2, digits=3, n_train=300, judged=60, width=8, steps=3, samples=20)
 

@@ -32,8 +32,8 @@ from attnlib.plotting.style import as_images
 from attnlib.recipes.translation import recorded_network
 from attnlib.recipes.translation_data import load_pieces
 from attnlib.tasks.corpus import collate
-from attnlib.texts import labelled_sets, translation
 from attnlib.training.store import Store
+from companion.data import labelled_sets, parallel
 
 TINY = {
     "dataset": "known_lexicon", "texts": "known_polarity", "seeds": 2, "train_pairs": 0, "train_texts": 0,
@@ -161,7 +161,7 @@ def test_the_result_is_drawn_and_told(made):
 @pytest.mark.parametrize("profile", ["quick", "paper"])
 def test_classifiers_and_main_models_are_those_of_the_agreement_tables(profile, monkeypatch):
     """All but the one seed more that the quick profile has here."""
-    monkeypatch.setattr(translation, "at_hand", lambda name: True)
+    monkeypatch.setattr(parallel, "at_hand", lambda name: True)
     monkeypatch.setattr(labelled_sets, "at_hand", lambda name: True)
     theirs = agreement.models(agreement.PROFILES[profile])
     ours = experiment.models(experiment.PROFILES[profile])
@@ -170,7 +170,7 @@ def test_classifiers_and_main_models_are_those_of_the_agreement_tables(profile, 
 
 
 def test_sets_made_by_rule_stand_in_for_those_that_are_not_at_hand(monkeypatch):
-    monkeypatch.setattr(translation, "at_hand", lambda name: name == "known_lexicon")
+    monkeypatch.setattr(parallel, "at_hand", lambda name: name == "known_lexicon")
     monkeypatch.setattr(labelled_sets, "at_hand", lambda name: name == "known_polarity")
     assert experiment.data_of(Config()) == experiment.BY_RULE
     usual = {"translation": "multi30k_en_de", "classification": "sst"}

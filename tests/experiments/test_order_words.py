@@ -29,12 +29,12 @@ from attnlib.experiments.measures.minimal_pairs import (
 from attnlib.experiments.measures.order_words import measure_order_words
 from attnlib.experiments.measures.word_swap import exchange_of, fit_effects, predict_rows, rerun
 from attnlib.experiments.order_words import Config, compute, models
-from attnlib.tasks import registry
 from attnlib.tasks.corpus import collate
-from attnlib.tasks.reordering import translate
-from attnlib.tasks.scan_grammar import interpret
 from attnlib.training.spec import ModelSpec
 from attnlib.training.store import Store
+from companion.data import registry
+from companion.data.reordering import translate
+from companion.data.scan import interpret
 
 SMALL = (("min_phrases", 2), ("max_phrases", 3), ("n_held_out", 120), ("n_train", 300), ("p", 1.0))
 

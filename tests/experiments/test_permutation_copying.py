@@ -21,7 +21,7 @@ from attnlib.models.bag_of_words import BagOfWords
 from attnlib.models.copier import Copier, CopierConfig
 from attnlib.recipes import permutation_copying as recipe
 from attnlib.recipes import streams
-from attnlib.tasks.copying import copy_batch, draw_sources
+from companion.data.synthetic import copy_batch, draw_sources
 
 TINY = {"seeds": 2, "controls": 1, "length": 4, "width": 8, "steps": 4, "every": 2}
 TINY |= {"followed": 4, "sample_steps": 6}

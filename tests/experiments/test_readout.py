@@ -25,11 +25,11 @@ from attnlib.experiments.measures.readout import (
 from attnlib.experiments.readout import PROFILES, asks
 from attnlib.experiments.run import run
 from attnlib.tasks.corpus import Corpus
-from attnlib.tasks.registry import load
 from attnlib.tasks.task import Task
 from attnlib.tasks.vocabulary import BOS, EOS, Vocabulary
 from attnlib.training.evaluate import evaluate, traces
 from attnlib.training.store import Store
+from companion.data.registry import load
 
 TINY = {"task": "one_to_one", "seeds": 1, "width": 8, "steps": 3, "fit_samples": 100}
 

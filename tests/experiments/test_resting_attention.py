@@ -10,7 +10,7 @@ from attnlib.experiments.measures.resting_attention import measure_apart, measur
 from attnlib.experiments.resting_attention import PROFILES, Config, asks, compute, models, rows
 from attnlib.experiments.run import run
 from attnlib.recipes.recipe import Recording
-from attnlib.texts import labelled_sets
+from companion.data import labelled_sets
 
 TINY = {
     "data": ("known_polarity",), "beside": (), "seeds": 3, "n_train": 60, "n_validation": 20, "width": 3,

@@ -14,8 +14,8 @@ from attnlib.experiments.measures.wordless import compared, plane, wordless_inpu
 from attnlib.experiments.run import run
 from attnlib.experiments.temporal_formation import PROFILES, asks, name_of
 from attnlib.tasks.corpus import collate
-from attnlib.tasks.registry import load
 from attnlib.training.store import Store
+from companion.data.registry import load
 
 TINY = {"task": "one_to_one", "seeds": 1, "width": 8, "steps": 3, "fit_samples": 100}
 

@@ -23,8 +23,8 @@ from attnlib.experiments.what_a_task_teaches import PROFILES, Config, _specs, co
 from attnlib.models.transformer import Transformer
 from attnlib.recipes.sequence_course import judged_samples, load_task
 from attnlib.tasks.corpus import Corpus
-from attnlib.tasks.summaries import lexicon_translation
 from attnlib.training.store import Store
+from companion.data.summaries import lexicon_translation
 
 TINY = Config(
     seeds=2, longest=7, n_train=200, judged=40, width=8, steps=3, transformer_width=8, transformer_steps=3,

@@ -11,9 +11,9 @@ from attnlib.experiments.measures.swap import measure_swap, with_word
 from attnlib.experiments.run import run
 from attnlib.experiments.without_attention import PROFILES, _in_turn, asks
 from attnlib.tasks.corpus import Corpus, collate
-from attnlib.tasks.one_to_one import one_to_one
 from attnlib.tasks.vocabulary import BOS, MARKS
 from attnlib.training.store import TrainedModel
+from companion.data.synthetic import one_to_one
 
 TINY = {"length": "3,4", "words": 4, "seeds": 1, "width": 8, "steps": 2, "fit_samples": 100}
 LENGTH, WORDS = 3, 4

@@ -11,7 +11,7 @@ from attnlib.models import copier
 from attnlib.models.bag_of_words import BagOfWords, bag_of_words_loss
 from attnlib.models.copier import Copier, CopierConfig, copier_loss, lexical_probe
 from attnlib.models.lstm import lstm_scan
-from attnlib.tasks.copying import copy_batch, draw_sources
+from companion.data.synthetic import copy_batch, draw_sources
 
 
 def generator(seed=0):

@@ -8,7 +8,7 @@ from torch.nn import functional
 
 from attnlib.models.copier import Copier, CopierConfig
 from attnlib.probes.moved_attention import moved_attention, weight_on_later
-from attnlib.tasks.copying import copy_batch, draw_sources
+from companion.data.synthetic import copy_batch, draw_sources
 
 LENGTH = 6
 

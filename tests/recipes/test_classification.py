@@ -10,8 +10,8 @@ from attnlib.models.attentive_classifier import AttentiveClassifier, ClassifierC
 from attnlib.probes.ragged import padded
 from attnlib.recipes import classification, classifier_proxy
 from attnlib.recipes.labelled_course import load_task, probed_parts
-from attnlib.texts.known_polarity import polarity_of
-from attnlib.texts.labelled import collate_labelled
+from companion.data.labelled import collate_labelled
+from companion.data.labelled_sets import polarity_of
 
 SMALL = {"data": "known_polarity", "n_train": 300, "n_validation": 50, "embedding_width": 12}
 SETTINGS = classification.Settings(**SMALL, steps=100, learning_rate=8e-3, width=12)

@@ -14,7 +14,7 @@ from attnlib.recipes.cells import padded_cells, valid_cells
 from attnlib.recipes.translation_data import load_pieces, probed_parts
 from attnlib.tasks.corpus import collate
 from attnlib.tasks.vocabulary import BOS, EOS, UNK
-from attnlib.texts.bleu import bleu_counts
+from companion.data.bleu import bleu_counts
 
 TINY = translation.Settings(
     dataset="known_lexicon", width=16, steps=55, n_train=400, n_validation=12, probed_training=5, seed=1

@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING
 
 from attnlib.experiments.result import Result
+from attnlib.experiments.table9 import PRINTED
 from attnlib.plotting.dataset_sizes import SET_NAMES
-from attnlib.texts.table9 import PRINTED
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,7 +9,7 @@ from attnlib.experiments.word_alignment import TEXT
 from attnlib.plotting.order import kinds_of
 from attnlib.plotting.style import task_name
 from attnlib.plotting.token_parts import ROLES, extreme_tokens, rank
-from attnlib.tasks.europarl import europarl_de_en
+from companion.data.parallel import europarl_de_en
 
 _NAMES = {"temporal_only": "μ·μ", "input_only": "χ·χ", "with_residual_only": "the terms with residuals"}
 LINES = 20_000  # sentence pairs in the file of Europarl

@@ -8,9 +8,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attnlib.tasks.corpus import Corpus
-from attnlib.tasks.scan_grammar import ACTION_OF, TURN_OF
 from attnlib.tasks.task import Task
 from attnlib.tasks.vocabulary import BOS, EOS
+from companion.data.scan import ACTION_OF, TURN_OF
 
 LISTED = 40  # the most frequent words, which a table can show
 TOP = 3  # words listed for each

@@ -13,7 +13,7 @@ from attnlib.recipes import registry
 from attnlib.recipes.sequence_course import judged_samples, load_task
 from attnlib.tasks.corpus import Batch, collate, evaluation_batches
 from attnlib.tasks.vocabulary import BOS, EOS, MARKS, PAD
-from attnlib.texts.bleu import bleu, bleu_counts
+from companion.data.bleu import bleu, bleu_counts
 
 if TYPE_CHECKING:
     from attnlib.recipes.recipe import Recording

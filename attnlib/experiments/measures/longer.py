@@ -11,10 +11,10 @@ from attnlib.decomposition.components import Components
 from attnlib.errors import BadInput
 from attnlib.experiments.fitting import Fitted
 from attnlib.experiments.measures.wordless import compared, wordless_input
-from attnlib.tasks import registry
 from attnlib.tasks.corpus import Batch, evaluation_batches
 from attnlib.tasks.task import Task
 from attnlib.tasks.vocabulary import EOS
+from companion.data import registry
 
 if TYPE_CHECKING:
     from attnlib.training.store import TrainedModel

@@ -9,7 +9,8 @@ from jaxtyping import Int
 
 from attnlib.errors import BadInput
 from attnlib.tasks.corpus import Corpus
-from attnlib.tasks.reordering import (
+from attnlib.tasks.task import Links, Task
+from companion.data.reordering import (
     HEADS,
     REVERSING_OPENINGS,
     STAYING_MODIFIERS,
@@ -18,8 +19,7 @@ from attnlib.tasks.reordering import (
     TRANSLATIONS,
     translate,
 )
-from attnlib.tasks.scan_grammar import ACTION_OF, COMMAND_WORDS, TURN_OF, interpret
-from attnlib.tasks.task import Links, Task
+from companion.data.scan import ACTION_OF, COMMAND_WORDS, TURN_OF, interpret
 
 _STREAM = 0x5A1B
 
@@ -117,7 +117,7 @@ def draw_pairs(task: Task, swap: Swap, n: int, *, part: str = "held_out", reach:
 
     Args:
         part: ``held_out`` or ``train``.
-        reach: of the reordering task, see :func:`attnlib.tasks.reordering.translate`.
+        reach: of the reordering task, see :func:`companion.data.reordering.translate`.
 
     Raises:
         BadInput: not one pair is to be had.

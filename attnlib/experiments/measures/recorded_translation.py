@@ -15,7 +15,7 @@ from attnlib.probes.row_mean import RowMean
 from attnlib.recipes.cells import padded_cells
 from attnlib.tasks.corpus import Batch
 from attnlib.tasks.vocabulary import BOS
-from attnlib.texts.bleu import bleu
+from companion.data.bleu import bleu
 
 if TYPE_CHECKING:
     from attnlib.recipes.recipe import Recording

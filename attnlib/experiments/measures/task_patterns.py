@@ -19,7 +19,7 @@ from attnlib.probes.alignment_error import gold_links, words_only
 from attnlib.recipes import registry
 from attnlib.recipes.sequence_course import judged_samples, load_task
 from attnlib.tasks.corpus import Batch, Corpus, evaluation_batches
-from attnlib.tasks.summaries import ADJECTIVES, TOPICS, summarise
+from companion.data.summaries import ADJECTIVES, TOPICS, summarise
 
 if TYPE_CHECKING:
     from attnlib.recipes.recipe import Recording

@@ -15,8 +15,8 @@ from attnlib.models.transformer_trace import AttentionKind, HeadTrace, Transform
 from attnlib.probes.reciprocity import ReciprocitySums, map_symmetry
 from attnlib.recipes.sequence_course import judged_samples, load_task
 from attnlib.tasks.corpus import Batch, Corpus, collate
-from attnlib.tasks.summaries import ADJECTIVES, DETERMINERS, NOUNS, TOPICS, VERBS
 from attnlib.tasks.task import Links
+from companion.data.summaries import ADJECTIVES, DETERMINERS, NOUNS, TOPICS, VERBS
 
 if TYPE_CHECKING:
     from attnlib.recipes.recipe import Recording

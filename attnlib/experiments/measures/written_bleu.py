@@ -6,10 +6,9 @@ import numpy as np
 
 from attnlib.errors import BadInput
 from attnlib.recipes.sequence_course import judged_samples, load_task
-from attnlib.tasks.parallel import TextOptions, tokenise_pairs
 from attnlib.tasks.vocabulary import EOS, MARKS, PAD, Vocabulary
-from attnlib.texts.corpus_bleu import corpus_bleu
-from attnlib.texts.translation import read_translation
+from companion.data.bleu import corpus_bleu
+from companion.data.parallel import TextOptions, read_translation, tokenise_pairs
 
 if TYPE_CHECKING:
     from attnlib.recipes.recipe import Recording

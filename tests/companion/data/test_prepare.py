@@ -1,0 +1,98 @@
+"""The steps from raw texts to a task, on texts small enough to see through."""
+
+import pytest
+
+from attnlib.errors import BadInput, UnknownName
+from companion.data.labelled import RawTexts, WordRules, prepare
+from companion.data.text import Dropped
+
+
+def raw(train, test, rules=None, **options):
+    return RawTexts("toy", ("bad", "good"), train, test, rules or WordRules(), **options)
+
+
+TRAIN = [("fine fine fine film", 1), ("poor poor poor film", 0), ("a film of 1993", 0)]
+TEST = [("fine film", 1), ("poor film of 1993", 0), ("Poor, poor poor film!", 0)]
+
+
+def words_of(task, texts, i):
+    return task.vocabulary.decode(texts.text(i))
+
+
+def test_words_seen_three_times_in_training_are_kept_and_the_others_counted():
+    task = prepare(raw(TRAIN, TEST))
+    assert task.vocabulary.words[4:] == ("film", "fine", "poor")
+    assert words_of(task, task.train, 2) == ["<unk>", "film", "<unk>", "<unk>"]
+    assert task.train.labels.tolist() == [1, 0, 0]
+    rare = "seen fewer than 3 times in training, read as <unk>"
+    assert Dropped("train", "words", rare, 3) in task.dropped
+    assert Dropped("validation", "words", rare, 2) in task.dropped
+
+
+def test_a_validation_text_that_is_trained_on_is_left_out_of_the_cleaned_reading_alone():
+    cleaned, published = (prepare(raw(TRAIN, TEST), reading=name) for name in ("cleaned", "published"))
+    assert (len(cleaned.validation), len(published.validation)) == (2, 3)
+    assert Dropped("validation", "texts", "trained on as well", 1) in cleaned.dropped
+    assert not [line for line in published.dropped if line.what == "texts"]
+
+
+def test_integers_are_masked_where_the_rules_say_so_and_counted_apart():
+    train = [("born 1993 1993 1993 7 7 7", 1), ("born born 7", 0)]
+    task = prepare(raw(train, train, WordRules(mask_integers=True)), reading="published")
+    assert task.vocabulary.words[4:] == ("7", "born")
+    assert words_of(task, task.train, 0) == ["born", "<unk>", "<unk>", "<unk>", "7", "7", "7"]
+    assert [line.count for line in task.dropped if line.part == "train"] == [3]
+
+
+def test_breaks_are_blanks_in_one_reading_and_words_in_the_other():
+    train = [("so<br />so<br />so", 1), ("no no no", 0)]
+    cleaned, published = (
+        prepare(raw(train, [("so", 1), ("no", 0)], WordRules(html=True)), reading=name)
+        for name in ("cleaned", "published")
+    )
+    assert words_of(cleaned, cleaned.train, 0) == ["so", "so", "so"]
+    assert len(published.train.text(0)) == 5
+    assert Dropped("train", "HTML breaks", "read as blanks", 2) in cleaned.dropped
+
+
+def test_repeats_leave_a_pool_before_it_is_split():
+    pool = [(f"word{i} word{i} word{i}", i % 2) for i in range(40)] * 2
+    task = prepare(raw(pool, None, n_validation=10))
+    assert (len(task.train), len(task.validation)) == (30, 10)
+    assert Dropped("pool", "texts", "a repeat of another one", 40) in task.dropped
+    # A word of a validation text is in that text alone, so that none is known.
+    assert set(task.validation.ids.tolist()) == {3}
+
+
+def test_texts_of_400_words_are_left_out_and_399_kept():
+    pool = [("w " * 399, 0), ("w " * 400, 1), *((f"x{i}", i % 2) for i in range(8))]
+    task = prepare(raw(pool, None, WordRules(below=400), n_validation=4))
+    assert len(task.train) + len(task.validation) == 9
+    assert Dropped("pool", "texts", "400 words or more", 1) in task.dropped
+
+
+def test_a_text_without_words_is_left_out():
+    task = prepare(raw([*TRAIN, ("...", 1)], TEST))
+    assert Dropped("train", "texts", "no word in it", 1) in task.dropped
+
+
+def test_sizes_and_the_seed_of_the_split():
+    pool = [(f"word{i}", i % 2) for i in range(100)]
+    assert [len(part) for part in (prepare(raw(pool, None, n_validation=None)).train,)] == [90]
+    small = prepare(raw(pool, None), n_train=30, n_validation=20)
+    assert (len(small.train), len(small.validation)) == (30, 20)
+    # What is trained on has its number; what is judged on makes do with the rest.
+    assert len(prepare(raw(pool, None, n_train=60, n_validation=70)).validation) == 40
+    labels = [prepare(raw(pool, pool[:50]), n_train=30, split_seed=seed).train.labels for seed in (0, 0, 1)]
+    assert labels[0].tolist() == labels[1].tolist() != labels[2].tolist()
+
+
+def test_what_cannot_be_prepared_says_why():
+    with pytest.raises(UnknownName, match="no reading 'clean'; did you mean 'cleaned'"):
+        prepare(raw(TRAIN, TEST), reading="clean")
+    with pytest.raises(BadInput, match="has 3 texts to train on, not 4"):
+        prepare(raw(TRAIN, TEST), n_train=4)
+    with pytest.raises(BadInput, match="validation texts must have both labels, 'bad' and 'good'"):
+        prepare(raw(TRAIN, TEST[:1]))
+    with pytest.raises(BadInput, match="n_train is 0"):
+        prepare(raw(TRAIN, TEST), n_train=0)
