@@ -8,6 +8,7 @@ import ast
 import hashlib
 import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
@@ -169,8 +170,13 @@ class Plan:
         return [f"build/trained/{batch.name}" for batch in self.batches if batch.specs.keys() & result.specs]
 
     def drawing_code(self, figure: str) -> str:
-        """Hash of the attnlib modules that a notebook imports, so that it is drawn anew when they change."""
-        return code_hash(*sorted(imports_of(self.figures[figure])))
+        """Hash of the modules that a notebook imports, so that it is drawn anew when they change."""
+        source = self.figures[figure].path.read_text(encoding="utf-8")
+        beside = re.findall(r"^from ((?:companion|notebooks)\.[\w.]+) import", source, re.MULTILINE)
+        digest = hashlib.sha256(code_hash(*sorted(imports_of(self.figures[figure]))).encode())
+        for name in sorted(set(beside)):
+            digest.update((self.project.root / f"{name.replace('.', '/')}.py").read_bytes())
+        return digest.hexdigest()[:16]
 
     def paper_result(self, figure: str) -> str:
         """Digest of the committed result of the paper profile, which a page may show beside its own."""
