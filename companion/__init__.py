@@ -1,1 +1,1 @@
-"""What reproduces the papers from a checkout: data, runs, results, claims, book."""
+"""What reproduces the papers: it works in a checkout, on top of the library `attnlib`."""

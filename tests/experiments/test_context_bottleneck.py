@@ -13,10 +13,10 @@ from attnlib.experiments.context_bottleneck import PROFILES, Config, asks, compu
 from attnlib.experiments.measures.by_length import exact_matches, measure_by_length, measure_summary_bits
 from attnlib.recipes.recipe import RecipeSpec
 from attnlib.recipes.sequence_course import judged_samples
-from companion.data import registry
 from attnlib.tasks.vocabulary import EOS, PAD
 from attnlib.training.keys import model_key
 from attnlib.training.store import Store
+from companion.data import registry
 
 TINY = Config(width=(6, 8), seeds=2, longest=5, probed=(3, 4), n_train=300, judged=60, steps=4, samples=80)
 
