@@ -12,7 +12,6 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from attnlib.companion.missing import missing_in_words
 from attnlib.companion.networks_note import networks_note
 from attnlib.companion.project import Project, current_project
 from attnlib.errors import DataUnavailable
@@ -22,6 +21,8 @@ from attnlib.experiments.result import Result, as_csv
 from attnlib.experiments.run import code_of, run
 from attnlib.files import atomic_path, write_text_atomic
 from attnlib.training.keys import model_key
+from companion.claims.verdicts import in_short
+from companion.claims.verify import is_stale
 
 
 @dataclass(frozen=True)
@@ -134,9 +135,9 @@ def described(result: Result) -> str:
     size += [f"width {width}"] if width else []
     standard = plain(registry.profile_config(result.experiment, result.profile))
     own = [f"{name} = {_shown(value)}" for name, value in config.items() if value != standard.get(name)]
-    states = ["stale: its code has changed since"] if result.stale else []
+    states = ["stale: its code has changed since"] if is_stale(result) else []
     if result.missing:
-        states.append(f"not run yet: {missing_in_words(result.missing)}")
+        states.append(f"not run yet: {in_short(result.missing)}")
     return f"the {result.profile} profile ({'; '.join([', '.join(size), *own, *states])})"
 
 

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from attnlib.companion.claims import load_claims
 from attnlib.companion.sentences.copying_times import updates_cell, updates_words
 from attnlib.companion.sentences.fixed_permutation import (
     SAME,
@@ -26,6 +25,7 @@ from attnlib.plotting.fixed_permutation import orders, probes_of_orders
 from attnlib.recipes import permutation_copying as recipe
 from attnlib.recipes.recipe import RecipeSpec
 from attnlib.training.store import Store
+from companion.claims import load_claims
 
 TINY = {"seeds": 2, "controls": 1, "length": 4, "width": 8, "steps": 4, "every": 2}
 

@@ -2,13 +2,13 @@
 
 from typing import TYPE_CHECKING
 
-from attnlib.companion.estimates import Estimate
 from attnlib.companion.intervals import above, capital, listed, side
 from attnlib.companion.tables import interval_range, interval_text
 from attnlib.experiments.result import Result
 from attnlib.experiments.source_reversal import ONE_LENGTH
 from attnlib.plotting.source_reversal import KINDS, LOOKS, counted, kinds_of
 from attnlib.plotting.style import task_name
+from companion.claims import Estimate
 
 if TYPE_CHECKING:
     import pandas as pd

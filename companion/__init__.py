@@ -1,0 +1,1 @@
+"""What reproduces the papers: the claims, their verdicts, and the book. Works in a checkout."""
