@@ -116,16 +116,17 @@ def serve(port: Annotated[int, typer.Option(help="Port on this machine.")] = 800
 
 @app.command()
 def verify(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Print every verdict, not just counts.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, every verdict in it.")] = False,
     accept: Annotated[
         bool,
         typer.Option("--accept", help="Make today's verdicts the expected ones; commit them on their own."),
     ] = False,
 ) -> None:
     """Check every claim against the results; exit code 1 when a verdict is not the accepted one."""
-    from attnlib.companion.verify import verify_command
+    from companion.claims.verify import verify_command
 
-    raise typer.Exit(verify_command(json=as_json, accept=accept))
+    raise typer.Exit(verify_command(json=as_json, accept=accept, everything=everything))
 
 
 @app.command()

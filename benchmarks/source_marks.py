@@ -18,9 +18,9 @@ import numpy as np
 import torch
 
 from attnlib.companion.project import find_root
-from attnlib.companion.published import read_tables
 from attnlib.probes.agreement import places
 from attnlib.tasks.corpus import Corpus
+from companion.claims.published import read_tables
 from companion.data.parallel import at_hand, read_translation
 from companion.data.pieces import piece_corpus
 from companion.data.sources import cache_folder
@@ -54,7 +54,7 @@ def misfit(printed: np.ndarray, mean: float, shuffle: float, drawn: float) -> fl
 
 
 def main() -> None:
-    tables = read_tables(find_root() / "claims/published/snell2021_tables.csv", {}, [])
+    tables = read_tables(find_root() / "claims/published/snell2021_tables.csv")
     numbers = {
         (entry.table, entry.dataset): float(entry.value)
         for entry in tables.entries

@@ -24,7 +24,7 @@ from companion.data.sources import mirror_folder
 
 def list_figures() -> None:
     """A line for every figure and profile it has been run at."""
-    from attnlib.companion.verify import summaries, verify
+    from companion.claims.verify import summaries, verify
 
     project = current_project()
     verdicts = summaries(verify(project.root))

@@ -2,7 +2,7 @@
 
 import re
 
-from attnlib.companion.verdicts import Verdict
+from companion.claims.verdicts import Verdict
 
 
 def plain(text: str) -> str:

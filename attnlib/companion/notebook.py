@@ -14,7 +14,6 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attnlib.companion.missing import missing_in_words
 from attnlib.companion.networks_note import networks_note
 from attnlib.companion.project import Project, current_project
 from attnlib.errors import DataUnavailable
@@ -24,6 +23,8 @@ from attnlib.experiments.result import Result, as_csv
 from attnlib.experiments.run import code_of, run
 from attnlib.files import atomic_path, write_text_atomic
 from attnlib.training.keys import model_key
+from companion.claims.verdicts import in_short
+from companion.claims.verify import is_stale
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -176,9 +177,9 @@ def described(result: Result) -> str:
     size += [f"width {width}"] if width else []
     standard = plain(registry.profile_config(result.experiment, result.profile))
     own = [f"{name} = {_shown(value)}" for name, value in config.items() if value != standard.get(name)]
-    states = ["stale: its code has changed since"] if result.stale else []
+    states = ["stale: its code has changed since"] if is_stale(result) else []
     if result.missing:
-        states.append(f"not run yet: {missing_in_words(result.missing)}")
+        states.append(f"not run yet: {in_short(result.missing)}")
     return f"the {result.profile} profile ({'; '.join([', '.join(size), *own, *states])})"
 
 
@@ -207,7 +208,7 @@ def _current(folder: Path, experiment: str, config: object) -> Result | None:
     found = (result.config, result.provenance.get("code"), result.models)
     return (
         result
-        if found == (plain(config), code_of(experiment, specs), [model_key(s) for s in specs])
+        if found == (plain(config), code_of(experiment), [model_key(s) for s in specs])
         else None
     )
 

@@ -8,10 +8,9 @@ from pathlib import Path
 
 from attnlib.companion.markup import badge, plain
 from attnlib.companion.project import PROFILES, Project
-from attnlib.companion.rows import Row
-from attnlib.companion.verdicts import UNDECIDED
-from attnlib.companion.verify import verify
 from attnlib.experiments.result import Result
+from companion.claims import UNDECIDED, ClaimVerdict
+from companion.claims.verify import is_stale, verify
 
 ORDER = ("paper", "quick")  # as the page shows them
 
@@ -38,7 +37,7 @@ def origin_markdown(figure: str, root: Path) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _verdicts(rows: list[Row], up: str) -> str:
+def _verdicts(rows: list[ClaimVerdict], up: str) -> str:
     lines = ["| statement, in our words | quick | paper |", "|---|---|---|"]
     for claim in dict.fromkeys(row.claim for row in rows):
         cells = {row.profile: _verdict(row) for row in rows if row.claim == claim}
@@ -48,7 +47,7 @@ def _verdicts(rows: list[Row], up: str) -> str:
     return "\n".join(lines)
 
 
-def _verdict(row: Row) -> str:
+def _verdict(row: ClaimVerdict) -> str:
     stale = ' <span class="verdict stale">stale</span>' if row.stale else ""
     undecided = "<br>undecided" if row.judgement.reason == UNDECIDED else ""
     return badge(row.verdict) + stale + undecided
@@ -62,7 +61,7 @@ def _provenance(result: Result) -> str:
         "made": origin.get("date", "unknown"),
         "commit": commit + (", with changes not committed" if origin.get("dirty") else ""),
         "code": result.provenance.get("code", "unknown")
-        + (" — stale: it has changed since" if result.stale else ", the present one"),
+        + (" — stale: it has changed since" if is_stale(result) else ", the present one"),
         "on": f"{origin.get('device', 'unknown')}, {origin.get('threads', '?')} thread(s), "
         f"{origin.get('platform', '')}, Python {origin.get('python', '?')}",
         "training": _training(result),

@@ -141,7 +141,7 @@ class Plan:
         module = registry.load(experiment)
         specs = {model_key(spec): spec for spec in module.models(config)}
         archived = self.profile == "paper" and _asks_as_the_book(module, config, profile)
-        code = code_of(experiment, tuple(specs.values()))
+        code = code_of(experiment)
         relative = path.relative_to(self.project.root) if path.is_relative_to(self.project.root) else path
         return PlannedResult(
             experiment, self.profile, relative.as_posix(), specs, f"{code} {config_hash(config)}",

@@ -94,7 +94,7 @@ def scorecard_page(root: Path) -> str:
     """The page of published against reproduced numbers."""
     # Its tables are wide: they get the room of the list of contents.
     front = "---\nhtml_theme.sidebar_secondary.remove: true\n---\n\n"
-    return front + import_module("attnlib.companion.scorecard").scorecard_markdown(root)
+    return front + import_module("companion.claims.scorecard").scorecard_markdown(root)
 
 
 # Pages named in the table of contents that have neither prose nor a notebook.

@@ -56,15 +56,13 @@ class Result:
         from attnlib.experiments.config import override
         from attnlib.experiments.run import code_of
 
-        if self.experiment not in registry.names():
-            return False
         try:
             config = override(registry.profile_config(self.experiment, self.profile), self.config)
             specs = registry.load(self.experiment).models(config)
-            made_from = code_of(self.experiment, specs), {model_key(spec) for spec in specs}
-        except BadInput:  # a setting was renamed or removed since
-            return True
-        return made_from[0] != self.provenance.get("code") or not set(self.models) <= made_from[1]
+        except (BadInput, ModuleNotFoundError):  # the experiment or a setting was renamed or removed since
+            return "code" in self.provenance
+        planned = {model_key(spec) for spec in specs} if self.models else set()
+        return code_of(self.experiment) != self.provenance.get("code") or not set(self.models) <= planned
 
     @cached_property
     def digest(self) -> str:

@@ -2,8 +2,8 @@
 
 A sentence of the ``permutation`` kind holds all words of the vocabulary, so every source word is seen with
 every target word equally often, and nothing can be learned before attention is. ``sample`` and ``mixture``
-(appendix A.3) are what it is held against; see :mod:`companion.data.synthetic`. Every update draws new sentences
-(how many different ones the authors had is not said).
+(appendix A.3) are what it is held against; see :mod:`companion.data.synthetic`. Every update draws new
+sentences (how many different ones the authors had is not said).
 """
 
 import math

@@ -22,14 +22,13 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-from attnlib.companion.claims import Claim, load_claims
 from attnlib.companion.markup import plain
 from attnlib.companion.project import PROFILES, Project, find_root
-from attnlib.companion.verdicts import UNDECIDED, Judgement, Verdict, judge_values
 from attnlib.errors import AttnlibError, BadInput, UnknownName
 from attnlib.experiments import registry
 from attnlib.experiments.result import Result
 from companion.book.numbers import NOTHING, NotComputed, value_at, written
+from companion.claims import UNDECIDED, Claim, Judgement, Verdict, judge_values, load_claims
 
 ROLE = re.compile(r"\{(?P<role>num|verdict)\}`(?P<text>[^`]+)`")
 BLOCK = re.compile(
@@ -89,7 +88,7 @@ class Book:
     def verdict_of(self, claim: Claim, profile: str | None = None) -> tuple[Judgement, str]:
         """Today's judgement of a claim and the profile of the result that it rests on."""
         if claim.judge is None:
-            verdict = Verdict.CANNOT_BE_RUN if claim.impossible else Verdict.NOT_RUN
+            verdict = Verdict.CANNOT_BE_RUN if claim.cannot_be_run else Verdict.NOT_RUN
             return Judgement(verdict, {}, claim.reason), ""
         at = None if profile is None and len(claim.profiles) > 1 else profile or claim.profiles[0]
         result = self.leading(claim.experiment, at)

@@ -1,22 +1,19 @@
 """Which reading of a printed name comes nearer to its numbers, from rows set by hand."""
 
-from attnlib.companion.claims import Claim
-from attnlib.companion.estimates import Estimate
-from attnlib.companion.published import Published, Reference
-from attnlib.companion.rows import Row
 from attnlib.companion.sentences.two_readings import readings_sentences
-from attnlib.companion.verdicts import Judgement, Tolerance, Verdict
+from companion.claims import Claim, ClaimVerdict, Estimate, Judgement, Tolerance, Verdict
+from companion.claims.published import Published, Reference
 
 
 def row(data, quantity, printed, ours=None, table="5"):
     key = f"{data}.validation.{quantity}"
-    published = Published(printed, Reference(table, "SST", quantity), 1)
+    published = Published(printed, Reference(table=table, dataset="SST", quantity=quantity))
     claim = Claim(
-        id=f"{data}-{quantity}", paper="p", place="", says="", published=published, experiment="agreement",
-        keys=(key,), judge=Tolerance(printed, 5.0, ""), profiles=("paper",), number=True,
+        id="printed", paper="p", place="Table", says="It.", published=published, experiment="agreement",
+        keys=(key,), judge=Tolerance(absolute=5, published=printed), profiles=("paper",), number=True,
     )  # fmt: skip
     evidence = {} if ours is None else {key: Estimate(ours)}
-    return Row(claim, "paper", Judgement(Verdict.PARTLY, evidence))
+    return ClaimVerdict(claim, "paper", Judgement(Verdict.PARTLY, evidence))
 
 
 def test_the_mean_distance_is_over_numbers_that_both_have():

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from attnlib.companion.claims import load_claims
 from attnlib.companion.sentences.copying_times import updates_cell, updates_words
 from attnlib.companion.sentences.fixed_permutation import (
     SAME,
@@ -27,6 +26,7 @@ from attnlib.recipes import permutation_copying as recipe
 from attnlib.recipes.recipe import RecipeSpec
 from attnlib.training.keys import model_key
 from attnlib.training.store import Store
+from companion.claims import load_claims
 
 TINY = {"seeds": 2, "controls": 1, "length": 4, "width": 8, "steps": 4, "every": 2}
 

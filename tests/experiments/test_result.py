@@ -39,7 +39,7 @@ def test_stale_follows_the_code_the_models_and_the_settings():
     experiment = registry.load("temporal_share")
     config = experiment.PROFILES["quick"]
     specs = experiment.models(config)
-    made = {"code": code_of("temporal_share", specs), "models": [model_key(spec) for spec in specs]}
+    made = {"code": code_of("temporal_share"), "models": [model_key(spec) for spec in specs]}
     result = replace(RESULT, experiment="temporal_share", config=plain(config), provenance=made)
     assert not result.stale
     assert replace(result, provenance=made | {"code": "0"}).stale

@@ -1,14 +1,12 @@
 """What the second paper prints of agreement beside ours: tables, readings of a name, and how near is near."""
 
-from attnlib.companion.claims import load_papers
-from attnlib.companion.printed import published_table
 from attnlib.companion.project import Project, find_root
-from attnlib.companion.rows import Row
 from attnlib.companion.sentences.two_readings import readings_sentences
-from attnlib.companion.verdicts import Tolerance
-from attnlib.companion.verify import verify
 from attnlib.experiments.result import Result
 from attnlib.plotting.agreement import data_name, data_of
+from companion.claims import ClaimVerdict, Tolerance, load_papers
+from companion.claims.tables import published_table
+from companion.claims.verify import verify
 
 LOOKED_UP = "5"  # the table whose accuracies the sentence on baselines speaks of
 
@@ -49,7 +47,7 @@ def two_readings(result: Result) -> str:
     return "" if "own" in result.values else readings_sentences(_printed_numbers())
 
 
-def _printed_numbers() -> list[Row]:
+def _printed_numbers() -> list[ClaimVerdict]:
     return [row for row in verify(find_root(), experiment="agreement") if row.claim.number]
 
 

@@ -2,12 +2,12 @@
 
 from typing import TYPE_CHECKING
 
-from attnlib.companion.claims import load_papers
 from attnlib.companion.intervals import listed
 from attnlib.companion.project import find_root
 from attnlib.companion.tables import interval_text
 from attnlib.experiments.result import Result
 from attnlib.plotting.agreement import data_name, data_of
+from companion.claims import load_papers
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -2,16 +2,15 @@
 
 from typing import TYPE_CHECKING
 
-from attnlib.companion.claims import load_claims
 from attnlib.companion.intervals import listed, side
 from attnlib.companion.project import current_project
 from attnlib.companion.tables import interval_range, interval_text
-from attnlib.companion.verdicts import judge_values
 from attnlib.decomposition.parts import PART_NAMES
 from attnlib.experiments.along_training import TASKS
 from attnlib.experiments.result import Result
 from attnlib.plotting.along_training import name_of, tasks_of
 from attnlib.plotting.style import PART_SYMBOLS
+from companion.claims import judge_values, load_claims
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -2,12 +2,12 @@
 
 from typing import TYPE_CHECKING
 
-from attnlib.companion.estimates import Estimate
 from attnlib.companion.intervals import capital, side
 from attnlib.companion.tables import interval_range, interval_text
 from attnlib.experiments.path_length import STAGES
 from attnlib.experiments.result import Result
 from attnlib.plotting.path_length import LOOKS, TITLES, kinds_of
+from companion.claims import Estimate
 
 if TYPE_CHECKING:
     import pandas as pd

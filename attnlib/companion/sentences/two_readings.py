@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from attnlib.companion.rows import Row
+from companion.claims import ClaimVerdict
 
 # A printed name, and our two sets with what tells them apart.
 READINGS = {
@@ -16,14 +16,14 @@ ROUNDED = ("2", "10")  # tables that print numbers of Table 5 again, rounded
 PROXY_BY_BLEU = re.compile(r"\.bleu\.beta_uf_beta_px\.(?!.*_xi)")
 
 
-def readings_sentences(rows: Iterable[Row]) -> str:
+def readings_sentences(rows: Iterable[ClaimVerdict]) -> str:
     """How far ours are from the printed numbers under either reading; a name without both is left out.
 
     Each number of ours counts once, where both readings have it, with what is printed to most digits; one
     that stands under two keys, too.
 
     Args:
-        rows: verdicts of the printed numbers, see :func:`attnlib.companion.verify.verify`.
+        rows: verdicts of the printed numbers, see :func:`companion.claims.verify.verify`.
     """
     distances: dict[str, dict[str, float]] = {}
     for row in sorted(rows, key=lambda row: row.claim.published.reference.table in ROUNDED):

@@ -14,7 +14,7 @@ KEY = re.compile(r"[A-Za-z0-9_\-]+(\.[A-Za-z0-9_\-]+)*")
 
 
 class MissingKey(BadInput):
-    """A result that lacks the key a claim asks for: the claim or the experiment is wired wrongly."""
+    """A result that lacks the number a claim asks for: the claim or the experiment is wired wrongly."""
 
 
 class CannotBeRun(AttnlibError):
@@ -69,21 +69,16 @@ class Estimate:
         if not self.defined:
             return "undefined"
         runs = [] if self.n is None else [f"n = {self.n}"]
-        runs += [f"the weakest of {len(self.weakest_of)}: {', '.join(self.weakest_of)}"] * bool(
-            self.weakest_of
-        )
+        if self.weakest_of:
+            runs.append(f"the weakest of {len(self.weakest_of)}: {', '.join(self.weakest_of)}")
         if self.has_interval:
             return ", ".join([f"{figure(self.value)} [{figure(self.low)}, {figure(self.high)}]", *runs])
         return f"{figure(self.value)} ({', '.join([*runs, 'no interval'])})"
 
     def as_json(self) -> dict[str, float | int | None]:
         """Plain JSON; an undefined value is ``null``, for NaN is not JSON."""
-        return {
-            "value": self.value if self.defined else None,
-            "low": self.low,
-            "high": self.high,
-            "n": self.n,
-        }
+        value = self.value if self.defined else None
+        return {"value": value, "low": self.low, "high": self.high, "n": self.n}
 
 
 def figure(value: float) -> str:
@@ -118,7 +113,7 @@ def look_up(values: Mapping, key: str) -> Estimate:
     reasons: list[str] = []
     for depth, name in enumerate(names := key.split(".")):
         if not isinstance(here, Mapping) or name not in here:
-            near = get_close_matches(key, leaves(values), n=1, cutoff=0.3)
+            near = get_close_matches(name, here, n=1) if isinstance(here, Mapping) else ()  # beside it: quick
             hint = f"; did you mean {near[0]!r}?" if near else ""
             under = f"under {'.'.join(names[:depth])!r}" if depth else "at the top"
             raise MissingKey(f"the result has no key {key!r} (nothing named {name!r} {under}){hint}")
@@ -134,17 +129,6 @@ def look_up(values: Mapping, key: str) -> Estimate:
 def _stop_where_it_cannot_be_run(branch: object) -> None:
     if isinstance(branch, Mapping) and isinstance(branch.get("cannot_be_run"), str):
         raise CannotBeRun(branch["cannot_be_run"])
-
-
-def leaves(values: Mapping, prefix: str = "") -> list[str]:
-    """Every dotted key of ``values`` that leads to a number or an interval."""
-    found = []
-    for name, content in values.items():
-        if isinstance(content, Mapping) and "value" not in content:
-            found += leaves(content, f"{prefix}{name}.")
-        else:
-            found.append(f"{prefix}{name}")
-    return found
 
 
 def difference(first: Estimate, second: Estimate, *, independent: bool) -> Estimate:

@@ -21,11 +21,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from operator import ge, gt, le, lt
-from typing import Protocol
+from typing import Literal, Self
 
-from attnlib.companion.estimates import CannotBeRun, Estimate, MissingKey, NotRun, difference, look_up
-from attnlib.companion.fields import read_fields, read_number
-from attnlib.errors import BadInput, UnknownName
+from pydantic import model_validator
+
+from attnlib.errors import BadInput
+from companion.claims.estimates import CannotBeRun, Estimate, MissingKey, NotRun, difference, look_up
+from companion.claims.fields import Fields, Number
 
 UNDECIDED = "undecided: some of the interval satisfies the statement"
 
@@ -55,43 +57,61 @@ def weakest(verdicts: Sequence[Verdict]) -> Verdict:
     return min(verdicts, key=list(Verdict).index)
 
 
-class Judge(Protocol):
-    """A statement about numbers: what it asks of each, and which estimates of a result it asks about."""
+class Judge(Fields):
+    """A statement about numbers: which of them satisfy it, by default a half-line, and which it is about."""
 
-    def holds(self, value: float) -> bool: ...
+    def holds(self, value: float) -> bool:
+        raise NotImplementedError
 
-    def meets(self, low: float, high: float) -> bool: ...
-
-    def describe(self) -> str: ...
-
-    def evidence(self, values: Mapping, keys: Sequence[str]) -> dict[str, Estimate]: ...
-
-
-class _HalfLine:
     def meets(self, low: float, high: float) -> bool:
         """Whether any number from ``low`` to ``high`` satisfies the statement."""
         return self.holds(low) or self.holds(high)
 
+    def describe(self) -> str:
+        raise NotImplementedError
 
-class _EachKey:
     def evidence(self, values: Mapping, keys: Sequence[str]) -> dict[str, Estimate]:
+        """The estimates of a result that the statement is about."""
         return {key: look_up(values, key) for key in keys}
 
+    def about(self, published: float | None) -> Self:
+        """The judge of a claim of which this number is published."""
+        return self
 
-@dataclass(frozen=True)
-class Tolerance(_EachKey):
-    """Within ``allowed`` of the ``published`` value, ends included.
+
+class Tolerance(Judge):
+    """Within ``absolute``, or ``relative`` times it, of the ``published`` value of the claim, ends included.
 
     ``unrelated`` is the key of what a result has where a number is about nothing: see :meth:`short_of`.
     """
 
-    published: float
-    allowed: float
+    kind: Literal["tolerance"] = "tolerance"
+    absolute: Number | None = None
+    relative: Number | None = None
+    published: Number | None = None
     unrelated: str = ""
 
-    def short_of(self, nothing: float) -> Tolerance:
+    @model_validator(mode="after")
+    def _one_of_two(self) -> Self:
+        if (self.absolute is None) == (self.relative is None):
+            raise ValueError("a tolerance is either absolute or relative; give exactly one of them")
+        return self
+
+    @property
+    def allowed(self) -> float:
+        return abs(self.relative * self.published if self.absolute is None else self.absolute)
+
+    def about(self, published: float | None) -> Self:
+        if published is None or self.published is not None:
+            raise BadInput(
+                "a tolerance needs one published number: give `published` a number or a full reference"
+            )
+        return self.model_copy(update={"published": published})
+
+    def short_of(self, nothing: float) -> Self:
         """At most half of the way to ``nothing``, so that it does not pass for what is published."""
-        return Tolerance(self.published, min(self.allowed, abs(self.published - nothing) / 2))
+        half = abs(self.published - nothing) / 2
+        return self.model_copy(update={"absolute": min(self.allowed, half), "relative": None})
 
     def holds(self, value: float) -> bool:
         # A hair of slack, because in floating point 53.1 - 53 is more than 0.1.
@@ -107,12 +127,12 @@ class Tolerance(_EachKey):
 RELATIONS = {">": (gt, "above"), ">=": (ge, "at least"), "<": (lt, "below"), "<=": (le, "at most")}
 
 
-@dataclass(frozen=True)
-class Inequality(_HalfLine, _EachKey):
-    """On the named side of ``threshold``; ``relation`` is one of ``> >= < <=``."""
+class Inequality(Judge):
+    """On the named side of ``threshold``."""
 
-    relation: str
-    threshold: float
+    kind: Literal["inequality"] = "inequality"
+    relation: Literal[">", ">=", "<", "<="]
+    threshold: Number
 
     def holds(self, value: float) -> bool:
         return RELATIONS[self.relation][0](value, self.threshold)
@@ -121,29 +141,35 @@ class Inequality(_HalfLine, _EachKey):
         return f"{RELATIONS[self.relation][1]} {self.threshold:g}"
 
 
-@dataclass(frozen=True)
-class Trend(_HalfLine, _EachKey):
-    """A slope or correlation of the named sign (+1 or -1), 0 excluded."""
+class Trend(Judge):
+    """A slope or correlation of the named sign, 0 excluded."""
 
-    sign: int
+    kind: Literal["trend"] = "trend"
+    direction: Literal["positive", "negative"]
 
     def holds(self, value: float) -> bool:
-        return value * self.sign > 0
+        return value > 0 if self.direction == "positive" else value < 0
 
     def describe(self) -> str:
-        return "above 0" if self.sign > 0 else "below 0"
+        return "above 0" if self.direction == "positive" else "below 0"
 
 
-@dataclass(frozen=True)
-class Order(_HalfLine):
+class Order(Judge):
     """The first key's number is larger than the second's: the interval of their difference lies above 0.
 
     That interval is the result's own at the key ``paired``, where there is one (it is the sharp answer for
-    two numbers of the same models); else it is made from the two (`attnlib.companion.estimates.difference`).
+    two numbers of the same models); else it is made from the two (`companion.claims.estimates.difference`).
     """
 
+    kind: Literal["order"] = "order"
     paired: str | None = None
     independent: bool = False
+
+    @model_validator(mode="after")
+    def _one_of_two(self) -> Self:
+        if self.paired is not None and self.independent:
+            raise ValueError("an order is either paired or independent; keep the one that is true")
+        return self
 
     def holds(self, value: float) -> bool:
         return value > 0
@@ -162,17 +188,18 @@ class Order(_HalfLine):
 
 @dataclass(frozen=True)
 class Judgement:
-    """A verdict with the numbers it rests on, and a reason where there are none."""
+    """A verdict with the numbers it rests on, and a reason where there are none.
+
+    Attributes:
+        estimate: the number that decided, of several the first whose own verdict is the weakest.
+        miswired: the result is there and lacks the key: a mistake, not a verdict.
+    """
 
     verdict: Verdict
     evidence: Mapping[str, Estimate]
     reason: str = ""
-    miswired: bool = False  # the result is there and lacks the key: a mistake, not a verdict
-
-    @property
-    def undefined(self) -> bool:
-        """Whether none of the numbers has a value: no run is behind them, or none gives one."""
-        return bool(self.evidence) and not any(estimate.defined for estimate in self.evidence.values())
+    estimate: Estimate | None = None
+    miswired: bool = False
 
 
 def weigh(judge: Judge, estimate: Estimate) -> Verdict:
@@ -183,8 +210,14 @@ def weigh(judge: Judge, estimate: Estimate) -> Verdict:
     return Verdict.REPRODUCED if all(judge.holds(end) for end in ends) else Verdict.PARTLY
 
 
-def judge_values(judge: Judge, values: Mapping, keys: Sequence[str]) -> Judgement:
-    """Judge a result's values; a missing key is reported, not raised, so that no claim hides another."""
+def judge_values(
+    judge: Judge, values: Mapping, keys: Sequence[str], not_trained: Sequence[str] = ()
+) -> Judgement:
+    """Judge a result's values; a missing key is reported, not raised, so that no claim hides another.
+
+    Args:
+        not_trained: models that the result still lacks; a number that is not there is then not run.
+    """
     try:
         if isinstance(judge, Tolerance) and judge.unrelated:
             judge = judge.short_of(look_up(values, judge.unrelated).value)
@@ -194,13 +227,31 @@ def judge_values(judge: Judge, values: Mapping, keys: Sequence[str]) -> Judgemen
     except NotRun as error:
         return Judgement(Verdict.NOT_RUN, {}, str(error))
     except MissingKey as error:
+        if not_trained:
+            return Judgement(Verdict.NOT_RUN, {}, _models(not_trained))
         return Judgement(Verdict.NOT_RUN, {}, str(error), miswired=True)
     undefined = [label for label, estimate in evidence.items() if not estimate.defined]
+    if not_trained and len(undefined) == len(evidence):
+        return Judgement(Verdict.NOT_RUN, {}, _models(not_trained))
     reason = f"undefined: {', '.join(undefined)}" if undefined else ""
-    verdict = weakest([weigh(judge, estimate) for estimate in evidence.values()])
+    weighed = {label: weigh(judge, estimate) for label, estimate in evidence.items()}
+    verdict = weakest(list(weighed.values()))
     if verdict is Verdict.NOT_REPRODUCED and all(leaves_open(judge, own) for own in evidence.values()):
         reason = UNDECIDED
-    return Judgement(verdict, evidence, reason)
+    deciding = next(label for label, own in weighed.items() if own is verdict)
+    return Judgement(verdict, evidence, reason, evidence[deciding])
+
+
+def _models(not_trained: Sequence[str]) -> str:
+    return f"models not trained yet ({in_short(not_trained)})"
+
+
+def in_short(missing: Sequence[str], most: int = 3) -> str:
+    """Up to some kinds of model with their numbers, as in ``scan AO: 3``; more than these as two counts."""
+    if len(missing) <= most:
+        return ", ".join(missing)
+    models = sum(int(kind.rpartition(": ")[2]) for kind in missing)
+    return f"{models} models of {len(missing)} kinds"
 
 
 def leaves_open(judge: Judge, estimate: Estimate) -> bool:
@@ -209,44 +260,3 @@ def leaves_open(judge: Judge, estimate: Estimate) -> bool:
         return False
     ends = (estimate.low, estimate.high) if estimate.has_interval else (estimate.value, estimate.value)
     return judge.meets(*ends)
-
-
-def read_judge(content: object, published: float | None) -> Judge:
-    """The judge that a claim's ``judge`` field describes; ``published`` is the number a tolerance is about.
-
-    Raises:
-        UnknownName: an unknown kind, field, direction or relation.
-        BadInput: a missing number, or two fields that exclude one another.
-    """
-    kinds = {
-        "tolerance": ("absolute", "relative"),
-        "inequality": ("relation", "threshold"),
-        "trend": ("direction",),
-        "order": ("paired", "independent"),
-    }
-    kind = content.get("kind") if isinstance(content, Mapping) else content
-    if not isinstance(content, Mapping) or kind not in kinds:
-        raise UnknownName("judge kind", str(kind), kinds)
-    fields = read_fields(f"judge {kind}", content, ("kind", *kinds[kind]), required=("kind",))
-    if kind == "trend":
-        signs = {"positive": 1, "negative": -1}
-        if fields.get("direction") not in signs:
-            raise UnknownName("direction of a trend", str(fields.get("direction")), signs)
-        return Trend(signs[fields["direction"]])
-    if kind == "inequality":
-        if fields.get("relation") not in RELATIONS:
-            raise UnknownName("relation of an inequality", str(fields.get("relation")), RELATIONS)
-        return Inequality(fields["relation"], read_number(fields, "threshold", kind))
-    if kind == "order":
-        if "paired" in fields and fields.get("independent"):
-            raise BadInput("an order is either paired or independent; keep the one that is true")
-        return Order(fields.get("paired"), bool(fields.get("independent", False)))
-    if ("absolute" in fields) == ("relative" in fields):
-        raise BadInput("a tolerance is either absolute or relative; give exactly one of them")
-    if published is None:
-        raise BadInput(
-            "a tolerance needs one published number: give `published` a number or a full reference"
-        )
-    if "absolute" in fields:
-        return Tolerance(published, abs(read_number(fields, "absolute", kind)))
-    return Tolerance(published, abs(read_number(fields, "relative", kind) * published))

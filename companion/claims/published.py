@@ -7,22 +7,27 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import BeforeValidator, model_validator
 
 from attnlib.errors import BadInput, UnknownName
+from companion.claims.fields import Fields, Name, Text
 
 COLUMNS = ("table", "dataset", "quantity", "value", "note")
-RULES = ("unavailable", "by_construction", "not_run")
+Names = Annotated[
+    tuple[Name, ...], BeforeValidator(lambda given: given if isinstance(given, list) else [given])
+]
 
 
-@dataclass(frozen=True)
-class Reference:
+class Reference(Fields):
     """A table, or one dataset or quantity of it, or the one entry where both meet."""
 
-    table: str
-    dataset: str | None = None
-    quantity: str | None = None
+    table: Name
+    dataset: Name | None = None
+    quantity: Name | None = None
 
     def covers(self, entry: Entry) -> bool:
         wanted = ((self.table, entry.table), (self.dataset, entry.dataset), (self.quantity, entry.quantity))
@@ -32,19 +37,28 @@ class Reference:
         return ", ".join([f"Table {self.table}", *filter(None, (self.dataset, self.quantity))])
 
 
-@dataclass(frozen=True)
-class Published:
-    """What the paper prints for a claim: one number, or the part of its tables that a reference covers."""
+class Rule(Fields):
+    """Something that holds of the numbers named, by a name, a list of names, or left out for all."""
 
-    value: float | None = None
-    reference: Reference | None = None
-    entries: int = 1
-    text: str = ""  # of one entry, as printed
+    table: Names | None = None
+    dataset: Names | None = None
+    quantity: Names | None = None
+    reason: Text
+
+    @model_validator(mode="after")
+    def _about_something(self) -> Rule:
+        if self.table is self.dataset is self.quantity is None:
+            raise ValueError("a rule names at least one of table, dataset, quantity")
+        return self
+
+    def matches(self, row: Mapping[str, str]) -> bool:
+        named = {"table": self.table, "dataset": self.dataset, "quantity": self.quantity}
+        return all(names is None or row[column] in names for column, names in named.items())
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One printed number, and what a rule of :data:`RULES` says of it, each empty where none does.
+    """One printed number, and what rules say of it, each empty where none does.
 
     Attributes:
         unavailable: why it cannot be run.
@@ -67,11 +81,20 @@ class Entry:
 
 
 @dataclass(frozen=True)
+class Published:
+    """What the paper prints for a claim: one number, or the entries of its tables that a reference covers."""
+
+    value: float | None = None
+    reference: Reference | None = None
+    entries: tuple[Entry, ...] = ()
+
+
+@dataclass(frozen=True)
 class PublishedTables:
     """Every printed number in the order of the file, and a title for each table."""
 
     entries: tuple[Entry, ...]
-    titles: Mapping[str, str]
+    titles: Mapping[str, str] = field(default_factory=dict)
 
     def table(self, name: str) -> tuple[Entry, ...]:
         return tuple(entry for entry in self.entries if entry.table == name)
@@ -81,10 +104,11 @@ class PublishedTables:
         return tuple(dict.fromkeys(entry.table for entry in self.entries))
 
     def published(self, reference: Reference) -> Published:
-        """What ``reference`` covers; its value when that is one number.
+        """What a reference covers, with its number where it is one.
 
         Raises:
             UnknownName: the table, dataset or quantity is not printed (with the nearest name).
+            BadInput: nothing is printed there.
         """
         if reference.table not in self.names:
             raise UnknownName("table", reference.table, self.names)
@@ -93,12 +117,10 @@ class PublishedTables:
             name, known = getattr(reference, kind), dict.fromkeys(getattr(entry, kind) for entry in rows)
             if name is not None and name not in known:
                 raise UnknownName(f"{kind} in table {reference.table}", name, known)
-        covered = [entry for entry in rows if reference.covers(entry)]
+        covered = tuple(entry for entry in rows if reference.covers(entry))
         if not covered:
             raise BadInput(f"{reference} is an empty corner of the table; choose another dataset or quantity")
-        if len(covered) > 1:
-            return Published(reference=reference, entries=len(covered))
-        return Published(_as_number(covered[0].value), reference, text=covered[0].value)
+        return Published(_as_number(covered[0].value) if len(covered) == 1 else None, reference, covered)
 
 
 def _as_number(text: str) -> float | None:
@@ -109,15 +131,15 @@ def _as_number(text: str) -> float | None:
 
 
 def read_tables(
-    path: Path, titles: Mapping[object, str], rules: Mapping[str, Sequence[Mapping]]
+    path: Path, titles: Mapping[str, str] | None = None, rules: Mapping[str, Sequence[Rule]] | None = None
 ) -> PublishedTables:
-    """Read the CSV, and mark what the rules name.
+    """Read the CSV, and mark what the rules name; they are lists by attribute of :class:`Entry`.
 
-    ``rules`` has for each of :data:`RULES` a list of ``{table, dataset, quantity, reason}``; each of the
-    first three is a name, a list of names, or left out for all. The first that matches counts.
+    Of a list the first rule that matches counts.
 
     Raises:
         BadInput: the file is missing, has other columns, prints one entry twice, or a rule matches nothing.
+        UnknownName: a title of a table that is not there.
     """
     try:
         with path.open(encoding="utf-8", newline="") as file:
@@ -129,53 +151,25 @@ def read_tables(
         raise BadInput(
             f"published tables {path.name}: expected the columns {', '.join(COLUMNS)} in every row"
         )
-    read = {kind: [_Rule.read(rule) for rule in of_kind] for kind, of_kind in rules.items()}
-    seen: dict[tuple[str, str, str], int] = {}
-    entries = []
+    seen: dict[tuple[str, ...], int] = {}
     for line, row in enumerate(rows, start=2):
-        place = (row["table"], row["dataset"], row["quantity"])
+        place = tuple(row[column] for column in COLUMNS[:3])
         if place in seen:
             raise BadInput(f"{path.name}, line {line}: {', '.join(place)} is already on line {seen[place]}")
         seen[place] = line
-        told = {
-            kind: next((rule.reason for rule in of_kind if rule.matches(row)), "")
-            for kind, of_kind in read.items()
-        }
-        entries.append(Entry(**row, **told))
-    every = [rule for of_kind in read.values() for rule in of_kind]
-    idle = [rule.reason for rule in every if not any(rule.matches(row) for row in rows)]
-    if idle:
-        raise BadInput(
-            f"{path.name}: no number matches the rule with the reason {idle[0]!r}; correct its names"
-        )
-    tables = {entry.table for entry in entries}
-    named = {str(name): str(title) for name, title in titles.items()}
-    if extra := [name for name in named if name not in tables]:
-        raise UnknownName("table", extra[0], sorted(tables))
-    return PublishedTables(tuple(entries), named)
-
-
-@dataclass(frozen=True)
-class _Rule:
-    names: Mapping[str, frozenset[str]]
-    reason: str
-
-    @classmethod
-    def read(cls, content: object) -> _Rule:
-        known = ("table", "dataset", "quantity", "reason")
-        if not isinstance(content, Mapping) or not content.get("reason") or len(content) < 2:
+    rules = rules or {}
+    for rule in (rule for of_kind in rules.values() for rule in of_kind):
+        if not any(rule.matches(row) for row in rows):
             raise BadInput(
-                f"rule {content!r}: expected a reason and at least one of table, dataset, quantity"
+                f"{path.name}: no number matches the rule with the reason {rule.reason!r}; correct its names"
             )
-        for name in content:
-            if name not in known:
-                raise UnknownName("field of a rule", str(name), known)
-        names = {
-            column: frozenset(map(str, wanted if isinstance(wanted, list) else [wanted]))
-            for column, wanted in content.items()
-            if column != "reason"
-        }
-        return cls(names, " ".join(str(content["reason"]).split()))
+    said = [{kind: _reason(of_kind, row) for kind, of_kind in rules.items()} for row in rows]
+    entries = tuple(Entry(**row, **reasons) for row, reasons in zip(rows, said, strict=True))
+    tables = PublishedTables(entries, titles or {})
+    if extra := [name for name in tables.titles if name not in tables.names]:
+        raise UnknownName("table", extra[0], tables.names)
+    return tables
 
-    def matches(self, row: Mapping[str, str]) -> bool:
-        return all(row[column] in wanted for column, wanted in self.names.items())
+
+def _reason(rules: Sequence[Rule], row: Mapping[str, str]) -> str:
+    return next((rule.reason for rule in rules if rule.matches(row)), "")

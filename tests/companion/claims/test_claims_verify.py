@@ -5,14 +5,14 @@ from dataclasses import replace
 
 import pytest
 import yaml
-from attnlib.code_hash import code_hash
 
-from attnlib.companion.expected import read_expected
-from attnlib.companion.verdicts import Verdict
-from attnlib.companion.verify import summaries, verify, verify_command
-from attnlib.errors import BadInput
+from attnlib.errors import BadInput, UnknownName
 from attnlib.experiments import registry
+from attnlib.experiments.config import plain
 from attnlib.experiments.result import Result
+from attnlib.experiments.run import code_of
+from companion.claims import Estimate, Verdict, verdict_of
+from companion.claims.verify import is_stale, read_expected, summaries, verify, verify_command
 
 CLAIMS = [
     {
@@ -33,15 +33,22 @@ CLAIMS = [
 def root(tmp_path, monkeypatch):
     monkeypatch.setattr(registry, "names", lambda: ("toy",))
     (tmp_path / "claims").mkdir()
-    content = {"paper": "p", "title": "A paper", "url": "https://example.org", "claims": CLAIMS}
-    (tmp_path / "claims" / "p.yaml").write_text(yaml.safe_dump(content), encoding="utf-8")
+    write(tmp_path, CLAIMS)
     return tmp_path
 
 
+def write(root, claims):
+    content = {"paper": "p", "title": "A paper", "url": "https://example.org", "claims": claims}
+    (root / "claims" / "p.yaml").write_text(yaml.safe_dump(content), encoding="utf-8")
+
+
+def add(root, claim):
+    write(root, [*CLAIMS, claim])
+
+
 def result(value, profile="quick", stale=False):
-    digest = "0" * 16 if stale else code_hash("attnlib.errors")
     values = {"x": {"value": value, "low": value - 1, "high": value + 1, "n": 3}}
-    return Result("toy", profile, {}, values, {}, {"modules": ["attnlib.errors"], "hash": digest}, {})
+    return Result("toy", profile, {}, values, {}, {}, provenance={"code": "0"} if stale else {})
 
 
 def save(root, value, profile="quick", stale=False):
@@ -73,7 +80,6 @@ def test_accepting_makes_the_verdict_expected_and_a_later_change_fails(root, cap
     assert verify_command(root=root) == 1  # nobody has accepted it yet
     told = capsys.readouterr().out
     assert "no expected verdict; accept it with `attnlib verify --accept`" in told
-    assert "reproduced (new)" in told
     assert not (root / "claims" / "expected.json").exists()  # looking writes nothing
     assert verify_command(accept=True, root=root) == 0
     written = (root / "claims" / "expected.json").read_text(encoding="utf-8")
@@ -123,7 +129,7 @@ def test_not_run_never_counts_as_a_change(root):
 def test_data_that_is_missing_never_counts_as_a_change(root):
     save(root, 9)
     verify_command(accept=True, root=root)
-    without = Result("toy", "quick", {}, {"x": {"cannot_be_run": "data: x"}}, {}, result(0).code, {})
+    without = Result("toy", "quick", {}, {"x": {"cannot_be_run": "data: x"}}, {}, {})
     without.save(root / "build" / "results" / "quick")
     row = verify(root)[0]
     assert (row.verdict, row.judgement.reason, row.changed) == (Verdict.CANNOT_BE_RUN, "data: x", False)
@@ -135,9 +141,9 @@ def test_a_stale_result_is_shown_as_stale_and_never_accepted(root, capsys):
     row = verify(root)[0]
     assert (row.verdict, row.stale) == (Verdict.REPRODUCED, True)
     assert verify_command(root=root) == 0  # accepting could not mend it
-    assert "stale, its code has changed since: toy at quick" in capsys.readouterr().out
-    verify_command(accept=True, root=root)
-    assert "reproduced (stale)" in capsys.readouterr().out
+    assert "stale at quick, the code has changed since: toy" in capsys.readouterr().out
+    verify_command(accept=True, everything=True, root=root)
+    assert "above-five (stale)" in capsys.readouterr().out
     assert read_expected(root) == {}
 
 
@@ -164,9 +170,7 @@ def test_a_stale_result_with_another_verdict_is_to_be_run_again_first(root, caps
 def test_a_deleted_expectation_and_a_new_claim_count_as_changes(root):
     save(root, 9)
     verify_command(accept=True, root=root)
-    content = yaml.safe_load((root / "claims" / "p.yaml").read_text(encoding="utf-8"))
-    content["claims"].append(CLAIMS[0] | {"id": "another"})
-    (root / "claims" / "p.yaml").write_text(yaml.safe_dump(content), encoding="utf-8")
+    add(root, CLAIMS[0] | {"id": "another"})
     assert [(row.claim.id, row.profile) for row in verify(root) if row.changed] == [("another", "quick")]
     assert verify_command(root=root) == 1
     assert verify_command(accept=True, root=root) == 0
@@ -183,29 +187,104 @@ def test_results_of_the_paper_profile_are_the_committed_ones(root):
 
 
 def test_a_result_that_lacks_the_key_fails_unless_stale(root, capsys):
-    lacking = Result("toy", "quick", {}, {"xx": 1.0}, {}, result(0).code, {})
+    lacking = Result("toy", "quick", {}, {"xx": 1.0}, {}, {})
     lacking.save(root / "build" / "results" / "quick")
     assert verify_command(root=root) == 1
     assert "did you mean 'xx'" in " ".join(capsys.readouterr().out.split())
-    stale = Result("toy", "quick", {}, {"xx": 1.0}, {}, result(0, stale=True).code, {})
+    stale = Result("toy", "quick", {}, {"xx": 1.0}, {}, {}, provenance={"code": "0"})
     stale.save(root / "build" / "results" / "quick")
     assert verify_command(root=root) == 0
 
 
-def test_a_result_that_cannot_be_read_fails_and_the_others_are_judged(root):
+@pytest.mark.parametrize("content", [b"{", b"[]", b"\xff", b'{"experiment": "toy"}'])
+def test_a_result_that_cannot_be_read_is_one_problem_and_the_others_are_judged(root, capsys, content):
+    add(root, CLAIMS[0] | {"id": "another"})
     save(root, 9, "paper")
-    save(root, 9).write_text("{", encoding="utf-8")
-    quick, paper = verify(root)[:2]
-    assert quick.problem.startswith("build/results/quick/toy.json is not a result")
-    assert paper.verdict is Verdict.REPRODUCED
+    save(root, 9).write_bytes(content)
+    assert verdicts(root)["above-five", "paper"] is Verdict.REPRODUCED
+    verify_command(accept=True, root=root)
+    capsys.readouterr()
     assert verify_command(root=root) == 1
+    (told,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("problem")]
+    assert told.startswith("problem: build/results/quick/toy.json")
+
+
+def test_a_committed_result_that_is_lost_is_a_problem_where_verdicts_were_expected(root, capsys):
+    path = save(root, 9, "paper")
+    verify_command(accept=True, root=root)
+    path.unlink()
+    capsys.readouterr()
+    assert verify_command(root=root) == 1
+    assert "problem: results/paper/toy.json is missing" in capsys.readouterr().out
+    (root / "claims" / "expected.json").unlink()
+    assert verify_command(root=root) == 0  # it has not been run yet
+
+
+def test_a_verdict_expected_of_a_claim_that_is_gone_is_a_problem(root, capsys):
+    save(root, 9)
+    add(root, CLAIMS[0] | {"id": "another"})
+    verify_command(accept=True, root=root)
+    write(root, CLAIMS)
+    capsys.readouterr()
+    assert verify_command(root=root) == 1
+    told = capsys.readouterr().out
+    assert (
+        "claims/expected.json expects another to be `reproduced` at quick, and there is no such claim" in told
+    )
+    assert verify_command(accept=True, root=root) == 0
+    assert set(read_expected(root)) == {("above-five", "quick")}
+
+
+def test_what_changed_fits_on_a_screen_and_all_of_it_is_there_on_demand(root, capsys):
+    save(root, 9)
+    write(root, [CLAIMS[0] | {"id": f"claim-{number}"} for number in range(100)])
+    assert verify_command(root=root) == 1
+    told = capsys.readouterr().out.splitlines()
+    assert len(told) < 24
+    assert told[-1] == "… and 92 more: `attnlib verify --all`"
+    assert "reproduced" in told[1]
+    assert "100" in told[1]
+    assert verify_command(everything=True, root=root) == 1
+    told = capsys.readouterr().out.splitlines()
+    assert sum(line.startswith("changed: ") for line in told) == 100
+    assert sum(line.startswith("reproduced ") and "quick" in line for line in told) == 100
+
+
+def test_a_plan_of_training_that_hangs_on_data_not_on_this_machine_makes_nothing_stale(root, monkeypatch):
+    """Where a set is not at hand, a plan leaves its networks out."""
+    monkeypatch.setattr(registry, "names", lambda: ("temporal_share",))
+    config = registry.profile_config("temporal_share", "quick")
+    origin = {"code": code_of("temporal_share"), "models": ["a network of another plan"]}
+    made = replace(result(9), experiment="temporal_share", config=plain(config), provenance=origin)
+    made = replace(made, data={"scan/train.txt": "0" * 64})
+    monkeypatch.setattr("companion.claims.verify._at_hand", lambda file: False)
+    assert not is_stale(made)
+    assert is_stale(replace(made, provenance=origin | {"code": "0"}))
+    monkeypatch.setattr("companion.claims.verify._at_hand", lambda file: True)
+    assert is_stale(made)
+
+
+def test_the_verdict_on_one_claim(root):
+    save(root, 9)
+    found = verdict_of("above-five", "quick", root)
+    assert (found.verdict, found.estimate) == ("reproduced", Estimate(9, 8, 10, 3))
+    assert found.text == "reproduced: 9.000 [8.000, 10.0], n = 3"
+    assert verdict_of("above-five", root=root).profile == "quick"  # there is no other result
+    save(root, 5.5, "paper")
+    assert verdict_of("above-five", root=root).text == "partly: 5.500 [4.500, 6.500], n = 3"
+    assert verdict_of("never", root=root).text == "cannot be run: data: lost"
+    assert verdict_of("never", root=root).estimate is None
+    with pytest.raises(UnknownName, match="no claim 'above-fife'; did you mean 'above-five'"):
+        verdict_of("above-fife", root=root)
+    with pytest.raises(UnknownName, match="did you mean 'paper'"):
+        verdict_of("above-five", "papers", root)
 
 
 def test_json_holds_every_row(root, capsys):
     save(root, 9)
     verify_command(json=True, accept=True, root=root)
     told = json.loads(capsys.readouterr().out)
-    assert (told["changed"], told["problems"], told["accepted"], len(told["rows"])) == (0, 0, 1, 6)
+    assert (told["changed"], told["problems"], told["accepted"], len(told["rows"])) == (0, [], 1, 6)
     assert told["rows"][0] == {
         "claim": "above-five",
         "paper": "p",
@@ -236,39 +315,11 @@ def test_expected_verdicts_that_cannot_be_read(root, content):
         verify(root)
 
 
-def test_the_table_cuts_no_name_short(root, capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "40")
-    save(root, 9)
-    long = CLAIMS[0] | {"id": "a-name-that-is-longer-than-the-terminal-is-wide"}
-    content = {"paper": "p", "title": "A paper", "url": "https://example.org", "claims": [long]}
-    (root / "claims" / "p.yaml").write_text(yaml.safe_dump(content), encoding="utf-8")
-    verify_command(root=root)
-    told = capsys.readouterr().out
-    assert "…" not in told
-    assert (
-        "".join(line.split("│")[1].strip() for line in told.splitlines() if line.startswith("│"))
-        == long["id"]
-    )
-
-
-@pytest.mark.parametrize("nothing", [{"value": None, "low": None, "high": None, "n": 0}, None])
-def test_a_number_with_no_run_behind_it_is_not_run_while_models_are_missing_and_a_failure_otherwise(
-    root, nothing
-):
-    """A lowest accuracy of no networks is None, and has no count of them."""
-    empty = Result("toy", "quick", {}, {"x": nothing}, {}, result(0).code, {}, missing=["toy AED: 3"])
-    folder = root / "build" / "results" / "quick"
-    empty.save(folder)
-    assert verdicts(root)["above-five", "quick"] is Verdict.NOT_RUN
-    replace(empty, missing=[]).save(folder)
-    assert verdicts(root)["above-five", "quick"] is Verdict.NOT_REPRODUCED
-
-
 def test_networks_that_the_settings_do_not_allow_are_not_run_and_no_change(root):
     save(root, 9)
     verify_command(accept=True, root=root)
     nothing = {"x": {"value": None, "low": None, "high": None, "n": 0, "not_run": "3 bad heads, 8 needed"}}
-    empty = Result("toy", "quick", {}, nothing, {}, result(0).code, {})
+    empty = Result("toy", "quick", {}, nothing, {}, {})
     empty.save(root / "build" / "results" / "quick")
     row = verify(root)[0]
     assert (row.verdict, row.judgement.reason) == (Verdict.NOT_RUN, "3 bad heads, 8 needed")

@@ -6,17 +6,15 @@ import sys
 
 import pytest
 import yaml
-from attnlib.code_hash import code_hash
 
-from attnlib.companion.claims import load_papers
 from attnlib.companion.markup import plain
-from attnlib.companion.printed import status, symbol
-from attnlib.companion.published import Entry
-from attnlib.companion.scorecard import scorecard_markdown
-from attnlib.companion.verdicts import Verdict
-from attnlib.companion.verify import verify
 from attnlib.experiments import registry
 from attnlib.experiments.result import Result
+from companion.claims import Verdict, load_papers
+from companion.claims.published import Entry
+from companion.claims.scorecard import scorecard_markdown
+from companion.claims.tables import answers, status
+from companion.claims.verify import verify
 
 NASTY = "a *b* _c_ `d` [e](f) {g} <h> $i$ |j| #k \\l {{m}} ~n~ ^o^ &amp; --- 'q' \"r\" https://s.t"
 CSV = "table,dataset,quantity,value,note\n2,IMDB,xi_star,87,starred in the paper\n2,SST,xi_star,78,\n"
@@ -63,12 +61,9 @@ def root(tmp_path, monkeypatch):
     (tmp_path / "notebooks" / "attend").mkdir(parents=True)
     (tmp_path / "notebooks" / "attend" / "toy.md").write_text("# A toy *figure*\n", encoding="utf-8")
     values = {"x": {"value": 9.0, "low": 4.0, "high": 10.0, "n": 3}, "y": 2.0}
-    for profile, folder, digest in (
-        ("quick", "build/results/quick", code_hash("attnlib.errors")),
-        ("paper", "results/paper", "0" * 16),
-    ):
-        code = {"modules": ["attnlib.errors"], "hash": digest}
-        Result("toy", profile, {}, values, {}, code, {}).save(tmp_path / folder)
+    Result("toy", "quick", {}, values, {}, {}).save(tmp_path / "build" / "results" / "quick")
+    stale = {"code": "0" * 16}
+    Result("toy", "paper", {}, values, {}, {}, provenance=stale).save(tmp_path / "results" / "paper")
     return tmp_path
 
 
@@ -92,6 +87,19 @@ def test_several_keys_are_told_apart(root):
     assert '<span class="verdict not-reproduced">' in row
     assert "(b) `y`" in row
     assert "<br>(b) 2.000 \\(no interval\\)" in row
+
+
+def test_what_would_change_our_mind_has_a_table_of_its_own_and_counts_for_no_paper(root):
+    before = scorecard_markdown(root)
+    content = yaml.safe_load((root / "claims" / "p.yaml").read_text(encoding="utf-8"))
+    content["claims"].append(claim("falls", kind="falsifier"))
+    (root / "claims" / "p.yaml").write_text(yaml.safe_dump(content), encoding="utf-8")
+    page = scorecard_markdown(root)
+    section = page.partition("### What would change our mind\n")[2].partition("### Every published")[0]
+    assert re.findall('id="claim-([a-z-]+)"', section) == ["falls"]
+    counts = [line for line in page.splitlines() if line.startswith("| A ")]
+    assert counts
+    assert set(counts) <= set(before.splitlines())
 
 
 def test_an_order_reads_as_one(root):
@@ -122,7 +130,7 @@ def test_what_is_printed_and_no_number_is_shown_as_it_stands(root):
 
 def test_a_published_number_has_the_verdict_of_the_claim_about_it_alone(root):
     (paper,) = load_papers(root / "claims")
-    rows = verify(root)
+    rows = answers(verify(root))
     # 9 is within 80 of 87, and the low end of its interval, 4, is not
     found = [status(entry, rows) for entry in paper.tables.entries]
     assert found == [Verdict.PARTLY, Verdict.CANNOT_BE_RUN]
@@ -134,13 +142,6 @@ def test_summary_counts_every_claim_and_every_number(root):
     lines = [line for line in page if "paper\\>:" in line or line.startswith("| numbers of Table 2")]
     counts = [[int(cell) for cell in re.findall(r"\| (\d+)(?= \|)", line)] for line in lines]
     assert [sum(row) for row in counts] == [8, 8, 2]
-
-
-def test_symbols_of_the_published_tables():
-    assert symbol("A(alpha,beta_uf)") == "*A*(α, β<sup>uf</sup>)"
-    assert symbol("xi(beta_uf,beta_px)") == "ξ(β<sup>uf</sup>, β<sup>px</sup>)"
-    assert symbol("A(alpha,alpha_frozen)") == "*A*(α, α<sup>fr</sup>)"
-    assert symbol("vocab size") == "vocab size"
 
 
 def test_the_page_of_this_project_holds_every_published_number(pytestconfig):
@@ -184,7 +185,7 @@ def test_the_pages_build_without_a_warning_and_show_text_as_it_is(root, pytestco
 
 def test_nothing_heavy_is_imported():
     code = (
-        "import sys, attnlib.companion.scorecard; print([m for m in ('torch', 'pandas') if m in sys.modules])"
+        "import sys, companion.claims.scorecard; print([m for m in ('torch', 'pandas') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -6,15 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnlib.companion.estimates import (
-    CannotBeRun,
-    Estimate,
-    MissingKey,
-    NotRun,
-    difference,
-    leaves,
-    look_up,
-)
+from companion.claims.estimates import CannotBeRun, Estimate, MissingKey, NotRun, difference, look_up
 
 VALUES = {
     "spearman": {"value": 0.6, "low": 0.2, "high": 0.9, "n": 18},
@@ -30,9 +22,7 @@ def test_an_interval_and_a_bare_number_are_found_by_their_dotted_keys():
 
 
 def test_a_missing_key_names_the_nearest_one_and_where_the_path_ends():
-    with pytest.raises(
-        MissingKey, match=r"nothing named 'AOO' under 'one_to_one'.*'one_to_one.AO.typicality'"
-    ):
+    with pytest.raises(MissingKey, match=r"nothing named 'AOO' under 'one_to_one'\); did you mean 'AO'"):
         look_up(VALUES, "one_to_one.AOO.typicality")
     with pytest.raises(MissingKey, match=r"nothing named 'sperman' at the top.*did you mean 'spearman'"):
         look_up(VALUES, "sperman")
@@ -63,7 +53,7 @@ def test_numbers_that_the_settings_leave_without_a_network_say_why_and_a_wrong_k
         look_up(values, "bad.failed")
     with pytest.raises(NotRun, match="so too"):
         look_up(values, "gap")
-    with pytest.raises(MissingKey, match=r"did you mean 'bad.failed'"):
+    with pytest.raises(MissingKey, match="did you mean 'failed'"):
         look_up(values, "bad.faild")
 
 
@@ -71,10 +61,6 @@ def test_null_is_undefined():
     assert not look_up(VALUES, "undefined").defined
     assert str(look_up(VALUES, "undefined")) == "undefined"
     assert look_up(VALUES, "undefined").as_json() == {"value": None, "low": None, "high": None, "n": 3}
-
-
-def test_leaves_are_the_keys_that_look_up_answers():
-    assert leaves(VALUES["one_to_one"]) == ["AO.typicality", "AO.vocabulary"]
 
 
 def test_how_a_number_is_told():

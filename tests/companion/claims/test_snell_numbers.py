@@ -1,16 +1,16 @@
 """The rules for the second paper's tables: none passes for nothing, none is forgotten, each finds ours."""
 
+import re
 from pathlib import Path
 
 import pytest
 
-from attnlib.companion.claims import load_papers
-from attnlib.companion.verdicts import judge_values
 from attnlib.experiments import agreement
 from attnlib.experiments.agreement_runs import COLUMNS
+from companion.claims import judge_values, load_papers
 
 ALONE = ("chance", "final_optimistic")  # names of numbers that are of no column
-FOLDER = Path(__file__).parents[2] / "claims"
+FOLDER = Path(__file__).parents[3] / "claims"
 
 
 @pytest.fixture(scope="module")
@@ -79,3 +79,43 @@ def test_rules_lead_to_sets_that_the_paper_profile_runs_and_to_names_that_it_giv
             assert part in ("validation", "training" if translated else "train")
             assert quality in (("accuracy", "bleu") if translated else ("accuracy",))
             assert path[0] in COLUMNS if len(path) > 1 else path[0] in ALONE
+
+
+def test_unavailable_numbers_are_the_news_pairs_sets_in_part_and_vocabularies_that_need_glove(paper):
+    entries = paper.tables.entries
+    assert len(entries) == 561
+    in_part = {"Amzn": "val #", "Yelp": "val #", "IWSLT14": "val #", "AG News": "val # median val seq len"}
+    for entry in entries:
+        missing = entry.dataset.startswith("News")
+        if entry.table == "9" and entry.quantity == "vocab size":
+            missing = missing or entry.dataset not in ("Multi30k", "IWSLT14")
+        elif entry.table == "9":
+            missing = missing or (entry.dataset in in_part and entry.quantity not in in_part[entry.dataset])
+        assert bool(entry.unavailable) == missing, entry
+
+
+def test_baselines_of_tau_and_sizes_that_we_choose_are_met_by_construction(paper):
+    own = {("IMDB", "val #"), ("Amzn", "val #"), ("Yelp", "val #")}
+    own |= {("Multi30k", "vocab size"), ("IWSLT14", "vocab size")}
+    for entry in paper.tables.entries:
+        chosen = entry.table == "9" and (entry.dataset, entry.quantity) in own
+        tau = entry.table in ("3", "4") and entry.quantity == "A_baseline"
+        assert bool(entry.by_construction) == (chosen or tau), entry
+        judged = any(
+            claim.judge and claim.published and claim.published.entries == (entry,) for claim in paper.claims
+        )
+        assert not (judged and entry.by_construction), entry
+
+
+def test_what_a_row_would_take_is_what_the_notes_say(paper):
+    notes = (FOLDER.parent / "book" / "reproduction_notes.md").read_text(encoding="utf-8")
+    noted = dict(re.findall(r"^\| `(\w+)` \|.*\| 3 of each \| ([\d.]+) \|$", notes, re.MULTILINE))
+    names = {"twenty_newsgroups": "20 NG", "amazon": "Amzn", "imdb": "IMDB", "yelp": "Yelp"}
+    names |= {"iwslt14_de_en": "IWSLT14"}
+    told = {(entry.dataset, entry.not_run) for entry in paper.tables.entries if entry.not_run}
+    assert told == {
+        (names[name], f"{hours} hours of one core") for name, hours in noted.items() if name in names
+    }
+    for entry in paper.tables.entries:
+        everywhere = entry.table != "9" and (entry.dataset in names.values())
+        assert not everywhere or entry.not_run, entry
