@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import Annotated, TypeVar
+from collections.abc import Mapping
+from typing import Annotated, Self
 
 from pydantic import (
     AfterValidator,
@@ -18,13 +18,22 @@ from pydantic import (
 
 from attnlib.errors import BadInput, UnknownName
 
-Some = TypeVar("Some", bound="Fields")
-
 
 def _on_one_line(text: str) -> str:
     if not text.strip():
         raise ValueError("expected some text")
     return " ".join(text.split())
+
+
+def matching(pattern: re.Pattern[str], expected: str) -> AfterValidator:
+    """For text that matches as a whole."""
+
+    def check(text: str) -> str:
+        if not pattern.fullmatch(text):
+            raise ValueError(f"{text!r}: expected {expected}")
+        return text
+
+    return AfterValidator(check)
 
 
 Text = Annotated[str, AfterValidator(_on_one_line)]
@@ -48,34 +57,36 @@ class Fields(BaseModel):
                 raise UnknownName("field", str(name), known)
         return content
 
+    @classmethod
+    def read(cls, where: str, content: object) -> Self:
+        """``content`` as these fields.
 
-def read_fields(fields: type[Some], where: str, content: object) -> Some:
-    """``content`` as ``fields``.
+        Raises:
+            BadInput: it is not; a line for every mistake with ``where``, the place in ``content``, what was
+                given and what was expected.
+        """
+        try:
+            return cls.model_validate(content)
+        except ValidationError as error:
+            lines = (f"{where}: {_mistake(dict(each), content)}" for each in error.errors())
+            raise BadInput("\n".join(lines)) from error
 
-    Raises:
-        BadInput: it is not; a line for every mistake, which starts with ``where``.
-    """
-    try:
-        return fields.model_validate(content)
-    except ValidationError as error:
-        raise BadInput("\n".join(f"{where}: {mistake}" for mistake in _mistakes(error))) from error
 
-
-def _mistakes(error: ValidationError) -> Iterator[str]:
-    missing = []
-    for each in error.errors():
-        place, about = ".".join(map(str, each["loc"])), each.get("ctx", {})
-        before = f"{place}: " if place else ""
-        if each["type"] == "missing":
-            missing.append(place)
-        elif "error" in about:
-            yield f"{before}{about['error']}"
-        elif each["type"] in ("literal_error", "union_tag_invalid"):
-            expected = re.findall("'([^']*)'", about.get("expected") or about["expected_tags"])
-            kind = place if "expected" in about else f"{about['discriminator']} of {place}".replace("'", "")
-            yield str(UnknownName(kind, str(about.get("tag", each["input"])), expected))
-        else:
-            expected = each["msg"].replace("Input should be", "expected")
-            yield f"{before}got {each['input']!r}, {expected}"
-    if missing:
-        yield f"missing {', '.join(missing)}"
+def _mistake(error: dict, content: object) -> str:
+    place, about = [], error.get("ctx", {})
+    for part in error["loc"]:
+        known = (isinstance(content, Mapping) and part in content) or isinstance(content, list)
+        content = content[part] if known else None  # what is not there, or the name of a kind
+        place.append(str(content["id"] if isinstance(content, Mapping) and "id" in content else part))
+    if error["type"] == "missing":
+        return f"missing {'.'.join(place)}"
+    if "error" in about:
+        told = str(about["error"])
+    elif options := re.findall("'([^']*)'", about.get("expected") or about.get("expected_tags") or ""):
+        field = [part for part in place if not part.isdigit()][-1]
+        told = str(
+            UnknownName("kind" if "tag" in about else field, str(about.get("tag", error["input"])), options)
+        )
+    else:
+        told = f"got {error['input']!r}, {error['msg'].replace('Input should be', 'expected')}"
+    return ": ".join(filter(None, [".".join(place), told]))

@@ -28,18 +28,18 @@ interval of the difference) or ``independent: true``. In place of the last four 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
 from attnlib.companion.project import PROFILES, find_root
-from attnlib.errors import AttnlibError, BadInput, UnknownName
+from attnlib.errors import BadInput, UnknownName
 from attnlib.experiments import registry
 from companion.claims.estimates import KEY
-from companion.claims.fields import Fields, Name, Number, Text, read_fields
+from companion.claims.fields import Fields, Name, Number, Text, matching
 from companion.claims.published import Entry, Published, PublishedTables, Reference, Rule, read_tables
 from companion.claims.verdicts import Inequality, Order, Tolerance, Trend
 
@@ -48,17 +48,15 @@ JUDGED = ("experiment", "keys", "judge", "profiles")
 RULES = ("unavailable", "by_construction", "not_run")
 
 
-def _matching(pattern: re.Pattern[str], expected: str) -> AfterValidator:
-    def check(text: str) -> str:
-        if not pattern.fullmatch(text):
-            raise ValueError(f"{text!r}: expected {expected}")
-        return text
-
-    return AfterValidator(check)
+def _experiment(name: str) -> str:
+    if name not in registry.names():
+        raise UnknownName("experiment", name, registry.names())
+    return name
 
 
+Experiment = Annotated[str, AfterValidator(_experiment)]
 AnyJudge = Annotated[Tolerance | Inequality | Trend | Order, Field(discriminator="kind")]
-Key = Annotated[str, _matching(KEY, "names joined by dots, such as one_to_one.AO.typicality")]
+Key = Annotated[str, matching(KEY, "names joined by dots, such as one_to_one.AO.typicality")]
 Profiles = Annotated[
     tuple[Literal[PROFILES], ...],
     AfterValidator(lambda given: tuple(name for name in PROFILES if name in given)),
@@ -73,12 +71,12 @@ class ClaimFields(Fields):
             ``reading``, what a sentence of ours says.
     """
 
-    id: Annotated[str, _matching(ID, "small letters and digits, with single hyphens between")]
+    id: Annotated[str, matching(ID, "small letters and digits, with single hyphens between")]
     kind: Literal["statement", "falsifier", "reading"] = "statement"
     place: Text
     says: Text
     published: Number | Reference | None = None
-    experiment: str | None = None
+    experiment: Experiment | None = None
     keys: tuple[Key, ...] = ()
     judge: AnyJudge | None = None
     profiles: Profiles = ()
@@ -98,24 +96,20 @@ class ClaimFields(Fields):
             raise ValueError(f"{len(self.keys)} keys for an order; it takes two, the larger one first")
         return self
 
-    def claims(self, paper: str, tables: PublishedTables | None) -> Iterator[Claim]:
+    def claims(self, paper: str, tables: PublishedTables) -> Iterator[Claim]:
         """The claim, with what is published of it.
 
         Raises:
-            UnknownName: nothing is published where it says.
-            BadInput: no tables, or no number for a tolerance.
+            BadInput: nothing is published where it says, or no one number for a tolerance.
         """
         published = self.published
         if isinstance(published, Reference):
-            if tables is None:
-                raise BadInput(f"published: {published} is of a table, but the file names no `csv`")
             published = tables.published(published)
         elif published is not None:
             published = Published(published)
         judge = self.judge and self.judge.about(published and published.value)
-        yield Claim.model_construct(
-            **self.__dict__ | {"paper": paper, "published": published, "judge": judge}
-        )
+        ready = {"paper": paper, "published": published, "judge": judge}
+        yield Claim.model_construct(**self.__dict__ | ready)
 
 
 class Claim(ClaimFields):
@@ -146,7 +140,7 @@ class Paper:
     title: str
     url: str
     claims: tuple[Claim, ...]
-    tables: PublishedTables | None = None
+    tables: PublishedTables
 
 
 class Ours(Fields):
@@ -191,7 +185,7 @@ class NumberRule(Fields):
     """
 
     tables: tuple[Name, ...]
-    experiment: str
+    experiment: Experiment
     key: str
     datasets: dict[Name, Name]
     quantities: dict[Name, Name]
@@ -219,29 +213,22 @@ class NumberRule(Fields):
         """
         self._check_names(tables)
         for entry in (entry for number in self.tables for entry in tables.table(number)):
-            if (
-                not entry.judged_by_runs
-                or entry.quantity not in self.quantities
-                or entry.dataset not in self.datasets
-            ):
-                continue
-            for reading, sets in {"": self.datasets, **self.readings}.items():
-                if entry.dataset in sets:
-                    yield self._claim(paper, entry, reading, sets[entry.dataset], tables)
+            if entry.judged_by_runs and entry.quantity in self.quantities and entry.dataset in self.datasets:
+                for reading, sets in {"": self.datasets, **self.readings}.items():
+                    if entry.dataset in sets:
+                        yield self._claim(paper, entry, reading, sets[entry.dataset], tables)
 
     def _check_names(self, tables: PublishedTables) -> None:
         """Every table and quantity is printed there, and every data set in some table of the paper."""
-        for number in self.tables:
-            if number not in tables.names:
-                raise UnknownName("table", number, tables.names)
-        quantities = dict.fromkeys(entry.quantity for entry in tables.entries if entry.table in self.tables)
-        datasets = dict.fromkeys(entry.dataset for entry in tables.entries)
+        quantities = [entry.quantity for entry in tables.entries if entry.table in self.tables]
+        datasets = [entry.dataset for entry in tables.entries]
         for kind, printed, given in (
+            ("table", tables.names, (self.tables,)),
             ("dataset", datasets, (self.datasets, *self.readings.values())),
-            ("quantity", quantities, (self.quantities, self.starred)),
+            (f"quantity of tables {', '.join(self.tables)}", quantities, (self.quantities, self.starred)),
         ):
             for name in (name for names in given for name in names if name not in printed):
-                raise UnknownName(f"{kind} of tables {', '.join(self.tables)}", name, printed)
+                raise UnknownName(kind, name, dict.fromkeys(printed))
 
     def _claim(self, paper: str, entry: Entry, reading: str, ours: str, tables: PublishedTables) -> Claim:
         """The claim about one printed number; ``ours`` is its data set as in the key."""
@@ -277,31 +264,26 @@ def number_id(entry: Entry, reading: str = "") -> str:
 
 
 class PaperFields(Fields):
-    """A file of claims; each claim and each rule of numbers is read by itself, so that errors can name it."""
+    """A file of claims."""
 
     paper: Text
     title: Text
-    url: str | None = None
-    claims: list[Any]
+    url: str = ""
+    claims: list[ClaimFields]
     csv: str | None = None
     tables: dict[Name, Name] = Field(default_factory=dict)
     unavailable: tuple[Rule, ...] = ()
     by_construction: tuple[Rule, ...] = ()
     not_run: tuple[Rule, ...] = ()
-    numbers: list[Any] = Field(default_factory=list)
+    numbers: list[NumberRule] = Field(default_factory=list)
 
 
-def load_papers(
-    folder: str | Path | None = None, experiments: Collection[str] | None = None
-) -> tuple[Paper, ...]:
+def load_papers(folder: str | Path | None = None) -> tuple[Paper, ...]:
     """Every ``*.yaml`` of ``folder`` (default: ``claims`` of the checkout), by name.
-
-    Args:
-        experiments: names that a claim may use (default: all that there are).
 
     Raises:
         BadInput: a file, field or value that cannot be used; the message names file, claim, field, what was
-            given and what was expected, a line for every mistake.
+            given and what was expected.
     """
     folder = find_root() / "claims" if folder is None else Path(folder)
     files = sorted(folder.glob("*.yaml"))
@@ -309,8 +291,7 @@ def load_papers(
         raise BadInput(
             f"no claims in {folder}: expected files such as aitken2021.yaml; run from the repository"
         )
-    known = registry.names() if experiments is None else tuple(experiments)
-    papers = tuple(_read_paper(path, known) for path in files)
+    papers = tuple(map(_read_paper, files))
     first_seen: dict[str, str] = {}
     for paper, path in zip(papers, files, strict=True):
         for claim in paper.claims:
@@ -321,14 +302,12 @@ def load_papers(
     return papers
 
 
-def load_claims(
-    folder: str | Path | None = None, experiments: Collection[str] | None = None
-) -> tuple[Claim, ...]:
-    """The claims of every paper, in order (arguments and errors as :func:`load_papers`)."""
-    return tuple(claim for paper in load_papers(folder, experiments) for claim in paper.claims)
+def load_claims(folder: str | Path | None = None) -> tuple[Claim, ...]:
+    """The claims of every paper, in order (errors as :func:`load_papers`)."""
+    return tuple(claim for paper in load_papers(folder) for claim in paper.claims)
 
 
-def _read_paper(path: Path, experiments: Collection[str]) -> Paper:
+def _read_paper(path: Path) -> Paper:
     import yaml
 
     try:
@@ -336,35 +315,16 @@ def _read_paper(path: Path, experiments: Collection[str]) -> Paper:
         content = yaml.load(path.read_text(encoding="utf-8"), loader)
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise BadInput(f"{path.name} cannot be read as YAML in UTF-8: {error}") from error
-    fields = read_fields(PaperFields, path.name, content)
-    tables = None
-    if fields.csv is not None:
-        rules = {kind: getattr(fields, kind) for kind in RULES}
-        tables = read_tables(path.parent / fields.csv, fields.tables, rules)
-    elif fields.numbers:
-        raise BadInput(f"{path.name}: `numbers` are of published tables, but the file names no `csv`")
-    claims: list[Claim] = []
-    mistakes = []
-    written = [
-        (ClaimFields, f"claim {_name_of(entry, place)}", entry)
-        for place, entry in enumerate(fields.claims, 1)
-    ]
-    written += [
-        (NumberRule, f"numbers, rule {place}", entry) for place, entry in enumerate(fields.numbers, 1)
-    ]
-    for model, what, entry in written:
-        where = f"{path.name}, {what}"
-        try:
-            read = read_fields(model, where, entry)
-            if read.experiment is not None and read.experiment not in experiments:
-                raise UnknownName("experiment", read.experiment, experiments)
-            claims += read.claims(fields.paper, tables)
-        except AttnlibError as error:
-            mistakes.append(str(error) if str(error).startswith(where) else f"{where}: {error}")
-    if mistakes:
-        raise BadInput("\n".join(mistakes))
-    return Paper(fields.paper, fields.title, fields.url or "", tuple(claims), tables)
-
-
-def _name_of(entry: object, place: int) -> str:
-    return str(entry.get("id", f"number {place}")) if isinstance(entry, Mapping) else f"number {place}"
+    file = PaperFields.read(path.name, content)
+    where, tables = path.name, PublishedTables(())
+    try:
+        if file.csv is not None:
+            rules = {kind: getattr(file, kind) for kind in RULES}
+            tables = read_tables(path.parent / file.csv, file.tables, rules)
+        claims: list[Claim] = []
+        for each in (*file.claims, *file.numbers):
+            where = f"{path.name}: {each.id if isinstance(each, ClaimFields) else 'numbers'}"
+            claims += each.claims(file.paper, tables)
+    except BadInput as error:
+        raise BadInput(f"{where}: {error}") from error
+    return Paper(file.paper, file.title, file.url, tuple(claims), tables)

@@ -110,6 +110,8 @@ class PublishedTables:
             UnknownName: the table, dataset or quantity is not printed (with the nearest name).
             BadInput: nothing is printed there.
         """
+        if not self.entries:
+            raise BadInput(f"{reference} is of a table, but the file of claims names no `csv`")
         if reference.table not in self.names:
             raise UnknownName("table", reference.table, self.names)
         rows = self.table(reference.table)

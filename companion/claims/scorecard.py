@@ -67,7 +67,7 @@ def _summary(papers: Sequence[Paper], rows: Sequence[ClaimVerdict]) -> Iterator[
             own = (row for row in rows if row.claim.paper == paper.name and row.profile == profile)
             verdicts = [row.verdict for row in own if row.claim.kind == "statement" and not row.claim.number]
             yield [f"{plain(paper.title)}: claims, {profile} profile", *_counts(verdicts)]
-        for name in paper.tables.names if paper.tables else ():
+        for name in paper.tables.names:
             numbers = [status(entry, found) for entry in paper.tables.table(name)]
             yield [f"numbers of Table {name}, {plain(paper.tables.titles[name])}", *_counts(numbers)]
 

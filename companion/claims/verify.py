@@ -110,15 +110,15 @@ def verify(root: Path | None = None, *, experiment: str | None = None) -> list[C
     claims = load_claims(project.root / "claims")
     if experiment is not None:
         claims = tuple(claim for claim in claims if claim.experiment == experiment)
-    expected = read_expected(project.root)
     experiments = dict.fromkeys(claim.experiment for claim in claims if claim.experiment)
     results = {(name, profile): _load(project, name, profile) for name in experiments for profile in PROFILES}
-    judged = (
-        _judge(claim, profile, results.get((claim.experiment, profile)))
-        for claim in claims
-        for profile in PROFILES
-    )
-    return [replace(row, expected=expected.get((row.claim.id, row.profile))) for row in judged]
+    places = [(claim, profile) for claim in claims for profile in PROFILES]
+    rows = (_judge(claim, profile, results.get((claim.experiment, profile))) for claim, profile in places)
+    return _beside(rows, read_expected(project.root))
+
+
+def _beside(rows: Iterable[ClaimVerdict], expected: Expected) -> list[ClaimVerdict]:
+    return [replace(row, expected=expected.get((row.claim.id, row.profile))) for row in rows]
 
 
 def verdict_of(claim_id: str, profile: str | None = None, root: Path | None = None) -> ClaimVerdict:
@@ -133,16 +133,12 @@ def verdict_of(claim_id: str, profile: str | None = None, root: Path | None = No
         BadInput: a claims file or ``expected.json`` that cannot be used.
     """
     project = Project(find_root() if root is None else Path(root))
-    folders = (project.root / "claims", *map(project.results, PROFILES))
-    files = [
-        path
-        for folder in folders
-        for path in sorted(folder.rglob("*.*"))
-        if path.suffix in (".yaml", ".csv", ".json")
+    paths = [
+        *project.root.glob("claims/**/*.*"),
+        *(path for each in PROFILES for path in project.results(each).glob("*.json")),
     ]
-    found = _verdicts(
-        project.root, tuple((path, path.stat().st_mtime_ns, path.stat().st_size) for path in files)
-    )
+    stamps = [(path, path.stat().st_mtime_ns, path.stat().st_size) for path in sorted(paths)]
+    found = _verdicts(project.root, tuple(stamps))
     if (claim_id, PROFILES[0]) not in found:
         raise UnknownName("claim", claim_id, dict.fromkeys(known for known, _ in found))
     if profile not in (None, *PROFILES):
@@ -313,9 +309,7 @@ def verify_command(
     root = find_root() if root is None else Path(root)
     rows = verify(root)
     renewed = accept_verdicts(root, rows) if accept else 0
-    if accept:
-        expected = read_expected(root)
-        rows = [replace(row, expected=expected.get((row.claim.id, row.profile))) for row in rows]
+    rows = _beside(rows, read_expected(root)) if accept else rows
     changed, wrong = [row for row in rows if row.changed], problems(root, rows)
     if json:
         told = {

@@ -148,7 +148,7 @@ def test_the_page_of_this_project_holds_every_published_number(pytestconfig):
     page = scorecard_markdown(pytestconfig.rootpath)
     for paper in load_papers(pytestconfig.rootpath / "claims"):
         assert all(f'id="claim-{claim.id}"' in page for claim in paper.claims if not claim.number)
-        for name in paper.tables.names if paper.tables else ():
+        for name in paper.tables.names:
             section = page.split(f"<summary>Table {name}:")[1].split("</details>")[0]
             cells = re.split(r" ?\| ?", section)  # ours stands below, after a break
             shown = [cell.split("<br>")[0].removesuffix("\\*") for cell in cells]

@@ -141,6 +141,16 @@ def rows_of(folder, values):
     return [row for row in verify(folder) if row.profile == "paper"]
 
 
+def test_of_several_verdicts_on_a_number_the_first_at_the_largest_profile_counts(tmp_path):
+    paper = written(tmp_path, RULE)
+    told = (("quick", Verdict.REPRODUCED), ("paper", Verdict.PARTLY), ("paper", Verdict.NOT_REPRODUCED))
+    rows = [ClaimVerdict(paper.claims[0], profile, Judgement(verdict, {})) for profile, verdict in told]
+    number = paper.tables.table("2")[1]
+    assert status(number, answers(rows)) is Verdict.PARTLY
+    assert status(number, answers(rows[:1])) is Verdict.REPRODUCED
+    assert status(number, answers([])) is Verdict.NOT_RUN
+
+
 def test_symbols_of_the_published_tables():
     assert symbol("A(alpha,beta_uf)") == "*A*(α, β<sup>uf</sup>)"
     assert symbol("xi(beta_uf,beta_px)") == "ξ(β<sup>uf</sup>, β<sup>px</sup>)"

@@ -15,7 +15,7 @@ FOLDER = Path(__file__).parents[3] / "claims"
 
 @pytest.fixture(scope="module")
 def paper():
-    (paper,) = (paper for paper in load_papers(FOLDER) if paper.tables)
+    (paper,) = (paper for paper in load_papers(FOLDER) if paper.tables.names)
     return paper
 
 
