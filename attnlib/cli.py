@@ -1,6 +1,7 @@
 """The command line. Everything heavy is imported inside the commands, so that ``--help`` answers at once."""
 
 import os
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -236,7 +237,17 @@ def data_check(names: Names = None) -> None:
 
 def main() -> None:
     """The ``attnlib`` command."""
+    find_companion()
     app()
+
+
+def find_companion() -> None:
+    """In a checkout, let this process, its jobs and kernels import ``companion``, which is not installed."""
+    root = Path(__file__).parents[1]
+    if (root / "companion" / "__init__.py").is_file() and str(root) not in sys.path:
+        sys.path.append(str(root))
+        paths = (os.environ.get("PYTHONPATH"), str(root))
+        os.environ["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
 
 
 if __name__ == "__main__":

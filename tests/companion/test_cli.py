@@ -1,6 +1,7 @@
 """The command line: quick to answer, and clear about what it cannot do."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from attnlib.cli import app
+from attnlib.cli import app, find_companion
 from attnlib.companion.commands import prepare_run
 from attnlib.companion.figures import find, minutes, place_in_paper
 from attnlib.companion.plan import Plan, PlannedResult, Run
@@ -149,7 +150,7 @@ def test_a_row_of_the_books_tables_shares_its_answers(project, profile, words, a
     run = prepare_run(project, find(project, "agreement"), profile, words, explain=True)
     planned = Plan(project, profile, run).result_of("learn/agreement")
     assert planned.archived is archived
-    assert ("--archive results/paper/models" in planned.arguments) is archived
+    assert ("--archive results/paper/archive" in planned.arguments) is archived
 
 
 def test_a_run_starts_in_the_folder_it_was_last_asked_from(project, tmp_path, monkeypatch):
@@ -260,3 +261,11 @@ def test_data_list_and_check(project, tmp_path, monkeypatch):
     corrupt = attnlib("data", "check", "scan")
     assert corrupt.exit_code == 1
     assert "expected sha256" in corrupt.output
+
+
+def test_a_command_of_a_checkout_and_its_children_find_the_companion(monkeypatch):
+    monkeypatch.setattr(sys, "path", ["elsewhere"])
+    monkeypatch.setenv("PYTHONPATH", "mine")
+    find_companion()
+    assert sys.path == ["elsewhere", str(ROOT)]
+    assert os.environ["PYTHONPATH"] == f"mine{os.pathsep}{ROOT}"

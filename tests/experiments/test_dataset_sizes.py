@@ -223,7 +223,7 @@ def test_without_counting_anew_a_missing_set_is_named_and_the_others_make_the_re
     sets = {"sets": ("known_polarity", "known_lexicon"), "readings": ("published",)}
     archive, none = tmp_path / "archive", tmp_path / "none"
     run("dataset_sizes", out=tmp_path, models=tmp_path / "models", overrides=sets, archive=archive)
-    kept = {"known_lexicon" in path.read_text(encoding="utf-8"): path for path in archive.glob("*.json")}
+    kept = {"known_lexicon" in path.read_text(encoding="utf-8"): path for path in archive.rglob("*.jsonl")}
     kept[False].unlink()
     part = run("dataset_sizes", out=tmp_path, models=none, overrides=sets, archive=archive, trains=False)
     assert part.missing == ["text_sizes: 1"]  # of the settings that a recipe has by itself

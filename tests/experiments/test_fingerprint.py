@@ -189,12 +189,12 @@ def test_fields_of_settings_are_in_the_key_and_not_in_the_code(tree):
 
 
 def test_a_data_set_counts_with_its_checksums(monkeypatch):
-    from attnlib.datasets import multi30k
+    from companion.data.parallel import MULTI30K
 
     root = "companion.data.parallel:multi30k_en_de"
-    assert module.data_sets(root) == ("attnlib.datasets.multi30k:DATASET",)
-    before = module._form(("attnlib.datasets.multi30k", "DATASET")).text
-    assert all(file.sha256 in before for file in multi30k.DATASET.files)
+    assert module.data_sets(root) == ("companion.data.parallel:MULTI30K",)
+    before = module._form(("companion.data.parallel", "MULTI30K")).text
+    assert all(file.sha256 in before for file in MULTI30K.files)
     assert "github" not in before
 
 
@@ -204,7 +204,8 @@ def test_a_root_that_is_no_definition_is_refused():
 
 
 def test_what_is_left_out_by_name_is_there():
-    defined = "\n".join(path.read_text() for path in (module.ROOT / "attnlib").rglob("*.py"))
+    paths = [path for package in ("attnlib", "companion") for path in (module.ROOT / package).rglob("*.py")]
+    defined = "\n".join(path.read_text() for path in paths)
     missing = [
         name for name in module.OUTSIDE if f"def {name}(" not in defined and f"\n{name} = " not in defined
     ]

@@ -20,7 +20,7 @@ from attnlib.training.store import Store
 TINY = {"task": "one_to_one", "seeds": 1, "width": 8, "steps": 3, "fit_samples": 200}
 BLOCKER = """
 import sys
-ALLOWED = {"numpy", "torch", "safetensors", "jaxtyping", "attnlib"}
+ALLOWED = {"numpy", "torch", "safetensors", "jaxtyping", "attnlib", "companion"}
 # What those four bring along themselves.
 ALLOWED |= {"wadler_lindig", "typing_extensions", "sympy", "mpmath", "networkx", "filelock", "fsspec"}
 ALLOWED |= {"jinja2", "markupsafe", "setuptools", "pkg_resources", "functorch", "torchgen", "packaging"}
