@@ -20,7 +20,8 @@ A claim is
 Judges: ``{kind: tolerance, absolute | relative}``, ``{kind: inequality, relation: ">", threshold}``,
 ``{kind: trend, direction: positive | negative}``, ``{kind: order}`` with ``paired: key`` (the result's own
 interval of the difference) or ``independent: true``. In place of the last four fields a claim may carry
-``not_run: reason`` (nothing measures it yet) or ``cannot_be_run: reason``.
+``not_run: reason`` (nothing measures it yet) or ``cannot_be_run: reason``. A statement that is no paper's has a
+``kind``: ``falsifier``, what would speak against a chapter, or ``reading``, a sentence of ours that results bear out.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ from attnlib.experiments import registry
 
 PROFILES = ("quick", "paper")
 JUDGED_FIELDS = ("experiment", "keys", "judge", "profiles")
-CLAIM_FIELDS = ("id", "place", "says", "published", *JUDGED_FIELDS, "not_run", "cannot_be_run")
+CLAIM_FIELDS = ("id", "kind", "place", "says", "published", *JUDGED_FIELDS, "not_run", "cannot_be_run")
+KINDS = ("falsifier", "reading")
 PAPER_FIELDS = ("paper", "title", "url", "claims", "csv", "tables", *RULES, "numbers")
 
 
@@ -66,6 +68,7 @@ class Claim:
     number: bool = False
     reading: str = ""
     starred: str = ""
+    kind: str = ""  # of KINDS; a paper's statement has none
 
 
 @dataclass(frozen=True)
@@ -176,8 +179,11 @@ def _read_claim(
         raise BadInput(
             f"id {fields['id']!r} has other characters than small letters, digits and single hyphens"
         )
+    if fields.get("kind", KINDS[0]) not in KINDS:
+        raise UnknownName("kind of claim", str(fields["kind"]), KINDS)
     published = _published(fields.get("published"), tables)
     common = {
+        "kind": fields.get("kind", ""),
         "id": fields["id"],
         "paper": paper,
         "place": fields["place"],
