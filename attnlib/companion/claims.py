@@ -20,8 +20,8 @@ A claim is
 Judges: ``{kind: tolerance, absolute | relative}``, ``{kind: inequality, relation: ">", threshold}``,
 ``{kind: trend, direction: positive | negative}``, ``{kind: order}`` with ``paired: key`` (the result's own
 interval of the difference) or ``independent: true``. In place of the last four fields a claim may carry
-``not_run: reason`` (nothing measures it yet) or ``cannot_be_run: reason``. A statement that is no paper's has a
-``kind``: ``falsifier``, what would speak against a chapter, or ``reading``, a sentence of ours that results bear out.
+``not_run: reason`` (nothing measures it yet) or ``cannot_be_run: reason``. A statement that is no paper's has
+a ``kind``: ``falsifier``, what would speak against a chapter, or ``reading``, what a sentence of ours says.
 """
 
 from __future__ import annotations

@@ -93,6 +93,8 @@ def execute(execution: Execution, project: Project) -> Path:
     import papermill
     from nbclient.exceptions import DeadKernelError
 
+    from companion.book.prose import leave_the_book
+
     figure = execution.figure
     check_known(execution.parameters, notebook_parameters(figure))
     folder = execution.folder or execution.output.parent
@@ -110,7 +112,9 @@ def execute(execution: Execution, project: Project) -> Path:
                 cwd=folder, progress_bar=False, start_timeout=180,
                 extra_arguments=["--IPKernelApp.log_level=CRITICAL"],
             )  # fmt: skip
-        _write(nbformat.read(working, as_version=4), execution.output, project)
+        done = nbformat.read(working, as_version=4)
+        leave_the_book(done, project.root, figure.id)
+        _write(done, execution.output, project)
         for path, written in earlier.items():
             if path.is_file() and path.stat().st_mtime_ns == written:  # no longer made by the notebook
                 path.unlink()

@@ -27,9 +27,9 @@ from attnlib.errors import AttnlibError, BadInput
 
 # Jupyter Book has no __main__, and a script beside the interpreter need not be on the path.
 RUN_JUPYTER_BOOK = "from jupyter_book.cli.main import main; main()"
-NOT_STAGED = ("_ext", "__pycache__")
+NOT_STAGED = ("__pycache__",)
 # A change in any of these can alter every page, and Sphinx does not see it.
-WHOLE_BOOK = ("_config.yml", "book/_ext", "book/_static", "book/_vendor")
+WHOLE_BOOK = ("_config.yml", "companion/book", "book/_static", "book/_vendor")
 
 
 class SiteError(AttnlibError):

@@ -63,6 +63,7 @@ def figure_page(figure: str, root: Path, executed: Path) -> tuple[str, str, tupl
     if failure:
         return ".md", _missing_page(figure, failure, sources), sources
 
+    _take_prose_of(root / "notebooks" / f"{figure}.md", notebook)
     cells: list[NotebookNode] = []
     for number, cell in enumerate(notebook.cells, start=1):
         for piece in (pieces := one_image_each(cell)):
@@ -117,6 +118,17 @@ def image_of(figure: str, executed: Path, name: str | None = None) -> FigureImag
     by_name = {options.get("figure", {}).get("name"): options for options in told}
     options = by_name.get(files[0].stem, told[0])
     return FigureImage(files[0], options["image"]["alt"], options.get("figure", {}).get("caption", ""))
+
+
+def _take_prose_of(source: Path, notebook: NotebookNode) -> None:
+    """Markdown as it is written: an executed notebook has text where the book reads the numbers itself."""
+    import jupytext
+
+    executed = [cell for cell in notebook.cells if "injected-parameters" not in cell.metadata.get("tags", [])]
+    written = jupytext.read(source).cells if source.is_file() else []
+    if [cell.cell_type for cell in executed] == [cell.cell_type for cell in written]:
+        for cell, own in zip(executed, written, strict=True):
+            cell.source = own.source
 
 
 def _failed_cell(notebook: NotebookNode) -> str:

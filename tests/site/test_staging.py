@@ -31,8 +31,7 @@ def code(*outputs, **metadata):
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """A repository with one prose page and one figure that has been run."""
-    (tmp_path / "book" / "_ext").mkdir(parents=True)
-    (tmp_path / "book" / "_ext" / "mine.py").write_text("")
+    (tmp_path / "book" / "_static").mkdir(parents=True)
     (tmp_path / "book" / "index.md").write_text("# Front\n\n<!-- book:figure attend/rise -->\n")
     toc = "format: jb-book\nroot: index\nparts:\n- caption: One\n  chapters:\n  - file: attend/rise\n"
     (tmp_path / "book" / "_toc.yml").write_text(toc)
@@ -64,7 +63,6 @@ def test_what_an_output_says_about_its_image_reaches_the_page(root):
         assert f'href="../_static/figures/attend/rise/{name}"' in links
         assert (root / "src" / "_files" / "figures" / "attend" / "rise" / name).is_file()
     assert "other.txt" not in links
-    assert not (root / "src" / "_ext").exists()
 
 
 def test_a_prose_page_shows_the_figure_with_its_texts(root):

@@ -1,7 +1,4 @@
-"""Sphinx extension of this book: nothing from the network, nothing that throws in the console.
-
-It belongs to the book, not to the library; `_config.yml` loads it under `local_extensions`.
-"""
+"""Sphinx extension: nothing from the network, nothing that throws in the console."""
 
 import re
 
