@@ -9,8 +9,10 @@ checkout is found from the working folder and nothing of the book is touched.
 import gc
 import os
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from attnlib.companion.missing import missing_in_words
 from attnlib.companion.networks_note import networks_note
@@ -23,6 +25,9 @@ from attnlib.experiments.run import code_of, run
 from attnlib.files import atomic_path, write_text_atomic
 from attnlib.training.keys import model_key
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 @dataclass(frozen=True)
 class Page:
@@ -33,6 +38,8 @@ class Page:
         result: made by this run; None where its data is not at hand (``missing`` says which).
         paper: the committed result at paper size; None if there is none, or if this run has its own
             parameters.
+        text_of: of a run with parameters of its own, the profile that numbers in the prose are of, which are
+            the book's; empty where all is of one piece.
     """
 
     figure: str
@@ -40,6 +47,7 @@ class Page:
     paper: Result | None
     files: Path
     missing: str = ""
+    text_of: str = ""
 
     @property
     def leading(self) -> Result:
@@ -66,9 +74,21 @@ class Page:
             shown = f"Shown: {described(self.paper)}. Cannot be run here: data. {self.missing}"
         else:
             shown = f"Shown first: {described(self.paper)}; at the end: {described(self.result)}."
-        return "\n".join(filter(None, [shown, networks_note(self.leading)]))
+        text = self.text_of and (
+            f"Numbers in the text are the book's, at the {self.text_of} profile; the tables and figures "
+            "below are of this run."
+        )
+        return "\n".join(filter(None, [shown, networks_note(self.leading), text]))
 
-    def show(self, figure, name: str, *, alt: str, caption: str, data: list[dict] | None = None) -> None:
+    def frame(self, table: str, result: Result | None = None) -> "pd.DataFrame":
+        """A tidy table of the leading result, or of another; no rows where it has none."""
+        import pandas as pd
+
+        return pd.DataFrame((result or self.leading).tables.get(table, []))
+
+    def show(
+        self, figure, name: str, *, alt: str, caption: str, data: "list[dict] | pd.DataFrame | None" = None
+    ) -> None:
         """Save a matplotlib figure as SVG and PNG (and its numbers as CSV), and display it with its texts.
 
         Args:
@@ -77,6 +97,7 @@ class Page:
             caption: the sentence under it.
             data: the records drawn.
         """
+        import pandas as pd
         from IPython.display import display
 
         from attnlib.plotting.style import as_images
@@ -85,6 +106,8 @@ class Page:
         for suffix, content in ((".svg", svg.encode()), (".png", png)):
             with atomic_path(self.files / f"{name}{suffix}") as temporary:
                 temporary.write_bytes(content)
+        if isinstance(data, pd.DataFrame):
+            data = data.astype(object).where(data.notna(), None).to_dict("records")
         if data is not None:
             write_text_atomic(self.files / f"{name}.csv", as_csv(data))
         display(
@@ -94,10 +117,13 @@ class Page:
         )
 
 
-def open_page(figure: str, profile: str = "quick", **parameters: object) -> Page:
+def open_page(figure: str, profile: str | Mapping = "quick", **parameters: object) -> Page:
     """The results of a figure's experiment, computed now if they are not there or not current.
 
+    Puts the checkout on the path, so that the cells that follow find ``companion`` and ``notebooks``.
+
     Args:
+        profile: or ``globals()`` of a notebook whose parameters cell assigns ``profile`` and the settings.
         parameters: settings of the experiment; None leaves the profile's own.
 
     Raises:
@@ -105,7 +131,13 @@ def open_page(figure: str, profile: str = "quick", **parameters: object) -> Page
     """
     gc.freeze()  # what has been imported stays: looking through it took a tenth of the time of drawing
     project = current_project()
+    if str(project.root) not in sys.path:
+        sys.path.insert(0, str(project.root))
     experiment = figure.rpartition("/")[2]
+    if isinstance(profile, Mapping):
+        settings = fields(registry.profile_config(experiment, profile["profile"]))
+        parameters = {field.name: profile.get(field.name) for field in settings}
+        profile = profile["profile"]
     given = {name: value for name, value in parameters.items() if value is not None}
     config = override(registry.profile_config(experiment, profile), given)
     given |= {name: str(getattr(config, name).resolve()) for name in path_fields(config) if name in given}
@@ -122,7 +154,17 @@ def open_page(figure: str, profile: str = "quick", **parameters: object) -> Page
     except DataUnavailable as error:
         missing = str(error)
     shown = None if own or profile == "paper" or not paper.is_file() else Result.load(paper)
-    return Page(figure, result, shown, Path(files), missing)
+    text_of = _profile_of_the_prose(project, figure) if own else ""
+    return Page(figure, result, shown, Path(files), missing, text_of)
+
+
+def _profile_of_the_prose(project: Project, figure: str) -> str:
+    """Of which profile the numbers in a chapter's sentences are; empty where it has none."""
+    source = project.notebooks / f"{figure}.md"
+    if not source.is_file() or "{num}" not in source.read_text(encoding="utf-8"):
+        return ""
+    experiment = figure.rpartition("/")[2]
+    return "paper" if (project.results("paper") / f"{experiment}.json").is_file() else "quick"
 
 
 def described(result: Result) -> str:

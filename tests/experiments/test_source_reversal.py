@@ -6,21 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from attnlib.companion.sentences.source_reversal import (
-    counting_sentence,
-    distance_sentences,
-    distance_table,
-    falsifier_sentences,
-    trade_sentences,
-)
 from attnlib.errors import BadInput, DataUnavailable, UnknownName
 from attnlib.experiments import word_distances
 from attnlib.experiments.config import override
 from attnlib.experiments.measures.learning_curve import measure_learning_curve
 from attnlib.experiments.measures.longest_sentences import measure_longest_sentences
-from attnlib.experiments.result import Result
 from attnlib.experiments.source_reversal import ONE_LENGTH, PROFILES, Config, compute, models
-from attnlib.plotting.source_reversal import distances
 from attnlib.probes.distances import link_distances
 from attnlib.recipes.sequence_course import judged_samples
 from attnlib.training.store import Store
@@ -150,12 +141,6 @@ def test_what_claims_read_has_the_sign_of_reversed_less_forward():
     assert values["attention"]["main"]["gain"]["speed"]["value"] == pytest.approx(0)
     assert values[ONE_LENGTH]["main"]["gain"]["speed"]["value"] == pytest.approx(0)
     assert values["initial"]["main"]["long_from"] == 6
-    result = Result("source_reversal", "quick", {}, values, {}, {}, {})
-    assert "That is the trade that the primer describes." in trade_sentences(result)
-    assert (
-        "it has not happened (first 0.500 [0.500, 0.500], n = 2; last −0.300 [−0.300, −0.300], n = 2)"
-        in falsifier_sentences(result)
-    )
 
 
 def test_pairs_of_a_seed_start_alike():
@@ -207,68 +192,7 @@ def test_a_task_without_links_is_refused(store):
         compute(replace(TINY, aligned=("scan",)), store)
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "said"),
-    [(-0.3, -0.1, "worse"), (0.1, 0.3, "better"), (-0.1, 0.3, "not to be told from idle")],
-)
-def test_what_is_said_of_counting_follows_the_interval(low, high, said):
-    gain = {"value": (low + high) / 2, "low": low, "high": high, "n": 3}
-    found = {"main": {"gain": {"speed": gain}}}
-    result = Result("x", "quick", {}, {"attention": found, ONE_LENGTH: found}, {}, {}, {})
-    assert counting_sentence(result).count(f"it is {said} (") == 2
-    assert "lacks" in counting_sentence(Result("x", "quick", {}, {"attention": found}, {}, {}, {}))
-
-
-def interval(low, high):
-    return {"value": (low + high) / 2, "low": low, "high": high, "n": 3}
-
-
-@pytest.mark.parametrize(
-    ("first", "last", "told", "happened"),
-    [
-        ((0.1, 0.3), (-0.3, -0.1), "That is the trade that the primer describes", "has not happened"),
-        ((0.1, 0.3), (0.1, 0.3), "a gain for both, and no trade", "has happened"),
-        ((0.1, 0.3), (-0.3, 0.1), "Whether the last words pay", "cannot be told"),
-        ((-0.3, 0.1), (-0.3, -0.1), "Whether the first words gain", "has not happened"),
-        ((-0.3, -0.1), (0.1, 0.3), "the other way round", "has not happened"),
-        ((-0.3, 0.1), (0.1, 0.3), "that the first ones pay does not show", "cannot be told"),
-        ((-0.3, -0.1), (-0.3, -0.1), "not the trade", "has not happened"),
-    ],
-)
-def test_what_is_said_of_the_trade_follows_the_intervals(first, last, told, happened):
-    gain = {"long_first": interval(*first), "long_last": interval(*last)}
-    forward = {"long_first": interval(0.6, 0.7), "long_last": interval(0.6, 0.7)}
-    found = {"gain": gain, "long_from": 10, "forward": forward}
-    result = Result("x", "quick", {}, {"initial": {"main": found}}, {}, {}, {})
-    assert told in trade_sentences(result)
-    assert "distance is not all" not in trade_sentences(result)
-    forward["long_last"] = interval(0.4, 0.5)
-    assert "0.65 ± 0.05 are right in the first third and 0.45 ± 0.05 in the last: distance is not all" in (
-        trade_sentences(result)
-    )
-    assert "**One vector, at the start**, sentences of 10 words" in trade_sentences(result)
-    result.config["cell"] = ["gru", "lstm"]
-    assert "**One vector, at the start** (GRU), sentences of 10 words" in trade_sentences(result)
-    assert f"One vector, at the start: it {happened} (" in falsifier_sentences(result)
-
-
-def test_whether_words_keep_their_places_decides_where_the_average_is_judged():
-    spans = {"one_to_one": ((-0.1, 0.1), (-0.1, 0.1)), "number_words": ((1, 2), (-2, -1))}
-    spans |= {"scan": ((-0.1, 0.3), (0.1, 0.8)), "reversal": ((-0.1, 0.3), (0.6, 0.8))}
-    counted = {name: dict(zip(("offset", "change"), map(interval, *zip(*own, strict=True)), strict=True))
-               for name, own in spans.items()}  # fmt: skip
-    said = distance_sentences(Result("x", "quick", {}, {"distances": counted}, {}, {}, {})).splitlines()
-    assert "number words" in said[1]
-    assert said[1].startswith("* It does not hold in")
-    counted["number_words"]["offset"] = interval(0, 1)
-    unsure = distance_sentences(Result("x", "quick", {}, {"distances": counted}, {}, {}, {})).splitlines()
-    assert unsure[1].startswith("* Whether it holds to half a place cannot be told in number words")
-    assert unsure[2].startswith("* Where it holds, or may, the average is")
-    assert "unchanged, to half a step, in one-to-one; not to be told" in said[2]
-    assert said[2].endswith("in SCAN; changed all the same in reversal.")
-
-
-def test_a_text_that_is_not_at_hand_says_so_and_is_on_no_figure(monkeypatch):
+def test_a_text_that_is_missing_says_so(monkeypatch):
     def missing(name):
         raise DataUnavailable(name)
 
@@ -276,22 +200,3 @@ def test_a_text_that_is_not_at_hand_says_so_and_is_on_no_figure(monkeypatch):
     found, rows = word_distances.count_distances("europarl_de_en")
     assert found == {"cannot_be_run": "data: europarl_de_en is not at hand"}
     assert rows == []
-    result = Result("x", "quick", {}, {"distances": {"europarl_de_en": found}}, {"distances": []}, {}, {})
-    assert len(distance_table(result)) == 0
-    assert distances(result).get_axes() == []
-    assert distance_sentences(result) == "No distances were counted."
-
-
-@pytest.mark.parametrize(
-    ("several", "one", "told"),
-    [
-        ((-0.3, -0.1), (-0.05, -0.01), "has not vanished, so counting is not all of it."),
-        ((-0.3, -0.1), (-0.5, -0.3), "the cost is as large, so it is not counting."),
-        ((-0.3, -0.1), (-0.05, 0.05), "With one length no cost is seen."),
-        ((-0.3, -0.1), (0.05, 0.15), "With one length there is no cost."),
-    ],
-)
-def test_whether_counting_is_the_reason_follows_the_control(several, one, told):
-    kinds = {"attention": several, ONE_LENGTH: one}
-    values = {kind: {"main": {"gain": {"speed": interval(*ends)}}} for kind, ends in kinds.items()}
-    assert counting_sentence(Result("x", "quick", {}, values, {}, {}, {})).endswith(told)
