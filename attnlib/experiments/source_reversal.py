@@ -36,14 +36,13 @@ class Config:
         link: what the decoder gets of the source: ``initial``, ``every_step``, ``attention``.
         cell: ``gru``, ``lstm``.
         seeds: networks of each kind.
-        words: of the vocabulary.
-        shortest, longest: words of a sentence.
+        words: size of the vocabulary.
+        shortest: fewest words of a sentence; longest: most words of a sentence.
         one_length: 1 adds networks with attention on sentences that all have the longest length.
-        n_train: sentences to train on; judged: held-out ones.
-        width: of states and embeddings; steps: updates; looks: at the network on its way.
+        n_train: sentences to train on; judged: held-out sentences.
+        width: of states and embeddings; steps: updates in training; looks: evaluations during training.
         learning_rate: of Adam.
-        aligned: tasks with known links, of which distances are counted; those whose data is not at hand are
-            left out.
+        aligned: tasks with known links, whose distances are counted. Those without data here are left out.
     """
 
     link: tuple[str, ...] = ("initial", "attention")

@@ -70,6 +70,26 @@ def test_a_run_of_its_own_shows_and_touches_itself_alone(project, monkeypatch):
     assert not (root / "build" / "results").exists()
 
 
+def test_a_notebook_hands_over_its_parameters_and_its_own_run_says_whose_numbers_the_text_has(project):
+    root, calls = project
+    PAPER.save(root / "results" / "paper")
+    source = root / "notebooks" / "attend" / "temporal_share.md"
+    source.parent.mkdir()
+    source.write_text("It is {num}`scan.AO.x`.\n")
+    names = {"profile": "quick", "task": "scan", "seeds": None, "In": ["a cell"]}
+    page = open_page("attend/temporal_share", names)
+    assert calls[-1][2] == {"task": "scan"}
+    told = "Numbers in the text are the book's, at the paper profile; the tables and figures"
+    assert told in page.note()
+    assert told not in open_page("attend/temporal_share", names | {"task": None}).note()
+
+
+def test_a_table_is_a_frame():
+    page = Page("attend/x", replace(QUICK, tables={"points": [{"a": 1, "b": None}]}), None, None)
+    assert page.frame("points").to_dict("list") == {"a": [1], "b": [None]}
+    assert page.frame("nothing").empty
+
+
 def test_without_data_the_committed_result_stands_in(project, monkeypatch):
     root, _ = project
 
