@@ -11,9 +11,13 @@
 ``|count``     16 of 20              a share of these runs
 ``|negated``   −0.81 [−0.90, −0.57]  for sentences that say "falls by"
 ``|words``     five                  whole numbers up to twelve
+``|largest``   0.97                  of several; ``|smallest``
 =============  ====================  ===========================================================
 
 Several may follow one another: ``gain.long_last|.3f|value``. ``config.seeds`` is a setting of the result.
+``tables.curves[step == 2000 and part == 'first'].value`` is what a table has in those rows, chosen as in
+:meth:`pandas.DataFrame.query`: an interval or number of one row, several of more. Without a column it is the
+number of such rows.
 """
 
 import re
@@ -29,7 +33,8 @@ if TYPE_CHECKING:
 
 NOTHING = "–"
 PARTS = ("value", "low", "high", "n")
-WAYS = (*PARTS, "±", "count", "negated", "words")
+WAYS = (*PARTS, "±", "count", "negated", "words", "largest", "smallest")
+ROWS = re.compile(r"tables\.(?P<table>\w+)\[(?P<chosen>[^\]]*)\](?:\.(?P<column>\w+))?")
 SPEC = re.compile(r"(?P<sign>\+?)(?P<places>\.\d+)?(?P<kind>[f%])")
 SMALL = "zero one two three four five six seven eight nine ten eleven twelve".split()  # noqa: SIM905
 
@@ -51,6 +56,8 @@ def value_at(result: Result, key: str) -> object:
         UnknownKey: there is no such key, or it leads to a branch.
         NotComputed: a branch on the way says ``cannot_be_run`` or ``not_run``, and why.
     """
+    if found := ROWS.fullmatch(key):
+        return _in_rows(result, key, **found.groupdict())
     whole = {**result.values, "config": result.config}
     here: object = whole
     for name in key.split("."):
@@ -74,6 +81,31 @@ def value_at(result: Result, key: str) -> object:
             f"key {key!r} of {result.experiment} leads to a branch, not a number; it has: {names}"
         )
     return here
+
+
+def _in_rows(result: Result, key: str, table: str, chosen: str, column: str | None) -> object:
+    import pandas as pd
+
+    if table not in result.tables:
+        raise UnknownKey(
+            f"result {result.experiment} has no table {table!r}; it has: {', '.join(result.tables)}"
+        )
+    frame = pd.DataFrame(result.tables[table])
+    try:
+        rows = frame.query(chosen) if chosen.strip() else frame
+        if column is None:
+            return len(rows)
+        cells = rows[column].tolist()
+    except (KeyError, NameError, SyntaxError, TypeError, ValueError) as error:
+        columns = ", ".join(frame.columns)
+        raise UnknownKey(f"{key!r} of {result.experiment}: {error}; the columns are: {columns}") from error
+    if not cells:
+        raise UnknownKey(f"{key!r} of {result.experiment}: no such row")
+    if len(cells) > 1 or column != "value" or "low" not in rows:
+        return cells if len(cells) > 1 else cells[0]
+    return (
+        rows[[part for part in PARTS if part in rows]].astype(object).iloc[0].where(pd.notna, None).to_dict()
+    )
 
 
 def _leaves(values: Mapping, prefix: str = "") -> list[str]:
@@ -111,6 +143,9 @@ def written(content: object, ways: Sequence[str] = ()) -> str:
             spec = found
         elif way not in WAYS:
             raise BadInput(f"no way |{way} to write a number; known: |.2f |% |{' |'.join(WAYS)}")
+    for way, choose in (("largest", max), ("smallest", min)):
+        if way in ways:
+            content = choose(content)
     interval = dict(content) if isinstance(content, Mapping) else {"value": content}
     if "negated" in ways:
         turned = {"value": interval["value"], "low": interval.get("high"), "high": interval.get("low")}

@@ -13,7 +13,12 @@ VALUES = {
     "europarl": {"cannot_be_run": "no such text here"},
     "steps": [2, 4],
 }
-RESULT = Result("source_reversal", "paper", {"seeds": 5}, VALUES, {}, {}, {})
+ROWS = [
+    {"kind": "gru", "step": 0, "value": 0.1, "low": None, "high": None, "n": 1},
+    {"kind": "gru", "step": 10, "value": 0.2, "low": 0.15, "high": 0.25, "n": 3},
+    {"kind": "lstm", "step": 10, "value": 0.4, "low": -0.1, "high": 0.9, "n": 3},
+]
+RESULT = Result("source_reversal", "paper", {"seeds": 5}, VALUES, {"curves": ROWS}, {}, {})
 
 
 @pytest.mark.parametrize(
@@ -36,6 +41,11 @@ RESULT = Result("source_reversal", "paper", {"seeds": 5}, VALUES, {}, {}, {})
         ("config.seeds|words", "five"),
         ("steps", "2, 4"),
         ("steps.1", "4"),
+        ("tables.curves[kind == 'gru' and step == 10].value", "0.20 [0.15, 0.25]"),
+        ("tables.curves[step == 0].value", "0.10"),
+        ("tables.curves[step == 10].kind", "gru, lstm"),
+        ("tables.curves[].value|largest", "0.40"),
+        ("tables.curves[low > 0]|words", "one"),
     ],
 )
 def test_a_number_is_written_as_asked(text, shown):
@@ -53,6 +63,9 @@ def test_a_number_is_written_as_asked(text, shown):
         ("gru", "leads to a branch, not a number; it has: share, mean, count"),
         ("steps.2", "no '2' there"),
         ("europarl.share", "no such text here"),
+        ("tables.curve[]", "has no table 'curve'; it has: curves"),
+        ("tables.curves[kid == 'gru']", "the columns are: kind, step, value"),
+        ("tables.curves[step == 5].value", "no such row"),
     ],
 )
 def test_a_key_without_a_number_is_refused(key, message):

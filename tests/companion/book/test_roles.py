@@ -3,6 +3,7 @@
 import io
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import nbformat
 import pytest
@@ -13,6 +14,7 @@ from attnlib.errors import BadInput
 from attnlib.experiments.result import Result
 from companion.book import prose
 
+CHECKOUT = Path(__file__).parents[3]
 PAGE = "primer/source_reversal"
 SOURCE = """\
 # Reversal
@@ -188,6 +190,18 @@ def test_numbers_are_of_the_result_that_the_page_leads_with(root):
 def test_a_notebook_that_leaves_the_book_keeps_what_is_wrong_as_it_is_written(root):
     book = prose.Book(root)
     assert prose.with_text("{num}`gain|value` {num}`gian`", book, PAGE) == "0.25 {num}`gian`"
+
+
+PAGES = sorted(
+    path.relative_to(CHECKOUT / "notebooks").with_suffix("").as_posix()
+    for path in (CHECKOUT / "notebooks").rglob("*.md")
+    if prose.ROLE.search(path.read_text(encoding="utf-8"))
+)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_number_and_verdict_of_a_chapter_holds(page):
+    assert list(prose.problems(CHECKOUT, page)) == []
 
 
 def test_claims_of_an_unknown_kind_are_refused(root):
