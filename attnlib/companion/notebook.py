@@ -29,6 +29,9 @@ from companion.claims.verify import is_stale
 if TYPE_CHECKING:
     import pandas as pd
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 @dataclass(frozen=True)
 class Page:
