@@ -17,9 +17,9 @@ from math import exp
 import numpy as np
 import torch
 
-from attnlib.companion.project import find_root
 from attnlib.probes.agreement import places
-from attnlib.tasks.corpus import Corpus
+from attnlib.training.corpus import Corpus
+from companion.book.project import find_root
 from companion.claims.published import read_tables
 from companion.data.parallel import at_hand, read_translation
 from companion.data.pieces import piece_corpus

@@ -8,7 +8,7 @@ from typing import Any
 from torch import nn
 
 from attnlib.errors import BadInput
-from attnlib.models.transformer_trace import AttentionKind
+from attnlib.models.transformer import AttentionKind
 
 _NAMES = {  # what modules call the attentions of the families
     "EncDecAttention": "cross",

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 from attnlib.errors import UnknownName
-from attnlib.models.transformer_trace import AttentionKind
+from attnlib.models.transformer import AttentionKind
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from attnlib.adapters.model_limits import require_within_limits, words_of
 from attnlib.adapters.model_pass import ModelPass
 from attnlib.adapters.token_batch import TokenBatch
 from attnlib.errors import BadInput, UnknownName
-from attnlib.models.transformer_trace import AttentionKind
+from attnlib.models.transformer import AttentionKind
 
 EAGER = 'attn_implementation="eager"'
 

@@ -19,7 +19,7 @@ from attnlib.adapters.pass_fits import (
 from attnlib.adapters.score_check import require_own_attention
 from attnlib.errors import BadInput
 from attnlib.models.trace import Trace
-from attnlib.models.transformer_trace import AttentionKind
+from attnlib.models.transformer import AttentionKind
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from attnlib.decomposition.rows import total_variation
+from attnlib.decomposition.substitution import total_variation
 from attnlib.decomposition.typicality import MINIMUM_CELL, AttentionCells, Cell
 
 ENTRIES = 200_000  # of all average matrices of a head together

@@ -12,7 +12,7 @@ from attnlib.adapters.model_pass import ModelPass
 from attnlib.analysis.fit import Fit, Head, chosen_heads, counted_attention, whole_samples
 from attnlib.analysis.stream import Losses
 from attnlib.analysis.term_sums import NINE, POSITION_BIAS, TermSums
-from attnlib.decomposition.parts import Parts
+from attnlib.decomposition.components import Parts
 from attnlib.errors import BadInput
 from attnlib.probes.agreement import agreement, chance_agreement
 

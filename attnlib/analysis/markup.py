@@ -4,7 +4,7 @@ import html
 import math
 from collections.abc import Iterable, Sequence
 
-# The book's colours of the parts, see attnlib.plotting.style; purple and green are for what is beside them.
+# The book's colours of the parts, see attnlib.plots.style; purple and green are for what is beside them.
 COLOURS = {
     "temporal": "#0072b2", "input": "#d55e00", "mixed": "#aa4499", "residual": "#888888", "bias": "#009e73",
 }  # fmt: skip

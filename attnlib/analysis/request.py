@@ -10,7 +10,7 @@ from attnlib.analysis.parallel_text import ParallelText
 from attnlib.analysis.readings import STAGES, Keep
 from attnlib.analysis.stream import Part, Stream
 from attnlib.errors import BadInput, UnknownName
-from attnlib.models.transformer_trace import AttentionKind
+from attnlib.models.transformer import AttentionKind
 
 OF_A_TEXT = ("source_language", "target_language", "prefix")
 OF_A_PASS = ("kinds", "layers", "ignore_special")

@@ -13,8 +13,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from attnlib.decomposition.parts import PART_NAMES
-from attnlib.decomposition.rows import centred, masked_softmax, total_variation
+from attnlib.decomposition.components import PART_NAMES
+from attnlib.decomposition.substitution import centred, masked_softmax, total_variation
 from attnlib.errors import BadInput
 
 NINE = tuple(f"{decoder}·{encoder}" for decoder in PART_NAMES for encoder in PART_NAMES)

@@ -26,7 +26,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from attnlib.errors import BadInput
-from attnlib.experiments.result import Result
+from companion.results.result import Result
 
 if TYPE_CHECKING:
     import pandas as pd

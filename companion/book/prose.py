@@ -22,13 +22,13 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-from attnlib.companion.markup import plain
-from attnlib.companion.project import PROFILES, Project, find_root
 from attnlib.errors import AttnlibError, BadInput, UnknownName
-from attnlib.experiments import registry
-from attnlib.experiments.result import Result
+from companion.book.markup import plain
 from companion.book.numbers import NOTHING, NotComputed, value_at, written
+from companion.book.project import PROFILES, Project, find_root
 from companion.claims import UNDECIDED, Claim, Judgement, Verdict, judge_values, load_claims
+from companion.results import registry
+from companion.results.result import Result
 
 ROLE = re.compile(r"\{(?P<role>num|verdict)\}`(?P<text>[^`]+)`")
 BLOCK = re.compile(

@@ -15,9 +15,9 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
-from attnlib.companion.project import find_root
 from attnlib.errors import AttnlibError
 from companion.book import prose
+from companion.book.project import find_root
 
 LOGGER = logging.getLogger(__name__)
 

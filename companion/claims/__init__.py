@@ -2,7 +2,7 @@
 
 ``load_claims()`` reads ``claims/*.yaml``. ``verdict_of("claim-id", "paper")`` is the verdict on one of them
 at a profile, with ``.verdict`` (the word), ``.text`` (with its numbers) and ``.estimate`` (the number that
-decided); :func:`companion.claims.verify.verify` gives those on every claim.
+decided); :func:`verify.verify` gives those on every claim.
 """
 
 from companion.claims.estimates import Estimate, look_up

@@ -35,13 +35,13 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from attnlib.companion.project import PROFILES, find_root
 from attnlib.errors import BadInput, UnknownName
-from attnlib.experiments import registry
+from companion.book.project import PROFILES, find_root
 from companion.claims.estimates import KEY
 from companion.claims.fields import Fields, Name, Number, Text, matching
 from companion.claims.published import Entry, Published, PublishedTables, Reference, Rule, read_tables
 from companion.claims.verdicts import Inequality, Order, Tolerance, Trend
+from companion.results import registry
 
 ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 JUDGED = ("experiment", "keys", "judge", "profiles")

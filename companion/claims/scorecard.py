@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from string import ascii_lowercase
 
-from attnlib.companion.figures import discover
-from attnlib.companion.markup import badge, plain, span, with_code
-from attnlib.companion.project import PROFILES, Project, find_root
+from companion.book.markup import badge, plain, span, with_code
+from companion.book.project import PROFILES, Project, discover, find_root
 from companion.claims.model import Claim, Paper, load_papers
 from companion.claims.tables import answers, markdown_table, published_table, status
 from companion.claims.verdicts import Order, Verdict

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from attnlib.companion.markup import badge, plain, span
-from attnlib.companion.project import PROFILES
+from companion.book.markup import badge, plain, span
+from companion.book.project import PROFILES
 from companion.claims.estimates import Estimate
 from companion.claims.published import Entry, PublishedTables
 from companion.claims.verdicts import Tolerance, Verdict

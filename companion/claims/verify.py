@@ -15,14 +15,14 @@ from functools import lru_cache
 from json import JSONDecodeError, dumps, loads
 from pathlib import Path
 
-from attnlib.companion.project import PROFILES, Project, find_root
 from attnlib.errors import AttnlibError, BadInput, UnknownName
-from attnlib.experiments.result import Result
 from attnlib.files import write_json_atomic
+from companion.book.project import PROFILES, Project, find_root
 from companion.claims.estimates import Estimate, MissingKey, look_up
 from companion.claims.model import Claim, load_claims
 from companion.claims.verdicts import Judgement, Verdict, judge_values
 from companion.data.sources import dataset, find
+from companion.results.result import Result
 
 SHOWN = 8  # changes or problems, so that all stays on one screen
 Expected = dict[tuple[str, str], Verdict]

@@ -13,9 +13,8 @@ from datetime import date
 import numpy as np
 
 from attnlib.errors import BadInput, UnknownName
-from attnlib.tasks.corpus import Corpus
-from attnlib.tasks.task import Links, Task
-from attnlib.tasks.vocabulary import Vocabulary
+from attnlib.training.corpus import Corpus, Links, Task
+from attnlib.training.vocabulary import Vocabulary
 
 MONTHS = (
     "january",

@@ -27,7 +27,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from attnlib.errors import BadInput, UnknownName
-from attnlib.tasks.vocabulary import BOS, EOS, MARKS, PAD, UNK, Vocabulary
+from attnlib.training.vocabulary import BOS, EOS, MARKS, PAD, UNK, Vocabulary
 from companion.data.text import Dropped, Tally
 
 # -- raw text to words ---------------------------------------------------------------------------------------

@@ -10,9 +10,8 @@ on whether it is zero, which is not said. There is no "and" and no hyphen.
 import numpy as np
 
 from attnlib.errors import BadInput
-from attnlib.tasks.corpus import Corpus
-from attnlib.tasks.task import Links, Task
-from attnlib.tasks.vocabulary import Vocabulary
+from attnlib.training.corpus import Corpus, Links, Task
+from attnlib.training.vocabulary import Vocabulary
 
 # The number is the index.
 UNITS = (

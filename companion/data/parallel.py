@@ -22,9 +22,8 @@ from typing import Literal
 import numpy as np
 
 from attnlib.errors import BadInput, CorruptFile, UnknownName
-from attnlib.tasks.corpus import Corpus
-from attnlib.tasks.task import Links, Task
-from attnlib.tasks.vocabulary import Vocabulary
+from attnlib.training.corpus import Corpus, Links, Task
+from attnlib.training.vocabulary import Vocabulary
 from companion.data.sources import Dataset, dataset, find, locate
 from companion.data.text import Dropped, Tally, read_lines, read_parallel, read_text
 

@@ -2,7 +2,7 @@
 
 There is no list to edit: a module of this package that defines ``TASKS``, a dict from names to functions,
 adds them. Each function takes keyword options that all have defaults, and returns a
-:class:`~attnlib.tasks.task.Task`.
+:class:`~attnlib.training.corpus.Task`.
 """
 
 import inspect
@@ -15,7 +15,7 @@ from pkgutil import iter_modules
 from typing import get_type_hints
 
 from attnlib.errors import BadInput, UnknownName
-from attnlib.tasks.task import Task
+from attnlib.training.corpus import Task
 
 
 def names() -> tuple[str, ...]:

@@ -15,9 +15,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from attnlib.errors import BadInput, UnknownName
-from attnlib.tasks.corpus import Corpus
-from attnlib.tasks.task import Links, Task
-from attnlib.tasks.vocabulary import Vocabulary
+from attnlib.training.corpus import Corpus, Links, Task
+from attnlib.training.vocabulary import Vocabulary
 
 STAYING_OPENINGS = {"now": "gau", "here": "hyra"}
 REVERSING_OPENINGS = {"once": "onga", "there": "thela"}

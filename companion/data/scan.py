@@ -19,9 +19,8 @@ from functools import cache
 import numpy as np
 
 from attnlib.errors import BadInput
-from attnlib.tasks.corpus import Corpus
-from attnlib.tasks.task import Task
-from attnlib.tasks.vocabulary import Vocabulary
+from attnlib.training.corpus import Corpus, Task
+from attnlib.training.vocabulary import Vocabulary
 
 ACTION_OF = {"walk": "I_WALK", "look": "I_LOOK", "run": "I_RUN", "jump": "I_JUMP"}
 TURN_OF = {"left": "I_TURN_LEFT", "right": "I_TURN_RIGHT"}

@@ -20,9 +20,8 @@ from torch import Tensor
 
 from attnlib.errors import BadInput, UnknownName
 from attnlib.models.copier import CopyBatch
-from attnlib.tasks.corpus import Corpus
-from attnlib.tasks.task import Links, Task
-from attnlib.tasks.vocabulary import MARKS, Vocabulary
+from attnlib.training.corpus import Corpus, Links, Task
+from attnlib.training.vocabulary import MARKS, Vocabulary
 
 # -- one to one, and permuted --------------------------------------------------------------------------------
 

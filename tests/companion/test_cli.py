@@ -1,7 +1,6 @@
 """The command line: quick to answer, and clear about what it cannot do."""
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -11,13 +10,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from attnlib.cli import app, find_companion
-from attnlib.companion.commands import prepare_run
-from attnlib.companion.figures import find, minutes, place_in_paper
-from attnlib.companion.plan import Plan, PlannedResult, Run
-from attnlib.companion.project import Project
+from attnlib.cli import app
 from attnlib.errors import DataUnavailable
-from attnlib.training.spec import ModelSpec
+from companion.book.plan import Plan, PlannedResult, Run
+from companion.book.project import Project, find, minutes, place_in_paper
+from companion.commands import prepare_run
+from companion.runs.spec import ModelSpec
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOK = """---
@@ -169,13 +167,13 @@ def test_a_run_starts_in_the_folder_it_was_last_asked_from(project, tmp_path, mo
 
 
 def test_explaining_downloads_nothing_and_says_what_cannot_be_run(project, monkeypatch):
-    from attnlib.companion import workflow
+    from companion.book import workflow
 
     def refuse(*_):
         raise AssertionError("nothing is to be downloaded")
 
     note = "cannot be run: data: alignment_breakdown (quick): not at hand"
-    monkeypatch.setattr("attnlib.companion.commands.bring_data", refuse)
+    monkeypatch.setattr("companion.commands.bring_data", refuse)
     monkeypatch.setattr(workflow, "planned", lambda *_: ([workflow.Job("site", "", "not made yet")], [note]))
     for words in (
         "book",
@@ -236,7 +234,7 @@ def test_minutes_include_training_once(project, provenance, expected):
 
 def test_the_place_in_the_paper_is_read_without_importing_the_experiment():
     project = Project(ROOT)
-    from attnlib.experiments import alignment_breakdown
+    from notebooks.attend.alignment_breakdown import experiment as alignment_breakdown
 
     figure = find(project, "attend/alignment_breakdown")
     assert place_in_paper(figure, project) == alignment_breakdown.PLACE
@@ -261,11 +259,3 @@ def test_data_list_and_check(project, tmp_path, monkeypatch):
     corrupt = attnlib("data", "check", "scan")
     assert corrupt.exit_code == 1
     assert "expected sha256" in corrupt.output
-
-
-def test_a_command_of_a_checkout_and_its_children_find_the_companion(monkeypatch):
-    monkeypatch.setattr(sys, "path", ["elsewhere"])
-    monkeypatch.setenv("PYTHONPATH", "mine")
-    find_companion()
-    assert sys.path == ["elsewhere", str(ROOT)]
-    assert os.environ["PYTHONPATH"] == f"mine{os.pathsep}{ROOT}"

@@ -3,8 +3,8 @@
 import pytest
 
 from attnlib.errors import BadInput
-from attnlib.experiments.result import Result
 from companion.book.numbers import UnknownKey, number, table, value_at, written
+from companion.results.result import Result
 
 SHARE = {"value": -0.8127, "low": -0.9, "high": -0.7, "n": 20}
 VALUES = {

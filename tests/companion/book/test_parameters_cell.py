@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from attnlib.companion.figures import discover
-from attnlib.companion.project import Project
 from attnlib.errors import BadInput
 from companion.book.parameters import cell, documented, takes_globals, written
+from companion.book.project import Project, discover
 
 FIGURES = discover(Project(Path(__file__).parents[3]))
 
@@ -33,7 +32,7 @@ class Config(Base):
 
     Attributes:
         scale: set by the profile: sizes.
-        task: see :func:`~attnlib.tasks.names`.
+        task: see :func:`~attnlib.training.names`.
 
     Not a setting: this.
     """
@@ -48,14 +47,14 @@ def test_help_is_read_from_the_docstring_and_the_cell_has_its_first_sentence():
         "width": "of states. The smaller, the faster",
         "height": "of states. The smaller, the faster",
         "scale": "set by the profile: sizes",
-        "task": "see attnlib.tasks.names",
+        "task": "see attnlib.training.names",
     }
     assert cell(Config, {"quick": Config(), "paper": Config(seeds=5, task=())}) == (
         'profile = "quick"\n'
         "seeds = None   # networks of each kind [quick: 3; paper: 5]\n"
         "width = None   # of states [8]\n"
         "height = None  # of states\n"
-        "task = None    # see attnlib.tasks.names [quick: scan, reversal; paper: none]\n"
+        "task = None    # see attnlib.training.names [quick: scan, reversal; paper: none]\n"
     )
 
 

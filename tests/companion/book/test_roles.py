@@ -11,8 +11,8 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace
 
 from attnlib.errors import BadInput
-from attnlib.experiments.result import Result
 from companion.book import prose
+from companion.results.result import Result
 
 CHECKOUT = Path(__file__).parents[3]
 PAGE = "primer/source_reversal"

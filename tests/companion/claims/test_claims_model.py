@@ -6,10 +6,10 @@ import pytest
 import yaml
 
 from attnlib.errors import BadInput, UnknownName
-from attnlib.experiments import registry
 from companion.claims import Tolerance, judge_values, load_claims, load_papers
 from companion.claims.published import Reference, Rule, read_tables
 from companion.claims.verdicts import Trend
+from companion.results import registry
 
 CLAIM = {
     "id": "a-claim",

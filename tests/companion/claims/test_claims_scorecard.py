@@ -7,14 +7,14 @@ import sys
 import pytest
 import yaml
 
-from attnlib.companion.markup import plain
-from attnlib.experiments import registry
-from attnlib.experiments.result import Result
+from companion.book.markup import plain
 from companion.claims import Verdict, load_papers
 from companion.claims.published import Entry
 from companion.claims.scorecard import scorecard_markdown
 from companion.claims.tables import answers, status
 from companion.claims.verify import verify
+from companion.results import registry
+from companion.results.result import Result
 
 NASTY = "a *b* _c_ `d` [e](f) {g} <h> $i$ |j| #k \\l {{m}} ~n~ ^o^ &amp; --- 'q' \"r\" https://s.t"
 CSV = "table,dataset,quantity,value,note\n2,IMDB,xi_star,87,starred in the paper\n2,SST,xi_star,78,\n"

@@ -3,11 +3,11 @@
 import pytest
 import yaml
 
-from attnlib.experiments.result import Result
 from companion.claims import ClaimVerdict, Estimate, Judgement, Verdict, load_papers
 from companion.claims.published import Rule, read_tables
 from companion.claims.tables import answers, published_table, status, symbol
 from companion.claims.verify import verify
+from companion.results.result import Result
 
 CSV = "table,dataset,quantity,value,note\n2,IMDB,xi_star,90,\n2,SST,xi_star,84,\n"
 RULE = {

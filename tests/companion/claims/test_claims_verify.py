@@ -7,12 +7,12 @@ import pytest
 import yaml
 
 from attnlib.errors import BadInput, UnknownName
-from attnlib.experiments import registry
-from attnlib.experiments.config import plain
-from attnlib.experiments.result import Result
-from attnlib.experiments.run import code_of
 from companion.claims import Estimate, Verdict, verdict_of
 from companion.claims.verify import is_stale, read_expected, summaries, verify, verify_command
+from companion.results import registry
+from companion.results.config import plain
+from companion.results.result import Result
+from companion.results.run import code_of
 
 CLAIMS = [
     {

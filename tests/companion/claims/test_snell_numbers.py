@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from attnlib.experiments import agreement
-from attnlib.experiments.agreement_runs import COLUMNS
 from companion.claims import judge_values, load_papers
+from notebooks.learn.agreement import experiment
+from notebooks.shared.agreement import COLUMNS
 
 ALONE = ("chance", "final_optimistic")  # names of numbers that are of no column
 FOLDER = Path(__file__).parents[3] / "claims"
@@ -70,7 +70,7 @@ def test_every_number_of_the_second_paper_that_is_ours_has_a_rule_and_both_readi
 
 
 def test_rules_lead_to_sets_that_the_paper_profile_runs_and_to_names_that_it_gives(paper):
-    config = agreement.PROFILES["paper"]
+    config = experiment.PROFILES["paper"]
     for claim in numbers(paper):
         for key in filter(None, (*claim.keys, claim.starred)):
             name, part, quality, *path = key.split(".")

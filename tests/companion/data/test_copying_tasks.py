@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from attnlib.errors import BadInput
-from attnlib.tasks.corpus import collate
-from attnlib.tasks.vocabulary import EOS, MARKS
+from attnlib.training.corpus import collate
+from attnlib.training.vocabulary import EOS, MARKS
 from companion.data import registry
 
 WORDS = {"copying_sample": 9, "copying_permutation": 6}

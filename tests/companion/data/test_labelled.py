@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlib.errors import BadInput
-from attnlib.tasks.vocabulary import BOS, EOS, PAD
+from attnlib.training.vocabulary import BOS, EOS, PAD
 from companion.data.labelled import LabelledBatches, LabelledTexts, collate_labelled, judging_batches
 
 

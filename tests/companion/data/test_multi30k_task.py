@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from attnlib.errors import BadInput, DataUnavailable
-from attnlib.tasks.vocabulary import UNK
+from attnlib.training.vocabulary import UNK
 from companion.data.registry import load
 
 

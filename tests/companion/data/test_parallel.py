@@ -3,7 +3,7 @@ import gzip
 import pytest
 
 from attnlib.errors import BadInput, DataUnavailable
-from attnlib.tasks.vocabulary import MARKS, UNK
+from attnlib.training.vocabulary import MARKS, UNK
 from companion.data.parallel import parallel, tokenise
 from companion.data.registry import load
 

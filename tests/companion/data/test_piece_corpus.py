@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attnlib.errors import BadInput
-from attnlib.tasks.corpus import Corpus
-from attnlib.tasks.vocabulary import BOS, EOS
+from attnlib.training.corpus import Corpus
+from attnlib.training.vocabulary import BOS, EOS
 from companion.data.parallel import ParallelText, read_translation
 from companion.data.pieces import EqualLengthBatches, piece_corpus
 from companion.data.text import Dropped

@@ -3,7 +3,7 @@
 import pytest
 
 from attnlib.errors import BadInput
-from attnlib.tasks.vocabulary import MARKS
+from attnlib.training.vocabulary import MARKS
 from companion.data.pieces import Pieces, train_pieces
 
 LINES = ["ein kleiner hund läuft", "a small dog runs", "zwei hunde", "two dogs run fast"] * 3
