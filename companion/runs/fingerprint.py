@@ -74,13 +74,13 @@ def fingerprint(*roots: Root) -> str:
     Raises:
         ValueError: a root is not a top-level definition of a module.
     """
-    return _joined({_digest_of(_defined(root)) for root in roots})
+    return _joined({_digest_of(symbol) for root in roots for symbol in _defined(root)})
 
 
 def symbols(*roots: Root) -> frozenset[str]:
     """What a fingerprint covers, as ``module:name``: for people who ask why it changed."""
     seen: set[Symbol] = set()
-    waiting = [_defined(root) for root in roots]
+    waiting = [symbol for root in roots for symbol in _defined(root)]
     while waiting:
         symbol = waiting.pop()
         if symbol not in seen:
@@ -96,12 +96,19 @@ def data_sets(*roots: Root) -> tuple[str, ...]:
     )
 
 
-def _defined(root: Root) -> Symbol:
+def _defined(root: Root) -> list[Symbol]:
+    """The definition that is meant; of a module all."""
     module, _, name = root.partition(":") if isinstance(root, str) else _where(root)
-    found = _resolve(module, name) if name.isidentifier() and _path(module) else None
+    found = (
+        _resolve(module, name)
+        if name.isidentifier() and (_path(module) or _path(f"{module}.{name}"))
+        else None
+    )
+    if isinstance(found, str) and _path(found):
+        return [(found, each) for each in _module(found).definitions]
     if not isinstance(found, tuple):
         raise ValueError(f"{root!r} is no top-level function or class of a module that can be read")
-    return found
+    return [found]
 
 
 def _where(root: Callable) -> tuple[str, str, str]:
