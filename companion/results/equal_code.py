@@ -1,5 +1,4 @@
-"""Show that an edit of the code moved no number, so that archived answers stay: rerun reference networks by
-both.
+"""Show that an edit of the code moved no number, so that archived answers stay: run both on a few networks.
 
     git worktree add /tmp/before COMMIT     # the code by which the answers were made
     python -m companion.results.equal_code --before /tmp/before --why "sums in one pass"
@@ -9,8 +8,8 @@ can move no number (a faster sum, a new check) some are not. Of every fingerprin
 cheapest archived networks that need it, and one more of each further choice among their settings, are
 trained and measured by the code before and by today's. Where all agree in every digit kept,
 ``equal_code.json`` beside the archive says from then on that the one fingerprint equals the other, and
-which networks showed it. Archived answers are not what is
-compared: another processor gives a trained network other last digits.
+which networks showed it. Archived answers are not what is compared: another processor gives a trained network
+other last digits.
 """
 
 import argparse

@@ -34,9 +34,10 @@ def load(name: str) -> ModuleType:
     Raises:
         UnknownName: no experiment has this name.
     """
-    if name not in names():
+    module = _modules().get(name)
+    if module is None:
         raise UnknownName("experiment", name, names())
-    return import_module(_modules()[name])
+    return import_module(module)
 
 
 def profile_config(name: str, profile: str) -> object:

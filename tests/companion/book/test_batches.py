@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from companion.book.plan import LARGEST, LARGEST_ON_DATA, batches
+from companion.runs.keys import model_key
 from companion.runs.recipe import RecipeSpec
 from companion.runs.spec import ModelSpec
 
@@ -36,10 +37,11 @@ def test_batches_of_one_group_are_of_like_size_and_named_for_what_is_in_them():
 
 def test_models_and_recipes_are_made_by_modules_of_their_own():
     spec = RecipeSpec.of("permutation_copying", seed=3)
-    found = batches({"a": {KEYS[0]: SPEC, spec.key: spec}})
+    key = model_key(spec)
+    found = batches({"a": {KEYS[0]: SPEC, key: spec}})
     assert {batch.module: list(batch.specs) for batch in found} == {
         "companion.runs.train": [KEYS[0]],
-        "companion.runs.record": [spec.key],
+        "companion.runs.record": [key],
     }
 
 

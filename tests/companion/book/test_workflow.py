@@ -151,7 +151,7 @@ def test_the_lock_outlives_a_killed_attnlib_as_long_as_its_workflow(project, tmp
         "time.sleep(60)"
     )
     script = (
-        "import sys\nfrom companion import workflow\n"
+        "import sys\nfrom companion.book import workflow\n"
         "from companion.book.project import current_project\n"
         f"workflow.command = lambda *_, **__: [sys.executable, '-c', {slow!r}]\n"
         "workflow.run(current_project(), ['figures'], 1)\n"
@@ -193,12 +193,12 @@ def test_what_a_notebook_imports(project):
     edit(
         project,
         "one",
-        "import numpy, attnlib.files\nfrom companion import figures\n%matplotlib inline",
+        "import numpy, attnlib.files\nfrom companion.book import project\n%matplotlib inline",
     )
     assert imports_of(discover(project)["attend/one"]) == frozenset()  # not Python: its own job says so
-    edit(project, "one", "import numpy, attnlib.files\nfrom companion import figures")
+    edit(project, "one", "import numpy, attnlib.files\nfrom companion.book import project")
     found = imports_of(discover(project)["attend/one"])
-    assert found == {"attnlib.files", "companion", "companion.book.project"}
+    assert found == {"companion.book:project"}
 
 
 def test_two_notebooks_of_one_experiment_are_refused(project):
