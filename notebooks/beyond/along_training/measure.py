@@ -22,7 +22,7 @@ from attnlib.probes.ibm_model_1 import IBMModel1
 from attnlib.probes.lexical_probe import PAIRS_AT_ONCE, log_probability_of_pairs
 from attnlib.training.corpus import Corpus, evaluation_batches
 from attnlib.training.vocabulary import EOS
-from companion.runs.along_training import Settings, load_task, network_at
+from notebooks.beyond.along_training.along_training import Settings, load_task, network_at
 
 if TYPE_CHECKING:
     from companion.runs.recipe import Recording

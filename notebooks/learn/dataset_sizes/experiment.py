@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from attnlib.errors import BadInput, NotMeasured, UnknownName
 from companion.results.asks import Ask, ask, specs_of
 from companion.runs.recipe import RecipeSpec
-from companion.runs.text_sizes import PAIRS, at_hand
 from notebooks.learn.dataset_sizes.measure import QUANTILES, measure_text_sizes
+from notebooks.learn.dataset_sizes.text_sizes import PAIRS, at_hand
 
 if TYPE_CHECKING:
     from companion.runs.store import Store
@@ -179,12 +179,12 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     Returns:
         values ``<set>.<reading>.{train, validation}.{texts, median}``; of sentence pairs, medians
         ``source_median`` and ``target_median``, and where both are printed ``median_differs``, the sum of
-        their distances from them. ``….words.{kept, different}``, see :mod:`companion.runs.text_sizes`;
-        where the set is whole also ``….words.room``, how far the printed size lies inside these two
-        (negative: outside), and ``….words.room_by_parameters``, the same of the size that the paper's
-        parameters give. ``<set>.whole_test.{texts, median}``. A set that is passed over has
-        ``cannot_be_run`` with the reason; one that the store knows nothing of has nothing.
-        Tables ``sizes`` (a row a set, reading, part and quantity, with ``compared`` and ``equal``),
+        their distances from them. ``….words.{kept, different}``, see
+        :mod:`notebooks.learn.dataset_sizes.text_sizes`; where the set is whole also ``….words.room``, how
+        far the printed size lies inside these two (negative: outside), and ``….words.room_by_parameters``,
+        the same of the size that the paper's parameters give. ``<set>.whole_test.{texts, median}``. A set
+        that is passed over has ``cannot_be_run`` with the reason; one that the store knows nothing of has
+        nothing. Tables ``sizes`` (a row a set, reading, part and quantity, with ``compared`` and ``equal``),
         ``lengths`` (quantiles of the lengths), ``words`` and ``dropped``.
     """
     values: dict = {name: _missing(name) for name in config.sets}

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from attnlib.errors import BadInput
-from attnlib.probes.early_dynamics import compare, derivative_at_random, derivative_in_theory
 from attnlib.probes.ibm_model_1 import CountTables, alignment, translation
 from companion.data import parallel as translation_sets
 from companion.results.aggregate import Point, over_seeds
 from companion.results.asks import Ask, ask, specs_of
 from companion.results.checks import check_names
 from companion.runs.recipe import RecipeSpec
+from notebooks.learn.early_dynamics.derivative import compare, derivative_at_random, derivative_in_theory
 from notebooks.learn.early_dynamics.measure import (
     CORPORA,
     NO_TRANSLATION,
@@ -110,8 +110,8 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
         against 2 (C − mean C) as printed; ``….rate``, the exponent of the logits' error in the width;
         ``….outputs``, N, the number of target words.
         With a text, ``text.{agreement, chance, derivative_error, derivative_correlation}``, see
-        :mod:`companion.runs.word_counts`, and ``text.{counted, iterated}_words``, how many different target
-        words stand first in the listed rows.
+        :mod:`notebooks.learn.early_dynamics.word_counts`, and ``text.{counted, iterated}_words``, how many
+        different target words stand first in the listed rows.
         Tables ``counts`` (every cell of the first seed's tables), ``alignments`` (α of that seed's first pair
         from these tables, a row a target word and source word), ``derivative`` (a row a corpus, width and
         seed) and ``words`` (a row a listed word of the text, most frequent first).

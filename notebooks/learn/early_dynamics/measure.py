@@ -13,10 +13,10 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from attnlib.errors import UnknownName
-from attnlib.probes.early_dynamics import Bags
 from attnlib.training.corpus import Corpus
 from attnlib.training.vocabulary import MARKS
-from companion.runs.word_counts import text_of
+from notebooks.learn.early_dynamics.derivative import Bags
+from notebooks.learn.early_dynamics.word_counts import text_of
 
 if TYPE_CHECKING:
     from companion.runs.recipe import Recording

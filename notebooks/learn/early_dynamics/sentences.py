@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING
 
 from companion.book.tables import interval_text
 from companion.results.result import Result
-from companion.runs.word_counts import Settings
 from notebooks.learn.early_dynamics.drawing import CORPUS_NAMES
 from notebooks.learn.early_dynamics.experiment import INFORMATIVE
 from notebooks.learn.early_dynamics.measure import CORPORA
+from notebooks.learn.early_dynamics.word_counts import Settings
 
 if TYPE_CHECKING:
     import pandas as pd

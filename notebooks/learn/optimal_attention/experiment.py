@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import torch
 
 from attnlib.errors import BadInput
-from attnlib.probes.locality import probability_of_right_label
 from attnlib.probes.optimal_attention import optimal_attention
 from companion.data import labelled_sets, parallel
 from companion.results.aggregate import Point, over_seeds
@@ -20,6 +19,7 @@ from notebooks.learn.optimal_attention.measure import (
     measure_probe_identity,
 )
 from notebooks.shared.agreement import measure_translation
+from notebooks.shared.locality import probability_of_right_label
 
 if TYPE_CHECKING:
     from companion.runs.store import Store

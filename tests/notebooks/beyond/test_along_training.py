@@ -11,8 +11,8 @@ from attnlib.plots.style import as_svg
 from attnlib.training.corpus import collate
 from companion.results.config import override, plain
 from companion.results.result import Result
-from companion.runs.along_training import Settings, load_task, network_at
 from companion.runs.store import Store
+from notebooks.beyond.along_training.along_training import Settings, load_task, network_at
 from notebooks.beyond.along_training.drawing import DOTS, FIGURES, courses, held_uniform, spread, takeovers
 from notebooks.beyond.along_training.experiment import (
     PROFILES,

@@ -15,10 +15,8 @@ from companion.data.labelled_sets import Source
 from companion.data.sources import dataset
 from companion.results.result import Result
 from companion.results.run import run
-from companion.runs import text_sizes
 from companion.runs.recipe import RecipeSpec, Recording
-from companion.runs.text_sizes import Settings, at_hand, checksums, record
-from notebooks.learn.dataset_sizes import experiment
+from notebooks.learn.dataset_sizes import experiment, text_sizes
 from notebooks.learn.dataset_sizes.drawing import length_ranges
 from notebooks.learn.dataset_sizes.experiment import PRINTED, PROFILES, Config, comparable, compute, printed
 from notebooks.learn.dataset_sizes.measure import measure_text_sizes
@@ -29,6 +27,7 @@ from notebooks.learn.dataset_sizes.sentences import (
     whole_test_sentence,
     words_table,
 )
+from notebooks.learn.dataset_sizes.text_sizes import Settings, at_hand, checksums, record
 
 PUBLISHED = Path(__file__).parents[3] / "claims" / "published" / "snell2021_tables.csv"
 

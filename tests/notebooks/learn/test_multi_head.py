@@ -8,7 +8,6 @@ from attnlib.models.copier import copier_loss
 from companion.data.synthetic import copy_batch, draw_sources
 from companion.results.result import Result
 from companion.results.run import run
-from companion.runs.multi_head import Settings, new_network
 from companion.runs.recipe import RecipeSpec
 from companion.runs.store import Store
 from notebooks.learn.multi_head import experiment
@@ -22,6 +21,7 @@ from notebooks.learn.multi_head.experiment import (
     standing,
     together,
 )
+from notebooks.learn.multi_head.multi_head import Settings, new_network
 from notebooks.learn.multi_head.sentences import (
     body_sentences,
     bounds_table,

@@ -7,9 +7,9 @@ import pytest
 from attnlib.errors import BadInput, NotMeasured
 from companion.results.result import Result
 from companion.results.run import run
-from companion.runs.keyword import checkpoints
 from notebooks.learn.probe_locality.drawing import locality_courses
 from notebooks.learn.probe_locality.experiment import PLACES, PROFILES, Config, asks, compute
+from notebooks.learn.probe_locality.keyword import checkpoints
 from notebooks.learn.probe_locality.sentences import (
     locality_sentences,
     locality_table,
@@ -139,7 +139,7 @@ def test_tiny_networks_end_to_end_and_their_figure(tmp_path):
     result = run("probe_locality", out=tmp_path, models=tmp_path / "models", overrides=TINY)
     assert len(result.tables["courses"]) == 2 * 3
     assert result.values["late"]["step"]["value"] == 4
-    assert "companion.runs.keyword" in result.code["modules"]
+    assert "notebooks.learn.probe_locality.keyword" in result.code["modules"]
     assert len(result.models) == len(asks(Config(**TINY))) == 2
     figure = locality_courses(result)
     for axes, steps in zip(figure.axes, ([0, 2], [0, 2, 4]), strict=True):
