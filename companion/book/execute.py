@@ -252,6 +252,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 INJECTED = "injected-parameters"
 HIDDEN = "remove-cell"  # Jupyter Book leaves such cells out of the page
+NOT_KEPT = ("papermill", "jupytext", "part", "order")  # of the notebook: of runs, of its source, of its place
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 # The version of Python is left out on purpose: it is in the provenance of the result.
 LANGUAGE = {
@@ -273,7 +274,7 @@ def normalise(notebook: NotebookNode, root: Path) -> NotebookNode:
         root: the checkout; paths in outputs below it become relative, the home folder becomes ``~``.
     """
     notebook.metadata = {
-        **{key: value for key, value in notebook.metadata.items() if key not in ("papermill", "jupytext")},
+        **{key: value for key, value in notebook.metadata.items() if key not in NOT_KEPT},
         "kernelspec": dict(KERNEL),
         "language_info": dict(LANGUAGE),
     }

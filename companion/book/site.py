@@ -455,17 +455,62 @@ class Staged:
     deleted: tuple[str, ...]
 
 
-def toc_pages(toc: Path) -> tuple[str, ...]:
-    """Pages named in a table of contents of Jupyter Book, in order, without suffix.
+def table_of_contents(root: Path) -> dict[str, Any]:
+    """Jupyter Book's table of contents: ``book/_toc.yml``, with the notebooks of each part in their order.
+
+    A notebook says where it belongs in its front matter (``part: II`` and ``order: 40``); ``- notebooks:
+    II`` is where the notebooks of that part go.
 
     Raises:
-        BadInput: the file is missing or has no root.
+        BadInput: the file is missing or has no root, or a notebook's part is none of the book's.
     """
+    toc = root / "book" / "_toc.yml"
     if not toc.is_file():
         raise BadInput(f"no table of contents at {toc}; run from the repository's root or give --root")
     content = yaml.safe_load(toc.read_text(encoding="utf-8"))
     if not isinstance(content, dict) or "root" not in content:
         raise BadInput(f"{toc} has no 'root:' page; it should start with 'format: jb-book' and 'root: index'")
+    notebooks = root / "notebooks"
+    placed = sorted((*place_in_book(path), path) for path in notebooks.rglob("*.md"))
+    for part in content.get("parts", []):
+        part["chapters"] = [
+            listed
+            for chapter in part["chapters"]
+            for listed in (
+                [
+                    {"file": path.relative_to(notebooks).with_suffix("").as_posix()}
+                    for name, _, path in placed
+                    if name == str(chapter["notebooks"])
+                ]
+                if "notebooks" in chapter
+                else [chapter]
+            )
+        ]
+    pages = toc_pages(content)
+    for name, _, path in placed:
+        if path.relative_to(notebooks).with_suffix("").as_posix() not in pages:
+            raise BadInput(f"{path.relative_to(root)} is in part {name!r}, which book/_toc.yml does not have")
+    return content
+
+
+def place_in_book(notebook: Path) -> tuple[str, int]:
+    """Part and order of a notebook, from its front matter.
+
+    Raises:
+        BadInput: it has none, or one of the two is missing.
+    """
+    text = notebook.read_text(encoding="utf-8")
+    head = yaml.safe_load(text.split("---\n")[1]) if text.startswith("---\n") else {}
+    try:
+        return str(head["part"]), int(head["order"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise BadInput(
+            f"{notebook} has no place in the book: begin its front matter with 'part: II' and 'order: 40'"
+        ) from error
+
+
+def toc_pages(content: Mapping[str, Any]) -> tuple[str, ...]:
+    """Pages named in a table of contents of Jupyter Book, in order, without suffix."""
     pages = [content["root"]]
 
     def walk(node: object) -> None:
@@ -492,23 +537,19 @@ def stage(root: Path, executed: Path, folder: Path) -> Staged:
 
     Raises:
         BadInput: a page of the table of contents that is neither prose, generated nor a figure; a notebook
-            that the table of contents leaves out; a figure without alternative text.
+            without a place in it; a figure without alternative text.
     """
     book = root / "book"
-    pages = toc_pages(book / "_toc.yml")
+    toc = table_of_contents(root)
+    pages = toc_pages(toc)
     sources = root / "notebooks"
-    figures = sorted(path.relative_to(sources).with_suffix("").as_posix() for path in sources.rglob("*.md"))
-    forgotten = [figure for figure in figures if figure not in pages]
-    if forgotten:
-        raise BadInput(
-            f"notebooks without a page in book/_toc.yml: {', '.join(forgotten)}; add a '- file:' line"
-        )
-
+    figures = {path.relative_to(sources).with_suffix("").as_posix() for path in sources.rglob("*.md")}
     wanted: dict[str, bytes | Path] = {}
     for path in sorted(book.rglob("*")):
         name = path.relative_to(book).as_posix()
         if path.is_file() and not any(part in NOT_STAGED for part in path.relative_to(book).parts):
             wanted[name] = path
+    wanted["_toc.yml"] = yaml.safe_dump(toc, sort_keys=False).encode()
     for page in pages:
         if f"{page}.md" in wanted:
             text = (book / f"{page}.md").read_text(encoding="utf-8")

@@ -17,19 +17,9 @@ from attnlib.training.corpus import Corpus, Links, Task
 from attnlib.training.vocabulary import Vocabulary
 
 MONTHS = (
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-)
+    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
+    "november", "december",
+)  # fmt: skip
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 # Words in capitals stand for a part of the date, the others for themselves. With slashes the month comes
 # first, with dots the day.
@@ -49,14 +39,8 @@ FIRST, LAST = date(1900, 1, 1), date(2099, 12, 31)
 # Places of each part in the target.
 _YEAR, _MONTH, _DAY = range(0, 4), range(5, 7), range(8, 10)
 _PLACES = {
-    "YEAR": _YEAR,
-    "MONTH": _MONTH,
-    "SHORT_MONTH": _MONTH,
-    "M": _MONTH,
-    "MM": _MONTH,
-    "DAY": _DAY,
-    "DD": _DAY,
-}
+    "YEAR": _YEAR, "MONTH": _MONTH, "SHORT_MONTH": _MONTH, "M": _MONTH, "MM": _MONTH, "DAY": _DAY, "DD": _DAY,
+}  # fmt: skip
 # "may" is a long name and a short one.
 _SOURCE_WORDS = tuple(
     dict.fromkeys(

@@ -23,15 +23,9 @@ REVERSING_OPENINGS = {"once": "onga", "there": "thela"}
 STAYING_MODIFIERS = {"red": "rakko", "old": "ohto", "big": "bakko", "sly": "sinno"}
 SWAPPING_MODIFIERS = {"wild": "wikko", "grey": "grato", "shy": "shimo", "odd": "ommo"}
 HEADS = {
-    "fox": "fimbo",
-    "owl": "ulufo",
-    "bear": "barbu",
-    "hare": "hobbu",
-    "wolf": "wulmo",
-    "crow": "karru",
-    "deer": "dilmo",
-    "toad": "tontu",
-}
+    "fox": "fimbo", "owl": "ulufo", "bear": "barbu", "hare": "hobbu", "wolf": "wulmo", "crow": "karru",
+    "deer": "dilmo", "toad": "tontu",
+}  # fmt: skip
 TRANSLATIONS = STAYING_OPENINGS | REVERSING_OPENINGS | STAYING_MODIFIERS | SWAPPING_MODIFIERS | HEADS
 REACHES = ("both", "local", "global")
 

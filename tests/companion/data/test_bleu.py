@@ -1,10 +1,10 @@
-"""BLEU: by hand, and of a corpus as sacreBLEU has it."""
+"""BLEU by sample, of any part, and of a corpus with its signature."""
 
 import numpy as np
 import pytest
 
 from attnlib.errors import BadInput
-from companion.data.bleu import bleu, bleu_counts
+from companion.data.bleu import bleu, bleu_counts, corpus_bleu
 
 REFERENCES = ["the cat sat on the mat", "a dog runs", "we're here, aren't we?"]
 HYPOTHESES = ["the cat sat on a mat", "the dog runs far", "we're here"]
@@ -41,3 +41,19 @@ def test_one_reference_each():
     with pytest.raises(BadInput, match="one each"):
         bleu_counts([], [])
     assert np.issubdtype(bleu_counts(["a"], ["a"]).dtype, np.integer)
+
+
+WRITTEN = ["a man on a red bike .", "two dogs play in snow", "UNK"]
+RIGHT = ["a man rides a red bike .", "two dogs play in the snow .", "a woman sleeps ."]
+
+
+def test_a_corpus_has_the_bleu_of_the_sums_of_its_sentences():
+    found, signature = corpus_bleu(WRITTEN, RIGHT)
+    assert found == pytest.approx(bleu(bleu_counts(WRITTEN, RIGHT)))
+    assert 0 < found < 100
+    assert {"tok:13a", "smooth:exp", "nrefs:1"} <= set(signature.split("|"))
+
+
+def test_every_sentence_needs_its_reference():
+    with pytest.raises(BadInput, match="3 hypotheses and 2 references"):
+        corpus_bleu(WRITTEN, RIGHT[:2])

@@ -7,7 +7,7 @@ import nbformat
 import pytest
 
 from attnlib.errors import BadInput
-from companion.book.site import fill_markers, image_of, stage, toc_pages
+from companion.book.site import fill_markers, image_of, stage, table_of_contents, toc_pages
 
 SAID = {"alt": "A line that rises.", "caption": "It rises.", "name": "rise"}
 
@@ -31,10 +31,11 @@ def root(tmp_path: Path) -> Path:
     """A repository with one prose page and one figure that has been run."""
     (tmp_path / "book" / "_static").mkdir(parents=True)
     (tmp_path / "book" / "index.md").write_text("# Front\n\n<!-- book:figure attend/rise -->\n")
-    toc = "format: jb-book\nroot: index\nparts:\n- caption: One\n  chapters:\n  - file: attend/rise\n"
+    toc = "format: jb-book\nroot: index\nparts:\n- caption: One\n  chapters:\n  - notebooks: II\n"
     (tmp_path / "book" / "_toc.yml").write_text(toc)
     (tmp_path / "notebooks" / "attend").mkdir(parents=True)
-    (tmp_path / "notebooks" / "attend" / "rise.md").write_text("---\nx: 1\n---\n\n# How it rises\n")
+    head = "---\npart: II\norder: 20\n---\n\n"
+    (tmp_path / "notebooks" / "attend" / "rise.md").write_text(f"{head}# How it rises\n")
     executed = tmp_path / "executed" / "attend"
     write_notebook(executed / "rise.ipynb", code(tags=["injected-parameters"]), code(image(**SAID)))
     (executed / "rise.files").mkdir()
@@ -150,9 +151,25 @@ def test_images_without_one_clear_text_are_refused(root, outputs, told):
         run(root)
 
 
-def test_a_notebook_that_the_contents_forget_is_named(root):
-    (root / "notebooks" / "attend" / "fall.md").write_text("# Fall\n")
-    with pytest.raises(BadInput, match="attend/fall; add a '- file:' line"):
+def test_notebooks_stand_in_their_part_by_their_order(root):
+    for name, order in (("fall", 10), ("stay", 30)):
+        text = f"---\npart: II\norder: {order}\n---\n# {name}\n"
+        (root / "notebooks" / "attend" / f"{name}.md").write_text(text)
+    pages = toc_pages(table_of_contents(root))
+    assert pages == ("index", "attend/fall", "attend/rise", "attend/stay")
+
+
+@pytest.mark.parametrize(
+    ("head", "message"),
+    [
+        ("", "attend/fall.md has no place in the book: begin its front matter with 'part: II'"),
+        ("---\npart: II\n---\n", "has no place in the book"),
+        ("---\npart: VII\norder: 1\n---\n", "is in part 'VII', which book/_toc.yml does not have"),
+    ],
+)
+def test_a_notebook_without_a_place_is_named(root, head, message):
+    (root / "notebooks" / "attend" / "fall.md").write_text(f"{head}# Fall\n")
+    with pytest.raises(BadInput, match=message):
         run(root)
 
 
@@ -169,12 +186,12 @@ def test_an_unknown_marker_is_refused(root):
 
 
 def test_contents_are_read_in_order_with_sections(tmp_path):
-    toc = tmp_path / "_toc.yml"
-    toc.write_text(
+    (tmp_path / "book").mkdir()
+    (tmp_path / "book" / "_toc.yml").write_text(
         "format: jb-book\nroot: index\nparts:\n"
         "- caption: A\n  chapters:\n  - file: a\n    sections:\n    - file: a/b\n"
         "- caption: C\n  chapters:\n  - file: c\n"
     )
-    assert toc_pages(toc) == ("index", "a", "a/b", "c")
+    assert toc_pages(table_of_contents(tmp_path)) == ("index", "a", "a/b", "c")
     with pytest.raises(BadInput, match="no table of contents"):
-        toc_pages(tmp_path / "none.yml")
+        table_of_contents(tmp_path / "nowhere")

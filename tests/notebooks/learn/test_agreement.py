@@ -164,7 +164,7 @@ def test_settings_that_cannot_be_are_refused(tmp_path):
 
 def test_sets_that_are_not_at_hand_are_left_out_where_that_is_asked_for(monkeypatch):
     monkeypatch.setattr(experiment.labelled_sets, "at_hand", lambda name: name != "sst")
-    monkeypatch.setattr(experiment.translation, "at_hand", lambda name: name == "known_lexicon")
+    monkeypatch.setattr(experiment.parallel, "at_hand", lambda name: name == "known_lexicon")
     assert list(rows(Config())) == ["known_polarity", "known_lexicon"]
     assert len(rows(Config(only_at_hand=0))) == 4
     values, tables = experiment.compute(Config(), Unmeasured())
