@@ -1,4 +1,4 @@
-"""Student's t without scipy: its quantiles, and the interval of a mean over few seeds.
+"""Intervals of means, shares and correlations over few runs.
 
 Experiments here have three to ten seeds. A percentile bootstrap of three values can only return means of
 three of those values, and its 95 % interval covers the mean about 60 to 75 % of the time; Student's t
@@ -8,13 +8,13 @@ interval is exact for normal values at any n, so means over seeds use it.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import pairwise
 from statistics import fmean
 from typing import TypeVar
 
 import numpy as np
 from jaxtyping import Float
+from scipy import stats
 
 from attnlib.errors import BadInput
 
@@ -44,60 +44,8 @@ def mean_interval(values: Sequence[float] | Float[np.ndarray, "n"], *, level: fl
     n, mean = len(values), float(np.mean(values))
     if n == 1:
         return Interval(mean, math.nan, math.nan, 1)
-    half = t_quantile((1 + level) / 2, n - 1) * float(np.std(values, ddof=1)) / math.sqrt(n)
+    half = float(stats.t.ppf((1 + level) / 2, n - 1)) * float(np.std(values, ddof=1)) / math.sqrt(n)
     return Interval(mean, mean - half, mean + half, n)
-
-
-@cache
-def t_quantile(probability: float, degrees: float) -> float:
-    """The t with P(T <= t) = probability for Student's distribution; by bisection of `t_cdf`."""
-    if not (0 < probability < 1 and degrees > 0):
-        raise BadInput(f"t_quantile({probability}, {degrees}): needs 0 < probability < 1 and degrees > 0.")
-    if probability < 0.5:
-        return -t_quantile(1 - probability, degrees)
-    low, high = 0.0, 1.0
-    while t_cdf(high, degrees) < probability:
-        low, high = high, 2 * high
-    while (middle := (low + high) / 2) not in (low, high):  # until two neighbouring floats
-        low, high = (middle, high) if t_cdf(middle, degrees) < probability else (low, middle)
-    return middle
-
-
-def t_cdf(t: float, degrees: float) -> float:
-    """P(T <= t): 1 - I_x(degrees / 2, 1 / 2) / 2 with x = degrees / (degrees + t^2), for t >= 0."""
-    tail = 0.5 * incomplete_beta(degrees / 2, 0.5, degrees / (degrees + t * t))
-    return 1 - tail if t >= 0 else tail
-
-
-def incomplete_beta(a: float, b: float, x: float) -> float:
-    """The regularised incomplete beta function I_x(a, b), by its continued fraction.
-
-    Abramowitz and Stegun 1964, 26.5.8, evaluated by Lentz's method; the symmetry I_x(a, b) = 1 - I_{1-x}(b,
-    a) keeps to the side where the fraction converges fast.
-    """
-    if x <= 0 or x >= 1:
-        return float(x >= 1)
-    if x > (a + 1) / (a + b + 2):
-        return 1 - incomplete_beta(b, a, 1 - x)
-    front = math.exp(
-        math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
-    )
-    c, d = 1.0, 1 / _away_from_zero(1 - (a + b) * x / (a + 1))
-    fraction = d
-    for m in range(1, 10_000):
-        even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
-        odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
-        for step in (even, odd):
-            d = 1 / _away_from_zero(1 + step * d)
-            c = _away_from_zero(1 + step / c)
-            fraction *= c * d
-        if abs(c * d - 1) < 1e-16:
-            break
-    return front * fraction / a
-
-
-def _away_from_zero(x: float) -> float:
-    return x if abs(x) > 1e-300 else 1e-300
 
 
 def finite_values(values: Sequence[float] | Float[np.ndarray, "n"]) -> Float[np.ndarray, "n"]:
@@ -253,7 +201,7 @@ def jackknife_interval(
     left = np.array([statistic([*units[:i], *units[i + 1 :]]) for i in range(n)] if n > 1 else [math.nan])
     if np.isnan(left).any():
         return Interval(value, math.nan, math.nan, n)
-    half = t_quantile((1 + level) / 2, n - 1) * math.sqrt(
+    half = float(stats.t.ppf((1 + level) / 2, n - 1)) * math.sqrt(
         (n - 1) / n * float(((left - left.mean()) ** 2).sum())
     )
     return Interval(value, value - half, value + half, n)
@@ -302,33 +250,20 @@ def pair_spread(numbers: Mapping[tuple[int, int], float]) -> Interval:
 
 # The interval of a share: how many of so many runs did something.
 
-STANDARD_NORMAL_TWO_SIDED = {0.9: 1.6448536269514722, 0.95: 1.959963984540054, 0.99: 2.5758293035489004}
-
-
 def share_interval(successes: int, n: int, *, level: float = 0.95) -> Interval:
     """Share with Wilson's score interval (Wilson 1927): never empty, and inside [0, 1], at 0 and n as well.
-
-    With p = successes / n and z the normal quantile, the bounds are
-
-        (p + z²/2n ± z √(p(1 − p)/n + z²/4n²)) / (1 + z²/n).
 
     >>> share_interval(0, 20).low, round(share_interval(0, 20).high, 3)
     (0.0, 0.161)
 
     Raises:
-        BadInput: no runs, more successes than runs, or a level other than 0.9, 0.95 and 0.99.
+        BadInput: no runs, more successes than runs, or a level outside (0, 1).
     """
     check_level(level)
-    if level not in STANDARD_NORMAL_TWO_SIDED:
-        raise BadInput(f"level={level}: expected one of {', '.join(map(str, STANDARD_NORMAL_TWO_SIDED))}")
     if not 0 <= successes <= n or n < 1:
         raise BadInput(f"{successes} of {n}: expected at least one run, and no more successes than runs")
-    z, share = STANDARD_NORMAL_TWO_SIDED[level], successes / n
-    middle = share + z * z / (2 * n)
-    half = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-    low, high = ((middle + sign * half) / (1 + z * z / n) for sign in (-1, 1))
-    # At 0 and n one bound is the share itself, up to rounding.
-    return Interval(share, 0.0 if successes == 0 else low, 1.0 if successes == n else high, n)
+    found = stats.binomtest(successes, n).proportion_ci(level, method="wilson")
+    return Interval(successes / n, float(found.low), float(found.high), n)
 
 
 def share_difference(pairs: Sequence[tuple[bool, bool]], *, level: float = 0.95) -> Interval:
@@ -344,7 +279,7 @@ def share_difference(pairs: Sequence[tuple[bool, bool]], *, level: float = 0.95)
     (1.0, 0.21)
 
     Raises:
-        BadInput: no pairs, or a level other than 0.9, 0.95 and 0.99.
+        BadInput: no pairs, or a level outside (0, 1).
     """
     if not pairs:
         raise BadInput("no pairs; expected at least one")
