@@ -37,9 +37,10 @@ EVERYWHERE = {"errors", "files", "fingerprint", "rounding"}
 COMPUTING = {"numpy", "torch", "safetensors", "jaxtyping", "attnlib"}
 EXCEPT = {
     "datasets/fetch.py": {"pooch"},  # downloads; imported where used
-    "adapters/attention_places.py": {"transformers"},  # imported where used
+    "adapters/hugging_face.py": {"transformers"},  # imported where used
     "analysis/checkpoint.py": {"transformers"},
     "analysis/command.py": {"rich"},
+    "analysis/report.py": {"jinja2", "markupsafe"},  # imported where used
 }
 TEXT = {"sentencepiece", "sacrebleu"}  # of the layer that reads text; imported where used
 

@@ -49,3 +49,13 @@ def masked_softmax(
     rows: Float[Tensor, "*lead row source"], valid: Bool[Tensor, "row source"]
 ) -> Float[Tensor, "*lead row source"]:
     return torch.softmax(rows.masked_fill(~valid, -torch.inf), dim=-1)
+
+
+def largest(
+    rows: Float[Tensor, "*lead row source"],
+    valid: Bool[Tensor, "row source"],
+    slack: Float[Tensor, "*#lead row 1"],
+) -> Bool[Tensor, "*lead row source"]:
+    """Where the largest valid entries of each row are, ties within ``slack`` included."""
+    rows = rows.masked_fill(~valid, -torch.inf)
+    return rows >= rows.amax(-1, keepdim=True) - slack

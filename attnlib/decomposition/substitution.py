@@ -17,7 +17,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from attnlib.decomposition.parts import PART_NAMES
-from attnlib.decomposition.rows import masked_softmax, total_variation, valid_rows
+from attnlib.decomposition.rows import largest, masked_softmax, total_variation, valid_rows
 from attnlib.errors import BadInput, UnknownName
 
 Pair = tuple[str, str]  # (decoder part, encoder part)
@@ -71,7 +71,7 @@ class SubstitutionSums:
         similar = 1 - total_variation(attention[1:], attention[0])
         # A word that stands twice in the source is tied but for rounding: that much slack makes it a tie.
         slack = 16 * torch.finfo(terms.dtype).eps * rows.abs().amax((0, 1, 3), keepdim=True)[0]
-        best = _largest(scores, valid, slack)
+        best = largest(scores, valid, slack)
         agree = (best[1:] & best[0]).sum(-1) / best[1:].sum(-1)
         self.similarity += similar.sum(-1).cpu()
         self.agreement += agree.sum(-1, dtype=torch.float64).cpu()
@@ -106,12 +106,3 @@ def _part(name: str) -> int:
     if name not in PART_NAMES:
         raise UnknownName("part", name, PART_NAMES)
     return PART_NAMES.index(name)
-
-
-def _largest(
-    scores: Float[Tensor, "subset row source"],
-    valid: Bool[Tensor, "row source"],
-    slack: Float[Tensor, "1 row 1"],
-) -> Bool[Tensor, "subset row source"]:
-    scores = scores.masked_fill(~valid, -torch.inf)
-    return scores >= scores.amax(-1, keepdim=True) - slack

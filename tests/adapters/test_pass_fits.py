@@ -50,12 +50,12 @@ def test_labels_that_do_not_count_are_padding():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"source_tokens": torch.ones(3, 4)}, r"source_tokens of shape \(3, 4\), source_mask of \(3, 5\)"),
-        ({"target_mask": torch.ones(3, 4)}, r"target_mask of \(3, 4\) and torch\.float32"),
-        ({"target_mask": torch.zeros(3, 4, dtype=torch.bool)}, "target row 0 is all padding: leave it out"),
+        ({"source_tokens": torch.ones(3, 4)}, r"source_tokens of shape \(3, 4\) with a mask of shape \(3, 5\)"),
+        ({"target_mask": torch.ones(3, 4)}, r"a mask of shape \(3, 4\) and torch\.float32"),
+        ({"target_mask": torch.zeros(3, 4, dtype=torch.bool)}, "target_tokens row 0 is all padding: leave"),
         (
             {"target_outputs": torch.ones(3, 3)},
-            r"target_outputs of shape \(3, 3\), target_tokens of \(3, 4\)",
+            r"target_outputs of shape \(3, 3\) with a mask of shape \(3, 4\)",
         ),
         (
             {"source_tokens": torch.ones(2, 5), "source_mask": torch.ones(2, 5, dtype=torch.bool)},

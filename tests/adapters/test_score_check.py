@@ -8,7 +8,7 @@ from test_hugging_face import KINDS, RELATIVE, model_of, rows_of
 from test_modules import HEADS, HOOKED, Reader, drawn, run
 
 from attnlib.adapters import HuggingFace, LinearMap, Modules, TokenBatch
-from attnlib.adapters.score_check import UNIT, WORST, squared_sizes, unit_errors
+from attnlib.adapters.model_pass import UNIT, WORST, squared_sizes, unit_errors
 from attnlib.errors import BadInput
 
 HALF = (torch.bfloat16, torch.float16)

@@ -59,14 +59,14 @@ from attnlib.errors import BadInput
         (FULL | {"cross.3.position_bias": torch.ones(2, 4, 5)}, r"position_bias of shape \(2, 4, 5\)"),
         (
             PLAIN | {"source_mask": SOURCE_MASK[:, 1:]},
-            r"source_tokens of shape \(3, 5\), source_mask of \(3, 4\)",
+            r"source_tokens of shape \(3, 5\) with a mask of shape \(3, 4\)",
         ),
         (
             PLAIN | {"target_tokens": torch.arange(4)},
-            r"target_tokens of shape \(4,\), target_mask of \(3, 4\)",
+            r"target_tokens of shape \(4,\) with a mask of shape \(3, 4\)",
         ),
         (PLAIN | {"target_outputs": torch.ones(3, 5)}, r"target_outputs of shape \(3, 5\)"),
-        (PLAIN | {"source_mask": SOURCE_MASK & False}, "source row 0 is all padding: leave it out"),
+        (PLAIN | {"source_mask": SOURCE_MASK & False}, "source_tokens row 0 is all padding: leave"),
         (
             PLAIN | {"source_tokens": torch.ones(2, 5), "source_mask": SOURCE_MASK[:2]},
             "2 sources with 3 targets",

@@ -1,15 +1,12 @@
 """What several tests of the command share: a checkpoint with a text, a report of it, counted lines."""
 
 import pytest
-from analyse_calls import analysed
+from analysis_builders import analysed, save_checkpoint, text_of
 
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
     """A checkpoint, and 24 pairs: six batches of four."""
-    pytest.importorskip("transformers", reason="the command loads models with transformers")
-    from test_checkpoint import save_checkpoint, text_of
-
     folder = tmp_path_factory.mktemp("corpus")
     save_checkpoint(folder / "tiny")
     text_of(folder)
@@ -20,8 +17,7 @@ def corpus(tmp_path_factory):
 def whole(corpus, tmp_path_factory):
     """A report of the corpus, and what was said."""
     out = tmp_path_factory.mktemp("whole")
-    done = analysed(corpus, out)
-    return out, done
+    return out, analysed(corpus, out)
 
 
 @pytest.fixture

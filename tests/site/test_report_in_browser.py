@@ -7,7 +7,7 @@ import torch
 
 from attnlib.analysis import Analysis, write_report
 from attnlib.analysis.results import KINDS, Example
-from attnlib.analysis.term_sums import NINE
+from attnlib.analysis.judge import NINE
 
 LAYERS, HEADS = 3, 16
 HOSTILE = [
