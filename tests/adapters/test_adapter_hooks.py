@@ -2,15 +2,11 @@
 
 import pytest
 import torch
+from adapter_builders import hooks_on
 from torch import nn
 
 from attnlib.adapters.hooks import Hooks
 from attnlib.errors import BadInput
-
-
-def hooks_on(model):
-    """How many hooks stand on a model's modules."""
-    return sum(len(module._forward_hooks) + len(module._forward_pre_hooks) for module in model.modules())
 
 
 def test_inputs_and_outputs_are_caught_without_a_copy():

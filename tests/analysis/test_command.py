@@ -27,7 +27,6 @@ from test_report import FILES
 from attnlib.adapters import HuggingFace, TokenBatch, lexical_probe
 from attnlib.analysis import Stream, analyse
 from attnlib.analysis.command import Request, numbers
-from attnlib.analysis.report import visible
 from attnlib.errors import BadInput
 
 transformers = pytest.importorskip("transformers", reason="the command loads models with transformers")
@@ -64,13 +63,6 @@ def test_it_says_what_the_library_says(corpus, whole):
     assert found.heads[0]["agreement_with_probe"] >= 0
 
 
-def test_the_page_shows_the_words_of_the_corpus(whole):
-    read = assert_harmless((whole[0] / "index.html").read_text(encoding="utf-8"))
-    held_out = f"{SOURCE[8]} {TARGET[8]}".split()  # the first pair of the third batch
-    assert {visible(word) for word in held_out} <= set(read.words)
-    assert "</s>" in read.words
-
-
 def test_again_is_the_same_and_asks_for_nothing_new(corpus, whole, monkeypatch):
     out, _ = whole
     before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
@@ -98,14 +90,6 @@ def test_special_pieces_left_out(corpus, tmp_path, whole):
     analysed(corpus, tmp_path, "--ignore-special")
     assert all(row["on_ignored"] > 0 for row in table_of(tmp_path))
     assert all(row["on_ignored"] == 0 for row in table_of(whole[0]))
-
-
-def test_a_corpus_too_small_to_hold_out(corpus, tmp_path):
-    analysed(corpus, tmp_path, "--batch-size", 20)
-    said = said_by(tmp_path)
-    assert not said["held_out"]
-    assert said["fitted"] == said["judged"] == 24
-    assert "same samples" in said["notes"][0]
 
 
 # In shards.
@@ -254,10 +238,6 @@ def test_a_multilingual_model_is_told_its_languages(mbart_corpus, tmp_path):
     said = said_by(tmp_path)
     assert said["about"]["Languages"] == "en_XX to fr_XX"
     refused([*words, "--source-language", "en_XX", "--target-language", "de_DE"], "target_language is fr_XX")
-
-
-def test_languages_for_a_model_without_are_refused(corpus, tmp_path):
-    refused(given(corpus, tmp_path, "--target-language", "fr"), "knows no languages, but 'fr' is given")
 
 
 def test_a_prefix_is_read_before_every_source(corpus, tmp_path, counted):

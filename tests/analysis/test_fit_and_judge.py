@@ -292,11 +292,3 @@ def test_states_of_which_there_are_no_components():
 def test_fits_of_different_attentions_do_not_merge():
     with pytest.raises(BadInput, match="different attentions"):
         fit_of([Toy(("cross",))(0)]) + fit_of([Toy(("encoder_self",))(0)])
-
-
-def test_states_that_are_not_finite_are_named():
-    one = Toy()(0)
-    states = one.attended[0].key_inputs.clone()
-    states[2, 0, 1] = torch.nan
-    with pytest.raises(BadInput, match=r"2, (position )?0"):
-        fit_of([replace(one, attended=(replace(one.attended[0], key_inputs=states),))])

@@ -273,13 +273,6 @@ def test_some_heads_alone_are_kept(tmp_path):
     assert loaded.averages.keys() == fit.averages.keys()
 
 
-def test_without_a_folder_the_numbers_are_the_same(finished):
-    fit = fit_part(stream_of())
-    kept = merged_fit(keep_of(finished), Part())
-    found = judge_part(stream_of(), fit)
-    assert_same_rows(rows_of(found), rows_of(merged_judgement(keep_of(finished), Part(), kept)), tolerance=0)
-
-
 # Another analysis in the same folder.
 
 

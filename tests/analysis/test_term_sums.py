@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attnlib.analysis.judge import NINE, POSITION_BIAS, TermSums, subsets
+from attnlib.analysis.judge import NINE, POSITION_BIAS, TermSums
 from attnlib.decomposition import PART_NAMES, SUBSETS, ShareSums, SubstitutionSums
 from attnlib.errors import BadInput
 
@@ -203,14 +203,6 @@ def test_undefined_where_terms_cancel_but_for_rounding():
     shares = sums_of(*terms_of(rows)).result()
     assert all(map(math.isnan, shares.covariance.values()))
     assert shares.mean_absolute["residual·residual"] == pytest.approx(0.5)
-
-
-def test_named_subsets():
-    assert len(subsets(NINE)) == 4 + 9
-    assert len(subsets(TEN)) == 4 + 2 + 10
-    assert subsets(NINE)["no residual"] == {f"{d}·{e}" for d in PART_NAMES[:2] for e in PART_NAMES[:2]}
-    assert subsets(TEN)["no residual"] == subsets(NINE)["no residual"] | {POSITION_BIAS}
-    assert subsets(TEN)["without temporal·input"] == set(TEN) - {"temporal·input"}
 
 
 @pytest.mark.parametrize(
