@@ -168,11 +168,7 @@ def fit_part(
     progress: Progress | None = None,
 ) -> Fit:
     """First pass over a part; goes on where it was left."""
-    part, fit = part or Part(), Fit(heads)
-    index = keep.begun("fit", part) if keep else None
-    if index:
-        fit = load_fit(keep.part("fit", part))[0]
-    return _pass_over("fit", stream, part, fit, index, keep, progress)
+    return _pass_over("fit", stream, part or Part(), Fit(heads), keep, progress)
 
 
 def judge_part(
@@ -184,11 +180,7 @@ def judge_part(
     progress: Progress | None = None,
 ) -> Judgement:
     """Second pass over a part, by the fit of all parts; goes on where it was left."""
-    part, judgement = part or Part(), Judgement(fit)
-    index = keep.begun("judge", part) if keep else None
-    if index:
-        judgement = load_judgement(keep.part("judge", part), fit)[0]
-    return _pass_over("judge", stream, part, judgement, index, keep, progress)
+    return _pass_over("judge", stream, part or Part(), Judgement(fit), keep, progress)
 
 
 def _pass_over(
@@ -196,13 +188,15 @@ def _pass_over(
     stream: Stream,
     part: Part,
     sums: Fit | Judgement,
-    index: dict | None,
     keep: Keep | None,
     progress: Progress | None,
 ) -> Fit | Judgement:
-    if index and index["finished"]:
-        return sums
-    done, save = index["done"] if index else 0, save_fit if stage == "fit" else save_judgement
+    save, done = save_fit if stage == "fit" else save_judgement, 0
+    if keep and (index := keep.begun(stage, part)):
+        folder, done = keep.part(stage, part), index["done"]
+        sums = load_fit(folder)[0] if stage == "fit" else load_judgement(folder, sums.fit)[0]
+        if index["finished"]:
+            return sums
     saved, read, number = time.monotonic(), 0, -1
     for number, batch in stream.numbered():
         if not part.is_of(stage, number):
