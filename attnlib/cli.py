@@ -123,8 +123,7 @@ def analyse(
     ] = "all",
 ) -> None:
     """Say how an encoder-decoder attends: its attention split into temporal and input-driven terms."""
-    from attnlib.analysis.command import analyse_command
-    from attnlib.analysis.request import Request, numbers
+    from attnlib.analysis.command import Request, analyse_command, numbers
 
     analyse_command(
         Request(

@@ -3,11 +3,11 @@
     python benchmarks/corpus_scale.py                        # 100 million tokens through 4 shards, width 64
     python benchmarks/corpus_scale.py --sizes --width 512    # four sizes, and what a billion would take
 
-Readings of an analysis (:mod:`attnlib.analysis.readings`) over passes that are drawn, not computed, of one
-cross-attention with one head: the first, components of both sides' states and average attention; with
-``--sizes`` also the second, the nine terms of its scores, which an analysis takes of a fifth of the corpus.
-Half of the tokens are the source's. Words follow Zipf's law over a vocabulary of 32,000. Each shard is a
-process of its own, one after the other; parts are saved with checksums, then merged.
+Passes of an analysis (:mod:`attnlib.analysis.analyse`) over a corpus of passes that are drawn, not
+computed, of one cross-attention with one head: the first, components of both sides' states and average
+attention; with ``--sizes`` also the second, the nine terms of its scores, which an analysis takes of a
+fifth of the corpus. Half of the tokens are the source's. Words follow Zipf's law over a vocabulary of
+32,000. Each shard is a process of its own, one after the other; parts are saved with checksums, then merged.
 """
 
 import argparse
@@ -24,7 +24,7 @@ import torch
 
 from attnlib.adapters.attended import Attended, LinearMap
 from attnlib.adapters.model_pass import ModelPass
-from attnlib.analysis.readings import Keep, fit_part, judge_part, merged_fit
+from attnlib.analysis.analyse import Keep, fit_part, judge_part, merged_fit
 from attnlib.analysis.stream import Part, Stream
 
 SAMPLES, LENGTH, WORDS, POOL = 256, 20, 32_000, 8
@@ -64,7 +64,7 @@ def drawn_pass(number: int, width: int) -> ModelPass:
 
 
 def run_shard(folder: Path, tokens: int, width: int, part: Part) -> None:
-    """The first reading of a shard, with what it took, as JSON on standard output."""
+    """The first pass over a shard, with what it took, as JSON on standard output."""
     peaks = []
 
     def progress(_stage: str, read: int) -> None:
@@ -143,7 +143,7 @@ def main() -> None:
         print(f"a billion: {start + 1e9 * slope:,.0f} s on one core ({start:.1f} s + {1e9 * slope:,.0f} s)")
         seconds, counted = second_reading(SIZES[1], options.width)
         billion = 1e9 * seconds / counted
-        print(f"second reading: {counted:,} tokens in {seconds:.1f} s, {billion:,.0f} s a billion")
+        print(f"second pass: {counted:,} tokens in {seconds:.1f} s, {billion:,.0f} s a billion")
     else:
         seconds, counted = measure(options.tokens, options.width, options.shards)
         print(f"{counted:,} tokens, width {options.width}: {seconds:.0f} s of processor time")

@@ -1,4 +1,4 @@
-# A corpus in shards: the first reading of every shard, the second by all of the first, then the report.
+# A corpus in shards: the first pass over every shard, the second by all of the first, then the report.
 #
 #   snakemake --snakefile workflows/analyse.smk --cores 2 \
 #     --config model=FOLDER source=a.txt target=b.txt out=report shards=8 options="--layers 0-3 --ignore-special"

@@ -1,12 +1,10 @@
 """Anybody's model as a stream of passes: from tensors, from Hugging Face, from named modules."""
 
 from attnlib.adapters.attended import Attended, LinearMap, Rotary
-from attnlib.adapters.forced_attention import lexical_probe
-from attnlib.adapters.hooked import Hooked
-from attnlib.adapters.hugging_face import HuggingFace
+from attnlib.adapters.hugging_face import HuggingFace, lexical_probe
+from attnlib.adapters.library_models import pass_of_trace, transformer_pass
 from attnlib.adapters.model_pass import AdaptedTrace, ModelPass
-from attnlib.adapters.modules import Modules
-from attnlib.adapters.own_networks import pass_of_trace, transformer_pass
+from attnlib.adapters.modules import Hooked, Modules
 from attnlib.adapters.tensors import pass_of_tensors, saved_passes
 from attnlib.adapters.token_batch import TokenBatch, text_batches
 

@@ -1,6 +1,6 @@
 """One attention of anybody's model over a batch, with all that its scores are made of.
 
-Of head h, with x_s what asks and y_t what answers,
+Of head h, x_s the states that queries are made of and y_t those of the keys,
 
     a_st = scale · R_s(W_q x_s + b_q) · R_t(W_k y_t + b_k) + b_st,
 
@@ -12,9 +12,9 @@ the temporal part; a rotation is applied to every part.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float
@@ -27,14 +27,12 @@ from attnlib.models.transformer import AttentionKind
 
 QUERY_SIDE = {"cross": "target", "encoder_self": "source", "decoder_self": "target"}
 KEY_SIDE = {"cross": "source", "encoder_self": "source", "decoder_self": "target"}
+# A linear map of every position by itself, (*batch, length, width) → the same, such as :class:`Rotary`.
+Rotation = Callable[[Tensor], Tensor]
 
 
 def site_names(kind: AttentionKind, layer: int) -> tuple[str, str]:
-    """Names of the states that ask and answer in an encoder–decoder; all cross-attentions read one encoder.
-
-    >>> site_names("cross", 3), site_names("encoder_self", 0)
-    (('decoder.3.cross', 'encoder'), ('encoder.0.self', 'encoder.0.self'))
-    """
+    """Names of the states that queries and keys are made of; all cross-attentions read one encoder."""
     if kind == "cross":
         return f"decoder.{layer}.cross", "encoder"
     own = f"{kind.removesuffix('_self')}.{layer}.self"
@@ -97,21 +95,13 @@ class LinearMap:
     def __call__(
         self, states: Float[Tensor, "batch length width"]
     ) -> Float[Tensor, "batch heads length head_width"]:
-        """What every head makes of the states."""
+        """The projection of every head."""
         mapped = torch.einsum("blw,hdw->bhld", states, self.weight)
         return mapped if self.bias is None else mapped + self.bias[:, None]
 
     def of_parts(self, parts: Parts, head: int) -> Parts:
-        """Parts of what one head makes of the states; the bias goes with the temporal part."""
+        """Parts of one head's projection of the states; the bias goes with the temporal part."""
         return map_parts(parts, self.weight[head], None if self.bias is None else self.bias[head])
-
-
-@runtime_checkable
-class Rotation(Protocol):
-    """A map of every position by itself, linear, which leaves the width as it is."""
-
-    def __call__(self, states: Float[Tensor, "*batch length width"]) -> Float[Tensor, "*batch length width"]:
-        """The states, each turned as its position says."""
 
 
 @dataclass(frozen=True)
@@ -146,25 +136,19 @@ class Attended:
     """One attention of one layer over a batch, all heads.
 
     Attributes:
-        kind: which states ask which; layer: from 0.
+        kind: which states attend to which; layer: from 0.
         query_inputs, key_inputs: x and y, what the projections read.
-        query_site, key_site: names of these states: attentions that read the same states say the same name.
+        query_site, key_site: names of these states, the same where attentions read the same states.
         query_map, key_map: the projections; their widths agree.
         scale: of the product.
         position_bias: b_st of each head.
         query_rotation, key_rotation: R by position.
         attention: as the model returned it; None where it did not, and then nothing has checked the scores.
-        causal: whether step s looks at steps up to s alone.
+        causal: whether step s sees steps up to s alone.
         precision: what the model computed in, where the inputs given here are finer.
 
     Raises:
         BadInput: projections of different heads or widths; a scale, weight or bias that is no number.
-
-    >>> ask, answer = torch.tensor([[[1.0], [2.0]]]), torch.tensor([[[3.0], [5.0]]])
-    >>> plain = LinearMap.none(ask)
-    >>> one = Attended("cross", 0, ask, answer, "decoder", "encoder", plain, plain, scale=2.0)
-    >>> one.name, one.scores.tolist()
-    ('cross.0', [[[[6.0, 10.0], [12.0, 20.0]]]])
     """
 
     kind: AttentionKind
@@ -199,7 +183,7 @@ class Attended:
 
     @property
     def name(self) -> str:
-        """Kind and layer, as reports say it: ``cross.3``."""
+        """Kind and layer, as in reports: ``cross.3``."""
         return f"{self.kind}.{self.layer}"
 
     @property
@@ -208,13 +192,13 @@ class Attended:
 
     @cached_property
     def queries(self) -> Float[Tensor, "batch heads target head_width"]:
-        """What asks, rotated, with the factor of the score."""
-        return self._turned(self.query_map(self.query_inputs), self.query_rotation) * self.scale
+        """Projected and rotated, with the factor of the score."""
+        return _rotated(self.query_map(self.query_inputs), self.query_rotation) * self.scale
 
     @cached_property
     def keys(self) -> Float[Tensor, "batch heads source head_width"]:
-        """What answers, rotated."""
-        return self._turned(self.key_map(self.key_inputs), self.key_rotation)
+        """Projected and rotated."""
+        return _rotated(self.key_map(self.key_inputs), self.key_rotation)
 
     @cached_property
     def scores(self) -> Float[Tensor, "batch heads target source"]:
@@ -227,24 +211,22 @@ class Attended:
 
         With ``position_bias``, where there is one, they sum to the scores.
         """
-        asks = self._turned_parts(self.query_map.of_parts(query, head), self.query_rotation)
-        answers = self._turned_parts(self.key_map.of_parts(key, head), self.key_rotation)
-        return alignment_terms(asks, answers, scale=self.scale)
+        queries = _rotated_parts(self.query_map.of_parts(query, head), self.query_rotation)
+        keys = _rotated_parts(self.key_map.of_parts(key, head), self.key_rotation)
+        return alignment_terms(queries, keys, scale=self.scale)
 
     def allowed(
         self, query_mask: Bool[Tensor, "batch target"], key_mask: Bool[Tensor, "batch source"]
     ) -> Bool[Tensor, "batch target source"]:
-        """What may be looked at, from where: valid places of both sides, and no later ones where causal."""
+        """What each query may see: valid keys, and no later ones where causal; nothing at padding."""
         allowed = query_mask[:, :, None] & key_mask[:, None, :]
         return allowed.tril() if self.causal else allowed
 
-    @staticmethod
-    def _turned(states: Tensor, rotation: Rotation | None) -> Tensor:
-        return states if rotation is None else rotation(states)
 
-    def _turned_parts(self, parts: Parts, rotation: Rotation | None) -> Parts:
-        if rotation is None:
-            return parts
-        return replace(
-            parts, **dict(zip(("temporal", "input", "residual"), map(rotation, parts), strict=True))
-        )
+def _rotated(states: Tensor, rotation: Rotation | None) -> Tensor:
+    return states if rotation is None else rotation(states)
+
+
+def _rotated_parts(parts: Parts, rotation: Rotation | None) -> Parts:
+    names = () if rotation is None else ("temporal", "input", "residual")
+    return replace(parts, **{name: rotation(getattr(parts, name)) for name in names})

@@ -1,12 +1,14 @@
-"""What modules read and return while a model runs once, without a copy."""
+"""What modules read and return while a model runs once, without a copy, and what they are made to return."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
+from attnlib.adapters.model_pass import ModelPass
 from attnlib.errors import BadInput
 
 Outputs = Tensor | tuple
@@ -90,3 +92,25 @@ def evaluated(model: nn.Module) -> Iterator[None]:
     finally:
         for module, mode in modes.items():
             module.training = mode
+
+
+def probe_by_position(
+    one: ModelPass, logits: Callable[[int], Float[Tensor, "batch target words"]]
+) -> Float[Tensor, "batch target source"]:
+    """β from the logits of a model that sees one source position; zero at padding, in float32.
+
+    Raises:
+        BadInput: a right word that the model has no logit for.
+    """
+    right = one.target_outputs.masked_fill(~one.target_mask, 0)  # at padding any id may stand
+    beta = torch.zeros(*one.target_outputs.shape, one.source_tokens.shape[1], device=one.source_tokens.device)
+    for position in range(one.source_tokens.shape[1]):
+        probability = logits(position).float().softmax(-1)
+        if int(right.max()) >= probability.shape[-1]:
+            raise BadInput(
+                f"a right word has id {int(right.max())}; the model predicts {probability.shape[-1]} words, "
+                "from 0: take the pass and the probe of one model"
+            )
+        beta[:, :, position] = probability.gather(-1, right[..., None])[..., 0]
+    valid = one.target_mask[:, :, None] & one.source_mask[:, None, :]
+    return beta.masked_fill(~valid, 0)

@@ -6,27 +6,38 @@ its attention in one fused call returns none, so that it is set to ``attn_implem
 warning that says so.
 """
 
+import re
 import warnings
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any, get_args
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
-from attnlib.adapters.attended import KEY_SIDE, QUERY_SIDE, Attended, LinearMap, single, site_names
-from attnlib.adapters.attention_places import Place, attention_places, require_both_halves
-from attnlib.adapters.hooks import Hooks
-from attnlib.adapters.model_limits import require_within_limits, words_of
+from attnlib.adapters.attended import KEY_SIDE, QUERY_SIDE, Attended, single, site_names
+from attnlib.adapters.hooks import Hooks, evaluated, probe_by_position
 from attnlib.adapters.model_pass import ModelPass
+from attnlib.adapters.modules import Hooked, Traced, shifted
 from attnlib.adapters.token_batch import TokenBatch
 from attnlib.errors import BadInput, UnknownName
 from attnlib.models.transformer import AttentionKind
 
 EAGER = 'attn_implementation="eager"'
+_KINDS = {  # what models call their attention modules
+    "EncDecAttention": "cross",
+    "encoder_attn": "cross",
+    "SelfAttention": "self",
+    "self_attn": "self",
+}
+_FAMILIES = (  # what attention modules call their projections and their number of heads
+    ("q", "k", "n_heads"),  # T5
+    ("q_proj", "k_proj", "num_heads"),  # BART, mBART, Marian, M2M100, Pegasus
+)
 
 
-class HuggingFace:
+class HuggingFace(Traced):
     """An encoder–decoder of the transformers library, ready to be traced.
 
     Args:
@@ -63,10 +74,8 @@ class HuggingFace:
         for kind in kinds:
             if kind not in get_args(AttentionKind):
                 raise UnknownName("kind of attention", kind, get_args(AttentionKind))
-        require_both_halves(model)
-        self.model = model
-        self.ignored = tuple(ignored)
-        found = attention_places(model, kinds)
+        _require_both_halves(model)
+        found = _places(model, kinds)
         self.n_layers = {kind: sum(place.kind == kind for place in found) for kind in get_args(AttentionKind)}
         for kind in kinds:
             absent = sorted(set(layers or ()) - {place.layer for place in found if place.kind == kind})
@@ -74,10 +83,11 @@ class HuggingFace:
                 raise BadInput(
                     f"layers {absent} of {kind}: this model has {self.n_layers[kind]}, counted from 0"
                 )
-        self._of_kinds = [place for place in found if place.kind in kinds]
-        self._places = [place for place in self._of_kinds if layers is None or place.layer in layers]
-        for place in self._of_kinds:
-            place.require_projections()
+        self._every_layer = [place for place in found if place.kind in kinds]
+        for place in self._every_layer:
+            _require_projections(model, place)
+        caught = [place for place in self._every_layer if layers is None or place.layer in layers]
+        super().__init__(model, caught, ignored)
         _be_eager(model)
 
     def pass_bytes(self, batch: int, source: int, target: int, *, every_layer: bool = False) -> int:
@@ -98,12 +108,13 @@ class HuggingFace:
         """
         length = {"source": source, "target": target}
         total = 0
-        for place in self._of_kinds if every_layer else self._places:
-            asks, answers = length[QUERY_SIDE[place.kind]], length[KEY_SIDE[place.kind]]
-            size = max(place.query.weight.element_size(), 4)
-            states = asks * place.query.in_features + answers * place.key.in_features
-            projected = (asks + answers) * place.query.out_features
-            total += size * batch * (states + projected + 2 * place.heads * asks * answers)
+        for place in self._every_layer if every_layer else self.hooked:
+            query, key = self._module(place.query), self._module(place.key)
+            queries, keys = length[QUERY_SIDE[place.kind]], length[KEY_SIDE[place.kind]]
+            states = queries * query.in_features + keys * key.in_features
+            projected = (queries + keys) * query.out_features
+            size = max(query.weight.element_size(), 4)
+            total += size * batch * (states + projected + 2 * place.heads * queries * keys)
         return total
 
     def table_bytes(self, longest: int) -> int:
@@ -113,55 +124,22 @@ class HuggingFace:
             longest: positions. The tables stand twice in memory while they are merged or judged by.
         """
         halves = {"source": self.model.get_encoder(), "target": self.model.get_decoder()}
-        words = {side: words_of(self.model, half) for side, half in halves.items()}
+        words = {side: _embedded_words(self.model, half) for side, half in halves.items()}
         sites = {}
-        for place in self._places:
-            asks, answers = site_names(place.kind, place.layer)
-            sites[asks] = words[QUERY_SIDE[place.kind]], place.query.in_features
-            sites[answers] = words[KEY_SIDE[place.kind]], place.key.in_features
+        for place in self.hooked:
+            query, key = site_names(place.kind, place.layer)
+            sites[query] = words[QUERY_SIDE[place.kind]], self._module(place.query).in_features
+            sites[key] = words[KEY_SIDE[place.kind]], self._module(place.key).in_features
         return sum(8 * (seen * longest + (seen + longest) * width) for seen, width in sites.values())
 
-    def traces(self, batches: Iterable[TokenBatch]) -> Iterator[ModelPass]:
-        """One pass after the other; no more than one is held."""
-        for batch in batches:
-            yield self.trace(batch)
-
-    def trace(self, batch: TokenBatch) -> ModelPass:
-        """The pass of one batch, without dropout, under teacher forcing.
-
-        Raises:
-            BadInput: the model returns no attention, or another than its projections make; a sentence longer
-                than it has positions for, or an id that it does not embed.
-        """
+    def _prepared(self, batch: TokenBatch) -> TokenBatch:
         batch = batch.packed().to(self.model.device)
         sides = {side: getattr(batch, side) * getattr(batch, f"{side}_mask") for side in ("source", "target")}
         batch = replace(batch, **sides)  # at padding any id may have stood
         read = self._read(batch) if batch.read is None else batch.read * batch.target_mask
-        require_within_limits(self.model, replace(batch, read=read))
-        with Hooks(self.model) as hooks:
-            for place in self._places:
-                hooks.catch_input(f"{place.name}.query", place.query)
-                hooks.catch_input(f"{place.name}.key", place.key)
-                hooks.catch_output(place.name, place.module)
-            if isinstance(head := self.model.get_output_embeddings(), nn.Linear):  # of FSMT, an embedding
-                hooks.rewrite(head, _of_one_step)  # logits of all steps may take more than all else
-            self.model(
-                input_ids=batch.source,
-                attention_mask=batch.source_mask.long(),
-                decoder_input_ids=read,
-                decoder_attention_mask=batch.target_mask.long(),
-                use_cache=False,
-            )
-        found = ModelPass(
-            source_tokens=batch.source,
-            source_mask=batch.source_mask,
-            target_tokens=read,
-            target_outputs=batch.target,
-            target_mask=batch.target_mask,
-            attended=tuple(_attended(place, hooks) for place in self._places),
-        )
-        found.check()
-        return found.ignoring(self.ignored)
+        batch = replace(batch, read=read)
+        _require_within_limits(self.model, batch)
+        return batch
 
     def _read(self, batch: TokenBatch) -> Tensor:
         make = getattr(self.model, "prepare_decoder_input_ids_from_labels", None)
@@ -173,57 +151,102 @@ class HuggingFace:
                 f"{type(self.model).__name__} does not say what its decoder starts with: set "
                 "config.decoder_start_token_id, or give batches with ``read``"
             )
-        return torch.cat([torch.full_like(batch.target[:, :1], start), batch.target[:, :-1]], dim=1)
+        return shifted(batch.target, start)
+
+    def _watch(self, hooks: Hooks) -> None:
+        super()._watch(hooks)
+        if isinstance(head := self.model.get_output_embeddings(), nn.Linear):  # of FSMT, an embedding
+            hooks.rewrite(head, _of_one_step)  # logits of all steps may take more than all else
+
+    def _run(self, batch: TokenBatch) -> None:
+        self.model(
+            input_ids=batch.source,
+            attention_mask=batch.source_mask.long(),
+            decoder_input_ids=batch.read,
+            decoder_attention_mask=batch.target_mask.long(),
+            use_cache=False,
+        )
+
+    def _attended(self, one: Hooked, hooks: Hooks, **changes: Any) -> Attended:
+        query_site, key_site = site_names(one.kind, one.layer)
+        bias = self._position_bias(one, hooks.outputs[one.attention])
+        sites = {"query_site": query_site, "key_site": key_site}
+        return super()._attended(one, hooks, **sites, position_bias=bias, **changes)
+
+    def _position_bias(self, one: Hooked, output: object) -> Tensor | None:
+        """What an attention adds to its scores, as far as it returns it, and that it returns its weights."""
+        module = self._module(one.attention)
+        attention = output[-1] if isinstance(output, tuple) else None
+        if not isinstance(attention, Tensor) or attention.dim() != 4:
+            config = getattr(module, "config", None)
+            if getattr(config, "_attn_implementation", "eager") == "eager":
+                raise BadInput(
+                    f"{one.name} returns no attention, though nothing hides it: {type(module).__name__} "
+                    "keeps it to itself. Name its projections with attnlib.adapters.Modules instead and say "
+                    "unchecked=True, if its states are (batch, length, width)"
+                )
+            raise BadInput(
+                f"{one.name} returns no attention: its scores are computed where they cannot be seen (SDPA "
+                f"or flash attention). Load the model with {EAGER}"
+            )
+        if one.kind == "cross" or not hasattr(module, "has_relative_attention_bias"):
+            return None
+        if len(output) != 3:  # T5 returns (output, position bias, attention), UMT5 (output, attention)
+            raise BadInput(
+                f"{one.name} adds a bias by position that {type(module).__name__} does not return: its "
+                "scores cannot be made; leave its kind out (cross-attention adds none)"
+            )
+        return single(output[1])
+
+
+def lexical_probe(model: nn.Module, one: ModelPass) -> Float[Tensor, "batch target source"]:
+    """β of a Hugging Face encoder–decoder: the probability of the right word where l alone is attended to.
+
+    Snell et al. 2021, equation 4, carried over to several layers and heads: every head of every
+    cross-attention sees position l and no other, the encoder and all else is as in the pass. Zero at padding.
+    It takes a pass of the decoder for each source position.
+
+    Raises:
+        BadInput: a model without an output layer.
+
+    >>> from transformers import T5Config, T5ForConditionalGeneration
+    >>> sizes = dict(vocab_size=9, d_model=4, d_kv=2, d_ff=4, num_layers=1, num_heads=2)
+    >>> config = T5Config(**sizes, decoder_start_token_id=0, attn_implementation="eager")
+    >>> model = T5ForConditionalGeneration(config)
+    >>> tuple(lexical_probe(model, HuggingFace(model).trace(TokenBatch.of_rows([[5, 6, 7]], [[8, 1]]))).shape)
+    (1, 2, 3)
+    """
+    with evaluated(model):
+        encoded = model.get_encoder()(
+            input_ids=one.source_tokens * one.source_mask,
+            attention_mask=one.source_mask.long(),
+            return_dict=True,
+        )
+
+        def logits(position: int) -> Float[Tensor, "batch target words"]:
+            alone = torch.zeros_like(one.source_mask)
+            alone[:, position] = True
+            found = model(
+                encoder_outputs=encoded,
+                attention_mask=alone.long(),
+                decoder_input_ids=one.target_tokens * one.target_mask,
+                decoder_attention_mask=one.target_mask.long(),
+                use_cache=False,
+            )
+            if getattr(found, "logits", None) is None:
+                raise BadInput(
+                    f"{type(model).__name__} predicts no words: load it with its output layer "
+                    "(AutoModelForSeq2SeqLM)"
+                )
+            return found.logits
+
+        return probe_by_position(one, logits)
 
 
 def _of_one_step(given: tuple, named: dict) -> tuple[tuple, dict]:
     """Lets an output layer read the first step alone."""
     states, *others = given
     return (states[:, :1], *others), named
-
-
-def _attended(place: Place, hooks: Hooks) -> Attended:
-    bias, attention = _returned(place, hooks.outputs[place.name])
-    asks, answers = site_names(place.kind, place.layer)
-    return Attended(
-        kind=place.kind,
-        layer=place.layer,
-        query_inputs=single(hooks.inputs[f"{place.name}.query"]),
-        key_inputs=single(hooks.inputs[f"{place.name}.key"]),
-        query_site=asks,
-        key_site=answers,
-        query_map=LinearMap.of(place.query, place.heads),
-        key_map=LinearMap.of(place.key, place.heads),
-        scale=float(place.module.scaling),
-        position_bias=bias,
-        attention=attention,
-        causal=place.kind == "decoder_self",
-        precision=hooks.inputs[f"{place.name}.query"].dtype,
-    )
-
-
-def _returned(place: Place, output: object) -> tuple[Tensor | None, Tensor]:
-    attention = output[-1] if isinstance(output, tuple) else None
-    if not isinstance(attention, Tensor) or attention.dim() != 4:
-        config = getattr(place.module, "config", None)
-        if getattr(config, "_attn_implementation", "eager") == "eager":
-            raise BadInput(
-                f"{place.name} returns no attention, though nothing hides it: {type(place.module).__name__} "
-                "keeps it to itself. Name its projections with attnlib.adapters.Modules instead and say "
-                "unchecked=True, if its states are (batch, length, width)"
-            )
-        raise BadInput(
-            f"{place.name} returns no attention: its scores are computed where they cannot be seen (SDPA or "
-            f"flash attention). Load the model with {EAGER}"
-        )
-    if place.kind == "cross" or not hasattr(place.module, "has_relative_attention_bias"):
-        return None, attention
-    if len(output) != 3:  # T5 returns (output, position bias, attention), UMT5 (output, attention)
-        raise BadInput(
-            f"{place.name} adds a bias by position that {type(place.module).__name__} does not return: its "
-            "scores cannot be made; leave its kind out (cross-attention adds none)"
-        )
-    return single(output[1]), attention
 
 
 def _be_eager(model: Any) -> None:
@@ -235,3 +258,126 @@ def _be_eager(model: Any) -> None:
             f"to {EAGER} from here on",
             stacklevel=3,
         )
+
+
+# -- where the attentions are --
+
+
+def _places(model: nn.Module, kinds: Collection[AttentionKind]) -> list[Hooked]:
+    """Every attention of a kind that has a known form, in the order of the model; no heads: no known form.
+
+    Raises:
+        BadInput: no cross-attention of a known form, or none of one of ``kinds``.
+    """
+    found = []
+    for path, module in model.named_modules():
+        kind = _KINDS.get(path.rpartition(".")[2])
+        numbers = re.findall(r"\.(?:layers|block)\.(\d+)\.", path)
+        if kind is None or not numbers:
+            continue
+        if kind == "self":
+            kind = "encoder_self" if "encoder" in path.split(".") else "decoder_self"
+        place = Hooked(path, path, attention=path, kind=kind, layer=int(numbers[0]))
+        for query, key, heads in _FAMILIES:
+            if all(hasattr(module, name) for name in (query, key, heads, "scaling")):
+                known = {"heads": getattr(module, heads), "scale": float(module.scaling)}
+                place = replace(place, query=f"{path}.{query}", key=f"{path}.{key}", **known)
+        found.append(place)
+    known = {place.kind for place in found if place.heads}
+    if "cross" not in known:
+        raise BadInput(
+            f"{type(model).__name__} has no cross-attention in the form of T5, BART, mBART or Marian: name "
+            "its modules instead, see attnlib.adapters.Modules"
+        )
+    for kind in kinds:
+        if kind not in known:
+            raise BadInput(
+                f"{type(model).__name__} has no {kind} attention of a known form: leave this kind out"
+            )
+    return [place for place in found if place.kind in known]
+
+
+# -- models that cannot be traced --
+
+
+def _require_both_halves(model: nn.Module) -> None:
+    """An encoder–decoder of the transformers library; the message says which half is missing."""
+    config = getattr(model, "config", None)
+    if config is None:
+        raise BadInput(
+            f"{type(model).__name__} has no config: it is no model of the transformers library. Name its "
+            "modules instead, see attnlib.adapters.Modules"
+        )
+    parts = {part for path, _ in model.named_modules() for part in path.split(".")}
+    if not (getattr(config, "is_encoder_decoder", False) and parts >= {"encoder", "decoder"}):
+        half = "an encoder" if _is_causal(model, config) else "a decoder"
+        raise BadInput(
+            f"{type(model).__name__} lacks {half}, and so cross-attention from one to the other: expected an "
+            "encoder–decoder such as T5, BART, mBART or Marian, whole (AutoModelForSeq2SeqLM)"
+        )
+
+
+def _is_causal(model: nn.Module, config: Any) -> bool:
+    """Whether a model that is one half sees earlier words alone, as decoders do."""
+    if getattr(config, "is_decoder", False) or any(
+        getattr(own, "is_causal", False) for own in model.modules()
+    ):
+        return True
+    if getattr(config, "is_encoder_decoder", False):  # of a whole model, of which this is the encoder
+        return False
+    try:
+        from transformers.models.auto import modeling_auto
+    except ImportError:  # a model of another library, with a config all the same
+        return False
+    family = getattr(config, "model_type", None)
+    return (
+        family in modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+        and family not in modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES
+    )
+
+
+def _require_projections(model: nn.Module, place: Hooked) -> None:
+    """Of a known form and plain: not wrapped, as LoRA does, and not quantised."""
+    if not place.heads:
+        raise BadInput(
+            f"{place.attention} is {type(model.get_submodule(place.attention)).__name__}, which has no query "
+            "and key projections of a known form; take off what wraps it, or leave its kind out"
+        )
+    for name in (place.query, place.key):
+        own = model.get_submodule(name)
+        if not isinstance(own, nn.Linear) or type(own).forward is not nn.Linear.forward:
+            raise BadInput(
+                f"{name} is {type(own).__name__}; expected nn.Linear. Take off what wraps it (of peft: "
+                "model.merge_and_unload(); of a quantised model: load it in full), or name the nn.Linear "
+                "inside, see attnlib.adapters.Modules"
+            )
+
+
+def _require_within_limits(model: Any, batch: TokenBatch) -> None:
+    """Sentences no longer and ids no larger than the model has rows for.
+
+    Positions that a model computes as it goes, as T5 and M2M100 do, have no end.
+    """
+    for side, half in (("source", model.get_encoder()), ("target", model.get_decoder())):
+        tokens, mask = getattr(batch, side), getattr(batch, f"{side}_mask")
+        table = getattr(half, "embed_positions", None)
+        longest, limit = int(mask.sum(1).max()), torch.inf
+        if isinstance(table, nn.Embedding):
+            limit = table.num_embeddings - getattr(table, "offset", 0)
+        if longest > limit:
+            raise BadInput(
+                f"a {side} has {longest} pieces; {type(model).__name__} has positions for {limit}: cut "
+                f"sentences, --longest {limit} or text_batches(..., longest={limit})"
+            )
+        ids = tokens[mask] if side == "source" else tokens[mask].maximum(batch.read[mask])
+        words = _embedded_words(model, half)
+        if int(ids.max()) >= words:
+            raise BadInput(
+                f"a {side} holds id {int(ids.max())}; {type(model).__name__} embeds {words}, from 0: use the "
+                "tokenizer that the model was trained with"
+            )
+
+
+def _embedded_words(model: Any, half: nn.Module) -> int:
+    """Words that a half of a model embeds; the two of a Marian model need not have one vocabulary."""
+    return (getattr(half, "embed_tokens", None) or model.get_input_embeddings()).weight.shape[0]

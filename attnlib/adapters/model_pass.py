@@ -1,42 +1,32 @@
 """A pass of anybody's model over a batch: tokens, masks, and the attentions that were caught."""
 
-from collections.abc import Collection
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from attnlib.adapters.attended import KEY_SIDE, QUERY_SIDE, Attended
-from attnlib.adapters.padding import fields_at_the_left
-from attnlib.adapters.pass_fits import (
-    require_padding_at_the_right,
-    require_probabilities,
-    require_states,
-    require_tokens,
-)
-from attnlib.adapters.score_check import require_own_attention
+from attnlib.adapters.attended import KEY_SIDE, QUERY_SIDE, Attended, LinearMap, Rotation
+from attnlib.adapters.token_batch import require_tokens, valid_first
 from attnlib.errors import BadInput
 from attnlib.models.trace import Trace
 from attnlib.models.transformer import AttentionKind
 
+UNIT = {torch.float64: 1e-11, torch.float32: 2.5e-6, torch.float16: 2.0**-11, torch.bfloat16: 2.0**-8}
+WORST, MEAN = 8.0, 1.25
+_SIDES = ("source", "target")
+
 
 @dataclass(frozen=True)
 class AdaptedTrace(Trace):
-    """One head of one attention as a trace; source is the side that answers, target the side that asks.
+    """One head of one attention as a trace; source is the side of its keys, target that of its queries.
 
     ``decoder_states`` are the head's queries with the factor of the score, ``encoder_states`` its keys, both
     rotated where the model rotates: their product, and the position bias where there is one, is ``scores``.
     ``context`` and ``logits`` are not caught.
-
-    >>> from attnlib.adapters import pass_of_tensors
-    >>> given = dict.fromkeys(("source_tokens", "target_tokens"), torch.tensor([[5, 6]]))
-    >>> given |= dict.fromkeys(("source_mask", "target_mask"), torch.ones(1, 2, dtype=torch.bool))
-    >>> given |= dict.fromkeys(("cross.0.query_states", "encoder_states"), 2 * torch.eye(2)[None])
-    >>> found = pass_of_tensors(given)
-    >>> found.head(found.attended[0], head=0).scores.tolist()
-    [[[4.0, 0.0], [0.0, 4.0]]]
     """
 
     logits: Float[Tensor, "batch target words"] | None = None
@@ -61,16 +51,6 @@ class ModelPass:
         BadInput: shapes that do not fit together; a sample without a valid position; padding that is not at
             the right (see :meth:`to_the_left`); ids below 0, states or weights that are no numbers at valid
             positions; a lexical probe that is no probability.
-
-    >>> from attnlib.adapters import LinearMap
-    >>> yes, states = torch.ones(1, 2, dtype=torch.bool), torch.eye(2)[None]
-    >>> words = torch.tensor([[5, 6]])
-    >>> one = Attended("cross", 0, states, states, "decoder", "encoder", *2 * [LinearMap.none(states)])
-    >>> found = ModelPass(words, yes, words, words, yes, (one,))
-    >>> found.unchecked
-    ('cross.0',)
-    >>> found.softmax(one, head=0)[0, 0].tolist() == torch.tensor([1.0, 0.0]).softmax(0).tolist()
-    True
     """
 
     source_tokens: Int[Tensor, "batch source"]
@@ -84,15 +64,12 @@ class ModelPass:
     lexical_probe: Float[Tensor, "batch target source"] | None = None
 
     def __post_init__(self) -> None:
-        require_tokens(self)
-        self._require_places()
+        names = ("source_tokens", "target_tokens", "target_outputs")
+        require_tokens({name: (getattr(self, name), self.mask(name[:6])) for name in names})
+        self._require_padding_at_the_right()
         for one in self.attended:
-            require_states(self, one)
-        if self.lexical_probe is not None:
-            require_probabilities(self, self.lexical_probe)
-
-    def _require_places(self) -> None:
-        require_padding_at_the_right(self)
+            self._require_states(one)
+        self._require_probabilities()
 
     @classmethod
     def to_the_left(cls, **given: Any) -> "ModelPass":
@@ -101,7 +78,7 @@ class ModelPass:
         Raises:
             BadInput: as of every pass; an attention rotates by position, so that its states cannot move.
         """
-        return cls(**fields_at_the_left(_PaddedAnywhere(**given)))
+        return cls(**_at_the_left(_PaddedAnywhere(**given)))
 
     def tokens(self, side: str) -> Int[Tensor, "batch length"]:
         """Of ``"source"`` or of ``"target"`` (those read)."""
@@ -121,20 +98,19 @@ class ModelPass:
         if not tokens:
             return self
         ids = torch.tensor(sorted(tokens), device=self.source_tokens.device)
-        sides = {side: torch.isin(self.tokens(side), ids) for side in ("source", "target")}
-        return replace(self, ignored_source=sides["source"], ignored_target=sides["target"])
+        return replace(self, **{f"ignored_{side}": torch.isin(self.tokens(side), ids) for side in _SIDES})
 
     def sides(self, kind: AttentionKind) -> tuple[str, str]:
-        """The side that asks and the side that answers."""
+        """The side of the queries and that of the keys."""
         return QUERY_SIDE[kind], KEY_SIDE[kind]
 
     def sites(self) -> dict[str, tuple[str, Float[Tensor, "batch length width"]]]:
         """The states that projections read, by name: their side, and they themselves."""
         found = {}
         for one in self.attended:
-            asks, answers = self.sides(one.kind)
-            found[one.query_site] = asks, one.query_inputs
-            found[one.key_site] = answers, one.key_inputs
+            query, key = self.sides(one.kind)
+            found[one.query_site] = query, one.query_inputs
+            found[one.key_site] = key, one.key_inputs
         return found
 
     def head(self, attended: Attended, head: int) -> AdaptedTrace:
@@ -145,26 +121,28 @@ class ModelPass:
         """
         if not 0 <= head < attended.heads:
             raise BadInput(f"head is {head}; {attended.name} has heads 0 to {attended.heads - 1}")
-        asks, answers = self.sides(attended.kind)
-        scores = attended.scores[:, head]
+        query, key = self.sides(attended.kind)
         return AdaptedTrace(
-            source_tokens=self.tokens(answers),
-            source_mask=self.mask(answers),
-            target_tokens=self.tokens(asks),
-            target_outputs=self.target_outputs if asks == "target" else self.source_tokens,
-            target_mask=self.mask(asks),
+            source_tokens=self.tokens(key),
+            source_mask=self.mask(key),
+            target_tokens=self.tokens(query),
+            target_outputs=self.target_outputs if query == "target" else self.source_tokens,
+            target_mask=self.mask(query),
             encoder_states=attended.keys[:, head],
             decoder_states=attended.queries[:, head],
-            scores=scores,
+            scores=attended.scores[:, head],
             attention=self.softmax(attended, head),
             context=None,
             logits=None,
         )
 
+    def allowed(self, attended: Attended) -> Bool[Tensor, "batch target source"]:
+        """What each query of an attention may see; nothing at padding."""
+        return attended.allowed(*map(self.mask, self.sides(attended.kind)))
+
     def softmax(self, attended: Attended, head: int) -> Float[Tensor, "batch target source"]:
         """Attention of one head from its scores; rows at padding are zero."""
-        asks, answers = self.sides(attended.kind)
-        allowed = attended.allowed(self.mask(asks), self.mask(answers))
+        allowed = self.allowed(attended)
         scores = attended.scores[:, head]
         scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
         return scores.masked_fill(~allowed, -torch.inf).softmax(-1).masked_fill(~allowed, 0)
@@ -178,15 +156,234 @@ class ModelPass:
         """Compare what the projections make with the attention that the model returned, where it did.
 
         Raises:
-            BadInput: they differ by more than rounding, see :mod:`attnlib.adapters.score_check`.
+            BadInput: they differ by more than rounding, see :func:`require_own_attention`.
         """
         for one in self.attended:
             if one.attention is not None:
-                require_own_attention(one, *(self.mask(side) for side in self.sides(one.kind)))
+                require_own_attention(one, *map(self.mask, self.sides(one.kind)))
+
+    def _require_padding_at_the_right(self) -> None:
+        for side in _SIDES:
+            if _order(self.mask(side)) is not None:
+                raise BadInput(
+                    f"{side}_mask has padding before valid positions; make the pass by "
+                    "ModelPass.to_the_left(...), which takes the same and moves padding to the right"
+                )
+
+    def _require_states(self, own: Attended) -> None:
+        """Of the lengths of the tokens and the widths of the projections, finite at valid positions."""
+        query, key = (self.mask(side) for side in self.sides(own.kind))
+        for name, mask, linear in (
+            ("query_inputs", query, own.query_map), ("key_inputs", key, own.key_map)
+        ):  # fmt: skip
+            states, expected = getattr(own, name), (*mask.shape, linear.weight.shape[-1])
+            if tuple(states.shape) != expected:
+                raise BadInput(f"{own.name}: states of shape {tuple(states.shape)}; expected {expected}")
+            _require_finite(f"{own.name}: {name}", states.isfinite().all(-1), mask)
+        full = (len(query), own.heads, query.shape[1], key.shape[1])
+        for name in ("attention", "position_bias"):
+            matrix = getattr(own, name)
+            if matrix is None:
+                continue
+            if tuple(matrix.shape) not in (full, (1, *full[1:])):
+                raise BadInput(f"{own.name}: {name} of shape {tuple(matrix.shape)}; expected {full}")
+            _require_finite(f"{own.name}: {name}", matrix.isfinite().all(1), own.allowed(query, key))
+
+    def _require_probabilities(self) -> None:
+        probe, expected = self.lexical_probe, (*self.target_tokens.shape, self.source_tokens.shape[1])
+        if probe is None:
+            return
+        if tuple(probe.shape) != expected:
+            raise BadInput(f"lexical_probe of shape {tuple(probe.shape)}; expected {expected}")
+        valid = probe[self.target_mask[:, :, None] & self.source_mask[:, None, :]]
+        if not bool(((valid >= 0) & (valid <= 1)).all()):
+            raise BadInput("lexical_probe holds what is no probability; a logarithm has to be taken back")
+
+
+def _require_finite(name: str, finite: Bool[Tensor, "..."], valid: Bool[Tensor, "..."]) -> None:
+    wrong = ~finite & valid
+    if bool(wrong.any()):
+        sample, *places = wrong.nonzero()[0].tolist()
+        at = f"sample {sample}, position {' and '.join(map(str, places))}"
+        raise BadInput(
+            f"{name} hold NaN or infinity at a valid position ({at}); look for weights that "
+            "diverged or an overflow of float16, or mask what is padding"
+        )
+
+
+# -- padding --
 
 
 class _PaddedAnywhere(ModelPass):
     """Before its padding is moved."""
 
-    def _require_places(self) -> None:
-        """Anywhere."""
+    def _require_padding_at_the_right(self) -> None:
+        """It is moved there."""
+
+
+def _order(mask: Bool[Tensor, "batch length"]) -> Int[Tensor, "batch length"] | None:
+    """Places of the valid positions, then those of padding; None where they are in this order already."""
+    order = valid_first(mask)
+    return None if bool((order == torch.arange(mask.shape[1], device=mask.device)).all()) else order
+
+
+def _at_the_left(one: ModelPass) -> dict[str, Any]:
+    """The fields of a pass with padding at the right of every row; valid positions keep their order."""
+    orders = {side: _order(one.mask(side)) for side in _SIDES}
+    given = {field.name: getattr(one, field.name) for field in fields(one)}
+    if all(order is None for order in orders.values()):
+        return given
+    moved = {
+        name: _moved(value, {1: orders["source" if "source" in name else "target"]})
+        for name, value in given.items()
+        if name not in ("attended", "lexical_probe")
+    }
+    moved["lexical_probe"] = _moved(one.lexical_probe, {1: orders["target"], 2: orders["source"]})
+    moved["attended"] = tuple(
+        _reordered(own, *(orders[side] for side in one.sides(own.kind))) for own in one.attended
+    )
+    return moved
+
+
+def _reordered(own: Attended, queries: Tensor | None, keys: Tensor | None) -> Attended:
+    if own.query_rotation is not None or own.key_rotation is not None:
+        raise BadInput(f"{own.name} rotates by position: pad its batches at the right")
+    return replace(
+        own,
+        query_inputs=_moved(own.query_inputs, {1: queries}),
+        key_inputs=_moved(own.key_inputs, {1: keys}),
+        position_bias=_moved(own.position_bias, {2: queries, 3: keys}),
+        attention=_moved(own.attention, {2: queries, 3: keys}),
+    )
+
+
+def _moved(tensor: Tensor | None, orders: dict[int, Tensor | None]) -> Tensor | None:
+    """With positions along these axes in another order for every sample; one matrix may be that of all."""
+    for axis, order in orders.items():
+        if tensor is not None and order is not None:
+            shape = [1] * tensor.dim()
+            shape[0], shape[axis] = order.shape
+            tensor = tensor.expand(len(order), *tensor.shape[1:]).take_along_dim(order.view(shape), dim=axis)
+    return tensor
+
+
+# -- the check of scores --
+
+
+def require_own_attention(
+    one: Attended, query_mask: Bool[Tensor, "batch target"], key_mask: Bool[Tensor, "batch source"]
+) -> None:
+    """Compare the attention returned with the scores, at valid places of both sides.
+
+    Of a row of attention α the logarithm gives its scores back, log α_st = a_st + constant. So the
+    differences log α_st - log α_sr, r the largest weight of the row, are held against a_st - a_sr of the
+    projections. In logarithms an error of the scores keeps its size where they are large, while rounding
+    grows with them alone.
+
+    What rounding does. A model that computes in a precision of unit u (half the distance from 1 to the next
+    number) makes of each number n a number n (1 + ε), ε within ±u, with signs of ε as good as independent. By
+    first order the error of a score a = Σ_d q_d k_d + b is then Σ_n ε_n n over
+
+        q_d k_d, once for the rounding of q_d and once for that of k_d; Σ_d q_d k_d; a; the weight itself (log
+        α is moved by ε alone, n = 1),
+
+    with q the query with its scale. q_d is a sum as well, so that what is before the rounding may be larger
+    than it is: the squares of its terms stand in for it, q_d² → max(q_d², Σ_i W_di² x_i² + b_d²). With V_st
+    the sum of squares of these n, an error above c u √V has a probability below 2 exp(-c²/2) (Hoeffding 1963,
+    theorem 2, for sums of bounded independent errors), and its mean square is below u² V / 3, an error within
+    ±u being spread over that range at the most evenly. The unit errors z = gap / (u √(V_st + V_sr)) of a head
+    are therefore
+
+        all below 8 (probability 2e-14 each), and in mean square below 1.25 + 64 / (how many there are).
+
+    The mean leaves room for a machine that sums in pieces and rounds each: with 16 pieces it reaches 1.
+
+    The first bound notices what is wrong in one place; the second what is wrong a little everywhere, such as
+    a bias that was left out. Units of float32 and float64 are those of the sums, whose order differs.
+
+    The check has no force where nothing is known: weights below the least normal number of the precision say
+    that they are small and no more; in a row of one weight, or of even ones to within rounding, every scale
+    is right.
+
+    Raises:
+        BadInput: they differ: projections, scale, bias or mask are not what the model computes with; an
+            attention that is no floating type, or is on what is masked, or does not sum to one.
+    """
+    dtypes = {one.attention.dtype, one.scores.dtype, one.precision or one.scores.dtype}
+    for dtype in dtypes - UNIT.keys():
+        raise BadInput(f"{one.name}: attention is of {dtype}; expected a floating type")
+    unit, least = max(UNIT[dtype] for dtype in dtypes), max(torch.finfo(dtype).tiny for dtype in dtypes)
+    allowed = one.allowed(query_mask, key_mask).expand(len(one.attention), -1, -1)
+    sizes = squared_sizes(one)
+    for head in range(one.heads):
+        at = f"{one.name}, head {head}"
+        own = one.attention[:, head].detach().to(one.scores.dtype)
+        _require_rows(at, own[query_mask], allowed[query_mask], WORST * unit)
+        error = unit_errors(own, one.scores[:, head], sizes(head), allowed, unit, least).detach()
+        worst, spread = float(error.max()), float(error.square().mean())
+        if not (worst <= WORST and spread <= MEAN + WORST**2 / len(error)):  # also where it is not a number
+            said = " and ".join(sorted(str(dtype).removeprefix("torch.") for dtype in dtypes))
+            raise BadInput(
+                f"{at}: attention from the caught projections is up to {worst:.2g} times rounding away from "
+                f"the model's own ({WORST:.0f} would be rounding), {spread**0.5:.2g} in the mean; the scores "
+                "hold more than scale · query · key + position bias, or were computed in a coarser precision "
+                f"than {said}"
+            )
+
+
+def unit_errors(
+    own: Float[Tensor, "batch target source"],
+    scores: Float[Tensor, "batch target source"],
+    squares: Float[Tensor, "batch target source"],
+    allowed: Bool[Tensor, "batch target source"],
+    unit: float,
+    least: float,
+) -> Float[Tensor, " pairs"]:
+    """z of every allowed place beside the largest weight of its row, which itself is left out."""
+    own = own.masked_fill(~allowed, 0).clamp(min=least).log()
+    largest, at = own.max(-1, keepdim=True)
+    beside = scores - scores.gather(-1, at)
+    floor = math.log(least) - largest  # less than this weight is as good as nothing
+    gap = (own - largest - beside.clamp(min=floor)).abs()
+    rounding = unit * (squares + squares.gather(-1, at)).sqrt()
+    known = (own > math.log(least)) | (beside > floor)
+    found = (gap / rounding)[(known & allowed).scatter(-1, at, False)]
+    return found if len(found) else found.new_zeros(1)
+
+
+def squared_sizes(one: Attended) -> Callable[[int], Float[Tensor, "batch target source"]]:
+    """V of one head after the other: the sum of squares of all that a model rounds on the way to a weight."""
+    queries = _squares(one.query_map, one.query_inputs, one.query_rotation, one.queries, one.scale**2)
+    keys = _squares(one.key_map, one.key_inputs, one.key_rotation, one.keys, 1.0)
+
+    def of(head: int) -> Tensor:
+        scores = one.scores[:, head]
+        product = scores if one.position_bias is None else scores - one.position_bias[:, head]
+        return 2 * queries[:, head] @ keys[:, head].mT + product.square() + scores.square() + 1
+
+    return of
+
+
+def _squares(
+    own: LinearMap, states: Tensor, rotation: Rotation | None, made: Tensor, factor: float
+) -> Float[Tensor, "batch heads length head_width"]:
+    """Squares of what a projection makes, or of the terms that it sums where these are larger."""
+    squared = LinearMap(own.weight.square(), None if own.bias is None else own.bias.square())
+    terms = squared(states.square()) * factor
+    if rotation is not None:  # it deals them out among the coordinates
+        terms = terms.mean(-1, keepdim=True)
+    return torch.maximum(made.square(), terms)
+
+
+def _require_rows(at: str, rows: Tensor, allowed: Tensor, tolerance: float) -> None:
+    beyond = float(rows.masked_fill(allowed, 0).sum(-1).max())
+    if not beyond <= tolerance:
+        raise BadInput(
+            f"{at}: {beyond:.2g} of a row's attention is on what is masked here; give the masks that the "
+            "model was given, and the kind that it is (decoder_self sees no later words)"
+        )
+    total = float((rows.sum(-1) - 1).abs().max())
+    if not total <= tolerance:
+        raise BadInput(
+            f"{at}: a row of attention is {total:.2g} away from a sum of one; give what the softmax returns"
+        )

@@ -8,27 +8,151 @@
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial
+from inspect import signature
+from typing import Any, get_args
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from attnlib.adapters.attended import Attended, LinearMap, single
-from attnlib.adapters.forced_attention import by_place, logits_of, on_one
-from attnlib.adapters.hooked import Hooked
-from attnlib.adapters.hooks import Hooks
+from attnlib.adapters.hooks import Hooks, Outputs, probe_by_position
 from attnlib.adapters.model_pass import ModelPass
 from attnlib.adapters.token_batch import TokenBatch
-from attnlib.adapters.torch_attention import packed_maps, slow_path, told_to_return, told_to_see
-from attnlib.errors import BadInput
+from attnlib.errors import BadInput, UnknownName
+from attnlib.models.transformer import AttentionKind
 
 Run = Callable[[nn.Module, TokenBatch], object]
 
 
-class Modules:
+@dataclass(frozen=True)
+class Hooked:
+    """Where one attention is in a model; names are those of ``model.named_modules()``.
+
+    Attributes:
+        query, key: linear projections. Or both the name of one ``nn.MultiheadAttention``, as
+            ``nn.Transformer`` has them: then nothing else need be named.
+        heads: that share the projections' dimensions, in order.
+        attention: a module that returns the attention, (batch, heads, target, source), alone or last in a
+            tuple. The scores that the projections make are checked against it.
+        kind, layer: how reports call it.
+        scale: of the score; 1/√(width of a head) by default.
+
+    Raises:
+        UnknownName: a kind that does not exist.
+
+    >>> Hooked("decoder.3.to_q", "decoder.3.to_k", heads=8, attention="decoder.3.softmax", layer=3).name
+    'cross.3'
+    """
+
+    query: str
+    key: str
+    heads: int = 0
+    attention: str | None = None
+    kind: AttentionKind = "cross"
+    layer: int = 0
+    scale: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in get_args(AttentionKind):
+            raise UnknownName("kind of attention", self.kind, get_args(AttentionKind))
+
+    @property
+    def name(self) -> str:
+        """Kind and layer, as in reports."""
+        return f"{self.kind}.{self.layer}"
+
+
+class Traced:
+    """A model whose hooked attentions are caught in every pass.
+
+    Subclasses say with ``_prepared`` how a batch goes into the model and what its decoder reads, and with
+    ``_run`` how the model is called on it.
+    """
+
+    def __init__(self, model: nn.Module, hooked: Sequence[Hooked], ignored: Collection[int]):
+        self.model, self.hooked, self.ignored = model, tuple(hooked), tuple(ignored)
+        self._modules = dict(model.named_modules())
+
+    def traces(self, batches: Iterable[TokenBatch]) -> Iterator[ModelPass]:
+        """One pass after the other; no more than one is held."""
+        return map(self.trace, batches)
+
+    def trace(self, batch: TokenBatch) -> ModelPass:
+        """The pass of one batch, without dropout and gradient, under teacher forcing.
+
+        Raises:
+            BadInput: a module was not run, or more than once, or returns no attention, or another than the
+                projections make; a batch that the model cannot take.
+        """
+        batch = self._prepared(batch)
+        with Hooks(self.model) as hooks, _slow_path():
+            self._watch(hooks)
+            self._run(batch)
+        found = ModelPass(
+            source_tokens=batch.source,
+            source_mask=batch.source_mask,
+            target_tokens=batch.read,
+            target_outputs=batch.target,
+            target_mask=batch.target_mask,
+            attended=tuple(self._attended(one, hooks) for one in self.hooked),
+        )
+        found.check()
+        return found.ignoring(self.ignored)
+
+    def _module(self, name: str) -> nn.Module:
+        if name not in self._modules:
+            near = get_close_matches(name, self._modules, n=3, cutoff=0.4)
+            hint = f"near are {', '.join(near)}" if near else "none is near; see model.named_modules()"
+            raise BadInput(f"no module {name!r} in {type(self.model).__name__}; {hint}")
+        return self._modules[name]
+
+    def _is_packed(self, one: Hooked) -> bool:
+        return isinstance(self._module(one.query), nn.MultiheadAttention)
+
+    def _watch(self, hooks: Hooks) -> None:
+        """Each module once, though several attentions name it."""
+        packed = {one.query for one in self.hooked if self._is_packed(one)}
+        plain = [one for one in self.hooked if not self._is_packed(one)]
+        for name in packed:
+            hooks.rewrite(self._module(name), partial(_returning_attention, hooks, name))
+        for name in {name for one in plain for name in (one.query, one.key)}:
+            hooks.catch_input(name, self._module(name))
+        for name in packed | {one.attention for one in plain if one.attention is not None}:
+            hooks.catch_output(name, self._module(name))
+
+    def _attended(self, one: Hooked, hooks: Hooks, **changes: Any) -> Attended:
+        query, names = self._module(one.query), (one.query, one.key)
+        if self._is_packed(one):
+            names = tuple(f"{one.query}:{side}" for side in ("query", "key"))
+            maps, heads, seen = _packed_maps(query), query.num_heads, one.query
+        else:
+            maps = [LinearMap.of(self._module(name), one.heads) for name in names]
+            heads, seen = one.heads, one.attention
+        inputs = [_caught(hooks.inputs, name) for name in names]
+        one_sequence = inputs[0] is inputs[1]
+        fields = dict(
+            kind=one.kind,
+            layer=one.layer,
+            query_inputs=single(inputs[0]),
+            key_inputs=single(inputs[1]),
+            query_site=f"{one.name}.query",
+            key_site=f"{one.name}.{'query' if one_sequence else 'key'}",
+            query_map=maps[0],
+            key_map=maps[1],
+            scale=maps[0].weight.shape[1] ** -0.5 if one.scale is None else one.scale,
+            attention=None if seen is None else _attention(_caught(hooks.outputs, seen), seen, heads),
+            causal=one.kind == "decoder_self",
+            precision=inputs[0].dtype,
+        )
+        return Attended(**fields | changes)
+
+
+class Modules(Traced):
     """A model of which some modules are watched.
 
     Args:
@@ -47,8 +171,8 @@ class Modules:
     >>> attend = nn.MultiheadAttention(4, 2, batch_first=True)
     >>> network = nn.ModuleDict({"words": nn.Embedding(9, 4), "attend": attend})
     >>> def run(network, batch):
-    ...     asks, answers = network["words"](batch.read), network["words"](batch.source)
-    ...     return network["attend"](asks, answers, answers, key_padding_mask=~batch.source_mask)
+    ...     read, source = network["words"](batch.read), network["words"](batch.source)
+    ...     return network["attend"](read, source, source, key_padding_mask=~batch.source_mask)
     >>> model = Modules(network, [Hooked("attend", "attend")], run, start=1)
     >>> tuple(model.trace(TokenBatch.of_rows([[5, 6, 7]], [[8, 2]])).attended[0].scores.shape)
     (1, 2, 2, 3)
@@ -64,9 +188,8 @@ class Modules:
         unchecked: bool = False,
         ignored: Collection[int] = (),
     ):
-        self.model, self.run, self.start, self.ignored = model, run, start, tuple(ignored)
-        self._modules = dict(model.named_modules())
-        self.hooked = tuple(hooked)
+        super().__init__(model, hooked, ignored)
+        self.run, self.start = run, start
         if not self.hooked:
             raise BadInput("no attention is hooked: name the modules of one or more")
         names = [one.name for one in self.hooked]
@@ -80,7 +203,7 @@ class Modules:
         if self._is_packed(one):
             if one.key != one.query:
                 raise BadInput(f"{one.query} makes queries and keys: name it for both, not {one.key!r}")
-            packed_maps(self._module(one.query))
+            _packed_maps(self._module(one.query))
             return
         for name in (one.query, one.key):
             if not isinstance(self._module(name), nn.Linear):
@@ -99,35 +222,6 @@ class Modules:
                 "has to be replaced by a softmax), or say unchecked=True"
             )
 
-    def traces(self, batches: Iterable[TokenBatch]) -> Iterator[ModelPass]:
-        """One pass after the other; no more than one is held."""
-        for batch in batches:
-            yield self.trace(batch)
-
-    def trace(self, batch: TokenBatch) -> ModelPass:
-        """The pass of one batch, without dropout and gradient.
-
-        Raises:
-            BadInput: a named module was not run, or more than once, or returns no attention, or another than
-                the projections make; a batch does not say what is read, and there is no ``start``.
-        """
-        batch = self._with_read(batch.packed())
-        weights = next(self.model.parameters(), None)
-        batch = batch if weights is None else batch.to(weights.device)
-        with Hooks(self.model) as hooks, slow_path():
-            self._watch(hooks)
-            self.run(self.model, batch)
-        found = ModelPass(
-            source_tokens=batch.source,
-            source_mask=batch.source_mask,
-            target_tokens=batch.read,
-            target_outputs=batch.target,
-            target_mask=batch.target_mask,
-            attended=tuple(self._attended(one, hooks) for one in self.hooked),
-        )
-        found.check()
-        return found.ignoring(self.ignored)
-
     def lexical_probe(self, one: ModelPass) -> Float[Tensor, "batch target source"]:
         """β of every pair of positions: the probability of the right word where one position alone is seen.
 
@@ -139,15 +233,15 @@ class Modules:
             BadInput: no cross-attention is hooked; the model does not go on with the attention that a named
                 module returns, so that it cannot be forced; ``run`` returns no logits.
         """
-        crossing = [hooked for hooked in self.hooked if hooked.kind == "cross"]
-        if not crossing:
+        cross = [hooked for hooked in self.hooked if hooked.kind == "cross"]
+        if not cross:
             raise BadInput("no cross-attention is hooked: nothing can be made to see one source position")
         batch = TokenBatch(
             one.source_tokens, one.source_mask, one.target_outputs, one.target_mask, one.target_tokens
         )
-        for hooked in crossing:
+        for hooked in cross:
             self._require_forcible(hooked, batch)
-        return by_place(one, lambda place: self._forced(batch, {hooked: place for hooked in crossing}))
+        return probe_by_position(one, lambda at: self._forced(batch, dict.fromkeys(cross, at)))
 
     def _require_forcible(self, hooked: Hooked, batch: TokenBatch) -> None:
         if self._is_packed(hooked):
@@ -161,77 +255,35 @@ class Modules:
             )
 
     def _forced(
-        self, batch: TokenBatch, places: Mapping[Hooked, int | None]
+        self, batch: TokenBatch, positions: Mapping[Hooked, int | None]
     ) -> Float[Tensor, "batch target words"]:
         """Logits where some attentions see one source position each; None: their attention is no number."""
-        with Hooks(self.model) as hooks, slow_path():
-            for hooked, place in places.items():
+        with Hooks(self.model) as hooks, _slow_path():
+            for hooked, position in positions.items():
                 if self._is_packed(hooked):
-                    hooks.rewrite(self._module(hooked.query), told_to_see(place))
+                    hooks.rewrite(self._module(hooked.query), partial(_seeing_one, position))
                 else:
                     name = hooked.attention
-                    hooks.replace_output(name, self._module(name), partial(on_one, place=place))
-            return logits_of(self.run(self.model, batch), batch)
+                    hooks.replace_output(name, self._module(name), partial(_on_one, position=position))
+            return _logits_of(self._run(batch), batch)
 
-    def _with_read(self, batch: TokenBatch) -> TokenBatch:
-        if batch.read is not None:
-            return batch
-        if self.start is None:
+    def _prepared(self, batch: TokenBatch) -> TokenBatch:
+        batch = batch.packed()
+        if batch.read is None and self.start is None:
             raise BadInput(
                 "a batch does not say what the decoder reads: give it ``read``, or Modules a start"
             )
-        first = torch.full_like(batch.target[:, :1], self.start)
-        read = torch.cat([first, batch.target[:, :-1]], dim=1)
-        return replace(batch, read=read)
+        batch = batch if batch.read is not None else replace(batch, read=shifted(batch.target, self.start))
+        weights = next(self.model.parameters(), None)
+        return batch if weights is None else batch.to(weights.device)
 
-    def _module(self, name: str) -> nn.Module:
-        if name not in self._modules:
-            near = get_close_matches(name, self._modules, n=3, cutoff=0.4)
-            hint = f"near are {', '.join(near)}" if near else "none is near; see model.named_modules()"
-            raise BadInput(f"no module {name!r} in {type(self.model).__name__}; {hint}")
-        return self._modules[name]
+    def _run(self, batch: TokenBatch) -> object:
+        return self.run(self.model, batch)
 
-    def _watch(self, hooks: Hooks) -> None:
-        """Each module once, though several attentions name it."""
-        packed = {one.query for one in self.hooked if self._is_packed(one)}
-        plain = [one for one in self.hooked if not self._is_packed(one)]
-        for name in packed:
-            hooks.rewrite(self._module(name), told_to_return(hooks, name))
-        for name in {name for one in plain for name in (one.query, one.key)}:
-            hooks.catch_input(name, self._module(name))
-        for name in packed | {one.attention for one in plain if one.attention is not None}:
-            hooks.catch_output(name, self._module(name))
 
-    def _is_packed(self, one: Hooked) -> bool:
-        return isinstance(self._module(one.query), nn.MultiheadAttention)
-
-    def _attended(self, one: Hooked, hooks: Hooks) -> Attended:
-        query, names = self._module(one.query), (one.query, one.key)
-        if self._is_packed(one):
-            names = tuple(f"{one.query}:{side}" for side in ("query", "key"))
-            maps, heads = packed_maps(query), query.num_heads
-            seen = one.query
-        else:
-            maps = [LinearMap.of(self._module(name), one.heads) for name in names]
-            heads, seen = one.heads, one.attention
-        inputs = [_caught(hooks.inputs, name) for name in names]
-        one_sequence = inputs[0] is inputs[1]
-        width = maps[0].weight.shape[1]
-        attention = None if seen is None else _last(_caught(hooks.outputs, seen), seen, heads)
-        return Attended(
-            kind=one.kind,
-            layer=one.layer,
-            query_inputs=single(inputs[0]),
-            key_inputs=single(inputs[1]),
-            query_site=f"{one.name}.query",
-            key_site=f"{one.name}.{'query' if one_sequence else 'key'}",
-            query_map=maps[0],
-            key_map=maps[1],
-            scale=width**-0.5 if one.scale is None else one.scale,
-            attention=attention,
-            causal=one.kind == "decoder_self",
-            precision=inputs[0].dtype,
-        )
+def shifted(target: Int[Tensor, "batch target"], start: int) -> Int[Tensor, "batch target"]:
+    """What a decoder reads: a start mark, then the target up to the last step."""
+    return torch.cat([torch.full_like(target[:, :1], start), target[:, :-1]], dim=1)
 
 
 def _caught(kept: dict, name: str):
@@ -240,7 +292,7 @@ def _caught(kept: dict, name: str):
     return kept[name]
 
 
-def _last(output: object, name: str, heads: int) -> Tensor:
+def _attention(output: object, name: str, heads: int) -> Tensor:
     attention = output[-1] if isinstance(output, tuple) else output
     if not isinstance(attention, Tensor) or attention.dim() != 4 or attention.shape[1] != heads:
         shape = tuple(attention.shape) if isinstance(attention, Tensor) else type(attention).__name__
@@ -248,3 +300,73 @@ def _last(output: object, name: str, heads: int) -> Tensor:
             f"{name} returns {shape}; expected attention of shape (batch, {heads}, target, source)"
         )
     return attention
+
+
+def _on_one(output: Outputs, position: int | None) -> Outputs:
+    """What a module returns, with all attention on one source position; None: on none, not a number."""
+    attention = output[-1] if isinstance(output, tuple) else output
+    forced = torch.full_like(attention, 0 if position is not None else torch.nan)
+    if position is not None:
+        forced[..., position] = 1
+    return (*output[:-1], forced) if isinstance(output, tuple) else forced
+
+
+def _logits_of(output: object, batch: TokenBatch) -> Float[Tensor, "batch target words"]:
+    """Logits of what a model returns: they alone, first in a tuple, or as ``logits`` of an object."""
+    first = output[0] if isinstance(output, tuple) else output
+    logits = getattr(first, "logits", first)
+    words = int(batch.target[batch.target_mask].max()) + 1
+    if isinstance(logits, Tensor) and logits.shape[:-1] == batch.target.shape and logits.shape[-1] >= words:
+        return logits
+    said = f"shape {tuple(logits.shape)}" if isinstance(logits, Tensor) else type(logits).__name__
+    expected = f"{tuple(batch.target.shape)} by {words} or more words"
+    raise BadInput(f"run returns {said}; expected logits of shape {expected}")
+
+
+# -- torch's own attention, nn.MultiheadAttention --
+
+_ARGUMENTS = tuple(signature(nn.MultiheadAttention.forward).parameters)[1:]  # without self
+
+
+@contextmanager
+def _slow_path() -> Iterator[None]:
+    """Keeps torch's own encoder layers from running in one call that no hook sees."""
+    before = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(before)
+
+
+def _returning_attention(hooks: Hooks, name: str, given: tuple, named: dict) -> tuple[tuple, dict]:
+    """The arguments of a call with the attention by head asked for; its states are kept, batch first."""
+    named = dict(zip(_ARGUMENTS, given, strict=False)) | named
+    for side in ("query", "key"):
+        hooks.inputs[f"{name}:{side}"] = named[side]
+    return (), named | {"need_weights": True, "average_attn_weights": False}
+
+
+def _seeing_one(position: int, given: tuple, named: dict) -> tuple[tuple, dict]:
+    """The arguments of a call in which every query sees one key, and no other."""
+    named = dict(zip(_ARGUMENTS, given, strict=False)) | named
+    hidden = torch.ones(named["query"].shape[1], named["key"].shape[1], dtype=torch.bool)
+    hidden[:, position] = False
+    mask = {"attn_mask": hidden.to(named["key"].device), "key_padding_mask": None, "is_causal": False}
+    return (), named | mask
+
+
+def _packed_maps(module: nn.MultiheadAttention) -> list[LinearMap]:
+    """Its projections of queries and of keys, by head.
+
+    Raises:
+        BadInput: made with ``batch_first=False``, or with keys of another width.
+    """
+    if not module.batch_first or module.in_proj_weight is None:
+        raise BadInput(
+            "an nn.MultiheadAttention with batch_first=False or keys of another width cannot be split; make "
+            "it with batch_first=True and one width"
+        )
+    weights, bias = module.in_proj_weight.chunk(3)[:2], module.in_proj_bias  # queries, keys, values
+    biases = (None, None) if bias is None else bias.chunk(3)[:2]
+    return [LinearMap.of_rows(*own, module.num_heads) for own in zip(weights, biases, strict=True)]

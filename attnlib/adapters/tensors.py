@@ -13,8 +13,8 @@ name                           shape                           meaning
 ``target_outputs``             (batch, target), integers       what it predicts; by default what is read next,
                                                                and at the last step, where none is, the same
 ``lexical_probe``              (batch, target, source)         β, where it was taken
-``<at>.query_states``          (batch, target, width)          what asks, before its projection
-``<at>.key_states``            (batch, source, width)          what answers, before its projection
+``<at>.query_states``          (batch, target, width)          of the queries, before their projection
+``<at>.key_states``            (batch, source, width)          of the keys, before their projection
 ``<at>.query_weight``          (heads, head width, width)      none: the states are compared as they are
 ``<at>.key_weight``            (heads, head width, width)
 ``<at>.query_bias``            (heads, head width)             none: no bias
@@ -31,6 +31,7 @@ In self-attention both sides are one sequence: ``query_states`` stands for both.
 file ``maps.safetensors`` of the folder.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import reduce
@@ -49,11 +50,11 @@ from attnlib.models.transformer import AttentionKind
 
 MAPS = "maps.safetensors"
 _TOKENS = ("source_tokens", "source_mask", "target_tokens", "target_mask")
-_OWN = (
-    "query_states", "key_states", "query_weight", "key_weight", "query_bias", "key_bias", "scale",
-    "position_bias", "attention",
-)  # fmt: skip
 _KNOWN = (*_TOKENS, "target_outputs", "encoder_states", "lexical_probe")
+_OF_ATTENTION = re.compile(
+    rf"({'|'.join(get_args(AttentionKind))})\.([0-9]+)\."
+    "(query_states|key_states|query_weight|key_weight|query_bias|key_bias|scale|position_bias|attention)"
+)
 
 
 def pass_of_tensors(tensors: Mapping[str, Tensor]) -> ModelPass:
@@ -72,17 +73,17 @@ def pass_of_tensors(tensors: Mapping[str, Tensor]) -> ModelPass:
     """
     absent = [name for name in _TOKENS if name not in tensors]
     if absent:
-        raise BadInput(f"tensors lack {', '.join(absent)}; they have {_listed(tensors)}")
-    for name in tensors:
-        place, _, own = name.rpartition(".")
-        kind, _, layer = place.partition(".")
-        if name not in _KNOWN and not (
-            own in _OWN and kind in get_args(AttentionKind) and layer.isascii() and layer.isdigit()
-        ):
+        names = sorted(tensors)
+        more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+        there = (", ".join(names[:5]) or "none") + more
+        raise BadInput(f"tensors lack {', '.join(absent)}; they have {there}")
+    places = set()
+    for name in sorted(tensors.keys() - set(_KNOWN)):
+        if (match := _OF_ATTENTION.fullmatch(name)) is None:
             raise BadInput(
                 f"no tensor {name!r} is known; those of an attention are named like cross.0.query_states"
             )
-    places = {tuple(name.split(".")[:2]) for name in tensors if name not in _KNOWN}
+        places.add((match[1], match[2]))
     read = tensors["target_tokens"]
     found = ModelPass.to_the_left(
         source_tokens=tensors["source_tokens"].long(),
@@ -97,15 +98,11 @@ def pass_of_tensors(tensors: Mapping[str, Tensor]) -> ModelPass:
         ),
     )
     if "target_outputs" not in tensors:
-        found = replace(found, target_outputs=_read_next(found))
+        read, follows = found.target_tokens, found.target_mask[:, 1:]
+        following = torch.where(follows, read[:, 1:], read[:, :-1])
+        found = replace(found, target_outputs=torch.cat([following, read[:, -1:]], dim=1))
     found.check()
     return found
-
-
-def _listed(tensors: Mapping[str, Tensor]) -> str:
-    names = sorted(tensors)
-    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-    return (", ".join(names[:5]) or "none") + more
 
 
 def saved_files(folder: str | Path) -> list[Path]:
@@ -135,18 +132,7 @@ def read_pass(path: Path) -> ModelPass:
 
 
 def saved_passes(folder: str | Path) -> Iterator[ModelPass]:
-    """The passes of a folder, one after the other; errors as :func:`saved_files` and :func:`read_pass`.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> from safetensors.torch import save_file
-    >>> words, yes, states = torch.tensor([[5, 6]]), torch.ones(1, 2, dtype=torch.bool), torch.eye(2)[None]
-    >>> given = {"source_tokens": words, "source_mask": yes, "encoder_states": states}
-    >>> given |= {"target_tokens": words + 1, "target_mask": ~~yes, "cross.0.query_states": 2 * states}
-    >>> with TemporaryDirectory() as folder:
-    ...     save_file(given, f"{folder}/0.safetensors")
-    ...     [one.target_tokens.tolist() for one in saved_passes(folder)]
-    [[[6, 7]]]
-    """
+    """The passes of a folder, one after the other; errors as :func:`saved_files` and :func:`read_pass`."""
     return map(read_pass, saved_files(folder))
 
 
@@ -157,54 +143,47 @@ def _read(path: Path) -> dict[str, Tensor]:
         raise CorruptFile(f"{path} cannot be read as safetensors ({error}): write it again") from error
 
 
-def _read_next(found: ModelPass) -> Tensor:
-    read, mask = found.target_tokens, found.target_mask
-    return torch.cat([torch.where(mask[:, 1:], read[:, 1:], read[:, :-1]), read[:, -1:]], dim=1)
-
-
 def _attended(tensors: Mapping[str, Tensor], kind: AttentionKind, layer: str) -> Attended:
     place = f"{kind}.{layer}"
-    own = {name: tensors[f"{place}.{name}"] for name in _OWN if f"{place}.{name}" in tensors}
-    query = own.get("query_states")
-    if query is None:
+    own = {name.rpartition(".")[2]: each for name, each in tensors.items() if name.startswith(f"{place}.")}
+    if "query_states" not in own:
         raise BadInput(f"{place} lacks {place}.query_states")
+    precision, names = own["query_states"].dtype, set(own)
     shared = kind == "cross" and "key_states" not in own
-    key = tensors.get("encoder_states") if shared else own.get("key_states", query)
-    if key is None:
+    if shared and "encoder_states" not in tensors:
         raise BadInput(f"{place} lacks {place}.key_states, and there is no encoder_states")
+    own.setdefault("key_states", tensors["encoder_states"] if shared else own["query_states"])
     if own.get("scale", torch.ones(())).numel() != 1:
         raise BadInput(f"{place}.scale is of shape {tuple(own['scale'].shape)}; expected one number")
-    computed = [query, key, *(value for name, value in own.items() if name not in ("scale", "attention"))]
-    dtype = reduce(torch.promote_types, (value.dtype for value in computed), torch.float32)
-    own = {name: value if name == "attention" else value.to(dtype) for name, value in own.items()}
-    query, key = query.to(dtype), key.to(dtype)
-    maps = _maps(own, place, query, key)
+    computed = (each.dtype for name, each in own.items() if name not in ("scale", "attention"))
+    dtype = reduce(torch.promote_types, computed, torch.float32)
+    own = {name: each if name == "attention" else each.to(dtype) for name, each in own.items()}
+    weights = names & {"query_weight", "key_weight"}
+    if len(weights) == 1:
+        raise BadInput(f"{place} has a weight for one side: give query_weight and key_weight, or neither")
+    if not weights and names & {"query_bias", "key_bias"}:
+        raise BadInput(f"{place} has a bias and no weights: give query_weight and key_weight as well")
+    try:
+        maps = [
+            LinearMap(own[f"{side}_weight"], own.get(f"{side}_bias"))
+            if weights
+            else LinearMap.none(own[f"{side}_states"])
+            for side in ("query", "key")
+        ]
+    except BadInput as error:
+        raise BadInput(f"{place}: {error}") from error
     return Attended(
         kind=kind,
         layer=int(layer),
-        query_inputs=query,
-        key_inputs=key,
+        query_inputs=own["query_states"],
+        key_inputs=own["key_states"],
         query_site=f"{place}.query",
-        key_site="encoder" if shared else f"{place}.{'key' if 'key_states' in own else 'query'}",
+        key_site="encoder" if shared else f"{place}.{'key' if 'key_states' in names else 'query'}",
         query_map=maps[0],
         key_map=maps[1],
         scale=float(own.get("scale", 1.0)),
         position_bias=own.get("position_bias"),
         attention=own.get("attention"),
         causal=kind == "decoder_self",
-        precision=tensors[f"{place}.query_states"].dtype,
+        precision=precision,
     )
-
-
-def _maps(own: dict[str, Tensor], place: str, query: Tensor, key: Tensor) -> list[LinearMap]:
-    given = own.keys() & {"query_weight", "key_weight"}
-    if len(given) == 1:
-        raise BadInput(f"{place} has a weight for one side: give query_weight and key_weight, or neither")
-    if not given and own.keys() & {"query_bias", "key_bias"}:
-        raise BadInput(f"{place} has a bias and no weights: give query_weight and key_weight as well")
-    if not given:
-        return [LinearMap.none(query), LinearMap.none(key)]
-    try:
-        return [LinearMap(own[f"{side}_weight"], own.get(f"{side}_bias")) for side in ("query", "key")]
-    except BadInput as error:
-        raise BadInput(f"{place}: {error}") from error

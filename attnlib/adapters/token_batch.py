@@ -9,7 +9,6 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from attnlib.adapters.pass_fits import require_ids
 from attnlib.errors import BadInput
 
 
@@ -38,23 +37,10 @@ class TokenBatch:
     read: Int[Tensor, "batch target"] | None = None
 
     def __post_init__(self) -> None:
-        for side in ("source", "target"):
-            tokens, mask = getattr(self, side), getattr(self, f"{side}_mask")
-            if tokens.dim() != 2 or tokens.shape != mask.shape or mask.dtype != torch.bool:
-                raise BadInput(
-                    f"{side} of shape {tuple(tokens.shape)} with a mask of {mask.dtype} and shape "
-                    f"{tuple(mask.shape)}; expected (batch, length) of both, the mask of torch.bool"
-                )
-            if not bool(mask.any(1).all()):
-                row = int(mask.any(1).int().argmin())
-                raise BadInput(f"{side} row {row} is all padding: leave such samples out")
-        if len(self.source) != len(self.target):
-            raise BadInput(f"{len(self.source)} sources with {len(self.target)} targets")
-        if self.read is not None and self.read.shape != self.target.shape:
-            raise BadInput(f"read is of shape {tuple(self.read.shape)}, target {tuple(self.target.shape)}")
-        for name in ("source", "target", "read"):
-            if (ids := getattr(self, name)) is not None:
-                require_ids(name, ids, self.source_mask if name == "source" else self.target_mask)
+        sides = {"source": self.source_mask, "target": self.target_mask}
+        if self.read is not None:
+            sides |= {"read": self.target_mask}
+        require_tokens({name: (getattr(self, name), mask) for name, mask in sides.items()})
 
     def packed(self) -> "TokenBatch":
         """The same with padding at the right of every row, and no column that is padding alone.
@@ -64,7 +50,7 @@ class TokenBatch:
         found = {}
         for side in ("source", "target"):
             mask = getattr(self, f"{side}_mask")
-            order = torch.argsort(~mask, dim=1, stable=True)[:, : int(mask.sum(1).max())]
+            order = valid_first(mask)[:, : int(mask.sum(1).max())]
             found[f"{side}_mask"] = mask.take_along_dim(order, dim=1)
             for name in (side, *(("read",) if side == "target" and self.read is not None else ())):
                 found[name] = getattr(self, name).take_along_dim(order, dim=1).clamp(min=0)
@@ -94,6 +80,44 @@ class TokenBatch:
             tokens = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
             padded += [tokens, torch.arange(tokens.shape[1]) < lengths[:, None]]
         return cls(*padded)
+
+
+def valid_first(mask: Bool[Tensor, "batch length"]) -> Int[Tensor, "batch length"]:
+    """Places of the valid positions of each row, then those of padding."""
+    return torch.argsort(~mask, dim=1, stable=True)
+
+
+def require_tokens(given: dict[str, tuple[Tensor, Tensor]]) -> None:
+    """Ids and masks of source and target, and of what else belongs to the target, fit together.
+
+    Args:
+        given: name → ids and mask; the source first.
+
+    Raises:
+        BadInput: other shapes, a mask that is not of bool, a row without a valid position, sides of different
+            numbers of samples, or an id below 0 at a valid position, such as the -100 of labels that a loss
+            leaves out. At padding anything may stand.
+    """
+    for name, (ids, mask) in given.items():
+        if ids.dim() != 2 or ids.shape != mask.shape or mask.dtype != torch.bool:
+            raise BadInput(
+                f"{name} of shape {tuple(ids.shape)} with a mask of shape {tuple(mask.shape)} and "
+                f"{mask.dtype}; expected (batch, length) of both, the mask of torch.bool"
+            )
+        if not bool(mask.any(1).all()):
+            row = int(mask.any(1).int().argmin())
+            raise BadInput(f"{name} row {row} is all padding: leave such samples out")
+    counts = [len(ids) for ids, _ in given.values()]
+    if counts[0] != counts[1]:
+        raise BadInput(f"{counts[0]} sources with {counts[1]} targets")
+    for name, (ids, mask) in given.items():
+        below = (ids < 0) & mask
+        if bool(below.any()):
+            row, place = below.nonzero()[0].tolist()
+            raise BadInput(
+                f"{name} hold {int(ids[row, place])} at valid position {place} of row {row}: ids start at 0; "
+                "a label that does not count, such as -100, is padding: say False there in the mask"
+            )
 
 
 def tokenized(

@@ -3,9 +3,11 @@
 import hashlib
 import json
 import os
-from collections.abc import Collection, Iterator
+import tempfile
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +15,146 @@ import torch
 from safetensors import SafetensorError
 
 from attnlib.adapters import HuggingFace, lexical_probe
-from attnlib.analysis.parallel_text import LineBatch, ParallelText, line_batches
-from attnlib.analysis.stream import Stream
-from attnlib.analysis.tokenizer import ignorable_ids, set_languages, tokenizer_digest
-from attnlib.errors import BadInput
+from attnlib.adapters.token_batch import TokenBatch, is_whole, require_sizes, tokenized
+from attnlib.analysis.stream import Losses, Stream
+from attnlib.errors import BadInput, UnknownName
 
 HOW_TO_INSTALL = "the transformers library is not installed: pip install 'attnlib[hf]'"
+# Of a tokenizer: settings that say where it lies, and rules that the last call left behind.
+_WHERE = ("name_or_path", "tokenizer_file", "is_local", "local_files_only")
+_OF_A_CALL = ("truncation", "padding")
+
+
+@dataclass(frozen=True)
+class ParallelText:
+    """Two files, line by line translations of each other, read as they are needed."""
+
+    source: Path | str
+    target: Path | str
+
+    def __post_init__(self) -> None:
+        for side in ("source", "target"):
+            object.__setattr__(self, side, Path(getattr(self, side)))
+
+    @property
+    def about(self) -> dict[str, str]:
+        """What a report says of it."""
+        return {"Corpus": f"{self.source.name}, {self.target.name}"}
+
+    def checked(self) -> tuple[int, dict[str, str]]:
+        """The number of lines, and the checksum of each file.
+
+        Raises:
+            BadInput: a file that is not there or is empty, or files of different lengths.
+        """
+        counts, digests = [], {}
+        for side, path in (("source", self.source), ("target", self.target)):
+            if not path.is_file():
+                raise BadInput(f"{side} {path} is not there")
+            with path.open("rb") as file:
+                counts.append(sum(1 for _ in file))
+                file.seek(0)
+                digests[side] = hashlib.file_digest(file, "sha256").hexdigest()
+        if counts[0] != counts[1]:
+            raise BadInput(
+                f"{self.source} has {counts[0]:,} lines, {self.target} {counts[1]:,}: line n of one must be "
+                "the translation of line n of the other"
+            )
+        if not counts[0]:
+            raise BadInput(f"{self.source} and {self.target} are empty")
+        return counts[0], digests
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """The lines, without their ends.
+
+        Raises:
+            BadInput: a line that is not UTF-8; files of different lengths.
+        """
+        with self.source.open("rb") as sources, self.target.open("rb") as targets:
+            for number, (source, target) in enumerate(zip_longest(sources, targets), start=1):
+                if source is None or target is None:
+                    short = self.source if source is None else self.target
+                    raise BadInput(f"{short} ends before line {number:,}, which the other file has")
+                yield _decoded(source, self.source, number), _decoded(target, self.target, number)
+
+
+def _decoded(line: bytes, path: Path, number: int) -> str:
+    try:
+        return line.decode("utf-8").rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        raise BadInput(
+            f"{path}, line {number:,} is not UTF-8 ({error.reason}): convert the file, as with iconv"
+        ) from error
+
+
+@dataclass(frozen=True)
+class LineBatch:
+    """Pairs of lines that go through the tokenizer when their ids are used: other shards' never do.
+
+    Attributes:
+        pairs: source and target lines, none of them empty.
+        left_out: pairs with an empty side between them.
+        tokenizer, longest, prefix: see :func:`~attnlib.adapters.token_batch.tokenized`.
+    """
+
+    pairs: tuple[tuple[str, str], ...]
+    left_out: int
+    tokenizer: Any
+    longest: int
+    prefix: str = ""
+
+    @cached_property
+    def tokens(self) -> TokenBatch:
+        """The ids."""
+        return tokenized(self.tokenizer, self.pairs, longest=self.longest, prefix=self.prefix)
+
+    @property
+    def losses(self) -> Losses:
+        """Pairs left out, and pairs of which a side is longer than ``longest``."""
+        full = _pieces(self.tokens) >= self.longest
+        suspects = [pair for pair, own in zip(self.pairs, full.tolist(), strict=True) if own]
+        if not suspects:
+            return Losses(self.left_out)
+        longer = tokenized(self.tokenizer, suspects, longest=self.longest + 1, prefix=self.prefix)
+        return Losses(self.left_out, int((_pieces(longer) > self.longest).sum()))
+
+
+def _pieces(tokens: TokenBatch) -> torch.Tensor:
+    """Of the longer side of each pair."""
+    return torch.maximum(tokens.source_mask.sum(1), tokens.target_mask.sum(1))
+
+
+def line_batches(
+    tokenizer: Any,
+    pairs: Iterable[tuple[str, str]],
+    *,
+    batch_size: int = 32,
+    longest: int = 128,
+    prefix: str = "",
+) -> Iterator[LineBatch]:
+    """The batches of :func:`~attnlib.adapters.token_batch.text_batches`, not tokenized yet.
+
+    Raises:
+        BadInput: a size below 1.
+    """
+    require_sizes(batch_size, longest)
+    some: list[tuple[str, str]] = []
+    left_out = 0
+    for pair in pairs:
+        if not is_whole(pair):
+            left_out += 1
+            continue
+        if len(some) == batch_size:
+            yield LineBatch(tuple(some), left_out, tokenizer, longest, prefix)
+            some, left_out = [], 0
+        some.append(pair)
+    if some:
+        yield LineBatch(tuple(some), left_out, tokenizer, longest, prefix)
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A model and its tokenizer, loaded, and what both have to be told of a text.
+    """A model and its tokenizer, loaded, with the languages and the prefix of a text.
 
     Attributes:
         name: folder or name.
@@ -33,9 +164,6 @@ class Checkpoint:
 
     Raises:
         BadInput: languages for a tokenizer without, none for one with, or one that it does not know.
-
-    >>> Checkpoint("my-model", torch.nn.Linear(2, 3), tokenizer=None).about
-    {'Model': 'my-model (Linear, 9 parameters)'}
     """
 
     name: str
@@ -95,12 +223,12 @@ class Checkpoint:
 
     @property
     def about(self) -> dict[str, str]:
-        """What a report tells of it."""
+        """What a report says of it."""
         weights = sum(parameter.numel() for parameter in self.model.parameters())
-        told = {"Model": f"{self.shown} ({type(self.model).__name__}, {weights:,} parameters)"}
+        facts = {"Model": f"{self.shown} ({type(self.model).__name__}, {weights:,} parameters)"}
         if self.source_language:
-            told["Languages"] = f"{self.source_language} to {self.target_language}"
-        return told | ({"Before every source": self.prefix} if self.prefix else {})
+            facts["Languages"] = f"{self.source_language} to {self.target_language}"
+        return facts | ({"Before every source": self.prefix} if self.prefix else {})
 
     def digest(self) -> str:
         """A hash of what passes depend on: configuration, weights in the order of names, and all that makes
@@ -152,13 +280,9 @@ class Checkpoint:
         """
         adapter = self.adapter(kinds, layers, ignore_special)
         sizes = {"batch_size": batch_size, "longest": longest, "prefix": self.prefix}
-
-        def batches() -> Iterator[LineBatch]:
-            return line_batches(self.tokenizer, text.pairs(), **sizes)
-
         return Stream(
             trace=lambda batch: adapter.trace(batch.tokens),
-            batches=batches,
+            batches=lambda: line_batches(self.tokenizer, text.pairs(), **sizes),
             probe=partial(lexical_probe, self.model),
             probed=probed,
             losses=lambda batch: batch.losses,
@@ -183,3 +307,73 @@ def _require_folder(name: str) -> None:
 def _said(error: Exception) -> str:
     """The first line of an error."""
     return next(iter(str(error).strip().splitlines()), type(error).__name__)
+
+
+# -- what the pieces of a text depend on --
+
+
+def language_codes(tokenizer: Any) -> list[str]:
+    """The languages that a tokenizer marks its sentences with; none for most.
+
+    The tokenizers of mBART, mBART-50, M2M100 and NLLB do. Where nobody says otherwise, those of mBART and
+    NLLB mark targets as sentences of the source's language.
+    """
+    known = getattr(tokenizer, "lang_code_to_id", None)
+    if not known and hasattr(tokenizer, "src_lang"):  # NLLB has its codes among its special tokens
+        known = [code for code in getattr(tokenizer, "extra_special_tokens", ()) if not code.startswith("<")]
+    return sorted(known or ())
+
+
+def set_languages(tokenizer: Any, source: str | None, target: str | None) -> None:
+    """Let a tokenizer mark both sides with their languages.
+
+    Raises:
+        BadInput: languages for a tokenizer without, or none for one with. UnknownName: one it does not know.
+    """
+    codes = language_codes(tokenizer)
+    kind = type(tokenizer).__name__
+    if not codes and (source, target) != (None, None):
+        raise BadInput(
+            f"{kind} knows no languages, but {source or target!r} is given: leave --source-language and "
+            "--target-language out"
+        )
+    if not codes:
+        return
+    if None in (source, target):
+        some = ", ".join(codes[:5])
+        raise BadInput(
+            f"{kind} marks sentences with their language: give --source-language and --target-language, each "
+            f"one of {some}, … ({len(codes)} in all)"
+        )
+    for code in (source, target):
+        if code not in codes:
+            raise UnknownName("language", code, codes)
+    tokenizer.src_lang, tokenizer.tgt_lang = source, target
+
+
+def ignorable_ids(tokenizer: Any) -> tuple[int, ...]:
+    """Ids of what a tokenizer calls special, marks of languages included; an unknown word is a word."""
+    ids = {*tokenizer.all_special_ids, *(getattr(tokenizer, "lang_code_to_id", None) or {}).values()}
+    return tuple(sorted(ids - {tokenizer.unk_token_id}))
+
+
+def tokenizer_digest(tokenizer: Any) -> str:
+    """A hash of all that the pieces of a sentence depend on: vocabulary, rules, settings, languages."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None:
+        rules = {"vocabulary": sorted(tokenizer.get_vocab().items()), "files": _file_digests(tokenizer)}
+    else:
+        rules = {name: own for name, own in json.loads(backend.to_str()).items() if name not in _OF_A_CALL}
+    elsewhere = {*_WHERE, *getattr(tokenizer, "vocab_files_names", ())}
+    given = getattr(tokenizer, "init_kwargs", {})
+    settings = {name: given[name] for name in given.keys() - elsewhere if not name.startswith("_")}
+    languages = [getattr(tokenizer, side, None) for side in ("src_lang", "tgt_lang")]
+    content = [type(tokenizer).__name__, rules, settings, languages]
+    return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def _file_digests(tokenizer: Any) -> dict[str, str]:
+    """Checksums of the files that a tokenizer in plain Python would be saved as."""
+    with tempfile.TemporaryDirectory() as folder:
+        tokenizer.save_vocabulary(folder)
+        return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in Path(folder).iterdir()}

@@ -1,51 +1,209 @@
 """``attnlib analyse``: a checkpoint and two texts, or saved traces, to a report; resumable, in shards."""
 
+import hashlib
+from dataclasses import dataclass, fields
+from pathlib import Path
+
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from attnlib.analysis.analyse import analyse_kept
-from attnlib.analysis.readings import STAGES, fit_part, judge_part, lacking, merged_fit
-from attnlib.analysis.report import write_report
-from attnlib.analysis.request import Job, Request, job_of
-from attnlib.analysis.stream import Part
-from attnlib.errors import BadInput
+from attnlib.analysis.analyse import STAGES, Keep, analyse_kept, fit_part, judge_part, lacking, merged_fit
+from attnlib.analysis.checkpoint import Checkpoint, ParallelText
+from attnlib.analysis.report import Name, write_report
+from attnlib.analysis.stream import Part, Stream
+from attnlib.errors import BadInput, UnknownName
+from attnlib.models.transformer import AttentionKind
+
+OF_A_TEXT = ("source_language", "target_language", "prefix")
+OF_A_PASS = ("kinds", "layers", "ignore_special")
+OF_BATCHES = ("batch_size", "longest", "probed")
+OF_A_MODEL = (*OF_A_TEXT, *OF_A_PASS, *OF_BATCHES, "device")
+PASSES = {"fit": "first pass", "judge": "second pass"}
+
+
+@dataclass(frozen=True)
+class Request:
+    """The options of the command line, see ``attnlib analyse --help``.
+
+    Raises:
+        BadInput: options that do not go together. UnknownName: another stage.
+    """
+
+    out: Path
+    model: str | None = None
+    source: Path | None = None
+    target: Path | None = None
+    traces: Path | None = None
+    source_language: str | None = None
+    target_language: str | None = None
+    prefix: str = ""
+    kinds: tuple[AttentionKind, ...] = ("cross",)
+    layers: tuple[int, ...] | None = None
+    heads: tuple[int, ...] | None = None
+    ignore_special: bool = False
+    batch_size: int = 32
+    longest: int = 128
+    every: int = 5
+    probed: int = 4
+    device: str = "cpu"
+    shards: int = 1
+    shard: int | None = None
+    stage: str = "all"
+
+    def __post_init__(self) -> None:
+        if self.stage not in (*STAGES, "report", "all"):
+            raise UnknownName("stage", self.stage, (*STAGES, "report", "all"))
+        text = [given is not None for given in (self.model, self.source, self.target)]
+        if not all(text) if self.traces is None else any(text):
+            raise BadInput("give --model, --source and --target; or --traces alone")
+        defaults = {field.name: field.default for field in fields(self)}
+        chosen = [name for name in OF_A_MODEL if getattr(self, name) != defaults[name]]
+        if self.traces is not None and chosen:
+            options = ", ".join(f"--{name.replace('_', '-')}" for name in chosen)
+            raise BadInput(f"{options}: said of a model; what saved traces hold is looked at as a whole")
+        try:
+            str(self.out).encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise BadInput(f"--out {str(self.out)!a} is not UTF-8: give the folder another name") from error
+        if self.shards > 1 and self.shard is None and self.stage in STAGES:
+            raise BadInput(
+                f"--stage {self.stage} is done shard by shard: give --shard 0 to {self.shards - 1}"
+            )
+
+    def part(self, shard: int = 0) -> Part:
+        """A shard of the corpus."""
+        return Part(shard, self.shards, self.every)
+
+    def settings(self, *names: str) -> dict:
+        """Some of the options, by name."""
+        return {name: getattr(self, name) for name in names}
+
+
+def numbers(text: str | None) -> tuple[int, ...] | None:
+    """Numbers and ranges as the command line has them.
+
+    >>> numbers("0,4-6")
+    (0, 4, 5, 6)
+
+    Raises:
+        BadInput: anything else.
+    """
+    if text is None:
+        return None
+    found: list[int] = []
+    for word in text.split(","):
+        first, dash, last = word.strip().partition("-")
+        last = last if dash else first
+        if not (first.isdecimal() and last.isdecimal() and int(first) <= int(last)):
+            raise BadInput(f"{text!r} are no numbers; write them as in 0,4-6")
+        found += range(int(first), int(last) + 1)
+    return tuple(dict.fromkeys(found))
 
 
 def analyse_command(request: Request) -> None:
-    """Do what is asked as far as it can be done now, and say what remains.
+    """Do what can be done of a request now, and say what remains.
 
     Raises:
-        BadInput: see the parts: a model, files or a folder that cannot be used; a stage asked for by name of
+        BadInput: see the parts: a model, files or a folder that cannot be used; a stage given by name of
             which nothing can be done, because the one before it is not finished.
     """
     console = Console(stderr=True, highlight=False, soft_wrap=True, markup=False)
-    job = job_of(request)
+    job = _of_traces(request) if request.traces is not None else _of_checkpoint(request)
     if job.memory:
         console.print(job.memory)
     shards = range(request.shards) if request.shard is None else [request.shard]
-    for stage in STAGES:
+    for stage in (*STAGES, "report"):
         if request.stage not in (stage, "all"):
             continue
-        if stage == "judge" and (missing := lacking("fit", job.keep, request.part())):
-            return _wait(_remaining("fit", missing, request.shards), request, console)
-        for shard in shards:
+        before = {"judge": "fit", "report": "judge"}.get(stage)
+        if before and (missing := lacking(before, job.keep, request.part())):
+            remaining = (
+                f"the {PASSES[before]} over shards {', '.join(map(str, missing))} of {request.shards} is not "
+                "finished: run them, then this command again"
+            )
+            if request.stage != "all":
+                raise BadInput(remaining)
+            return console.print(remaining)
+        for shard in shards if stage in STAGES else ():
             _run(stage, job, request.part(shard), request, console)
     if request.stage in STAGES:
         return
-    if missing := lacking("judge", job.keep, request.part()):
-        return _wait(_remaining("judge", missing, request.shards), request, console)
     analysis = analyse_kept(job.stream, job.keep, request.part(), heads=request.heads, about=job.about)
     write_report(analysis, request.out, title=f"How {job.shown} attends", name=job.name)
     console.print(f"report: {request.out / 'index.html'}")
 
 
-def _run(stage: str, job: Job, part: Part, request: Request, console: Console) -> None:
+@dataclass(frozen=True)
+class _Job:
+    """What a request comes to.
+
+    Attributes:
+        stream: the corpus, through the model.
+        keep: where parts are kept.
+        about: what the report says; shown: the model's name in its title.
+        name: the word of an id, None where ids are all there is.
+        batches: of the whole corpus.
+        memory: what a batch takes, in words; empty where it is not known.
+    """
+
+    stream: Stream
+    keep: Keep
+    about: dict[str, str]
+    shown: str
+    name: Name | None
+    batches: int
+    memory: str = ""
+
+
+def _of_traces(request: Request) -> _Job:
+    stream = Stream.saved(request.traces)
+    digest = hashlib.sha256()
+    for path in sorted(request.traces.glob("*.safetensors")):  # shared weights as well
+        with path.open("rb") as file:
+            digest.update(path.name.encode() + hashlib.file_digest(file, "sha256").digest())
+    shown = f"saved traces of {request.traces.name}"
+    keep = _keep(request, {"traces": digest.hexdigest()})
+    return _Job(stream, keep, {"Model": shown}, shown, None, len(stream.batches))
+
+
+def _of_checkpoint(request: Request) -> _Job:
+    text = ParallelText(request.source, request.target)
+    lines, digests = text.checked()
+    checkpoint = Checkpoint.load(request.model, request.device, **request.settings(*OF_A_TEXT))
+    asked = digests | {"model": checkpoint.digest()}
+    return _Job(
+        checkpoint.stream(text, **request.settings(*OF_A_PASS, *OF_BATCHES)),
+        _keep(request, asked | request.settings(*OF_A_TEXT, *OF_A_PASS, *OF_BATCHES)),
+        checkpoint.about | text.about,
+        checkpoint.shown,
+        checkpoint.word,
+        -(-lines // request.batch_size),
+        _memory(checkpoint, request),
+    )
+
+
+def _keep(request: Request, asked: dict) -> Keep:
+    return Keep(request.out / "parts", asked | {"heads": request.heads})
+
+
+def _memory(checkpoint: Checkpoint, request: Request) -> str:
+    adapter = checkpoint.adapter(**request.settings(*OF_A_PASS))
+    size = (request.batch_size, request.longest, request.longest)
+    own, every = (adapter.pass_bytes(*size, every_layer=all_of_them) for all_of_them in (False, True))
+    tables = adapter.table_bytes(request.longest)
+    more = "" if own == every else f" ({every / 1e6:,.0f} MB with all layers)"
+    return (
+        f"beside the model: at most {own / 1e6:,.0f} MB are caught of a batch{more}; tables of all words "
+        f"would take {tables / 1e6:,.0f} MB, twice that while they are merged or judged by"
+    )
+
+
+def _run(stage: str, job: _Job, part: Part, request: Request, console: Console) -> None:
     wanted = sum(part.is_of(stage, number) for number in range(job.batches))
-    title = {"fit": "first reading", "judge": "second reading"}[stage]
     shard = f", shard {part.shard} of {part.shards}" if part.shards > 1 else ""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console) as shown:
-        task = shown.add_task(f"{title}{shard}", total=wanted)
+        task = shown.add_task(f"{PASSES[stage]}{shard}", total=wanted)
 
         def progress(_stage: str, read: int) -> None:
             shown.update(task, completed=read)
@@ -55,18 +213,3 @@ def _run(stage: str, job: Job, part: Part, request: Request, console: Console) -
         else:
             judge_part(job.stream, merged_fit(job.keep, part), part, keep=job.keep, progress=progress)
         shown.update(task, completed=wanted)
-
-
-def _wait(remaining: str, request: Request, console: Console) -> None:
-    """Say what has to be done first; that is an error where this stage alone was asked for."""
-    if request.stage != "all":
-        raise BadInput(remaining)
-    console.print(remaining)
-
-
-def _remaining(stage: str, shards: list[int], of: int) -> str:
-    name = {"fit": "first", "judge": "second"}[stage]
-    return (
-        f"the {name} reading of shards {', '.join(map(str, shards))} of {of} is not finished: run them, then "
-        "this command again"
-    )

@@ -1,6 +1,7 @@
-"""Second reading of a corpus: the terms of every head's scores, from components of the first reading."""
+"""Second pass over a corpus: the terms of every head's scores, from components of the first pass."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
@@ -9,101 +10,27 @@ from torch import Tensor
 
 from attnlib.adapters.attended import Attended
 from attnlib.adapters.model_pass import ModelPass
-from attnlib.analysis.fit import Fit, Head, chosen_heads, counted_attention, whole_samples
+from attnlib.analysis.fit import Fit, Head, added, chosen_heads, counted_attention, whole_samples
 from attnlib.analysis.stream import Losses
-from attnlib.analysis.term_sums import NINE, POSITION_BIAS, TermSums
-from attnlib.decomposition.components import Parts
+from attnlib.decomposition.components import PART_NAMES, Parts
+from attnlib.decomposition.substitution import centred, largest, masked_softmax, total_variation
 from attnlib.errors import BadInput
 from attnlib.probes.agreement import agreement, chance_agreement
 
-# Over samples: typicality where an average covers them, how many these are, how many are longer than those
-# averages are kept of, how many were judged. Over rows: the model's attention on ignored positions, how many.
-# Over rows that were probed: agreement with the lexical probe, what chance would get, how many.
-TOTALS = ("typical", "covered", "beyond", "samples", "on_ignored", "rows", "agrees", "by_chance", "probed")
-
-
-@dataclass(frozen=True)
-class Seen:
-    """Of some states: valid positions judged, and those whose word or place the fit never saw."""
-
-    valid: int = 0
-    unseen_words: int = 0
-    unseen_places: int = 0
-
-    def __add__(self, other: "Seen") -> "Seen":
-        return Seen(
-            self.valid + other.valid,
-            self.unseen_words + other.unseen_words,
-            self.unseen_places + other.unseen_places,
-        )
-
-
-class HeadSums:
-    """What is summed of one head.
-
-    Attributes:
-        terms: see :class:`~attnlib.analysis.term_sums.TermSums`.
-        totals: of :data:`TOTALS`.
-    """
-
-    def __init__(self, terms: tuple[str, ...]):
-        self.terms = TermSums(terms)
-        self.totals = dict.fromkeys(TOTALS, 0.0)
-
-    def add(self, **totals: float | int) -> None:
-        """Add to some of the totals."""
-        for name, total in totals.items():
-            self.totals[name] += total
-
-    def __add__(self, other: "HeadSums") -> "HeadSums":
-        merged = HeadSums(self.terms.terms)
-        merged.terms = self.terms + other.terms
-        merged.totals = {name: own + other.totals[name] for name, own in self.totals.items()}
-        return merged
-
-    def _ratio(self, total: str, count: str) -> float:
-        return self.totals[total] / self.totals[count] if self.totals[count] else math.nan
-
-    @property
-    def typicality(self) -> float:
-        """Mean over the samples covered; NaN where there is none."""
-        return self._ratio("typical", "covered")
-
-    @property
-    def coverage(self) -> float:
-        """Share of the samples whose size has an average: short enough to be kept, and frequent enough."""
-        return self._ratio("covered", "samples")
-
-    @property
-    def beyond(self) -> float:
-        """Share of the samples that are longer than averages are kept of."""
-        return self._ratio("beyond", "samples")
-
-    @property
-    def on_ignored(self) -> float:
-        """Share of the model's attention that goes to ignored positions."""
-        return self._ratio("on_ignored", "rows")
-
-    @property
-    def agreement(self) -> float:
-        """𝒜(α, β) with the lexical probe (Snell et al. 2021, equation 10); NaN where none was taken."""
-        return self._ratio("agrees", "probed")
-
-    @property
-    def chance_agreement(self) -> float:
-        """What an attention that points anywhere would agree."""
-        return self._ratio("by_chance", "probed")
+NINE = tuple(f"{decoder}·{encoder}" for decoder in PART_NAMES for encoder in PART_NAMES)
+POSITION_BIAS = "position bias"
+NO_SIGNAL = 1e-12  # below this share of the terms' own squares, a total is rounding
 
 
 class Judgement:
-    """Sums of the second reading; mergeable.
+    """Sums of the second pass; mergeable.
 
     Args:
-        fit: of the first reading, of which it asks the components.
+        fit: of the first pass, whose components split the states.
 
     Attributes:
         samples, losses, unchecked: as of a :class:`~attnlib.analysis.fit.Fit`; attentions that were unchecked
-            in the first reading among the last.
+            in the first pass are among the last.
     """
 
     def __init__(self, fit: Fit):
@@ -120,7 +47,7 @@ class Judgement:
         """Add a pass.
 
         Args:
-            probe: β of the pass, to hold against its cross-attentions.
+            probe: β of the pass, which its cross-attentions are compared with.
 
         Raises:
             BadInput: states of which the fit has no components.
@@ -137,18 +64,8 @@ class Judgement:
                 terms = _terms(attended, head, query, key, whole)
                 self._add(one, attended, head, whole, terms)
                 if probe is not None and attended.kind == "cross":
-                    self._hold_against(one, attended, head, probe)
+                    self._add_agreement(one, attended, head, probe)
         return self
-
-    def _hold_against(self, one: ModelPass, attended: Attended, head: int, probe: Tensor) -> None:
-        rows = one.counted("target") & one.counted("source").any(1)[:, None]
-        seen = one.counted("source")[:, None, :].expand(probe.shape)[rows]
-        attention, _ = counted_attention(one, attended, head)
-        agrees = agreement(attention[rows], probe[rows], seen)
-        chance = chance_agreement(probe[rows], seen)
-        self.heads[attended.name, head].add(
-            agrees=float(agrees.sum()), by_chance=float(chance.sum()), probed=len(agrees)
-        )
 
     def _split(self, site: str, side: str, states: Tensor, one: ModelPass, whole: Tensor) -> Parts:
         if site not in self.fit.components:
@@ -172,18 +89,26 @@ class Judgement:
         own = self.heads.setdefault((attended.name, head), HeadSums(names))
         attention, allowed = counted_attention(one, attended, head)
         own.terms.update(terms, allowed[whole])
-        asking, answering = one.sides(attended.kind)
-        asks, answers = one.counted(asking)[whole], one.counted(answering)[whole]
+        query_side, key_side = one.sides(attended.kind)
+        queries, keys = one.counted(query_side)[whole], one.counted(key_side)[whole]
         averages = self.fit.averages[attended.name, head]
-        typical = averages.typicality(attention[whole], asks, answers)
+        typical = averages.typicality(attention[whole], queries, keys)
         covered = typical[~typical.isnan()]
         own.add(typical=float(covered.sum()), covered=len(covered), samples=len(typical))
-        own.add(beyond=int(averages.beyond(asks, answers).sum()))
-        ignored = one.mask(answering) & ~one.counted(answering)
+        own.add(beyond=int(averages.beyond(queries, keys).sum()), rows=int(queries.sum()))
+        ignored = one.mask(key_side) & ~one.counted(key_side)
         if bool(ignored.any()):  # else nothing is there, and no attention need be made again
-            there = (one.softmax(attended, head) * ignored[:, None, :]).sum(-1)[whole][asks]
+            there = (one.softmax(attended, head) * ignored[:, None, :]).sum(-1)[whole][queries]
             own.add(on_ignored=float(there.sum()))
-        own.add(rows=int(asks.sum()))
+
+    def _add_agreement(self, one: ModelPass, attended: Attended, head: int, probe: Tensor) -> None:
+        rows = one.counted("target") & one.counted("source").any(1)[:, None]
+        seen = one.counted("source")[:, None, :].expand(probe.shape)[rows]
+        attention, _ = counted_attention(one, attended, head)
+        agrees = agreement(attention[rows], probe[rows], seen)
+        chance = chance_agreement(probe[rows], seen)
+        own = self.heads[attended.name, head]
+        own.add(agrees=float(agrees.sum()), by_chance=float(chance.sum()), probed=len(agrees))
 
     def merge(self, other: "Judgement") -> "Judgement":
         """New sums of both; they are judged by the same fit."""
@@ -191,11 +116,8 @@ class Judgement:
         merged.samples = self.samples + other.samples
         merged.losses = self.losses + other.losses
         merged.unchecked = self.unchecked | other.unchecked
-        for name in ("heads", "seen"):
-            own = dict(getattr(self, name))
-            for key, sums in getattr(other, name).items():
-                own[key] = own[key] + sums if key in own else sums
-            setattr(merged, name, own)
+        merged.heads = added(self.heads, other.heads)
+        merged.seen = added(self.seen, other.seen)
         return merged
 
     __add__ = merge
@@ -210,3 +132,201 @@ def _terms(
     bias = attended.position_bias[:, head]
     own = bias[whole] if len(bias) > 1 else bias
     return torch.cat([nine, own.expand(nine.shape[1:])[None]])
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Of some states: valid positions judged, and those whose word or place the fit never saw."""
+
+    valid: int = 0
+    unseen_words: int = 0
+    unseen_places: int = 0
+
+    def __add__(self, other: "Seen") -> "Seen":
+        return Seen(
+            self.valid + other.valid,
+            self.unseen_words + other.unseen_words,
+            self.unseen_places + other.unseen_places,
+        )
+
+
+class HeadSums:
+    """What is summed of one head.
+
+    Attributes:
+        terms: see :class:`TermSums`.
+        totals: over samples: typicality where an average covers them, how many these are, how many are longer
+            than those averages are kept of, how many were judged. Over rows: the model's attention on ignored
+            positions, how many. Over rows that were probed: agreement with the lexical probe, what chance
+            would get, how many.
+    """
+
+    def __init__(self, terms: tuple[str, ...]):
+        self.terms = TermSums(terms)
+        names = ("typical", "covered", "beyond", "samples", "on_ignored", "rows", "agrees", "by_chance")
+        self.totals = dict.fromkeys((*names, "probed"), 0.0)
+
+    def add(self, **totals: float | int) -> None:
+        """Add to some of the totals."""
+        for name, total in totals.items():
+            self.totals[name] += total
+
+    def __add__(self, other: "HeadSums") -> "HeadSums":
+        merged = HeadSums(self.terms.terms)
+        merged.terms = self.terms + other.terms
+        merged.totals = {name: own + other.totals[name] for name, own in self.totals.items()}
+        return merged
+
+    def mean(self, total: str, count: str) -> float:
+        """One of the totals over another; NaN where there is nothing to divide by."""
+        return self.totals[total] / self.totals[count] if self.totals[count] else math.nan
+
+
+# -- shares of terms, and attention rebuilt from some of them --
+
+
+@dataclass(frozen=True)
+class TermShares:
+    """Of one head; NaN where undefined.
+
+    Attributes:
+        mean_absolute: mean size of a term over the sum of such means, each term centred over its row.
+        covariance: cov(term, score) / var(score); they sum to one.
+        cancelling: of each pair of terms, their correlation.
+        similarity, agreement: of attention rebuilt from a subset with the full one: 1 − total variation, and
+            the share of rows whose largest entry is at the same place.
+        spread: standard deviation of the scores along a row: how much the softmax has to work with.
+        entries, rows, rows_left_out: pairs and rows that went in, and rows with one position.
+    """
+
+    mean_absolute: dict[str, float]
+    covariance: dict[str, float]
+    cancelling: dict[tuple[str, str], float]
+    similarity: dict[str, float]
+    agreement: dict[str, float]
+    spread: float
+    entries: int
+    rows: int
+    rows_left_out: int
+
+
+class TermSums:
+    """Streaming sums of one head's terms: constant memory, mergeable.
+
+    The definitions are those of :mod:`attnlib.decomposition.shares` and
+    :mod:`attnlib.decomposition.substitution`, for any number of named terms (a position bias beside the nine)
+    and rows that see different positions (causal self-attention). Kept is the whole matrix of products of
+    centred terms, so that cancellation shows: two large terms with a negative product.
+    """
+
+    def __init__(self, terms: tuple[str, ...]):
+        self.terms = terms
+        self.subsets = subsets(terms)
+        size = len(terms)
+        self.sums: dict[str, Tensor] = {
+            "absolute": torch.zeros(size, dtype=torch.float64),
+            "products": torch.zeros(size, size, dtype=torch.float64),
+            "similarity": torch.zeros(len(self.subsets), dtype=torch.float64),
+            "agreement": torch.zeros(len(self.subsets), dtype=torch.float64),
+            "counts": torch.zeros(3, dtype=torch.int64),  # entries, rows, rows left out
+        }
+
+    def update(
+        self, terms: Float[Tensor, "terms batch target source"], allowed: Bool[Tensor, "batch target source"]
+    ) -> "TermSums":
+        """Add a batch.
+
+        Args:
+            allowed: what each query may see; a row without any is padding.
+
+        Raises:
+            BadInput: another number of terms, or shapes that differ.
+        """
+        if allowed.dim() != 3 or terms.shape != (len(self.terms), *allowed.shape):
+            raise BadInput(
+                f"terms of shape {tuple(terms.shape)} with allowed of {tuple(allowed.shape)}; expected "
+                f"({len(self.terms)}, batch, target, source) and the last three again"
+            )
+        visible = allowed.sum(-1)
+        keep = visible >= 2
+        valid = allowed[keep]
+        rows = centred(terms[:, keep].double().masked_fill(~valid, 0.0), valid)
+        self.sums["absolute"] += rows.abs().sum((1, 2)).cpu()
+        flat = rows.flatten(1)
+        self.sums["products"] += (flat @ flat.T).cpu()
+        self.sums["counts"] += torch.tensor([int(valid.sum()), len(valid), int((visible == 1).sum())])
+        self._rebuild(rows, valid, terms.dtype)
+        return self
+
+    def _rebuild(self, rows: Tensor, valid: Tensor, dtype: torch.dtype) -> None:
+        full = rows.sum(0)
+        attention = masked_softmax(full, valid)
+        # A word that is twice in the source is tied but for rounding: that much slack makes it a tie.
+        slack = 16 * torch.finfo(dtype).eps * rows.abs().amax((0, 2))[:, None]
+        best = largest(full, valid, slack)
+        for index, names in enumerate(self.subsets.values()):
+            some = rows[[self.terms.index(name) for name in self.terms if name in names]].sum(0)
+            similar = 1 - total_variation(masked_softmax(some, valid), attention)
+            own = largest(some, valid, slack)
+            self.sums["similarity"][index] += float(similar.sum())
+            agree = (own & best).sum(-1) / own.sum(-1)
+            self.sums["agreement"][index] += float(agree.sum(dtype=torch.float64))
+
+    def merge(self, other: "TermSums") -> "TermSums":
+        """New sums of both.
+
+        Raises:
+            BadInput: other terms.
+        """
+        if self.terms != other.terms:
+            raise BadInput(f"cannot merge sums of {self.terms} with those of {other.terms}")
+        merged = TermSums(self.terms)
+        merged.sums = {name: own + other.sums[name] for name, own in self.sums.items()}
+        return merged
+
+    __add__ = merge
+
+    def result(self) -> TermShares:
+        """The shares so far."""
+        entries, rows, left_out = self.sums["counts"].tolist()
+        products, absolute = self.sums["products"], self.sums["absolute"]
+        squares = products.diagonal()
+        total = float(products.sum())
+        varies = total > NO_SIGNAL * float(squares.sum())
+        undefined = torch.full_like(absolute, torch.nan)
+        lengths = squares.sqrt()
+        correlation = products / (lengths[:, None] * lengths)
+        pairs = [(i, j) for i in range(len(self.terms)) for j in range(i)]
+        return TermShares(
+            mean_absolute=_named(self.terms, absolute / absolute.sum() if absolute.any() else undefined),
+            covariance=_named(self.terms, products.sum(1) / total if varies else undefined),
+            cancelling={(self.terms[j], self.terms[i]): float(correlation[i, j]) for i, j in pairs},
+            similarity=_named(self.subsets, self.sums["similarity"] / (rows or torch.nan)),
+            agreement=_named(self.subsets, self.sums["agreement"] / (rows or torch.nan)),
+            spread=(total / entries) ** 0.5 if varies and entries else 0.0 if entries else torch.nan,
+            entries=entries,
+            rows=rows,
+            rows_left_out=left_out,
+        )
+
+
+def subsets(terms: tuple[str, ...]) -> dict[str, frozenset[str]]:
+    """Sets of terms to rebuild attention from: none, some alone, all but residuals, all but one."""
+    every = frozenset(terms)
+    temporal = frozenset({"temporal·temporal"})
+    found = {
+        "uniform": frozenset(),
+        "temporal only": temporal,
+        "input only": frozenset({"input·input"}),
+        "no residual": frozenset(term for term in terms if "residual" not in term),
+    }
+    if POSITION_BIAS in every:
+        found |= {
+            "position bias only": frozenset({POSITION_BIAS}),
+            "temporal and position bias": temporal | {POSITION_BIAS},
+        }
+    return found | {f"without {term}": every - {term} for term in terms}
+
+
+def _named(names: Iterable[str], values: Tensor) -> dict[str, float]:
+    return dict(zip(names, values.tolist(), strict=True))

@@ -1,22 +1,71 @@
-"""An analysis in files: a page for people, tables for programs."""
+"""An analysis in files: a page for people, tables for programs.
+
+The page is one HTML file without scripts that loads nothing, made of ``report.html.j2``. Words and names may
+be hostile: the template escapes all that it is given, and every character is made visible first.
+"""
 
 import csv
 import io
 import json
 import math
-from collections.abc import Collection
+import unicodedata
+from collections.abc import Callable, Collection
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import attnlib
-from attnlib.analysis.analyse import analyse
-from attnlib.analysis.how_to_read import notes
-from attnlib.analysis.page import Name, page
-from attnlib.analysis.readings import Keep, Progress
-from attnlib.analysis.results import Analysis
+from attnlib.analysis.analyse import Keep, Progress, analyse
+from attnlib.analysis.results import KINDS, LONGEST_EXAMPLE, Analysis, Example
 from attnlib.analysis.stream import Stream
+from attnlib.decomposition.typicality import MINIMUM_CELL
 from attnlib.files import write_text_atomic
 
+if TYPE_CHECKING:
+    from jinja2 import Template
+    from markupsafe import Markup
+
+Name = Callable[[str, int], str]  # side and id → the word
+
 TABLES = ("heads", "terms", "states")
+TITLES = {
+    "cross": "Cross-attention: from the decoder to the source",
+    "encoder_self": "Self-attention of the encoder",
+    "decoder_self": "Self-attention of the decoder",
+}
+SQUARES = {  # of a head: column, title, colour
+    "temporal_share": ("temporal share", "temporal"),
+    "input_share": ("input share", "input"),
+    "mixed_share": ("mixed share", "mixed"),
+    "residual_share": ("share of terms with a residual", "residual"),
+    "position_bias_share": ("share of the position bias", "bias"),
+    "typicality": ("typicality", "plain"),
+}
+REBUILDS = {
+    "uniform": "no term (uniform)",
+    "temporal_rebuilds": "temporal · temporal",
+    "input_rebuilds": "input · input",
+    "no_residual_rebuilds": "all without residual",
+    "spread": "spread of the scores",
+}
+OF_THE_PROBE = {
+    "agreement_with_probe": "agreement with the lexical probe",
+    "agreement_by_chance": "by chance",
+    "rows_probed": "rows probed",
+}
+STATES = {
+    "width": "width", "words": "words seen", "positions": "positions", "fitted": "fitted on",
+    "judged": "judged", "unseen_words": "share unseen", "megabytes": "MB",
+}  # fmt: skip
+ROWS_ARE = {"cross": ("target", "source"), "encoder_self": ("source",) * 2, "decoder_self": ("read",) * 2}
+MOST_MAPS = 48  # example matrices on the page
+
+# The colours of the parts in attnlib.plotting.style; purple and green are for what is beside them.
+COLOURS = {
+    "temporal": "#0072b2", "input": "#d55e00", "mixed": "#aa4499", "residual": "#888888", "bias": "#009e73",
+}  # fmt: skip
+PLAIN = "currentColor"  # black on white, white on black
+STRONG = 0.75  # from here on, a square's own colour is behind its number
 
 
 def report(
@@ -65,18 +114,9 @@ def write_report(
     title: str = "How this model attends",
     name: Name | None = None,
 ) -> None:
-    """Write the page and the tables of an analysis, see :func:`report`.
-
-    >>> import tempfile
-    >>> nothing = Analysis(heads=[], terms=[], states=[], fitted=8, judged=2, held_out=True)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_report(nothing, folder, title="Nothing yet")
-    ...     "<h1>Nothing yet</h1>" in (Path(folder) / "index.html").read_text(encoding="utf-8")
-    True
-    """
+    """Write the page and the tables of an analysis, see :func:`report`."""
     folder = Path(folder)
-    for table in TABLES:
-        write_text_atomic(folder / f"{table}.csv", _csv(getattr(analysis, table)))
+    rows = {table: list(map(_plain, getattr(analysis, table))) for table in TABLES}
     content = {
         "attnlib": attnlib.__version__,
         "about": analysis.about,
@@ -87,8 +127,10 @@ def write_report(
         "cut": analysis.losses.cut,
         "unchecked": list(analysis.unchecked),
         "notes": notes(analysis),
-    } | {table: [_plain(row) for row in getattr(analysis, table)] for table in TABLES}
-    write_text_atomic(folder / "analysis.json", json.dumps(content, indent=1) + "\n")
+    }
+    for table, own in rows.items():
+        write_text_atomic(folder / f"{table}.csv", _csv(own))
+    write_text_atomic(folder / "analysis.json", json.dumps(content | rows, indent=1) + "\n")
     write_text_atomic(folder / "index.html", page(analysis, title, name or (lambda _, token: str(token))))
 
 
@@ -97,7 +139,7 @@ def _csv(rows: list[dict]) -> str:
     if rows:
         writer = csv.DictWriter(buffer, list(rows[0]), lineterminator="\n")
         writer.writeheader()
-        writer.writerows(_plain(row) for row in rows)
+        writer.writerows(rows)
     return buffer.getvalue()
 
 
@@ -108,3 +150,234 @@ def _plain(row: dict) -> dict:
 
 def _rounded(value: float) -> float | None:
     return float(f"{value:.9g}") if math.isfinite(value) else None
+
+
+# -- what a reader must know before believing a number --
+
+
+def notes(analysis: Analysis) -> list[str]:
+    """What the numbers are not of, what nothing checked, and what is too small."""
+    worst = max(analysis.states, key=lambda row: row["unseen_words"], default={"unseen_words": 0})
+    fewest = min(analysis.heads, key=lambda row: row["typicality_coverage"], default={})
+    ignored = max((row["on_ignored"] for row in analysis.heads), default=0.0)
+    losses = analysis.losses
+    found = []
+    if not analysis.held_out:
+        found.append(
+            "No part of the corpus was held out, being too small or by wish: components were fitted and "
+            "judged on the same samples, so that residuals are too small. Give more text."
+        )
+    if analysis.unchecked:
+        more = f" and {len(analysis.unchecked) - 6} more" if len(analysis.unchecked) > 6 else ""
+        found.append(
+            f"The scores of {', '.join(analysis.unchecked[:6])}{more} were checked against nothing, because "
+            "the model's own attention was not given: should a scale, a bias or a mask be missing, the "
+            "numbers are of something else."
+        )
+    if worst["unseen_words"] > 0.05:
+        found.append(
+            f"{worst['unseen_words']:.0%} of the positions judged hold a word that was not fitted on "
+            f"({worst['states']}): its input component is zero, and what it carries counts as residual."
+        )
+    if fewest and fewest["typicality_coverage"] < 0.5:
+        covered, beyond = fewest["typicality_coverage"], fewest["typicality_beyond"]
+        reasons = {
+            "are longer than averages are kept of": beyond,
+            f"are of a size that was seen too rarely, fewer than {MINIMUM_CELL} times": 1 - covered - beyond,
+        }
+        said = " and ".join(f"{share:.0%} {reason}" for reason, share in reasons.items() if share >= 0.005)
+        found.append(
+            f"Typicality is of {covered:.0%} of the samples judged, where it is of the fewest "
+            f"({fewest['kind']}.{fewest['layer']}, head {fewest['head']}): {said}."
+        )
+    if ignored > 0.2:
+        found.append(
+            f"Up to {ignored:.0%} of a head's attention goes to positions that are left out of the analysis, "
+            "such as the end mark of the source; shares are about the rest."
+        )
+    if losses.left_out:
+        found.append(f"Left out for an empty side: {losses.left_out:,} pairs of the corpus.")
+    if losses.cut:
+        found.append(
+            f"Cut off at the longest length that was asked for: {losses.cut:,} pairs; their rest was not "
+            "read."
+        )
+    return found
+
+
+# -- the page --
+
+
+def page(analysis: Analysis, title: str, name: Name) -> str:
+    """The page; ``name`` gives the word of an id of a side, and any word may be hostile."""
+    facts = analysis.about | {
+        "Samples fitted on": f"{analysis.fitted:,}",
+        "Samples judged": f"{analysis.judged:,}" + ("" if analysis.held_out else " (the same)"),
+    }
+    kinds = {kind: [row for row in analysis.heads if row["kind"] == kind] for kind in KINDS}
+    return _template().render(
+        title=title,
+        facts=facts,
+        notes=notes(analysis),
+        kinds=[_kind(analysis, kind, rows) for kind, rows in kinds.items() if rows],
+        example=_example(analysis.example, name) if analysis.example else None,
+        state_columns=list(STATES.values()),
+        states=[(_word(row["states"]), [row[column] for column in STATES]) for row in analysis.states],
+    )
+
+
+@cache
+def _template() -> "Template":
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    loader = FileSystemLoader(Path(__file__).parent)
+    made = Environment(
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    made.filters |= {"number": number, "square": square, "weight": weight, "sentence": sentence}
+    return made.get_template("report.html.j2")
+
+
+def _kind(analysis: Analysis, kind: str, rows: list[dict]) -> dict:
+    """What the page says of all attentions of a kind."""
+    rebuilds = REBUILDS | (OF_THE_PROBE if any(row["rows_probed"] for row in rows) else {})
+    terms: dict[str, list[float]] = {}
+    columns: dict[str, None] = {}
+    for row in analysis.terms:
+        if row["kind"] == kind:
+            terms.setdefault(_place(row), []).append(row["covariance_share"])
+            columns[row["term"]] = None
+    return {
+        "id": kind,
+        "title": TITLES[kind],
+        "grids": [
+            (title, colour, *_grid(rows, column))
+            for column, (title, colour) in SQUARES.items()
+            if column != "position_bias_share" or any(row[column] for row in rows)
+        ],
+        "rebuild_columns": list(rebuilds.values()),
+        "rebuilds": [(_place(row), [row[column] for column in rebuilds]) for row in rows],
+        "term_columns": list(columns),
+        "terms": list(terms.items()),
+    }
+
+
+def _grid(rows: list[dict], column: str) -> tuple[list[int], list[tuple[str, list[float]]]]:
+    """Heads, and a row a layer; NaN where a layer has no such head."""
+    heads, layers = (sorted({row[name] for row in rows}) for name in ("head", "layer"))
+    values = {(row["layer"], row["head"]): row[column] for row in rows}
+    return heads, [(f"layer {layer}", [values.get((layer, n), math.nan) for n in heads]) for layer in layers]
+
+
+def _example(example: Example, name: Name) -> dict:
+    sides = {"source": "source", "target": "target", "read": "target"}
+    words = {
+        of: [_word(name(side, int(token))) for token in getattr(example, of)] for of, side in sides.items()
+    }
+    maps = []
+    for (at, head), weights in list(example.attention.items())[:MOST_MAPS]:
+        kind, layer = at.split(".")
+        rows, columns = (words[of] for of in ROWS_ARE[kind])
+        title = f"{TITLES[kind].split(':')[0]}, layer {layer}, head {head}"
+        maps.append((title, columns, list(zip(rows, weights.tolist(), strict=True))))
+    longest = max(example.lengths or (0, 0))
+    return {
+        "maps": maps,
+        "hatched": any(math.isnan(own) for *_, rows in maps for _, row in rows for own in row),
+        "more": len(example.attention) - len(maps),
+        "cut": LONGEST_EXAMPLE if longest > LONGEST_EXAMPLE else None,
+        "lengths": example.lengths,
+    }
+
+
+def _place(row: dict) -> str:
+    return f"layer {row['layer']}, head {row['head']}"
+
+
+def number(value: float | int) -> str:
+    """A number with two decimals, a count with none; a dash where it is undefined.
+
+    >>> number(-0.001), number(12_000), number(math.nan)
+    ('0.00', '12,000', '–')
+    """
+    if isinstance(value, int):
+        return f"{value:,}"
+    if math.isnan(value):
+        return "–"
+    shown = f"{value:.2f}".replace("-", "−")
+    return shown.removeprefix("−") if set(shown) <= set("−0.") else shown
+
+
+def square(value: float, colour: str) -> str:
+    """The style of a cell, as strong as its value, between −1 and 1, is large; hatched where negative."""
+    strength = min(1.0, abs(value))
+    paint = _paint(COLOURS.get(colour, PLAIN), 0.9 * strength if colour in COLOURS else 0.35 * strength)
+    if value < -0.005:  # a sign must not hang on a hue
+        paint = f"repeating-linear-gradient(45deg,{paint} 0 3px,transparent 3px 6px)"
+    white = ";color:#fff" if strength > STRONG and value > 0 and colour in COLOURS else ""
+    return f"background:{paint}{white}"
+
+
+def weight(value: float) -> str:
+    """The style of a square of attention: the darker, the larger between 0 and 1."""
+    return f"background:{_paint(PLAIN, value)}"
+
+
+def _paint(colour: str, strength: float) -> str:
+    return f"color-mix(in srgb,{colour} {100 * strength:.0f}%,transparent)"
+
+
+# -- words of anybody's corpus as text: nothing of it runs, and nothing of it hides --
+
+# Control, format (bidi marks are), surrogate, private, unassigned, and the spaces that are not a blank.
+_HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"}
+# Letters and marks that draw nothing: what Unicode calls Default_Ignorable_Code_Point beside the categories
+# above (joiner, Hangul fillers, inherent vowels of Khmer, variation selectors), and Braille without a dot.
+_BLANK = {
+    *map(ord, "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0"),
+    *range(0xFE00, 0xFE10),
+    *range(0xE0100, 0xE01F0),
+}
+_CIRCLE = "◌"  # what carries a mark that would else sit on the letter before the word
+_PICTURES = 0x2400  # Unicode's pictures of the control characters
+SHOWN, SENTENCE = 60, 500  # characters of a word, and of a sentence
+
+
+def visible(word: str, most: int = SHOWN, *, spaces: bool = False) -> str:
+    """A word with every character to be seen: spaces as ␣, and by their codes those that draw nothing.
+
+    A combining mark with no letter before it is on a dotted circle.
+
+    Args:
+        most: characters; what is longer is cut off.
+        spaces: whether they stay spaces, as in a sentence.
+
+    >>> visible("a b\\x00\\u202ec")
+    'a␣b␀⟨U+202E⟩c'
+    """
+    space = " " if spaces else "␣"
+    shown = "".join(space if character == " " else _seen(character) for character in word[:most])
+    if shown and unicodedata.category(shown[0]).startswith("M"):
+        shown = _CIRCLE + shown
+    return (shown or "⟨empty⟩") + ("…" if len(word) > most else "")
+
+
+def _seen(character: str) -> str:
+    code = ord(character)
+    if code < 0x20:
+        return chr(_PICTURES + code)
+    if unicodedata.category(character) in _HIDDEN or code in _BLANK:
+        return f"⟨U+{code:04X}⟩"
+    return character
+
+
+def sentence(text: str) -> str:
+    """Visible text whose spaces stay spaces."""
+    return visible(text, SENTENCE, spaces=True)
+
+
+def _word(text: str) -> "Markup":
+    """A visible word, escaped and kept apart from the direction of its neighbours."""
+    from markupsafe import Markup
+
+    return Markup("<bdi>{}</bdi>").format(visible(text))

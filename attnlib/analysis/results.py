@@ -1,5 +1,6 @@
 """What an analysis found, as plain rows: for tables, for files, for the page."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import torch
@@ -8,23 +9,22 @@ from torch import Tensor
 
 from attnlib.adapters.model_pass import ModelPass
 from attnlib.analysis.fit import Fit, chosen_heads, counted_attention
-from attnlib.analysis.judge import Judgement
+from attnlib.analysis.judge import HeadSums, Judgement, Seen, TermShares
 from attnlib.analysis.stream import Losses
 from attnlib.errors import BadInput
 
 KINDS = ("cross", "encoder_self", "decoder_self")
-MIXED = ("temporal·input", "input·temporal")
 LONGEST_EXAMPLE = 40  # positions of a side that are shown
 
 
 @dataclass(frozen=True)
 class Example:
-    """One sample that was judged: what was read on both sides, and each head's attention.
+    """One sample that was judged: its tokens on both sides, and each head's attention.
 
     Attributes:
         source, target: ids; the target's are those *predicted*, which rows of cross-attention are about.
         read: what the decoder read at each step, which rows of its self-attention are about.
-        attention: by attention and head, (asking, answering), cut to the first positions; NaN where either of
+        attention: by attention and head, (queries, keys), cut to the first positions; NaN where either of
             the two is ignored.
         lengths: of source and target before they were cut; None: as they are.
     """
@@ -32,7 +32,7 @@ class Example:
     source: Int[Tensor, " source"]
     target: Int[Tensor, " target"]
     read: Int[Tensor, " target"]
-    attention: dict[tuple[str, int], Float[Tensor, "asking answering"]]
+    attention: dict[tuple[str, int], Float[Tensor, "queries keys"]]
     lengths: tuple[int, int] | None = None
 
 
@@ -41,18 +41,14 @@ class Analysis:
     """Everything that a report says.
 
     Attributes:
-        heads: a row for each head of each attention: ``kind``, ``layer``, ``head``; ``temporal``, ``input``
-            and the like, see :func:`head_rows`.
+        heads: a row for each head of each attention, see :func:`head_rows`.
         terms: a row for each term of each head, long form.
         states: a row for each of the states that projections read: words and places seen, share unseen.
-        fitted, judged: samples of both readings; held_out: whether they are different samples.
+        fitted, judged: samples of both passes; held_out: whether they are different samples.
         example: one sample.
-        about: what the reader is told of model and corpus.
-        losses: what the corpus holds beside the samples of both readings.
+        about: what the report says of model and corpus.
+        losses: what the corpus holds beside the samples of both passes.
         unchecked: names of attentions whose scores were compared with nothing.
-
-    >>> Analysis(heads=[], terms=[], states=[], fitted=8, judged=2, held_out=True).losses
-    Losses(left_out=0, cut=0)
     """
 
     heads: list[dict]
@@ -75,7 +71,7 @@ def results(
     example: Example | None = None,
     about: dict[str, str] | None = None,
 ) -> Analysis:
-    """The rows that two readings come to.
+    """The rows that two passes over a corpus come to.
 
     Raises:
         BadInput: nothing was judged, or no row of attention has two positions to choose from.
@@ -97,7 +93,7 @@ def results(
         example=example,
         about=about or {},
         losses=fit.losses + judgement.losses if held_out else fit.losses,
-        unchecked=tuple(sorted(judgement.unchecked, key=_place)),
+        unchecked=tuple(sorted(judgement.unchecked, key=_order)),
     )
 
 
@@ -112,67 +108,54 @@ def head_rows(judgement: Judgement) -> list[dict]:
     is the share of samples that have a typicality, ``typicality_beyond`` that of samples longer than averages
     are kept of. ``rows_probed`` is how many rows both agreements are of.
     """
-    rows = []
-    for (name, head), own in _ordered(judgement.heads):
-        kind, layer = name.split(".")
-        shares = own.terms.result()
-        rows.append(
-            {
-                "kind": kind,
-                "layer": int(layer),
-                "head": head,
-                "temporal_share": shares.covariance["temporal·temporal"],
-                "input_share": shares.covariance["input·input"],
-                "mixed_share": sum(shares.covariance[term] for term in MIXED),
-                "residual_share": sum(v for k, v in shares.covariance.items() if "residual" in k),
-                "position_bias_share": shares.covariance.get("position bias", 0.0),
-                "temporal_rebuilds": shares.similarity["temporal only"],
-                "input_rebuilds": shares.similarity["input only"],
-                "no_residual_rebuilds": shares.similarity["no residual"],
-                "uniform": shares.similarity["uniform"],
-                "typicality": own.typicality,
-                "typicality_coverage": own.coverage,
-                "typicality_beyond": own.beyond,
-                "on_ignored": own.on_ignored,
-                "agreement_with_probe": own.agreement,
-                "agreement_by_chance": own.chance_agreement,
-                "rows_probed": int(own.totals["probed"]),
-                "spread": shares.spread,
-                "rows": shares.rows,
-                "rows_left_out": shares.rows_left_out,
-            }
-        )
-    return rows
+    return [
+        {
+            **named,
+            "temporal_share": shares.covariance["temporal·temporal"],
+            "input_share": shares.covariance["input·input"],
+            "mixed_share": shares.covariance["temporal·input"] + shares.covariance["input·temporal"],
+            "residual_share": sum(v for k, v in shares.covariance.items() if "residual" in k),
+            "position_bias_share": shares.covariance.get("position bias", 0.0),
+            "temporal_rebuilds": shares.similarity["temporal only"],
+            "input_rebuilds": shares.similarity["input only"],
+            "no_residual_rebuilds": shares.similarity["no residual"],
+            "uniform": shares.similarity["uniform"],
+            "typicality": own.mean("typical", "covered"),
+            "typicality_coverage": own.mean("covered", "samples"),
+            "typicality_beyond": own.mean("beyond", "samples"),
+            "on_ignored": own.mean("on_ignored", "rows"),
+            "agreement_with_probe": own.mean("agrees", "probed"),
+            "agreement_by_chance": own.mean("by_chance", "probed"),
+            "rows_probed": int(own.totals["probed"]),
+            "spread": shares.spread,
+            "rows": shares.rows,
+            "rows_left_out": shares.rows_left_out,
+        }
+        for named, own, shares in _heads(judgement)
+    ]
 
 
 def term_rows(judgement: Judgement) -> list[dict]:
     """A row for each term of each head: both shares, and what the attention is without it."""
-    rows = []
-    for (name, head), own in _ordered(judgement.heads):
-        kind, layer = name.split(".")
-        shares = own.terms.result()
-        rows += [
-            {
-                "kind": kind,
-                "layer": int(layer),
-                "head": head,
-                "term": term,
-                "covariance_share": shares.covariance[term],
-                "mean_absolute_share": shares.mean_absolute[term],
-                "similarity_without": shares.similarity[f"without {term}"],
-                "agreement_without": shares.agreement[f"without {term}"],
-            }
-            for term in own.terms.terms
-        ]
-    return rows
+    return [
+        {
+            **named,
+            "term": term,
+            "covariance_share": shares.covariance[term],
+            "mean_absolute_share": shares.mean_absolute[term],
+            "similarity_without": shares.similarity[f"without {term}"],
+            "agreement_without": shares.agreement[f"without {term}"],
+        }
+        for named, own, shares in _heads(judgement)
+        for term in own.terms.terms
+    ]
 
 
 def state_rows(fit: Fit, judgement: Judgement) -> list[dict]:
     """A row for each of the states that projections read."""
     rows = []
     for site, components in sorted(fit.components.items()):
-        seen = judgement.seen.get(site)
-        valid = seen.valid if seen else 0
+        seen = judgement.seen.get(site, Seen())
         rows.append(
             {
                 "states": site,
@@ -180,9 +163,9 @@ def state_rows(fit: Fit, judgement: Judgement) -> list[dict]:
                 "words": len(components.tokens),
                 "positions": int((components.tables.position_counts > 0).sum()),
                 "fitted": components.occurrences,
-                "judged": valid,
-                "unseen_words": seen.unseen_words / valid if valid else float("nan"),
-                "unseen_positions": seen.unseen_places / valid if valid else float("nan"),
+                "judged": seen.valid,
+                "unseen_words": seen.unseen_words / seen.valid if seen.valid else float("nan"),
+                "unseen_positions": seen.unseen_places / seen.valid if seen.valid else float("nan"),
                 "megabytes": components.bytes / 1e6,
             }
         )
@@ -192,30 +175,32 @@ def state_rows(fit: Fit, judgement: Judgement) -> list[dict]:
 def example_of(one: ModelPass, heads: tuple[int, ...] | None) -> Example:
     """The first sample of a pass."""
     cut = slice(0, LONGEST_EXAMPLE)
-    source, target = (one.mask(side)[0] for side in ("source", "target"))
-    places = {"source": source, "target": target}
+    valid = {side: one.mask(side)[0] for side in ("source", "target")}
     attention = {}
-    for attended in sorted(one.attended, key=lambda own: (KINDS.index(own.kind), own.layer)):
-        asks, answers = one.sides(attended.kind)
+    for attended in sorted(one.attended, key=lambda own: _order(own.name)):
+        query, key = one.sides(attended.kind)
         for head in chosen_heads(attended, heads):
             full, _ = counted_attention(one, attended, head)
-            counted = one.counted(asks)[0][:, None] & one.counted(answers)[0]
+            counted = one.counted(query)[0][:, None] & one.counted(key)[0]
             shown = full[0].masked_fill(~counted, torch.nan)
-            attention[attended.name, head] = shown[places[asks]][:, places[answers]][cut, cut].cpu()
+            attention[attended.name, head] = shown[valid[query]][:, valid[key]][cut, cut].cpu()
     return Example(
-        one.source_tokens[0][source][cut].cpu(),
-        one.target_outputs[0][target][cut].cpu(),
-        one.target_tokens[0][target][cut].cpu(),
+        one.source_tokens[0][valid["source"]][cut].cpu(),
+        one.target_outputs[0][valid["target"]][cut].cpu(),
+        one.target_tokens[0][valid["target"]][cut].cpu(),
         attention,
-        (int(source.sum()), int(target.sum())),
+        (int(valid["source"].sum()), int(valid["target"].sum())),
     )
 
 
-def _ordered(heads: dict):
-    return sorted(heads.items(), key=lambda item: (*_place(item[0][0]), item[0][1]))
+def _heads(judgement: Judgement) -> Iterator[tuple[dict, HeadSums, TermShares]]:
+    """By kind, layer and head: the columns that name a head, its sums, and their shares."""
+    for (name, head), own in sorted(judgement.heads.items(), key=lambda it: (*_order(it[0][0]), it[0][1])):
+        kind, layer = name.split(".")
+        yield {"kind": kind, "layer": int(layer), "head": head}, own, own.terms.result()
 
 
-def _place(name: str) -> tuple[int, int]:
-    """Where an attention stands among others."""
+def _order(name: str) -> tuple[int, int]:
+    """The place of an attention among others."""
     kind, layer = name.split(".")
     return KINDS.index(kind), int(layer)

@@ -1,4 +1,4 @@
-"""Sums of both readings in files: with checksums, so that parts of a corpus can be added up elsewhere."""
+"""Sums of both passes in files: with checksums, so that parts of a corpus can be added up elsewhere."""
 
 import hashlib
 import json
@@ -10,8 +10,7 @@ from pathlib import Path
 from safetensors.torch import load_file, save
 from torch import Tensor
 
-from attnlib.analysis.averages import AverageAttention
-from attnlib.analysis.fit import Fit
+from attnlib.analysis.fit import AverageAttention, Fit
 from attnlib.analysis.judge import HeadSums, Judgement, Seen
 from attnlib.analysis.stream import Losses
 from attnlib.decomposition.growing import GrowingComponents
@@ -29,25 +28,17 @@ def save_fit(fit: Fit, folder: str | Path, told: dict) -> None:
         told: what the index says beside: which part of which corpus.
     """
     with _new_folder(folder) as new:
-        _write_fit(fit, new, told)
-
-
-def _write_fit(fit: Fit, folder: Path, told: dict) -> None:
-    written = {}
-    for number, (site, components) in enumerate(sorted(fit.components.items())):
-        name = f"components-{number}.safetensors"
-        components.save(folder / name)
-        written[name] = site
-    averages = {
-        f"{attention}/{head}/{name}": tensor
-        for (attention, head), own in fit.averages.items()
-        for name, tensor in own.tensors().items()
-    }
-    _write_tensors(folder / "averages.safetensors", averages)
-    files = {name: _digest(folder / name) for name in (*written, "averages.safetensors")}
-    heads = None if fit.heads is None else list(fit.heads)
-    content = {"sites": written, "files": files, "samples": fit.samples, "losses": vars(fit.losses)}
-    _write_index(folder, content | {"unchecked": sorted(fit.unchecked), "heads": heads, "told": told})
+        sites = {f"components-{n}.safetensors": site for n, site in enumerate(sorted(fit.components))}
+        for name, site in sites.items():
+            fit.components[site].save(new / name)
+        averages = {
+            f"{attention}/{head}/{name}": tensor
+            for (attention, head), own in fit.averages.items()
+            for name, tensor in own.tensors().items()
+        }
+        _write_tensors(new / "averages.safetensors", averages)
+        heads = None if fit.heads is None else list(fit.heads)
+        _write_index(new, fit, [*sites, "averages.safetensors"], told, sites=sites, heads=heads)
 
 
 def load_fit(folder: str | Path) -> tuple[Fit, dict]:
@@ -56,13 +47,8 @@ def load_fit(folder: str | Path) -> tuple[Fit, dict]:
     Raises:
         BadInput: no fit there. CorruptFile: a file that is not what the index says.
     """
-    index = _index(Path(folder))
-    folder = Path(folder)
-    for name in index["files"]:
-        _check(folder, index, name)
-    fit = Fit(index["heads"])
-    fit.samples = index["samples"]
-    fit.losses, fit.unchecked = Losses(**index["losses"]), frozenset(index["unchecked"])
+    folder, index = Path(folder), _checked(folder)
+    fit = _with_counts(Fit(index["heads"]), index)
     fit.components = {site: GrowingComponents.load(folder / name) for name, site in index["sites"].items()}
     grouped: dict[tuple[str, int], dict[str, Tensor]] = {}
     for key, tensor in load_file(folder / "averages.safetensors").items():
@@ -75,40 +61,31 @@ def load_fit(folder: str | Path) -> tuple[Fit, dict]:
 def save_judgement(judgement: Judgement, folder: str | Path, told: dict) -> None:
     """Write a judgement as a folder, as :func:`save_fit`; the fit that it is by stays out."""
     with _new_folder(folder) as new:
-        _write_judgement(judgement, new, told)
-
-
-def _write_judgement(judgement: Judgement, folder: Path, told: dict) -> None:
-    tensors, terms, totals = {}, {}, {}
-    for (attention, head), own in judgement.heads.items():
-        place = f"{attention}/{head}"
-        terms[place] = list(own.terms.terms)
-        tensors |= {f"{place}/{name}": tensor for name, tensor in own.terms.sums.items()}
-        totals[place] = own.totals
-    _write_tensors(folder / "heads.safetensors", tensors)
-    seen = {site: vars(own) for site, own in judgement.seen.items()}
-    files = {"heads.safetensors": _digest(folder / "heads.safetensors")}
-    content = {"terms": terms, "totals": totals, "seen": seen, "samples": judgement.samples}
-    content |= {"losses": vars(judgement.losses), "unchecked": sorted(judgement.unchecked)}
-    _write_index(folder, content | {"files": files, "told": told})
+        heads = {f"{attention}/{head}": own for (attention, head), own in judgement.heads.items()}
+        tensors = {f"{at}/{name}": each for at, own in heads.items() for name, each in own.terms.sums.items()}
+        _write_tensors(new / "heads.safetensors", tensors)
+        _write_index(
+            new,
+            judgement,
+            ["heads.safetensors"],
+            told,
+            terms={at: list(own.terms.terms) for at, own in heads.items()},
+            totals={at: own.totals for at, own in heads.items()},
+            seen={site: vars(own) for site, own in judgement.seen.items()},
+        )
 
 
 def load_judgement(folder: str | Path, fit: Fit) -> tuple[Judgement, dict]:
     """A judgement by a fit, and what its index says beside; errors as :func:`load_fit`."""
-    index = _index(Path(folder))
-    folder = Path(folder)
-    _check(folder, index, "heads.safetensors")
-    tensors = load_file(folder / "heads.safetensors")
-    judgement = Judgement(fit)
-    judgement.samples = index["samples"]
-    judgement.losses, judgement.unchecked = Losses(**index["losses"]), frozenset(index["unchecked"])
+    index = _checked(folder)
+    tensors = load_file(Path(folder) / "heads.safetensors")
+    judgement = _with_counts(Judgement(fit), index)
     judgement.seen = {site: Seen(**own) for site, own in index["seen"].items()}
-    for place, terms in index["terms"].items():
-        attention, head = place.split("/")
-        own = HeadSums(tuple(terms))
-        own.terms.sums = {name: tensors[f"{place}/{name}"] for name in own.terms.sums}
-        own.totals = index["totals"][place]
-        judgement.heads[attention, int(head)] = own
+    for at, terms in index["terms"].items():
+        attention, head = at.split("/")
+        own = judgement.heads[attention, int(head)] = HeadSums(tuple(terms))
+        own.terms.sums = {name: tensors[f"{at}/{name}"] for name in own.terms.sums}
+        own.totals = index["totals"][at]
     return judgement, index["told"]
 
 
@@ -134,7 +111,7 @@ def _new_folder(folder: str | Path) -> Iterator[Path]:
         BadInput: it cannot be made.
     """
     folder = Path(folder)
-    new = folder.with_name(f".{folder.name}.new")
+    new, before = folder.with_name(f".{folder.name}.new"), _before(folder)
     shutil.rmtree(new, ignore_errors=True)
     try:
         new.mkdir(parents=True)
@@ -143,7 +120,6 @@ def _new_folder(folder: str | Path) -> Iterator[Path]:
             f"cannot write {folder}: {error.strerror}; choose a folder you may write to"
         ) from error
     yield new
-    before = _before(folder)
     shutil.rmtree(before, ignore_errors=True)
     if folder.exists():
         folder.replace(before)
@@ -155,12 +131,17 @@ def _before(folder: Path) -> Path:
     return folder.with_name(f".{folder.name}.before")
 
 
-def _check(folder: Path, index: dict, name: str) -> None:
-    path = folder / name
-    if not path.is_file():
-        raise CorruptFile(f"{path} is not there, though {folder / INDEX} lists it: make this part again")
-    if _digest(path) != index["files"][name]:
-        raise CorruptFile(f"{path} is not what {folder / INDEX} says (sha256): make this part again")
+def _checked(folder: str | Path) -> dict:
+    """The index of a part, once all of its files are what it says."""
+    folder = Path(folder)
+    index = _index(folder)
+    for name, digest in index["files"].items():
+        path = folder / name
+        if not path.is_file():
+            raise CorruptFile(f"{path} is not there, though {folder / INDEX} lists it: make this part again")
+        if _digest(path) != digest:
+            raise CorruptFile(f"{path} is not what {folder / INDEX} says (sha256): make this part again")
+    return index
 
 
 def _index(folder: Path) -> dict:
@@ -178,9 +159,16 @@ def _index(folder: Path) -> dict:
     return index
 
 
-def _write_index(folder: Path, content: dict) -> None:
-    content = content | {"format": FORMAT}
+def _write_index(folder: Path, sums: Fit | Judgement, files: list[str], told: dict, **content) -> None:
+    content |= {"samples": sums.samples, "losses": vars(sums.losses), "unchecked": sorted(sums.unchecked)}
+    content |= {"files": {name: _digest(folder / name) for name in files}, "told": told, "format": FORMAT}
     write_json_atomic(folder / INDEX, content | {"sha256": _digest_of(content)})
+
+
+def _with_counts(sums: Fit | Judgement, index: dict) -> Fit | Judgement:
+    sums.samples, sums.losses = index["samples"], Losses(**index["losses"])
+    sums.unchecked = frozenset(index["unchecked"])
+    return sums
 
 
 def _digest_of(content: dict) -> str:

@@ -1,4 +1,4 @@
-"""A corpus as a numbered stream of passes, of which parts can be asked for again."""
+"""A corpus as a numbered stream of passes, of which parts can be had again."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ Batch = TypeVar("Batch")
 
 @dataclass(frozen=True)
 class Losses:
-    """Samples of a corpus that a batch lacks, and those that it has in part.
+    """Samples of a corpus that a batch lacks, and those of which it has a part.
 
     >>> Losses(1, 2) + Losses(3)
     Losses(left_out=4, cut=2)
@@ -33,20 +33,17 @@ class Losses:
 
 @dataclass(frozen=True)
 class Stream(Generic[Batch]):
-    """Batches and what makes a pass of each; batches that are not asked for are not passed through the model.
-
-    >>> stream = Stream(trace=read_pass, batches=["first.safetensors", "second.safetensors"])
-    >>> [number for number, _ in stream.numbered()]
-    [0, 1]
+    """Batches and what makes a pass of each; batches of other parts do not go through the model.
 
     Attributes:
         trace: of one batch, such as :meth:`attnlib.adapters.HuggingFace.trace`.
         batches: a list, or a function that starts again from the first batch whenever it is called: a corpus
             is read more than once.
         probe: the lexical probe of a pass, such as :meth:`attnlib.adapters.Modules.lexical_probe`; by default
-            what the pass says itself, if it does.
-        probed: how many batches of those judged it is taken of, over all shards, being dear; None: all.
-        losses: what a batch lacks of the corpus; nothing by default. A report tells their sum.
+            what the pass brings itself, if it does.
+        probed: how many of the judged batches it is taken of, over all shards, since it is expensive; None:
+            all.
+        losses: what a batch lacks of the corpus; nothing by default. A report shows their sum.
 
     Raises:
         BadInput: batches that can be read only once.
@@ -94,6 +91,9 @@ class Part:
         shard, shards: blocks shard, shard + shards, …
         every: how many batches there are to one that is held out; 1 holds out none, and all are both.
 
+    Raises:
+        BadInput: a shard that is none of these, or ``every`` below 1.
+
     >>> [[n for n in range(12) if Part(1, 2, 3).is_of(stage, n)] for stage in ("fit", "judge")]
     [[3, 4, 9, 10], [5, 11]]
     """
@@ -113,16 +113,12 @@ class Part:
         return [replace(self, shard=shard) for shard in range(self.shards)]
 
     def is_of(self, stage: str, number: int) -> bool:
-        """Whether a batch is read in a stage, ``"fit"`` or ``"judge"``."""
+        """Whether a batch belongs to a stage, ``"fit"`` or ``"judge"``."""
         if number // self.every % self.shards != self.shard:
             return False
         held_out = number % self.every == self.every - 1
         return self.every == 1 or held_out == (stage == "judge")
 
     def judged_before(self, number: int) -> int:
-        """How many batches are judged before this one, which is, in all shards together.
-
-        >>> [Part(every=3).judged_before(number) for number in (2, 5, 8)]
-        [0, 1, 2]
-        """
+        """How many batches are judged before this one, which is, in all shards together."""
         return number // self.every

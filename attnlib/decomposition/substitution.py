@@ -117,7 +117,7 @@ class SubstitutionSums:
         similar = 1 - total_variation(attention[1:], attention[0])
         # A word that stands twice in the source is tied but for rounding: that much slack makes it a tie.
         slack = 16 * torch.finfo(terms.dtype).eps * rows.abs().amax((0, 1, 3), keepdim=True)[0]
-        best = _largest(scores, valid, slack)
+        best = largest(scores, valid, slack)
         agree = (best[1:] & best[0]).sum(-1) / best[1:].sum(-1)
         self.similarity += similar.sum(-1).cpu()
         self.agreement += agree.sum(-1, dtype=torch.float64).cpu()
@@ -154,10 +154,11 @@ def _part(name: str) -> int:
     return PART_NAMES.index(name)
 
 
-def _largest(
-    scores: Float[Tensor, "subset row source"],
+def largest(
+    scores: Float[Tensor, "*lead row source"],
     valid: Bool[Tensor, "row source"],
-    slack: Float[Tensor, "1 row 1"],
-) -> Bool[Tensor, "subset row source"]:
+    slack: Float[Tensor, "*#lead row 1"],
+) -> Bool[Tensor, "*lead row source"]:
+    """Where the largest valid entries of each row are, ties within ``slack`` included."""
     scores = scores.masked_fill(~valid, -torch.inf)
     return scores >= scores.amax(-1, keepdim=True) - slack

@@ -10,11 +10,10 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from attnlib.adapters.own_networks import transformer_pass
+from attnlib.adapters import transformer_pass
 from attnlib.analysis.fit import Fit
-from attnlib.analysis.judge import Judgement
+from attnlib.analysis.judge import NINE, Judgement
 from attnlib.analysis.results import head_rows, term_rows
-from attnlib.analysis.term_sums import NINE
 from attnlib.decomposition.components import Components
 from attnlib.errors import BadInput
 from attnlib.models.transformer import Transformer
@@ -129,7 +128,7 @@ def state_rows(states: dict[str, Components]) -> list[dict]:
 
 
 def _fitted(network: Transformer, corpus: Corpus) -> tuple[Fit, dict[str, Components]]:
-    """The first reading, and the two-way fit of all states: what is embedded and what attentions read."""
+    """The first pass over the corpus, and the two-way fit of what is embedded and what attentions read."""
     fit, states = Fit(), {}
     places = int(max(corpus.source_lengths.max(), corpus.target_lengths.max())) + 1
     words = max(network.config.source_size, network.config.target_size)

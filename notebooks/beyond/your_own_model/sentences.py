@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from attnlib.analysis.markup import number
-from attnlib.analysis.page import page
+from attnlib.analysis.report import number, page
 from attnlib.analysis.results import Analysis, Example
 from companion.results.result import Result
 

@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-FILES = ("attended", "model_pass", "modules_of_torch", "tensors", "hugging_face")
+FILES = ("attended", "model_pass", "modules", "tensors", "hugging_face")
 
 
 def test_shapes_and_dtypes_in_signatures_are_true():

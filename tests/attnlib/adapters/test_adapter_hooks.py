@@ -6,11 +6,7 @@ from torch import nn
 
 from attnlib.adapters.hooks import Hooks
 from attnlib.errors import BadInput
-
-
-def hooks_on(model):
-    """How many hooks stand on a model's modules."""
-    return sum(len(module._forward_hooks) + len(module._forward_pre_hooks) for module in model.modules())
+from tests.attnlib.adapters.adapter_builders import hooks_on
 
 
 def test_inputs_and_outputs_are_caught_without_a_copy():

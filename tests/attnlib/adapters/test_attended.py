@@ -7,48 +7,10 @@ import pytest
 import torch
 from torch import nn
 
-from attnlib.adapters import Attended, LinearMap, Rotary
+from attnlib.adapters import Attended, LinearMap
 from attnlib.decomposition import Components
 from attnlib.errors import BadInput
-
-DOUBLE = torch.float64
-
-
-def normal(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=DOUBLE)
-
-
-def projection(width, out, seed, *, bias=True):
-    made = nn.Linear(width, out, bias=bias, dtype=DOUBLE)
-    with torch.no_grad():
-        for at, own in enumerate(made.parameters()):
-            own.copy_(normal(*own.shape, seed=seed + at))
-    return made
-
-
-def attended_of(batch=3, target=4, source=5, width=6, heads=2, **changes):
-    """A cross-attention over random states, two heads of width 4, with biases."""
-    made = Attended(
-        kind="cross",
-        layer=1,
-        query_inputs=normal(batch, target, width, seed=1),
-        key_inputs=normal(batch, source, width, seed=2),
-        query_site="decoder",
-        key_site="encoder",
-        query_map=LinearMap.of(projection(width, 4 * heads, 10), heads),
-        key_map=LinearMap.of(projection(width, 4 * heads, 20), heads),
-        scale=0.5,
-    )
-    return replace(made, **changes)
-
-
-def rotary(length, width, *, interleaved=False, base=100.0):
-    """Angle of pair i at position t: t / base^(2i / width), dealt out as the layout says."""
-    pairs = torch.arange(length, dtype=DOUBLE)[:, None] * base ** (
-        -torch.arange(0, width, 2, dtype=DOUBLE) / width
-    )
-    angles = pairs.repeat_interleave(2, dim=1) if interleaved else pairs.repeat(1, 2)
-    return Rotary(angles.cos(), angles.sin(), interleaved)
+from tests.attnlib.adapters.adapter_builders import DOUBLE, attended_of, normal, projection, rotary
 
 
 def split(states, seed, mask=None):

@@ -8,19 +8,21 @@ import pytest
 import torch
 from torch import nn
 
-from attnlib.adapters import HuggingFace
+from attnlib.adapters import HuggingFace, TokenBatch
 from attnlib.errors import BadInput, UnknownName
-from tests.attnlib.adapters.test_adapter_hooks import hooks_on
-from tests.attnlib.adapters.test_hugging_face import (
+from tests.attnlib.adapters.adapter_builders import (
     ABSOLUTE,
     BATCH,
     KINDS,
     RELATIVE,
     assert_same_pass,
+    hooks_on,
     model_of,
-    pass_of,
-    transformers,
+    traced,
 )
+
+transformers = pytest.importorskip("transformers", reason="adapters of Hugging Face models need transformers")
+
 
 TINY = {"n_layer": 1, "n_embd": 8, "n_head": 2, "vocab_size": 20, "bos_token_id": 0, "eos_token_id": 0}
 BERT = {
@@ -39,10 +41,10 @@ def test_a_model_that_hides_its_attention_is_switched_with_a_warning():
     model = model_of("T5")
     model.set_attn_implementation("sdpa")
     with pytest.warns(UserWarning, match=r"T5.*by 'sdpa'.*attn_implementation=\"eager\"") as caught:
-        traced = HuggingFace(model, kinds=KINDS)
+        adapter = HuggingFace(model, kinds=KINDS)
     assert [one.filename for one in caught] == [__file__]
     assert model.config._attn_implementation == "eager"
-    assert_same_pass(traced.trace(BATCH), pass_of("T5"))
+    assert_same_pass(adapter.trace(BATCH), traced("T5"))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         HuggingFace(model)
@@ -51,12 +53,12 @@ def test_a_model_that_hides_its_attention_is_switched_with_a_warning():
 @pytest.mark.parametrize("name", ["T5", "Bart"])
 def test_a_model_switched_back_returns_no_attention(name):
     model = model_of(name)
-    traced = HuggingFace(model, kinds=("decoder_self",))
+    adapter = HuggingFace(model, kinds=("decoder_self",))
     model.set_attn_implementation("sdpa")
     with pytest.raises(
         BadInput, match=r"decoder_self\.0 returns no attention.*attn_implementation=\"eager\""
     ):
-        traced.trace(BATCH)
+        adapter.trace(BATCH)
     assert hooks_on(model) == 0
 
 
@@ -140,6 +142,8 @@ FSMT = {
     "tgt_vocab_size": 50,
     "max_position_embeddings": 32,
 }
+
+
 LED = {
     "attention_window": 8,
     "max_encoder_position_embeddings": 32,
@@ -155,11 +159,11 @@ def test_a_family_that_keeps_its_attention_to_itself_is_refused(name, changes):
         model = transformers.FSMTForConditionalGeneration(transformers.FSMTConfig(**ABSOLUTE | changes))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # which implementation it is set to is another test's
-        traced = HuggingFace(model)
+        adapter = HuggingFace(model)
     with pytest.raises(
         BadInput, match=r"cross\.0 returns no attention, though .* with attnlib\.adapters\.Mod"
     ):
-        traced.trace(BATCH)
+        adapter.trace(BATCH)
 
 
 @pytest.mark.parametrize(
@@ -180,10 +184,10 @@ def test_what_a_model_does_not_have_is_refused(arguments, error, message):
 
 def test_a_decoder_that_does_not_say_what_it_starts_with_needs_what_it_reads():
     model = model_of("M2M100", decoder_start_token_id=None)
-    traced = HuggingFace(model)
+    adapter = HuggingFace(model)
     with pytest.raises(BadInput, match=r"set config\.decoder_start_token_id, or give batches with ``read``"):
-        traced.trace(BATCH)
-    assert torch.equal(traced.trace(replace(BATCH, read=BATCH.target)).target_tokens, BATCH.target)
+        adapter.trace(BATCH)
+    assert torch.equal(adapter.trace(replace(BATCH, read=BATCH.target)).target_tokens, BATCH.target)
 
 
 # A bias that cannot be seen.
@@ -224,3 +228,71 @@ def test_a_module_that_does_not_compute_as_it_says_is_refused():
     with pytest.raises(BadInput, match=r"cross\.1, head 0: attention from the caught projections is up to"):
         HuggingFace(model).trace(BATCH)
     assert hooks_on(model) == 1
+
+
+# Wrapped projections.
+
+
+class Wrapped(nn.Module):
+    """As LoRA wraps a projection."""
+
+    def __init__(self, inner):
+        super().__init__()
+        self.base_layer = inner
+
+    def forward(self, *given, **named):
+        return self.base_layer(*given, **named)
+
+
+class Coarse(nn.Linear):
+    """As quantised projections do, it computes otherwise than with its weight."""
+
+    def forward(self, states):
+        return super().forward(states).round()
+
+
+@pytest.mark.parametrize("wrap", [Wrapped, lambda inner: Coarse(inner.in_features, inner.out_features)])
+@pytest.mark.parametrize("side", ["q", "k"])
+def test_a_wrapped_projection_is_refused_and_its_layer_not_left_out(side, wrap):
+    model = model_of("T5")
+    attention = model.decoder.block[1].layer[1].EncDecAttention
+    setattr(attention, side, wrap(getattr(attention, side)))
+    with pytest.raises(
+        BadInput, match=rf"decoder\.block\.1\.layer\.1\.EncDecAttention\.{side} is .*merge_and_unload"
+    ):
+        HuggingFace(model)
+    assert len(HuggingFace(model, kinds=("encoder_self",)).trace(BATCH).attended) == 2
+
+
+def test_a_wrapped_attention_is_refused_and_its_layer_not_left_out():
+    model = model_of("Bart")
+    layer = model.get_decoder().layers[0]
+    layer.encoder_attn = Wrapped(layer.encoder_attn)
+    with pytest.raises(BadInput, match=r"decoder\.layers\.0\.encoder_attn is Wrapped, which has no query"):
+        HuggingFace(model)
+
+
+# Batches beyond what a model has rows for.
+
+
+@pytest.mark.parametrize("name", ["Bart", "MBart", "Marian", "Pegasus"])
+def test_sentences_longer_than_the_positions_are_refused(name):
+    adapter, most, more = HuggingFace(model_of(name)), [5] * 32, [5] * 33
+    assert len(adapter.trace(TokenBatch.of_rows([most], [most])).attended) == 2
+    for side, rows in (("source", ([more, [4]], [[3], [3]])), ("target", ([[3], [3]], [[4], more]))):
+        with pytest.raises(BadInput, match=rf"a {side} has 33 pieces; .* positions for 32: .*--longest 32"):
+            adapter.trace(TokenBatch.of_rows(*rows))
+
+
+@pytest.mark.parametrize("name", ["T5", "M2M100"])
+def test_positions_that_are_computed_have_no_end(name):
+    found = HuggingFace(model_of(name)).trace(TokenBatch.of_rows([[5] * 50], [[6] * 40]))
+    assert found.attended[0].scores.shape == (1, 4, 40, 50)
+
+
+@pytest.mark.parametrize("name", ["T5", "Bart", "M2M100"])
+def test_ids_that_a_model_does_not_embed_are_refused(name):
+    adapter = HuggingFace(model_of(name))
+    for side, rows in (("source", ([[5, 50], [4]], [[3], [3]])), ("target", ([[3], [3]], [[4], [4, 50]]))):
+        with pytest.raises(BadInput, match=rf"a {side} holds id 50; .* embeds 50, from 0: use the tokenizer"):
+            adapter.trace(TokenBatch.of_rows(*rows))

@@ -1,4 +1,4 @@
-"""Any module by the names of its modules: projections with a softmax, torch's attention, and refusals."""
+"""Any module by the names of its modules: one of our own, torch's attention, the lexical probe."""
 
 from dataclasses import replace
 
@@ -7,71 +7,21 @@ import torch
 from torch import nn
 
 from attnlib.adapters import Hooked, Modules, TokenBatch
-from attnlib.decomposition import Components
 from attnlib.errors import BadInput, UnknownName
-from tests.attnlib.adapters.test_adapter_hooks import hooks_on
-
-BATCH = TokenBatch.of_rows([[5, 6, 7, 8, 9], [7, 8], [9, 3, 4, 5]], [[3, 4], [5, 6, 7, 8], [4, 4, 5]])
-HEADS = 2
-
-
-class Reader(nn.Module):
-    """A cross-attention written by hand, of two heads of width 4, over embeddings; dropout before all."""
-
-    def __init__(self, scale=0.5):
-        super().__init__()
-        self.words, self.dropout = nn.Embedding(12, 6), nn.Dropout(0.5)
-        self.to_q, self.to_k = nn.Linear(6, 4 * HEADS), nn.Linear(6, 4 * HEADS, bias=False)
-        self.softmax, self.scale = nn.Softmax(dim=-1), scale
-
-    def forward(self, source, source_mask, read):
-        asks, answers = (
-            project(self.dropout(self.words(tokens))).unflatten(-1, (HEADS, -1)).transpose(1, 2)
-            for project, tokens in ((self.to_q, read), (self.to_k, source))
-        )
-        scores = asks @ answers.mT * self.scale
-        return self.softmax(scores.masked_fill(~source_mask[:, None, None], -torch.inf))
-
-
-def run(model, batch):
-    return model(batch.source, batch.source_mask, batch.read)
-
-
-def drawn(model, seed=0):
-    """Weights so large that attention is far from uniform."""
-    generator = torch.Generator().manual_seed(seed)
-    with torch.no_grad():
-        for value in model.parameters():
-            value.normal_(generator=generator)
-    return model.train()
+from tests.attnlib.adapters.adapter_builders import (
+    HEADS,
+    HOOKED,
+    Reader,
+    assert_terms_sum_to_the_scores,
+    drawn,
+    hooks_on,
+    run,
+)
+from tests.attnlib.adapters.adapter_builders import WORDS as BATCH
 
 
 def twice(model, batch):
     return run(model, batch), run(model, batch)
-
-
-HOOKED = Hooked("to_q", "to_k", heads=HEADS, attention="softmax")
-
-
-def assert_terms_sum_to_the_scores(found):
-    components = {
-        site: Components(12, 8, states.shape[-1]).update(states, found.tokens(side), found.mask(side))
-        for site, (side, states) in found.sites().items()
-    }
-    for one in found.attended:
-        query, key = (
-            components[site].split(states, found.tokens(side), found.mask(side))
-            for side, site, states in zip(
-                found.sides(one.kind),
-                (one.query_site, one.key_site),
-                (one.query_inputs, one.key_inputs),
-                strict=True,
-            )
-        )
-        allowed = one.allowed(*(found.mask(side) for side in found.sides(one.kind)))
-        for head in range(one.heads):
-            gap = (one.terms(head, query, key).sum((0, 1)) - one.scores[:, head])[allowed]
-            assert gap.abs().max() <= 1e-5 * one.scores.abs().max()
 
 
 # A module written by hand.
@@ -144,17 +94,6 @@ def test_the_model_is_left_as_it_was():
     assert torch.backends.mha.get_fastpath_enabled() == before
 
 
-@pytest.mark.parametrize("enabled", [True, False])
-def test_torchs_fast_path_is_set_as_before(enabled):
-    before = torch.backends.mha.get_fastpath_enabled()
-    torch.backends.mha.set_fastpath_enabled(enabled)
-    try:
-        Modules(drawn(Reader()), [HOOKED], run, start=2).trace(BATCH)
-        assert torch.backends.mha.get_fastpath_enabled() == enabled
-    finally:
-        torch.backends.mha.set_fastpath_enabled(before)
-
-
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
 def test_other_precisions(dtype):
     model = drawn(Reader()).to(dtype)
@@ -164,7 +103,7 @@ def test_other_precisions(dtype):
     assert one.scores.dtype == one.query_inputs.dtype == one.key_inputs.dtype == computed
 
 
-# The check.
+# The check, and what is refused.
 
 
 def test_a_wrong_scale_is_noticed():
@@ -234,3 +173,309 @@ def test_what_comes_out_otherwise_than_said_is_refused(hooked, run, message):
     with pytest.raises(BadInput, match=message):
         Modules(model, [hooked], run, start=2).trace(BATCH)
     assert hooks_on(model) == 0
+
+
+# torch's own attention, alone and in nn.Transformer.
+
+
+class Translator(nn.Module):
+    """nn.Transformer with embeddings, two layers of two heads of width 4 on either side."""
+
+    def __init__(self, **changes):
+        super().__init__()
+        self.words = nn.Embedding(12, 8)
+        settings = {"dim_feedforward": 8, "dropout": 0.3, "batch_first": True} | changes
+        self.transformer = nn.Transformer(8, 2, 2, 2, **settings)
+
+    def forward(self, batch):
+        steps = batch.read.shape[1]
+        return self.transformer(
+            self.words(batch.source),
+            self.words(batch.read),
+            tgt_mask=torch.ones(steps, steps, dtype=torch.bool).triu(1),
+            src_key_padding_mask=~batch.source_mask,
+            tgt_key_padding_mask=~batch.target_mask,
+            memory_key_padding_mask=~batch.source_mask,
+        )
+
+
+PLACES = {
+    "encoder_self": "transformer.encoder.layers.{}.self_attn",
+    "decoder_self": "transformer.decoder.layers.{}.self_attn",
+    "cross": "transformer.decoder.layers.{}.multihead_attn",
+}
+
+
+IN_TORCH = [
+    Hooked(name.format(layer), name.format(layer), kind=kind, layer=layer)
+    for kind, name in PLACES.items()
+    for layer in range(2)
+]
+
+
+def run_torch(model, batch):
+    return model(batch)
+
+
+def oracle(module, query, key, allowed):
+    """Attention by head, from torch's module itself on the states that were caught."""
+    forbidden = ~allowed.repeat_interleave(module.num_heads, 0)
+    return module(query, key, key, attn_mask=forbidden, average_attn_weights=False)[1]
+
+
+def test_every_attention_of_a_transformer():
+    model = drawn(Translator())
+    found = Modules(model, IN_TORCH, run_torch, start=2).trace(BATCH)
+    assert [one.name for one in found.attended] == [one.name for one in IN_TORCH]
+    for one, hooked in zip(found.attended, IN_TORCH, strict=True):
+        allowed = one.allowed(*(found.mask(side) for side in found.sides(one.kind)))
+        module = model.get_submodule(hooked.query).eval()
+        expected = oracle(module, one.query_inputs, one.key_inputs, allowed).detach()
+        rows = found.mask(found.sides(one.kind)[0])
+        for head in range(2):
+            own = found.softmax(one, head)[rows]
+            torch.testing.assert_close(own, expected[:, head][rows], rtol=0, atol=1e-5)
+        assert one.scores.std() > 0.5
+        assert one.scale == 0.5
+    assert_terms_sum_to_the_scores(found)
+    assert hooks_on(model) == 0
+
+
+def test_self_attention_reads_one_sequence_and_cross_attention_the_encoders_states():
+    model = drawn(Translator())
+    found = Modules(model, IN_TORCH, run_torch, start=2).trace(BATCH)
+    for one in found.attended:
+        assert (one.query_site == one.key_site) == (one.kind != "cross")
+        assert (one.query_inputs is one.key_inputs) == (one.kind != "cross")
+    memory = model.eval().transformer.encoder(
+        model.words(BATCH.source), src_key_padding_mask=~BATCH.source_mask
+    )
+    for one in found.attended[-2:]:
+        torch.testing.assert_close(one.key_inputs[BATCH.source_mask], memory[BATCH.source_mask])
+
+
+def test_the_output_is_as_without_hooks():
+    model, kept = drawn(Translator()).eval(), []
+    Modules(model, IN_TORCH, lambda model, batch: kept.append(model(batch)), start=2).trace(BATCH)
+    read = torch.cat([torch.full((3, 1), 2), BATCH.target[:, :-1]], 1)
+    plain = model(replace(BATCH, read=read))
+    torch.testing.assert_close(kept[0][BATCH.target_mask], plain[BATCH.target_mask])
+
+
+class One(nn.Module):
+    """One nn.MultiheadAttention over embeddings, called as ``call`` says."""
+
+    def __init__(self, call, **settings):
+        super().__init__()
+        self.words = nn.Embedding(12, 8)
+        self.attend = nn.MultiheadAttention(8, 2, batch_first=True, **settings)
+        self.call = call
+
+    def forward(self, batch):
+        return self.call(self.attend, self.words(batch.read), self.words(batch.source), ~batch.source_mask)
+
+
+def usual(attend, asks, answers, padding):
+    return attend(asks, answers, answers, key_padding_mask=padding)
+
+
+def traced_alone(call, **settings):
+    model = drawn(One(call, **settings))
+    (one,) = Modules(model, [Hooked("attend", "attend")], run_torch, start=2).trace(BATCH).attended
+    return one
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda attend, asks, answers, padding: attend(
+            query=asks, key=answers, value=answers, key_padding_mask=padding
+        ),
+        lambda attend, asks, answers, padding: attend(asks, answers, answers, padding, False),
+        lambda attend, asks, answers, padding: attend(
+            asks, answers, answers, padding, need_weights=True, average_attn_weights=True
+        ),
+    ],
+    ids=["names", "places", "average"],
+)
+def test_arguments_by_place_and_by_name(call):
+    assert torch.equal(traced_alone(call).attention, traced_alone(usual).attention)
+
+
+def test_attention_without_biases():
+    assert traced_alone(usual, bias=False).query_map.bias is None
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        nn.MultiheadAttention(8, 2),
+        nn.MultiheadAttention(8, 2, kdim=6, batch_first=True),
+    ],
+)
+def test_attention_that_cannot_be_split_is_refused(made):
+    model = nn.Sequential(made)
+    with pytest.raises(BadInput, match="make it with batch_first=True and one width"):
+        Modules(model, [Hooked("0", "0")], run_torch)
+
+
+def test_torchs_attention_is_named_for_both():
+    name = PLACES["cross"].format(0)
+    with pytest.raises(BadInput, match=f"{name} makes queries and keys: name it for both, not 'words'"):
+        Modules(Translator(), [Hooked(name, "words")], run_torch)
+
+
+def test_attention_to_more_than_the_words_is_refused():
+    with pytest.raises(BadInput, match=r"attention of shape \(3, 2, 4, 6\); expected \(3, 2, 4, 5\)"):
+        traced_alone(usual, add_zero_attn=True)  # a column that is no word
+
+
+# The lexical probe.
+
+
+ANSWERS = 12
+
+
+class Answerer(Reader):
+    """A reader that answers with the words attended to, by two heads."""
+
+    def __init__(self):
+        super().__init__()
+        self.out = nn.Linear(6 * HEADS, ANSWERS)
+
+    def forward(self, source, source_mask, read):
+        attention = super().forward(source, source_mask, read)
+        context = attention @ self.dropout(self.words(source))[:, None]
+        return self.out(context.transpose(1, 2).flatten(2))
+
+
+class TorchAnswerer(Translator):
+    """nn.Transformer with an output layer."""
+
+    def __init__(self):
+        super().__init__()
+        self.out = nn.Linear(8, ANSWERS)
+
+    def forward(self, batch):
+        return self.out(super().forward(batch))
+
+
+CROSSING = [Hooked(PLACES["cross"].format(n), PLACES["cross"].format(n), layer=n) for n in range(2)]
+
+
+def of_right_words(logits, one):
+    return logits.softmax(-1).gather(-1, one.target_outputs[..., None])[..., 0]
+
+
+def test_a_position_alone_is_a_source_of_one_word():
+    """Without an encoder, to see one word is to be given one word."""
+    model = drawn(Answerer())
+    adapter = Modules(model, [HOOKED], run, start=2)
+    one = adapter.trace(BATCH)
+    beta = adapter.lexical_probe(one)
+    model.eval()
+    for place in range(5):
+        word, there = one.source_tokens[:, place, None], one.source_mask[:, place]
+        expected = of_right_words(model(word, torch.ones(3, 1, dtype=torch.bool), one.target_tokens), one)
+        expected = expected * (one.target_mask & there[:, None])
+        torch.testing.assert_close(beta[:, :, place], expected.detach())
+    assert beta.std(-1)[one.target_mask].min() > 0
+
+
+def test_torchs_attention_sees_one_state_of_the_encoder():
+    model = drawn(TorchAnswerer())
+    adapter = Modules(model, CROSSING, lambda model, batch: model(batch), start=2)
+    one = adapter.trace(BATCH)
+    beta = adapter.lexical_probe(one)
+    assert model.training
+    assert hooks_on(model) == 0
+    inner = model.eval().transformer
+    memory = inner.encoder(model.words(one.source_tokens), src_key_padding_mask=~one.source_mask)
+    steps = torch.ones(4, 4, dtype=torch.bool).triu(1)
+    valid = one.target_mask[:, :, None] & one.source_mask[:, None, :]
+    for place in range(5):
+        states = inner.decoder(model.words(one.target_tokens), memory[:, place, None], tgt_mask=steps)
+        expected = of_right_words(model.out(states), one) * valid[:, :, place]
+        torch.testing.assert_close(beta[:, :, place], expected.detach(), atol=1e-6, rtol=1e-4)
+    assert bool((beta[valid] > 0).all())
+    assert not beta[~valid].any()
+
+
+def test_logits_may_come_in_an_object_or_first_in_a_tuple():
+    model, found = drawn(Answerer()), []
+    for wrap in (lambda logits: logits, lambda logits: (logits, None), lambda logits: Output(logits)):
+        adapter = Modules(model, [HOOKED], lambda model, batch, wrap=wrap: wrap(run(model, batch)), start=2)
+        found.append(adapter.lexical_probe(adapter.trace(BATCH)))
+    assert torch.equal(found[0], found[1])
+    assert torch.equal(found[0], found[2])
+
+
+class Output:
+    def __init__(self, logits):
+        self.logits = logits
+
+
+class Aside(Answerer):
+    """Its attention is shown by a module and computed beside it."""
+
+    def forward(self, source, source_mask, read):
+        self.shown = Reader.forward(self, source, source_mask, read)
+        return self.out(torch.cat([self.words(read)] * HEADS, -1))
+
+
+class Partly(Answerer):
+    """It goes on with the attention at the first step, and answers the others without."""
+
+    def forward(self, source, source_mask, read):
+        first = super().forward(source, source_mask, read)[:, :1]
+        return torch.cat([first, self.out(torch.cat([self.words(read)] * HEADS, -1))[:, 1:]], 1)
+
+
+class Shared(Answerer):
+    """One softmax for attention to what was read and to the source."""
+
+    def forward(self, source, source_mask, read):
+        Reader.forward(self, read, torch.ones_like(read, dtype=torch.bool), read)
+        return super().forward(source, source_mask, read)
+
+
+def test_a_module_that_several_attentions_run_cannot_be_told_apart():
+    model = drawn(Shared())
+    with pytest.raises(BadInput, match=r"to_q runs more than once in a pass, so that one attention cannot"):
+        Modules(model, [HOOKED], run, start=2).trace(BATCH)
+    assert hooks_on(model) == 0
+    one = Modules(drawn(Answerer()), [HOOKED], run, start=2).trace(BATCH)
+    with pytest.raises(BadInput, match="softmax runs more than once in a pass"):
+        Modules(model, [HOOKED], run, start=2).lexical_probe(one)
+
+
+def refused(model, hooked=HOOKED, run=run, **settings):
+    adapter = Modules(model, [hooked], run, start=2, **settings)
+    with pytest.raises(BadInput) as refusal:
+        adapter.lexical_probe(adapter.trace(BATCH))
+    return str(refusal.value)
+
+
+def test_attention_that_the_model_does_not_go_on_with_is_refused():
+    for model in (Aside(), Partly()):
+        said = "cross.0: the model does not go on with the attention that softmax returns"
+        assert said in refused(drawn(model))
+
+
+def test_attention_that_nothing_returns_is_refused():
+    unnamed = replace(HOOKED, attention=None)
+    assert "cross.0: name the module that makes its attention" in refused(
+        drawn(Answerer()), unnamed, unchecked=True
+    )
+
+
+def test_a_model_that_returns_no_logits_is_refused():
+    assert "run returns shape (3, 2, 4, 5); expected logits of shape (3, 4) by 9" in refused(drawn(Reader()))
+    assert "run returns list" in refused(drawn(Answerer()), run=lambda *given: list(run(*given)))
+
+
+def test_without_a_cross_attention_there_is_nothing_to_force():
+    model = drawn(TorchAnswerer())
+    name = PLACES["encoder_self"].format(0)
+    hooked = Hooked(name, name, kind="encoder_self")
+    assert "no cross-attention is hooked" in refused(model, hooked, lambda model, batch: model(batch))

@@ -6,10 +6,20 @@ import pytest
 import torch
 
 from attnlib.adapters import HuggingFace, LinearMap, Modules, TokenBatch
-from attnlib.adapters.score_check import UNIT, WORST, squared_sizes, unit_errors
+from attnlib.adapters.model_pass import UNIT, WORST, squared_sizes, unit_errors
 from attnlib.errors import BadInput
-from tests.attnlib.adapters.test_hugging_face import KINDS, RELATIVE, model_of, rows_of
-from tests.attnlib.adapters.test_modules import HEADS, HOOKED, Reader, drawn, run
+from tests.attnlib.adapters.adapter_builders import (
+    HEADS,
+    HOOKED,
+    KINDS,
+    RELATIVE,
+    Reader,
+    attended_of,
+    drawn,
+    model_of,
+    rows_of,
+    run,
+)
 
 HALF = (torch.bfloat16, torch.float16)
 PRECISIONS = (*HALF, torch.float32)
@@ -107,10 +117,7 @@ def test_rounding_stays_within_what_is_derived_of_it(name, dtype, size):
     """Unit errors of a mean square of a third at most, and none near the bound."""
     found = of_family(name, dtype, size)
     for one in found.attended:
-        sizes, allowed = (
-            squared_sizes(one),
-            one.allowed(*(found.mask(side) for side in found.sides(one.kind))),
-        )
+        sizes, allowed = squared_sizes(one), found.allowed(one)
         least = torch.finfo(dtype).tiny
         for head in range(one.heads):
             own = one.attention[:, head].float()
@@ -165,8 +172,6 @@ def test_a_weight_below_the_least_says_that_it_is_small():
 
 def test_squares_of_what_is_rounded():
     # Query (2, -1), key (3, 4), scale 1/2: terms 3 and -2, score 1, with its bias 6.
-    from tests.attnlib.adapters.test_attended import attended_of
-
     one = replace(
         attended_of(1, 1, 1, 2, 1),
         query_inputs=torch.tensor([[[2.0, -1.0]]]),

@@ -1,23 +1,20 @@
-"""Passes from plain tensors: the dot score, all that may be said of an attention, the check, padding."""
+"""Passes from plain tensors: the dot score, all that may be said of an attention, files, refusals."""
 
 import pytest
 import torch
+from safetensors.torch import save_file
 
-from attnlib.adapters import pass_of_tensors
-from attnlib.errors import BadInput
+from attnlib.adapters import pass_of_tensors, saved_passes
+from attnlib.adapters.tensors import MAPS
+from attnlib.errors import BadInput, CorruptFile
+from tests.attnlib.adapters.adapter_builders import SOURCE_MASK, TARGET_MASK, assert_same_pass, normal
 
-SOURCE_MASK = torch.tensor([[True] * 5, [True] * 3 + [False] * 2, [True] * 4 + [False]])
-TARGET_MASK = torch.tensor([[True] * 2 + [False] * 2, [True] * 4, [True] * 3 + [False]])
 TOKENS = {
     "source_tokens": torch.arange(15).view(3, 5),
     "source_mask": SOURCE_MASK,
     "target_tokens": torch.arange(20, 32).view(3, 4),
     "target_mask": TARGET_MASK,
 }
-
-
-def normal(*shape, seed):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def to(given, dtype):
@@ -32,7 +29,7 @@ DOUBLE_PLAIN = TOKENS | {
 PLAIN = to(DOUBLE_PLAIN, torch.float32)
 
 
-def softmax_of(scores, allowed):
+def weights_of(scores, allowed):
     weights = scores.exp() * allowed
     return weights / weights.sum(-1, keepdim=True)
 
@@ -65,24 +62,13 @@ def full():
             f"{place}.query_states": both[asks],
             f"{place}.scale": torch.tensor(0.25),
             f"{place}.position_bias": position_bias,
-            f"{place}.attention": softmax_of(scores, allowed),
+            f"{place}.attention": weights_of(scores, allowed),
         }
     return found
 
 
 DOUBLE_FULL = full()
 FULL = to(DOUBLE_FULL, torch.float32)
-
-
-def assert_same_pass(found, expected):
-    for name in ("source_tokens", "source_mask", "target_tokens", "target_outputs", "target_mask"):
-        assert torch.equal(getattr(found, name), getattr(expected, name)), name
-    for one, other in zip(found.attended, expected.attended, strict=True):
-        assert (one.name, one.query_site, one.key_site) == (other.name, other.query_site, other.key_site)
-        for name in ("query_inputs", "key_inputs", "position_bias", "attention"):
-            mine, theirs = getattr(one, name), getattr(other, name)
-            assert mine is theirs is None or torch.equal(mine, theirs), (one.name, name)
-        torch.testing.assert_close(one.scores, other.scores)
 
 
 def without(given, *names):
@@ -178,45 +164,21 @@ def test_states_and_weights_of_different_precisions_are_computed_with_in_the_fin
 # Padding and what is predicted.
 
 
-def turned(given):
-    """Every row with its padding in front."""
-    orders = {
-        "source": torch.argsort(SOURCE_MASK, dim=1, stable=True),
-        "target": torch.argsort(TARGET_MASK, dim=1, stable=True),
-    }
-    found = {}
-    for name, value in given.items():
-        own = name.rpartition(".")[2]
-        asks = "source" if name.startswith("encoder") else "target"
-        answers = "target" if name.startswith("decoder") else "source"
-        if name in TOKENS or name == "target_outputs":
-            value = value.take_along_dim(orders[name.partition("_")[0]], 1)
-        elif own in ("query_states", "encoder_states"):
-            value = value.take_along_dim(orders[asks][:, :, None], 1)
-        elif own in ("attention", "position_bias"):
-            value = value.expand(3, -1, -1, -1).take_along_dim(orders[asks][:, None, :, None], 2)
-            value = value.take_along_dim(orders[answers][:, None, None], 3)
-        found[name] = value
-    return found
+def test_padding_at_the_left_moves_to_the_right_before_it_is_known_what_is_predicted():
+    """A sample with its padding in front; in front of it anything."""
+    ids, mask = torch.tensor([[9, 5, 6]]), torch.tensor([[False, True, True]])
+    states = normal(1, 3, 2, seed=0)
+    given = {"source_tokens": ids, "source_mask": mask, "target_tokens": ids, "target_mask": mask}
+    found = pass_of_tensors(given | {"encoder_states": states, "cross.0.query_states": states})
+    assert found.target_mask.tolist() == [[True, True, False]]
+    assert found.target_tokens[0, :2].tolist() == [5, 6]
+    assert found.target_outputs[0, :2].tolist() == [6, 6]
+    inner = states[0, 1:] @ states[0, 1:].T
+    torch.testing.assert_close(found.attended[0].scores[0, 0, :2, :2], inner)
 
 
-@pytest.mark.parametrize("given", [PLAIN, FULL], ids=["plain", "full"])
-def test_padding_at_the_left_gives_the_same_pass(given):
-    left = turned(given)
-    assert not left["source_mask"][1, 0]
-    found, expected = pass_of_tensors(left), pass_of_tensors(given)
-    assert torch.equal(found.source_mask, SOURCE_MASK)
-    for side in ("source", "target"):
-        assert torch.equal(found.tokens(side), expected.tokens(side))
-    assert torch.equal(found.target_outputs[TARGET_MASK], expected.target_outputs[TARGET_MASK])
-    for one, other in zip(found.attended, expected.attended, strict=True):
-        torch.testing.assert_close(one.scores, other.scores)
-        torch.testing.assert_close(one.attention, other.attention)
-
-
-@pytest.mark.parametrize("given", [PLAIN, turned(PLAIN)], ids=["right", "left"])
-def test_by_default_a_step_predicts_what_is_read_next(given):
-    found = pass_of_tensors(given)
+def test_by_default_a_step_predicts_what_is_read_next():
+    found = pass_of_tensors(PLAIN)
     # Nothing is read after the last step: there stands what it reads itself.
     expected = torch.tensor([[21, 21, 0, 0], [25, 26, 27, 27], [29, 30, 30, 0]])
     assert torch.equal(found.target_outputs[TARGET_MASK], expected[TARGET_MASK])
@@ -251,3 +213,139 @@ def test_a_lexical_probe_goes_with_its_words_where_padding_moves():
 def test_what_is_no_lexical_probe_is_refused(probe, message):
     with pytest.raises(BadInput, match=message):
         pass_of_tensors(PLAIN | {"lexical_probe": probe})
+
+
+# Files.
+
+
+def write(folder, name, given):
+    save_file({key: value.contiguous().clone() for key, value in given.items()}, folder / name)
+
+
+def is_map(name):
+    return name.endswith(("weight", "_bias", "scale"))
+
+
+def test_what_was_saved_comes_back_in_the_order_of_the_names(tmp_path):
+    write(tmp_path, "b.safetensors", PLAIN)
+    write(tmp_path, "a.safetensors", FULL)
+    (tmp_path / "notes.txt").write_text("not a batch")
+    first, second = saved_passes(tmp_path)
+    assert_same_pass(first, pass_of_tensors(FULL))
+    assert_same_pass(second, pass_of_tensors(PLAIN))
+
+
+def test_weights_may_stand_in_a_file_of_their_own(tmp_path):
+    write(tmp_path, MAPS, {name: value for name, value in FULL.items() if is_map(name)})
+    for batch in "ab":
+        own = {name: value for name, value in FULL.items() if not is_map(name)}
+        write(tmp_path, f"{batch}.safetensors", own)
+    passes = list(saved_passes(tmp_path))
+    assert len(passes) == 2
+    for found in passes:
+        assert_same_pass(found, pass_of_tensors(FULL))
+
+
+def test_one_file_after_the_other_is_read(tmp_path):
+    write(tmp_path, "a.safetensors", PLAIN)
+    (tmp_path / "b.safetensors").write_bytes(b"\x08\x00")
+    passes = saved_passes(str(tmp_path))
+    assert_same_pass(next(passes), pass_of_tensors(PLAIN))
+    with pytest.raises(CorruptFile, match=r"b\.safetensors cannot be read as safetensors .*write it again"):
+        next(passes)
+
+
+@pytest.mark.parametrize("name", ["a.safetensors", MAPS])
+def test_a_file_that_was_cut_off_is_corrupt(tmp_path, name):
+    write(tmp_path, "a.safetensors", PLAIN)
+    write(tmp_path, name, PLAIN)
+    whole = (tmp_path / name).read_bytes()
+    (tmp_path / name).write_bytes(whole[:-5])
+    with pytest.raises(CorruptFile, match=f"{name} cannot be read as safetensors"):
+        list(saved_passes(tmp_path))
+
+
+def test_a_message_names_the_file(tmp_path):
+    write(tmp_path, "a.safetensors", {"cross.0.query_states": PLAIN["cross.0.query_states"]})
+    with pytest.raises(BadInput, match=r"a\.safetensors: tensors lack source_tokens"):
+        list(saved_passes(tmp_path))
+
+
+def test_a_folder_without_files_is_refused(tmp_path):
+    write(tmp_path, MAPS, PLAIN)
+    for folder in (tmp_path, tmp_path / "none"):
+        with pytest.raises(BadInput, match=r"holds no \*\.safetensors; expected one a batch"):
+            list(saved_passes(folder))
+
+
+# What is refused.
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            without(PLAIN, "source_mask", "target_mask"),
+            "tensors lack source_mask, target_mask; they have cross",
+        ),
+        ({}, "they have none"),
+        (PLAIN | {"cross.query_states": torch.ones(1)}, "no tensor 'cross.query_states' is known"),
+        (PLAIN | {"cross.0.querystates": torch.ones(1)}, "named like cross.0.query_states"),
+        (PLAIN | {"self.0.query_states": torch.ones(1)}, "no tensor 'self.0.query_states'"),
+        (PLAIN | {"cross.-1.scale": torch.ones(1)}, "no tensor 'cross.-1.scale'"),
+        (PLAIN | {"cross.0.1.scale": torch.ones(1)}, "no tensor 'cross.0.1.scale'"),
+        (PLAIN | {"decoder_states": torch.ones(1)}, "no tensor 'decoder_states'"),
+        (PLAIN | {"cross.1.scale": torch.ones(())}, r"cross\.1 lacks cross\.1\.query_states"),
+        (without(PLAIN, "encoder_states"), r"lacks cross\.0\.key_states, and there is no encoder_states"),
+        (without(FULL, "cross.3.key_weight"), r"cross\.3 has a weight for one side"),
+        (without(FULL, "cross.3.key_weight", "cross.3.query_weight"), r"cross\.3 has a bias and no weights"),
+        (
+            PLAIN | {"cross.0.scale": torch.ones(2)},
+            r"cross\.0\.scale is of shape \(2,\); expected one number",
+        ),
+        (FULL | {"cross.3.key_weight": torch.ones(8, 6)}, r"cross\.3: weight of shape \(8, 6\)"),
+        (
+            FULL | {"cross.3.key_bias": torch.ones(8)},
+            r"cross\.3: weight of shape \(2, 4, 6\), bias of \(8,\)",
+        ),
+        (
+            without(FULL, "cross.3.key_bias") | {"cross.3.key_weight": torch.ones(2, 3, 6)},
+            "queries of 2 heads of width 4, keys of 2 of width 3",
+        ),
+        (
+            PLAIN | {"encoder_states": torch.ones(3, 5, 7)},
+            "queries of 1 heads of width 6, keys of 1 of width 7",
+        ),
+        (
+            FULL | {"encoder_states": torch.ones(3, 5, 7)},
+            r"states of shape \(3, 5, 7\); expected \(3, 5, 6\)",
+        ),
+        (
+            PLAIN | {"cross.0.query_states": torch.ones(3, 6)},
+            r"states of shape \(3, 6\); expected \(3, 4, 6\)",
+        ),
+        (
+            PLAIN | {"cross.0.attention": torch.ones(3, 4, 5)},
+            r"attention of shape \(3, 4, 5\); expected \(3, 1,",
+        ),
+        (PLAIN | {"cross.0.attention": torch.ones(3, 1, 4, 5).long()}, r"attention is of torch\.int64"),
+        (FULL | {"cross.3.position_bias": torch.ones(2, 4, 5)}, r"position_bias of shape \(2, 4, 5\)"),
+        (
+            PLAIN | {"source_mask": SOURCE_MASK[:, 1:]},
+            r"source_tokens of shape \(3, 5\) with a mask of shape \(3, 4\)",
+        ),
+        (
+            PLAIN | {"target_tokens": torch.arange(4)},
+            r"target_tokens of shape \(4,\) with a mask of shape \(3, 4\)",
+        ),
+        (PLAIN | {"target_outputs": torch.ones(3, 5)}, r"target_outputs of shape \(3, 5\)"),
+        (PLAIN | {"source_mask": SOURCE_MASK & False}, "source_tokens row 0 is all padding: leave"),
+        (
+            PLAIN | {"source_tokens": torch.ones(2, 5), "source_mask": SOURCE_MASK[:2]},
+            "2 sources with 3 targets",
+        ),
+    ],
+)
+def test_what_makes_no_pass_is_refused(given, message):
+    with pytest.raises(BadInput, match=message):
+        pass_of_tensors(given)

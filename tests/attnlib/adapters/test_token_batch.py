@@ -64,13 +64,13 @@ def test_a_batch_moves_with_all_that_it_has():
     [
         (
             {"source": torch.ones(2, 4)},
-            r"source of shape \(2, 4\) with a mask of torch\.bool and shape \(2, 3\)",
+            r"source of shape \(2, 4\) with a mask of shape \(2, 3\)",
         ),
         ({"target": torch.ones(2), "target_mask": torch.ones(2).bool()}, r"expected \(batch, length\)"),
-        ({"target_mask": torch.ones(2, 2)}, "mask of torch.float32"),
+        ({"target_mask": torch.ones(2, 2)}, r"mask of shape \(2, 2\) and torch\.float32"),
         ({"source_mask": torch.tensor([[True] * 3, [False] * 3])}, "source row 1 is all padding"),
         ({"target": torch.ones(3, 2), "target_mask": torch.ones(3, 2).bool()}, "2 sources with 3 targets"),
-        ({"read": torch.ones(2, 3)}, r"read is of shape \(2, 3\), target \(2, 2\)"),
+        ({"read": torch.ones(2, 3)}, r"read of shape \(2, 3\) with a mask of shape \(2, 2\)"),
     ],
 )
 def test_what_does_not_fit_is_refused(changes, message):

@@ -2,15 +2,12 @@
 
 import pytest
 
-from tests.attnlib.analysis.analyse_calls import analysed
+from tests.attnlib.analysis.analysis_builders import analysed, save_checkpoint, text_of
 
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
     """A checkpoint, and 24 pairs: six batches of four."""
-    pytest.importorskip("transformers", reason="the command loads models with transformers")
-    from tests.attnlib.analysis.test_checkpoint import save_checkpoint, text_of
-
     folder = tmp_path_factory.mktemp("corpus")
     save_checkpoint(folder / "tiny")
     text_of(folder)
@@ -21,8 +18,7 @@ def corpus(tmp_path_factory):
 def whole(corpus, tmp_path_factory):
     """A report of the corpus, and what was said."""
     out = tmp_path_factory.mktemp("whole")
-    done = analysed(corpus, out)
-    return out, done
+    return out, analysed(corpus, out)
 
 
 @pytest.fixture

@@ -1,18 +1,18 @@
-"""A corpus to an analysis: what is held out, what is too small for it, and the sample that is shown."""
+"""A corpus to an analysis: what is held out, what is too small, the sample shown, what a reader must know."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 import torch
 
-from attnlib.analysis import Part, Stream, analyse
-from attnlib.analysis.analyse import analyse_kept
+from attnlib.analysis import Keep, Losses, Part, Stream, analyse, fit
+from attnlib.analysis.analyse import analyse_kept, fit_part, judge_part
 from attnlib.analysis.fit import counted_attention
-from attnlib.analysis.how_to_read import notes
-from attnlib.analysis.readings import Keep, fit_part, judge_part
-from attnlib.analysis.results import LONGEST_EXAMPLE, head_rows, state_rows, term_rows
+from attnlib.analysis.report import notes
+from attnlib.analysis.results import LONGEST_EXAMPLE, results
 from attnlib.errors import BadInput
-from tests.attnlib.analysis.test_fit_and_judge import (
+from tests.attnlib.analysis.analysis_builders import (
     ALL,
     HEADS,
     Toy,
@@ -21,6 +21,7 @@ from tests.attnlib.analysis.test_fit_and_judge import (
     fit_of,
     judged,
 )
+from tests.attnlib.analysis.analysis_builders import rows_of as rows_of_judgement
 
 TOY = Toy(ALL, ignored=(3,), bias=True)
 
@@ -34,9 +35,7 @@ def rows_of(analysis):
 
 
 def expected_rows(fitted, judged_on, toy=TOY):
-    fit = fit_of(map(toy, fitted))
-    judgement = judged(fit, map(toy, judged_on), toy.probe)
-    return [*head_rows(judgement), *term_rows(judgement), *state_rows(fit, judgement)]
+    return rows_of_judgement(judged(fit_of(map(toy, fitted)), map(toy, judged_on), toy.probe))
 
 
 def test_fitted_on_most_and_judged_on_the_rest():
@@ -48,26 +47,15 @@ def test_fitted_on_most_and_judged_on_the_rest():
     assert 0 < found.judged < found.fitted
 
 
-@pytest.mark.parametrize("batches", [1, 4])
-def test_a_corpus_too_small_to_hold_out_is_judged_on_itself_and_says_so(batches):
-    found = analyse(stream_of(batches))
+@pytest.mark.parametrize(("batches", "every"), [(1, 5), (4, 5), (6, 1)])
+def test_a_corpus_of_which_nothing_is_held_out_is_judged_on_itself_and_says_so(batches, every):
+    """Because it is too small, or by wish."""
+    found = analyse(replace(stream_of(batches), probed=None), every=every)
     assert not found.held_out
     assert found.fitted == found.judged > 0
     assert_same_rows(rows_of(found), expected_rows(range(batches), range(batches)))
     assert "same samples" in notes(found)[0]
-
-
-def test_five_batches_are_enough():
-    found = analyse(stream_of(5))
-    assert found.held_out
-    assert not any("same samples" in note for note in notes(found))
-
-
-def test_who_holds_out_nothing_is_told_the_same():
-    found = analyse(stream_of(6), every=1)
-    assert not found.held_out
-    assert found.fitted == found.judged
-    assert "same samples" in notes(found)[0]
+    assert not any("same samples" in note for note in notes(analyse(stream_of(5))))
 
 
 @pytest.mark.parametrize("passes", [[], [by_hand([[1.0, 2.0]], [True, True])] * 7])
@@ -195,16 +183,15 @@ def kept(folder, stream, shards=1, every=5):
     fit = sum(fits[1:], fits[0])
     for part in parts:
         judge_part(stream, fit, part, keep=keep)
-    return analyse_kept(stream, keep, parts[0], about={"Model": "toy"})
+    return analyse_kept(stream, keep, parts[0], about={"Model": "a toy"})
 
 
 def test_finished_parts_come_to_the_same_as_one_process(tmp_path):
     found = kept(tmp_path, stream_of(10))
-    once = analyse(stream_of(10), about={"Model": "toy"})
+    once = analyse(stream_of(10), about={"Model": "a toy"})
     assert_same_rows(rows_of(found), rows_of(once), tolerance=0)
-    assert (found.fitted, found.judged, found.held_out, found.about) == (
-        once.fitted, once.judged, True, {"Model": "toy"}
-    )  # fmt: skip
+    for name in ("fitted", "judged", "held_out", "about"):
+        assert getattr(found, name) == getattr(once, name)
     assert found.example.source.tolist() == once.example.source.tolist()
 
 
@@ -238,3 +225,114 @@ def test_no_part_of_a_corpus_was_held_out_by_wish_with_shards(tmp_path):
     assert not found.held_out
     assert found.fitted == found.judged
     assert found.example is not None
+
+
+# What the numbers are not of.
+
+
+def test_samples_too_long_for_an_average_are_told_from_sizes_too_rare(monkeypatch):
+    """Room for one entry: 1 by 1 alone. Eight batches are too few for thirty of any size."""
+    monkeypatch.setattr(fit, "ENTRIES", 1)
+    found, batches = analyse(stream_of(10, Toy())), [Toy()(number) for number in (4, 9)]
+    lengths = [(int(t), int(s)) for one in batches for t, s in zip(
+        one.target_mask.sum(1), one.source_mask.sum(1), strict=True
+    )]  # fmt: skip
+    longer = sum(max(pair) > 1 for pair in lengths) / len(lengths)
+    for row in found.heads:
+        assert row["typicality_beyond"] == longer > 0.5
+        assert row["typicality_coverage"] == 0
+    assert f"{longer:.0%} are longer than averages are kept of" in " ".join(notes(found))
+
+
+def losing(batches=12):
+    """Batch n lacks n samples and has two in part."""
+    return replace(stream_of(batches), losses=lambda number: Losses(number, 2))
+
+
+@pytest.mark.parametrize("every", [5, 1])
+def test_losses_are_those_of_all_batches_once(tmp_path, every):
+    whole = analyse(losing(), every=every).losses
+    assert whole == Losses(sum(range(12)), 24)
+    assert kept(tmp_path, losing(), 2, every).losses == whole
+
+
+def test_losses_of_a_corpus_too_small_to_hold_out():
+    assert analyse(losing(3)).losses == Losses(3, 6)
+
+
+def test_attentions_that_nothing_checked_are_named(tmp_path):
+    """Those without the model's own attention, in any batch of either reading; through files as well."""
+
+    def checked(number, but=()):
+        one = TOY(number)
+        attended = tuple(
+            own if number in but else replace(own, attention=attention_of(one, own)) for own in one.attended
+        )
+        return replace(one, attended=attended)
+
+    def attention_of(one, own):
+        return torch.stack([one.softmax(own, head) for head in range(HEADS)], 1)
+
+    assert analyse(Stream(checked, range(6))).unchecked == ()
+    for number in (0, 4):
+        found = analyse(Stream(partial(checked, but=(number,)), range(6)))
+        assert found.unchecked == tuple(f"{kind}.0" for kind in ALL)
+        assert "were checked against nothing" in notes(found)[0]
+        stream = Stream(partial(checked, but=(number,)), range(10))
+        assert kept(tmp_path / str(number), stream, 2).unchecked == found.unchecked
+
+
+# Notes.
+
+
+def analysis_of(**row):
+    """An analysis of one head whose rows say something else."""
+    fit = fit_of([TOY(0)])
+    found = results(fit, judged(fit, [TOY(0)]), held_out=True)
+    beside = {name: row[name] for name in ("losses", "unchecked") if name in row}
+    return replace(
+        found,
+        **{"unchecked": ()} | beside,
+        heads=[head | {key: row[key] for key in head.keys() & row.keys()} for head in found.heads],
+        states=[state | {key: row[key] for key in state.keys() & row.keys()} for state in found.states],
+    )
+
+
+CALM = {"unseen_words": 0.0, "typicality_coverage": 1.0, "typicality_beyond": 0.0, "on_ignored": 0.0}
+
+
+MANY = tuple(f"cross.{layer}" for layer in range(24))
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({}, None),
+        ({"unseen_words": 0.06}, "6% of the positions judged hold a word"),
+        (
+            {"typicality_coverage": 0.4},
+            "Typicality is of 40% of the samples judged, where it is of the fewest (cross.0, head 0): 60% "
+            "are of a size that was seen too rarely, fewer than 30 times.",
+        ),
+        (
+            {"typicality_coverage": 0.4, "typicality_beyond": 0.6},
+            "(cross.0, head 0): 60% are longer than averages are kept of.",
+        ),
+        (
+            {"typicality_coverage": 0.2, "typicality_beyond": 0.3},
+            "30% are longer than averages are kept of and 50% are of a size that was seen too rarely",
+        ),
+        ({"losses": Losses(1_200, 0)}, "Left out for an empty side: 1,200 pairs"),
+        ({"losses": Losses(0, 7)}, "Cut off at the longest length that was asked for: 7 pairs"),
+        (
+            {"unchecked": ("cross.0", "cross.1")},
+            "scores of cross.0, cross.1 were checked against nothing",
+        ),
+        ({"unchecked": MANY}, "cross.5 and 18 more were checked against nothing"),
+        ({"on_ignored": 0.3}, "Up to 30% of a head's attention"),
+    ],
+)
+def test_what_a_reader_must_know_is_noted(row, said):
+    found = notes(analysis_of(**CALM | row))
+    assert len(found) == bool(said)
+    assert not said or said in found[0]

@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-FILES = ("term_sums", "average_attention", "fit_and_judge", "readings", "analyse", "report")
+FILES = ("term_sums", "average_attention", "fit_and_judge", "parts", "analyse", "report")
 SOME = "hand_worked or positions or ignored_word or agreement_is or first_sample or files_agree"
 
 

@@ -1,15 +1,14 @@
 """Average attention: typicality is the decomposition's, by other samples, within a bound of memory."""
 
 import math
-from collections import Counter
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attnlib.analysis import averages
-from attnlib.analysis.averages import AverageAttention
+from attnlib.analysis import fit
+from attnlib.analysis.fit import AverageAttention
 from attnlib.decomposition import typicality
 
 
@@ -103,7 +102,7 @@ def test_shards_and_orders_make_no_difference_within_the_bound(some, others, bou
     shuffled = [*some, *others]
     random.shuffle(shuffled)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(averages, "ENTRIES", bound)
+        patch.setattr(fit, "ENTRIES", bound)
         halves = []
         for half in (some, others):
             average = AverageAttention()
@@ -130,7 +129,7 @@ def test_shards_and_orders_make_no_difference_within_the_bound(some, others, bou
 
 def test_sizes_up_to_a_longest_side_hand_worked(monkeypatch):
     """Room for six entries: 1 by 1, 1 by 2 and 2 by 1 take five, and 2 by 2 does not fit beside them."""
-    monkeypatch.setattr(averages, "ENTRIES", 6)
+    monkeypatch.setattr(fit, "ENTRIES", 6)
     average = AverageAttention()
     for size in [(2, 2), (1, 2), (2, 2)]:
         average.update(*padded([torch.ones(size)]))
@@ -144,36 +143,6 @@ def test_sizes_up_to_a_longest_side_hand_worked(monkeypatch):
     assert found[0] == 1
     assert math.isnan(found[1])
     assert average.beyond(*padded([torch.ones(1, 1), torch.ones(2, 1)])[1:]).tolist() == [False, True]
-
-
-def test_the_bound_is_what_a_model_of_24_layers_can_afford():
-    """As the docstring says: 384 heads, 8 bytes an entry, below a gigabyte."""
-    assert 24 * 16 * averages.ENTRIES * 8 == 614_400_000
-    assert "614 MB for the 384 heads" in " ".join(AverageAttention.__doc__.split())
-
-
-@pytest.mark.parametrize("arrival", ["as they come", "longest first"])
-def test_most_of_a_real_corpus_is_covered(arrival):
-    """20,000 sentences of median length 20, the target's about as long as the source's."""
-    draw = torch.Generator().manual_seed(0)
-    source = (3.0 + 0.5 * torch.randn(20_000, generator=draw)).exp().round().clamp(2, 128).long()
-    ratio = (0.1 * torch.randn(20_000, generator=draw)).exp()
-    target = (source * ratio).round().clamp(2, 128).long()
-    sizes = list(zip(target.tolist(), source.tolist(), strict=True))
-    if arrival == "longest first":
-        sizes.sort(key=max, reverse=True)
-    average = AverageAttention()
-    for size in sizes:
-        masks = [torch.ones(1, length, dtype=torch.bool) for length in size]
-        average._make_room({size[::-1]})
-        if not bool(average.beyond(*masks)):
-            average.cells.counts[size[::-1]] = average.cells.counts.get(size[::-1], 0) + 1
-            average.cells.sums.setdefault(size[::-1], torch.empty(size, device="meta"))
-    assert entries(average) <= averages.ENTRIES
-    covered = sum(count for count in average.cells.counts.values() if count >= 30) / len(sizes)
-    frequent = Counter(sizes)
-    assert covered > 0.5
-    assert covered / (sum(n for n in frequent.values() if n >= 30) / len(sizes)) > 0.95
 
 
 # Files.

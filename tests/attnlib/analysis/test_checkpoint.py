@@ -1,5 +1,6 @@
-"""Two text files and a checkpoint: read line by line, identified by what the numbers depend on."""
+"""A checkpoint and two text files: read line by line, identified by all that the numbers depend on."""
 
+import json
 import re
 import shutil
 from dataclasses import replace
@@ -8,68 +9,27 @@ from pathlib import Path
 import pytest
 import torch
 
-from attnlib.analysis.checkpoint import Checkpoint
-from attnlib.analysis.parallel_text import ParallelText
-from attnlib.errors import BadInput
+from attnlib.adapters import text_batches
+from attnlib.analysis.checkpoint import (
+    Checkpoint,
+    ParallelText,
+    ignorable_ids,
+    language_codes,
+    line_batches,
+    set_languages,
+    tokenizer_digest,
+)
+from attnlib.errors import BadInput, UnknownName
+from tests.attnlib.analysis.analysis_builders import SOURCE, TARGET, save_checkpoint, text_of, tokenizer_of
 
 transformers = pytest.importorskip("transformers", reason="checkpoints are those of transformers")
 tokenizers = pytest.importorskip("tokenizers", reason="it comes with transformers")
-
-SOURCE = [
-    f"the {adjective} {noun} {verb} ."
-    for adjective in ("red", "big", "old")
-    for noun in ("dog", "man")
-    for verb in ("runs", "sleeps here", "<script>alert(1)</script>", "\u202eeats it now")
-]
-TARGET = [
-    f"le {noun} {adjective} {verb} ."
-    for adjective in ("rouge", "grand", "vieux")
-    for noun in ("chien", "homme")
-    for verb in ("court", "dort ici", "chante", "le mange tout de suite")
-]
-
-
-def tokenizer_of(lines):
-    """A piece a word, an end mark behind."""
-    model = tokenizers.Tokenizer(tokenizers.models.WordLevel(unk_token="<unk>"))
-    model.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
-    special = ["<pad>", "</s>", "<unk>"]
-    model.train_from_iterator(lines, tokenizers.trainers.WordLevelTrainer(special_tokens=special))
-    template = tokenizers.processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 1)])
-    model.post_processor = template
-    names = {"pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"}
-    return transformers.PreTrainedTokenizerFast(tokenizer_object=model, **names)
-
-
-def save_checkpoint(folder, lines=(*SOURCE, *TARGET)):
-    """A T5 of two layers and two heads, drawn at random, far from uniform attention."""
-    tokenizer = tokenizer_of(lines)
-    config = transformers.T5Config(
-        vocab_size=60, d_model=16, d_kv=4, d_ff=16, num_layers=2, num_heads=2, decoder_start_token_id=0
-    )
-    with torch.random.fork_rng():  # its own initialisation, which is not kept
-        model = transformers.T5ForConditionalGeneration(config)
-    generator = torch.Generator().manual_seed(0)
-    with torch.no_grad():
-        for value in model.parameters():
-            if value.dim() > 1:
-                value.normal_(0, 0.5, generator=generator)
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
+sentencepiece = pytest.importorskip("sentencepiece", reason="M2M100 and Marian have such pieces")
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     return save_checkpoint(tmp_path_factory.mktemp("saved") / "tiny_t5")
-
-
-def text_of(folder, source=None, target=None):
-    text = ParallelText(folder / "a.txt", folder / "b.txt")
-    for path, content, lines in ((text.source, source, SOURCE), (text.target, target, TARGET)):
-        content = "\n".join(lines) + "\n" if content is None else content
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return text
 
 
 # Text.
@@ -105,6 +65,9 @@ def test_texts_that_are_none(tmp_path, source, target, message):
     text = text_of(tmp_path, source, target)
     with pytest.raises(BadInput, match=message):
         text.checked() and list(text.pairs())
+    if source == "a\nb\n":  # when nobody has checked
+        with pytest.raises(BadInput, match=r"b\.txt ends before line 2, which the other file has"):
+            list(text.pairs())
 
 
 def test_a_text_that_is_not_there(tmp_path):
@@ -117,21 +80,70 @@ def test_a_text_that_is_not_there(tmp_path):
             missing.checked()
 
 
+# Losses, and lines that nobody asks for.
+
+
+class Counting:
+    """A tokenizer that counts the lines it was given, a piece a word and a mark behind."""
+
+    def __init__(self):
+        self.lines = 0
+
+    def __call__(self, text=None, text_target=None, *, truncation, max_length):
+        given = text if text is not None else text_target
+        self.lines += len(given)
+        return {"input_ids": [[7] * len(line.split()[: max_length - 1]) + [1] for line in given]}
+
+
+PAIRS = [("", "a"), ("a b c", "a"), ("a", " "), ("a", "a b"), ("a", "a b c d"), ("a b", "a b"), ("a", "")]
+
+
+def losses_of(pairs, **sizes):
+    return [batch.losses for batch in line_batches(Counting(), pairs, **sizes)]
+
+
+def test_pairs_left_out_and_cut_are_counted_by_hand():
+    """Three sides are empty, the last behind all batches; of three pieces and a mark, two pairs hold more."""
+    found = losses_of(PAIRS, batch_size=2, longest=3)
+    assert [(own.left_out, own.cut) for own in found] == [(2, 1), (1, 1)]
+    assert [(own.left_out, own.cut) for own in losses_of(PAIRS, batch_size=2, longest=5)] == [(2, 0), (1, 0)]
+    assert [own.cut for own in losses_of(PAIRS, batch_size=9, longest=4)] == [1]
+    assert losses_of([("", "a")]) == []
+
+
+def test_lines_make_the_batches_that_text_makes():
+    for batch_size in (1, 2, 3, 9):
+        lines = [batch.tokens for batch in line_batches(Counting(), PAIRS, batch_size=batch_size)]
+        text = list(text_batches(Counting(), PAIRS, batch_size=batch_size))
+        assert [one.source.tolist() for one in lines] == [one.source.tolist() for one in text]
+        assert [one.target.tolist() for one in lines] == [one.target.tolist() for one in text]
+
+
+def test_only_what_is_asked_for_is_tokenized():
+    tokenizer = Counting()
+    batches = list(line_batches(tokenizer, PAIRS, batch_size=1))
+    assert tokenizer.lines == 0
+    assert batches[2].tokens is batches[2].tokens
+    assert batches[2].losses.cut == 0
+    assert tokenizer.lines == 2  # a source and a target
+
+
+@pytest.mark.parametrize("changes", [{"batch_size": 0}, {"longest": 0}])
+def test_sizes_start_at_1(changes):
+    with pytest.raises(BadInput, match="both must be at least 1"):
+        next(line_batches(Counting(), PAIRS, **changes))
+
+
 # Checkpoints.
 
 
-def test_what_is_told_of_a_model(folder):
+def test_a_checkpoint_is_named_and_names_its_pieces(folder):
     checkpoint = Checkpoint.load(str(folder))
     weights = sum(value.numel() for value in checkpoint.model.parameters())
-    told = f"tiny_t5 (T5ForConditionalGeneration, {weights:,} parameters)"
-    assert checkpoint.about == {"Model": told}
-
-
-def test_pieces_have_names_and_ids_beyond_them_as_well(folder):
-    checkpoint = Checkpoint.load(str(folder))
+    assert checkpoint.about == {"Model": f"tiny_t5 (T5ForConditionalGeneration, {weights:,} parameters)"}
     ids = checkpoint.tokenizer("the dog")["input_ids"]
     assert [checkpoint.word("source", token) for token in ids] == ["the", "dog", "</s>"]
-    assert isinstance(checkpoint.word("target", 59), str)
+    assert isinstance(checkpoint.word("target", 59), str)  # an id beyond the pieces
 
 
 def test_a_stream_of_a_text_can_be_read_again(folder, tmp_path):
@@ -160,48 +172,42 @@ def test_no_probe_where_none_is_asked_for(folder, tmp_path):
     assert stream.probe(one).shape == (*one.target_tokens.shape, one.source_tokens.shape[1])
 
 
-# What a checkpoint is identified by.
+def test_a_prefix_is_before_every_source_and_no_target(folder, tmp_path):
+    tokenizer = tokenizer_of((*SOURCE, *TARGET))
+    pairs = [(SOURCE[0], TARGET[0]), (" ", TARGET[0])]  # which the prefix does not make a pair
+    for make in (text_batches, line_batches):
+        (batch,) = make(tokenizer, pairs, prefix="the old ")
+        batch = getattr(batch, "tokens", batch)
+        assert batch.source.tolist() == [tokenizer(f"the old {SOURCE[0]}")["input_ids"]]
+        assert batch.target.tolist() == [tokenizer(TARGET[0])["input_ids"]]
+    checkpoint = Checkpoint.load(str(folder), prefix="zzz ")
+    assert checkpoint.about["Before every source"] == "zzz "
+    tokens = next(iter(checkpoint.stream(text_of(tmp_path)).batches())).tokens
+    assert tokens.source[0, 0] == checkpoint.tokenizer.unk_token_id  # a word that it has not seen
 
 
-def test_another_model_has_another_digest(folder):
-    """Weights; heads, which weights of the same shapes may be dealt out to otherwise; words."""
-    checkpoint = Checkpoint.load(str(folder))
-    found = [checkpoint.digest()]
-    with torch.no_grad():
-        checkpoint.model.shared.weight[0, 0] += 1
-    found.append(checkpoint.digest())
-    checkpoint.model.config.num_heads = 4
-    found.append(checkpoint.digest())
-    found.append(replace(checkpoint, tokenizer=tokenizer_of(sorted(TARGET))).digest())
-    assert len(set(found)) == len(found)
-
-
-def test_the_same_model_elsewhere_has_the_same_digest(folder, tmp_path):
+def test_a_digest_changes_with_all_that_the_numbers_depend_on(folder, tmp_path):
+    """Weights; heads, which weights of the same shapes may be dealt out to otherwise; words and rules of the
+    tokenizer; a prefix. Not with where it lies, and not with how the tokenizer was called."""
     before = Checkpoint.load(str(folder))
     after = Checkpoint.load(str(shutil.copytree(folder, tmp_path / "other")))
     for batch in before.stream(text_of(tmp_path)).batches():
         assert len(batch.tokens.source)  # tokenizers remember how they were called
-    assert before.digest() == after.digest()
-
-
-def test_other_rules_over_the_same_words_have_another_digest(folder):
-    """Lower case: the pieces of a text are others, and so are all numbers."""
-    checkpoint = Checkpoint.load(str(folder))
-    before, words = checkpoint.digest(), checkpoint.tokenizer.get_vocab()
-    checkpoint.tokenizer.backend_tokenizer.normalizer = tokenizers.normalizers.Lowercase()
-    assert checkpoint.tokenizer.get_vocab() == words
-    assert checkpoint.digest() != before
+    found = [before.digest()]
+    assert after.digest() == found[0]
+    found.append(replace(after, prefix="translate: ").digest())
+    with torch.no_grad():
+        after.model.shared.weight[0, 0] += 1
+    found.append(after.digest())
+    after.model.config.num_heads = 4
+    found.append(after.digest())
+    found.append(replace(after, tokenizer=tokenizer_of(sorted(TARGET))).digest())
+    before.tokenizer.backend_tokenizer.normalizer = tokenizers.normalizers.Lowercase()
+    found.append(before.digest())
+    assert len(set(found)) == len(found)
 
 
 # What cannot be loaded.
-
-
-def spoilt(folder, tmp_path, name, content):
-    other = tmp_path / "spoilt"
-    shutil.copytree(folder, other)
-    path = other / name
-    path.unlink() if content is None else path.write_bytes(content(path.read_bytes()))
-    return other
 
 
 @pytest.mark.parametrize(
@@ -218,8 +224,11 @@ def spoilt(folder, tmp_path, name, content):
     ],
 )
 def test_checkpoints_that_are_none(folder, tmp_path, name, content):
+    other = shutil.copytree(folder, tmp_path / "spoilt")
+    path = other / name
+    path.unlink() if content is None else path.write_bytes(content(path.read_bytes()))
     with pytest.raises(BadInput, match="cannot be loaded as an encoder–decoder with a tokenizer") as caught:
-        Checkpoint.load(str(spoilt(folder, tmp_path, name, content)))
+        Checkpoint.load(str(other))
     assert "\n" not in str(caught.value)
 
 
@@ -238,12 +247,6 @@ def test_a_folder_that_is_not_there_is_not_looked_for_elsewhere(tmp_path, monkey
     for name in ("none", "somebody/none"):
         with pytest.raises(BadInput, match=f"{name} was looked for"):
             Checkpoint.load(name)
-
-
-def test_files_of_different_lengths_that_nobody_checked(tmp_path):
-    text = text_of(tmp_path, "a\nb\n", "A\n")
-    with pytest.raises(BadInput, match=r"b\.txt ends before line 2, which the other file has"):
-        list(text.pairs())
 
 
 @pytest.mark.parametrize("device", ["gpu", "cuda:99"])
@@ -266,3 +269,166 @@ def test_the_lines_of_the_how_to_write_a_report(folder, tmp_path, monkeypatch):
     assert "How this model attends" in report
     assert "<bdi>chien</bdi>" in report  # words, not ids
     assert "agreement with the lexical probe" in report
+
+
+# Languages.
+
+
+WORDS = sorted({word for line in (*SOURCE, *TARGET) for word in line.split()})
+PIECES = [(f"▁{word}", -1.0) for word in WORDS]
+SPECIAL = [(name, 0.0) for name in ("<s>", "<pad>", "</s>", "<unk>")]
+
+
+def mbart(kind="MBartTokenizer"):
+    codes = [(code, 0.0) for code in ("ar_AR", "de_DE", "en_XX", "fr_XX")]
+    return getattr(transformers, kind)(vocab=[*SPECIAL, *PIECES, *codes])
+
+
+def nllb():
+    names = [name for name, _ in (*SPECIAL, *PIECES)]
+    return transformers.NllbTokenizer(vocab={name: number for number, name in enumerate(names)})
+
+
+def of_pieces(folder, kind):
+    """A tokenizer in plain Python over a model of sentencepiece."""
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter((*SOURCE, *TARGET)),
+        model_prefix=str(folder / "pieces"),
+        vocab_size=80,
+        hard_vocab_limit=False,
+        minloglevel=2,
+    )
+    model = sentencepiece.SentencePieceProcessor(str(folder / "pieces.model"))
+    words = [*(name for name, _ in SPECIAL), *(model.id_to_piece(n) for n in range(model.get_piece_size()))]
+    vocabulary = {word: number for number, word in enumerate(dict.fromkeys(words))}
+    (folder / "vocab.json").write_text(json.dumps(vocabulary), encoding="utf-8")
+    paths = {"m2m": ("vocab.json", "pieces.model"), "marian": ("pieces.model", "pieces.model", "vocab.json")}
+    made = transformers.M2M100Tokenizer if kind == "m2m" else transformers.MarianTokenizer
+    return made(*(str(folder / name) for name in paths[kind]))
+
+
+# Source, target and another language of each tokenizer, and what marks the target.
+MULTILINGUAL = {
+    "mbart": (mbart, "en_XX", "fr_XX", "de_DE", "fr_XX"),
+    "mbart50": (lambda: mbart("MBart50Tokenizer"), "en_XX", "fr_XX", "de_DE", "fr_XX"),
+    "nllb": (nllb, "eng_Latn", "fra_Latn", "deu_Latn", "fra_Latn"),
+    "m2m": (None, "en", "fr", "de", "__fr__"),
+}
+
+
+@pytest.fixture(params=MULTILINGUAL)
+def multilingual(request, tmp_path):
+    make, *rest = MULTILINGUAL[request.param]
+    return (make() if make else of_pieces(tmp_path, "m2m")), *rest
+
+
+def test_each_side_is_marked_with_its_language(multilingual):
+    tokenizer, source, target, _, mark = multilingual
+    set_languages(tokenizer, source, target)
+    (batch,) = text_batches(tokenizer, [(SOURCE[0], TARGET[0])])
+    marked = {int(token) for token in batch.target[0]} & {tokenizer.convert_tokens_to_ids(mark)}
+    assert marked, tokenizer.convert_ids_to_tokens(batch.target[0].tolist())
+    assert not marked & {int(token) for token in batch.source[0]}
+    (again,) = text_batches(tokenizer, [(SOURCE[0], TARGET[0])])
+    assert again.target.tolist() == batch.target.tolist()
+    assert again.source.tolist() == batch.source.tolist()
+
+
+@pytest.mark.parametrize("given", [(None, None), (0, None), (None, 1)])
+def test_languages_that_nobody_chose_are_asked_for(multilingual, given):
+    tokenizer, *codes = multilingual
+    chosen = [None if n is None else codes[n] for n in given]
+    with pytest.raises(BadInput, match="give --source-language and --target-language, each one") as caught:
+        Checkpoint("m", None, tokenizer, *chosen)
+    assert "\n" not in str(caught.value)
+    assert language_codes(tokenizer)[0] in str(caught.value)
+
+
+def test_a_language_that_it_does_not_know_is_named(multilingual):
+    tokenizer, source, *_ = multilingual
+    with pytest.raises(UnknownName, match="no language 'xy'"):
+        set_languages(tokenizer, source, "xy")
+
+
+@pytest.mark.parametrize("given", [("en", None), (None, "fr"), ("en", "fr")])
+def test_languages_for_a_tokenizer_without_are_refused(given):
+    with pytest.raises(BadInput, match=r"knows no languages, but '(en|fr)' is given"):
+        Checkpoint("m", None, tokenizer_of(SOURCE), *given)
+
+
+def test_marks_of_languages_are_special_and_unknown_words_are_not(multilingual):
+    tokenizer, source, target, *_ = multilingual
+    set_languages(tokenizer, source, target)
+    (batch,) = text_batches(tokenizer, [(SOURCE[0], "zzz")])
+    ignored, kept = set(ignorable_ids(tokenizer)), tokenizer.unk_token_id
+    assert kept in tokenizer.all_special_ids
+    assert kept not in ignored
+    tokens = [int(token) for token in batch.source[0]]
+    assert [token for token in tokens if token not in ignored]
+    assert len([token for token in tokens if token in ignored]) == 2  # the end and the language
+
+
+def test_a_length_that_the_marks_alone_exceed_is_refused():
+    """An end and a language are two; transformers then cuts nothing at all."""
+    tokenizer = mbart()
+    set_languages(tokenizer, "en_XX", "fr_XX")
+    pair = (SOURCE[0], TARGET[0])
+    assert next(text_batches(tokenizer, [pair], longest=2)).source.shape == (1, 2)
+    with pytest.raises(BadInput, match=r"longest is 1, and the tokenizer made [67] pieces all the same"):
+        next(text_batches(tokenizer, [pair], longest=1))
+
+
+# Digests of tokenizers.
+
+
+def test_a_digest_changes_with_all_that_pieces_depend_on(tmp_path):
+    """Rules beside the vocabulary: lower case, end marks, special tokens; settings; languages."""
+    found = [tokenizer_digest(tokenizer_of(SOURCE))]
+    for change in ("normalizer", "post_processor", "pre_tokenizer"):
+        tokenizer = tokenizer_of(SOURCE)
+        new = {
+            "normalizer": tokenizers.normalizers.Lowercase(),
+            "post_processor": tokenizers.processors.TemplateProcessing(single="$A"),
+            "pre_tokenizer": tokenizers.pre_tokenizers.Whitespace(),
+        }[change]
+        setattr(tokenizer.backend_tokenizer, change, new)
+        found.append(tokenizer_digest(tokenizer))
+    tokenizer = tokenizer_of(SOURCE)
+    tokenizer.add_tokens(["new"])
+    found.append(tokenizer_digest(tokenizer))
+    assert len(set(found)) == len(found)
+    assert tokenizer_digest(tokenizer_of(SOURCE)) == found[0]
+
+
+def test_a_digest_changes_with_the_languages(multilingual):
+    tokenizer, source, target, other, _ = multilingual
+    found = []
+    for chosen in ((source, target), (source, other), (other, target), (source, target)):
+        set_languages(tokenizer, *chosen)
+        found.append(tokenizer_digest(tokenizer))
+    assert len(set(found)) == 3
+    assert found[0] == found[3]
+
+
+@pytest.mark.parametrize("kind", ["m2m", "marian"])
+@pytest.mark.filterwarnings("ignore:Recommended. pip install sacremoses")
+def test_a_tokenizer_in_plain_python_has_one_too(tmp_path, kind):
+    """The same elsewhere and after it was called, another where a piece is another."""
+    folder = tmp_path / "saved"
+    of_pieces(tmp_path, kind).save_pretrained(folder)
+
+    def digest_of(folder):
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+        if kind == "m2m":
+            set_languages(tokenizer, "en", "fr")
+        return tokenizer, tokenizer_digest(tokenizer)
+
+    tokenizer, before = digest_of(folder)
+    list(text_batches(tokenizer, [(SOURCE[0], TARGET[0])]))
+    assert tokenizer_digest(tokenizer) == before
+    assert digest_of(shutil.copytree(folder, tmp_path / "other"))[1] == before
+    vocabulary = json.loads((folder / "vocab.json").read_text(encoding="utf-8"))
+    names = list(vocabulary)
+    vocabulary[names[-1]], vocabulary[names[-2]] = vocabulary[names[-2]], vocabulary[names[-1]]
+    (folder / "vocab.json").write_text(json.dumps(vocabulary), encoding="utf-8")
+    assert digest_of(folder)[1] != before

@@ -1,122 +1,29 @@
-"""Both readings: against the decomposition's own pieces, by hand where tokens are ignored, and in halves."""
+"""Both passes: against the decomposition's own pieces, by hand where tokens are ignored, and in halves."""
 
 from dataclasses import replace
-from functools import partial
 
 import pytest
 import torch
 
-from attnlib.adapters import Attended, LinearMap, ModelPass, pass_of_tensors
+from attnlib.adapters import ModelPass, pass_of_tensors
 from attnlib.analysis.fit import Fit, counted_attention, whole_samples
-from attnlib.analysis.judge import Judgement
 from attnlib.analysis.results import head_rows, state_rows, term_rows
 from attnlib.decomposition import Components, ShareSums, SubstitutionSums
 from attnlib.errors import BadInput
 from attnlib.probes.agreement import agreement, chance_agreement
-
-ALL = ("cross", "encoder_self", "decoder_self")
-WORDS, LONGEST, WIDTH, HEADS = 8, 5, 4, 2
-SITES = {"encoder": "source", "decoder.cross": "target", "encoder.self": "source", "decoder.self": "target"}
-
-
-class Toy:
-    """Passes by number of a model of two heads, over states made of place, word and noise.
-
-    Words are 1 to 7, of which ``ignored`` count nowhere; ``probe`` is a β that depends on the words alone.
-    """
-
-    def __init__(self, kinds=("cross",), *, ignored=(), bias=False, batch=6, dtype=torch.float64):
-        self.kinds, self.ignored, self.bias, self.batch, self.dtype = kinds, ignored, bias, batch, dtype
-        draw = partial(torch.randn, generator=generator(0), dtype=torch.float64)
-        self.places = {site: draw(LONGEST, WIDTH) for site in SITES}
-        self.words = {site: draw(WORDS, WIDTH) for site in SITES}
-        self.maps = {
-            kind: [LinearMap(draw(HEADS, 3, WIDTH).to(dtype), draw(HEADS, 3).to(dtype)) for _ in range(2)]
-            for kind in ALL
-        }
-        self.biases = draw(1, HEADS, LONGEST, LONGEST).to(dtype)
-
-    def __call__(self, number):
-        draw = generator(number + 1)
-        length = {"source": LONGEST, "target": LONGEST - 1}
-        tokens = {s: torch.randint(1, WORDS, (self.batch, n), generator=draw) for s, n in length.items()}
-        lengths = {s: torch.randint(1, n + 1, (self.batch, 1), generator=draw) for s, n in length.items()}
-        masks = {side: torch.arange(n) < lengths[side] for side, n in length.items()}
-        states = {}
-        for site, side in SITES.items():
-            noise = torch.randn(self.batch, length[side], WIDTH, generator=draw, dtype=torch.float64)
-            made = self.places[site][: length[side]] + self.words[site][tokens[side]] + 0.3 * noise
-            states[site] = made.masked_fill(~masks[side][..., None], 1e3).to(self.dtype)
-        ignored = {s: torch.isin(t, torch.tensor(self.ignored)) for s, t in tokens.items()}
-        return ModelPass(
-            source_tokens=tokens["source"],
-            source_mask=masks["source"],
-            target_tokens=tokens["target"],
-            target_outputs=tokens["target"].roll(-1, 1),
-            target_mask=masks["target"],
-            attended=tuple(self._attended(kind, states) for kind in self.kinds),
-            ignored_source=ignored["source"] if self.ignored else None,
-            ignored_target=ignored["target"] if self.ignored else None,
-        )
-
-    def _attended(self, kind, states):
-        half = "encoder" if kind == "encoder_self" else "decoder"
-        asks, answers = f"{half}.self", f"{half}.self"
-        if kind == "cross":
-            asks, answers = "decoder.cross", "encoder"
-        rows, columns = states[asks].shape[1], states[answers].shape[1]
-        return Attended(
-            kind=kind,
-            layer=0,
-            query_inputs=states[asks],
-            key_inputs=states[answers],
-            query_site=asks,
-            key_site=answers,
-            query_map=self.maps[kind][0],
-            key_map=self.maps[kind][1],
-            scale=0.3,
-            position_bias=self.biases[:, :, :rows, :columns] if self.bias else None,
-            causal=kind == "decoder_self",
-        )
-
-    def probe(self, one):
-        table = torch.rand(WORDS, WORDS, generator=generator(99), dtype=torch.float64)
-        return table[one.target_outputs[:, :, None], one.source_tokens[:, None, :]]
-
-
-def generator(seed):
-    return torch.Generator().manual_seed(seed)
-
-
-def fit_of(passes, heads=None):
-    fit = Fit(heads)
-    for one in passes:
-        fit.update(one)
-    return fit
-
-
-def judged(fit, passes, probe=None):
-    judgement = Judgement(fit)
-    for one in passes:
-        judgement.update(one, probe(one) if probe else None)
-    return judgement
-
-
-def rows_of(judgement):
-    """Everything that a report says of it."""
-    return [*head_rows(judgement), *term_rows(judgement), *state_rows(judgement.fit, judgement)]
-
-
-def assert_same_rows(first, second, tolerance=1e-9, but=()):
-    assert len(first) == len(second) > 0
-    for mine, theirs in zip(first, second, strict=True):
-        assert mine.keys() == theirs.keys()
-        mine, theirs = ({k: v for k, v in row.items() if k not in but} for row in (mine, theirs))
-        texts = {key for key, value in theirs.items() if isinstance(value, str)}
-        assert {key: mine[key] for key in texts} == {key: theirs[key] for key in texts}
-        mine, theirs = ({k: v for k, v in row.items() if k not in texts} for row in (mine, theirs))
-        assert mine == pytest.approx(theirs, rel=tolerance, abs=tolerance, nan_ok=True)
-
+from tests.attnlib.analysis.analysis_builders import (
+    ALL,
+    HEADS,
+    LONGEST,
+    WIDTH,
+    WORDS,
+    Toy,
+    assert_same_rows,
+    by_hand,
+    fit_of,
+    judged,
+    rows_of,
+)
 
 # Against the decomposition's own pieces.
 
@@ -204,9 +111,9 @@ def test_agreement_is_the_probes_own():
                     agrees.append(float(agreement(alpha, beta)))
                     chance.append(float(chance_agreement(beta)))
         own = judgement.heads["cross.0", head]
-        assert own.agreement == pytest.approx(sum(agrees) / len(agrees))
-        assert own.chance_agreement == pytest.approx(sum(chance) / len(chance))
-        assert own.agreement != own.chance_agreement
+        assert own.mean("agrees", "probed") == pytest.approx(sum(agrees) / len(agrees))
+        assert own.mean("by_chance", "probed") == pytest.approx(sum(chance) / len(chance))
+        assert own.totals["agrees"] != own.totals["by_chance"]
 
 
 def test_without_a_probe_there_is_no_agreement_and_self_attention_never_has_one():
@@ -219,27 +126,6 @@ def test_without_a_probe_there_is_no_agreement_and_self_attention_never_has_one(
 
 
 # Ignored tokens, by hand.
-
-
-def by_hand(scores, ignored_source, ignored_target=None):
-    """One sample of states that are zero: its scores are a bias by position."""
-    scores = torch.tensor(scores).log()
-    rows, columns = scores.shape
-    alike = LinearMap(torch.ones(1, 1, 1))
-    one = Attended(
-        "cross", 0, torch.zeros(1, rows, 1), torch.zeros(1, columns, 1), "asks", "answers", alike, alike,
-        position_bias=scores[None, None],
-    )  # fmt: skip
-    return ModelPass(
-        source_tokens=torch.arange(columns)[None],
-        source_mask=torch.ones(1, columns, dtype=torch.bool),
-        target_tokens=torch.arange(rows)[None],
-        target_outputs=torch.arange(rows)[None],
-        target_mask=torch.ones(1, rows, dtype=torch.bool),
-        attended=(one,),
-        ignored_source=torch.tensor([ignored_source]),
-        ignored_target=None if ignored_target is None else torch.tensor([ignored_target]),
-    )
 
 
 def test_attention_on_an_ignored_word():
@@ -330,7 +216,7 @@ def test_a_batch_with_nothing_counted_is_no_batch():
 
 
 @pytest.mark.parametrize("seen", [(), (3,)])
-def test_halves_of_both_readings_are_the_whole(seen):
+def test_halves_of_both_passes_are_the_whole(seen):
     toy = Toy(ALL, ignored=seen, bias=True)
     whole = fit_of(map(toy, range(20)))
     fit = fit_of(map(toy, range(1, 20, 2))) + Fit() + fit_of(map(toy, range(0, 20, 2)))
@@ -406,11 +292,3 @@ def test_states_of_which_there_are_no_components():
 def test_fits_of_different_attentions_do_not_merge():
     with pytest.raises(BadInput, match="different attentions"):
         fit_of([Toy(("cross",))(0)]) + fit_of([Toy(("encoder_self",))(0)])
-
-
-def test_states_that_are_not_finite_are_named():
-    one = Toy()(0)
-    states = one.attended[0].key_inputs.clone()
-    states[2, 0, 1] = torch.nan
-    with pytest.raises(BadInput, match=r"2, (position )?0"):
-        fit_of([replace(one, attended=(replace(one.attended[0], key_inputs=states),))])

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attnlib.analysis.term_sums import NINE, POSITION_BIAS, TermSums, subsets
+from attnlib.analysis.judge import NINE, POSITION_BIAS, TermSums
 from attnlib.decomposition import PART_NAMES, SUBSETS, ShareSums, SubstitutionSums
 from attnlib.errors import BadInput
 
@@ -136,7 +136,7 @@ def test_two_positions():
     shares = sums_of(*terms_of({"temporal·temporal": [6.0, 4.0], "input·input": [10.0, 4.0]})).result()
     assert shares.covariance["temporal·temporal"] == shares.mean_absolute["temporal·temporal"] == 0.25
     assert shares.covariance["input·input"] == shares.mean_absolute["input·input"] == 0.75
-    assert shares.cancelling["temporal·temporal", "input·input"] == 1.0
+    assert shares.cancelling["temporal·temporal", "input·input"] == pytest.approx(1)
     assert shares.spread == 4.0
     assert (shares.entries, shares.rows, shares.rows_left_out) == (2, 1, 0)
 
@@ -163,30 +163,14 @@ def test_the_position_bias_is_a_tenth_term():
     assert shares.similarity[f"without {POSITION_BIAS}"] == pytest.approx(1 - (8 / 9 - 2 / 3))
 
 
-def test_a_bias_of_zero_changes_nothing():
-    terms = torch.randn(9, 2, 3, 4, generator=torch.Generator().manual_seed(0))
-    allowed = torch.ones(2, 3, 4, dtype=torch.bool)
-    nine = sums_of(terms, allowed).result()
-    ten = sums_of(torch.cat([terms, torch.zeros_like(terms[:1])]), allowed).result()
-    assert {name: ten.covariance[name] for name in NINE} == pytest.approx(nine.covariance)
-    assert {name: ten.similarity[name] for name in nine.similarity} == pytest.approx(nine.similarity)
-    assert ten.covariance[POSITION_BIAS] == 0.0
-
-
 def test_terms_that_cancel_have_a_negative_correlation():
     """-1 1 against 3 -3: correlation -1, shares -1/2 and 3/2; and 1 -1 1 -1 beside 1 1 -1 -1: 0."""
     shares = sums_of(*terms_of({"temporal·temporal": [-1.0, 1.0], "input·input": [3.0, -3.0]})).result()
-    assert shares.cancelling["temporal·temporal", "input·input"] == -1.0
+    assert shares.cancelling["temporal·temporal", "input·input"] == pytest.approx(-1)
     assert shares.covariance["temporal·temporal"] == -0.5
     assert shares.covariance["input·input"] == 1.5
     apart = {"temporal·temporal": [1.0, -1.0, 1.0, -1.0], "residual·input": [1.0, 1.0, -1.0, -1.0]}
     assert sums_of(*terms_of(apart)).result().cancelling["temporal·temporal", "residual·input"] == 0.0
-
-
-def test_every_pair_has_one_correlation():
-    shares = sums_of(*terms_of({"temporal·temporal": [1.0, 0.0]})).result()
-    assert len(shares.cancelling) == 9 * 8 // 2
-    assert all(math.isnan(value) for value in shares.cancelling.values())  # eight of the terms are zero
 
 
 def test_ties_but_for_rounding_are_ties():
@@ -219,14 +203,6 @@ def test_undefined_where_terms_cancel_but_for_rounding():
     shares = sums_of(*terms_of(rows)).result()
     assert all(map(math.isnan, shares.covariance.values()))
     assert shares.mean_absolute["residual·residual"] == pytest.approx(0.5)
-
-
-def test_named_subsets():
-    assert len(subsets(NINE)) == 4 + 9
-    assert len(subsets(TEN)) == 4 + 2 + 10
-    assert subsets(NINE)["no residual"] == {f"{d}·{e}" for d in PART_NAMES[:2] for e in PART_NAMES[:2]}
-    assert subsets(TEN)["no residual"] == subsets(NINE)["no residual"] | {POSITION_BIAS}
-    assert subsets(TEN)["without temporal·input"] == set(TEN) - {"temporal·input"}
 
 
 @pytest.mark.parametrize(

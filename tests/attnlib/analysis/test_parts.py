@@ -1,27 +1,101 @@
-"""Readings cut short, done in shards, or found damaged: the same numbers, or a line that says why."""
+"""Passes in parts: each batch once; cut short, in shards or damaged: the same numbers, or an error."""
 
 import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors.torch import save_file
 
-from attnlib.analysis import Losses, Part, Stream
-from attnlib.analysis.readings import (
-    STAGES,
-    Keep,
-    fit_part,
-    judge_part,
-    lacking,
-    merged_fit,
-    merged_judgement,
-)
+from attnlib.analysis import Keep, Losses, Part, Stream
+from attnlib.analysis.analyse import STAGES, fit_part, judge_part, lacking, merged_fit, merged_judgement
 from attnlib.analysis.stored import is_stored, load_fit, load_judgement, read_index, save_fit, save_judgement
 from attnlib.errors import AttnlibError, BadInput, CorruptFile
-from tests.attnlib.analysis.test_fit_and_judge import ALL, Toy, assert_same_rows, fit_of, judged, rows_of
+from tests.attnlib.analysis.analysis_builders import ALL, Toy, assert_same_rows, fit_of, judged, rows_of
 
 TOY = Toy(ALL, ignored=(3,), bias=True)
 ASKED = {"model": "toy", "layers": [0]}
+numbers, shards, every = st.integers(0, 500), st.integers(1, 9), st.integers(2, 9)
+
+
+# Parts of a stream.
+
+
+@given(numbers, shards, every)
+def test_every_batch_is_in_one_stage_of_one_shard(number, shards, every):
+    found = [
+        (part.shard, stage)
+        for part in Part(0, shards, every).all_shards()
+        for stage in ("fit", "judge")
+        if part.is_of(stage, number)
+    ]
+    assert len(found) == 1
+    assert found[0][0] == number // every % shards
+
+
+@given(numbers, shards)
+def test_where_nothing_is_held_out_every_batch_is_in_both_stages(number, shards):
+    for stage in ("fit", "judge"):
+        assert sum(part.is_of(stage, number) for part in Part(0, shards, 1).all_shards()) == 1
+
+
+@given(shards, every)
+def test_one_in_so_many_is_judged_and_never_the_first(shards, every):
+    """The same ones whatever the number of shards, and as many in each."""
+    several = Part(0, shards, every).all_shards()
+    judged = [[n for n in range(shards * every * 3) if part.is_of("judge", n)] for part in several]
+    assert [len(own) for own in judged] == [3] * shards
+    assert sorted(n for own in judged for n in own) == list(range(every - 1, shards * every * 3, every))
+
+
+@given(shards, every | st.just(1))
+def test_judged_batches_are_ranked_over_all_shards(shards, every):
+    judged = [
+        (number, part.judged_before(number))
+        for number in range(60)
+        for part in Part(0, shards, every).all_shards()
+        if part.is_of("judge", number)
+    ]
+    assert [rank for _, rank in judged] == list(range(len(judged)))
+
+
+@pytest.mark.parametrize(
+    ("numbers", "message"),
+    [((3, 3), "shard is 3 of 3"), ((-1, 3), "shard is -1"), ((0, 0), "of 0"), ((0, 1, 0), "every is 0")],
+)
+def test_parts_that_are_none(numbers, message):
+    with pytest.raises(BadInput, match=message):
+        Part(*numbers)
+
+
+def test_a_corpus_that_can_be_read_only_once_is_refused():
+    with pytest.raises(BadInput, match="read only once"):
+        Stream(lambda batch: batch, (batch for batch in [1, 2]))
+
+
+@pytest.mark.parametrize("batches", [["a", "b"], lambda: iter(["a", "b"])])
+def test_numbers_start_again_with_every_pass(batches):
+    stream = Stream(lambda batch: batch, batches)
+    assert [list(stream.numbered()) for _ in range(2)] == [[(0, "a"), (1, "b")]] * 2
+
+
+def test_saved_passes_are_read_file_by_file_in_the_order_of_their_names(tmp_path):
+    for name, token in (("b", 2), ("a", 1)):
+        tensors = {f"{side}_tokens": torch.tensor([[token]]) for side in ("source", "target")}
+        masks = {f"{side}_mask": torch.tensor([[True]]) for side in ("source", "target")}
+        save_file(tensors | masks, tmp_path / f"{name}.safetensors")
+    stream = Stream.saved(tmp_path)
+    found = [(n, int(stream.trace(batch).source_tokens)) for n, batch in stream.numbered()]
+    assert found == [(0, 1), (1, 2)]
+    assert stream.is_probed(10**9)  # a β that was saved costs nothing
+    with pytest.raises(BadInput, match=r"no \*\.safetensors"):
+        Stream.saved(tmp_path / "none")
+
+
+# Cut short.
 
 
 class Killed(Exception):
@@ -48,43 +122,41 @@ def read(keep, stream=None, part=None):
     return fit, judge_part(stream, fit, part, keep=keep)
 
 
+def interrupted(keep, *killed_at):
+    """A pass that was killed at these batches, one after the other, and went on each time."""
+    for number in killed_at:
+        with pytest.raises(Killed):
+            read(keep, stream_of(killed_at=number))
+    return keep
+
+
 def files_of(folder):
     return {str(p.relative_to(folder)): p.read_bytes() for p in Path(folder).rglob("*") if p.is_file()}
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    """What a reading that nothing disturbed leaves behind."""
+    """What passes that nothing disturbed leave behind."""
     folder = tmp_path_factory.mktemp("finished")
     read(keep_of(folder))
     return folder
 
 
-# Cut short.
-
-
 @pytest.mark.parametrize(
     ("killed_at", "seconds"),
-    [(0, 0.0), (1, 0.0), (18, 0.0), (4, 0.0), (9, 0.0), (19, 0.0), (3, 3600.0), (14, 3600.0)],
+    [
+        *(((0,), 0.0), ((1,), 0.0), ((18,), 0.0), ((4,), 0.0), ((9,), 0.0), ((19,), 0.0), ((3,), 3600.0)),
+        *(((14,), 3600.0), ((2, 7, 11, 4, 9, 14), 0.0)),
+    ],
 )  # 4, 9, 14 and 19 are judged
-def test_a_reading_that_was_killed_goes_on_to_the_same_bytes(tmp_path, finished, killed_at, seconds):
-    with pytest.raises(Killed):
-        read(keep_of(tmp_path, seconds), stream_of(killed_at=killed_at))
-    read(keep_of(tmp_path))
-    assert files_of(tmp_path) == files_of(finished)
-
-
-def test_killed_again_and_again(tmp_path, finished):
-    for killed_at in (2, 7, 11, 4, 9, 14):
-        with pytest.raises(Killed):
-            read(keep_of(tmp_path), stream_of(killed_at=killed_at))
+def test_a_pass_that_was_killed_goes_on_to_the_same_bytes(tmp_path, finished, killed_at, seconds):
+    interrupted(keep_of(tmp_path, seconds), *killed_at)
     read(keep_of(tmp_path))
     assert files_of(tmp_path) == files_of(finished)
 
 
 def test_what_was_read_is_not_read_again(tmp_path):
-    with pytest.raises(Killed):
-        read(keep_of(tmp_path), stream_of(killed_at=7))
+    interrupted(keep_of(tmp_path), 7)
     seen = []
 
     def trace(number):
@@ -97,21 +169,20 @@ def test_what_was_read_is_not_read_again(tmp_path):
 
 
 def test_progress_counts_from_the_start_of_the_part(tmp_path):
-    with pytest.raises(Killed):
-        read(keep_of(tmp_path), stream_of(killed_at=7))
+    interrupted(keep_of(tmp_path), 7)
     told = []
     fit_part(stream_of(), keep=keep_of(tmp_path), progress=lambda *one: told.append(one))
     assert told == [("fit", number) for number in range(7, 17)]  # six of sixteen were read before
 
 
-def test_killed_while_a_part_takes_the_place_of_another(tmp_path, finished):
-    """Between two renames the folder is not there: it is put back, and the reading goes on from it."""
-    keep = keep_of(tmp_path)
-    with pytest.raises(Killed):
-        read(keep, stream_of(killed_at=7))
+@pytest.mark.parametrize("made_anew", ["unfinished", "empty"])
+def test_killed_while_a_part_takes_the_place_of_another(tmp_path, finished, made_anew):
+    """Between two renames the folder is not there, or a workflow made an empty one: it is put back."""
+    keep = interrupted(keep_of(tmp_path), 7)
     folder = keep.part("fit", Part())
     folder.rename(folder.with_name(f".{folder.name}.before"))
-    folder.with_name(f".{folder.name}.new").mkdir()
+    (folder.with_name(f".{folder.name}.new") if made_anew == "unfinished" else folder).mkdir()
+    assert is_stored(folder)
     read(keep)
     assert files_of(tmp_path) == files_of(finished)
 
@@ -124,7 +195,7 @@ def test_a_failed_write_leaves_the_part_as_it_was(tmp_path, monkeypatch):
     def full(*_):
         raise OSError("no space left")
 
-    monkeypatch.setattr("attnlib.analysis.averages.AverageAttention.tensors", full)
+    monkeypatch.setattr("attnlib.analysis.fit.AverageAttention.tensors", full)
     with pytest.raises(OSError, match="no space"):
         save_fit(fit + fit, tmp_path / "part", {"done": 2})
     assert {name: data for name, data in files_of(tmp_path).items() if ".new" not in name} == before
@@ -133,7 +204,7 @@ def test_a_failed_write_leaves_the_part_as_it_was(tmp_path, monkeypatch):
     assert load_fit(tmp_path / "part")[0].samples == 2 * fit.samples
 
 
-def test_losses_are_counted_once_however_often_a_reading_is_killed(tmp_path):
+def test_losses_are_counted_once_however_often_a_pass_is_killed(tmp_path):
     def losses(number):
         return Losses(number, 1)
 
@@ -146,19 +217,6 @@ def test_losses_are_counted_once_however_often_a_reading_is_killed(tmp_path):
     assert fit.losses == Losses(sum(range(20)) - sum(held_out), 16)
     assert load_fit(tmp_path / "fit-0-of-1")[0].losses == fit.losses
     assert load_judgement(tmp_path / "judge-0-of-1", fit)[0].losses == judgement.losses
-
-
-def test_a_folder_that_a_workflow_made_beforehand_is_no_obstacle(tmp_path, finished):
-    """An empty folder stands where the part was that is being replaced."""
-    keep = keep_of(tmp_path)
-    with pytest.raises(Killed):
-        read(keep, stream_of(killed_at=7))
-    folder = keep.part("fit", Part())
-    folder.rename(folder.with_name(f".{folder.name}.before"))
-    folder.mkdir()
-    assert is_stored(folder)
-    read(keep)
-    assert files_of(tmp_path) == files_of(finished)
 
 
 # In shards.
@@ -217,36 +275,24 @@ def test_some_heads_alone_are_kept(tmp_path):
     assert loaded.averages.keys() == fit.averages.keys()
 
 
-def test_without_a_folder_the_numbers_are_the_same(finished):
-    fit = fit_part(stream_of())
-    kept = merged_fit(keep_of(finished), Part())
-    found = judge_part(stream_of(), fit)
-    assert_same_rows(rows_of(found), rows_of(merged_judgement(keep_of(finished), Part(), kept)), tolerance=0)
-
-
 # Another analysis in the same folder.
 
 
 @pytest.mark.parametrize(
-    ("asked", "message"),
+    ("asked", "part", "message"),
     [
-        ({"model": "other"}, "model is toy there, other here"),
-        ({"target": "b.txt"}, "target is None there, b.txt here"),
-        ({"layers": [0, 1]}, r"layers is \[0\] there, \[0, 1\] here"),
+        ({"model": "other"}, Part(), "model is toy there, other here"),
+        ({"target": "b.txt"}, Part(), "target is None there, b.txt here"),
+        ({"layers": [0, 1]}, Part(), r"layers is \[0\] there, \[0, 1\] here"),
+        ({}, Part(every=3), "every is 5 there, 3 here"),
     ],
 )
-def test_another_model_or_text_is_refused(finished, asked, message):
-    before = files_of(finished)
-    with pytest.raises(BadInput, match=f"part of another analysis .{message}"):
-        read(keep_of(finished, **asked))
+def test_another_analysis_in_the_same_folder_is_refused(finished, asked, part, message):
+    before, keep = files_of(finished), keep_of(finished, **asked)
+    for use in (lambda: read(keep, part=part), lambda: merged_fit(keep, part)):
+        with pytest.raises(BadInput, match=f"part of another analysis .{message}"):
+            use()
     assert files_of(finished) == before
-
-
-def test_another_share_held_out_is_refused(finished):
-    with pytest.raises(BadInput, match="every is 5 there, 3 here"):
-        read(keep_of(finished), part=Part(every=3))
-    with pytest.raises(BadInput, match="every is 5 there, 3 here"):
-        merged_fit(keep_of(finished), Part(every=3))
 
 
 def test_what_is_asked_need_not_be_written_as_json_gives_it_back(tmp_path):
@@ -259,14 +305,8 @@ def test_what_is_asked_need_not_be_written_as_json_gives_it_back(tmp_path):
 # Damage.
 
 
-def damaged_files():
-    return [
-        ("fit", "components-0.safetensors"),
-        ("fit", "averages.safetensors"),
-        ("fit", "index.json"),
-        ("judge", "heads.safetensors"),
-        ("judge", "index.json"),
-    ]
+DAMAGED = [("fit", name) for name in ("components-0.safetensors", "averages.safetensors", "index.json")]
+DAMAGED += [("judge", name) for name in ("heads.safetensors", "index.json")]
 
 
 @pytest.fixture
@@ -283,7 +323,7 @@ def load(keep):
 
 
 @pytest.mark.parametrize("where", [0.3, 0.6, 0.999])
-@pytest.mark.parametrize(("stage", "name"), damaged_files())
+@pytest.mark.parametrize(("stage", "name"), DAMAGED)
 def test_a_byte_that_flipped_is_noticed(copied, stage, name, where):
     path = copied / f"{stage}-0-of-1" / name
     content = bytearray(path.read_bytes())
@@ -293,7 +333,7 @@ def test_a_byte_that_flipped_is_noticed(copied, stage, name, where):
         load(keep_of(copied))
 
 
-@pytest.mark.parametrize(("stage", "name"), damaged_files())
+@pytest.mark.parametrize(("stage", "name"), DAMAGED)
 @pytest.mark.parametrize("content", [b"", b"[]", b"{}", None])
 def test_a_file_that_was_cut_or_taken_away(copied, stage, name, content):
     path = copied / f"{stage}-0-of-1" / name

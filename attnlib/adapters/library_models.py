@@ -1,4 +1,4 @@
-"""Passes of the networks of this book, which return all that is needed by themselves."""
+"""Passes of the networks of :mod:`attnlib.models`, which return all that is needed by themselves."""
 
 from collections.abc import Collection
 
@@ -21,7 +21,7 @@ def transformer_pass(
 ) -> ModelPass:
     """A teacher-forced pass of a :class:`~attnlib.models.transformer.Transformer`, all layers and heads.
 
-    >>> from attnlib.models.multi_head_attention import TransformerConfig
+    >>> from attnlib.models.transformer import TransformerConfig
     >>> from attnlib.training.corpus import Corpus, collate
     >>> config = TransformerConfig(source_size=9, target_size=9, width=4, heads=2, layers=1, hidden=4)
     >>> network = Transformer(config, torch.Generator().manual_seed(0)).eval()
@@ -36,9 +36,7 @@ def transformer_pass(
         for layer, seen in enumerate(trace.attended[kind]):
             block = network.get_submodule(half)[layer]
             attention: MultiHeadAttention = block.cross_attention if kind == "cross" else block.self_attention
-            maps = attention.query_map, attention.key_map
-            query_map, key_map = (LinearMap.of(own, network.config.heads) for own in maps)
-            asks, answers = site_names(kind, layer)
+            query_site, key_site = site_names(kind, layer)
             rotation = _rotation(seen.query_inputs, attention)
             found.append(
                 Attended(
@@ -46,10 +44,10 @@ def transformer_pass(
                     layer=layer,
                     query_inputs=seen.query_inputs,
                     key_inputs=trace.encoder_states if kind == "cross" else seen.query_inputs,
-                    query_site=asks,
-                    key_site=answers,
-                    query_map=query_map,
-                    key_map=key_map,
+                    query_site=query_site,
+                    key_site=key_site,
+                    query_map=LinearMap.of(attention.query_map, network.config.heads),
+                    key_map=LinearMap.of(attention.key_map, network.config.heads),
                     scale=attention.scale,
                     position_bias=None if seen.position_bias is None else seen.position_bias[None],
                     query_rotation=rotation,
@@ -66,16 +64,6 @@ def pass_of_trace(trace: Trace, scale: float = 1.0) -> ModelPass:
 
     Raises:
         BadInput: the attention of the trace is not that of such a score.
-
-    >>> from attnlib.models.config import ModelConfig
-    >>> from attnlib.models.encoder_decoder import EncoderDecoder
-    >>> from attnlib.training.corpus import Corpus, collate
-    >>> config = ModelConfig("AED", source_size=9, target_size=9, width=4)
-    >>> network = EncoderDecoder(config, torch.Generator().manual_seed(0)).eval()
-    >>> trace = network(collate(Corpus.from_ids([[4, 5]], [[6]]), [0]))
-    >>> found = pass_of_trace(trace)
-    >>> torch.equal(found.attended[0].scores[:, 0], trace.scores)
-    True
     """
     queries = getattr(trace, "queries", None)
     queries = trace.decoder_states if queries is None else queries
@@ -95,14 +83,8 @@ def pass_of_trace(trace: Trace, scale: float = 1.0) -> ModelPass:
 
 
 def _checked(trace: object, attended: tuple[Attended, ...]) -> ModelPass:
-    found = ModelPass(
-        source_tokens=trace.source_tokens,
-        source_mask=trace.source_mask,
-        target_tokens=trace.target_tokens,
-        target_outputs=trace.target_outputs,
-        target_mask=trace.target_mask,
-        attended=attended,
-    )
+    names = ("source_tokens", "source_mask", "target_tokens", "target_outputs", "target_mask")
+    found = ModelPass(**{name: getattr(trace, name) for name in names}, attended=attended)
     found.check()
     return found
 
