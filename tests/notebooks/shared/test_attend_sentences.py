@@ -6,7 +6,6 @@ from companion.book.intervals import side
 from companion.results.result import Result
 from notebooks.attend.alignment_breakdown import sentences as breakdown
 from notebooks.attend.attention_matrices.sentences import unsolved_sentence
-from notebooks.attend.temporal_share import sentences as share
 from notebooks.shared.sentences import named, over_models
 
 PARTS = ("temporal", "input", "residual")
@@ -84,60 +83,3 @@ def test_what_has_happened_is_told_from_the_numbers(residual, similarity, apart,
     text = breakdown.breakdown_sentences(result)
     assert ("outweigh the other four together in: SCAN, AED: 0.70 [0.70, 0.70]." in text) == heavy
     assert ("μ·μ has 0.80 [0.75, 0.85], and yet without residuals" in text) == apart
-
-
-def shared(**correlations) -> Result:
-    """Correlations among samples by kind, on one task; the same for both shares."""
-    across = {kind: {"temporal_share": found, "input_share": found} for kind, found in correlations.items()}
-    same = {"spearman": {"temporal_share": interval(0.5), "input_share": interval(-0.5)}}
-    falls = {"typicality": interval(-0.9), "temporal_share": interval(-0.9)}
-    values = {
-        "across_samples": {"scan": across},
-        "by_task": {"scan": {kind: {} for kind in correlations}},
-        "by_architecture": {"AED": same},
-        "dial": {"AED": falls, "AO": {}},
-    }
-    return result_of(values, tasks=("scan",))
-
-
-def test_signs_among_samples_are_sorted_by_whole_intervals():
-    result = shared(AED=interval(0.4), AO=interval(-0.4), VED=interval(0.01))
-    temporal, inputs = share.across_samples_sentences(result).split("\n")
-    assert temporal == (
-        "* Typicality and temporal share: they rise together, as the claim has it, in SCAN (AED); they "
-        "cannot be told from unrelated in SCAN (VED); they go against each other in "
-        "SCAN, AO: −0.40 [−0.45, −0.35]."
-    )
-    assert "they go against each other, as the claim has it, in SCAN (AO)" in inputs
-    assert "they rise together in SCAN, AED: 0.40 [0.35, 0.45]" in inputs
-
-
-def test_what_would_change_our_mind_is_held_against_the_numbers():
-    result = shared(AED=interval(0.4), AO=interval(-0.4))
-    happened = [
-        line.endswith("this has not happened.") for line in share.falsifier_sentences(result).split("\n")
-    ]
-    assert happened == [True, False, False, True, True]
-    result.values["dial"]["AED"]["temporal_share"] = interval(-0.01)
-    result.values["by_architecture"]["AED"]["spearman"]["input_share"] = interval(0.3)
-    lines = share.falsifier_sentences(result).split("\n")
-    assert lines[0].endswith("this has happened, in AED.")
-    assert lines[-1].endswith("this has happened, in AED.")
-
-
-def test_cells_are_named_where_there_are_several():
-    rows = [{"architecture": "AED", "cell": "gru", "task": task} for task in ("one_to_one", "scan")]
-    rows.append({"architecture": "AO", "cell": "none", "task": "scan"})
-    assert share.cells_note(result_of({}, {"points": rows})) == ""
-    rows.append({"architecture": "AED", "cell": "lstm", "task": "scan"})
-    assert share.cells_note(result_of({}, {"points": rows})).endswith("GRU (2), LSTM (1).")
-
-
-def test_residuals_are_told_at_the_far_end_of_the_dial():
-    by_task = {
-        "reordering_0": {"AED": {"residual_share": interval(0.1)}},
-        "reordering_100": {"AED": {"residual_share": interval(0.7)}, "AO": {"residual_share": interval(0.0)}},
-    }
-    said = share.residual_sentence(result_of({"by_task": by_task}))
-    assert said.endswith("a share of 0.70 [0.65, 0.75] in AED and 0.00 [−0.05, 0.05] in AO.")
-    assert share.residual_sentence(result_of({"by_task": {"scan": {}}})) == ""

@@ -11,13 +11,6 @@ from attnlib.plots.style import DOTS, PART_COLOURS, as_images, as_png, as_svg, s
 from companion.results.result import Result, kinds_of
 from notebooks.attend.alignment_breakdown.drawing import SUBSETS, share_grids, substitution_test
 from notebooks.attend.attention_matrices.drawing import average_matrices, sample_matrices, typicality_by_task
-from notebooks.attend.temporal_share.drawing import (
-    ALONE,
-    LINES,
-    against_typicality,
-    along_the_dial,
-    among_samples,
-)
 from notebooks.shared.bands import panels
 from notebooks.shared.dots import dot_rows
 
@@ -45,21 +38,6 @@ def breakdown() -> Result:
     subsets = {name: {"similarity": interval(0.5), "argmax_agreement": interval(0.4)} for name in SUBSETS}
     found = {"covariance_share": shares, "mean_absolute_share": shares, "substitution": subsets}
     return result_of({task: dict.fromkeys(KINDS, found) for task in sorted(TASKS)}, {})
-
-
-@pytest.fixture
-def headline() -> Result:
-    columns = ("typicality", "temporal_share", "input_share", "temporal_only", "input_only", "uniform")
-    rows = [
-        {"task": task, "architecture": kind, "kind": kind, "cell": "none", "seed": seed}
-        | {name: 0.1 * i + 0.01 * seed + 0.3 * TASKS.index(task) for i, name in enumerate(columns)}
-        for task in TASKS
-        for kind in KINDS
-        for seed in range(3)
-    ]
-    correlations = {name: interval(0.7) for name in columns[1:]} | {"input_share": interval(None)}
-    by_task = {task: {kind: {} for kind in KINDS} for task in TASKS}
-    return result_of({"spearman": correlations, "by_task": by_task}, {"points": rows})
 
 
 @pytest.fixture
@@ -101,22 +79,6 @@ def test_parts_keep_their_colours_and_the_ladder_its_order(breakdown):
     assert [kind[:2] for kind in kinds_of(breakdown)] == [(task, kind) for task in TASKS for kind in KINDS]
 
 
-def test_the_headline_states_the_correlation_or_that_there_is_none(headline):
-    titles = [ax.get_title("left") for ax in against_typicality(headline).get_axes()]
-    assert titles == ["Spearman ρ = 0.70 [0.60, 0.80], n = 3", "Spearman ρ: undefined"]
-    (legend,) = against_typicality(headline, ALONE).legends
-    names = [text.get_text() for text in legend.get_texts()]
-    assert names == ["SCAN", "Multi30k En–Fr", "AED: filled", "AO: open", "uniform attention"]
-
-
-def test_points_without_typicality_are_left_out(headline):
-    for row in headline.tables["points"]:
-        row["typicality"] = None
-    figure = against_typicality(headline)
-    for axes in figure.get_axes():
-        assert [text.get_text() for text in axes.texts] == ["no cell of 30 samples: no typicality"]
-
-
 def test_words_of_data_are_shown_as_they_are(matrices):
     axes = sample_matrices(matrices).get_axes()[0]
     assert axes.get_xticklabels()[0].get_text() == r"price: \$5"
@@ -132,11 +94,10 @@ def test_a_question_mark_is_one_and_an_unknown_word_is_called_so(matrices):
     assert axes.get_yticklabels()[0].get_text() == "(unknown)"
 
 
-def test_what_is_no_part_has_no_colour_of_a_part(breakdown, headline, matrices):
+def test_what_is_no_part_has_no_colour_of_a_part(breakdown, matrices):
     residual = PART_COLOURS["residual"]
     for figure in (
         substitution_test(breakdown),
-        against_typicality(headline, ALONE),
         typicality_by_task(matrices),
     ):
         assert residual not in {line.get_color() for ax in figure.get_axes() for line in ax.get_lines()}
@@ -167,25 +128,6 @@ def test_one_laying_out_serves_both_images(breakdown):
     dots = figure.dpi
     as_images(figure)
     assert figure.dpi == dots, "the figure is the caller's own"
-
-
-def test_the_dial_labels_its_lines_and_leaves_out_what_is_not_measured():
-    found = {name: interval(0.3) for name in LINES}
-    by_task = {task: {"AED": found} for task in ("reordering_0", "reordering_50", "scan")}
-    result = replace(result_of({"by_task": by_task}, {}), config={"task": [*by_task, "reordering_100"]})
-    (axes,) = along_the_dial(result).get_axes()
-    assert {text.get_text() for text in axes.texts} == {label for label, _ in LINES.values()}
-    points = [line for line in axes.get_lines() if line.get_marker() == "o"]
-    assert [list(line.get_xdata()) for line in points] == [[0, 50]] * len(LINES)
-
-
-def test_correlations_among_samples_have_a_row_for_each_kind():
-    found = {"temporal_share": interval(0.5), "input_share": interval(None)}
-    values = {task: dict.fromkeys(KINDS, found) for task in TASKS}
-    result = result_of({"across_samples": values, "by_task": values}, {})
-    (axes,) = among_samples(result).get_axes()
-    labels = [label.get_text() for label in axes.get_yticklabels()]
-    assert labels == ["Multi30k En–Fr, AO", "Multi30k En–Fr, AED", "SCAN, AO", "SCAN, AED"]
 
 
 def test_many_tasks_are_broken_into_bands(breakdown):
