@@ -24,8 +24,8 @@ def over_seeds(points: Iterable[Point], measured: Callable[[dict], float | None]
 def each_over_seeds(points: Iterable[Point], measured: Callable[[dict], dict] = dict) -> dict:
     """:func:`over_seeds` of every number of a nested dictionary, in its shape.
 
-    >>> each_over_seeds([({}, {"x": {"y": 1.0}})])
-    {'x': {'y': {'value': 1.0, 'low': None, 'high': None, 'n': 1}}}
+    >>> each_over_seeds([({}, {"x": {"y": 1.0}}), ({}, {"x": {"y": 1.0}})])
+    {'x': {'y': {'value': 1.0, 'low': 1.0, 'high': 1.0, 'n': 2}}}
     """
 
     def merged(found: list) -> dict:
