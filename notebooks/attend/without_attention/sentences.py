@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING
 
+from companion.book.numbers import written
 from companion.book.tables import interval_text
 from companion.results.result import Result
-from notebooks.attend.state_components.sentences import said
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,14 +22,14 @@ def memory_sentences(result: Result) -> str:
     for length in lengths_of(result):
         memory = result.values["VED"][f"length_{length}"]["memory"]
         parts.append(
-            f"with {length} words the sum of unrolled components explains {said(memory['held_out'])} of "
-            f"the last encoder state's held-out variance; the first word has {said(memory['first'])} "
-            f"of it, the last {said(memory['last'])}"
+            f"with {length} words the sum of unrolled components explains {written(memory['held_out'])} of "
+            f"the last encoder state's held-out variance; the first word has {written(memory['first'])} "
+            f"of it, the last {written(memory['last'])}"
         )
     aed = result.values["AED"]["shortest"]["memory"]
     return (
         f"In VED, {'; '.join(parts)}. In AED, with {lengths_of(result, 'AED')[0]} words, the first has "
-        f"{said(aed['first'])} and the last {said(aed['last'])}."
+        f"{written(aed['first'])} and the last {written(aed['last'])}."
     )
 
 
@@ -39,13 +39,13 @@ def readout_sentences(result: Result) -> str:
     found, aed = result.values["VED"]["shortest"], result.values["AED"]["shortest"]
     return (
         f"With {length} words, exchanging one word's component makes VED say the new word at that word's own "
-        f"step in {said(found['component']['on_time'])} of sentences (the last state of a sentence that "
-        f"really has the word: {said(found['real']['on_time'])}; AED, which can look the word up: "
-        f"{said(aed['component']['on_time'])}). At other steps predictions move by "
-        f"{said(found['component']['elsewhere'])} in total variation while the decoder reads on as "
-        f"before, and by {said(found['read_too']['elsewhere'])} when it reads the new word too. The "
+        f"step in {written(found['component']['on_time'])} of sentences (the last state of a sentence that "
+        f"really has the word: {written(found['real']['on_time'])}; AED, which can look the word up: "
+        f"{written(aed['component']['on_time'])}). At other steps predictions move by "
+        f"{written(found['component']['elsewhere'])} in total variation while the decoder reads on as "
+        f"before, and by {written(found['read_too']['elsewhere'])} when it reads the new word too. The "
         f"component of a source word and that of the same word just read have a cosine of "
-        f"{said(found['cancel'])} in VED and {said(aed['cancel'])} in AED: at −1, reading a "
+        f"{written(found['cancel'])} in VED and {written(aed['cancel'])} in AED: at −1, reading a "
         f"word would take away what was kept of it, and nothing else."
     )
 
@@ -56,12 +56,14 @@ def capacity_sentences(result: Result) -> str:
     for length in lengths_of(result):
         full, less = (result.values[kind][f"length_{length}"] for kind in ("VED", "VED_less"))
         rows.append(
-            f"{length} words: {said(full['token_accuracy'])} "
-            f"(whole sentences {said(full['exact_match'])}; with "
-            f"{100 * result.config['less']:.0f} % of the updates {said(less['token_accuracy'])} of words)"
+            f"{length} words: {written(full['token_accuracy'])} "
+            f"(whole sentences {written(full['exact_match'])}; with "
+            f"{100 * result.config['less']:.0f} % of the updates {written(less['token_accuracy'])} of words)"
         )
     aed = result.values["AED"]["longest"]["token_accuracy"]
-    return f"Words that VED gets right, by length. {'; '.join(rows)}. AED at the longest length: {said(aed)}."
+    return (
+        f"Words that VED gets right, by length. {'; '.join(rows)}. AED at the longest length: {written(aed)}."
+    )
 
 
 def outcome_sentences(result: Result) -> str:
@@ -75,19 +77,19 @@ def outcome_sentences(result: Result) -> str:
         verb = "has happened" if share["value"] < 0.5 else "has not happened"
         lines.append(
             f"A sum that explains the last state badly where the network copies well {verb}: the lowest R² "
-            f"is {said(share)}, at {worst} words."
+            f"is {written(share)}, at {worst} words."
         )
     first, last = (found[length]["read_too"]["elsewhere"] for length in (lengths[0], lengths[-1]))
     if _below(first, last):
         lines.append(
             "Effects off the diagonal have begun to show in long sentences: when the new word is read too, "
-            f"other steps move by {said(first)} with {lengths[0]} words and by {said(last)} with "
+            f"other steps move by {written(first)} with {lengths[0]} words and by {written(last)} with "
             f"{lengths[-1]}."
         )
     else:
         lines.append(
             "Effects off the diagonal do not grow with length: when the new word is read too, other steps "
-            f"move by {said(first)} with {lengths[0]} words and by {said(last)} with {lengths[-1]}."
+            f"move by {written(first)} with {lengths[0]} words and by {written(last)} with {lengths[-1]}."
         )
     aed = [
         found["component"]["on_time"]
@@ -97,7 +99,7 @@ def outcome_sentences(result: Result) -> str:
     if aed:
         lines.append(f"In AED the exchange is said on time in at most {_most(aed)} of sentences.")
     lifted = [
-        f"{length} words from {said(less)} to {said(full)}"
+        f"{length} words from {written(less)} to {written(full)}"
         for length in lengths
         for less, full in [
             [result.values[kind][f"length_{length}"]["token_accuracy"] for kind in ("VED_less", "VED")]
@@ -120,7 +122,7 @@ def _below(first: dict, second: dict) -> bool:
 
 
 def _most(intervals: list[dict]) -> str:
-    return said(max(intervals, key=lambda interval: interval["value"]))
+    return written(max(intervals, key=lambda interval: interval["value"]))
 
 
 def length_table(result: Result) -> "pd.DataFrame":
