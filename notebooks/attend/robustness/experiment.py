@@ -33,17 +33,19 @@ class Config:
     """Settings; each factor is varied around the plan's setting, the others staying as planned.
 
     Attributes:
-        scale: ``quick`` or ``paper``: which training settings are the plan's.
-        task: rungs that are looked at.
+        scale: set by the profile: which training settings are the plan's.
+        task: rungs of the ladder; the headline needs one_to_one and scan.
         varied: those of them on which the factors are varied; the others keep the plan's setting.
-        factor: which factors, of :data:`FACTORS`.
+        factor: which factors: cell, width, weight_decay, length, n_words, embedding_scale, clip.
         seeds: models of each setting; three by default.
-        width, steps: in place of the plan's, for every setting.
-        cell, widths, weight_decay, length, n_words, embedding_scale, clip: the levels of the factors;
-            ``length`` in multiples of the plan's updates, ``n_words`` for one-to-one alone.
+        width: of states and embeddings, in place of the plan's; steps: updates, in place of the plan's.
+        cell: levels of the factor: gru, lstm, vanilla, ugrnn; widths: levels of the factor width.
+        weight_decay: levels of the factor; length: levels of the factor, in multiples of the planned updates.
+        n_words: levels of the factor, for one-to-one alone; embedding_scale: levels of the factor.
+        clip: levels of the factor: largest norm of a gradient.
         fit_samples: training samples that the shares' components are fitted on, at most.
         samples: training samples, and held-out ones, for free running and memory, at most.
-        source, target: two line-parallel text files to use as the task (both or neither).
+        source: a text file of your own, as the task; target: its translation, line by line.
     """
 
     scale: str = "quick"
@@ -107,7 +109,7 @@ class Setting:
 
     @property
     def key(self) -> str:
-        """``0p001`` for 0.001: keys of a result have no dots."""
+        """``0p001`` for 0.001."""
         return level_key(self.level)
 
     @property
@@ -117,7 +119,7 @@ class Setting:
 
 
 def level_key(level: str | float) -> str:
-    """A level as part of a dotted key.
+    """A level as part of a dotted key, where a number has no dot.
 
     >>> level_key(0.25), level_key(1e-5), level_key("gru"), level_key(512)
     ('0p25', '1e-05', 'gru', '512')
@@ -216,11 +218,9 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     """Outcomes of every setting, free running against teacher forcing, and whether the headline holds.
 
     Returns:
-        values ``factors.<factor>.<level>.<task>.<outcome>`` (names of :data:`OUTCOMES`),
-        ``running.<task>.{teacher_forced, free_running}.<outcome>`` with ``same_words``,
-        ``governs.<factor>.<task>`` (see :func:`_governs`) and ``headline`` (see :func:`headline`), intervals
-        over seeds; tables ``points`` (a row a model and setting), ``settings`` (a row a setting and half of
-        the headline) and ``running``.
+        values by factor, level and task (:data:`OUTCOMES`), of both ways of running, what moves the residual
+        share (:func:`_governs`) and the :func:`headline`; tables ``points`` (a row a model and setting),
+        ``settings`` (a row a setting and half of the headline) and ``running``.
     """
     found = _found(config, store)
     factors: dict[str, dict] = {}
@@ -274,23 +274,20 @@ def _interval(numbers: list[float | None]) -> dict[str, float | int]:
     return over_seeds([({}, {"x": number}) for number in numbers], lambda m: m["x"])
 
 
+RUNNING: dict[str, Callable[[dict], float | None]] = {
+    "typicality": lambda found: found["typicality"],
+    "temporal_share": lambda found: found["covariance_share"]["temporal_temporal"],
+    "input_share": lambda found: found["covariance_share"]["input_input"],
+    "residual_residual": lambda found: found["covariance_share"]["residual_residual"],
+    "temporal_only": lambda found: found["substitution"]["temporal_only"],
+    "input_only": lambda found: found["substitution"]["input_only"],
+    "no_residual": lambda found: found["substitution"]["no_residual"],
+}
+
+
 def _running(measured: list[dict]) -> dict:
-    def shares(way: str, name: str) -> list[float | None]:
-        return [found[way]["covariance_share"][name] for found in measured]
-
-    def similarity(way: str, name: str) -> list[float | None]:
-        return [found[way]["substitution"][name] for found in measured]
-
     ways = {
-        way: {
-            "typicality": _interval([found[way]["typicality"] for found in measured]),
-            "temporal_share": _interval(shares(way, "temporal_temporal")),
-            "input_share": _interval(shares(way, "input_input")),
-            "residual_residual": _interval(shares(way, "residual_residual")),
-            "temporal_only": _interval(similarity(way, "temporal_only")),
-            "input_only": _interval(similarity(way, "input_only")),
-            "no_residual": _interval(similarity(way, "no_residual")),
-        }
+        way: {name: _interval([of(found[way]) for found in measured]) for name, of in RUNNING.items()}
         for way in EITHER
     }
     return ways | {"same_words": _interval([found["same_words"] for found in measured])}
