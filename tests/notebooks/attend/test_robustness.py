@@ -151,4 +151,4 @@ def test_what_governs_is_the_spread_between_extreme_levels_paired_by_seed():
     found = _governs(rows)["a"]
     assert (found["lowest"], found["highest"], found["n"]) == ("x", "y", 2)
     assert found["value"] == pytest.approx(0.4)
-    assert level_key(1e-3) == "0p001"
+    assert level_key("0.001") == "0p001"
