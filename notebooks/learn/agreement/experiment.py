@@ -393,26 +393,30 @@ class Config:
     """Settings. A row is a data set; each is trained on ``seeds`` times with every kind of network.
 
     Attributes:
-        classification: sets of labelled texts, see :func:`companion.data.labelled_sets.names`.
-        translation: sets of sentence pairs, see :data:`companion.data.parallel.NAMES`.
+        classification: sets of labelled texts.
+        translation: sets of sentence pairs.
         only_at_hand: 1 leaves out the sets whose files are not on this machine.
-        data: a reader's own table of labelled texts, in place of all the sets; a tenth is held out.
-        source, target: a reader's own two line-parallel files, likewise.
-        seeds: networks of each kind on short texts; long_seeds: the same on long texts and on sentence pairs;
-            main_seeds: the same on Multi30k from English to German.
-        frozen: networks with all but the attention layer frozen as drawn, of each set of texts (Table 10);
-            0 for none.
-        n_train, n_validation: texts to use; 0 for all that the paper used. Of a reader's own table, all are
-            used where these are left at the profile's.
-        train_pairs, validation_pairs: sentence pairs to use; 0 for all, and for a sample of IWSLT14's
-            validation pairs.
-        width: of states; embedding_width: of the classifiers' embeddings.
+        data: path of your own table of labelled texts (.tsv or .csv). It replaces all the sets; a tenth is
+            held out.
+        source: path of your own text file, line by line what target has.
+        target: path of your own second text file.
+        seeds: networks of each kind on short texts.
+        long_seeds: the same on long texts and on sentence pairs.
+        main_seeds: the same on Multi30k from English to German.
+        frozen: networks with all but the attention layer frozen as drawn, of each set of texts; 0 for none.
+        n_train: texts to train on; 0 for all that the paper used. All of a reader's own table are used where
+            this is left at the profile's.
+        n_validation: texts to judge on; 0 for all, as above.
+        train_pairs: sentence pairs to train on; 0 for all.
+        validation_pairs: sentence pairs to judge on; 0 for all, and for a sample of IWSLT14's.
+        width: of states.
+        embedding_width: of the classifiers' embeddings.
         learning_rate: of Adam.
-        steps: updates of the classifiers; translation_steps: of the others; 0 for the paper's on Multi30k,
-            36,250, whatever the set and however many its pairs, but on IWSLT14 16,180: as many epochs as the
-            paper's, of the pairs at hand.
+        steps: updates of the classifiers.
+        translation_steps: updates of the translators; 0 for the paper's. These are 36,250 on Multi30k, and as
+            many on other sets but IWSLT14, which has as many epochs as the paper's, of the pairs we have.
         pieces: size of the vocabulary of sentence pairs.
-        training_part: 1 looks at a sample of the training pairs too (Tables 7 and 8).
+        training_part: 1 judges on a sample of the training pairs too.
     """
 
     classification: tuple[str, ...] = CLASSIFICATION
