@@ -7,8 +7,6 @@ from functools import partial
 import pytest
 import torch
 from safetensors.torch import save_file
-from tests.attnlib.analysis.test_checkpoint import mbart
-from tests.attnlib.analysis.test_report import FILES
 
 from attnlib.adapters import HuggingFace, TokenBatch, lexical_probe
 from attnlib.analysis import Stream, analyse
@@ -28,6 +26,8 @@ from tests.attnlib.analysis.analysis_builders import (
     table_of,
     text_of,
 )
+from tests.attnlib.analysis.test_checkpoint import mbart
+from tests.attnlib.analysis.test_report import FILES
 
 transformers = pytest.importorskip("transformers", reason="the command loads models with transformers")
 
