@@ -91,7 +91,7 @@ def sets_of_heads(
 
     Good and bad heads are drawn without repetition, by network; in the scenario ``one_good`` the good one
     is first. In ``copied`` all heads are the first of ``all_bad``: equal heads learn alike, so this is one
-    head with a longer context. Heads of ``random`` were never tried; ``alone`` has the first of each of these.
+    head with a longer context. Heads of ``random`` were never tried; ``alone`` has the first of each.
     """
     if too_few(scenario, heads, good, bad, tried=0):
         return []

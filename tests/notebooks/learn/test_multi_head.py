@@ -1,4 +1,4 @@
-"""Good and bad heads: how they are told apart, which networks are asked for, on which data, and which attends."""
+"""Good and bad heads: how they are told apart, which networks they make, on which data, and who attends."""
 
 import pytest
 import torch
@@ -6,6 +6,7 @@ import torch
 from attnlib.errors import BadInput, NotMeasured
 from attnlib.models.copier import copier_loss
 from companion.data.synthetic import copy_batch, draw_sources
+from companion.results.run import run
 from companion.runs.multi_head import Settings, new_network
 from companion.runs.recipe import RecipeSpec
 from companion.runs.store import Store
@@ -154,6 +155,11 @@ def test_the_early_look_is_one_after_the_beginning(every, followed, step):
 def test_settings_that_cannot_be_are_refused(settings, given, message):
     with pytest.raises(BadInput, match=message):
         settings(**given)
+
+
+def test_the_experiment_runs(tmp_path):
+    result = run("multi_head", out=tmp_path, models=tmp_path / "models", overrides=TINY)
+    assert len(result.models) == 2 + 1 + 1
 
 
 # What networks of the chapter have in common, and what varies.
