@@ -106,9 +106,9 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
         how far Trans of neutral words is from one half. ``derivative`` is at the largest width: ``logits``
         against 2 (C − mean C), probabilities against 2/N (C − mean C) as ``derived`` and 2 (C − mean C) as
         ``printed``, ``rate``, the exponent of the logits' error in the width, and N, ``outputs``. ``text``
-        has the numbers of :mod:`notebooks.learn.early_dynamics.word_counts`, and how many different target words are first
-        in its rows. Tables ``counts`` and ``alignments`` (the first seed's tables, and α of its first
-        pair), ``derivative`` and ``words`` (a row a listed word of the text, most frequent first).
+        has the numbers of :mod:`notebooks.learn.early_dynamics.word_counts`, and how many different target
+        words are first in its rows. Tables ``counts`` and ``alignments`` (the first seed's tables, and α of
+        its first pair), ``derivative`` and ``words`` (a row a listed word of the text, most frequent first).
     """
     values: dict = {"derivative": {}}
     tables: dict[str, list[dict]] = {"counts": [], "alignments": [], "derivative": [], "words": []}
