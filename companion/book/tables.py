@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING
 
 from attnlib.plots.style import task_name
-from companion.book.intervals import listed
 from companion.results.result import Result, kinds_of
 
 if TYPE_CHECKING:
@@ -28,37 +27,6 @@ def interval_table(
         row |= {heading: f"{_at(found, key):.2f}" for key, heading in (plain or {}).items()}
         rows[f"{task_name(task)}, {kind}"] = row
     return pd.DataFrame.from_dict(rows, orient="index")
-
-
-def headline_sentences(result: Result) -> str:
-    """The correlations of :mod:`notebooks.attend.temporal_share.experiment` in words, numbers and all."""
-    names = {"temporal_share": "temporal share", "input_share": "input share"}
-    found = result.values["spearman"]
-    parts = [f"{interval_range(found[key])} with {name}" for key, name in names.items()]
-    alone = {"temporal_only": "temporal components alone", "input_only": "input components alone"}
-    built = [f"{interval_range(found[key])} for {name}" for key, name in alone.items()]
-    return (
-        f"Over {found['temporal_share']['n']} networks on {result.values['tasks']} tasks, typicality has a "
-        f"rank correlation of {listed(parts)} (95 % intervals; tasks and then their points resampled). "
-        f"With the attention that can be built in place of the shares: {listed(built)}."
-    )
-
-
-def dial_sentences(result: Result) -> str:
-    """What the dial does in each architecture, from ``dial`` of the same experiment; empty without a dial."""
-    names = {
-        "typicality": "typicality",
-        "temporal_share": "the temporal share",
-        "input_share": "the input share",
-    }
-    sentences = []
-    for kind, found in result.values["dial"].items():
-        if found:
-            parts = [f"{interval_range(found[key])} with {name}" for key, name in names.items()]
-            sentences.append(
-                f"In {kind} the share of reordered sentences has a rank correlation of {listed(parts)}."
-            )
-    return " ".join(sentences)
 
 
 def interval_range(interval: dict, digits: int = 2) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from attnlib.errors import BadInput, UnknownName
+from attnlib.errors import UnknownName
 from attnlib.training.corpus import Corpus, Task
 from attnlib.training.evaluate import evaluate, traces
 from attnlib.training.vocabulary import BOS, EOS, Vocabulary
@@ -159,18 +159,9 @@ def test_the_experiment_gives_values_and_tables(tmp_path, models):
     assert result.tables["words"]
 
 
-@pytest.mark.parametrize(
-    ("setting", "error", "message"),
-    [
-        ({"architecture": "VED"}, UnknownName, "VED"),
-        ({"task": "one_to_won"}, UnknownName, "one_to_one"),
-        ({"fit_samples": 0}, BadInput, "at least 1"),
-        ({"width": 7}, BadInput, "odd"),
-    ],
-)
-def test_settings_that_cannot_be_used_are_refused(setting, error, message):
-    with pytest.raises(error, match=message):
-        override(PROFILES["quick"], setting)
+def test_networks_without_attention_have_no_context_to_read_out():
+    with pytest.raises(UnknownName, match="VED"):
+        override(PROFILES["quick"], {"architecture": "VED"})
 
 
 def test_a_word_never_said_in_training_has_no_margin():
