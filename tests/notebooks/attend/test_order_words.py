@@ -64,9 +64,7 @@ def setting(trained):
 def test_the_fork_is_where_another_source_word_is_translated():
     here = translate(["now", "red", "fox", "old", "owl"])
     assert fork_of(here, translate(["now", "wild", "fox", "old", "owl"])) == (1, (1, 2))
-    there = translate(
-        ["once", "red", "fox", "old", "owl"]
-    )  # the opening itself is translated first either way
+    there = translate(["once", "red", "fox", "old", "owl"])  # either way the opening comes first
     assert fork_of(here, there) == (1, (1, 3))
     here, there = ((interpret(words.split()), None) for words in ("walk left and run", "walk left after run"))
     assert fork_of(here, there) == (0, (-1, -1))
