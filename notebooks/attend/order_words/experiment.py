@@ -139,10 +139,9 @@ def _rows(
 
 def _memory(points: list[Point]) -> Iterator[dict]:
     """Means over seeds of the series of :data:`FOLLOWED`, for words of order."""
-    groups: dict[tuple[str, str], list[Point]] = {}
-    for name, m in points:
-        groups.setdefault((str(name["task"]), kind(name)), []).append((name, m))
-    for (task, label), group in groups.items():
+    groups = by_kind(points, list)
+    for task, label in [(task, label) for task, kinds in groups.items() for label in kinds]:
+        group = groups[task][label]
         for swap, series in product(group[0][1], FOLLOWED):
             found = group[0][1][swap]
             for place in range(min(len(found["memory"][series]), PLACES)) if found["kind"] == "order" else ():

@@ -46,7 +46,10 @@ if TYPE_CHECKING:
 _STREAM = 0x5A1B
 
 Words = tuple[str, ...]
-Meaning = Callable[[Sequence[str]], tuple[Words, Links | None]]  # target words; links where the task has them
+Attention = Float[Tensor, "batch target source"]
+Rows = Bool[Tensor, "batch target"]
+Meant = tuple[Words, Links | None]  # target words; links where the task has them
+Meaning = Callable[[Sequence[str]], Meant]
 
 
 @dataclass(frozen=True)
@@ -184,9 +187,7 @@ def _interpret(words: Sequence[str]) -> tuple[Words, None]:
     return interpret(words), None
 
 
-def fork_of(
-    here: tuple[Words, Links | None], there: tuple[Words, Links | None]
-) -> tuple[int, tuple[int, int]]:
+def fork_of(here: Meant, there: Meant) -> tuple[int, tuple[int, int]]:
     """Target step at which two translations part, and the source positions that either translates there.
 
     >>> fork_of((("a", "b", "c"), None), (("a", "b"), None))
@@ -219,6 +220,7 @@ PAIRS = tuple(f"{decoder}_{encoder}" for decoder in PART_NAMES for encoder in PA
 # words it reads; e_input and e_residual only that part of the encoder states, e_word and e_context all of
 # them at the swapped word's position or all elsewhere.
 PATCHES = ("E", "S", "W", "ES", "EW", "SW", "ESW", "e_input", "e_residual", "e_word", "e_context")
+BothParts = tuple[Parts, Parts]  # decoder's, encoder's
 _NO_CHANGE = 1e-12
 # Rows that differ by less than this (mean total variation) have no flip to take a share of.
 _NO_FLIP = 0.02
@@ -275,15 +277,13 @@ def decoder_parts(runs: TwoRuns, start: int, words: int, fitted: Fitted) -> Part
     return fitted.decoder.split(runs.decoder[start, words], read, runs.rows)
 
 
-def term_changes(
-    first: tuple[Parts, Parts], second: tuple[Parts, Parts]
-) -> Float[Tensor, "9 batch target source"]:
-    """Change of each of the nine alignment terms, in the order of :data:`PAIRS`; (decoder, encoder) parts."""
+def term_changes(first: BothParts, second: BothParts) -> Float[Tensor, "9 batch target source"]:
+    """Change of each of the nine alignment terms, in the order of :data:`PAIRS`."""
     return (alignment_terms(*second) - alignment_terms(*first)).flatten(0, 1)
 
 
 def route_changes(
-    first: tuple[Parts, Parts], second: tuple[Parts, Parts], at_word: Bool[Tensor, "batch source"]
+    first: BothParts, second: BothParts, at_word: Bool[Tensor, "batch source"]
 ) -> Float[Tensor, "5 batch target source"]:
     """Change of the score by route, in the order of :data:`ROUTES`; they sum to the change of the score."""
     (d, e), (d_after, e_after) = first, second
@@ -303,9 +303,7 @@ def route_changes(
 
 
 def change_shares(
-    pieces: Float[Tensor, "piece batch target source"],
-    rows: Bool[Tensor, "batch target"],
-    source_mask: Bool[Tensor, "batch source"],
+    pieces: Float[Tensor, "piece batch target source"], rows: Rows, source_mask: Bool[Tensor, "batch source"]
 ) -> tuple[list[float | None], float]:
     """Covariance share of each piece in their sum, pooled over rows, and the sum's own square.
 
@@ -343,10 +341,7 @@ def patched_rows(model: EncoderDecoder, runs: TwoRuns) -> dict[str, Float[Tensor
 
 
 def flip_share(
-    patched: Float[Tensor, "batch target source"],
-    first: Float[Tensor, "batch target source"],
-    second: Float[Tensor, "batch target source"],
-    rows: Bool[Tensor, "batch target"],
+    patched: Attention, first: Attention, second: Attention, rows: Rows
 ) -> dict[str, float | None]:
     """How far patched rows of attention went from the first run's to the second's.
 
@@ -366,7 +361,7 @@ def flip_share(
     }
 
 
-def moved(first: Tensor, second: Tensor, rows: Bool[Tensor, "batch target"]) -> dict[str, float]:
+def moved(first: Attention, second: Attention, rows: Rows) -> dict[str, float]:
     """How much rows of attention differ: mean total variation, and share with another largest entry."""
     return {
         "variation": float(total_variation(first[rows], second[rows]).double().mean()),
@@ -470,13 +465,7 @@ def rerun(model: EncoderDecoder, batch: Batch, swapped: Batch) -> Trace:
 
 
 def fit_effects(model: EncoderDecoder, pairs: Pairs, words: int, longest: tuple[int, int]) -> Effects:
-    """Mean effects of a kind of swap.
-
-    Args:
-        pairs: of training sentences.
-        words: in the source vocabulary.
-        longest: source and target, end marks included.
-    """
+    """Mean effects of a swap over training pairs; ``longest`` source and target, end marks included."""
     device, width = model.readout.weight.device, model.config.width
     source, target = longest
     shapes = (words, words, source), (len(pairs.swap.groups), source, source + 1, target)
@@ -512,20 +501,11 @@ DIGITS = 4
 
 
 def measure_order_words(trained: "TrainedModel", fit_samples: int, pairs: int, fit_pairs: int) -> dict:
-    """Everything that is asked of one network about the words that its task knows.
+    """Every swap of one network, by its name; settings as in the experiment's ``Config``.
 
-    Args:
-        fit_samples: training samples that components are fitted on, at most.
-        pairs: held-out pairs of each kind of swap, at most.
-        fit_pairs: training pairs of each kind that mean effects are fitted on, at most.
-
-    Returns:
-        plain JSON, by name of the swap: ``kind``, ``pairs``; ``exact`` (share of either sentence written
-        without a fault, teacher-forced) and ``attended`` (share of forks whose largest weight stands at the
-        gold position, where there is one); by row set ``change``, ``terms``, ``routes``, ``outside`` (squared
-        change of scores without the swapped word's own column, over that with it), ``patches``;
-        ``predictions`` on the rows ``all``, ``fork`` and ``changed`` (largest weight elsewhere in the rerun);
-        ``memory`` (norms of state differences); ``example``, but for content words.
+    ``exact``: share of either sentence written without a fault, teacher-forced; ``attended``: share of forks
+    whose largest weight is at the gold position, where there is one; ``outside``: squared change of scores
+    without the swapped word's own column, over that with it.
 
     Raises:
         BadInput: a task whose order words are not known, or without pairs.
@@ -542,9 +522,7 @@ def measure_order_words(trained: "TrainedModel", fit_samples: int, pairs: int, f
     return _rounded(found)
 
 
-def _judge(
-    trained: "TrainedModel", swap: Swap, pairs: Pairs, training: Pairs, fitted: Fitted
-) -> dict[str, object]:
+def _judge(trained: "TrainedModel", swap: Swap, pairs: Pairs, training: Pairs, fitted: Fitted) -> dict:
     model = trained.model
     device = model.readout.weight.device
     batches = tuple(collate(c, range(len(pairs))).to(device) for c in (pairs.first, pairs.second))
@@ -621,7 +599,7 @@ def _predictions(trained: "TrainedModel", pairs: Pairs, training: Pairs, fitted:
     return {name: _scores(predicted, after, rows) for name, rows in sets.items()}
 
 
-def _scores(predicted: dict[str, Tensor], after: Tensor, rows: Bool[Tensor, "batch target"]) -> dict:
+def _scores(predicted: dict[str, Tensor], after: Tensor, rows: Rows) -> dict:
     """Similarity to the rerun, agreement on the largest entry, and gain: the part of what "no change" misses
     that is not missed (1 all of it, 0 none, below 0 worse than no change). None without rows.
     """

@@ -44,10 +44,8 @@ def measure_robustness(trained: "TrainedModel", samples: int) -> dict:
     most), for either way of running on states of that way.
 
     Returns:
-        plain JSON: ``teacher_forced`` and ``free_running``, each with ``covariance_share`` by
-        ``<decoder part>_<encoder part>``, ``substitution`` by subset (similarity) and ``typicality``;
-        ``same_words``, the share of held-out samples that the free-running network writes without a fault;
-        ``variance`` of the parts of each side as shares of their sum; ``memory`` (see :func:`memory`).
+        both ways; ``same_words``, the share of held-out samples that the free-running network writes without
+        a fault; ``variance`` of the parts of each side as shares of their sum; ``memory``.
     """
     task, model = trained.task, trained.model
     corpora = [part.subset(np.arange(min(samples, len(part)))) for part in (task.train, task.held_out)]

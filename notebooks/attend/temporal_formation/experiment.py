@@ -59,15 +59,10 @@ class Config:
         check_counts(self)
 
 
+CELLS = ("gru", "lstm", "vanilla", "ugrnn")
 PROFILES = {
     "quick": Config(),
-    "paper": Config(
-        scale="paper",
-        task=PAPER_TASKS,
-        cell=("gru", "lstm", "vanilla", "ugrnn"),
-        seeds=None,
-        fit_samples=25_000,
-    ),
+    "paper": Config(scale="paper", task=PAPER_TASKS, cell=CELLS, seeds=None, fit_samples=25_000),
 }
 _FEWER_SEEDS = 5  # of position codes other than the sinusoidal one
 
@@ -108,25 +103,21 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
         (coordinates of the first GRU and AO network of a task).
     """
     points: list[Point] = []
+    groups: dict[str, dict[str, list[Point]]] = {}
     for asked in asks(config):
         try:
-            points.append((name_of(asked.spec), asked.answer(store)))
+            name, m = name_of(asked.spec), asked.answer(store)
         except NotMeasured:  # a store that does not train; the result says which are missing
             continue
-    groups: dict[str, dict[str, list[Point]]] = {}
-    for name, m in points:
+        points.append((name, m))
         groups.setdefault(str(name["task"]), {}).setdefault(str(name["kind"]), []).append((name, m))
     values = {
         task: {label: each_over_seeds(group, _summary) for label, group in kinds.items()}
         for task, kinds in groups.items()
     }
-    return values, {
-        "models": [name | _coordinates(m) for name, m in points],
-        "positions": [
-            row for kinds in groups.values() for group in kinds.values() for row in _positions(group)
-        ],
-        "courses": _courses(points),
-    }
+    positions = [row for kinds in groups.values() for group in kinds.values() for row in _positions(group)]
+    models = [name | _coordinates(m) for name, m in points]
+    return values, {"models": models, "positions": positions, "courses": _courses(points)}
 
 
 def _summary(m: dict) -> dict:

@@ -170,14 +170,10 @@ def expected_places(task: Task, batch: Batch) -> Int[Tensor, "batch target"]:
 def measure_longer(trained: "TrainedModel", fitted: Fitted) -> dict | None:
     """Accuracy and attention by length, and by position at the greatest one; None where lengths are fixed.
 
-    Returns:
-        ``trained_up_to`` (words); ``lengths``: a record a length with ``word_accuracy``, ``in_place``
-        (attention mass within one position of the word's own), ``leaves`` (first target position at which
-        that mass, averaged over samples, is below one half; None if it never is); ``positions``: a record a
-        position of the longest sentences with ``word_accuracy``, ``in_place``, ``temporal_in_place`` (the
-        same for attention from the temporal components of these sentences alone), ``speed`` (|μ_{t+1} − μ_t|
-        of the encoder over its mean within the shortest sentence trained on); ``average_input``: how well
-        the encoder's course without words agrees with the temporal components beyond the lengths trained on.
+    ``in_place``: attention mass within one position of the word's own; ``leaves``: first target position at
+    which that mass, averaged over samples, is below one half; ``temporal_in_place``: the same for attention
+    from the temporal components of these sentences alone; ``speed``: |μ_{t+1} − μ_t| of the encoder over its
+    mean within the shortest sentence trained on; ``average_input``: agreement beyond the lengths trained on.
     """
     own = trained.task.train.source_lengths
     shortest, longest = int(own.min()), int(own.max())
@@ -367,9 +363,7 @@ def measure_offsets(model: EncoderDecoder, fitted: Fitted, corpus: Corpus) -> di
     Returns:
         by condition: ``slope`` of the displacement of the largest weight on the expected one, through the
         origin over all k (1: attention follows the clocks, 0: it does not move), ``centre_slope`` for the
-        centre of mass, and ``by_offset``: a record a k with ``expected``, ``largest``, ``centre`` (mean
-        displacements in places), ``followed`` (share of rows whose largest weight stands where expected),
-        ``similarity`` to the unshifted attention, ``rows``.
+        centre of mass, and the means ``by_offset``.
     """
     result = {}
     for name, (ahead, states_of) in conditions(model, fitted).items():
@@ -439,15 +433,9 @@ JUDGED = 300  # held-out samples: rates over some thousand rows are known to a p
 
 
 def measure_temporal_formation(trained: "TrainedModel", fit_samples: int) -> dict:
-    """Everything this chapter asks of one model with attention, judged on held-out samples.
+    """Everything this chapter needs of one model with attention, judged on held-out samples.
 
-    Returns:
-        plain JSON: ``quality``; ``attention`` (see :func:`_attention`); ``wordless.<side>.<input>`` (see
-        :func:`compared`); ``rebuilt`` (see :func:`_rebuilt`); ``offsets`` (see :func:`measure_offsets`);
-        ``longer`` (see :func:`measure_longer`, or None); ``state_share.<side>.<part>`` (covariance shares of
-        the variance of the states); ``temporal_variance.<side>.{all, words}`` (share of the variance of μ_t
-        in that of the states, also with marks left out); ``courses``: coordinates of μ_t and of the states
-        without words in the plane of μ's two main directions.
+    ``courses``: coordinates of μ_t and of the states without words in the plane of μ's two main directions.
     """
     fitted = fit_components(trained, fit_samples)
     corpus = trained.task.held_out.subset(np.arange(min(JUDGED, len(trained.task.held_out))))
@@ -497,18 +485,13 @@ def _traces(trained: "TrainedModel", corpus: Corpus) -> Iterator[tuple]:
 
 
 def _attention(trained: "TrainedModel", fitted: Fitted, corpus: Corpus) -> dict[str, float | None]:
-    """``in_place``: attention mass within one position of the place that the word to be said comes from,
-    where the task has such places; covariance shares of the scores: ``temporal_share`` (μ·μ),
-    ``input_share`` (χ·χ), ``residual_share`` (all five terms with a residual).
-    """
+    """Attention mass in place, where the task has places, and covariance shares of μ·μ, χ·χ, all with Δ."""
     shares, mass, words = ShareSums(), 0.0, 0
     fixed = trained.task.gold is not None or bool((corpus.source_lengths == corpus.target_lengths).all())
     for batch, trace in _traces(trained, corpus):
         shares.update(alignment_terms(*fitted.split(trace)), trace.target_mask, trace.source_mask)
         if fixed:
-            places = expected_places(
-                trained.task, batch
-            )  # `corpus` is the first held-out samples: same indices
+            places = expected_places(trained.task, batch)  # the corpus has the first held-out samples
             mass += float(near_place(trace.attention.cpu(), places).sum())
             words += int((places >= 0).sum())
     found = shares.result().covariance

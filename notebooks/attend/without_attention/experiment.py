@@ -1,6 +1,6 @@
 """Without attention: where a network of one vector keeps the words, when it reads them out, how many fit."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -70,51 +70,32 @@ PROFILES = {
 }
 
 
-def _spec(config: Config, architecture: str, length: int, seed: int, part: float) -> ModelSpec:
-    changes = {"width": config.width} if config.width is not None else {}
-    spec = spec_of(
-        TASK,
-        architecture,
-        scale=config.scale,
-        cell=config.cell,
-        seed=seed,
-        task_options={"n_words": config.words, "min_length": length, "max_length": length}
-        | _held_out(config.words, length),
-        **changes,
-    )
-    steps = spec.steps if config.steps is None else config.steps
-    fields = {name: getattr(spec, name) for name in spec.__dataclass_fields__}
-    return ModelSpec(**fields | {"steps": max(1, round(steps * part))})
-
-
-def _held_out(words: int, length: int) -> dict[str, int]:
-    """Few short sentences exist; a third at most is held out."""
-    return {"n_held_out": min(1_200, max(1, words**length // 3))}
-
-
-def _kinds(config: Config) -> list[tuple[str, str, float]]:
-    """(label, architecture, part of the updates)."""
-    return [("VED", "VED", 1.0), ("VED_less", "VED", config.less), (REFERENCE, REFERENCE, config.less)]
-
-
 def _groups(config: Config) -> dict[tuple[str, int], tuple[ModelSpec, ...]]:
-    planned = (
-        seeds_of(config.scale, TASK, "VED", config.cell) if config.seeds is None else range(config.seeds)
-    )
+    """(label, length) → models of every seed; those of a ``less`` label have a part of the updates."""
+    kinds = {"VED": ("VED", 1.0), "VED_less": ("VED", config.less), REFERENCE: (REFERENCE, config.less)}
+    planned = seeds_of(config.scale, TASK, "VED", config.cell)
+    seeds = planned if config.seeds is None else range(config.seeds)
     return {
-        (label, length): tuple(_spec(config, architecture, length, seed, part) for seed in planned)
-        for (label, architecture, part), length in product(_kinds(config), config.length)
+        (label, length): tuple(_spec(config, architecture, length, seed, part) for seed in seeds)
+        for (label, (architecture, part)), length in product(kinds.items(), config.length)
     }
+
+
+def _spec(config: Config, architecture: str, length: int, seed: int, part: float) -> ModelSpec:
+    options = {"n_words": config.words, "min_length": length, "max_length": length}
+    # few short sentences exist; a third at most is held out
+    options["n_held_out"] = min(1_200, max(1, config.words**length // 3))
+    changes = {"width": config.width} if config.width is not None else {}
+    named = {"scale": config.scale, "cell": config.cell, "seed": seed}
+    spec = spec_of(TASK, architecture, task_options=options, **named, **changes)
+    return replace(spec, steps=max(1, round((config.steps or spec.steps) * part)))
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
     """What is asked of each model: where words are, and when they are read out."""
     specs = dict.fromkeys(spec for group in _groups(config).values() for spec in group)
-    return tuple(
-        asked
-        for measure in (measure_memory, measure_swap)
-        for asked in ask(specs, measure, fit_samples=config.fit_samples)
-    )
+    samples = config.fit_samples
+    return ask(specs, measure_memory, fit_samples=samples) + ask(specs, measure_swap, fit_samples=samples)
 
 
 def models(config: Config) -> tuple[ModelSpec, ...]:
@@ -144,8 +125,12 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
         name = {"kind": label, "length": length, "seeds": len(memory)}
         tables["accuracy"] += _by_place(name, memory, lambda m: m["accuracy"], "position")
         tables["memory"] += _by_place(name, memory, lambda m: m["last"]["share"], "position")
-        tables["decoder"] += _decoder_records(name, memory)
-        tables["readout"] += _readout_records(name, swap)
+        shares = {"source": ("crossed", "source"), "read": ("crossed", "read"), "own": ("decoder", "source")}
+        shares = {column: _mean(memory, *keys) for column, keys in shares.items()}
+        tables["decoder"] += _by_pair(name, ("step", "position"), shares)
+        for way in WAYS:
+            effects = {effect: _mean(swap, way, effect) for effect in EFFECTS}
+            tables["readout"] += _by_pair(name | {"way": way}, ("position", "step"), effects)
     for found in values.values():
         measured = [length for length in sorted(config.length) if f"length_{length}" in found]
         found |= {"shortest": found[f"length_{measured[0]}"], "longest": found[f"length_{measured[-1]}"]}
@@ -203,38 +188,17 @@ def _in_turn(matrix: list[list[float]]) -> float:
 def _by_place(name: dict, points: list[Point], measured, place: str) -> list[dict]:
     """A row for each place of a list, with the interval over seeds."""
     places = range(len(measured(points[0][1])))
+    return [name | {place: i} | over_seeds(points, lambda m, i=i: measured(m)[i]) for i in places]
+
+
+def _mean(points: list[Point], part: str, name: str) -> np.ndarray:
+    return np.mean([m[part][name] for _, m in points], axis=0)
+
+
+def _by_pair(name: dict, places: tuple[str, str], matrices: dict[str, np.ndarray]) -> list[dict]:
+    """A row for each entry of matrices of one shape; ``places`` name its row and its column."""
+    shape = next(iter(matrices.values())).shape
     return [
-        name | {place: i} | over_seeds(points, lambda m, i=i: measured(m)[i]) for i in places
-    ]  # value, low, high, n
-
-
-def _mean(points: list[Point], measured) -> np.ndarray:
-    return np.mean([measured(m) for _, m in points], axis=0)
-
-
-def _decoder_records(name: dict, points: list[Point]) -> list[dict]:
-    """Mean over seeds of the share of h^D_s that each source word and each word read explains."""
-    source, read, own = (
-        _mean(points, lambda m, k=keys: m[k[0]][k[1]])
-        for keys in (("crossed", "source"), ("crossed", "read"), ("decoder", "source"))
-    )
-    return [
-        name
-        | {"step": step, "position": position, "source": float(source[step, position])}
-        | {"read": float(read[step, position]), "own": float(own[step, position])}
-        for step, position in np.ndindex(source.shape)
+        name | dict(zip(places, at, strict=True)) | {column: float(of[at]) for column, of in matrices.items()}
+        for at in np.ndindex(shape)
     ]
-
-
-def _readout_records(name: dict, points: list[Point]) -> list[dict]:
-    """Mean over seeds of each effect of exchanging source position t on decoder step s."""
-    records = []
-    for way in WAYS:
-        effects = {effect: _mean(points, lambda m, e=effect: m[way][e]) for effect in EFFECTS}  # noqa: B023
-        records += [
-            name
-            | {"way": way, "position": t, "step": s}
-            | {effect: float(matrix[t, s]) for effect, matrix in effects.items()}
-            for t, s in np.ndindex(effects["margin"].shape)
-        ]
-    return records

@@ -91,13 +91,10 @@ def measure_memory(trained: "TrainedModel", fit_samples: int) -> dict:
     Components are fitted on the first ``fit_samples`` training samples.
 
     Returns:
-        plain JSON: ``length``, ``words``, ``quality``; ``accuracy`` (teacher-forced, at each target position,
-        end mark last); ``encoder`` (share of h^E_T that word t explains, T × t, zero for t > T); ``last``,
-        the final encoder state, with ``share`` and ``unique`` (by t), ``fitted`` and ``held_out`` (R² of the
-        sum); ``decoder`` with ``source`` (share of h^D_s, steps × t) and ``held_out`` (R² by step);
-        ``crossed``, the same over words read that are another sentence's, with ``read`` (steps × words read)
-        and ``cancel``: the cosine between the components of source word t and of target word t just read, by
-        t (where words have equal ids on both sides, −1 is what the one adds and the other takes away).
+        ``accuracy`` at each target position, end mark last; ``encoder``, T × t, zero for t > T; of the
+        ``last`` state shares by t and R² of the sum; ``decoder``, steps × t; ``crossed``, the same over words
+        read that are another sentence's, with ``cancel``: the cosine between the components of source word t
+        and of target word t just read (−1 where the one adds what the other takes away).
     """
     task, model = trained.task, trained.model
     n_words, length = words_of(task), one_length(task.train)

@@ -60,15 +60,8 @@ def measure_word_alignment(
 
     Components are fitted on the first ``fit_samples`` training samples and judged on the first
     ``judged_samples`` with gold links. IBM Model 1 is fitted on what the network was trained on, word ids and
-    all, with ``iterations`` of expectation-maximisation.
-
-    Returns:
-        plain JSON: ``attention.<subset>.<rule>`` and ``references.<name>.<rule>`` with the fields of
-        :class:`~attnlib.probes.alignment_error.AlignmentQuality` (of a subset only those that may differ),
-        ``by_prediction.{right, wrong}`` (share of linked rows whose largest weight has a gold link, where the
-        network predicts the right word and where it does not), ``quality`` over all held-out samples and over
-        those with gold links, what the gold links are like, and one short
-        sentence with its matrices.
+    all, with ``iterations`` of expectation-maximisation. ``by_prediction`` tells rows where the network
+    predicts the right word from the others.
 
     Raises:
         BadInput: the task has no gold links.
