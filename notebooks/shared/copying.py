@@ -21,36 +21,27 @@ def outcome(points: list[Point], steps: int) -> dict:
     """How many networks failed, and how long the others took.
 
     A network *fails* when its accuracy on held-out sentences is below 0.95 after the last update. Time to
-    95 % is the first checkpoint at or above it; one that never gets there counts as the number of updates of
-    the whole course, so its mean is a lower bound where ``never`` is not 0, and no time at all where all are.
-
-    Returns:
-        ``n``, ``failed`` (with Wilson's interval), ``lowest_accuracy``, ``highest_accuracy``,
-        ``steps_to_learn``, ``never`` (networks without such a checkpoint), ``accuracy`` and
-        ``attention_accuracy`` at the end; None without networks.
+    95 % is the first checkpoint at or above it; the networks that ``never`` get there count as all updates,
+    so that the mean is a lower bound. Numbers at the end; None without networks.
     """
     accuracies = [course["accuracy"][-1] for _, course in points]
+    times = [(name, {"learned": steps_to_learn(course)}) for name, course in points]
     return {
         "n": len(points),
         "failed": share([has_failed(course) for _, course in points]),
         "lowest_accuracy": min(accuracies, default=None),
         "highest_accuracy": max(accuracies, default=None),
-        "steps_to_learn": over_seeds(points, lambda course: _or(steps_to_learn(course), steps)),
-        "never": sum(steps_to_learn(course) is None for _, course in points),
+        "steps_to_learn": over_seeds(times, lambda m: steps if m["learned"] is None else m["learned"]),
+        "never": sum(own["learned"] is None for _, own in times),
         **{name: last(points, name) for name in ("accuracy", "attention_accuracy")},
     }
 
 
 def followed(points: list[Point], at: int, steps: int) -> dict:
-    """What becomes of networks that are judged after some updates and followed for more.
+    """The :func:`outcome` of networks that are judged ``at`` some updates and followed to ``steps``.
 
-    Args:
-        at: updates after which they are judged; steps: updates of the whole course.
-
-    Returns:
-        what :func:`outcome` says of the whole course, ``steps``, ``late``, how many networks are below 95 %
-        when they are judged and not at the end, and ``late_attending``, how many of these have an attention
-        accuracy of 95 % in the end.
+    ``late`` is how many fail when they are judged and not at the end, ``late_attending``, how many of these
+    have an attention accuracy of 95 % in the end.
     """
     late = [course for _, course in points if has_failed(until(course, at)) and not has_failed(course)]
     attending = sum(enough(course["attention_accuracy"][-1]) for course in late)
@@ -153,33 +144,22 @@ def outcome_rows(points: list[Point]) -> list[dict]:
     ]
 
 
-def _or(number: int | None, otherwise: int) -> int:
-    return otherwise if number is None else number  # 0 updates are a number too
-
-
 # Which way networks that fail to copy use their attention: drawn to the word to be said, or away from it.
 #
 # Where every sentence has the same words, what a context lacks tells as much as what it holds. So attention
-# can be drawn to the word to be said, or be driven away from it; uniform attention, 1/length everywhere, lies
-# between.
+# can be drawn to the right word or be driven away from it, with uniform attention, 1/length, in between.
 
 SIDES = ("drawn", "away")
 
 
 def turned_away(points: list[Point], length: int) -> dict:
-    """Where the attention of those networks that failed stands at the last look, and what they make of it.
-
-    Args:
-        points: courses, as :func:`~companion.runs.permutation_copying.look_at_copier` sees networks.
-        length: words of a sentence.
+    """Where the attention of those networks that failed is at the last look, and what they make of it.
 
     Returns:
-        ``drawn.…`` of the networks that failed with at least 1/length on the word to be said, ``away.…`` of
-        the others: ``n``; ``weight`` on the word to be said and ``later`` on other words still to be said,
-        as multiples of 1/length, and ``later_less_weight``, by network; ``says_shown``, ``says_left_out``,
-        ``right_without`` and ``right_at_uniform``, see
-        :func:`~companion.runs.permutation_copying.moved_attention`; ``left_out_less_shown`` and
-        ``without_less_uniform``, differences by network; intervals over networks.
+        ``drawn`` of the networks with at least 1/length on the right word, ``away`` of the others: ``weight``
+        on the right word and ``later`` on words that come later, in multiples of 1/length; what they say
+        with attention moved, see :func:`~companion.runs.permutation_copying.moved_attention`; and
+        differences by network.
     """
     failed = [(name, course) for name, course in points if has_failed(course)]
     return {
@@ -188,17 +168,12 @@ def turned_away(points: list[Point], length: int) -> dict:
 
 
 def sides(points: list[Point], length: int, step: int) -> dict:
-    """Whether it shows early on which side of uniform attention a network's weight ends.
-
-    Args:
-        points: courses, as in :func:`turned_away`; step: of the early look.
+    """Whether it shows early, after ``step`` updates, on which side of uniform attention networks end.
 
     Returns:
-        ``step``, and ``end``, that of the last look; ``n``, networks; ``drawn``, how many end with at least
-        1/length on the word to be said; shares with Wilson's intervals: ``same_at_first``, of networks on the
-        side before training on which they end, ``same``, at the early look; ``probe_at_first`` and
-        ``probe``, of networks whose lexical probe is then larger at the right place than elsewhere just if
-        they end drawn.
+        ``drawn``, how many of ``n`` end with at least 1/length on the right word; shares of networks that are
+        on their final side before training (``same_at_first``) and at the early look (``same``), and the
+        ``probe`` of which, larger at the right place than elsewhere or not, then tells their side.
     """
     ends = [_side(course, length) == "drawn" for _, course in points]
     found: dict = {"step": step, "end": points[0][1]["steps"][-1] if points else None}

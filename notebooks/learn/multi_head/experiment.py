@@ -262,11 +262,10 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
         NotMeasured: a store that does not train lacks a run of a single head.
     """
     trials, heads = _screened(config, store)
+    specs = {scenario: _scenario(scenario, config, **heads) for scenario in SCENARIOS}
+    specs |= {f"elsewhere_{kind}": _moved(config, own) for kind, own in heads.items()}
     whole = {"single": _named("single", trials[0])}
-    for scenario in SCENARIOS:
-        whole[scenario] = _named(scenario, _asked(_scenario(scenario, config, **heads), store))
-    for kind in KINDS:
-        whole[f"elsewhere_{kind}"] = _named(f"elsewhere_{kind}", _asked(_moved(config, heads[kind]), store))
+    whole |= {name: _named(name, _asked(own, store)) for name, own in specs.items()}
     found = {name: judged(points, config.steps) for name, points in whole.items()}
     values: dict[str, dict] = {
         name: outcome(points, config.steps)
