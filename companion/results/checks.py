@@ -23,13 +23,34 @@ def check_names(config: "DataclassInstance", **known: Collection[str]) -> None:
     Raises:
         UnknownName: a name that is not among them; says the nearest.
     """
-    for field, allowed in ({"scale": scales()} | _KNOWN | known).items():
+    check_known(config, **({"scale": scales()} | _KNOWN | known))
+    for rung in getattr(config, "task", ()):
+        task_of(rung)
+
+
+def check_known(config: "DataclassInstance", **known: Collection[str]) -> None:
+    """The names that fields of a configuration hold, one or several each.
+
+    Raises:
+        UnknownName: a name that is not among ``known``; says the nearest.
+    """
+    for field, allowed in known.items():
         given = getattr(config, field, ())
         for name in (given,) if isinstance(given, str) else given:
             if name not in allowed:
                 raise UnknownName(field, name, allowed)
-    for rung in getattr(config, "task", ()):
-        task_of(rung)
+
+
+def check_positive(config: "DataclassInstance", *names: str) -> None:
+    """Whole numbers from 1; None stands for the plan's number.
+
+    Raises:
+        BadInput: a count below 1.
+    """
+    for name in names:
+        count = getattr(config, name, None)
+        if count is not None and count < 1:
+            raise BadInput(f"{name} is {count}; it must be at least 1")
 
 
 def take_files(config: "DataclassInstance", **profiles: Collection[tuple[str, ...]]) -> None:
@@ -74,9 +95,6 @@ def check_counts(config: "DataclassInstance", *names: str) -> None:
     Raises:
         BadInput: a count below 1, or an odd width where there is AO.
     """
-    for name in ("seeds", "width", "steps", "fit_samples", *names):
-        count = getattr(config, name, None)
-        if count is not None and count < 1:
-            raise BadInput(f"{name} is {count}; it must be at least 1")
+    check_positive(config, "seeds", "width", "steps", "fit_samples", *names)
     if (config.width or 0) % 2 and "AO" in getattr(config, "architecture", ()):
         raise BadInput(f"width {config.width} is odd; the sinusoidal positions of AO need an even one")

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
-from attnlib.errors import BadInput, UnknownName
+from attnlib.errors import BadInput
 from attnlib.models.sequence_to_sequence import Link, SequenceCell
 from companion.results.aggregate import Point, over_seeds, paired
 from companion.results.asks import Ask, answers, ask, specs_of
+from companion.results.checks import check_known, check_positive
 from companion.runs.recipe import RecipeSpec
 from notebooks.shared.measure import measure_by_length, measure_summary_bits
 from notebooks.shared.words import spec_on_words
@@ -56,14 +57,8 @@ class Config:
     samples: int = 2_000
 
     def __post_init__(self) -> None:
-        for name in self.link:
-            if name not in get_args(Link):
-                raise UnknownName("link", name, get_args(Link))
-        if self.cell not in get_args(SequenceCell):
-            raise UnknownName("cell", self.cell, get_args(SequenceCell))
-        for name in ("seeds", "n_train", "judged", "steps", "samples"):
-            if getattr(self, name) < 1:
-                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
+        check_known(self, link=get_args(Link), cell=get_args(SequenceCell))
+        check_positive(self, "seeds", "n_train", "judged", "steps", "samples")
         if not 1 <= self.shortest <= self.longest:
             raise BadInput(f"lengths from {self.shortest} to {self.longest}; expected 1 ≤ shortest ≤ longest")
         if min((self.shortest, *self.probed)) < 3:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attnlib.errors import BadInput, UnknownName
+from attnlib.errors import BadInput
 from attnlib.models.sequence_to_sequence import NAMED
 from companion.data import registry
 from companion.results.aggregate import Point, over_seeds
 from companion.results.asks import Ask, answers, ask, specs_of
+from companion.results.checks import check_known, check_positive
 from companion.runs.recipe import RecipeSpec
 from notebooks.primer.one_step.measure import measure_shown_pairs
 
@@ -67,12 +68,9 @@ class Config:
     place: int = 1
 
     def __post_init__(self) -> None:
-        for field, known in (("task", registry.names()), ("network", NETWORKS)):
-            if getattr(self, field) not in known:
-                raise UnknownName(field, getattr(self, field), known)
-        for name in ("seeds", "n_train", "max_words", "max_length", "judged", "width", "steps", "looks"):
-            if getattr(self, name) < 1:
-                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
+        check_known(self, task=registry.names(), network=NETWORKS)
+        counts = ("seeds", "n_train", "max_words", "max_length", "judged", "width", "steps", "looks")
+        check_positive(self, *counts)
         if not 0 <= self.pair < len(PAIRS):
             raise BadInput(f"pair is {self.pair}; there are {len(PAIRS)}, counted from 0")
         if not 0 <= self.place <= len(PAIRS[self.pair][1].split()):

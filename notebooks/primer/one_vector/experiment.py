@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attnlib.errors import BadInput, UnknownName
 from attnlib.models.sequence_to_sequence import NAMED
 from companion.data import registry
 from companion.results.aggregate import Point, over_seeds
 from companion.results.asks import Ask, answers, ask, specs_of
+from companion.results.checks import check_known, check_positive
 from companion.runs.recipe import RecipeSpec
 from notebooks.primer.one_vector.measure import measure_error_growth
 
@@ -56,13 +56,10 @@ class Config:
     samples: int = 150
 
     def __post_init__(self) -> None:
-        for field, known in (("task", registry.names()), ("network", NETWORKS)):
-            for name in getattr(self, field):
-                if name not in known:
-                    raise UnknownName(field, name, known)
-        for name in ("seeds", "digits", "n_train", "judged", "width", "steps", "batch_size", "samples"):
-            if getattr(self, name) < 1:
-                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
+        check_known(self, task=registry.names(), network=NETWORKS)
+        check_positive(
+            self, "seeds", "digits", "n_train", "judged", "width", "steps", "batch_size", "samples"
+        )
 
 
 PROFILES = {

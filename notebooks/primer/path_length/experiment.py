@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
-from attnlib.errors import BadInput, UnknownName
+from attnlib.errors import BadInput
 from attnlib.models.sequence_to_sequence import SequenceCell
 from companion.results.aggregate import Point, over_seeds, paired
 from companion.results.asks import Ask, answers, ask, specs_of
+from companion.results.checks import check_known, check_positive
 from companion.runs.recipe import RecipeSpec
 from notebooks.primer.path_length.measure import measure_gradients
 from notebooks.shared.words import link_distances, spec_on_words
@@ -62,13 +63,8 @@ class Config:
     samples: int = 64
 
     def __post_init__(self) -> None:
-        for field, known in (("kind", KINDS), ("cell", get_args(SequenceCell))):
-            for name in getattr(self, field):
-                if name not in known:
-                    raise UnknownName(field, name, known)
-        for name in ("seeds", "n_train", "judged", "width", "steps", "looks", "samples"):
-            if getattr(self, name) < 1:
-                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
+        check_known(self, kind=KINDS, cell=get_args(SequenceCell))
+        check_positive(self, "seeds", "n_train", "judged", "width", "steps", "looks", "samples")
         if not 3 <= self.shortest <= self.longest or self.length < 3:
             raise BadInput(
                 f"lengths from {self.shortest} to {self.longest}, gradients at {self.length}; expected "

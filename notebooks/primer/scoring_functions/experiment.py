@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
-from attnlib.errors import BadInput, UnknownName
+from attnlib.errors import BadInput
 from attnlib.models.attention import Scoring
 from attnlib.models.sequence_to_sequence import NAMED
 from companion.data.parallel import NAMES as TEXTS
 from companion.results.aggregate import Point, matched, over_seeds, paired
 from companion.results.asks import Ask, answers, ask, specs_of
+from companion.results.checks import check_known, check_positive
 from companion.runs.recipe import RecipeSpec
 from notebooks.primer.scoring_functions.measure import (
     OFFSETS,
@@ -119,23 +120,10 @@ class Config:
     text_threshold: float = 0.4
 
     def __post_init__(self) -> None:
-        known = {
-            "task": SIZES,
-            "scoring": get_args(Scoring),
-            "asked": get_args(Scoring),
-            "decoder": DECODERS,
-            "named": NAMED,
-            "text": [name for name in TEXTS if name.startswith("multi30k_en")],
-        }
-        for field, allowed in known.items():
-            given = getattr(self, field)
-            for name in (given,) if isinstance(given, str) else given:
-                if name not in allowed:
-                    raise UnknownName(field, name, allowed)
+        scores, texts = get_args(Scoring), [name for name in TEXTS if name.startswith("multi30k_en")]
+        check_known(self, task=SIZES, scoring=scores, asked=scores, decoder=DECODERS, named=NAMED, text=texts)
         counts = ("seeds", "shortest", "n_train", "judged", "width", "steps", "looks", "samples")
-        for name in (*counts, "text_words", "text_width", "text_epochs", "text_looks"):
-            if getattr(self, name) < 1:
-                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
+        check_positive(self, *counts, "text_words", "text_width", "text_epochs", "text_looks")
         if set(self.directions) - set(DIRECTIONS):
             raise BadInput(f"directions are {self.directions}; an encoder reads in 1 or in 2")
         if not self.shortest <= self.longest:

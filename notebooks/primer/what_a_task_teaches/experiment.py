@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attnlib.errors import BadInput, UnknownName
+from attnlib.errors import BadInput
 from companion.results.aggregate import Point, over_seeds, paired
 from companion.results.asks import Ask, answers, ask, specs_of
+from companion.results.checks import check_known
 from companion.results.statistics import jackknife_interval
 from companion.runs.recipe import RecipeSpec
 from notebooks.primer.what_a_task_teaches.measure import (
@@ -386,11 +387,7 @@ class Config:
     looks: int = 4
 
     def __post_init__(self) -> None:
-        named = {"kind": KINDS, "task": TASKS, "tied": TASKS}
-        for field, known in named.items():
-            for name in getattr(self, field):
-                if name not in known:
-                    raise UnknownName(field, name, known)
+        check_known(self, kind=KINDS, task=TASKS, tied=TASKS)
         if self.seeds < 2:
             raise BadInput(f"seeds is {self.seeds}; networks of one task are compared, so take 2 or more")
         models(self)  # what a network or its training cannot be, the recipes say
