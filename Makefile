@@ -62,7 +62,7 @@ paper: $(INSTALLED)
 
 # The figure of README.md, from the committed result; a test holds the two together.
 readme: $(INSTALLED)
-	@$(BIN)/python -m attnlib.companion.readme
+	@$(BIN)/python -m notebooks.attend.temporal_share.drawing
 
 lint: $(INSTALLED)
 	@$(BIN)/ruff check .

@@ -17,8 +17,8 @@ from pathlib import Path
 ROOT = Path(workflow.basedir)
 sys.path.insert(0, str(ROOT))
 
-from attnlib.companion.plan import ANSWERS, ARCHIVE, Plan, Run
-from attnlib.companion.project import Project
+from companion.book.plan import ANSWERS, ARCHIVE, Plan, Run
+from companion.book.project import Project
 
 PROJECT = Project(ROOT)
 QUICK, PAPER = Plan(PROJECT, "quick"), Plan(PROJECT, "paper")
@@ -33,8 +33,10 @@ FIRST = [Path(mark).name for plan in PLANS for name in plan.long_tails for mark 
 STALE = [name for name, result in PAPER.results.items() if not result.current]
 
 # One thread a job: trainings give the same bits, and the jobs share the cores.
-os.environ.update(ATTNLIB_PYTHON=sys.executable, ATTNLIB_ROOT=str(ROOT), OMP_NUM_THREADS="1", MKL_NUM_THREADS="1")
-envvars: "ATTNLIB_PYTHON", "ATTNLIB_ROOT", "OMP_NUM_THREADS", "MKL_NUM_THREADS"
+# Kernels and jobs find the three rooms from whatever folder they work in.
+PATH = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+os.environ.update(PYTHONPATH=PATH, ATTNLIB_PYTHON=sys.executable, ATTNLIB_ROOT=str(ROOT), OMP_NUM_THREADS="1", MKL_NUM_THREADS="1")
+envvars: "PYTHONPATH", "ATTNLIB_PYTHON", "ATTNLIB_ROOT", "OMP_NUM_THREADS", "MKL_NUM_THREADS"
 
 
 def files(folder, *patterns):
@@ -46,8 +48,8 @@ def files(folder, *patterns):
 @cache
 def asked_still():
     """Models of the paper profile that lack an answer, with a hash of what they are asked."""
-    from attnlib.experiments.answer import unanswered
-    from attnlib.training.archive import Archive
+    from companion.results.answer import unanswered
+    from companion.runs.archive import Archive
 
     return unanswered("paper", Archive(ROOT / ARCHIVE, ROOT / ANSWERS))
 
@@ -103,7 +105,7 @@ rule result:
     params:
         arguments=lambda w: QUICK.results[w.experiment].arguments,
         stamp=lambda w: QUICK.results[w.experiment].stamp,
-    shell: '"$ATTNLIB_PYTHON" -m attnlib.experiments {params.arguments} 2>&1 >/dev/null'
+    shell: '"$ATTNLIB_PYTHON" -m companion.results {params.arguments} 2>&1 >/dev/null'
 
 
 use rule train as first_train with:
@@ -124,7 +126,7 @@ ruleorder: first_result > result
 # the archive already, on whatever machine, needs no job.
 rule answer:
     output: touch("build/answered/{key}~{stamp}")
-    shell: '"$ATTNLIB_PYTHON" -m attnlib.experiments.answer {wildcards.key:q} --archive {ARCHIVE} --answers {ANSWERS} --models build/models 2>&1 >/dev/null'
+    shell: '"$ATTNLIB_PYTHON" -m companion.results.answer {wildcards.key:q} --archive {ARCHIVE} --answers {ANSWERS} --models build/models 2>&1 >/dev/null'
 
 
 use rule result as paper_result with:
@@ -143,7 +145,7 @@ rule figure:
         arguments=lambda w: w.figure,
         drawing=lambda w: QUICK.drawing_code(w.figure),
         paper=lambda w: QUICK.paper_result(w.figure),
-    shell: '"$ATTNLIB_PYTHON" -m attnlib.companion.execute {params.arguments} 2>&1'
+    shell: '"$ATTNLIB_PYTHON" -m companion.book.execute {params.arguments} 2>&1'
 
 
 use rule figure as paper_figure with:
@@ -162,11 +164,12 @@ rule site:
         "_config.yml",
         files("book", "*"),
         files("claims", "*"),
-        files("attnlib", "*.py"),  # the reference pages are made from docstrings
+        files("companion", "*.py", "*.jinja"),  # the scorecard and its verdicts
+        [files(room, "*.py") for room in ("attnlib", "companion")],  # the reference pages are made from docstrings
         [name for name in ("README.md", "CHANGELOG.md", "CITATION.cff") if (ROOT / name).is_file()],
     output: "build/_build/html/index.html"
     params: results={name: QUICK.paper_result(name) for name in QUICK.figures}
-    shell: '"$ATTNLIB_PYTHON" -m attnlib.companion.site 2>&1 >/dev/null'
+    shell: '"$ATTNLIB_PYTHON" -m companion.book.site 2>&1 >/dev/null'
 
 
 if OWN:

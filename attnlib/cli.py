@@ -1,6 +1,6 @@
 """The command line. Everything heavy is imported inside the commands, so that ``--help`` answers at once."""
 
-import os
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Annotated
 
@@ -12,9 +12,19 @@ from typer.core import TyperGroup
 from attnlib import __version__
 from attnlib.errors import AttnlibError
 
+OF_THE_BOOK = ("figures", "run", "book", "serve", "verify", "data")  # commands that come with a checkout
+
 
 class Commands(TyperGroup):
     """Turns the errors we raise on purpose into one red line and exit code 2."""
+
+    def get_command(self, ctx, name):
+        found = super().get_command(ctx, name)
+        if found is None and name in OF_THE_BOOK:
+            raise AttnlibError(
+                f"attnlib {name} works in a checkout of the book: clone the repository, then `make install`"
+            )
+        return found
 
     def invoke(self, ctx):
         try:
@@ -34,15 +44,19 @@ app = typer.Typer(
     "get its data. Start with [bold]attnlib figures[/bold], then [bold]attnlib run[/bold] one of them.",
     rich_markup_mode="rich",
 )
-data = typer.Typer(
-    no_args_is_help=True, help="The data sets: what there is, where it is, whether it is intact."
-)
-app.add_typer(data, name="data")
 
-Jobs = Annotated[
-    int, typer.Option("--jobs", "-j", min=1, help="Jobs at once.", show_default="number of cores")
-]
-CORES = os.cpu_count() or 1
+
+def _add_commands_of_the_book() -> None:
+    """Those of a checkout, by its entry points; a wheel names them too, and has nothing behind."""
+    for entry in entry_points(group="attnlib.commands"):
+        try:
+            app.add_typer(entry.load())
+        except ModuleNotFoundError as error:
+            if error.name != entry.module.partition(".")[0]:
+                raise
+
+
+_add_commands_of_the_book()
 
 
 def _version(wanted: bool) -> None:
@@ -58,74 +72,6 @@ def options(
     ] = False,
 ) -> None:
     """What precedes the commands."""
-
-
-@app.command()
-def figures() -> None:
-    """List the figures: id, place in the paper, profile, minutes it took, last verdicts."""
-    from attnlib.companion.commands import list_figures
-
-    list_figures()
-
-
-@app.command()
-def run(
-    figure: Annotated[
-        list[str], typer.Argument(help="Ids as `attnlib figures` lists them.", metavar="FIGURE")
-    ],
-    profile: Annotated[
-        str, typer.Option(help="quick: minutes, the book's. paper: the published numbers, hours.")
-    ] = "quick",
-    parameter: Annotated[
-        list[str] | None,
-        typer.Option(
-            "-p",
-            metavar="NAME=VALUE",
-            help="Another value for a parameter of the notebook, as in -p seeds=1 -p task=scan,one_to_one. "
-            "Such a run has a folder of its own, build/runs/<figure>-<hash>/, and leaves the book as it is; "
-            "of a row of the book's tables at the paper profile the answers are kept for the book, too.",
-        ),
-    ] = None,
-    jobs: Jobs = CORES,
-    explain: Annotated[bool, typer.Option("--explain", help="Only say what would be done, and why.")] = False,
-) -> None:
-    """Bring figures up to date, with the models and results they need; nothing current is done again."""
-    from attnlib.companion.commands import run_figures
-
-    raise typer.Exit(run_figures(figure, profile, parameter or [], jobs, explain))
-
-
-@app.command()
-def book(
-    jobs: Jobs = CORES,
-    explain: Annotated[bool, typer.Option("--explain", help="Only say what would be done, and why.")] = False,
-) -> None:
-    """Bring every figure and the site up to date, and print the site's path."""
-    from attnlib.companion.commands import build_book
-
-    raise typer.Exit(build_book(jobs, explain))
-
-
-@app.command()
-def serve(port: Annotated[int, typer.Option(help="Port on this machine.")] = 8000) -> None:
-    """Show the built site on localhost until interrupted."""
-    from attnlib.companion.commands import serve_site
-
-    serve_site(port)
-
-
-@app.command()
-def verify(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
-    accept: Annotated[
-        bool,
-        typer.Option("--accept", help="Make today's verdicts the expected ones; commit them on their own."),
-    ] = False,
-) -> None:
-    """Check every claim against the results; exit code 1 when a verdict is not the accepted one."""
-    from attnlib.companion.verify import verify_command
-
-    raise typer.Exit(verify_command(json=as_json, accept=accept))
 
 
 @app.command()
@@ -203,33 +149,6 @@ def analyse(
             stage=stage,
         )
     )
-
-
-@data.command("list")
-def data_list() -> None:
-    """List the data sets: what is here, from whom, under which terms."""
-    from attnlib.companion.data_commands import list_data
-
-    list_data()
-
-
-Names = Annotated[list[str] | None, typer.Argument(help="Data sets; all when none is named.", metavar="NAME")]
-
-
-@data.command("fetch")
-def data_fetch(names: Names = None) -> None:
-    """Download what is missing into the cache folder, and check it."""
-    from attnlib.companion.data_commands import fetch_data
-
-    raise typer.Exit(fetch_data(names or []))
-
-
-@data.command("check")
-def data_check(names: Names = None) -> None:
-    """Compare every file at hand with its checksum; exit code 1 when one is corrupt."""
-    from attnlib.companion.data_commands import check_data
-
-    raise typer.Exit(check_data(names or []))
 
 
 def main() -> None:

@@ -20,12 +20,15 @@ class UnknownName(BadInput):
     """
 
     def __init__(self, kind: str, name: str, options: Iterable[str]):
-        options = list(options)
-        near = get_close_matches(name, options, n=1, cutoff=0.5)
+        self.kind, self.name, self.options = kind, name, list(options)
+        super().__init__(kind, name, self.options)
+
+    def __str__(self) -> str:
+        """The message, made when it is read: near names take long, and most such errors are caught."""
+        near = get_close_matches(self.name, self.options, n=1, cutoff=0.5)
         hint = f"; did you mean {near[0]!r}?" if near else "."
-        shown = ", ".join(options[:30]) + (f", … ({len(options)} in all)" if len(options) > 30 else "")
-        super().__init__(f"no {kind} {name!r}{hint} Known: {shown}")
-        self.kind, self.name, self.options = kind, name, options
+        more = f", … ({len(self.options)} in all)" if len(self.options) > 30 else ""
+        return f"no {self.kind} {self.name!r}{hint} Known: {', '.join(self.options[:30])}{more}"
 
 
 class DataUnavailable(AttnlibError):

@@ -44,3 +44,19 @@ def write_text_atomic(path: str | Path, text: str) -> None:
 def write_json_atomic(path: str | Path, content: object) -> None:
     """Write JSON with sorted keys, so that equal contents are equal bytes."""
     write_text_atomic(path, json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
+
+
+# The digits of a number that are kept.
+
+DIGITS = 7  # significant digits: more than any claim needs, fewer than bytes to review
+
+
+def rounded(content: object) -> object:
+    """The same content with every float rounded to :data:`DIGITS` significant digits; NaN becomes null."""
+    if isinstance(content, float):
+        return None if content != content else float(f"{content:.{DIGITS}g}")
+    if isinstance(content, dict):
+        return {str(name): rounded(value) for name, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [rounded(value) for value in content]
+    return content

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from attnlib.models.attention import masked_softmax
-from attnlib.models.attentive_classifier import AttentiveClassifier, ClassifierConfig, classification_loss
+from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig, classification_loss
 
 WORDS, BATCH, LONGEST = 10_000, 32, (20, 75, 200)
 

@@ -18,8 +18,8 @@ from contenders import in_turns, quotient
 from torch import nn
 
 from attnlib.models.copier import Copier, CopierConfig
-from attnlib.tasks.copying import copy_batch, draw_sources, words_of
 from attnlib.training.allocator import keep_freed_memory
+from companion.data.synthetic import copy_batch, draw_sources, words_of
 
 
 def step_of(config: CopierConfig, length: int, batch_size: int, implementation: str) -> Callable[[int], None]:

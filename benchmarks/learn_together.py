@@ -21,12 +21,12 @@ from contenders import quotient
 from stacked import WARM, Stacked, StackedScan, milliseconds, steps_in_turns
 from torch import Tensor, nn
 
-from attnlib.models.attentive_classifier import AttentiveClassifier, ClassifierConfig, classification_loss
-from attnlib.models.bilinear_translator import BilinearTranslator, TranslatorConfig
+from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig, classification_loss
 from attnlib.models.copier import Copier, CopierConfig, copier_loss
-from attnlib.tasks.copying import copy_batch, draw_sources, words_of
-from attnlib.tasks.corpus import Corpus, collate
+from attnlib.models.translator import BilinearTranslator, TranslatorConfig
 from attnlib.training.allocator import keep_freed_memory
+from attnlib.training.corpus import Corpus, collate
+from companion.data.synthetic import copy_batch, draw_sources, words_of
 
 WORDS = 8_000  # of the translator and the classifier
 

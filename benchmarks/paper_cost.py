@@ -19,11 +19,11 @@ from pathlib import Path
 
 import torch
 
-from attnlib.experiments import registry
-from attnlib.experiments.answer import all_asks, unanswered
-from attnlib.recipes import labelled_course
-from attnlib.recipes.recipe import RecipeSpec
 from attnlib.training.course import paper_checkpoints, regular_checkpoints
+from companion.results import registry
+from companion.results.answer import all_asks, unanswered
+from companion.runs import labelled_course
+from companion.runs.recipe import RecipeSpec
 
 
 def looks_of(spec: RecipeSpec) -> int:

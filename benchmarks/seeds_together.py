@@ -16,14 +16,14 @@ from contenders import quotient
 from stacked import WARM, Stacked, milliseconds, steps_in_turns
 from torch import Tensor, nn
 
-from attnlib.experiments.rungs import spec_of
 from attnlib.models.attention import masked_softmax
-from attnlib.models.positions import sinusoidal_positions
-from attnlib.tasks.corpus import Batch, training_batches
+from attnlib.models.encoder_decoder import sinusoidal_positions
 from attnlib.training.allocator import keep_freed_memory
-from attnlib.training.loop import IGNORED, _update, learning_rate_at, new_model
-from attnlib.training.spec import ModelSpec
-from attnlib.training.store import load_task
+from attnlib.training.corpus import Batch, training_batches
+from companion.runs.loop import IGNORED, _update, learning_rate_at, new_model
+from companion.runs.rungs import spec_of
+from companion.runs.spec import ModelSpec
+from companion.runs.store import load_task
 
 SIZES = ((64, 64), (128, 64), (128, 128))  # width, batch size
 
@@ -109,7 +109,7 @@ class Stack(Stacked):
 def stacked_update(
     stack: Stack, optimiser: torch.optim.Optimizer, batch: StackedBatch, spec: ModelSpec
 ) -> None:
-    """What ``attnlib.training.loop`` does at step 0, for all seeds at once; clipped a seed."""
+    """What ``companion.runs.loop`` does at step 0, for all seeds at once; clipped a seed."""
     for group in optimiser.param_groups:
         group["lr"] = learning_rate_at(0, spec)
     optimiser.zero_grad(set_to_none=True)

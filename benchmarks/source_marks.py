@@ -17,13 +17,13 @@ from math import exp
 import numpy as np
 import torch
 
-from attnlib.companion.project import find_root
-from attnlib.companion.published import read_tables
-from attnlib.datasets.locate import cache_folder
 from attnlib.probes.agreement import places
-from attnlib.tasks.corpus import Corpus
-from attnlib.texts.piece_corpus import piece_corpus
-from attnlib.texts.translation import at_hand, read_translation
+from attnlib.training.corpus import Corpus
+from companion.book.project import find_root
+from companion.claims.published import read_tables
+from companion.data.parallel import at_hand, read_translation
+from companion.data.pieces import piece_corpus
+from companion.data.sources import cache_folder
 
 PRINTED = {"multi30k_en_de": "Multi30k", "multi30k_de_en": "Multi30k", "iwslt14_de_en": "IWSLT14"}
 TABLES = {"validation": ("5", "6"), "train": ("7", "8")}
@@ -54,7 +54,7 @@ def misfit(printed: np.ndarray, mean: float, shuffle: float, drawn: float) -> fl
 
 
 def main() -> None:
-    tables = read_tables(find_root() / "claims/published/snell2021_tables.csv", {}, [])
+    tables = read_tables(find_root() / "claims/published/snell2021_tables.csv")
     numbers = {
         (entry.table, entry.dataset): float(entry.value)
         for entry in tables.entries

@@ -53,7 +53,7 @@ class Stacked:
 
 
 class StackedScan(torch.autograd.Function):
-    """:class:`attnlib.models.lstm.LSTMScan` with an axis of networks before the batch."""
+    """:class:`attnlib.models.recurrence.LSTMScan` with an axis of networks before the batch."""
 
     @staticmethod
     def forward(

@@ -18,9 +18,9 @@ from torch import Tensor, nn
 
 from attnlib.models.config import ModelConfig
 from attnlib.models.encoder_decoder import EncoderDecoder
-from attnlib.tasks.corpus import Batch, Corpus, collate
-from attnlib.tasks.vocabulary import PAD
-from attnlib.training.loop import prediction_loss
+from attnlib.training.corpus import Batch, Corpus, collate
+from attnlib.training.vocabulary import PAD
+from companion.runs.loop import prediction_loss
 
 BATCH, LENGTH = 128, 20
 

@@ -22,11 +22,11 @@ from contenders import in_turns, quotient
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from attnlib.models.bilinear_translator import BilinearTranslator, TranslatorConfig
-from attnlib.tasks.corpus import Batch, Corpus, collate
-from attnlib.tasks.vocabulary import PAD
-from attnlib.texts.piece_corpus import EqualLengthBatches
+from attnlib.models.translator import BilinearTranslator, TranslatorConfig
 from attnlib.training.allocator import keep_freed_memory
+from attnlib.training.corpus import Batch, Corpus, collate
+from attnlib.training.vocabulary import PAD
+from companion.data.pieces import EqualLengthBatches
 
 WORDS, WIDTH, BATCH, PIECES = 8_000, 256, 16, 15
 EVEN, UNEVEN = "15 pieces a side", "lengths like Multi30k's"

@@ -1,48 +1,22 @@
-"""One direction of flow: each layer imports only what stands before it, and computing needs four packages."""
+"""One direction of flow between the three rooms, and what a bare node runs needs four packages."""
 
 import ast
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).parents[1] / "attnlib"
-BEFORE = {
-    "datasets": set(),
-    "tasks": {"datasets"},
-    "texts": {"datasets", "tasks"},
-    "models": {"tasks", "texts"},
-    "training": {"tasks", "models"},
-    "decomposition": set(),
-    "statistics": set(),
-    "probes": {"tasks", "texts", "models", "decomposition"},
-    "recipes": {"datasets", "tasks", "texts", "models", "training", "probes", "statistics"},
-    "experiments": {
-        "tasks",
-        "texts",
-        "models",
-        "training",
-        "decomposition",
-        "probes",
-        "statistics",
-        "recipes",
-        "adapters",
-        "analysis",
-    },
-    "plotting": {"experiments", "decomposition"},
-    "adapters": {"tasks", "models", "decomposition"},
-    "analysis": {"adapters", "models", "decomposition", "probes"},
+ROOT = Path(__file__).parents[1]
+ROOMS = ("attnlib", "companion", "notebooks")
+FILES = {room: sorted((ROOT / room).rglob("*.py")) for room in ROOMS}
+BARE = {"numpy", "torch", "safetensors", "jaxtyping", *ROOMS}
+# Imported where used, on machines that have it.
+WHERE_USED = {
+    "companion/data/sources.py": {"pooch"},  # downloads
+    "companion/data/pieces.py": {"sentencepiece"},
+    "companion/data/bleu.py": {"sacrebleu"},
 }
-EVERYWHERE = {"errors", "files", "fingerprint", "rounding"}
-COMPUTING = {"numpy", "torch", "safetensors", "jaxtyping", "attnlib"}
-EXCEPT = {
-    "datasets/fetch.py": {"pooch"},  # downloads; imported where used
-    "adapters/hugging_face.py": {"transformers"},  # imported where used
-    "analysis/checkpoint.py": {"transformers"},
-    "analysis/command.py": {"rich"},
-    "analysis/report.py": {"jinja2", "markupsafe"},  # imported where used
-}
-TEXT = {"sentencepiece", "sacrebleu"}  # of the layer that reads text; imported where used
 
 
 def imports(path: Path, *, executed: bool = False) -> set[str]:
@@ -55,7 +29,7 @@ def imports(path: Path, *, executed: bool = False) -> set[str]:
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: imports are absolute, so that a result's code can be traced"
+            assert node.level == 0, f"{path}: imports are absolute, so that code can be traced"
             found.update(f"{node.module}.{alias.name}" for alias in node.names)
     return found
 
@@ -65,17 +39,69 @@ class WithoutTypeChecking(ast.NodeTransformer):
         return None if isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING" else node
 
 
-@pytest.mark.parametrize("layer", BEFORE)
-def test_a_layer_imports_only_what_stands_before_it(layer):
-    for path in (PACKAGE / layer).rglob("*.py"):
-        used = {name.split(".")[1] for name in imports(path) if name.startswith("attnlib.")}
-        assert used <= BEFORE[layer] | {layer} | EVERYWHERE, path
+def rooms(path: Path) -> set[str]:
+    return {name.partition(".")[0] for name in imports(path)} & set(ROOMS)
 
 
-@pytest.mark.parametrize("layer", [layer for layer in BEFORE if layer != "plotting"])
-def test_what_computes_needs_four_packages(layer):
-    for path in (PACKAGE / layer).rglob("*.py"):
-        roots = {name.partition(".")[0] for name in imports(path, executed=True)}
-        allowed = COMPUTING | EXCEPT.get(path.relative_to(PACKAGE).as_posix(), set())
-        allowed |= TEXT if layer == "texts" else set()
-        assert roots - set(sys.stdlib_module_names) <= allowed, path
+@cache
+def module(name: str) -> Path | None:
+    """The file of a module of this project; of ``package.module.name`` too."""
+    for dotted in (name, name.rpartition(".")[0]):
+        base = ROOT.joinpath(*dotted.split("."))
+        for path in (base.with_suffix(".py"), base / "__init__.py"):
+            if path.is_file():
+                return path
+    return None
+
+
+def reached(path: Path) -> set[Path]:
+    """A module and all of this project that it imports, directly or not."""
+    found, waiting = set(), [path]
+    while waiting:
+        path = waiting.pop()
+        if path not in found:
+            found.add(path)
+            names = (name for name in imports(path, executed=True) if name.partition(".")[0] in ROOMS)
+            waiting += [each for each in map(module, names) if each is not None]
+    return found
+
+
+def test_the_library_imports_neither_of_the_other_rooms():
+    for path in FILES["attnlib"]:
+        assert rooms(path) <= {"attnlib"}, path
+
+
+def test_the_companion_imports_no_figure():
+    for path in FILES["companion"]:
+        assert "notebooks" not in rooms(path), path
+
+
+def test_a_figure_imports_what_figures_share_and_no_other_figure():
+    for path in FILES["notebooks"]:
+        own = path.relative_to(ROOT).parts[:-1]
+        names = {tuple(name.split(".")[:3]) for name in imports(path) if name.startswith("notebooks.")}
+        others = {name for name in names if name[1] != "shared" and name != own}
+        assert {(*own, *name) for name in others} <= BETWEEN_FIGURES, path
+
+
+# The figure that imports, and the figure that it imports from.
+BETWEEN_FIGURES = {
+    ("notebooks", "beyond", "your_own_model", "notebooks", "beyond", "transformer_heads"),
+    ("notebooks", "attend", "without_attention", "notebooks", "attend", "state_components"),
+}
+
+NODE = [
+    ROOT / "companion/results/answer.py",
+    *(path for path in FILES["companion"] if path.parent.name in ("data", "runs")),
+    *(path for path in FILES["notebooks"] if path.name in ("experiment.py", "measure.py")),
+]
+
+
+@pytest.mark.parametrize("start", NODE, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_what_a_bare_node_runs_needs_four_packages(start):
+    for path in reached(start):
+        needed = {name.partition(".")[0] for name in imports(path, executed=True)} - set(
+            sys.stdlib_module_names
+        )
+        allowed = BARE | WHERE_USED.get(path.relative_to(ROOT).as_posix(), set())
+        assert needed <= allowed, path

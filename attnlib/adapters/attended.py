@@ -20,10 +20,10 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attnlib.decomposition.parts import Parts
+from attnlib.decomposition.components import Parts
 from attnlib.decomposition.terms import alignment_terms, map_parts
 from attnlib.errors import BadInput
-from attnlib.models.transformer_trace import AttentionKind
+from attnlib.models.transformer import AttentionKind
 
 QUERY_SIDE = {"cross": "target", "encoder_self": "source", "decoder_self": "target"}
 KEY_SIDE = {"cross": "source", "encoder_self": "source", "decoder_self": "target"}

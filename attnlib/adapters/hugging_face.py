@@ -22,7 +22,7 @@ from attnlib.adapters.model_pass import ModelPass
 from attnlib.adapters.modules import Hooked, Traced, shifted
 from attnlib.adapters.token_batch import TokenBatch
 from attnlib.errors import BadInput, UnknownName
-from attnlib.models.transformer_trace import AttentionKind
+from attnlib.models.transformer import AttentionKind
 
 EAGER = 'attn_implementation="eager"'
 _KINDS = {  # what models call their attention modules

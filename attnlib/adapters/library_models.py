@@ -7,12 +7,10 @@ from torch import Tensor
 
 from attnlib.adapters.attended import Attended, LinearMap, Rotary, site_names
 from attnlib.adapters.model_pass import ModelPass
-from attnlib.models.multi_head_attention import MultiHeadAttention
-from attnlib.models.self_positions import RotaryAttention, rotation_tables
+from attnlib.models.multi_head_attention import MultiHeadAttention, RotaryAttention, rotation_tables
 from attnlib.models.trace import Trace
-from attnlib.models.transformer import Transformer
-from attnlib.models.transformer_trace import AttentionKind
-from attnlib.tasks.corpus import Batch
+from attnlib.models.transformer import AttentionKind, Transformer
+from attnlib.training.corpus import Batch
 
 KINDS: tuple[AttentionKind, ...] = ("cross", "encoder_self", "decoder_self")
 
@@ -23,8 +21,8 @@ def transformer_pass(
 ) -> ModelPass:
     """A teacher-forced pass of a :class:`~attnlib.models.transformer.Transformer`, all layers and heads.
 
-    >>> from attnlib.models.transformer_config import TransformerConfig
-    >>> from attnlib.tasks.corpus import Corpus, collate
+    >>> from attnlib.models.multi_head_attention import TransformerConfig
+    >>> from attnlib.training.corpus import Corpus, collate
     >>> config = TransformerConfig(source_size=9, target_size=9, width=4, heads=2, layers=1, hidden=4)
     >>> network = Transformer(config, torch.Generator().manual_seed(0)).eval()
     >>> found = transformer_pass(network, collate(Corpus.from_ids([[4, 5]], [[6]]), [0]))

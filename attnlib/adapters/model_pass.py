@@ -13,7 +13,7 @@ from attnlib.adapters.attended import KEY_SIDE, QUERY_SIDE, Attended, LinearMap,
 from attnlib.adapters.token_batch import require_tokens, valid_first
 from attnlib.errors import BadInput
 from attnlib.models.trace import Trace
-from attnlib.models.transformer_trace import AttentionKind
+from attnlib.models.transformer import AttentionKind
 
 UNIT = {torch.float64: 1e-11, torch.float32: 2.5e-6, torch.float16: 2.0**-11, torch.bfloat16: 2.0**-8}
 WORST, MEAN = 8.0, 1.25

@@ -24,7 +24,7 @@ from attnlib.adapters.hooks import Hooks, Outputs, probe_by_position
 from attnlib.adapters.model_pass import ModelPass
 from attnlib.adapters.token_batch import TokenBatch
 from attnlib.errors import BadInput, UnknownName
-from attnlib.models.transformer_trace import AttentionKind
+from attnlib.models.transformer import AttentionKind
 
 Run = Callable[[nn.Module, TokenBatch], object]
 

@@ -46,7 +46,7 @@ from torch import Tensor
 from attnlib.adapters.attended import Attended, LinearMap
 from attnlib.adapters.model_pass import ModelPass
 from attnlib.errors import BadInput, CorruptFile
-from attnlib.models.transformer_trace import AttentionKind
+from attnlib.models.transformer import AttentionKind
 
 MAPS = "maps.safetensors"
 _TOKENS = ("source_tokens", "source_mask", "target_tokens", "target_mask")

@@ -12,7 +12,7 @@ from attnlib.analysis.checkpoint import Checkpoint, ParallelText
 from attnlib.analysis.report import Name, write_report
 from attnlib.analysis.stream import Part, Stream
 from attnlib.errors import BadInput, UnknownName
-from attnlib.models.transformer_trace import AttentionKind
+from attnlib.models.transformer import AttentionKind
 
 OF_A_TEXT = ("source_language", "target_language", "prefix")
 OF_A_PASS = ("kinds", "layers", "ignore_special")

@@ -11,7 +11,7 @@ from attnlib.adapters.attended import Attended
 from attnlib.adapters.model_pass import ModelPass
 from attnlib.analysis.stream import Losses
 from attnlib.decomposition.growing import GrowingComponents
-from attnlib.decomposition.rows import total_variation
+from attnlib.decomposition.substitution import total_variation
 from attnlib.decomposition.typicality import MINIMUM_CELL, AttentionCells, Cell
 from attnlib.errors import BadInput
 

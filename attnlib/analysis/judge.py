@@ -12,8 +12,8 @@ from attnlib.adapters.attended import Attended
 from attnlib.adapters.model_pass import ModelPass
 from attnlib.analysis.fit import Fit, Head, added, chosen_heads, counted_attention, whole_samples
 from attnlib.analysis.stream import Losses
-from attnlib.decomposition.parts import PART_NAMES, Parts
-from attnlib.decomposition.rows import centred, largest, masked_softmax, total_variation
+from attnlib.decomposition.components import PART_NAMES, Parts
+from attnlib.decomposition.substitution import centred, largest, masked_softmax, total_variation
 from attnlib.errors import BadInput
 from attnlib.probes.agreement import agreement, chance_agreement
 

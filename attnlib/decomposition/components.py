@@ -10,22 +10,202 @@ and of unseen tokens are this project's definitions. With ``method="least_square
 two-way additive fit instead: see :mod:`attnlib.decomposition.two_way`.
 """
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int, Integer
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
+from torch import bool as torch_bool
 
-from attnlib.decomposition.checks import checked_mask, refuse_not_finite
-from attnlib.decomposition.parts import Parts
-from attnlib.decomposition.sums import sums_by_position, sums_by_token
 from attnlib.decomposition.two_way import VarianceExplained, two_way, variance_explained
 from attnlib.errors import BadInput, CorruptFile, UnknownName
 from attnlib.files import atomic_path
+
+# The three parts of a batch of hidden states.
+
+PART_NAMES = ("temporal", "input", "residual")
+
+
+@dataclass(frozen=True)
+class Parts:
+    """States as temporal + input + residual, zero at padding, in the dtype and on the device of the states.
+
+    `unseen_tokens` and `unseen_positions` count the valid places whose token (position) the components never
+    saw while they were fitted: their input (temporal) component is zero. Summed over batches and divided by
+    `valid` they give the share that must be reported beside a decomposition.
+    """
+
+    temporal: Float[Tensor, "batch length width"]
+    input: Float[Tensor, "batch length width"]
+    residual: Float[Tensor, "batch length width"]
+    mask: Bool[Tensor, "batch length"]
+    unseen_tokens: int = 0
+    unseen_positions: int = 0
+
+    @property
+    def valid(self) -> int:
+        return int(self.mask.sum())
+
+    @property
+    def unseen_share(self) -> float:
+        """Share of the valid places whose token was never seen while fitting."""
+        return self.unseen_tokens / self.valid
+
+    def __iter__(self) -> Iterator[Float[Tensor, "batch length width"]]:
+        """In the order of `PART_NAMES`."""
+        return iter((self.temporal, self.input, self.residual))
+
+    def stack(self) -> Float[Tensor, "3 batch length width"]:
+        return torch.stack(tuple(self))
+
+    def total(self) -> Float[Tensor, "batch length width"]:
+        """The states again, zero at padding."""
+        return self.temporal + self.input + self.residual
+
+
+# Sums of rows by token and by position: the only pass over the data that `Components` makes.
+#
+# Rows are gathered in bags of at most `BAG`, each bag is added up in the precision of the states (float32 at
+# least), and bags are then added in float64. The first step runs at the speed of memory, and it is short
+# enough that its rounding stays under BAG * 6e-8 = 2e-6 of the largest state whatever the data, mean >>
+# spread included.
+
+BAG = 32
+HEAPS = 16  # of bags; a number of its own, so that sums do not depend on the number of threads
+
+
+def sums_by_token(
+    states: Float[Tensor, "batch length width"],
+    tokens: Integer[np.ndarray, "batch length"],
+    mask: Bool[np.ndarray, "batch length"],
+) -> tuple[Int[Tensor, " bags"], Float[Tensor, "bags width"]]:
+    """Bags of valid rows of one token: the token (again for every further bag) and the sum, in no order."""
+    full = mask.all()
+    keys = tokens.ravel() if full else tokens[mask]
+    if keys.max() < 1 << 16:  # numpy sorts 16-bit integers by radix, several times faster than any other way
+        keys = keys.astype(np.uint16)
+    order = np.argsort(keys, kind="stable")
+    keys = keys[order]
+    rows = order if full else np.flatnonzero(mask)[order]
+
+    starts = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1])))  # the first row of each token
+    counts = np.diff(starts, append=len(keys))
+    bags = -(-counts // BAG)  # of each token
+    rank = np.arange(bags.sum()) - np.repeat(np.cumsum(bags) - bags, bags)  # of a bag within its token
+    offsets = np.repeat(starts, bags) + BAG * rank
+    tokens_of_bags = keys[offsets].astype(np.int64)
+    rows, offsets, dealt = _dealt_out(rows, offsets)
+    sums = _bag_sums(states, rows, offsets)
+    return torch.from_numpy(tokens_of_bags[dealt]).to(sums.device), sums
+
+
+def _dealt_out(
+    rows: Int[np.ndarray, " rows"], offsets: Int[np.ndarray, " bags"]
+) -> tuple[Int[np.ndarray, " rows"], Int[np.ndarray, " bags"], Int[np.ndarray, " bags"]]:
+    """The same bags in another order, dealt into heaps like cards, and that order.
+
+    Threads take equal numbers of neighbouring bags. Frequent words have full bags, rare ones a row or two: as
+    sorted, one thread would get most of the rows.
+    """
+    dealt = np.concatenate([np.arange(heap, len(offsets), HEAPS) for heap in range(HEAPS)])
+    lengths = np.diff(offsets, append=len(rows))[dealt]
+    dealt_offsets = np.cumsum(lengths) - lengths
+    return (
+        rows[np.repeat(offsets[dealt] - dealt_offsets, lengths) + np.arange(len(rows))],
+        dealt_offsets,
+        dealt,
+    )
+
+
+def sums_by_position(
+    states: Float[Tensor, "batch length width"], mask: Bool[np.ndarray, "batch length"]
+) -> Float[Tensor, "length width"]:
+    """The float64 sum over the batch of the valid rows at every position."""
+    batch, length = mask.shape
+    if mask.all():
+        # Nothing to leave out: whole samples are the rows, read in their order, in half the time.
+        sums = _bag_sums(states.flatten(1), np.arange(batch), np.arange(0, batch, BAG))
+        return sums.sum(0, dtype=torch.float64).view(length, -1)
+
+    n_blocks = -(-batch // BAG)
+    extra = n_blocks * BAG - batch
+
+    def by_block(array: np.ndarray) -> np.ndarray:  # (batch, length) -> (blocks, length, BAG)
+        padded = np.pad(array, ((0, extra), (0, 0)))
+        return padded.reshape(n_blocks, BAG, length).transpose(0, 2, 1)
+
+    valid = by_block(mask)  # a bag is one position in BAG neighbours, which lie close in memory
+    rows = by_block(np.arange(batch * length).reshape(batch, length))[valid]
+    ends = np.cumsum(valid.sum(-1).ravel())
+    sums = _bag_sums(states, rows, np.concatenate(([0], ends[:-1])))
+    return sums.view(n_blocks, length, -1).sum(0, dtype=torch.float64)
+
+
+def _bag_sums(states: Tensor, rows: np.ndarray, offsets: np.ndarray) -> Tensor:
+    """Sum of rows[offsets[i]:offsets[i + 1]] of the states for every i; an empty bag sums to zero."""
+    flat = states.reshape(-1, states.shape[-1])
+    indices, starts = (torch.from_numpy(array).to(flat.device) for array in (rows, offsets))
+    return F.embedding_bag(indices, flat, starts, mode="sum")
+
+
+# What `Components` asks of a batch, with errors that name the place.
+
+
+def checked_mask(
+    states: Tensor, tokens: Tensor, mask: Tensor, *, n_tokens: int, n_positions: int, width: int
+) -> Bool[np.ndarray, "batch length"]:
+    """The mask as a numpy array, or BadInput for what does not fit the tables."""
+    if states.dim() != 3 or states.shape[2] != width:
+        raise BadInput(f"States of shape {tuple(states.shape)}: expected (batch, length, {width}).")
+    if not states.is_floating_point():
+        raise BadInput(f"States of {states.dtype}: expected a floating-point tensor.")
+    for name, tensor in (("Tokens", tokens), ("Mask", mask)):
+        if tensor.shape != states.shape[:2]:
+            raise BadInput(
+                f"{name} of shape {tuple(tensor.shape)} with states of shape {tuple(states.shape)}: "
+                f"expected {tuple(states.shape[:2])}, that is (batch, length)."
+            )
+    if tokens.is_floating_point() or tokens.is_complex() or tokens.dtype == torch_bool:
+        raise BadInput(f"Tokens of {tokens.dtype}: expected integers, the ids of the vocabulary.")
+    if mask.dtype != torch_bool:
+        raise BadInput(f"Mask of {mask.dtype}: expected torch.bool, True at valid positions.")
+
+    valid = mask.cpu().numpy()
+    if not valid.any(1).all():
+        row = int(np.argmin(valid.any(1)))
+        raise BadInput(f"Row {row} of the mask is all padding: leave such samples out.")
+    if valid[:, n_positions:].any():
+        last = int(np.flatnonzero(valid.any(0))[-1])
+        raise BadInput(
+            f"Position {last} is valid but the table holds {n_positions} positions (0 to {n_positions - 1}): "
+            f"make Components with n_positions={last + 1} or more."
+        )
+    ids = tokens.cpu().numpy()
+    outside = valid & ((ids < 0) | (ids >= n_tokens))
+    if outside.any():
+        sample, position = np.argwhere(outside)[0]
+        raise BadInput(
+            f"Token {ids[sample, position]} at sample {sample}, position {position} is outside the "
+            f"vocabulary of {n_tokens} (0 to {n_tokens - 1}): give Components its length."
+        )
+    return valid
+
+
+def refuse_not_finite(states: Tensor, valid: Bool[np.ndarray, "batch length"]) -> None:
+    """Raises BadInput, naming the first valid place that is not finite if there is one."""
+    places = np.argwhere((~states.isfinite().all(-1)).cpu().numpy() & valid)
+    found = (
+        f"first at sample {places[0][0]}, position {places[0][1]}" if len(places) else "their sum overflows"
+    )
+    raise BadInput(f"States that are not finite ({found}): nothing was added. Has the training diverged?")
+
 
 _FORMAT = "attnlib.components/1"
 _TABLES = ("position_sums", "token_sums", "pair_counts")

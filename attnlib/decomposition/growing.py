@@ -14,9 +14,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from attnlib.decomposition.checks import checked_mask
-from attnlib.decomposition.components import Components
-from attnlib.decomposition.parts import Parts
+from attnlib.decomposition.components import Components, Parts, checked_mask
 from attnlib.errors import BadInput, CorruptFile
 from attnlib.files import atomic_path
 

@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
-from attnlib.decomposition.parts import Parts
+from attnlib.decomposition.components import Parts
 from attnlib.errors import BadInput, UnknownName
 
 BILINEAR_SCORES = ("dot", "general", "scaled_dot")

@@ -19,7 +19,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from attnlib.decomposition.rows import total_variation
+from attnlib.decomposition.substitution import total_variation
 from attnlib.errors import BadInput
 
 MINIMUM_CELL = 30

@@ -1,9 +1,12 @@
 """Dot-product attention over the valid positions of a source."""
 
-from jaxtyping import Bool, Float
-from torch import Tensor
+from typing import Literal, get_args
 
-from attnlib.errors import BadInput
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from attnlib.errors import BadInput, UnknownName
 
 
 def dot_scores(
@@ -25,3 +28,101 @@ def masked_softmax(
     if empty:
         raise BadInput(f"source rows {empty[:5]} are all padding; drop them before asking for attention")
     return scores.masked_fill(~source_mask[:, None, :], float("-inf")).softmax(dim=-1)
+
+
+# Scoring functions of attention behind one interface: ``score(queries, keys)``.
+#
+# ==============  ====================================  =============================================
+# ``scaled_dot``  q · k / √width                        Vaswani et al. 2017, equation 1
+# ``dot``         q · k                                 Luong et al. 2015, equation 8
+# ``general``     q · W k                               Luong et al. 2015, equation 8
+# ``concat``      v · tanh(W [q ; k])                   Luong et al. 2015, equation 8
+# ``additive``    v · tanh(W q + U k)                   Bahdanau et al. 2015, appendix A.1.2
+# ==============  ====================================  =============================================
+#
+# The last two are one function: a matrix times [q ; k] is the sum of its two halves times q and k. They
+# differ in what their parameters are drawn from, since the joined input is twice as wide. None has a bias.
+#
+# What depends on the keys alone is computed once for all queries (:meth:`Score.project`).
+
+Scoring = Literal["additive", "dot", "general", "concat", "scaled_dot"]
+BILINEAR: tuple[Scoring, ...] = ("dot", "general", "scaled_dot")  # those of which the nine terms exist
+
+
+class Score(nn.Module):
+    """How well each key answers each query.
+
+    Args:
+        query_width, key_width: of decoder and encoder states; equal for the two without a map.
+
+    Raises:
+        UnknownName: no such function. BadInput: ``dot`` or ``scaled_dot`` of two widths.
+    """
+
+    def __init__(self, scoring: Scoring, query_width: int, key_width: int):
+        super().__init__()
+        if scoring not in get_args(Scoring):
+            raise UnknownName("scoring", scoring, get_args(Scoring))
+        if scoring in ("dot", "scaled_dot") and query_width != key_width:
+            raise BadInput(
+                f"{scoring} multiplies queries of width {query_width} with keys of width {key_width}; "
+                "use general, which maps one to the other"
+            )
+        self.scoring, self.query_width, self.key_width = scoring, query_width, key_width
+        if scoring == "general":
+            self.key_map = nn.Linear(key_width, query_width, bias=False)
+        elif scoring == "concat":
+            self.joined_map = nn.Linear(query_width + key_width, query_width, bias=False)
+        elif scoring == "additive":
+            self.query_map = nn.Linear(query_width, query_width, bias=False)
+            self.key_map = nn.Linear(key_width, query_width, bias=False)
+        if scoring in ("concat", "additive"):
+            self.last = nn.Linear(query_width, 1, bias=False)
+
+    def forward(
+        self,
+        queries: Float[Tensor, "batch target query_width"],
+        keys: Float[Tensor, "batch source key_width"],
+    ) -> Float[Tensor, "batch target source"]:
+        """Scores before softmax, padding included.
+
+        >>> score = Score("scaled_dot", 4, 4)
+        >>> score(torch.ones(1, 2, 4), torch.ones(1, 3, 4))[0, 0].tolist()
+        [2.0, 2.0, 2.0]
+        """
+        return self.compare(queries, self.project(keys))
+
+    def project(
+        self, keys: Float[Tensor, "batch source key_width"]
+    ) -> Float[Tensor, "batch source projected"]:
+        """The part that depends on the keys alone, of the queries' width."""
+        if self.scoring == "scaled_dot":
+            return keys * self.key_width**-0.5
+        if self.scoring == "concat":
+            return keys @ self.joined_map.weight[:, self.query_width :].T
+        return keys if self.scoring == "dot" else self.key_map(keys)
+
+    def compare(
+        self,
+        queries: Float[Tensor, "batch target query_width"],
+        projected: Float[Tensor, "batch source projected"],
+    ) -> Float[Tensor, "batch target source"]:
+        """Scores from projected keys."""
+        if self.scoring in BILINEAR:
+            return queries @ projected.transpose(1, 2)
+        if self.scoring == "concat":
+            mapped = queries @ self.joined_map.weight[:, : self.query_width].T
+        else:
+            mapped = self.query_map(queries)
+        return self.last(torch.tanh(mapped[:, :, None] + projected[:, None]))[..., 0]
+
+    def products(self, target: int, source: int) -> int:
+        """Multiplications for ``target`` queries on ``source`` keys of one sample, softmax not counted."""
+        query, key, pairs = self.query_width, self.key_width, target * source
+        return {
+            "dot": pairs * query,
+            "scaled_dot": pairs * query + source * key,
+            "general": pairs * query + source * key * query,
+            "concat": (target * query + source * key) * query + pairs * query,
+            "additive": (target * query + source * key) * query + pairs * query,
+        }[self.scoring]

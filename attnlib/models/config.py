@@ -21,7 +21,7 @@ class ModelConfig:
             update-gate network. AO has none and ignores it.
         width: size of a hidden state, and of the embeddings.
         source_size, target_size: number of words of the two vocabularies, marks included.
-        positions: AO's position code, added to the embeddings: see :mod:`attnlib.models.positions`.
+        positions: AO's position code, added to the embeddings: see :mod:`attnlib.models.encoder_decoder`.
         embedding_scale: standard deviation of the embeddings at the start. torch's own 1 makes the first
             unscaled dot products so large that AO is caught in a poor optimum for some seeds of the
             one-to-one task; the positions of AO have a root mean square of 0.7.

@@ -13,20 +13,39 @@ for translation; the tanh and what has a bias are taken from its authors' publis
 """
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, Self, get_args
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from attnlib.errors import BadInput, UnknownName
-from attnlib.models.initialise import draw_parameters
-from attnlib.models.lstm import lstm_scan
-from attnlib.models.undrawn import undrawn_embedding
-from attnlib.tasks.copying import CopyBatch
+from attnlib.models.initialise import draw_parameters, undrawn_embedding
+from attnlib.models.recurrence import lstm_scan
 
 CopierCell = Literal["lstm", "gru"]
 CopierAttention = Literal["learned", "uniform"]
+
+
+@dataclass(frozen=True)
+class CopyBatch:
+    """Sentences of one length, without padding or end mark.
+
+    Attributes:
+        source: (batch, length), words 0 … words − 1.
+        target_read: what the decoder reads at each step: a start mark (the id ``words``), then the target.
+        target: what it is to say.
+        place: the source position of each target word, (length,).
+    """
+
+    source: Int[Tensor, "batch length"]
+    target_read: Int[Tensor, "batch length"]
+    target: Int[Tensor, "batch length"]
+    place: Int[Tensor, " length"]
+
+    def to(self, device: str) -> Self:
+        """The same on a device."""
+        return type(self)(*(getattr(self, name).to(device) for name in self.__dataclass_fields__))
 
 
 @dataclass(frozen=True)
@@ -160,3 +179,36 @@ def lexical_probe(
     logits = model.read_out(context.expand(-1, target, -1, -1), states)
     right = batch.target[:, :, None, None].expand(-1, -1, source, 1)
     return logits.softmax(dim=-1).gather(-1, right)[..., 0]
+
+
+# The proxy for what is learned before attention is: a bag of words (Snell et al. 2021, section 2.3).
+
+
+class BagOfWords(nn.Module):
+    """p = softmax(W · mean of e_x over the source words), the same at every step (equation 5).
+
+    W and e are drawn from N(0, 1 / width), the initialisation that equation 15 is about.
+    """
+
+    def __init__(self, words: int, width: int, generator: torch.Generator):
+        super().__init__()
+        draw = (torch.randn(words, width, generator=generator) * width**-0.5 for _ in range(2))
+        self.embedding, self.readout = (nn.Parameter(values) for values in draw)
+
+    def forward(self, source: Int[Tensor, "batch source"]) -> Float[Tensor, "batch words"]:
+        """Logits of the target words, from the set of source words alone."""
+        return self.embedding[source].mean(dim=1) @ self.readout.T
+
+    def dictionary(self) -> Float[Tensor, "words words"]:
+        """θ[i, o] = softmax(W e_i)_o: the probability that source word i says target word o (equation 13)."""
+        return (self.embedding @ self.readout.T).softmax(dim=-1)
+
+
+def bag_of_words_loss(
+    model: BagOfWords, source: Int[Tensor, "batch source"], target: Int[Tensor, "batch target"]
+) -> Float[Tensor, ""]:
+    """Mean cross-entropy of the target words, in nats a word (equation 14, averaged).
+
+    All steps of a sentence share one distribution, so its log-probabilities are computed once.
+    """
+    return -model(source).log_softmax(dim=-1).gather(1, target).mean()

@@ -16,6 +16,7 @@ decoder's recurrence. The text at hand does not give AO's nonlinearity or the re
 and the concatenation of state and context are our choice.
 """
 
+from dataclasses import replace
 from typing import Literal
 
 import torch
@@ -25,10 +26,53 @@ from torch import Tensor, nn
 from attnlib.errors import BadInput
 from attnlib.models.attention import dot_scores, masked_softmax
 from attnlib.models.config import ModelConfig
-from attnlib.models.positions import TABLE_ROWS, check_table, shuffled_positions, sinusoidal_positions
 from attnlib.models.recurrence import State, fused_layer, unroll
 from attnlib.models.trace import Trace
-from attnlib.tasks.corpus import Batch
+from attnlib.training.corpus import Batch
+
+# Position codes for networks without recurrence, added to the embeddings of both sides.
+#
+# ==============  =========================================================================================
+# ``sinusoidal``  sines and cosines; nearby positions have nearby codes, any length has one
+# ``shuffled``    the same codes dealt to positions at random, once for all: each position still has a code of
+#                 its own, but which are neighbours cannot be read off it
+# ``learned``     a trained table for each side
+# ``none``        nothing: the states of a token are the same at every position
+# ==============  =========================================================================================
+
+TABLE_ROWS = 128  # of learned and shuffled codes
+_SHUFFLE_SEED = 0  # any fixed number: both sides and all networks meet the same codes
+
+
+def sinusoidal_positions(length: int, width: int, first: int = 0) -> Float[Tensor, "length width"]:
+    """Sines on even, cosines on odd columns, wavelengths 2π to 10000·2π (Vaswani et al. 2017, section 3.5).
+
+    >>> sinusoidal_positions(1, 4).tolist()
+    [[0.0, 1.0, 0.0, 1.0]]
+    """
+    column = torch.arange(0, width, 2, dtype=torch.float64)
+    place = torch.arange(first, first + length, dtype=torch.float64)
+    angle = place[:, None] / 10_000 ** (column / width)  # (length, width / 2)
+    return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1).float()
+
+
+def shuffled_positions(length: int, width: int, first: int = 0) -> Float[Tensor, "length width"]:
+    """Rows ``first … first + length - 1`` of the sinusoidal table in an order drawn once for all.
+
+    Raises:
+        BadInput: a position beyond the table's 128 rows.
+    """
+    check_table(first + length)
+    order = torch.randperm(TABLE_ROWS, generator=torch.Generator().manual_seed(_SHUFFLE_SEED))
+    return sinusoidal_positions(TABLE_ROWS, width)[order[first : first + length]]
+
+
+def check_table(end: int) -> None:
+    """Raises BadInput where positions below ``end`` need more rows than a table has."""
+    if end > TABLE_ROWS:
+        raise BadInput(
+            f"position {end - 1} is beyond the {TABLE_ROWS} rows of the table; use sinusoidal positions"
+        )
 
 
 class EncoderDecoder(nn.Module):
@@ -186,3 +230,29 @@ class EncoderDecoder(nn.Module):
             context=context,
             logits=self.readout(features),
         )
+
+
+# The encoder-decoder with attention held uniform: what a network learns that cannot choose among words.
+#
+# Snell et al. 2021 train such networks to ask what is learned before attention is: β^uf is their lexical
+# probe (section 4). Everything but the weights is as in
+# :class:`~attnlib.models.encoder_decoder.EncoderDecoder`, the parameters drawn at the start among it, so a
+# network and its uniform twin begin alike.
+
+
+class UniformEncoderDecoder(EncoderDecoder):
+    """The same weight on every valid source position, whatever the scores are."""
+
+    def attend(
+        self,
+        batch: Batch,
+        encoder_states: Float[Tensor, "batch source width"],
+        decoder_states: Float[Tensor, "batch target width"],
+    ) -> Trace:
+        """From states to logits, all scores 0."""
+        learned = super().attend(batch, encoder_states, decoder_states)
+        scores = torch.zeros_like(learned.scores)
+        attention = masked_softmax(scores, batch.source_mask)
+        context = attention @ encoder_states
+        logits = self.readout(torch.cat([decoder_states, context], dim=-1))
+        return replace(learned, scores=scores, attention=attention, context=context, logits=logits)

@@ -16,12 +16,88 @@ adds the same number to all scores of a query and leaves the attention as it is.
 """
 
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attnlib.models.transformer_config import TransformerConfig
+from attnlib.errors import BadInput, UnknownName
+
+# What defines a Transformer, as one frozen value.
+
+Positions = Literal["sinusoidal", "learned", "relative", "rotary", "none"]
+
+
+@dataclass(frozen=True)
+class TransformerConfig:
+    """Size and kind of a :class:`~attnlib.models.transformer.Transformer`.
+
+    Attributes:
+        source_size, target_size: number of words of the two vocabularies, marks included.
+        width: of embeddings and states; all heads of an attention share it equally.
+        heads: of every attention.
+        layers: of encoder and of decoder.
+        hidden: width of the hidden layer in the feed-forward networks; None is four times ``width``, as in
+            Vaswani et al. 2017, section 3.3.
+        positions: what is added to the embeddings, see :mod:`attnlib.models.encoder_decoder`; or,
+            ``relative`` and ``rotary``, what self-attention does with distances, see
+            :mod:`attnlib.models.multi_head_attention`. With ``none`` the encoder sees its words as a set; the
+            decoder still knows order from what each step may look at.
+        embedding_scale: standard deviation of the embeddings at the start, learned positions included. With 1
+            they weigh about as much as sinusoidal positions, whose root mean square is 0.71; this is in place
+            of the factor √width (Vaswani et al. 2017, section 3.4).
+
+    Raises:
+        UnknownName: positions that do not exist. BadInput: a size below 1, or a width that the heads do not
+            divide, or an odd one with sinusoidal positions.
+
+    >>> TransformerConfig(source_size=7, target_size=9, width=32, heads=4).head_width
+    8
+    """
+
+    source_size: int
+    target_size: int
+    width: int = 128
+    heads: int = 4
+    layers: int = 2
+    hidden: int | None = None
+    positions: Positions = "sinusoidal"
+    embedding_scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.positions not in get_args(Positions):
+            raise UnknownName("positions", str(self.positions), get_args(Positions))
+        for name in ("source_size", "target_size", "width", "heads", "layers", "hidden"):
+            size = getattr(self, name)
+            if size is not None and size < 1:
+                raise BadInput(f"{name} is {size}; it must be at least 1")
+        if self.width % self.heads:
+            raise BadInput(
+                f"width is {self.width}, which {self.heads} heads do not divide; "
+                f"take a multiple such as {-(-self.width // self.heads) * self.heads}"
+            )
+        if self.positions == "sinusoidal" and self.width % 2:
+            raise BadInput(
+                f"width is {self.width}; sinusoidal positions need an even one, half sines, half cosines"
+            )
+        if self.positions == "rotary" and self.head_width % 2:
+            raise BadInput(
+                f"heads of width {self.head_width}; rotary positions turn pairs of coordinates, and it must "
+                "be even"
+            )
+        if not self.embedding_scale > 0:
+            raise BadInput(f"embedding_scale is {self.embedding_scale}; it must be positive")
+
+    @property
+    def head_width(self) -> int:
+        """Of the queries, keys and values of one head."""
+        return self.width // self.heads
+
+    @property
+    def hidden_width(self) -> int:
+        """Of the hidden layer in the feed-forward networks."""
+        return 4 * self.width if self.hidden is None else self.hidden
 
 
 @dataclass(frozen=True)
@@ -137,3 +213,65 @@ class MultiHeadAttention(nn.Module):
             Projection(query.weight[rows] * self.scale, query.bias[rows] * self.scale),
             Projection(key.weight[rows], key.bias[rows]),
         )
+
+
+# Self-attention that knows where its words stand, where nothing was added to their embeddings.
+#
+# ============  ===========================================================================================
+# ``relative``  a number for each head and each distance t − s is added to the score: Raffel et al. 2020,
+#               section 2.1, one number in place of the vectors of Shaw et al. 2018. Distances beyond
+#               :data:`REACH` share the number of the farthest; there each layer has a table of its own
+# ``rotary``    queries and keys are turned, pair of coordinates by pair, by angles that grow with the
+#               position: Su et al. 2021, equation 34. A score then depends on the distance alone
+# ============  ===========================================================================================
+#
+# Cross-attention is left as it is: what it knows of positions it reads from the states, as in T5.
+
+REACH = 16
+
+
+class RelativeAttention(MultiHeadAttention):
+    """With a bias for each distance, zero before training."""
+
+    def __init__(self, config: TransformerConfig):
+        super().__init__(config)
+        self.distance_bias = nn.Parameter(torch.empty(config.heads, 2 * REACH + 1))
+
+    def position_bias(self, first: int, target: int, source: int) -> Float[Tensor, "heads target source"]:
+        """The bias of each head by its distance."""
+        asks = torch.arange(first, first + target, device=self.distance_bias.device)
+        answers = torch.arange(source, device=self.distance_bias.device)
+        distance = (answers - asks[:, None]).clamp(-REACH, REACH) + REACH
+        return self.distance_bias[:, distance]
+
+
+class RotaryAttention(MultiHeadAttention):
+    """With queries and keys turned by their positions."""
+
+    def placed(self, rows: Float[Tensor, "batch heads length head_width"], first: int) -> Tensor:
+        """The rows, which stand at the positions from ``first`` on, turned."""
+        cos, sin = rotation_tables(first + rows.shape[2], self.head_width)
+        half, other = rows.chunk(2, dim=-1)
+        turned = torch.cat([-other, half], dim=-1)
+        return rows * cos[first:].to(rows) + turned * sin[first:].to(rows)
+
+
+def rotation_tables(length: int, width: int) -> tuple[Tensor, Tensor]:
+    """Cosine and sine of the angle of each position and coordinate, (length, width) both.
+
+    Coordinate i of the first half and of the second turn together, by position · 10000^(−2i / width).
+
+    >>> cos, sin = rotation_tables(2, 2)
+    >>> [round(float(number), 4) for number in (cos[1, 0], sin[1, 1])]
+    [0.5403, 0.8415]
+    """
+    column = torch.arange(0, width, 2, dtype=torch.float64)
+    angle = torch.arange(length, dtype=torch.float64)[:, None] / 10_000 ** (column / width)
+    angle = torch.cat([angle, angle], dim=1)
+    return angle.cos().float(), angle.sin().float()
+
+
+def new_self_attention(config: TransformerConfig) -> MultiHeadAttention:
+    """The self-attention that a network's kind of positions asks for."""
+    kinds = {"relative": RelativeAttention, "rotary": RotaryAttention}
+    return kinds.get(config.positions, MultiHeadAttention)(config)

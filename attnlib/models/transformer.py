@@ -11,28 +11,225 @@ logits                W h^D + b
 ====================  ====================================================================================
 
 The formulas are in :mod:`attnlib.models.multi_head_attention`, those of positions that are not added to the
-embeddings in :mod:`attnlib.models.self_positions`. Norms stand before each part of a
+embeddings in :mod:`attnlib.models.multi_head_attention`. Norms stand before each part of a
 layer and once after the last (Xiong et al. 2020, table 1), not after each sum. No dropout. The embeddings of
 both sides and the output layer have a matrix each, which the paper shares (section 3.4).
 """
 
 from collections.abc import Sequence
-from typing import get_args
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Literal, get_args
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from attnlib.errors import BadInput, UnknownName
-from attnlib.models.initialise import draw_parameters
-from attnlib.models.multi_head_attention import Attended, KeyValues, Projection
-from attnlib.models.positions import TABLE_ROWS, check_table, sinusoidal_positions
-from attnlib.models.self_positions import RelativeAttention
-from attnlib.models.transformer_config import TransformerConfig
-from attnlib.models.transformer_layers import DecoderLayer, EncoderLayer, Prefix
-from attnlib.models.transformer_trace import AttentionKind, TransformerTrace
-from attnlib.models.undrawn import undrawn_embedding
-from attnlib.tasks.corpus import Batch
+from attnlib.models.encoder_decoder import TABLE_ROWS, check_table, sinusoidal_positions
+from attnlib.models.initialise import draw_parameters, undrawn_embedding
+from attnlib.models.multi_head_attention import (
+    Attended,
+    KeyValues,
+    MultiHeadAttention,
+    Projection,
+    RelativeAttention,
+    TransformerConfig,
+    new_self_attention,
+)
+from attnlib.models.trace import Trace
+from attnlib.training.corpus import Batch
+
+# The layers of a Transformer.
+#
+# ==============  ==========================================  ============================================
+# attention       :mod:`attnlib.models.multi_head_attention`  Vaswani et al. 2017, section 3.2
+# feed-forward    W_2 max(0, W_1 x + b_1) + b_2               equation 2
+# ==============  ==========================================  ============================================
+#
+# Each layer adds f(LayerNorm(states)) to its states, f an attention or the feed-forward network. That is
+# pre-norm (Xiong et al. 2020, table 1); Vaswani et al. 2017, section 3.1, normalise after the sum.
+
+
+@dataclass(frozen=True)
+class Prefix:
+    """Source and decoder between two words; rows are samples, layers stand in the second axis.
+
+    Attributes:
+        source: keys and values of the cross-attentions.
+        past: keys and values of the decoder's self-attentions for the words read so far.
+    """
+
+    source_mask: Bool[Tensor, "batch source"]
+    source: KeyValues
+    past: KeyValues
+
+
+class FeedForward(nn.Module):
+    """The network that each position goes through on its own."""
+
+    def __init__(self, config: TransformerConfig):
+        super().__init__()
+        self.widen = nn.Linear(config.width, config.hidden_width)
+        self.narrow = nn.Linear(config.hidden_width, config.width)
+
+    def forward(self, inputs: Float[Tensor, "batch length width"]) -> Float[Tensor, "batch length width"]:
+        return self.narrow(torch.relu(self.widen(inputs)))
+
+
+class EncoderLayer(nn.Module):
+    """Self-attention, then the feed-forward network."""
+
+    def __init__(self, config: TransformerConfig):
+        super().__init__()
+        self.self_norm, self.feed_norm = (nn.LayerNorm(config.width) for _ in range(2))
+        self.self_attention, self.feed_forward = new_self_attention(config), FeedForward(config)
+
+    def forward(
+        self, states: Float[Tensor, "batch source width"], allowed: Bool[Tensor, "batch #source source"]
+    ) -> tuple[Float[Tensor, "batch source width"], Attended]:
+        inputs = self.self_norm(states)
+        added, own = self.self_attention(inputs, self.self_attention.answer(inputs), allowed)
+        states = states + added
+        return states + self.feed_forward(self.feed_norm(states)), own
+
+
+class DecoderLayer(nn.Module):
+    """Self-attention, cross-attention, then the feed-forward network."""
+
+    def __init__(self, config: TransformerConfig):
+        super().__init__()
+        self.self_norm, self.cross_norm, self.feed_norm = (nn.LayerNorm(config.width) for _ in range(3))
+        self.self_attention, self.cross_attention = new_self_attention(config), MultiHeadAttention(config)
+        self.feed_forward = FeedForward(config)
+
+    def forward(
+        self,
+        states: Float[Tensor, "batch steps width"],
+        past: KeyValues | None,
+        source: KeyValues,
+        read: Bool[Tensor, "batch steps past_and_steps"],
+        source_allowed: Bool[Tensor, "batch 1 source"],
+    ) -> tuple[Float[Tensor, "batch steps width"], Attended, Attended]:
+        """Some steps on; the keys and values of all steps so far are in the self-attention's source.
+
+        Args:
+            past: keys and values of the steps before these; None where these are the first.
+            source: keys and values that the cross-attention makes of the encoder's output.
+            read: what each step may look at, of all steps so far.
+        """
+        inputs = self.self_norm(states)
+        first = 0 if past is None else past.keys.shape[2]
+        present = self.self_attention.answer(inputs, first)
+        present = present if past is None else past.followed_by(present)
+        added, own = self.self_attention(inputs, present, read, first)
+        states = states + added
+        added, cross = self.cross_attention(self.cross_norm(states), source, source_allowed)
+        states = states + added
+        return states + self.feed_forward(self.feed_norm(states)), own, cross
+
+
+# What a pass of a Transformer leaves to be looked at: every attention as a trace, by layer and head.
+
+AttentionKind = Literal["encoder_self", "decoder_self", "cross"]
+
+
+@dataclass(frozen=True)
+class HeadTrace(Trace):
+    """One head of one attention as a trace; source is the side that answers, target the side that asks.
+
+    ``decoder_states`` are the head's queries and ``encoder_states`` its keys, of the width of a head, both
+    turned where positions are rotary, so that scores = decoder_states · encoder_states, and with relative
+    positions ``position_bias`` is added. ``context`` is made of the values. In self-attention both sides
+    are one sequence, and in the decoder's, a step looks at itself and those before it: its ``attention`` is
+    zero at later ones, its ``scores`` are not.
+
+    Attributes:
+        logits: of the network. None in the encoder's self-attention, where nothing is predicted and the
+            target's outputs are the words themselves.
+        query_inputs, key_inputs: what queries and keys are projected from, after the layer norm; the same for
+            all heads. See :meth:`Transformer.projections`.
+        values: what ``context`` is a mean of.
+        position_bias: of the scores, by distance; None but for relative positions.
+    """
+
+    logits: Float[Tensor, "batch target words"] | None
+    query_inputs: Float[Tensor, "batch target model_width"]
+    key_inputs: Float[Tensor, "batch source model_width"]
+    values: Float[Tensor, "batch source width"]
+    position_bias: Float[Tensor, "target source"] | None = None
+
+    def to(self, device: str) -> "HeadTrace":
+        """The same trace with every tensor on ``device``."""
+        moved = (getattr(self, field.name) for field in fields(self))
+        return HeadTrace(*(None if value is None else value.to(device) for value in moved))
+
+
+@dataclass(frozen=True)
+class TransformerTrace:
+    """A teacher-forced pass over a batch; ``trace.cross[layer][head]`` and the like are made when asked for.
+
+    Tokens, masks and logits are those of :class:`~attnlib.models.trace.Trace`. Heads are views: nothing is
+    copied.
+
+    Attributes:
+        encoder_states, decoder_states: h^E and h^D, after the last layer norm of their side.
+        attended: each attention of each layer, all its heads together.
+    """
+
+    source_tokens: Int[Tensor, "batch source"]
+    source_mask: Bool[Tensor, "batch source"]
+    target_tokens: Int[Tensor, "batch target"]
+    target_outputs: Int[Tensor, "batch target"]
+    target_mask: Bool[Tensor, "batch target"]
+    encoder_states: Float[Tensor, "batch source width"]
+    decoder_states: Float[Tensor, "batch target width"]
+    logits: Float[Tensor, "batch target words"]
+    attended: dict[AttentionKind, tuple[Attended, ...]]
+
+    @cached_property
+    def encoder_self(self) -> tuple[tuple[HeadTrace, ...], ...]:
+        """By layer and head: words of the source ask words of the source."""
+        return self._by_head("encoder_self")
+
+    @cached_property
+    def decoder_self(self) -> tuple[tuple[HeadTrace, ...], ...]:
+        """By layer and head: steps of the decoder ask the steps so far."""
+        return self._by_head("decoder_self")
+
+    @cached_property
+    def cross(self) -> tuple[tuple[HeadTrace, ...], ...]:
+        """By layer and head: steps of the decoder ask words of the source."""
+        return self._by_head("cross")
+
+    def _by_head(self, kind: AttentionKind) -> tuple[tuple[HeadTrace, ...], ...]:
+        source = self.source_tokens, self.source_tokens, self.source_mask
+        target = self.target_tokens, self.target_outputs, self.target_mask
+        asking = source if kind == "encoder_self" else target
+        answering = target if kind == "decoder_self" else source
+        return tuple(
+            tuple(
+                HeadTrace(
+                    source_tokens=answering[0],
+                    source_mask=answering[2],
+                    target_tokens=asking[0],
+                    target_outputs=asking[1],
+                    target_mask=asking[2],
+                    encoder_states=layer.source.keys[:, head],
+                    decoder_states=layer.queries[:, head],
+                    scores=layer.scores[:, head],
+                    attention=layer.attention[:, head],
+                    context=layer.context[:, head],
+                    logits=None if kind == "encoder_self" else self.logits,
+                    query_inputs=layer.query_inputs,
+                    key_inputs=self.encoder_states if kind == "cross" else layer.query_inputs,
+                    values=layer.source.values[:, head],
+                    position_bias=None if layer.position_bias is None else layer.position_bias[head],
+                )
+                for head in range(layer.queries.shape[1])
+            )
+            for layer in self.attended[kind]
+        )
 
 
 class Transformer(nn.Module):
@@ -201,3 +398,48 @@ def _check_beginnings(side: str, mask: Bool[Tensor, "batch length"]) -> None:
     empty = (~mask[:, 0]).nonzero().flatten().tolist()
     if empty:
         raise BadInput(f"{side} rows {empty[:5]} begin with padding; pad at the end, drop what has no word")
+
+
+# Self-attention whose queries and keys are one map of the states, so that its scores are symmetric.
+#
+# With q_s = k_s / √d, the score a_st = q_s · k_t is a_ts. It is what "shared-QK" is in the Reformer (Kitaev
+# et al. 2020, section 2), without its norm of the keys. The attention need not be symmetric all the same: a
+# softmax makes each row sum to one, and no column.
+
+
+class TiedAttention(MultiHeadAttention):
+    """The query map is the key map as well."""
+
+    def __init__(self, config: TransformerConfig):
+        super().__init__(config)
+        del self.key_map
+
+    @property
+    def key_map(self) -> nn.Linear:
+        return self.query_map
+
+
+def tie_encoder(network: Transformer) -> Transformer:
+    """Every self-attention of the encoder with one map for queries and keys, in place; all else stays.
+
+    Raises:
+        BadInput: positions that self-attention itself deals with.
+
+    >>> config = TransformerConfig(source_size=7, target_size=9, width=8, heads=2)
+    >>> network = tie_encoder(Transformer(config, torch.Generator().manual_seed(0)))
+    >>> query, key = network.projections("encoder_self", layer=1, head=0)
+    >>> torch.allclose(query.weight * 2, key.weight)  # the query's has the factor 1/√d, and d is 4
+    True
+    """
+    if network.config.positions in ("relative", "rotary"):
+        raise BadInput(
+            f"{network.config.positions} positions live in the self-attention that would be tied; take "
+            "sinusoidal, learned or none"
+        )
+    for layer in network.encoder:
+        own = layer.self_attention
+        with torch.random.fork_rng(devices=[]):  # what is drawn stays that of the network
+            tied = TiedAttention(network.config)
+        tied.query_map, tied.value_map, tied.output_map = own.query_map, own.value_map, own.output_map
+        layer.self_attention = tied
+    return network

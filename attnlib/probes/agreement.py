@@ -14,6 +14,9 @@ takes the mean over all of them instead, which does not depend on their order (a
 often as chance does).
 """
 
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 import torch
@@ -64,7 +67,7 @@ def agreement(
 
     Returns:
         1 or 0 (with shared ties also between); NaN for a row with no valid position, and for a row where
-        either side has a NaN at a valid position. :class:`~attnlib.probes.row_mean.RowMean` counts those.
+        either side has a NaN at a valid position. :class:`RowMean` counts those.
 
     Raises:
         BadInput: lengths that differ, or a percentage outside 1…100.
@@ -138,3 +141,208 @@ def _undefined_where(
     for side in sides:
         undefined = undefined | (mask & side.isnan()).any(-1)
     return agrees.masked_fill(undefined, torch.nan)
+
+
+# Agreement with ties of the probe broken at random, and how many rows have a tie at their top.
+#
+# Equation 10 of Snell et al. 2021 counts only what is larger, so that where several positions of v share the
+# largest value each of them agrees (:mod:`attnlib.probes.agreement`). log β of a translator is a difference
+# of logits in single precision, and comes out as 0 at every position from which a word is all but certain.
+# Here such a tie does not help: it is broken at random, and what comes of that on average is computed, not
+# drawn.
+
+
+def agreement_with_ties_broken(
+    first: Float[Tensor, "*#rows length"],
+    second: Float[Tensor, "*#rows length"],
+    mask: Bool[Tensor, "*#rows length"] | None = None,
+    *,
+    percent: int = 5,
+) -> Float[Tensor, "*rows"]:
+    """The expectation of 𝒜(first, second) over orders in which the ties of ``second`` may be broken.
+
+    Where m positions share a value of ``second`` and k of the places at its top are left for them, each of
+    them has one with probability k / m. So a position drawn at random agrees with probability ⌈5 % L⌉ / L,
+    whatever is tied. Ties of ``first`` are as in :func:`agreement`: the first of
+    the tied positions is looked up.
+
+    Args, returns, raises: as :func:`agreement`.
+
+    >>> attention, probe = torch.tensor([[0.7, 0.1, 0.2]]), torch.tensor([[1.0, 1.0, 0.5]])
+    >>> agreement(attention, probe).tolist(), agreement_with_ties_broken(attention, probe).tolist()
+    ([1.0], [0.5])
+    """
+    undefined = agreement(first, second, mask, percent=percent).isnan()
+    mask = torch.ones_like(second, dtype=torch.bool) if mask is None else mask
+    first, second, mask = torch.broadcast_tensors(first, second, mask)
+    hidden = second.masked_fill(~mask, -torch.inf).contiguous()
+    top = _all_at_top(first, mask).to(torch.uint8).argmax(-1, keepdim=True)
+    looked_up = hidden.gather(-1, top)
+    larger = (hidden > looked_up).sum(-1)
+    tied = (mask & (hidden == looked_up)).sum(-1)
+    left = (places(mask.sum(-1), percent) - larger).clamp(min=0)
+    return (left.double() / tied.clamp(min=1)).clamp(max=1).masked_fill(undefined, torch.nan)
+
+
+def tied_at_top(
+    values: Float[Tensor, "*#rows length"], mask: Bool[Tensor, "*#rows length"]
+) -> Bool[Tensor, "*rows"]:
+    """Rows whose largest value stands at more than one valid position.
+
+    >>> tied_at_top(torch.tensor([[1.0, 1.0], [1.0, 0.5]]), torch.ones(2, 2, dtype=torch.bool)).tolist()
+    [True, False]
+    """
+    return _all_at_top(*torch.broadcast_tensors(values, mask)).sum(-1) > 1
+
+
+def _all_at_top(values: Tensor, mask: Tensor) -> Tensor:
+    hidden = values.masked_fill(~mask, -torch.inf)
+    return mask & (hidden == hidden.amax(-1, keepdim=True))
+
+
+# Samples in two halves: one selects a checkpoint, the other reports what holds there.
+
+HALVES_SEED = 0  # of the halves that every run on the same samples shares
+
+
+def halves(
+    samples: int, seed: int = HALVES_SEED
+) -> tuple[Int[Tensor, " selecting"], Int[Tensor, " reporting"]]:
+    """Which samples select and which report: a random half each, ascending; the odd one out reports.
+
+    Raises:
+        BadInput: fewer than two samples.
+    """
+    if samples < 2:
+        raise BadInput(f"{samples} samples cannot be halved; give at least 2")
+    order = torch.randperm(samples, generator=torch.Generator().manual_seed(seed))
+    return order[: samples // 2].sort().values, order[samples // 2 :].sort().values
+
+
+@dataclass(frozen=True)
+class RowMean:
+    """Sums over rows, added over batches with ``+``: constant memory, any order.
+
+    A row counts once: as judged where its number is defined, as undefined where it is NaN.
+
+    Attributes:
+        total: sum of the number over the judged rows.
+        rows: number of judged rows.
+        undefined: number of rows without a number; they are left out of the mean.
+    """
+
+    total: float = 0.0
+    rows: int = 0
+    undefined: int = 0
+
+    @classmethod
+    def of(cls, values: Float[Tensor, "*rows"], present: Bool[Tensor, "*rows"] | None = None) -> "RowMean":
+        """The sums of one batch.
+
+        Args:
+            values: one number a row, NaN where undefined.
+            present: False at rows that are padding; these count as nothing. All rows by default.
+
+        Raises:
+            BadInput: the two have different shapes.
+
+        >>> import torch
+        >>> RowMean.of(torch.tensor([1.0, 0.0, torch.nan])) + RowMean.of(torch.tensor([1.0]))
+        RowMean(total=2.0, rows=3, undefined=1)
+        """
+        if present is not None:
+            if present.shape != values.shape:
+                raise BadInput(
+                    f"values of shape {tuple(values.shape)} with a mask of rows of {tuple(present.shape)}: "
+                    "give one truth value a row"
+                )
+            values = values[present]
+        undefined = values.isnan()
+        judged = values[~undefined]
+        return cls(float(judged.double().sum()), judged.numel(), int(undefined.sum()))
+
+    @property
+    def value(self) -> float:
+        """The mean over judged rows; NaN where there is none."""
+        return self.total / self.rows if self.rows else math.nan
+
+    def __add__(self, other: "RowMean") -> "RowMean":
+        return RowMean(self.total + other.total, self.rows + other.rows, self.undefined + other.undefined)
+
+
+# Values by position of texts of different lengths: flat as they are kept, padded as they are compared.
+
+
+def padded(
+    flat: Float[Tensor, "*leading positions"], offsets: Int[Tensor, " texts_and_one"]
+) -> tuple[Float[Tensor, "*leading texts longest"], Bool[Tensor, "texts longest"]]:
+    """Rows of equal length, zero where a text has ended, and the mask of what is valid.
+
+    >>> values, mask = padded(torch.tensor([3.0, 1.0, 2.0]), torch.tensor([0, 1, 3]))
+    >>> values.tolist(), mask.tolist()
+    ([[3.0, 0.0], [1.0, 2.0]], [[True, False], [True, True]])
+
+    Raises:
+        BadInput: the offsets do not end where the values do.
+    """
+    if int(offsets[-1]) != flat.shape[-1]:
+        raise BadInput(f"{flat.shape[-1]} positions, but the offsets end at {int(offsets[-1])}")
+    lengths = offsets.diff()
+    mask = torch.arange(int(lengths.max()), device=flat.device) < lengths[:, None]
+    values = flat.new_zeros(*flat.shape[:-1], *mask.shape)
+    values[..., mask] = flat
+    return values, mask
+
+
+@dataclass(frozen=True, eq=False)
+class RaggedRows:
+    """Rows of different lengths in one flat tensor, met in batches of like length.
+
+    Attributes:
+        starts, lengths: of each row: its values are ``flat[start : start + length]``.
+        samples: the sample that each row belongs to.
+    """
+
+    starts: Int[Tensor, " rows"]
+    lengths: Int[Tensor, " rows"]
+    samples: Int[Tensor, " rows"]
+
+    @classmethod
+    def of_texts(cls, offsets: Int[Tensor, " texts_and_one"]) -> "RaggedRows":
+        """A row a text, as :func:`padded` has them."""
+        lengths = offsets.diff()
+        return cls(offsets[:-1], lengths, torch.arange(len(lengths), device=lengths.device))
+
+    @classmethod
+    def of_pairs(
+        cls, source_mask: Bool[Tensor, "samples source"], target_mask: Bool[Tensor, "samples target"]
+    ) -> "RaggedRows":
+        """A row a target position, sample by sample, as valid cells lie when padding is taken out."""
+        targets = target_mask.sum(1)
+        samples = torch.arange(len(targets), device=targets.device).repeat_interleave(targets)
+        lengths = source_mask.sum(1)[samples]
+        return cls(lengths.cumsum(0) - lengths, lengths, samples)
+
+    def batches(self, cells: int = 1 << 20) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+        """The places of rows of like length, in batches of at most ``cells`` cells (or one row).
+
+        Yields:
+            where in the flat tensor each cell lies, (rows, longest), 0 at padding; the mask of what is
+            valid; and the sample of each row.
+
+        >>> rows = RaggedRows.of_texts(torch.tensor([0, 3, 4]))
+        >>> [(places.tolist(), samples.tolist()) for places, _, samples in rows.batches()]
+        [([[3, 0, 0], [0, 1, 2]], [1, 0])]
+        """
+        order = self.lengths.argsort(stable=True)
+        begin = 0
+        while begin < len(order):
+            # Longer rows come later, so what fits is found from the end of a first guess.
+            end = min(len(order), begin + max(1, cells // max(1, int(self.lengths[order[begin]]))))
+            while end > begin + 1 and (end - begin) * int(self.lengths[order[end - 1]]) > cells:
+                end = begin + max(1, cells // int(self.lengths[order[end - 1]]))
+            rows = order[begin:end]
+            steps = torch.arange(int(self.lengths[rows].max()), device=rows.device)
+            mask = steps < self.lengths[rows, None]
+            yield (self.starts[rows, None] + steps) * mask, mask, self.samples[rows]
+            begin = end

@@ -11,7 +11,7 @@ the checkpoints that were looked at. Where none exceeds the agreement, the set i
 
 Where v belongs to a run, 𝒜(u, v) is the maximum over that run's checkpoints. The paper takes the maximum on
 the samples that it reports, which is optimistic; here half of the samples can choose the checkpoint and the
-other half report (:mod:`attnlib.probes.halves`), with the paper's way beside it.
+other half report (:mod:`attnlib.probes.agreement`), with the paper's way beside it.
 """
 
 import math
@@ -22,7 +22,7 @@ from itertools import pairwise
 import numpy as np
 
 from attnlib.errors import BadInput
-from attnlib.probes.row_mean import RowMean
+from attnlib.probes.agreement import RowMean
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ def kendall(
 
     Returns:
         NaN where either side is constant over the valid positions, or has a NaN there;
-        :class:`~attnlib.probes.row_mean.RowMean` counts those.
+        :class:`~attnlib.probes.agreement.RowMean` counts those.
 
     Raises:
         BadInput: lengths that differ.

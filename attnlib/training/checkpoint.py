@@ -79,3 +79,34 @@ def _restore(tensors: dict[str, Tensor], model: nn.Module, optimiser: torch.opti
         index, _, field = name.partition(".")
         state.setdefault(int(index), {})[field] = value
     optimiser.load_state_dict({"state": state, "param_groups": optimiser.state_dict()["param_groups"]})
+
+
+# Clear away what a crash left behind before a training goes on.
+
+
+def discard_unsound(folder: Path) -> list[Path]:
+    """Delete the checkpoints of a folder that are damaged or incomplete, and say so.
+
+    One that stayed would count among the newest when old ones are dropped, and push a sound one out.
+
+    Returns:
+        the checkpoints deleted.
+    """
+    deleted = []
+    for path in sorted(folder.glob("step-*.safetensors")):
+        if not _sound(path):
+            log.warning("checkpoint %s is corrupt or incomplete; going on from the one before", path.name)
+            path.with_suffix(".json").unlink(missing_ok=True)
+            path.unlink()
+            deleted.append(path)
+    return deleted
+
+
+def _sound(path: Path) -> bool:
+    try:
+        side = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+        return side["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest() and {"step", "records"} <= set(
+            side
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        return False

@@ -15,7 +15,8 @@ from torch import Tensor, nn
 from attnlib.errors import BadInput, TrainingDiverged
 from attnlib.files import write_json_atomic
 from attnlib.training.checkpoint import Progress, load_newest, save_checkpoint
-from attnlib.training.loop import Report
+
+Report = Callable[[int, int, float], None]  # step, steps, loss
 
 RECORDS = 50  # points of the loss curve kept
 

@@ -6,7 +6,7 @@ import torch
 
 from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.models.trace import Trace
-from attnlib.tasks.corpus import Corpus, evaluation_batches
+from attnlib.training.corpus import Corpus, evaluation_batches
 
 
 def traces(model: EncoderDecoder, corpus: Corpus, batch_size: int = 256) -> Iterator[Trace]:

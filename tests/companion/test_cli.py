@@ -11,12 +11,11 @@ import pytest
 from typer.testing import CliRunner
 
 from attnlib.cli import app
-from attnlib.companion.commands import prepare_run
-from attnlib.companion.figures import find, minutes, place_in_paper
-from attnlib.companion.plan import Plan, PlannedResult, Run
-from attnlib.companion.project import Project
 from attnlib.errors import DataUnavailable
-from attnlib.training.spec import ModelSpec
+from companion.book.plan import Plan, PlannedResult, Run
+from companion.book.project import Project, find, minutes, place_in_paper
+from companion.commands import prepare_run
+from companion.runs.spec import ModelSpec
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOK = """---
@@ -149,7 +148,7 @@ def test_a_row_of_the_books_tables_shares_its_answers(project, profile, words, a
     run = prepare_run(project, find(project, "agreement"), profile, words, explain=True)
     planned = Plan(project, profile, run).result_of("learn/agreement")
     assert planned.archived is archived
-    assert ("--archive results/paper/models" in planned.arguments) is archived
+    assert ("--archive results/paper/archive" in planned.arguments) is archived
 
 
 def test_a_run_starts_in_the_folder_it_was_last_asked_from(project, tmp_path, monkeypatch):
@@ -168,13 +167,13 @@ def test_a_run_starts_in_the_folder_it_was_last_asked_from(project, tmp_path, mo
 
 
 def test_explaining_downloads_nothing_and_says_what_cannot_be_run(project, monkeypatch):
-    from attnlib.companion import workflow
+    from companion.book import workflow
 
     def refuse(*_):
         raise AssertionError("nothing is to be downloaded")
 
     note = "cannot be run: data: alignment_breakdown (quick): not at hand"
-    monkeypatch.setattr("attnlib.companion.commands.bring_data", refuse)
+    monkeypatch.setattr("companion.commands.bring_data", refuse)
     monkeypatch.setattr(workflow, "planned", lambda *_: ([workflow.Job("site", "", "not made yet")], [note]))
     for words in (
         "book",
@@ -235,7 +234,7 @@ def test_minutes_include_training_once(project, provenance, expected):
 
 def test_the_place_in_the_paper_is_read_without_importing_the_experiment():
     project = Project(ROOT)
-    from attnlib.experiments import alignment_breakdown
+    from notebooks.attend.alignment_breakdown import experiment as alignment_breakdown
 
     figure = find(project, "attend/alignment_breakdown")
     assert place_in_paper(figure, project) == alignment_breakdown.PLACE
@@ -252,10 +251,9 @@ def test_data_list_and_check(project, tmp_path, monkeypatch):
     missing = attnlib("data", "check", "scan")
     assert missing.exit_code == 0
     assert "missing" in missing.output
-    from attnlib.datasets import registry
+    from companion.data.sources import dataset
 
-    dataset = registry.get("scan")
-    path = mirror / dataset.folder / dataset.files[0].name
+    path = mirror / "scan" / dataset("scan").files[0].name
     path.parent.mkdir(parents=True)
     path.write_text("not this")
     corrupt = attnlib("data", "check", "scan")

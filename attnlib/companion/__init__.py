@@ -1,1 +1,0 @@
-"""What turns experiments into a book: notebooks, workflow, claims, site."""

@@ -1,1 +1,0 @@
-"""Experiments compute; they write numbers, never pictures. One module an experiment."""

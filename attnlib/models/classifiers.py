@@ -1,0 +1,236 @@
+"""The classifier of Snell et al. 2021, section 2.4, sized as in section A.8: an LSTM, attention, one score.
+
+The encoder reads in both directions, 256 each, words of 300. With h_t its states (512 wide), Q, v, W as in
+the paper, and b the biases that its count of parameters asks for,
+
+    score_t = v · ReLU(Q h_t + b_q) + b_v;     attention = softmax over t              (equation 7)
+    log odds_t = W · h_t + b;                  logit = Σ_t attention_t · log odds_t    (equation 8)
+    p(label 1) = σ(logit)
+
+so that σ(±log odds_t) is the lexical probe β of position t (equation 9; γ in equation 22).
+
+The published count, 1,274,882 parameters without embeddings, is that of exactly this arrangement::
+
+    2 directions × 4 gates × 256 × (300 + 256 + 2 biases)          1,142,784
+    Q: 512 → 256, and its bias                                       131,328
+    v: 256 → 1, and its bias                                             257
+    W: 512 → 1, and its bias                                             513
+
+Two layers, one bias vector in place of two, or a second output would each give another number.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from attnlib.errors import BadInput, UnknownName
+from attnlib.models.attention import masked_softmax
+from attnlib.models.initialise import draw_parameters, undrawn_embedding
+
+Attention = Literal["learned", "uniform", "alone"]
+_LARGE = 8_192  # positions of a batch, padding too, from which on rows of unlike length are worth parting
+
+
+@dataclass(frozen=True)
+class ClassifierConfig:
+    """What the network is built from; the default sizes are the paper's.
+
+    Attributes:
+        words: size of the vocabulary, marks included.
+        embedding_width: of a word's vector.
+        width: of the state of one direction, and of the attention's hidden layer.
+        attention: ``"learned"`` with all else; ``"uniform"``, frozen at 1 / length; ``"alone"``, learned
+            while all else stays as it was drawn, and β with it (section A.6).
+
+    Raises:
+        UnknownName: another ``attention``. BadInput: a size below 1.
+    """
+
+    words: int
+    embedding_width: int = 300
+    width: int = 256
+    attention: Attention = "learned"
+
+    def __post_init__(self) -> None:
+        if self.attention not in get_args(Attention):
+            raise UnknownName("attention", self.attention, get_args(Attention))
+        for name in ("words", "embedding_width", "width"):
+            if getattr(self, name) < 1:
+                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
+
+
+@dataclass(frozen=True)
+class ClassifierTrace:
+    """One pass over a batch.
+
+    Attributes:
+        states: h, both directions side by side; arbitrary at padding.
+        scores: before softmax; zero where the attention is uniform or was given.
+        attention: sums to one over a text's positions, zero at padding.
+        log_odds: of label 1, if the network attended to a position alone; arbitrary at padding.
+        logit: log odds of label 1, with this attention.
+    """
+
+    states: Float[Tensor, "batch length both_widths"]
+    scores: Float[Tensor, "batch length"]
+    attention: Float[Tensor, "batch length"]
+    log_odds: Float[Tensor, "batch length"]
+    logit: Float[Tensor, " batch"]
+
+
+class AttentiveClassifier(nn.Module):
+    """The network, its parameters drawn from ``generator`` alone.
+
+    Embeddings are drawn from N(0, 1), all else uniformly from ±1/√inputs (for an LSTM: ±1/√width), which are
+    torch's own distributions. The paper starts from GloVe by its text; in its authors' published runs the
+    vectors were drawn at random. What is not trained keeps its parameters, so that one seed starts every kind
+    of attention in the same place.
+    """
+
+    def __init__(self, config: ClassifierConfig, generator: torch.Generator):
+        super().__init__()
+        self.config = config
+        with torch.device("meta"):  # torch's own initialisation would draw from global state
+            self.embedding = undrawn_embedding(config.words, config.embedding_width)
+            # Two layers of one direction: see _both_directions.
+            self.forwards, self.backwards = (
+                nn.LSTM(config.embedding_width, config.width, batch_first=True) for _ in range(2)
+            )
+            self.attention_hidden = nn.Linear(2 * config.width, config.width)
+            self.attention_score = nn.Linear(config.width, 1)
+            self.readout = nn.Linear(2 * config.width, 1)
+        self.to_empty(device="cpu")
+        draw_parameters(self, generator)
+        for name, parameter in self.named_parameters():
+            of_attention = name.startswith("attention_")
+            parameter.requires_grad_(config.attention != ("uniform" if of_attention else "alone"))
+
+    def forward(
+        self,
+        tokens: Int[Tensor, "batch length"],
+        mask: Bool[Tensor, "batch length"],
+        *,
+        gates: Float[Tensor, "batch length"] | None = None,
+        attention: Float[Tensor, "batch length"] | None = None,
+    ) -> ClassifierTrace:
+        """One pass, with everything an analysis may ask of it.
+
+        Args:
+            tokens: ids of words and marks.
+            mask: true at a text's positions, which come first; false at padding.
+            gates: what the embedding of each position is multiplied by; 1 by default.
+            attention: weights in place of the network's own, taken as they are at a text's positions and as
+                zero at padding.
+
+        Raises:
+            BadInput: a text of padding alone.
+        """
+        embedded = self.embedding(tokens)
+        if gates is not None:
+            embedded = embedded * gates[..., None]
+        states = self._states(embedded, mask)
+        scores = states.new_zeros(mask.shape)
+        if attention is None:
+            if self.config.attention != "uniform":
+                scores = self.attention_score(self.attention_hidden(states).relu())[..., 0]
+            attention = masked_softmax(scores[:, None], mask)[:, 0]
+        attention = attention * mask
+        log_odds = self.readout(states)[..., 0]  # (batch, length)
+        return ClassifierTrace(states, scores, attention, log_odds, (attention * log_odds).sum(1))
+
+    def _states(
+        self, embedded: Float[Tensor, "batch length inputs"], mask: Bool[Tensor, "batch length"]
+    ) -> Float[Tensor, "batch length both_widths"]:
+        """Encoder states. Where a few texts are far longer than the others, not all pay for their length.
+
+        The longest message of 20 NG is four times as long as the third: padded to it, one batch in 38 would
+        take half of the time and gigabytes.
+        """
+        groups = rows_of_like_length(mask.sum(1).tolist()) if mask.numel() > _LARGE else []
+        if len(groups) < 2:
+            return self._both_directions(embedded, mask)
+        states = embedded.new_zeros(*mask.shape, 2 * self.config.width)
+        for rows in groups:
+            longest = int(mask[rows].sum(1).max())
+            states[rows, :longest] = self._both_directions(embedded[rows, :longest], mask[rows, :longest])
+        return states
+
+    def _both_directions(
+        self, embedded: Float[Tensor, "batch length inputs"], mask: Bool[Tensor, "batch length"]
+    ) -> Float[Tensor, "batch length both_widths"]:
+        """States of both directions, the backward one starting at each text's own end.
+
+        The same as packed sequences through one bidirectional LSTM, but at a third of the time on a CPU:
+        there, torch has a fast LSTM for padded batches alone. So each text is turned round within its length.
+        """
+        length = mask.shape[1]
+        position = torch.arange(length, device=mask.device)
+        turned = mask.sum(1, keepdim=True) - 1 - position
+        turned = torch.where(turned < 0, position, turned)  # padding stays where it is
+        forwards, _ = self.forwards(embedded)
+        backwards, _ = self.backwards(_picked(embedded, turned))
+        return torch.cat([forwards, _picked(backwards, turned)], dim=-1)
+
+
+def rows_of_like_length(lengths: list[int]) -> list[list[int]]:
+    """Rows in groups, the longest first: in each, the longest is at most twice as long as the shortest.
+
+    >>> rows_of_like_length([3, 10, 6, 5, 2])
+    [[1, 2, 3], [0, 4]]
+    """
+    groups: list[list[int]] = []
+    for row in sorted(range(len(lengths)), key=lambda row: -lengths[row]):
+        if not groups or 2 * lengths[row] < lengths[groups[-1][0]]:
+            groups.append([])
+        groups[-1].append(row)
+    return groups
+
+
+def _picked(rows: Float[Tensor, "batch length width"], order: Int[Tensor, "batch length"]) -> Tensor:
+    return rows[torch.arange(len(rows), device=rows.device)[:, None], order]
+
+
+def classification_loss(logits: Float[Tensor, " batch"], labels: Int[Tensor, " batch"]) -> Float[Tensor, ""]:
+    """Mean negative log-likelihood of the right label, in nats a text."""
+    return nn.functional.binary_cross_entropy_with_logits(logits, labels.to(logits))
+
+
+# The proxy for what a classifier learns before its attention: a bag of words (Snell et al. 2021, 2.3).
+#
+# Equation 5 with the one score of section 2.4 in place of a softmax over two:
+#
+#     logit = 1/L Σ_l W · e_{x_l};    p(label 1) = σ(logit);    β^px_l = σ(±W · e_{x_l})    (equation 6)
+#
+# The marks at both ends of a text are words like any other. Equation 5 has no bias, so neither has W.
+
+
+class ClassifierProxy(nn.Module):
+    """The proxy, its parameters drawn from ``generator`` alone, both from N(0, 1 / width) (section 4.1).
+
+    Args:
+        words: size of the vocabulary, marks included.
+        width: of a word's vector.
+
+    Raises:
+        BadInput: a size below 1.
+    """
+
+    def __init__(self, words: int, width: int, generator: torch.Generator):
+        super().__init__()
+        if words < 1 or width < 1:
+            raise BadInput(f"words is {words} and width {width}; both must be at least 1")
+        self.embedding = nn.Parameter(torch.randn(words, width, generator=generator) * width**-0.5)
+        self.readout = nn.Parameter(torch.randn(width, generator=generator) * width**-0.5)
+
+    def forward(
+        self, tokens: Int[Tensor, "batch length"], mask: Bool[Tensor, "batch length"]
+    ) -> Float[Tensor, " batch"]:
+        """Log odds of label 1."""
+        return (self.log_odds(tokens) * mask).sum(1) / mask.sum(1)
+
+    def log_odds(self, tokens: Int[Tensor, "batch length"]) -> Float[Tensor, "batch length"]:
+        """Log odds of label 1 if each word stood alone: W · e_x."""
+        return nn.functional.embedding(tokens, self.embedding) @ self.readout

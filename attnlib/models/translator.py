@@ -1,0 +1,280 @@
+"""The translation model of Snell et al. 2021, section 2.1, sized as in section A.8.
+
+Encoder and decoder are LSTMs of two layers that share one table of embeddings. The encoder reads in both
+directions, 256 each, which the parameter count requires (one direction would leave 2.1 million unaccounted
+for); each layer of the decoder starts in the states that the encoder's layer ends in, averaged over the two
+directions. With h the encoder's states (512 wide), d the decoder's (256; s in the paper),
+
+    score[s, t] = (W_q d_s + b_q) · h_t;   attention = softmax over t;   c_s = Σ_t attention[s, t] h_t;
+    joined (equation 2):    logits_s = W_o ReLU(W_n [W_c c_s + b_c ; d_s] + b_n) + b_o;
+    summed (equation 32):   logits_s = W_o (W_c c_s + b_c + d_s) + b_o.
+
+Equation 32 adds c and d; the biased map W_c, which the joined form has as well, brings c to the width of d.
+What stands before the ReLU is linear in (c, d): :class:`Readout` computes its two summands apart, and the
+lexical probe (:mod:`attnlib.probes.lexical_probe`) rests on that.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from attnlib.errors import BadInput, UnknownName
+from attnlib.models.attention import dot_scores, masked_softmax
+from attnlib.models.initialise import draw_parameters, undrawn_embedding
+from attnlib.training.corpus import Batch
+
+Attention = Literal["learned", "uniform"]
+Form = Literal["joined", "summed"]
+Start = tuple[Float[Tensor, "layers batch width"], Float[Tensor, "layers batch width"]]  # h and memory
+
+
+@dataclass(frozen=True)
+class TranslatorConfig:
+    """What the network is built from; the defaults are the paper's (section A.8).
+
+    Attributes:
+        words: size of the vocabulary that both languages share, marks included.
+        width: of embeddings, of the states of one direction, and of the hidden layer.
+        dropout: between the two layers of an LSTM, while training.
+        attention: ``"uniform"`` keeps every weight at 1 / length, whatever the scores.
+        form: how context and decoder state become logits, see the module.
+
+    Raises:
+        UnknownName: another ``attention`` or ``form``.
+        BadInput: a size below 1, or a dropout outside [0, 1).
+    """
+
+    words: int = 8_000
+    width: int = 256
+    layers: int = 2
+    dropout: float = 0.5
+    attention: Attention = "learned"
+    form: Form = "joined"
+
+    def __post_init__(self) -> None:
+        for name, value, known in (
+            ("attention", self.attention, get_args(Attention)),
+            ("form", self.form, get_args(Form)),
+        ):
+            if value not in known:
+                raise UnknownName(name, value, known)
+        for name in ("words", "width", "layers"):
+            if getattr(self, name) < 1:
+                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
+        if not 0 <= self.dropout < 1:
+            raise BadInput(f"dropout is {self.dropout}; it must be at least 0 and below 1")
+
+
+@dataclass(frozen=True)
+class TranslatorTrace:
+    """One teacher-forced pass over a batch; values at padding are arbitrary: use the batch's masks.
+
+    Attributes:
+        encoder_states: h, both directions side by side.
+        decoder_states: d, after reading the target up to the word before the one to be said.
+        scores: before softmax; zero where the attention is frozen uniform.
+        attention: rows sum to one over the valid source positions and are zero at padding.
+    """
+
+    encoder_states: Float[Tensor, "batch source both_widths"]
+    decoder_states: Float[Tensor, "batch target width"]
+    scores: Float[Tensor, "batch target source"]
+    attention: Float[Tensor, "batch target source"]
+    context: Float[Tensor, "batch target both_widths"]
+    logits: Float[Tensor, "batch target words"]
+
+
+class Readout(nn.Module):
+    """The network N of equation 2: ``logits(from_context(c) + from_decoder(d))``, the sum before the ReLU."""
+
+    def __init__(self, config: TranslatorConfig):
+        super().__init__()
+        self.form, self.width = config.form, config.width
+        self.context = nn.Linear(2 * config.width, config.width)
+        if config.form == "joined":
+            self.hidden = nn.Linear(2 * config.width, config.width)
+        self.output = nn.Linear(config.width, config.words)
+
+    def from_context(self, context: Float[Tensor, "*rows both_widths"]) -> Float[Tensor, "*rows width"]:
+        """The context's summand. An encoder state put for the context gives that of attending to it alone."""
+        mapped = self.context(context)
+        return mapped if self.form == "summed" else mapped @ self.hidden.weight[:, : self.width].T
+
+    def from_decoder(self, states: Float[Tensor, "*rows width"]) -> Float[Tensor, "*rows width"]:
+        """The decoder state's summand, with the layer's bias."""
+        if self.form == "summed":
+            return states
+        return nn.functional.linear(states, self.hidden.weight[:, self.width :], self.hidden.bias)
+
+    def logits(self, summed: Float[Tensor, "*rows width"]) -> Float[Tensor, "*rows words"]:
+        """From the sum of the two to the words."""
+        return self.output(self._hidden(summed))
+
+    def logit_of(
+        self, summed: Float[Tensor, "*rows width"], words: Int[Tensor, "*rows"]
+    ) -> Float[Tensor, "*rows"]:
+        """The logit of one word a row, the others not made."""
+        return (self._hidden(summed) * self.output.weight[words]).sum(-1) + self.output.bias[words]
+
+    def _hidden(self, summed: Tensor) -> Tensor:
+        return summed if self.form == "summed" else summed.relu()
+
+
+class BilinearTranslator(nn.Module):
+    """The network, its parameters drawn from ``generator`` alone.
+
+    Embeddings are drawn from N(0, 1), all else uniformly from ±1/√inputs, torch's own distributions.
+    """
+
+    def __init__(self, config: TranslatorConfig, generator: torch.Generator):
+        super().__init__()
+        self.config = config
+        width, stack = config.width, {"num_layers": config.layers, "batch_first": True}
+        if config.layers > 1:  # torch warns of dropout between the layers where there is one
+            stack["dropout"] = config.dropout
+        with torch.device("meta"):  # torch's own initialisation would draw from global state
+            self.embedding = undrawn_embedding(config.words, width)
+            self.encoder = nn.LSTM(width, width, bidirectional=True, **stack)
+            self.decoder = nn.LSTM(width, width, **stack)
+            self.query = nn.Linear(width, 2 * width)
+            self.readout = Readout(config)
+        self.to_empty(device="cpu")
+        draw_parameters(self, generator)
+        self.query.requires_grad_(config.attention == "learned")
+
+    def encode(
+        self, embedded: Float[Tensor, "batch source width"], mask: Bool[Tensor, "batch source"]
+    ) -> tuple[Float[Tensor, "batch source both_widths"], Start]:
+        """The encoder's states, zero at padding, and what the decoder starts in."""
+        if mask.all():
+            states, last = self.encoder(embedded)
+        else:  # the backward direction must start at each sample's own end
+            packed = pack_padded_sequence(embedded, mask.sum(1).cpu(), batch_first=True, enforce_sorted=False)
+            packed, last = self.encoder(packed)
+            states, _ = pad_packed_sequence(packed, batch_first=True, total_length=embedded.shape[1])
+        # torch stacks layer by layer, both directions of a layer together
+        start = tuple(part.unflatten(0, (self.config.layers, 2)).mean(1) for part in last)
+        return states, start
+
+    def attend(
+        self,
+        encoder_states: Float[Tensor, "batch source both_widths"],
+        source_mask: Bool[Tensor, "batch source"],
+        decoder_states: Float[Tensor, "batch target width"],
+    ) -> tuple[Float[Tensor, "batch target source"], Float[Tensor, "batch target source"]]:
+        """Scores and attention (equation 1).
+
+        Raises:
+            BadInput: a source of padding alone.
+        """
+        if self.config.attention == "uniform":
+            scores = decoder_states.new_zeros(*decoder_states.shape[:2], encoder_states.shape[1])
+        else:
+            scores = dot_scores(self.query(decoder_states), encoder_states)
+        return scores, masked_softmax(scores, source_mask)
+
+    def loss(self, batch: Batch) -> Float[Tensor, ""]:
+        """Mean negative log-likelihood of the right words, in nats a word (equation 3, over a batch).
+
+        No logits are made at padding.
+        """
+        encoder_states, decoder_states, _, attention = self._states(batch)
+        readout, valid = self.readout, batch.target_mask
+        summed = readout.from_context(attention @ encoder_states) + readout.from_decoder(decoder_states)
+        return nn.functional.cross_entropy(readout.logits(summed[valid]), batch.target_output[valid])
+
+    def forward(self, batch: Batch) -> TranslatorTrace:
+        """A teacher-forced pass with every logit."""
+        encoder_states, decoder_states, scores, attention = self._states(batch)
+        context = attention @ encoder_states
+        logits = self.readout.logits(
+            self.readout.from_context(context) + self.readout.from_decoder(decoder_states)
+        )
+        return TranslatorTrace(encoder_states, decoder_states, scores, attention, context, logits)
+
+    def _states(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        source, target = batch.source, batch.target_input
+        # One look-up for both sides: each would make a gradient as large as the whole table.
+        embedded = self.embedding(torch.cat([source.flatten(), target.flatten()]))
+        of_source, of_target = embedded.split([source.numel(), target.numel()])
+        encoder_states, start = self.encode(of_source.view(*source.shape, -1), batch.source_mask)
+        decoder_states, _ = self.decoder(of_target.view(*target.shape, -1), start)
+        scores, attention = self.attend(encoder_states, batch.source_mask, decoder_states)
+        return encoder_states, decoder_states, scores, attention
+
+
+# The bag-of-words proxy of the translation model (Snell et al. 2021, section 2.3).
+#
+# What the network learns before its attention does, made simple: attention is uniform, an embedding e stands
+# for the encoder's state, one linear layer W for the network N, and the decoder's state is left out. Every
+# target position s of a source x of L positions has the same distribution (equation 5),
+#
+#     p = softmax(1/L Σ_t W e[x_t]),    and    β^px[s, t] = softmax(W e[x_t])[right word of s]   (equation 6).
+
+WORDS_AT_ONCE = 512
+
+
+class TranslationProxy(nn.Module):
+    """The proxy, its parameters drawn from ``generator`` alone.
+
+    Embeddings are drawn from N(0, 1), W uniformly from ±1/√width, torch's own distributions. W has no bias,
+    as in equation 5. The source's end mark is a word of the bag, as it is a position to attend to.
+
+    Args:
+        words: size of the vocabulary, both languages' alike.
+        width: d of the paper, which does not say it; the translation model's 256.
+    """
+
+    def __init__(self, words: int, width: int, generator: torch.Generator):
+        super().__init__()
+        if words < 1 or width < 1:
+            raise BadInput(f"words is {words} and width {width}; both must be at least 1")
+        with torch.device("meta"):  # torch's own initialisation would draw from global state
+            self.embedding = undrawn_embedding(words, width)
+            self.output = nn.Linear(width, words, bias=False)
+        self.to_empty(device="cpu")
+        with torch.no_grad():
+            self.embedding.weight.normal_(generator=generator)
+            self.output.weight.uniform_(-(width**-0.5), width**-0.5, generator=generator)
+
+    def forward(
+        self, source: Int[Tensor, "batch source"], source_mask: Bool[Tensor, "batch source"]
+    ) -> Float[Tensor, "batch words"]:
+        """Logits of the one distribution that all positions of a target share."""
+        embedded = self.embedding(source) * source_mask[:, :, None]
+        return self.output(embedded.sum(1) / source_mask.sum(1, keepdim=True))
+
+    def loss(self, batch: Batch) -> Float[Tensor, ""]:
+        """Mean negative log-likelihood of the right words, in nats a word."""
+        log_probabilities = self(batch.source, batch.source_mask).log_softmax(-1)
+        return -log_probabilities.gather(1, batch.target_output)[batch.target_mask].mean()
+
+    @torch.no_grad()
+    def log_probe(
+        self, batch: Batch, *, at_once: int = WORDS_AT_ONCE
+    ) -> Float[Tensor, "batch target source"]:
+        """log β^px of every pair of valid positions, ``-inf`` at padding.
+
+        A source word's distribution is normalised once, wherever it stands; the logit of a pair is one
+        product of two rows.
+
+        Args:
+            at_once: source words whose logits are held at a time: the most memory it takes beside the result
+                is 2 × ``at_once`` × words numbers.
+
+        Raises:
+            BadInput: ``at_once`` < 1.
+        """
+        if at_once < 1:
+            raise BadInput(f"at_once is {at_once}; it must be at least 1")
+        distinct, place = batch.source.unique(return_inverse=True)
+        normaliser = torch.cat(
+            [self.output(self.embedding(some)).logsumexp(1) for some in distinct.split(at_once)]
+        )
+        right = self.output.weight[batch.target_output] @ self.embedding(batch.source).transpose(1, 2)
+        valid = batch.target_mask[:, :, None] & batch.source_mask[:, None, :]
+        return (right - normaliser[place][:, None, :]).masked_fill(~valid, -torch.inf)

@@ -1,0 +1,1 @@
+"""Drawing attention and its parts."""

@@ -1,1 +1,0 @@
-"""How results are drawn: one look for the whole book."""

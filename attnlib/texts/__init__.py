@@ -1,1 +1,0 @@
-"""Text for the second paper's experiments: cleaned, split, and made into ids."""

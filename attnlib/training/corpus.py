@@ -1,0 +1,227 @@
+"""Pairs of sentences, and batches of them: the one place for padding, end marks and masks.
+
+A corpus stores the words alone, ragged. :func:`collate` adds the marks::
+
+    source         the  cat  sat  <eos>  <pad>
+    target_input   <bos>  le  chat           what the decoder reads at each step
+    target_output  le  chat  <eos>           what it is to predict there
+
+so both target rows have one entry more than the target has words, and share one mask.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from attnlib.errors import BadInput
+from attnlib.training.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
+
+# Batches are made by length inside windows of this many batches: nearly as little padding as sorting a whole
+# epoch, but a sample still meets other company in each.
+_WINDOW = 32
+# Tells the stream of batches apart from the other streams drawn with the same seed.
+_STREAM = 0xBA7C
+
+
+@dataclass(frozen=True, eq=False)
+class Corpus:
+    """Sentence pairs: flat word ids, no marks; sample i is ``ids[offsets[i]:offsets[i+1]]`` on each side."""
+
+    source_ids: Int[np.ndarray, " source_words"]
+    source_offsets: Int[np.ndarray, " samples_and_one"]
+    target_ids: Int[np.ndarray, " target_words"]
+    target_offsets: Int[np.ndarray, " samples_and_one"]
+
+    @classmethod
+    def from_ids(cls, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> "Corpus":
+        """Pack sentences of word ids.
+
+        Raises:
+            BadInput: not as many sources as targets, or an id that is no word (neither ``<unk>`` nor ≥ 4).
+        """
+        if len(sources) != len(targets):
+            raise BadInput(f"{len(sources)} sources but {len(targets)} targets; each source needs one")
+        return cls(*_pack(sources), *_pack(targets))
+
+    def __len__(self) -> int:
+        return len(self.source_offsets) - 1
+
+    def source(self, i: int) -> Int[np.ndarray, " words"]:
+        """Word ids of the source of sample ``i``, without end mark."""
+        return self.source_ids[self.source_offsets[i] : self.source_offsets[i + 1]]
+
+    def target(self, i: int) -> Int[np.ndarray, " words"]:
+        """Word ids of the target of sample ``i``, without end mark."""
+        return self.target_ids[self.target_offsets[i] : self.target_offsets[i + 1]]
+
+    @property
+    def source_lengths(self) -> Int[np.ndarray, " samples"]:
+        """Words in each source, the end mark not counted."""
+        return np.diff(self.source_offsets)
+
+    @property
+    def target_lengths(self) -> Int[np.ndarray, " samples"]:
+        """Words in each target, the end mark not counted."""
+        return np.diff(self.target_offsets)
+
+    def subset(self, indices: Sequence[int] | Int[np.ndarray, " chosen"]) -> "Corpus":
+        """The samples ``indices``, in that order."""
+        return Corpus.from_ids([self.source(i) for i in indices], [self.target(i) for i in indices])
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Samples as padded tensors, marks as drawn in the module; masks are true on words and end marks."""
+
+    source: Int[Tensor, "batch source"]
+    source_mask: Bool[Tensor, "batch source"]
+    target_input: Int[Tensor, "batch target"]
+    target_output: Int[Tensor, "batch target"]
+    target_mask: Bool[Tensor, "batch target"]
+    indices: Int[Tensor, " batch"]  # of the samples in their corpus
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def to(self, device: torch.device | str) -> "Batch":
+        """The same batch on another device."""
+        return Batch(*(getattr(self, field.name).to(device) for field in fields(self)))
+
+
+def collate(corpus: Corpus, indices: Sequence[int] | Int[np.ndarray, " batch"]) -> Batch:
+    """Pad the samples ``indices`` to one length and add the marks.
+
+    Raises:
+        BadInput: no index is given, or one is outside the corpus.
+    """
+    indices = np.asarray(indices, dtype=np.int64)
+    if not len(indices) or indices.min() < 0 or indices.max() >= len(corpus):
+        raise BadInput(f"a batch takes at least one index in 0…{len(corpus) - 1}; got {indices.tolist()[:8]}")
+    source, source_words = _rectangle(corpus.source_ids, corpus.source_offsets, indices)
+    target, target_words = _rectangle(corpus.target_ids, corpus.target_offsets, indices)
+    target_input = np.concatenate([np.full((len(indices), 1), BOS), target[:, :-1]], axis=1)
+    source_mask, target_mask = _close(source, source_words), _close(target, target_words)
+    arrays = (source, source_mask, target_input, target, target_mask, indices)
+    return Batch(*(torch.from_numpy(array) for array in arrays))
+
+
+def training_batches(corpus: Corpus, batch_size: int, *, seed: int, start_step: int = 0) -> Iterator[Batch]:
+    """Endless batches for training, from step ``start_step`` on.
+
+    Batch ``k`` depends on (corpus, batch_size, seed, k) alone, so a training that stopped after k steps
+    goes on with ``start_step=k`` as if it had not. An epoch visits every sample once; one batch may be small.
+
+    Raises:
+        BadInput: the corpus is empty, or ``batch_size`` < 1, or ``seed`` or ``start_step`` < 0.
+    """
+    _check_stream(corpus, batch_size, seed, start_step)
+    epoch, first = divmod(start_step, _batches_per_epoch(corpus, batch_size))
+    while True:
+        for indices in epoch_batches(corpus, batch_size, seed=seed, epoch=epoch)[first:]:
+            yield collate(corpus, indices)
+        epoch, first = epoch + 1, 0
+
+
+def training_batch_indices(
+    corpus: Corpus, batch_size: int, *, seed: int, step: int
+) -> Int[np.ndarray, " batch"]:
+    """Indices of the samples in batch ``step`` of :func:`training_batches`, without the ones before."""
+    _check_stream(corpus, batch_size, seed, step)
+    epoch, place = divmod(step, _batches_per_epoch(corpus, batch_size))
+    return epoch_batches(corpus, batch_size, seed=seed, epoch=epoch)[place]
+
+
+def epoch_batches(
+    corpus: Corpus, batch_size: int, *, seed: int, epoch: int
+) -> list[Int[np.ndarray, " batch"]]:
+    """All batches of one epoch, as indices: samples shuffled, sorted by length in windows, shuffled again."""
+    draw = np.random.default_rng([_STREAM, seed, epoch])
+    order = draw.permutation(len(corpus))
+    # The recurrent loops run over both lengths; their sum is what a batch costs.
+    cost = (corpus.source_lengths + corpus.target_lengths)[order]
+    window = np.arange(len(order)) // (_WINDOW * batch_size)
+    order = order[np.lexsort((cost, window))]
+    batches = [order[first : first + batch_size] for first in range(0, len(order), batch_size)]
+    return [batches[i] for i in draw.permutation(len(batches))]
+
+
+def evaluation_batches(corpus: Corpus, batch_size: int) -> Iterator[Batch]:
+    """Every sample once, ordered by source length, then target length, then index.
+
+    Raises:
+        BadInput: ``batch_size`` < 1.
+    """
+    if batch_size < 1:
+        raise BadInput(f"batch_size must be at least 1; got {batch_size}")
+    order = np.lexsort((corpus.target_lengths, corpus.source_lengths))
+    for first in range(0, len(order), batch_size):
+        yield collate(corpus, order[first : first + batch_size])
+
+
+def _check_stream(corpus: Corpus, batch_size: int, seed: int, step: int) -> None:
+    if not len(corpus):
+        raise BadInput("cannot draw batches from a corpus without samples")
+    if batch_size < 1 or seed < 0 or step < 0:
+        raise BadInput(f"batch_size must be ≥ 1, seed and step ≥ 0; got {batch_size}, {seed} and {step}")
+
+
+def _batches_per_epoch(corpus: Corpus, batch_size: int) -> int:
+    return -(-len(corpus) // batch_size)
+
+
+def _pack(sentences: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
+    offsets = np.zeros(len(sentences) + 1, dtype=np.int64)
+    np.cumsum([len(sentence) for sentence in sentences], out=offsets[1:])
+    pieces = [np.asarray(sentence, dtype=np.int64) for sentence in sentences]
+    ids = np.concatenate(pieces) if pieces else np.zeros(0, dtype=np.int64)
+    if len(ids) and ids.min() < UNK:
+        raise BadInput(f"a corpus holds words only, ids ≥ {UNK}; got {ids.min()}: marks are added by collate")
+    return ids, offsets
+
+
+def _rectangle(ids: np.ndarray, offsets: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Words padded to (rows, longest + 1), so with a free column at the end; and the words in each row."""
+    lengths = offsets[rows + 1] - offsets[rows]
+    padded = np.full((len(rows), int(lengths.max()) + 1), PAD, dtype=np.int64)
+    filled = np.arange(padded.shape[1]) < lengths[:, None]
+    before = np.cumsum(lengths) - lengths
+    padded[filled] = ids[np.repeat(offsets[rows] - before, lengths) + np.arange(lengths.sum())]
+    return padded, lengths
+
+
+def _close(padded: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Write the end mark after the words of each row, in place; the mask of words and end mark."""
+    padded[np.arange(len(padded)), lengths] = EOS
+    return np.arange(padded.shape[1]) <= lengths[:, None]
+
+
+# What an experiment is told about a task.
+
+Links = frozenset[tuple[int, int]]  # (target position, source position) of words, end marks left out
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A sequence-to-sequence task: what to train on, what to judge on, and what the ids mean.
+
+    Args:
+        name: by which messages and results call it.
+        source_vocabulary: of the encoder.
+        target_vocabulary: of the decoder.
+        train: samples that models and components are fitted on.
+        held_out: samples that they are judged on.
+        checksums: sha256 of the content of each data file read, by "dataset/file"; empty when made by rule.
+        gold: word alignments of the first ``len(gold)`` held-out samples; None where none are known.
+    """
+
+    name: str
+    source_vocabulary: Vocabulary
+    target_vocabulary: Vocabulary
+    train: Corpus
+    held_out: Corpus
+    checksums: dict[str, str] = field(default_factory=dict)
+    gold: tuple[Links, ...] | None = None

@@ -1,0 +1,282 @@
+"""What a figure's notebook calls: open its results, show a figure, leave its files.
+
+Three environment variables, set by whoever executes the notebook, say where things go: ``ATTNLIB_ROOT`` (the
+checkout), ``ATTNLIB_RUN_DIR`` (a run with parameters of its own keeps to this folder) and
+``ATTNLIB_FIGURE_FILES`` (the figure's svg, png and csv). Without them (plain papermill, or Jupyter) the
+checkout is found from the working folder and nothing of the book is touched.
+"""
+
+import gc
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, get_args
+
+from attnlib.errors import DataUnavailable
+from attnlib.files import atomic_path, write_text_atomic
+from attnlib.models.config import Architecture
+from attnlib.plots.style import task_name
+from companion.book.project import Project, current_project
+from companion.claims.verdicts import in_short
+from companion.claims.verify import is_stale
+from companion.results import registry
+from companion.results.config import config_hash, override, path_fields, plain
+from companion.results.result import Result, as_csv, kinds_of
+from companion.results.run import code_of, run
+from companion.runs.keys import model_key
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def networks_note(result: Result) -> str:
+    """``Networks a task and architecture: 10 (one-to-one, SCAN), 5 (reversal).``
+
+    Kinds of network with other numbers are named apart. Empty where the numbers do not stand under
+    ``<task>.<kind>`` for an architecture of ours, or where the settings give one number for all.
+    """
+    if result.config.get("seeds") or "task" not in result.config:
+        return ""
+    groups: list[tuple[list[str], dict[str, int]]] = []  # kinds, and their networks of each task
+    for kind, counts in _counts(result).items():
+        for kinds, common in groups:
+            if all(common.get(task, n) == n for task, n in counts.items()):
+                kinds.append(kind)
+                common |= counts
+                break
+        else:
+            groups.append(([kind], dict(counts)))
+    if not groups:
+        return ""
+    if len(groups) == 1:
+        return f"Networks a task and architecture: {_listed(groups[0][1])}."
+    parts = [f"{', '.join(kinds)}: {_listed(common)}" for kinds, common in groups]
+    return f"Networks a task and kind. {'; '.join(parts)}."
+
+
+def _counts(result: Result) -> dict[str, dict[str, int]]:
+    """Kind → task → the most networks that any of its numbers rests on."""
+    found: dict[str, dict[str, int]] = {}
+    for task, kind, values in kinds_of(result, result.values.get("by_task", result.values)):
+        n = max(_networks(values), default=0)
+        if kind.partition("-")[0] in get_args(Architecture) and n:
+            found.setdefault(kind, {})[task_name(task)] = n
+    return found
+
+
+def _networks(values: object) -> Iterator[int]:
+    if not isinstance(values, dict):
+        return
+    if {"value", "n"} <= set(values):
+        yield values["n"]
+    else:
+        for inner in values.values():
+            yield from _networks(inner)
+
+
+def _listed(counts: dict[str, int]) -> str:
+    if len(set(counts.values())) == 1:
+        tasks = f"each of {len(counts)} tasks" if len(counts) > 1 else next(iter(counts))
+        return f"{next(iter(counts.values()))} ({tasks})"
+    return ", ".join(
+        f"{n} ({', '.join(_shortened([task for task in counts if counts[task] == n]))})"
+        for n in sorted(set(counts.values()), reverse=True)
+    )
+
+
+def _shortened(tasks: list[str]) -> list[str]:
+    """Marks of the dial in one entry: ``reordering 0, 50 %``."""
+    marks = [task.split()[1] for task in tasks if task.startswith("reordering ")]
+    others = [task for task in tasks if not task.startswith("reordering ")]
+    return [*others, *([f"reordering {', '.join(marks)} %"] if marks else [])]
+
+
+@dataclass(frozen=True)
+class Page:
+    """The results behind one figure, and the place for its files.
+
+    Attributes:
+        figure: id, such as ``attend/alignment_breakdown``.
+        result: made by this run; None where its data is not at hand (``missing`` says which).
+        paper: the committed result at paper size; None if there is none, or if this run has its own
+            parameters.
+        text_of: of a run with parameters of its own, the profile that numbers in the prose are of, which are
+            the book's; empty where all is of one piece.
+    """
+
+    figure: str
+    result: Result | None
+    paper: Result | None
+    files: Path
+    missing: str = ""
+    text_of: str = ""
+
+    @property
+    def leading(self) -> Result:
+        """The result to show first: the paper-sized one in the book, else this run's.
+
+        Raises:
+            DataUnavailable: this run could not be made, and no committed result stands in.
+        """
+        found = self.paper or self.result
+        if found is None:
+            raise DataUnavailable(self.missing)
+        return found
+
+    @property
+    def second(self) -> Result | None:
+        """This run's result, where the paper-sized one leads."""
+        return self.result if self.paper is not None else None
+
+    def note(self) -> str:
+        """What the reader is looking at, and how many networks stand behind what is shown first."""
+        if self.paper is None:
+            shown = f"Shown: {described(self.leading)}."
+        elif self.result is None:
+            shown = f"Shown: {described(self.paper)}. Cannot be run here: data. {self.missing}"
+        else:
+            shown = f"Shown first: {described(self.paper)}; at the end: {described(self.result)}."
+        text = self.text_of and (
+            f"Numbers in the text are the book's, at the {self.text_of} profile; the tables and figures "
+            "below are of this run."
+        )
+        return "\n".join(filter(None, [shown, networks_note(self.leading), text]))
+
+    def frame(self, table: str, result: Result | None = None) -> "pd.DataFrame":
+        """A tidy table of the leading result, or of another; no rows where it has none."""
+        import pandas as pd
+
+        return pd.DataFrame((result or self.leading).tables.get(table, []))
+
+    def show(
+        self, figure, name: str, *, alt: str, caption: str, data: "list[dict] | pd.DataFrame | None" = None
+    ) -> None:
+        """Save a matplotlib figure as SVG and PNG (and its numbers as CSV), and display it with its texts.
+
+        Args:
+            name: file name without suffix; also the figure's name in the book.
+            alt: what the figure shows, for who cannot see it.
+            caption: the sentence under it.
+            data: the records drawn.
+        """
+        import pandas as pd
+        from IPython.display import display
+
+        from attnlib.plots.style import as_images
+
+        svg, png = as_images(figure)
+        for suffix, content in ((".svg", svg.encode()), (".png", png)):
+            with atomic_path(self.files / f"{name}{suffix}") as temporary:
+                temporary.write_bytes(content)
+        if isinstance(data, pd.DataFrame):
+            data = data.astype(object).where(data.notna(), None).to_dict("records")
+        if data is not None:
+            write_text_atomic(self.files / f"{name}.csv", as_csv(data))
+        display(
+            {"image/svg+xml": svg, "image/png": png, "text/plain": f"<figure {name}>"},
+            raw=True,
+            metadata={"alt": alt, "caption": caption, "name": name},
+        )
+
+
+def open_page(figure: str, profile: str | Mapping = "quick", **parameters: object) -> Page:
+    """The results of a figure's experiment, computed now if they are not there or not current.
+
+    Puts the checkout on the path, so that the cells that follow find ``companion`` and ``notebooks``.
+
+    Args:
+        profile: or ``globals()`` of a notebook whose parameters cell assigns ``profile`` and the settings.
+        parameters: settings of the experiment; None leaves the profile's own.
+
+    Raises:
+        UnknownName, BadInput: a setting that the experiment does not have or cannot use.
+    """
+    gc.freeze()  # what has been imported stays: looking through it took a tenth of the time of drawing
+    project = current_project()
+    if str(project.root) not in sys.path:
+        sys.path.insert(0, str(project.root))
+    experiment = figure.rpartition("/")[2]
+    if isinstance(profile, Mapping):
+        settings = fields(registry.profile_config(experiment, profile["profile"]))
+        parameters = {field.name: profile.get(field.name) for field in settings}
+        profile = profile["profile"]
+    given = {name: value for name, value in parameters.items() if value is not None}
+    config = override(registry.profile_config(experiment, profile), given)
+    given |= {name: str(getattr(config, name).resolve()) for name in path_fields(config) if name in given}
+    config = override(config, given)
+    folder = _results_folder(project, experiment, profile, config, own=bool(given))
+    own = os.environ.get("ATTNLIB_RUN_DIR") is not None or bool(given)
+    paper = project.results("paper") / f"{experiment}.json"
+    files = os.environ.get("ATTNLIB_FIGURE_FILES", folder / f"{experiment}.files")
+    result, missing = None, ""
+    try:
+        result = _current(folder, experiment, config) or run(
+            experiment, profile, out=folder, models=project.models, overrides=given, report=_counter()
+        )
+    except DataUnavailable as error:
+        missing = str(error)
+    shown = None if own or profile == "paper" or not paper.is_file() else Result.load(paper)
+    text_of = _profile_of_the_prose(project, figure) if own else ""
+    return Page(figure, result, shown, Path(files), missing, text_of)
+
+
+def _profile_of_the_prose(project: Project, figure: str) -> str:
+    """Of which profile the numbers in a chapter's sentences are; empty where it has none."""
+    source = project.notebooks / f"{figure}.md"
+    if not source.is_file() or "{num}" not in source.read_text(encoding="utf-8"):
+        return ""
+    experiment = figure.rpartition("/")[2]
+    return "paper" if (project.results("paper") / f"{experiment}.json").is_file() else "quick"
+
+
+def described(result: Result) -> str:
+    """Profile, size, and what differs from it: ``the quick profile (3 seeds, width 64; steps = 50)``."""
+    config = result.config
+    seeds, width = config.get("seeds"), config.get("width")
+    count, of = (seeds, "seed") if seeds else (len(result.models), "trained network")
+    size = [f"{count} {of}{'' if count == 1 else 's'}"]
+    size += [f"width {width}"] if width else []
+    standard = plain(registry.profile_config(result.experiment, result.profile))
+    own = [f"{name} = {_shown(value)}" for name, value in config.items() if value != standard.get(name)]
+    states = ["stale: its code has changed since"] if is_stale(result) else []
+    if result.missing:
+        states.append(f"not run yet: {in_short(result.missing)}")
+    return f"the {result.profile} profile ({'; '.join([', '.join(size), *own, *states])})"
+
+
+def _shown(value: object) -> str:
+    """A setting in a sentence: names without brackets, files without their folders."""
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return Path(value).name if isinstance(value, str) else str(value)
+
+
+def _results_folder(project: Project, experiment: str, profile: str, config: object, *, own: bool) -> Path:
+    if folder := os.environ.get("ATTNLIB_RUN_DIR"):
+        return Path(folder)
+    if own:  # plain papermill with parameters: apart from the book, as `attnlib run -p` does
+        return project.build / "runs" / f"{experiment}-{config_hash(config)}"
+    return project.results(profile)
+
+
+def _current(folder: Path, experiment: str, config: object) -> Result | None:
+    """The result in a folder, if it was made by today's code with these settings from the same data."""
+    path = folder / f"{experiment}.json"
+    if not path.is_file():
+        return None
+    result = Result.load(path)
+    specs = registry.load(experiment).models(config)
+    found = (result.config, result.provenance.get("code"), result.models)
+    return result if found == (plain(config), code_of(experiment), [model_key(s) for s in specs]) else None
+
+
+def _counter():
+    """A progress line on standard error for each model trained inside a notebook."""
+
+    def report(spec, step: int, steps: int, loss: float) -> None:
+        if step == steps:
+            print(f"trained {spec.setting}: {steps} steps, loss {loss:.3f}", file=sys.stderr)
+
+    return report

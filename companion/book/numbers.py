@@ -1,0 +1,228 @@
+"""A number of a result in words: the way to write it follows its key, in prose and tables alike.
+
+``spearman.temporal_share`` is ``0.81 [0.57, 0.90]``. Behind bars stand ways to write it differently:
+
+=============  ====================  ===========================================================
+``|.3f``       0.812 [0.571, 0.903]  any number of decimals; ``+.2f`` with its sign
+``|%``         81 % [57, 90]         ``|.1%`` with a decimal
+``|value``     0.81                  the point alone; ``|low``, ``|high`` the ends of its interval
+``|±``         0.81 ± 0.17           half the width of the interval
+``|n``         20                    the number of independent runs behind it
+``|count``     16 of 20              a share of these runs
+``|negated``   −0.81 [−0.90, −0.57]  for sentences that say "falls by"
+``|words``     five                  whole numbers up to twelve
+``|largest``   0.97                  of several; ``|smallest``
+=============  ====================  ===========================================================
+
+Several may follow one another: ``gain.long_last|.3f|value``. ``config.seeds`` is a setting of the result.
+``tables.curves[step == 2000 and part == 'first'].value`` is what a table has in those rows, chosen as in
+:meth:`pandas.DataFrame.query`: an interval or number of one row, several of more. Without a column it is the
+number of such rows.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from attnlib.errors import BadInput
+from companion.results.result import Result
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NOTHING = "–"
+PARTS = ("value", "low", "high", "n")
+WAYS = (*PARTS, "±", "count", "negated", "words", "largest", "smallest")
+ROWS = re.compile(r"tables\.(?P<table>\w+)\[(?P<chosen>[^\]]*)\](?:\.(?P<column>\w+))?")
+SPEC = re.compile(r"(?P<sign>\+?)(?P<places>\.\d+)?(?P<kind>[f%])")
+SMALL = "zero one two three four five six seven eight nine ten eleven twelve".split()  # noqa: SIM905
+
+
+class UnknownKey(BadInput):
+    """A key that a result does not have; the message offers the nearest."""
+
+
+class NotComputed(BadInput):
+    """A key whose number cannot be had, for the reason that the result gives."""
+
+
+def value_at(result: Result, key: str) -> object:
+    """What the values hold at a dotted key: a number, an interval, text or a list. ``config.x`` is a setting.
+
+    A whole number in the key leads into a list.
+
+    Raises:
+        UnknownKey: there is no such key, or it leads to a branch.
+        NotComputed: a branch on the way says ``cannot_be_run`` or ``not_run``, and why.
+    """
+    if found := ROWS.fullmatch(key):
+        return _in_rows(result, key, **found.groupdict())
+    whole = {**result.values, "config": result.config}
+    here: object = whole
+    for name in key.split("."):
+        if isinstance(here, Mapping):
+            for reason in ("cannot_be_run", "not_run"):
+                if isinstance(here.get(reason), str):
+                    raise NotComputed(f"{result.experiment}: {key}: {here[reason]}")
+        if isinstance(here, Mapping) and name in here:
+            here = here[name]
+        elif isinstance(here, Sequence) and name.isdecimal() and int(name) < len(here):
+            here = here[int(name)]
+        else:
+            near = get_close_matches(key, _leaves(whole), n=1, cutoff=0.3)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise UnknownKey(
+                f"result {result.experiment} ({result.profile}) has no key {key!r}: no {name!r} there{hint}"
+            )
+    if isinstance(here, Mapping) and "value" not in here:
+        names = ", ".join(map(str, list(here)[:8]))
+        raise UnknownKey(
+            f"key {key!r} of {result.experiment} leads to a branch, not a number; it has: {names}"
+        )
+    return here
+
+
+def _in_rows(result: Result, key: str, table: str, chosen: str, column: str | None) -> object:
+    import pandas as pd
+
+    if table not in result.tables:
+        raise UnknownKey(
+            f"result {result.experiment} has no table {table!r}; it has: {', '.join(result.tables)}"
+        )
+    frame = pd.DataFrame(result.tables[table])
+    try:
+        rows = frame.query(chosen) if chosen.strip() else frame
+        if column is None:
+            return len(rows)
+        cells = rows[column].tolist()
+    except (KeyError, NameError, SyntaxError, TypeError, ValueError) as error:
+        columns = ", ".join(frame.columns)
+        raise UnknownKey(f"{key!r} of {result.experiment}: {error}; the columns are: {columns}") from error
+    if not cells:
+        raise UnknownKey(f"{key!r} of {result.experiment}: no such row")
+    if len(cells) > 1 or column != "value" or "low" not in rows:
+        return cells if len(cells) > 1 else cells[0]
+    return (
+        rows[[part for part in PARTS if part in rows]].astype(object).iloc[0].where(pd.notna, None).to_dict()
+    )
+
+
+def _leaves(values: Mapping, prefix: str = "") -> list[str]:
+    found = []
+    for name, content in values.items():
+        branch = isinstance(content, Mapping) and "value" not in content
+        found += _leaves(content, f"{prefix}{name}.") if branch else [f"{prefix}{name}"]
+    return found
+
+
+def number(result: Result, text: str) -> str:
+    """The number at ``key|way|way`` as text; see the head of this module.
+
+    Raises:
+        UnknownKey, NotComputed: as :func:`value_at`. BadInput: an unknown way to write it.
+    """
+    key, *ways = (part.strip() for part in text.split("|"))
+    return written(value_at(result, key), ways)
+
+
+def written(content: object, ways: Sequence[str] = ()) -> str:
+    """A number, an interval ``{"value", "low", "high", "n"}``, text or a list as text; None as a dash.
+
+    >>> written({"value": -0.016, "low": -0.02, "high": -0.013, "n": 5}, [".3f"])
+    '−0.016 [−0.020, −0.013]'
+    >>> written(2000), written({"value": 0.8, "low": None, "high": None, "n": 20}, ["count"])
+    ('2,000', '16 of 20')
+
+    Raises:
+        BadInput: an unknown way to write it, or one that does not fit.
+    """
+    spec = None
+    for way in ways:
+        if found := SPEC.fullmatch(way):
+            spec = found
+        elif way not in WAYS:
+            raise BadInput(f"no way |{way} to write a number; known: |.2f |% |{' |'.join(WAYS)}")
+    for way, choose in (("largest", max), ("smallest", min)):
+        if way in ways:
+            content = choose(content)
+    interval = dict(content) if isinstance(content, Mapping) else {"value": content}
+    if "negated" in ways:
+        turned = {"value": interval["value"], "low": interval.get("high"), "high": interval.get("low")}
+        interval |= {part: -at for part, at in turned.items() if at is not None}
+    for part in PARTS:
+        if part in ways:
+            interval = {"value": interval.get(part)}
+    value = interval["value"]
+    if value is None:
+        return NOTHING
+    if "words" in ways:
+        if value not in range(len(SMALL)):
+            raise BadInput(f"|words writes whole numbers up to {len(SMALL) - 1}; got {value!r}")
+        return SMALL[int(value)]
+    if "count" in ways:
+        return f"{round(value * interval['n'])} of {interval['n']}"
+    point = _figure(value, spec)
+    if interval.get("low") is None or interval.get("high") is None:
+        return point
+    if "±" in ways:
+        return f"{point} ± {_figure((interval['high'] - interval['low']) / 2, spec).removeprefix('+')}"
+    low, high = (_figure(interval[end], spec).removesuffix("\N{NO-BREAK SPACE}%") for end in ("low", "high"))
+    return f"{point} [{low}, {high}]"
+
+
+def _figure(value: object, spec: re.Match | None) -> str:
+    """One number, with a true minus sign and none of zero."""
+    if isinstance(value, list | tuple):
+        return ", ".join(_figure(item, spec) for item in value)
+    if isinstance(value, str | bool):
+        return str(value)
+    if spec is None:
+        text = f"{value:,}" if isinstance(value, int) else f"{value:z.2f}"
+    else:
+        places = spec["places"] or (".0" if spec["kind"] == "%" else ".2")
+        text = f"{float(value):{spec['sign']}z{places}{spec['kind']}}"
+    return text.replace("-", "−").replace("%", "\N{NO-BREAK SPACE}%")
+
+
+def table(
+    result: Result, rows: Mapping[object, str], columns: Mapping[object, str], way: str = "±"
+) -> "pd.DataFrame":
+    """A small table of a result: the cell is the number at ``<row's key>.<column's key>``.
+
+    Args:
+        rows: heading → key of what was measured. One of which the result has nothing is left out: a run with
+            parameters may have measured less.
+        columns: heading → key below that of the row, with its own way to write it (``forward.mean|.1f``) or
+            without, for intervals as ``0.81 ± 0.03``. A tuple of headings makes rows of them.
+        way: to write a number whose column does not say.
+
+    Returns:
+        ``.T`` of it has rows and columns change places.
+
+    Raises:
+        UnknownKey: a column that no row has.
+    """
+    import pandas as pd
+
+    cells = {}
+    wrong = None
+    for heading, start in rows.items():
+        found = []
+        for text in columns.values():
+            key, *ways = text.split("|")
+            try:
+                whole = ".".join(filter(None, (start, key)))
+                found.append(written(value_at(result, whole), ways or [way]))
+            except UnknownKey as error:
+                found.append(None)
+                wrong = wrong or error
+            except NotComputed:
+                found.append(None)
+        if any(text is not None for text in found):
+            cells[heading] = found
+    empty = [name for place, name in enumerate(columns) if all(row[place] is None for row in cells.values())]
+    if wrong and cells and empty:
+        raise wrong
+    shown = [[NOTHING if text is None else text for text in found] for found in cells.values()]
+    return pd.DataFrame(shown, index=pd.Index(list(cells)), columns=pd.Index(list(columns)))

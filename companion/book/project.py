@@ -1,0 +1,180 @@
+"""Where the book's sources and products live: the checkout, found from wherever one stands."""
+
+import ast
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from attnlib.errors import BadInput, UnknownName
+
+PROFILES = ("quick", "paper")
+
+
+def find_root() -> Path:
+    """The checkout: ``ATTNLIB_ROOT``, else the nearest folder upwards, else where attnlib is installed from.
+
+    Raises:
+        BadInput: none of the three holds a Snakefile and a notebooks folder.
+    """
+    if named := os.environ.get("ATTNLIB_ROOT"):
+        candidates = [Path(named)]
+    else:
+        here = Path.cwd()
+        candidates = [here, *here.parents, Path(__file__).resolve().parents[2]]
+    for folder in candidates:
+        if (folder / "Snakefile").is_file() and (folder / "notebooks").is_dir():
+            return folder.resolve()
+    raise BadInput(
+        f"no checkout of the book at {candidates[0]} (looked for a Snakefile beside a notebooks folder); "
+        "go into your clone, or set ATTNLIB_ROOT to it"
+    )
+
+
+@dataclass(frozen=True)
+class Project:
+    """The paths of one checkout; every product lies under ``build/`` but for the committed paper results."""
+
+    root: Path
+
+    @property
+    def notebooks(self) -> Path:
+        """Sources of the figures, MyST Markdown."""
+        return self.root / "notebooks"
+
+    @property
+    def build(self) -> Path:
+        return self.root / "build"
+
+    @property
+    def models(self) -> Path:
+        """Trained models, shared by every profile, figure and run."""
+        return self.build / "models"
+
+    @property
+    def site(self) -> Path:
+        """The page to open."""
+        return self.build / "_build" / "html" / "index.html"
+
+    def executed(self, profile: str) -> Path:
+        """Executed notebooks; the book shows those of the quick profile."""
+        return self.build / ("notebooks" if profile == "quick" else f"notebooks-{profile}")
+
+    def results(self, profile: str) -> Path:
+        """Results: built for the quick profile, committed for the paper profile."""
+        return self.root / "results" / "paper" if profile == "paper" else self.build / "results" / profile
+
+
+def current_project() -> Project:
+    """The project of :func:`find_root`."""
+    return Project(find_root())
+
+
+# The figures of the book: one notebook each, found by where they lie.
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A notebook below ``notebooks/``: ``attend/temporal_share``, from experiment ``temporal_share``."""
+
+    id: str
+    path: Path
+
+    @property
+    def experiment(self) -> str:
+        return self.id.rsplit("/", 1)[-1]
+
+    @property
+    def title(self) -> str:
+        """The first heading of the notebook, or its id."""
+        for line in self.path.read_text(encoding="utf-8").splitlines():
+            if line.startswith("# "):
+                return line[2:].strip()
+        return self.id
+
+
+def discover(project: Project) -> dict[str, Figure]:
+    """Every figure by id, in the order of their ids.
+
+    Raises:
+        BadInput: two figures end in the same name, and so would share an experiment's results.
+    """
+    figures: dict[str, Figure] = {}
+    owner: dict[str, str] = {}
+    for path in sorted(project.notebooks.rglob("*.md")):
+        if any(part.startswith(".") for part in path.relative_to(project.notebooks).parts):
+            continue
+        figure = Figure(path.relative_to(project.notebooks).with_suffix("").as_posix(), path)
+        if figure.experiment in owner:
+            raise BadInput(
+                f"{owner[figure.experiment]} and {figure.id} both end in {figure.experiment!r}, the name of "
+                "an experiment; rename one of the notebooks"
+            )
+        owner[figure.experiment] = figure.id
+        figures[figure.id] = figure
+    return figures
+
+
+def find(project: Project, name: str) -> Figure:
+    """The figure called ``name``; its last part, or the path of its notebook, will do as well.
+
+    Raises:
+        UnknownName: there is none; the message offers the nearest.
+    """
+    figures = discover(project)
+    wanted = name.removeprefix("notebooks/").removesuffix(".md")
+    for figure in figures.values():
+        if wanted in (figure.id, figure.experiment):
+            return figure
+    raise UnknownName("figure", name, figures)
+
+
+def check_profile(name: str, options: Iterable[str]) -> str:
+    """``name`` itself when it is one of ``options``.
+
+    Raises:
+        UnknownName: it is not.
+    """
+    options = tuple(options)
+    if name not in options:
+        raise UnknownName("profile", name, options)
+    return name
+
+
+def place_in_paper(figure: Figure, project: Project) -> str:
+    """The experiment's ``PLACE``, read from its source: importing it would wait for torch.
+
+    >>> # PLACE = "Aitken et al. 2021, Figure 2" in notebooks/attend/alignment_breakdown/experiment.py
+    """
+    module = project.notebooks / figure.id / "experiment.py"
+    if not module.is_file():
+        return ""
+    for node in ast.parse(module.read_text(encoding="utf-8")).body:
+        targets = (
+            node.targets
+            if isinstance(node, ast.Assign)
+            else [node.target]
+            if isinstance(node, ast.AnnAssign)
+            else []
+        )
+        if any(isinstance(target, ast.Name) and target.id == "PLACE" for target in targets):
+            return str(ast.literal_eval(node.value))
+    return ""
+
+
+def minutes(folder: Path, experiment: str) -> float | None:
+    """Minutes that a result took, training included, from the provenance beside it.
+
+    Returns:
+        None when it has not run, or its provenance does not say.
+    """
+    path = folder / f"{experiment}.provenance.json"
+    if not path.is_file():
+        return None
+    provenance = json.loads(path.read_text(encoding="utf-8"))
+    computing, training = provenance.get("seconds"), provenance.get("training_seconds", 0.0)
+    if computing is None:
+        return None
+    # A process that trained and computed has counted its trainings already.
+    return (computing if computing >= training else computing + training) / 60

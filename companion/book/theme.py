@@ -1,0 +1,60 @@
+"""Sphinx extension: nothing from the network, nothing that throws in the console."""
+
+import re
+
+from sphinx.application import Sphinx
+from sphinx.config import Config
+
+# Folders served under _static. Jupyter Book turns each script it finds below _static itself into one that is
+# loaded on every page, which is wrong for MathJax (2 MB) and for scripts a reader only downloads.
+SERVED_FOLDERS = ("_vendor", "_files")
+
+# Lines whose indented continuation is not a block of its own: section headings, list items, doctests.
+OWN_INDENT = re.compile(r"[A-Z][a-z]+( [a-z]+)?:$|[*-] |\d+\. |>>> |\.\. |:\w")
+
+
+def switch_off_thebe(app: Sphinx, config: Config) -> None:
+    """Disconnect sphinx-thebe, which Jupyter Book always loads.
+
+    It defines the same constants twice on every page (the second throws), names a script on a foreign server
+    and adds a configuration for a live kernel that this book does not offer.
+    """
+    for listeners in app.events.listeners.values():
+        for listener in list(listeners):
+            if listener.handler.__module__.split(".")[0] == "sphinx_thebe":
+                app.disconnect(listener.id)
+    app.registry.css_files = [entry for entry in app.registry.css_files if entry[0] != "sphinx-thebe.css"]
+
+
+def serve_folders(app: Sphinx, config: Config) -> None:
+    """Copy the folders of `SERVED_FOLDERS` to _static, without loading any of their scripts."""
+    config.html_static_path.extend(name for name in SERVED_FOLDERS if (app.srcdir / name).is_dir())
+
+
+def show_indented_text_literally(
+    app: Sphinx, what: str, name: str, thing: object, options: object, lines: list[str]
+) -> None:
+    """Make the indented paragraphs of a docstring literal blocks: there they are formulas and code.
+
+    The indented text of a section such as ``Args:`` and of list items is left to Napoleon.
+    """
+    last_text, result = "", []
+    for line in lines:
+        starts_block = line.startswith("    ") and result and not result[-1].strip()
+        if (
+            starts_block
+            and last_text[:1].strip()
+            and not last_text.endswith("::")
+            and not OWN_INDENT.match(last_text)
+        ):
+            result += ["::", ""]
+        result.append(line)
+        last_text = line if line.strip() else last_text
+    lines[:] = result
+
+
+def setup(app: Sphinx) -> dict[str, object]:
+    app.connect("config-inited", switch_off_thebe)
+    app.connect("config-inited", serve_folders)
+    app.connect("autodoc-process-docstring", show_indented_text_literally, priority=400)  # before Napoleon
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,149 @@
+"""Estimates: a number of a result with its interval, found by a dotted key, and the difference of two."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from attnlib.errors import AttnlibError, BadInput
+
+KEY = re.compile(r"[A-Za-z0-9_\-]+(\.[A-Za-z0-9_\-]+)*")
+
+
+class MissingKey(BadInput):
+    """A result that lacks the number a claim asks for: the claim or the experiment is wired wrongly."""
+
+
+class CannotBeRun(AttnlibError):
+    """A result that says, on the way to the key, why the number cannot be had."""
+
+
+class NotRun(AttnlibError):
+    """A result that says, on the way to the key, why its settings leave nothing to take the number from."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A point, its interval (``None`` when there is none) and the number of independent runs behind it.
+
+    ``weakest_of`` names what it was chosen from, where it stands for all of that.
+    """
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+    n: int | None = None
+    weakest_of: tuple[str, ...] = ()
+
+    @property
+    def defined(self) -> bool:
+        return math.isfinite(self.value)
+
+    @property
+    def has_interval(self) -> bool:
+        return self.low is not None and self.high is not None
+
+    @classmethod
+    def of(cls, content: object, key: str) -> Estimate:
+        """Read what a result holds at ``key``: a number, ``None``, or ``{"value", "low", "high", "n"}``, with
+        ``weakest_of`` where there is a choice behind it.
+
+        Raises:
+            MissingKey: the key leads to a branch or to something that is not a number.
+        """
+        if not isinstance(content, Mapping):
+            return cls(_number(content, key))
+        if "value" not in content:
+            names = ", ".join(map(str, list(content)[:8]))
+            raise MissingKey(f"key {key!r} leads to a branch ({names}), not a number; name one of its leaves")
+        point, low, high = (_number(content.get(name), key) for name in ("value", "low", "high"))
+        n, chosen = content.get("n"), tuple(content.get("weakest_of", ()))
+        if math.isnan(low) or math.isnan(high):
+            return cls(point, n=n, weakest_of=chosen)
+        return cls(point, low, high, n, chosen)
+
+    def __str__(self) -> str:
+        if not self.defined:
+            return "undefined"
+        runs = [] if self.n is None else [f"n = {self.n}"]
+        if self.weakest_of:
+            runs.append(f"the weakest of {len(self.weakest_of)}: {', '.join(self.weakest_of)}")
+        if self.has_interval:
+            return ", ".join([f"{figure(self.value)} [{figure(self.low)}, {figure(self.high)}]", *runs])
+        return f"{figure(self.value)} ({', '.join([*runs, 'no interval'])})"
+
+    def as_json(self) -> dict[str, float | int | None]:
+        """Plain JSON; an undefined value is ``null``, for NaN is not JSON."""
+        value = self.value if self.defined else None
+        return {"value": value, "low": self.low, "high": self.high, "n": self.n}
+
+
+def figure(value: float) -> str:
+    """Three decimals for shares and correlations, one for percentages; a true minus sign, and none of zero.
+
+    >>> figure(-0.25), figure(-0.0001), figure(61.24)
+    ('−0.250', '0.000', '61.2')
+    """
+    text = f"{value:.3f}".replace("-0.000", "0.000") if abs(value) < 10 else f"{value:.1f}"
+    return text.replace("-", "−")
+
+
+def _number(content: object, key: str) -> float:
+    if content is None:
+        return math.nan
+    if isinstance(content, bool) or not isinstance(content, int | float):
+        raise MissingKey(f"key {key!r} leads to {content!r}, not a number; name a numeric leaf of the result")
+    return float(content)
+
+
+def look_up(values: Mapping, key: str) -> Estimate:
+    """The estimate at a dotted ``key`` of a result's values, e.g. ``one_to_one.AO.typicality``.
+
+    Raises:
+        CannotBeRun: a branch on the way holds ``cannot_be_run`` with the reason (say, data not there).
+        NotRun: a branch on the way, or what is at the key, has ``not_run`` with the reason beside its numbers
+            (say, too few heads for such networks).
+        MissingKey: there is no such key; the message names the nearest one.
+    """
+    here: object = values
+    _stop_where_it_cannot_be_run(here)
+    reasons: list[str] = []
+    for depth, name in enumerate(names := key.split(".")):
+        if not isinstance(here, Mapping) or name not in here:
+            near = get_close_matches(name, here, n=1) if isinstance(here, Mapping) else ()  # beside it: quick
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            under = f"under {'.'.join(names[:depth])!r}" if depth else "at the top"
+            raise MissingKey(f"the result has no key {key!r} (nothing named {name!r} {under}){hint}")
+        here = here[name]
+        _stop_where_it_cannot_be_run(here)
+        if isinstance(here, Mapping) and "not_run" in here:
+            reasons.append(str(here["not_run"]))
+    if reasons:
+        raise NotRun(reasons[0])
+    return Estimate.of(here, key)
+
+
+def _stop_where_it_cannot_be_run(branch: object) -> None:
+    if isinstance(branch, Mapping) and isinstance(branch.get("cannot_be_run"), str):
+        raise CannotBeRun(branch["cannot_be_run"])
+
+
+def difference(first: Estimate, second: Estimate, *, independent: bool) -> Estimate:
+    """The estimate of ``first - second``, without an interval when either has none.
+
+    For ``independent`` estimates this is the square-and-add interval of Zou and Donner (2008, Statistics in
+    Medicine 27(10), 1693-1702): d - √((a - low_a)² + (high_b - b)²) below, and likewise above. Otherwise it
+    is the widest one, low_a - high_b to high_a - low_b, which holds whatever the dependence and is cautious.
+    """
+    counts = [estimate.n for estimate in (first, second) if estimate.n is not None]
+    value, n = first.value - second.value, min(counts, default=None)
+    if not (first.has_interval and second.has_interval):
+        return Estimate(value, n=n)
+    if not independent:
+        return Estimate(value, first.low - second.high, first.high - second.low, n)
+    below = math.hypot(first.value - first.low, second.high - second.value)
+    above = math.hypot(first.high - first.value, second.value - second.low)
+    return Estimate(value, value - below, value + above, n)

@@ -1,0 +1,330 @@
+"""Claims: what a paper says, in our words, and how a number of ours answers it. Read from ``claims/*.yaml``.
+
+A file holds one paper: ``paper``, ``title``, ``url`` where it has one, ``claims``, and with published tables
+``csv``, ``tables`` (a title for each), what rules say of numbers (``unavailable``, why they cannot be had
+here, ``by_construction``, why no run can move them, and ``not_run``, what they take) and ``numbers`` (which
+of them are claims of their own, see :class:`NumberRule`).
+A claim is
+
+.. code-block:: yaml
+
+    - id: temporal-share-rises-with-typicality     # letters, digits and hyphens; unique over all files
+      kind: statement                              # the default; `falsifier`: what would change our mind;
+                                                   # `reading`: what a sentence of ours says
+      place: Abstract; contribution 2
+      says: What the paper says, in our own words.
+      published: 53                                # optional; or {table: 2, dataset: IMDB, quantity: xi_star}
+      experiment: temporal_share
+      keys: [spearman]                             # dotted paths into Result.values; two for `order`
+      judge: {kind: trend, direction: positive}
+      profiles: [quick, paper]                     # where it can be judged
+
+Judges: ``{kind: tolerance, absolute | relative}``, ``{kind: inequality, relation: ">", threshold}``,
+``{kind: trend, direction: positive | negative}``, ``{kind: order}`` with ``paired: key`` (the result's own
+interval of the difference) or ``independent: true``. In place of the last four fields a claim may carry
+``not_run: reason`` (nothing measures it yet) or ``cannot_be_run: reason``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from attnlib.errors import BadInput, UnknownName
+from companion.book.project import PROFILES, find_root
+from companion.claims.estimates import KEY
+from companion.claims.fields import Fields, Name, Number, Text, matching
+from companion.claims.published import Entry, Published, PublishedTables, Reference, Rule, read_tables
+from companion.claims.verdicts import Inequality, Order, Tolerance, Trend
+from companion.results import registry
+
+ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+JUDGED = ("experiment", "keys", "judge", "profiles")
+RULES = ("unavailable", "by_construction", "not_run")
+
+
+def _experiment(name: str) -> str:
+    if name not in registry.names():
+        raise UnknownName("experiment", name, registry.names())
+    return name
+
+
+Experiment = Annotated[str, AfterValidator(_experiment)]
+AnyJudge = Annotated[Tolerance | Inequality | Trend | Order, Field(discriminator="kind")]
+Key = Annotated[str, matching(KEY, "names joined by dots, such as one_to_one.AO.typicality")]
+Profiles = Annotated[
+    tuple[Literal[PROFILES], ...],
+    AfterValidator(lambda given: tuple(name for name in PROFILES if name in given)),
+]
+
+
+class ClaimFields(Fields):
+    """A claim as it is written.
+
+    Attributes:
+        kind: ``statement``, a paper's; ``falsifier``, which would change our mind if it were reproduced; or
+            ``reading``, what a sentence of ours says.
+    """
+
+    id: Annotated[str, matching(ID, "small letters and digits, with single hyphens between")]
+    kind: Literal["statement", "falsifier", "reading"] = "statement"
+    place: Text
+    says: Text
+    published: Number | Reference | None = None
+    experiment: Experiment | None = None
+    keys: tuple[Key, ...] = ()
+    judge: AnyJudge | None = None
+    profiles: Profiles = ()
+    not_run: Text = ""
+    cannot_be_run: Text = ""
+
+    @model_validator(mode="after")
+    def _judged_or_not(self) -> Self:
+        reasons = [name for name in ("not_run", "cannot_be_run") if getattr(self, name)]
+        given = [name for name in JUDGED if getattr(self, name)]
+        if reasons and (given or len(reasons) > 1):
+            raise ValueError(f"{reasons[0]!r} excludes {', '.join(given + reasons[1:])}; keep what is true")
+        if not reasons and len(given) < len(JUDGED):
+            missing = ", ".join(name for name in JUDGED if name not in given)
+            raise ValueError(f"missing {missing}; a claim that is not judged says `not_run: why` instead")
+        if isinstance(self.judge, Order) and len(self.keys) != 2:
+            raise ValueError(f"{len(self.keys)} keys for an order; it takes two, the larger one first")
+        return self
+
+    def claims(self, paper: str, tables: PublishedTables) -> Iterator[Claim]:
+        """The claim, with what is published of it.
+
+        Raises:
+            BadInput: nothing is published where it says, or no one number for a tolerance.
+        """
+        published = self.published
+        if isinstance(published, Reference):
+            published = tables.published(published)
+        elif published is not None:
+            published = Published(published)
+        judge = self.judge and self.judge.about(published and published.value)
+        ready = {"paper": paper, "published": published, "judge": judge}
+        yield Claim.model_construct(**self.__dict__ | ready)
+
+
+class Claim(ClaimFields):
+    """One statement of a paper. ``judge`` is ``None`` when it is not run (``reason`` says why).
+
+    Attributes:
+        number: it is about one number of a published table, made by a rule.
+        reading: which of the sets that the printed name may mean ours is of; empty for the first.
+        starred: key of the share of runs in which ours is ξ*; empty where there is none.
+    """
+
+    paper: str
+    published: Published | None = None
+    number: bool = False
+    reading: str = ""
+    starred: str = ""
+
+    @property
+    def reason(self) -> str:
+        return self.not_run or self.cannot_be_run
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper with its claims and, where it prints tables, their numbers."""
+
+    name: str
+    title: str
+    url: str
+    claims: tuple[Claim, ...]
+    tables: PublishedTables
+
+
+class Ours(Fields):
+    """A quantity of our own result."""
+
+    ours: Name
+
+
+class Printed(Fields):
+    """A quantity of a table, for the same data set."""
+
+    table: Name
+    quantity: Name
+
+
+class NumberRule(Fields):
+    """A claim for every number of published tables that an experiment reproduces.
+
+    .. code-block:: yaml
+
+        - tables: [2, 5]
+          experiment: agreement
+          key: "{dataset}.validation.accuracy.{quantity}"
+          datasets: {SST: sst}                          # as printed → as in the key
+          quantities: {"A(alpha,beta)": alpha_beta.agreement}
+          judge: {kind: tolerance, absolute: 5}
+          profiles: [paper]
+          # and where they apply
+          unrelated: {table: 5, quantity: A_baseline}   # or a number, or {ours: majority}
+          readings: {labels as the text says: {SST: sst_as_text}}
+          starred: {"xi(alpha,beta)": alpha_beta.agreement_starred}
+
+    ``unrelated`` is what a number would be if it were about nothing, chance or 0: printed in a table for the
+    same data set, or given, or what our own result has under the rule's key, with this for its quantity. A
+    tolerance is then at most half of the way there, so that nothing does not pass for what is printed.
+    ``readings`` name further sets of ours that a printed name may mean; each makes a claim of its own beside
+    the first. ``starred`` leads to the share of runs in which ours is ξ*, printed with an asterisk.
+
+    Numbers that cannot be had, or that no run can move (``unavailable``, ``by_construction``), and those of
+    data sets or quantities that are not listed make no claim. The others are judged like other claims, and
+    shown in the tables of the scorecard instead of its list.
+    """
+
+    tables: tuple[Name, ...]
+    experiment: Experiment
+    key: str
+    datasets: dict[Name, Name]
+    quantities: dict[Name, Name]
+    judge: AnyJudge
+    profiles: Profiles
+    unrelated: Number | Ours | Printed | None = None
+    readings: dict[Name, dict[Name, Name]] = Field(default_factory=dict)
+    starred: dict[Name, Name] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _one_number_each(self) -> Self:
+        if not {"{dataset}", "{quantity}"} <= set(re.findall(r"{\w+}", self.key)):
+            raise ValueError(f"key {self.key!r}: expected {{dataset}} and {{quantity}} in it")
+        if isinstance(self.judge, Order):
+            raise ValueError("a rule of numbers judges each number by itself; it cannot be an order")
+        if self.unrelated is not None and not isinstance(self.judge, Tolerance):
+            raise ValueError("`unrelated` bounds a tolerance; this rule judges by something else")
+        return self
+
+    def claims(self, paper: str, tables: PublishedTables) -> Iterator[Claim]:
+        """The claims about the numbers that it covers, one more for every other reading of a data set.
+
+        Raises:
+            UnknownName: a table, data set or quantity that is not printed.
+        """
+        self._check_names(tables)
+        for entry in (entry for number in self.tables for entry in tables.table(number)):
+            if entry.judged_by_runs and entry.quantity in self.quantities and entry.dataset in self.datasets:
+                for reading, sets in {"": self.datasets, **self.readings}.items():
+                    if entry.dataset in sets:
+                        yield self._claim(paper, entry, reading, sets[entry.dataset], tables)
+
+    def _check_names(self, tables: PublishedTables) -> None:
+        """Every table and quantity is printed there, and every data set in some table of the paper."""
+        quantities = [entry.quantity for entry in tables.entries if entry.table in self.tables]
+        datasets = [entry.dataset for entry in tables.entries]
+        for kind, printed, given in (
+            ("table", tables.names, (self.tables,)),
+            ("dataset", datasets, (self.datasets, *self.readings.values())),
+            (f"quantity of tables {', '.join(self.tables)}", quantities, (self.quantities, self.starred)),
+        ):
+            for name in (name for names in given for name in names if name not in printed):
+                raise UnknownName(kind, name, dict.fromkeys(printed))
+
+    def _claim(self, paper: str, entry: Entry, reading: str, ours: str, tables: PublishedTables) -> Claim:
+        """The claim about one printed number; ``ours`` is its data set as in the key."""
+
+        def key(path: str) -> str:
+            return self.key.format(dataset=ours, quantity=path) if path else ""
+
+        published = tables.published(
+            Reference(table=entry.table, dataset=entry.dataset, quantity=entry.quantity)
+        )
+        judge = self.judge.about(published.value)
+        match self.unrelated:
+            case Ours(ours=quantity):
+                judge = judge.model_copy(update={"unrelated": key(quantity)})
+            case Printed(table=table, quantity=quantity):
+                nothing = Reference(table=table, dataset=entry.dataset, quantity=quantity)
+                judge = judge.short_of(tables.published(nothing).value)
+            case float(nothing):
+                judge = judge.short_of(nothing)
+        read = f" ({reading})" if reading else ""
+        return Claim(
+            id=number_id(entry, reading), paper=paper, place=f"Table {entry.table}", published=published,
+            says=f"{entry.dataset}{read}, {entry.quantity}: {entry.value}", number=True, reading=reading,
+            experiment=self.experiment, keys=(key(self.quantities[entry.quantity]),), judge=judge,
+            profiles=self.profiles, starred=key(self.starred.get(entry.quantity, "")),
+        )  # fmt: skip
+
+
+def number_id(entry: Entry, reading: str = "") -> str:
+    """The id of the claim about a number, say ``number-2-sst-a-alpha-beta``; its reading at the end."""
+    words = re.findall(r"[a-z0-9]+", f"{entry.table} {entry.dataset} {entry.quantity} {reading}".lower())
+    return "-".join(["number", *words])
+
+
+class PaperFields(Fields):
+    """A file of claims."""
+
+    paper: Text
+    title: Text
+    url: str = ""
+    claims: list[ClaimFields]
+    csv: str | None = None
+    tables: dict[Name, Name] = Field(default_factory=dict)
+    unavailable: tuple[Rule, ...] = ()
+    by_construction: tuple[Rule, ...] = ()
+    not_run: tuple[Rule, ...] = ()
+    numbers: list[NumberRule] = Field(default_factory=list)
+
+
+def load_papers(folder: str | Path | None = None) -> tuple[Paper, ...]:
+    """Every ``*.yaml`` of ``folder`` (default: ``claims`` of the checkout), by name.
+
+    Raises:
+        BadInput: a file, field or value that cannot be used; the message names file, claim, field, what was
+            given and what was expected.
+    """
+    folder = find_root() / "claims" if folder is None else Path(folder)
+    files = sorted(folder.glob("*.yaml"))
+    if not files:
+        raise BadInput(
+            f"no claims in {folder}: expected files such as aitken2021.yaml; run from the repository"
+        )
+    papers = tuple(map(_read_paper, files))
+    first_seen: dict[str, str] = {}
+    for paper, path in zip(papers, files, strict=True):
+        for claim in paper.claims:
+            if claim.id in first_seen:
+                where = f"{first_seen[claim.id]} and {path.name}"
+                raise BadInput(f"claim id {claim.id!r} is used twice ({where}); rename one of them")
+            first_seen[claim.id] = path.name
+    return papers
+
+
+def load_claims(folder: str | Path | None = None) -> tuple[Claim, ...]:
+    """The claims of every paper, in order (errors as :func:`load_papers`)."""
+    return tuple(claim for paper in load_papers(folder) for claim in paper.claims)
+
+
+def _read_paper(path: Path) -> Paper:
+    import yaml
+
+    try:
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast, where it was built
+        content = yaml.load(path.read_text(encoding="utf-8"), loader)
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise BadInput(f"{path.name} cannot be read as YAML in UTF-8: {error}") from error
+    file = PaperFields.read(path.name, content)
+    where, tables = path.name, PublishedTables(())
+    try:
+        if file.csv is not None:
+            rules = {kind: getattr(file, kind) for kind in RULES}
+            tables = read_tables(path.parent / file.csv, file.tables, rules)
+        claims: list[Claim] = []
+        for each in (*file.claims, *file.numbers):
+            where = f"{path.name}: {each.id if isinstance(each, ClaimFields) else 'numbers'}"
+            claims += each.claims(file.paper, tables)
+    except BadInput as error:
+        raise BadInput(f"{where}: {error}") from error
+    return Paper(file.paper, file.title, file.url, tuple(claims), tables)

@@ -1,0 +1,177 @@
+"""The numbers a paper prints in its tables, read from a CSV (columns table, dataset, quantity, value, note).
+
+Values stay the text that was printed, for a table also holds entries such as ``(23 src, 24 trg)``.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BeforeValidator, model_validator
+
+from attnlib.errors import BadInput, UnknownName
+from companion.claims.fields import Fields, Name, Text
+
+COLUMNS = ("table", "dataset", "quantity", "value", "note")
+Names = Annotated[
+    tuple[Name, ...], BeforeValidator(lambda given: given if isinstance(given, list) else [given])
+]
+
+
+class Reference(Fields):
+    """A table, or one dataset or quantity of it, or the one entry where both meet."""
+
+    table: Name
+    dataset: Name | None = None
+    quantity: Name | None = None
+
+    def covers(self, entry: Entry) -> bool:
+        wanted = ((self.table, entry.table), (self.dataset, entry.dataset), (self.quantity, entry.quantity))
+        return all(name is None or name == given for name, given in wanted)
+
+    def __str__(self) -> str:
+        return ", ".join([f"Table {self.table}", *filter(None, (self.dataset, self.quantity))])
+
+
+class Rule(Fields):
+    """Something that holds of the numbers named, by a name, a list of names, or left out for all."""
+
+    table: Names | None = None
+    dataset: Names | None = None
+    quantity: Names | None = None
+    reason: Text
+
+    @model_validator(mode="after")
+    def _about_something(self) -> Rule:
+        if self.table is self.dataset is self.quantity is None:
+            raise ValueError("a rule names at least one of table, dataset, quantity")
+        return self
+
+    def matches(self, row: Mapping[str, str]) -> bool:
+        named = {"table": self.table, "dataset": self.dataset, "quantity": self.quantity}
+        return all(names is None or row[column] in names for column, names in named.items())
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One printed number, and what rules say of it, each empty where none does.
+
+    Attributes:
+        unavailable: why it cannot be run.
+        by_construction: why no run can move it.
+        not_run: what it would take, of one that may not have been run.
+    """
+
+    table: str
+    dataset: str
+    quantity: str
+    value: str
+    note: str
+    unavailable: str = ""
+    by_construction: str = ""
+    not_run: str = ""
+
+    @property
+    def judged_by_runs(self) -> bool:
+        return not (self.unavailable or self.by_construction)
+
+
+@dataclass(frozen=True)
+class Published:
+    """What the paper prints for a claim: one number, or the entries of its tables that a reference covers."""
+
+    value: float | None = None
+    reference: Reference | None = None
+    entries: tuple[Entry, ...] = ()
+
+
+@dataclass(frozen=True)
+class PublishedTables:
+    """Every printed number in the order of the file, and a title for each table."""
+
+    entries: tuple[Entry, ...]
+    titles: Mapping[str, str] = field(default_factory=dict)
+
+    def table(self, name: str) -> tuple[Entry, ...]:
+        return tuple(entry for entry in self.entries if entry.table == name)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(entry.table for entry in self.entries))
+
+    def published(self, reference: Reference) -> Published:
+        """What a reference covers, with its number where it is one.
+
+        Raises:
+            UnknownName: the table, dataset or quantity is not printed (with the nearest name).
+            BadInput: nothing is printed there.
+        """
+        if not self.entries:
+            raise BadInput(f"{reference} is of a table, but the file of claims names no `csv`")
+        if reference.table not in self.names:
+            raise UnknownName("table", reference.table, self.names)
+        rows = self.table(reference.table)
+        for kind in ("dataset", "quantity"):
+            name, known = getattr(reference, kind), dict.fromkeys(getattr(entry, kind) for entry in rows)
+            if name is not None and name not in known:
+                raise UnknownName(f"{kind} in table {reference.table}", name, known)
+        covered = tuple(entry for entry in rows if reference.covers(entry))
+        if not covered:
+            raise BadInput(f"{reference} is an empty corner of the table; choose another dataset or quantity")
+        return Published(_as_number(covered[0].value) if len(covered) == 1 else None, reference, covered)
+
+
+def _as_number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def read_tables(
+    path: Path, titles: Mapping[str, str] | None = None, rules: Mapping[str, Sequence[Rule]] | None = None
+) -> PublishedTables:
+    """Read the CSV, and mark what the rules name; they are lists by attribute of :class:`Entry`.
+
+    Of a list the first rule that matches counts.
+
+    Raises:
+        BadInput: the file is missing, has other columns, prints one entry twice, or a rule matches nothing.
+        UnknownName: a title of a table that is not there.
+    """
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            reader = csv.DictReader(file, strict=True)
+            rows = list(reader)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise BadInput(f"published tables {path.name} cannot be read: {error}") from error
+    if tuple(reader.fieldnames or ()) != COLUMNS or any(None in row or None in row.values() for row in rows):
+        raise BadInput(
+            f"published tables {path.name}: expected the columns {', '.join(COLUMNS)} in every row"
+        )
+    seen: dict[tuple[str, ...], int] = {}
+    for line, row in enumerate(rows, start=2):
+        place = tuple(row[column] for column in COLUMNS[:3])
+        if place in seen:
+            raise BadInput(f"{path.name}, line {line}: {', '.join(place)} is already on line {seen[place]}")
+        seen[place] = line
+    rules = rules or {}
+    for rule in (rule for of_kind in rules.values() for rule in of_kind):
+        if not any(rule.matches(row) for row in rows):
+            raise BadInput(
+                f"{path.name}: no number matches the rule with the reason {rule.reason!r}; correct its names"
+            )
+    said = [{kind: _reason(of_kind, row) for kind, of_kind in rules.items()} for row in rows]
+    entries = tuple(Entry(**row, **reasons) for row, reasons in zip(rows, said, strict=True))
+    tables = PublishedTables(entries, titles or {})
+    if extra := [name for name in tables.titles if name not in tables.names]:
+        raise UnknownName("table", extra[0], tables.names)
+    return tables
+
+
+def _reason(rules: Sequence[Rule], row: Mapping[str, str]) -> str:
+    return next((rule.reason for rule in rules if rule.matches(row)), "")

@@ -1,0 +1,262 @@
+"""How a number from a result is held against a statement: the four kinds of judge, and the verdict.
+
+A statement is a set of numbers that satisfy it (a half-line or a band, so always convex). An estimate is a
+point with, usually, an interval. The verdict is
+
+* *reproduced* when the whole interval, point included, satisfies the statement;
+* *partly* when the point does and some of the interval does not;
+* *not reproduced* when the point does not, or is undefined;
+* *not run at this profile* when there is no number, and *cannot be run* when there never can be one here;
+* *by construction*, of a printed number, when no run can move ours, so that nothing is judged.
+
+An estimate without an interval is decided by its point alone, and shown as such. A claim with several keys
+says that the statement holds for each of them, so its verdict is the weakest of theirs. A point that does not
+satisfy the statement may have an interval that reaches into it: then the reason says that the data leave the
+statement open, for *not reproduced* alone reads as if they spoke against it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from operator import ge, gt, le, lt
+from typing import Literal, Self
+
+from pydantic import model_validator
+
+from attnlib.errors import BadInput
+from companion.claims.estimates import CannotBeRun, Estimate, MissingKey, NotRun, difference, look_up
+from companion.claims.fields import Fields, Number
+
+UNDECIDED = "undecided: some of the interval satisfies the statement"
+
+
+class Verdict(StrEnum):
+    """The verdicts, spelled as readers see them, the weakest first."""
+
+    BY_CONSTRUCTION = "by construction"
+    CANNOT_BE_RUN = "cannot be run"
+    NOT_RUN = "not run at this profile"
+    NOT_REPRODUCED = "not reproduced"
+    PARTLY = "partly"
+    REPRODUCED = "reproduced"
+
+    @property
+    def judged(self) -> bool:
+        """Whether a number was held against the statement; only such verdicts can count as changed."""
+        return self not in (Verdict.NOT_RUN, Verdict.CANNOT_BE_RUN, Verdict.BY_CONSTRUCTION)
+
+    @property
+    def css_class(self) -> str:
+        """Its name with hyphens; ``not-run`` of what is not run at a profile."""
+        return "not-run" if self is Verdict.NOT_RUN else self.value.replace(" ", "-")
+
+
+def weakest(verdicts: Sequence[Verdict]) -> Verdict:
+    return min(verdicts, key=list(Verdict).index)
+
+
+class Judge(Fields):
+    """A statement about numbers: which of them satisfy it, by default a half-line, and which it is about."""
+
+    def holds(self, value: float) -> bool:
+        raise NotImplementedError
+
+    def meets(self, low: float, high: float) -> bool:
+        """Whether any number from ``low`` to ``high`` satisfies the statement."""
+        return self.holds(low) or self.holds(high)
+
+    def describe(self) -> str:
+        raise NotImplementedError
+
+    def evidence(self, values: Mapping, keys: Sequence[str]) -> dict[str, Estimate]:
+        """The estimates of a result that the statement is about."""
+        return {key: look_up(values, key) for key in keys}
+
+    def about(self, published: float | None) -> Self:
+        """The judge of a claim of which this number is published."""
+        return self
+
+
+class Tolerance(Judge):
+    """Within ``absolute``, or ``relative`` times it, of the ``published`` value of the claim, ends included.
+
+    ``unrelated`` is the key of what a result has where a number is about nothing: see :meth:`short_of`.
+    """
+
+    kind: Literal["tolerance"] = "tolerance"
+    absolute: Number | None = None
+    relative: Number | None = None
+    published: Number | None = None
+    unrelated: str = ""
+
+    @model_validator(mode="after")
+    def _one_of_two(self) -> Self:
+        if (self.absolute is None) == (self.relative is None):
+            raise ValueError("a tolerance is either absolute or relative; give exactly one of them")
+        return self
+
+    @property
+    def allowed(self) -> float:
+        return abs(self.relative * self.published if self.absolute is None else self.absolute)
+
+    def about(self, published: float | None) -> Self:
+        if published is None or self.published is not None:
+            raise BadInput(
+                "a tolerance needs one published number: give `published` a number or a full reference"
+            )
+        return self.model_copy(update={"published": published})
+
+    def short_of(self, nothing: float) -> Self:
+        """At most half of the way to ``nothing``, so that it does not pass for what is published."""
+        half = abs(self.published - nothing) / 2
+        return self.model_copy(update={"absolute": min(self.allowed, half), "relative": None})
+
+    def holds(self, value: float) -> bool:
+        # A hair of slack, because in floating point 53.1 - 53 is more than 0.1.
+        return abs(value - self.published) <= self.allowed + 1e-9 * max(1.0, abs(self.published))
+
+    def meets(self, low: float, high: float) -> bool:
+        return self.holds(min(max(self.published, low), high))
+
+    def describe(self) -> str:
+        return f"within {self.allowed:g} of the published {self.published:g}"
+
+
+RELATIONS = {">": (gt, "above"), ">=": (ge, "at least"), "<": (lt, "below"), "<=": (le, "at most")}
+
+
+class Inequality(Judge):
+    """On the named side of ``threshold``."""
+
+    kind: Literal["inequality"] = "inequality"
+    relation: Literal[">", ">=", "<", "<="]
+    threshold: Number
+
+    def holds(self, value: float) -> bool:
+        return RELATIONS[self.relation][0](value, self.threshold)
+
+    def describe(self) -> str:
+        return f"{RELATIONS[self.relation][1]} {self.threshold:g}"
+
+
+class Trend(Judge):
+    """A slope or correlation of the named sign, 0 excluded."""
+
+    kind: Literal["trend"] = "trend"
+    direction: Literal["positive", "negative"]
+
+    def holds(self, value: float) -> bool:
+        return value > 0 if self.direction == "positive" else value < 0
+
+    def describe(self) -> str:
+        return "above 0" if self.direction == "positive" else "below 0"
+
+
+class Order(Judge):
+    """The first key's number is larger than the second's: the interval of their difference lies above 0.
+
+    That interval is the result's own at the key ``paired``, where there is one (it is the sharp answer for
+    two numbers of the same models); else it is made from the two (`companion.claims.estimates.difference`).
+    """
+
+    kind: Literal["order"] = "order"
+    paired: str | None = None
+    independent: bool = False
+
+    @model_validator(mode="after")
+    def _one_of_two(self) -> Self:
+        if self.paired is not None and self.independent:
+            raise ValueError("an order is either paired or independent; keep the one that is true")
+        return self
+
+    def holds(self, value: float) -> bool:
+        return value > 0
+
+    def describe(self) -> str:
+        return "the first above the second"
+
+    def evidence(self, values: Mapping, keys: Sequence[str]) -> dict[str, Estimate]:
+        first, second = keys
+        if self.paired is not None:
+            return {self.paired: look_up(values, self.paired)}
+        both = {key: look_up(values, key) for key in keys}
+        between = difference(both[first], both[second], independent=self.independent)
+        return {f"{first} − {second}": between}
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A verdict with the numbers it rests on, and a reason where there are none.
+
+    Attributes:
+        estimate: the number that decided, of several the first whose own verdict is the weakest.
+        miswired: the result is there and lacks the key: a mistake, not a verdict.
+    """
+
+    verdict: Verdict
+    evidence: Mapping[str, Estimate]
+    reason: str = ""
+    estimate: Estimate | None = None
+    miswired: bool = False
+
+
+def weigh(judge: Judge, estimate: Estimate) -> Verdict:
+    """Hold one estimate against the statement; that is convex, so the ends speak for the interval."""
+    if not estimate.defined or not judge.holds(estimate.value):
+        return Verdict.NOT_REPRODUCED
+    ends = (estimate.low, estimate.high) if estimate.has_interval else ()
+    return Verdict.REPRODUCED if all(judge.holds(end) for end in ends) else Verdict.PARTLY
+
+
+def judge_values(
+    judge: Judge, values: Mapping, keys: Sequence[str], not_trained: Sequence[str] = ()
+) -> Judgement:
+    """Judge a result's values; a missing key is reported, not raised, so that no claim hides another.
+
+    Args:
+        not_trained: models that the result still lacks; a number that is not there is then not run.
+    """
+    try:
+        if isinstance(judge, Tolerance) and judge.unrelated:
+            judge = judge.short_of(look_up(values, judge.unrelated).value)
+        evidence = judge.evidence(values, keys)
+    except CannotBeRun as error:
+        return Judgement(Verdict.CANNOT_BE_RUN, {}, str(error))
+    except NotRun as error:
+        return Judgement(Verdict.NOT_RUN, {}, str(error))
+    except MissingKey as error:
+        if not_trained:
+            return Judgement(Verdict.NOT_RUN, {}, _models(not_trained))
+        return Judgement(Verdict.NOT_RUN, {}, str(error), miswired=True)
+    undefined = [label for label, estimate in evidence.items() if not estimate.defined]
+    if not_trained and len(undefined) == len(evidence):
+        return Judgement(Verdict.NOT_RUN, {}, _models(not_trained))
+    reason = f"undefined: {', '.join(undefined)}" if undefined else ""
+    weighed = {label: weigh(judge, estimate) for label, estimate in evidence.items()}
+    verdict = weakest(list(weighed.values()))
+    if verdict is Verdict.NOT_REPRODUCED and all(leaves_open(judge, own) for own in evidence.values()):
+        reason = UNDECIDED
+    deciding = next(label for label, own in weighed.items() if own is verdict)
+    return Judgement(verdict, evidence, reason, evidence[deciding])
+
+
+def _models(not_trained: Sequence[str]) -> str:
+    return f"models not trained yet ({in_short(not_trained)})"
+
+
+def in_short(missing: Sequence[str], most: int = 3) -> str:
+    """Up to some kinds of model with their numbers, as in ``scan AO: 3``; more than these as two counts."""
+    if len(missing) <= most:
+        return ", ".join(missing)
+    models = sum(int(kind.rpartition(": ")[2]) for kind in missing)
+    return f"{models} models of {len(missing)} kinds"
+
+
+def leaves_open(judge: Judge, estimate: Estimate) -> bool:
+    """Whether the estimate is compatible with the statement: by its interval, else by its point."""
+    if not estimate.defined:
+        return False
+    ends = (estimate.low, estimate.high) if estimate.has_interval else (estimate.value, estimate.value)
+    return judge.meets(*ends)

@@ -1,0 +1,366 @@
+"""Verdicts of every claim at every profile, held against the expected ones of ``claims/expected.json``.
+
+That file holds ``{claim id: {profile: verdict}}`` for verdicts that rest on numbers, and only
+``attnlib verify --accept`` writes it. *Not run* and *cannot be run* are neither recorded nor ever counted as
+a change, so that a machine without the data has the same file. A verdict that rests on numbers and has no
+entry does count: whoever adds a claim accepts its verdict.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from json import JSONDecodeError, dumps, loads
+from pathlib import Path
+
+from attnlib.errors import AttnlibError, BadInput, UnknownName
+from attnlib.files import write_json_atomic
+from companion.book.project import PROFILES, Project, find_root
+from companion.claims.estimates import Estimate, MissingKey, look_up
+from companion.claims.model import Claim, load_claims
+from companion.claims.verdicts import Judgement, Verdict, judge_values
+from companion.data.sources import dataset, find
+from companion.results.result import Result
+
+SHOWN = 8  # changes or problems, so that all stays on one screen
+Expected = dict[tuple[str, str], Verdict]
+
+
+@dataclass(frozen=True)
+class ClaimVerdict:
+    """The verdict on one claim at one profile, beside what was expected of it.
+
+    Attributes:
+        result: what it was judged by; a text says why the file that is there cannot be read.
+        starred: for most runs ours is ξ*, which the tables print with an asterisk.
+    """
+
+    claim: Claim
+    profile: str
+    judgement: Judgement
+    expected: Verdict | None = None
+    starred: bool = False
+    result: Result | str | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict in a word, such as ``reproduced``: a text as well."""
+        return self.judgement.verdict
+
+    @property
+    def estimate(self) -> Estimate | None:
+        """The number that decided; None where nothing was judged."""
+        return self.judgement.estimate
+
+    @property
+    def text(self) -> str:
+        """The verdict with its numbers and reason: ``partly: 0.620 [0.450, 0.800], n = 5``."""
+        told = [*map(str, self.judgement.evidence.values()), self.judgement.reason]
+        return ": ".join(filter(None, [self.verdict.value, "; ".join(filter(None, told))]))
+
+    @property
+    def stale(self) -> bool:
+        """Whether the code behind the result has changed since it was made."""
+        return isinstance(self.result, Result) and self.result.stale
+
+    @property
+    def changed(self) -> bool:
+        """It differs from the expected verdict, both resting on numbers; or nothing was expected yet."""
+        if self.expected is None:
+            return self.unexpected
+        return self.expected.judged and self.verdict.judged and self.verdict is not self.expected
+
+    @property
+    def unexpected(self) -> bool:
+        """A verdict from a current result that nobody has accepted."""
+        return self.expected is None and self.verdict.judged and not self.stale
+
+    @property
+    def problem(self) -> str:
+        """Why the result cannot be read, or that a current one lacks the claim's key; else empty."""
+        if isinstance(self.result, str):
+            return self.result
+        return self.judgement.reason if self.judgement.miswired and not self.stale else ""
+
+    def as_json(self) -> dict[str, object]:
+        evidence = {label: estimate.as_json() for label, estimate in self.judgement.evidence.items()}
+        return {
+            "claim": self.claim.id, "paper": self.claim.paper, "experiment": self.claim.experiment,
+            "profile": self.profile, "verdict": self.verdict, "expected": self.expected,
+            "changed": self.changed, "stale": self.stale, "problem": self.problem,
+            "reason": self.judgement.reason, "evidence": evidence,
+        }  # fmt: skip
+
+
+def verify(root: Path | None = None, *, experiment: str | None = None) -> list[ClaimVerdict]:
+    """The verdict on every claim at every profile, in the order of ``claims/*.yaml``.
+
+    Reads ``build/results/quick/<experiment>.json`` and ``results/paper/<experiment>.json``; a verdict says so
+    when its result is not there or cannot be read.
+
+    Args:
+        experiment: only claims about this one.
+
+    Raises:
+        BadInput: a claims file or ``expected.json`` that cannot be used.
+    """
+    project = Project(find_root() if root is None else Path(root))
+    claims = load_claims(project.root / "claims")
+    if experiment is not None:
+        claims = tuple(claim for claim in claims if claim.experiment == experiment)
+    experiments = dict.fromkeys(claim.experiment for claim in claims if claim.experiment)
+    results = {(name, profile): _load(project, name, profile) for name in experiments for profile in PROFILES}
+    places = [(claim, profile) for claim in claims for profile in PROFILES]
+    rows = (_judge(claim, profile, results.get((claim.experiment, profile))) for claim, profile in places)
+    return _beside(rows, read_expected(project.root))
+
+
+def _beside(rows: Iterable[ClaimVerdict], expected: Expected) -> list[ClaimVerdict]:
+    return [replace(row, expected=expected.get((row.claim.id, row.profile))) for row in rows]
+
+
+def verdict_of(claim_id: str, profile: str | None = None, root: Path | None = None) -> ClaimVerdict:
+    """The verdict on one claim. Nothing is judged again before a claim or a result has changed.
+
+    Args:
+        profile: by default the one whose result the book leads with, the paper profile's where there is one.
+        root: the checkout; by default the one around the current folder.
+
+    Raises:
+        UnknownName: no such claim or profile (with the nearest name).
+        BadInput: a claims file or ``expected.json`` that cannot be used.
+    """
+    project = Project(find_root() if root is None else Path(root))
+    paths = [
+        *project.root.glob("claims/**/*.*"),
+        *(path for each in PROFILES for path in project.results(each).glob("*.json")),
+    ]
+    stamps = [(path, path.stat().st_mtime_ns, path.stat().st_size) for path in sorted(paths)]
+    found = _verdicts(project.root, tuple(stamps))
+    if (claim_id, PROFILES[0]) not in found:
+        raise UnknownName("claim", claim_id, dict.fromkeys(known for known, _ in found))
+    if profile not in (None, *PROFILES):
+        raise UnknownName("profile", profile, PROFILES)
+    rows = [found[claim_id, each] for each in PROFILES]
+    leading = [row for row in rows if row.result is not None] or rows
+    return leading[-1] if profile is None else found[claim_id, profile]
+
+
+@lru_cache(maxsize=2)
+def _verdicts(root: Path, stamps: tuple) -> dict[tuple[str, str], ClaimVerdict]:
+    return {(row.claim.id, row.profile): row for row in verify(root)}
+
+
+def _load(project: Project, experiment: str, profile: str) -> Result | str | None:
+    path = project.results(profile) / f"{experiment}.json"
+    if not path.is_file():
+        return None
+    try:
+        return _without_plan(Result.load(path))
+    except (AttnlibError, OSError, UnicodeDecodeError) as error:
+        return f"{path}: {error}".replace(f"{path}: {path}", str(path)).replace(f"{project.root}/", "")
+
+
+def is_stale(result: Result) -> bool:
+    """Whether the code behind a result, or its plan of training, has changed since.
+
+    The plan hangs on what data is on this machine: where a file that the result read is not, code alone
+    counts.
+    """
+    return _without_plan(result).stale
+
+
+def _without_plan(result: Result) -> Result:
+    here = all(map(_at_hand, result.data))
+    return result if here else replace(result, provenance=result.provenance | {"models": []})
+
+
+def _at_hand(read: str) -> bool:
+    """Whether a file that a result names, as ``data set/file``, is on this machine."""
+    name, _, file = read.partition("/")
+    try:
+        found = dataset(name)
+        return find(found, found.file(file)) is not None
+    except UnknownName:  # there is no such file any more
+        return False
+
+
+def _judge(claim: Claim, profile: str, result: Result | str | None) -> ClaimVerdict:
+    def not_run(reason: str, verdict: Verdict = Verdict.NOT_RUN, **about: object) -> ClaimVerdict:
+        return ClaimVerdict(claim, profile, Judgement(verdict, {}, reason), **about)
+
+    if claim.judge is None:
+        return not_run(claim.reason, Verdict.CANNOT_BE_RUN if claim.cannot_be_run else Verdict.NOT_RUN)
+    if profile not in claim.profiles:
+        return not_run(f"judged at the {' and '.join(claim.profiles)} profile only")
+    if result is None:
+        return not_run(f"no {profile} result yet; `{_command(claim.experiment, profile)}` makes it")
+    if isinstance(result, str):
+        return not_run(result, result=result)
+    judgement, starred = judge_values(claim.judge, result.values, claim.keys, result.missing), False
+    if claim.starred and judgement.verdict.judged:
+        try:
+            starred = look_up(result.values, claim.starred).value > 0.5  # no for a number that is none
+        except MissingKey as error:
+            judgement = Judgement(Verdict.NOT_RUN, {}, str(error), miswired=True)
+    return ClaimVerdict(claim, profile, judgement, starred=starred, result=result)
+
+
+def _command(experiment: str, profile: str) -> str:
+    return f"attnlib run {experiment} --profile {profile}"
+
+
+def read_expected(root: Path) -> Expected:
+    """The expected verdicts by (claim id, profile); none when the file is not there yet.
+
+    Raises:
+        BadInput: the file is not what ``attnlib verify --accept`` writes.
+    """
+    path = root / "claims" / "expected.json"
+    if not path.is_file():
+        return {}
+    try:
+        content = loads(path.read_text(encoding="utf-8"))
+        return {
+            (claim, profile): Verdict(verdict)
+            for claim, verdicts in content.items()
+            for profile, verdict in verdicts.items()
+        }
+    except (JSONDecodeError, UnicodeDecodeError, AttributeError, ValueError) as error:
+        raise BadInput(
+            f"claims/{path.name} is not as `attnlib verify --accept` writes it: {error}"
+        ) from error
+
+
+def accept_verdicts(root: Path, rows: Iterable[ClaimVerdict]) -> int:
+    """Write the verdicts of ``rows`` as the expected ones; gives back of how many the expectation is new.
+
+    A claim judged from a stale result, or not judged here at all, keeps what was expected of it; at a profile
+    where it is no longer judged nothing is.
+    """
+    expected: dict[str, dict[str, str]] = {}
+    renewed = 0
+    for row in rows:
+        verdict = row.verdict if row.verdict.judged and not row.stale else row.expected
+        if verdict is not None and verdict.judged and row.profile in row.claim.profiles:
+            expected.setdefault(row.claim.id, {})[row.profile] = verdict.value
+        renewed += verdict is not row.expected
+    write_json_atomic(root / "claims" / "expected.json", expected)
+    return renewed
+
+
+def problems(root: Path, rows: Iterable[ClaimVerdict]) -> list[str]:
+    """A line for each result that is lost or cannot be read, each missing key, each claim that is gone."""
+    lines = []
+    for row in rows:
+        if isinstance(row.result, str):
+            lines.append(row.result)
+        elif row.problem:
+            lines.append(f"{row.claim.id} at {row.profile}: {row.problem}")
+        elif (
+            row.result is None
+            and row.profile == "paper"
+            and row.expected
+            and row.profile in row.claim.profiles
+        ):
+            lines.append(
+                f"results/paper/{row.claim.experiment}.json is missing, and verdicts on it are expected"
+            )
+    known = {row.claim.id for row in rows}
+    for (claim, profile), verdict in read_expected(root).items():
+        if claim not in known:
+            lines.append(
+                f"claims/expected.json expects {claim} to be `{verdict}` at {profile}, and there is no such "
+                "claim: bring it back, or let `attnlib verify --accept` forget it"
+            )
+    return list(dict.fromkeys(lines))  # of a file once
+
+
+def summaries(rows: Iterable[ClaimVerdict]) -> dict[tuple[str, str], str]:
+    """By (experiment, profile), the verdicts in a few words, such as ``4 reproduced, 1 partly (stale)``."""
+    gathered: dict[tuple[str, str], list[ClaimVerdict]] = {}
+    for row in rows:
+        if row.claim.experiment:
+            gathered.setdefault((row.claim.experiment, row.profile), []).append(row)
+    words = {}
+    for place, group in gathered.items():
+        count = Counter(row.verdict for row in group)
+        counts = [f"{count[verdict]} {verdict}" for verdict in reversed(Verdict) if verdict in count]
+        words[place] = ", ".join(counts) + (" (stale)" if any(row.stale for row in group) else "")
+    return words
+
+
+def verify_command(
+    json: bool = False, accept: bool = False, everything: bool = False, root: Path | None = None
+) -> int:
+    """Say what the verdicts are and which have changed; the exit code.
+
+    1 when a verdict is not as expected or was never accepted, or where there is a problem. A verdict from a
+    stale result is named and counts as it stands: remaking it may take hours.
+
+    Args:
+        json: print one JSON object instead.
+        accept: first write today's verdicts as the expected ones (`accept_verdicts`).
+        everything: print every verdict, and all changes and problems however many there are.
+        root: the checkout; by default the one around the current folder.
+    """
+    root = find_root() if root is None else Path(root)
+    rows = verify(root)
+    renewed = accept_verdicts(root, rows) if accept else 0
+    rows = _beside(rows, read_expected(root)) if accept else rows
+    changed, wrong = [row for row in rows if row.changed], problems(root, rows)
+    if json:
+        told = {
+            "changed": len(changed),
+            "problems": wrong,
+            "accepted": renewed,
+            "rows": [row.as_json() for row in rows],
+        }
+        print(dumps(told, indent=1, ensure_ascii=False))
+        return 1 if changed or wrong else 0
+    if everything:
+        for row in rows:
+            marks = " (stale)" * row.stale + " (changed)" * row.changed
+            print(f"{row.verdict:<24}{row.profile:<7}{row.claim.id}{marks}")
+    print("\n".join(_tally(rows)))
+    for lines in ([f"changed: {_change(row)}" for row in changed], [f"problem: {line}" for line in wrong]):
+        print(*(lines if everything else lines[:SHOWN]), sep="\n", end="\n" * bool(lines))
+        if len(lines) > SHOWN and not everything:
+            print(f"… and {len(lines) - SHOWN} more: `attnlib verify --all`")
+    if any(not (row.unexpected or row.stale) for row in changed):
+        print("where the new verdict is right, `attnlib verify --accept` makes it the expected one")
+    if accept:
+        print(f"expected verdicts written to claims/expected.json, {renewed} of them new")
+    return 1 if changed or wrong else 0
+
+
+def _tally(rows: list[ClaimVerdict]) -> Iterator[str]:
+    """How many there are of each verdict, claims and numbers together, and what is stale or not run yet."""
+    counts = Counter((row.verdict, row.profile) for row in rows)
+    yield f"{'':<24}" + "".join(f"{profile:>8}" for profile in PROFILES)
+    for verdict in reversed(Verdict):
+        if any(numbers := [counts[verdict, profile] for profile in PROFILES]):
+            yield f"{verdict:<24}" + "".join(f"{number:>8}" for number in numbers)
+    for profile in PROFILES:
+        own = [row for row in rows if row.profile == profile and profile in row.claim.profiles]
+        for what, found in (
+            (f"no {profile} result yet", [row for row in own if row.result is None]),
+            (f"stale at {profile}, the code has changed since", [row for row in own if row.stale]),
+        ):
+            if names := sorted({row.claim.experiment for row in found}):
+                yield f"{what}: {', '.join(names) if len(names) < SHOWN else f'{len(names)} experiments'}"
+    judged, changed = sum(row.verdict.judged for row in rows), sum(row.changed for row in rows)
+    yield f"{judged} verdicts judged: {judged - changed} as expected, {changed} changed"
+
+
+def _change(row: ClaimVerdict) -> str:
+    numbers = "; ".join(f"{label} {estimate}" for label, estimate in row.judgement.evidence.items())
+    if row.unexpected:
+        told = f"{row.verdict} ({numbers}): no expected verdict; accept it with `attnlib verify --accept`"
+    else:
+        told = f"{row.expected} → {row.verdict} ({numbers})"
+    if row.stale:  # then accepting keeps what was expected
+        told += f"; stale: run it again first, `{_command(row.claim.experiment, row.profile)}`"
+    return f"{row.claim.id} at {row.profile}: {told}"

@@ -1,0 +1,287 @@
+"""Sentence pairs as pieces of words: one vocabulary for both sides, and batches as a function of the step.
+
+The vocabulary is SentencePiece's (Snell et al. 2021, section A.8). Its marks have the ids of
+:mod:`attnlib.training.vocabulary`, so that pieces go into a :class:`attnlib.training.corpus.Corpus` as words
+do.
+"""
+
+import hashlib
+import io
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, SupportsIndex
+
+import numpy as np
+from jaxtyping import Int
+
+from attnlib.errors import BadInput
+from attnlib.files import atomic_path
+from attnlib.training.corpus import Batch, Corpus, collate
+from attnlib.training.vocabulary import BOS, EOS, MARKS, PAD, UNK
+from companion.data.parallel import Pair, ParallelText, PieceKind
+from companion.data.text import Dropped, Tally
+
+if TYPE_CHECKING:
+    from sentencepiece import SentencePieceProcessor
+
+
+PAPER_SIZE = 8_000  # pieces, marks included
+# What the paper does not say stays at SentencePiece's defaults: the unigram model (Kudo 2018), NFKC
+# normalisation, 99.95 % of the characters. One thread, so that sums are added up in one order.
+_SETTINGS = {
+    "normalization_rule_name": "nmt_nfkc",
+    "character_coverage": 0.9995,
+    "num_threads": 1,
+    "pad_id": PAD,
+    "bos_id": BOS,
+    "eos_id": EOS,
+    "unk_id": UNK,
+}
+
+
+class Pieces:
+    """A trained vocabulary: text to ids and back. Equal ``proto`` means equal vocabularies.
+
+    Args:
+        proto: the model as SentencePiece serialises it.
+    """
+
+    def __init__(self, proto: bytes):
+        self.proto = proto
+
+    @cached_property
+    def _processor(self) -> "SentencePieceProcessor":
+        from sentencepiece import SentencePieceProcessor
+
+        return SentencePieceProcessor(model_proto=self.proto)
+
+    def __len__(self) -> int:
+        """Number of ids, marks included: the height of an embedding table."""
+        return self._processor.get_piece_size()
+
+    @property
+    def sha256(self) -> str:
+        """Checksum of the serialised model."""
+        return hashlib.sha256(self.proto).hexdigest()
+
+    def encode(self, lines: Sequence[str]) -> list[list[int]]:
+        """Ids of the pieces of each line, without marks; a character never seen gives ``<unk>``."""
+        return self._processor.encode(list(lines))
+
+    def decode(self, ids: Iterable[Iterable[SupportsIndex]]) -> list[str]:
+        """Lines of text, spaces where they belong; marks are left out, ``<unk>`` reads ``⁇``."""
+        return self._processor.decode([[int(one) for one in row] for row in ids])
+
+    def spell(self, ids: Iterable[SupportsIndex]) -> list[str]:
+        """The pieces themselves, ``▁`` where a word begins; the marks as :data:`MARKS` spells them."""
+        return [MARKS[i] if i < len(MARKS) else self._processor.id_to_piece(int(i)) for i in ids]
+
+
+def train_pieces(
+    lines: Iterable[str], size: int = PAPER_SIZE, folder: Path | None = None, *, kind: PieceKind = "unigram"
+) -> Pieces:
+    """Train a vocabulary of ``size`` pieces; equal lines in equal order give equal bytes.
+
+    Args:
+        lines: the training text, both languages.
+        size: number of pieces, the four marks included.
+        folder: where trained vocabularies are kept, each under the checksum of what it was made from (lines,
+            size, settings, version of SentencePiece), and found again; ``None`` keeps nothing.
+        kind: ``"word"`` makes every word a piece of its own.
+
+    Raises:
+        BadInput: the text is too small for so many pieces (or too rich for so few).
+    """
+    lines = list(lines)
+    path = None if folder is None else Path(folder) / f"pieces-{_key(lines, size, kind)}.model"
+    if path is not None and path.is_file():
+        return Pieces(path.read_bytes())
+    pieces = Pieces(_trained(lines, size, kind))
+    if path is not None:
+        with atomic_path(path) as temporary:
+            temporary.write_bytes(pieces.proto)
+    return pieces
+
+
+def _trained(lines: list[str], size: int, kind: PieceKind) -> bytes:
+    from sentencepiece import SentencePieceTrainer
+
+    proto = io.BytesIO()
+    try:
+        SentencePieceTrainer.train(
+            sentence_iterator=iter(lines),
+            model_writer=proto,
+            vocab_size=size,
+            model_type=kind,
+            minloglevel=2,  # errors are raised anyway; nothing is to be printed
+            **_SETTINGS,
+        )
+    except RuntimeError as error:
+        raise BadInput(
+            f"no vocabulary of {size} pieces from {len(lines)} lines; choose another number. SentencePiece "
+            f"says: {str(error).rpartition('] ')[2]}"
+        ) from error
+    return proto.getvalue()
+
+
+def _key(lines: list[str], size: int, kind: PieceKind) -> str:
+    from sentencepiece import __version__
+
+    made_from = json.dumps({"size": size, "kind": kind, "version": __version__, **_SETTINGS}, sort_keys=True)
+    digest = hashlib.sha256(made_from.encode())
+    for line in lines:
+        digest.update(b"\n" + line.encode())
+    return digest.hexdigest()[:16]
+
+
+_STREAM = 0x9EA1  # tells the order of batches apart from other streams drawn with the same seed
+# Within a source length, targets are sorted in windows of so many batches: little padding, changing company.
+_WINDOW = 8
+_MARKS = 4
+
+
+@dataclass(frozen=True, eq=False)
+class PieceCorpus:
+    """A translation set ready for a network.
+
+    Attributes:
+        train, validation: ids of pieces; both sides share the vocabulary.
+        train_targets, validation_targets: the targets as text, what BLEU is held against, by sample.
+        dropped: what was left out on the way, counted.
+    """
+
+    pieces: Pieces
+    train: Corpus
+    validation: Corpus
+    train_targets: tuple[str, ...]
+    validation_targets: tuple[str, ...]
+    dropped: tuple[Dropped, ...]
+
+
+def piece_corpus(
+    text: ParallelText,
+    *,
+    size: int = PAPER_SIZE,
+    n_train: int | None = None,
+    n_validation: int | None = None,
+    longest: int | None = None,
+    folder: Path | None = None,
+) -> PieceCorpus:
+    """Train the vocabulary on the training text, both sides (section A.8), and encode every pair.
+
+    Args:
+        size: number of pieces; of a text whose words are the pieces, there are as many as it has words.
+        n_train, n_validation: use only so many pairs from the beginning; all when ``None``.
+        longest: drop pairs with more pieces on a side, counted; ``None`` keeps all, as the paper does.
+        folder: where trained vocabularies are kept; see :func:`train_pieces`.
+
+    Raises:
+        BadInput: no pair is left on either part, or the text is too small for ``size`` pieces.
+    """
+    tally = Tally()
+    parts = {
+        "train": _first(text.train, n_train, "train", tally),
+        "validation": _first(text.validation, n_validation, "validation", tally),
+    }
+    lines = [line for side in zip(*parts["train"], strict=True) for line in side]
+    if text.kind == "word":
+        size = _MARKS + len({word for line in lines for word in line.split()})
+    pieces = train_pieces(lines, size, folder, kind=text.kind)
+    encoded = {name: _encoded(pieces, pairs, longest, name, tally) for name, pairs in parts.items()}
+    corpora = {name: Corpus.from_ids(sources, targets) for name, (sources, targets, _) in encoded.items()}
+    return PieceCorpus(
+        pieces,
+        corpora["train"],
+        corpora["validation"],
+        encoded["train"][2],
+        encoded["validation"][2],
+        tuple(sorted((*text.dropped, *tally.dropped()))),
+    )
+
+
+class EqualLengthBatches:
+    """Endless training batches; the batch of a step depends on (corpus, batch size, seed, step) alone.
+
+    Nearly all samples of a batch have sources of one length, so that an encoder meets no padding; targets
+    differ a little and are padded. An epoch has every sample once. What is left of a length, fewer samples
+    than make a batch, goes into mixed batches, the last of which may be small.
+
+    Raises:
+        BadInput: the corpus is empty, ``batch_size`` < 1 or ``seed`` < 0.
+    """
+
+    def __init__(self, corpus: Corpus, batch_size: int, seed: int):
+        if not len(corpus) or batch_size < 1 or seed < 0:
+            raise BadInput(
+                f"batches need samples, batch_size ≥ 1 and seed ≥ 0; got {len(corpus)} samples, "
+                f"{batch_size} and {seed}"
+            )
+        self.corpus, self.batch_size, self.seed = corpus, batch_size, seed
+        self._epoch: tuple[int, list[np.ndarray]] = (-1, [])  # the latest one made: steps come in order
+
+    @property
+    def per_epoch(self) -> int:
+        """Number of batches in an epoch."""
+        counts = np.unique(self.corpus.source_lengths, return_counts=True)[1]
+        whole, left = np.divmod(counts, self.batch_size)
+        return int(whole.sum()) - int(-left.sum() // self.batch_size)
+
+    def __call__(self, step: int) -> Batch:
+        """The batch of update ``step``, counted from 0."""
+        return collate(self.corpus, self.indices(step))
+
+    def indices(self, step: int) -> Int[np.ndarray, " batch"]:
+        """Which samples the batch of ``step`` holds.
+
+        Raises:
+            BadInput: ``step`` < 0.
+        """
+        if step < 0:
+            raise BadInput(f"step {step}; the first is 0")
+        epoch, place = divmod(step, self.per_epoch)
+        if self._epoch[0] != epoch:
+            self._epoch = epoch, self._order(epoch)
+        return self._epoch[1][place]
+
+    def _order(self, epoch: int) -> list[np.ndarray]:
+        draw = np.random.default_rng([_STREAM, self.seed, epoch])
+        order = draw.permutation(len(self.corpus))
+        lengths = self.corpus.source_lengths[order]
+        whole, left = [], []
+        for length in np.unique(lengths):
+            group = order[lengths == length]
+            cut = len(group) - len(group) % self.batch_size
+            whole += self._cut(self._by_target(group[:cut]))
+            left.append(group[cut:])  # by rising length
+        batches = [*whole, *self._cut(np.concatenate(left))]
+        return [batches[i] for i in draw.permutation(len(batches))]
+
+    def _by_target(self, group: np.ndarray) -> np.ndarray:
+        window = np.arange(len(group)) // (_WINDOW * self.batch_size)
+        return group[np.lexsort((self.corpus.target_lengths[group], window))]
+
+    def _cut(self, order: np.ndarray) -> list[np.ndarray]:
+        return [order[first : first + self.batch_size] for first in range(0, len(order), self.batch_size)]
+
+
+def _first(pairs: Sequence[Pair], count: int | None, part: str, tally: Tally) -> Sequence[Pair]:
+    kept = pairs[:count]
+    if not kept:
+        raise BadInput(f"no {part} pair is left of {len(pairs)}; ask for at least one")
+    tally.add(part, "pairs", "beyond the number asked for", len(pairs) - len(kept))
+    return kept
+
+
+def _encoded(
+    pieces: Pieces, pairs: Sequence[Pair], longest: int | None, part: str, tally: Tally
+) -> tuple[list[list[int]], list[list[int]], tuple[str, ...]]:
+    sources, targets = (pieces.encode(side) for side in zip(*pairs, strict=True))
+    fits = [longest is None or max(len(a), len(b)) <= longest for a, b in zip(sources, targets, strict=True)]
+    tally.add(part, "pairs", f"a side of more than {longest} pieces", fits.count(False))
+    rows = [i for i, kept in enumerate(fits) if kept]
+    if not rows:
+        raise BadInput(f"no {part} pair has at most {longest} pieces on a side; allow longer ones")
+    return [sources[i] for i in rows], [targets[i] for i in rows], tuple(pairs[i][1] for i in rows)

@@ -1,0 +1,82 @@
+"""Tasks by name.
+
+There is no list to edit: a module of this package that defines ``TASKS``, a dict from names to functions,
+adds them. Each function takes keyword options that all have defaults, and returns a
+:class:`~attnlib.training.corpus.Task`.
+"""
+
+import inspect
+from collections.abc import Callable
+from difflib import get_close_matches
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+from typing import get_type_hints
+
+from attnlib.errors import BadInput, UnknownName
+from attnlib.training.corpus import Task
+
+
+def names() -> tuple[str, ...]:
+    """All task names, sorted."""
+    return tuple(sorted(_builders()))
+
+
+def load(name: str, **options) -> Task:
+    """Build the task ``name``.
+
+    >>> len(load("one_to_one", n_train=100, n_held_out=10).train)
+    100
+
+    Raises:
+        UnknownName: no task has this name.
+        BadInput: the task has no such option, or its value has the wrong type or cannot be used.
+        DataUnavailable: the task reads files that are not at hand.
+    """
+    build = builder(name)
+    hints = get_type_hints(build)
+    known = list(inspect.signature(build).parameters)
+    for option, value in options.items():
+        if option not in known:
+            near = get_close_matches(option, known, n=1, cutoff=0.5)
+            hint = f"; did you mean {near[0]!r}?" if near else "."
+            raise BadInput(f"task {name!r} has no option {option!r}{hint} It has: {', '.join(known)}")
+        if not _fits(value, hints[option]):
+            wanted = getattr(hints[option], "__name__", str(hints[option]))
+            raise BadInput(f"option {option!r} of task {name!r} takes {wanted}; got {value!r}")
+    return build(**options)
+
+
+def options_of(name: str) -> dict[str, object]:
+    """The options of a task and their defaults."""
+    parameters = inspect.signature(builder(name)).parameters
+    return {option: parameter.default for option, parameter in parameters.items()}
+
+
+def builder(name: str) -> Callable[..., Task]:
+    """The function that builds a task: a root of the fingerprint of what is trained on it.
+
+    Raises:
+        UnknownName: no task has this name.
+    """
+    builders = _builders()
+    if name not in builders:
+        raise UnknownName("task", name, sorted(builders))
+    return builders[name]
+
+
+@cache
+def _builders() -> dict[str, Callable[..., Task]]:
+    found: dict[str, Callable[..., Task]] = {}
+    for entry in iter_modules([str(Path(__file__).parent)]):
+        if entry.name != "registry":
+            found |= getattr(import_module(f"{__package__}.{entry.name}"), "TASKS", {})
+    return found
+
+
+def _fits(value: object, hint: object) -> bool:
+    if isinstance(value, bool):
+        # A bool is an int in Python, but n_train=True is a mistake.
+        return hint is bool
+    return isinstance(value, hint) or (hint is float and isinstance(value, int))

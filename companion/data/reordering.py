@@ -1,0 +1,164 @@
+"""The reordering family: a synthetic bilingual grammar with a dial from one diagonal to an order a sample.
+
+A sentence is an opening word and then phrases of a modifier and a head::
+
+    now  red fox  old owl       gau  rakko fimbo  ohto ulufo     staying words alone: word for word
+    now  wild fox  old owl      gau  fimbo wikko  ohto ulufo     a swapping modifier follows its head
+    once  wild fox  old owl     onga  ohto ulufo  fimbo wikko    a reversing opening turns the phrases round
+
+Every word has one translation. Order is signalled by the words alone: swapping modifiers reorder locally, as
+French adjectives do; a reversing opening word reorders the whole sentence.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from attnlib.errors import BadInput, UnknownName
+from attnlib.training.corpus import Corpus, Links, Task
+from attnlib.training.vocabulary import Vocabulary
+
+STAYING_OPENINGS = {"now": "gau", "here": "hyra"}
+REVERSING_OPENINGS = {"once": "onga", "there": "thela"}
+STAYING_MODIFIERS = {"red": "rakko", "old": "ohto", "big": "bakko", "sly": "sinno"}
+SWAPPING_MODIFIERS = {"wild": "wikko", "grey": "grato", "shy": "shimo", "odd": "ommo"}
+HEADS = {
+    "fox": "fimbo", "owl": "ulufo", "bear": "barbu", "hare": "hobbu", "wolf": "wulmo", "crow": "karru",
+    "deer": "dilmo", "toad": "tontu",
+}  # fmt: skip
+TRANSLATIONS = STAYING_OPENINGS | REVERSING_OPENINGS | STAYING_MODIFIERS | SWAPPING_MODIFIERS | HEADS
+REACHES = ("both", "local", "global")
+
+_HELD_OUT, _TRAIN = 0x4E01, 0x4E02
+
+
+def translate(words: Sequence[str], reach: str = "both") -> tuple[tuple[str, ...], Links]:
+    """The translation of a sentence, and which target word comes from which source word.
+
+    Args:
+        words: opening word, then modifier and head in turn.
+        reach: which signals count: those of ``"local"`` order, of ``"global"`` order, or ``"both"``.
+
+    >>> words, links = translate("once wild fox old owl".split())
+    >>> " ".join(words)
+    'onga ohto ulufo fimbo wikko'
+    >>> sorted(links)
+    [(0, 0), (1, 3), (2, 4), (3, 2), (4, 1)]
+
+    Raises:
+        UnknownName: a word or reach that is not known. BadInput: the words are no sentence.
+    """
+    _check_reach(reach)
+    for word in words:
+        if word not in TRANSLATIONS:
+            raise UnknownName("word", word, TRANSLATIONS)
+    modifiers, heads = words[1::2], words[2::2]
+    openings = STAYING_OPENINGS | REVERSING_OPENINGS
+    adjectives = STAYING_MODIFIERS | SWAPPING_MODIFIERS
+    if (
+        not words
+        or words[0] not in openings
+        or len(modifiers) != len(heads)
+        or any(word not in adjectives for word in modifiers)
+        or any(word not in HEADS for word in heads)
+    ):
+        raise BadInput(
+            f"{' '.join(words)!r} is no sentence: an opening word, then a modifier and a head in turn"
+        )
+    phrases = [
+        (place + 1, place) if reach != "global" and words[place] in SWAPPING_MODIFIERS else (place, place + 1)
+        for place in range(1, len(words), 2)
+    ]
+    if reach != "local" and words[0] in REVERSING_OPENINGS:
+        phrases.reverse()
+    order = [0, *(place for phrase in phrases for place in phrase)]
+    return tuple(TRANSLATIONS[words[place]] for place in order), frozenset(enumerate(order))
+
+
+def reordering(
+    *,
+    p: float = 0.5,
+    reach: str = "both",
+    min_phrases: int = 5,
+    max_phrases: int = 8,
+    n_train: int = 10_000,
+    n_held_out: int = 2_400,
+    seed: int = 0,
+) -> Task:
+    """Sentences of which a share ``p`` may be reordered.
+
+    With probability 1 − p a sentence has staying words only and is translated word for word; with probability
+    p each of its signals is drawn from both classes, half each. At p = 0 one diagonal fits all samples; with
+    p grows how much the order depends on the sample. No sentence is in both parts.
+
+    Args:
+        p: the dial, from 0 to 1.
+        reach: ``"local"`` draws swapping modifiers only, ``"global"`` reversing openings only.
+        min_phrases, max_phrases: the number of phrases is uniform between them.
+        n_train: training samples.
+        n_held_out: held-out samples.
+        seed: of the draw.
+
+    Raises:
+        BadInput: p is no probability, or a size makes no sense. UnknownName: an unknown reach.
+    """
+    _check_reach(reach)
+    if not 0 <= p <= 1:
+        raise BadInput(f"p is {p}; it must lie between 0 and 1")
+    if min(min_phrases, n_train, n_held_out) < 1 or min_phrases > max_phrases or seed < 0:
+        raise BadInput(
+            "reordering needs 1 ≤ min_phrases ≤ max_phrases, n_train and n_held_out ≥ 1, seed ≥ 0; "
+            f"got {min_phrases=}, {max_phrases=}, {n_train=}, {n_held_out=}, {seed=}"
+        )
+    fewest = len(STAYING_OPENINGS) * (len(STAYING_MODIFIERS) * len(HEADS)) ** min_phrases
+    if 2 * n_held_out > fewest:
+        raise BadInput(
+            f"{min_phrases} phrases make only {fewest} sentences without reordering, too few to hold out "
+            f"{n_held_out}; take at most {fewest // 2}, or more phrases"
+        )
+    sizes = (min_phrases, max_phrases)
+    held_out = _draw(np.random.default_rng([_HELD_OUT, seed]), n_held_out, p, reach, sizes, frozenset())
+    train = _draw(np.random.default_rng([_TRAIN, seed]), n_train, p, reach, sizes, frozenset(held_out))
+    source, target = Vocabulary.of(TRANSLATIONS), Vocabulary.of(TRANSLATIONS.values())
+    translated = [[translate(words, reach) for words in part] for part in (train, held_out)]
+    corpora = (
+        Corpus.from_ids(
+            [source.encode(words) for words in part], [target.encode(words) for words, _ in there]
+        )
+        for part, there in zip((train, held_out), translated, strict=True)
+    )
+    return Task("reordering", source, target, *corpora, gold=tuple(links for _, links in translated[1]))
+
+
+def _check_reach(reach: str) -> None:
+    if reach not in REACHES:
+        raise UnknownName("reach", reach, REACHES)
+
+
+def _draw(
+    draw: np.random.Generator,
+    n: int,
+    p: float,
+    reach: str,
+    sizes: tuple[int, int],
+    forbidden: frozenset[tuple[str, ...]],
+) -> list[tuple[str, ...]]:
+    openings = [list(STAYING_OPENINGS), list(REVERSING_OPENINGS)]
+    modifiers = [list(STAYING_MODIFIERS), list(SWAPPING_MODIFIERS)]
+    heads = list(HEADS)
+    sentences: list[tuple[str, ...]] = []
+    while len(sentences) < n:
+        reordered = draw.random() < p
+        phrases = int(draw.integers(*sizes, endpoint=True))
+        signals = draw.integers(2, size=phrases + 1) * reordered
+        signals[0] *= reach != "local"
+        signals[1:] *= reach != "global"
+        words = [openings[signals[0]][draw.integers(2)]]
+        for signal in signals[1:]:
+            words += [modifiers[signal][draw.integers(4)], heads[draw.integers(8)]]
+        if tuple(words) not in forbidden:
+            sentences.append(tuple(words))
+    return sentences
+
+
+TASKS = {"reordering": reordering}

@@ -1,0 +1,231 @@
+"""Published data sets: what ``sources.toml`` says of each, where its files are, and how to get them.
+
+Two places are searched: the local mirror that the environment variable ``ATTNLIB_DATA`` names, then the cache
+folder that ``attnlib data fetch`` fills (``ATTNLIB_CACHE``, else ``$XDG_CACHE_HOME/attnlib``, else
+``~/.cache/attnlib``). Both are laid out alike: ``<data set's folder>/<file name>``, plain or with ``.gz``.
+"""
+
+import gzip
+import hashlib
+import os
+import tomllib
+import zlib
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Literal
+
+from attnlib.errors import BadInput, CorruptFile, DataUnavailable, UnknownName
+from attnlib.files import atomic_path
+
+
+@dataclass(frozen=True)
+class File:
+    """One file of a data set: path in its folder, checksum of its content (None if never known), address."""
+
+    name: str
+    sha256: str | None
+    url: str | None = None
+
+    @property
+    def fetchable(self) -> bool:
+        """Whether the file can be downloaded and verified."""
+        return self.url is not None and self.sha256 is not None
+
+    def packed_as(self, name: str) -> bool:
+        """Whether a copy called ``name`` is the file compressed, and not a file that is itself an archive."""
+        return name.endswith(".gz") and not self.name.endswith(".gz")
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """An entry of ``sources.toml``, which explains the fields; files are sorted by name."""
+
+    name: str
+    title: str
+    folder: str
+    files: tuple[File, ...]
+    home: str
+    licence: str
+    redistribution: Literal["allowed", "forbidden", "unclear"]
+    note: str = ""
+
+    def file(self, name: str) -> File:
+        """The file called ``name``; raises UnknownName."""
+        for file in self.files:
+            if file.name == name:
+                return file
+        raise UnknownName(f"file of data set {self.name}", name, [file.name for file in self.files])
+
+
+@dataclass(frozen=True)
+class FileStatus:
+    """What :func:`check` found about one file; ``path`` is None when it is missing."""
+
+    file: File
+    state: Literal["ok", "missing", "corrupt", "no checksum known"]
+    path: Path | None = None
+    detail: str = ""
+
+
+@cache
+def _registry() -> dict[str, Dataset]:
+    entries = tomllib.loads(Path(__file__).with_name("sources.toml").read_text(encoding="utf-8"))
+    return {name: _entry({"name": name, "folder": name, **entries[name]}) for name in sorted(entries)}
+
+
+def _entry(entry: dict) -> Dataset:
+    url, known, by_hand = entry.pop("url", None), entry.pop("files", {}), entry.pop("by_hand", {})
+    files = [File(name, known[name], url and url.format(name=name, base=Path(name).name)) for name in known]
+    files = [*files, *(File(name, by_hand[name]) for name in by_hand)]
+    files = [File(one.name, None, one.url) if one.sha256 == "unknown" else one for one in files]
+    return Dataset(files=tuple(sorted(files, key=lambda file: file.name)), **entry)
+
+
+def names() -> tuple[str, ...]:
+    """The names of all data sets, sorted."""
+    return tuple(_registry())
+
+
+def dataset(name: str) -> Dataset:
+    """The data set ``name``; raises UnknownName."""
+    if name not in _registry():
+        raise UnknownName("data set", name, names())
+    return _registry()[name]
+
+
+def mirror_folder() -> Path | None:
+    """The local mirror, absolute; None if ``ATTNLIB_DATA`` is not set; raises BadInput if it is no folder."""
+    value = os.environ.get("ATTNLIB_DATA")
+    if not value:
+        return None
+    folder = Path(value).expanduser().absolute()
+    if not folder.is_dir():
+        raise BadInput(f"ATTNLIB_DATA={value} is not a folder; set it to the data sets' folder, or unset it")
+    return folder
+
+
+def cache_folder() -> Path:
+    """The folder that downloads go to; it need not exist yet."""
+    if own := os.environ.get("ATTNLIB_CACHE"):
+        return Path(own).expanduser().absolute()
+    # The XDG specification says to ignore a relative path here.
+    xdg = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(xdg) if Path(xdg).is_absolute() else Path.home() / ".cache") / "attnlib"
+
+
+def find(data: Dataset, file: File) -> Path | None:
+    """Path of a file, unchecked, in the mirror or else in the cache; None when in neither."""
+    for root in (mirror_folder(), cache_folder()):
+        if root is not None:
+            plain = root / data.folder / file.name
+            for path in (plain, plain.with_name(plain.name + ".gz")):
+                if path.is_file():
+                    return path
+    return None
+
+
+def locate(data: Dataset, filename: str) -> Path:
+    """Path of a file, plain or with ``.gz`` added, after its checksum was found right.
+
+    Raises:
+        UnknownName: the data set has no such file.
+        DataUnavailable: the file is nowhere; the message says how to get it.
+        CorruptFile: its content has another checksum; the message names both.
+    """
+    status = _status(data, data.file(filename))
+    if status.state == "missing":
+        raise DataUnavailable(status.detail)
+    if status.state == "corrupt":
+        raise CorruptFile(status.detail)
+    return status.path
+
+
+def check(data: Dataset) -> list[FileStatus]:
+    """The state of every file of a data set, nothing raised for a missing or corrupt one."""
+    return [_status(data, file) for file in data.files]
+
+
+def fetch(data: Dataset, *, progress: bool = False) -> list[FileStatus]:
+    """Download what is missing or corrupt, with a bar if ``progress``; the state of every file afterwards.
+
+    A download replaces the old file only after its checksum was found right: a broken or truncated one
+    changes nothing. Files without an address or a known checksum stay "missing".
+
+    Raises:
+        DataUnavailable: no file of the data set can be fetched, or the server does not give one.
+        CorruptFile: the server gives another content than expected; the message names both checksums.
+        BadInput: the cache folder cannot be written.
+    """
+    if not any(file.fetchable for file in data.files):
+        raise DataUnavailable(
+            f"{data.name} cannot be fetched file by file: {data.note} Visit {data.home} and put the files "
+            f"into {cache_folder() / data.folder}, or set ATTNLIB_DATA to a folder that holds {data.folder}/"
+        )
+    for status in check(data):
+        if status.state in ("missing", "corrupt") and status.file.fetchable:
+            _download(data, status.file, progress)
+    return check(data)
+
+
+def _download(data: Dataset, file: File, progress: bool) -> None:
+    import pooch  # here, because the machines that train do without it
+
+    plain = cache_folder() / data.folder / file.name
+    packed = plain.with_name(plain.name + ".gz")
+    destination, other = (packed, plain) if file.packed_as(file.url) else (plain, packed)
+    with atomic_path(destination) as temporary:
+        try:
+            pooch.HTTPDownloader(progressbar=progress)(file.url, str(temporary), None)
+        except OSError as error:  # as every error of the requests library is
+            raise DataUnavailable(
+                f"cannot download {file.url}: {error}; try again, or set ATTNLIB_DATA to a folder that holds "
+                f"{data.folder}/{file.name}"
+            ) from error
+        if fault := _fault(file, temporary, destination.name):
+            raise CorruptFile(fault)
+    other.unlink(missing_ok=True)  # an old corrupt copy in the other form would be found first
+
+
+def _status(data: Dataset, file: File) -> FileStatus:
+    path = find(data, file)
+    if path is None:
+        return FileStatus(file, "missing", detail=_how_to_get(data, file))
+    if file.sha256 is None:
+        return FileStatus(file, "no checksum known", path)
+    fault = _fault(file, path, path.name)
+    return FileStatus(file, "corrupt" if fault else "ok", path, fault)
+
+
+def _fault(file: File, path: Path, name: str) -> str:
+    """What is wrong with the content of ``path``, a copy of the file called ``name``; empty if nothing."""
+    stat, packed = path.stat(), file.packed_as(name)
+    try:
+        found = _sha256(path, packed, stat.st_size, stat.st_mtime_ns)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        return f"{path} is no complete gzip file ({error}); delete it and get it again"
+    if found == file.sha256:
+        return ""
+    return (
+        f"{path} is not the file it should be: expected sha256 {file.sha256} of its "
+        f"{'decompressed ' if packed else ''}content, found {found}; delete it and get it again"
+    )
+
+
+# Size and time of change are arguments so that a file that changes is read again.
+@lru_cache(maxsize=1024)
+def _sha256(path: Path, packed: bool, size: int, changed: int) -> str:
+    with gzip.open(path) if packed else path.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
+
+
+def _how_to_get(data: Dataset, file: File) -> str:
+    mirror = mirror_folder()
+    place = "ATTNLIB_DATA is not set" if mirror is None else f"not in the mirror {mirror}"
+    by_hand = f"it cannot be fetched by itself, see {file.url or data.home}"
+    wanted = f"{data.folder}/{file.name}"
+    return (
+        f"{wanted} is not at hand ({place}, not in the cache {cache_folder()}): "
+        f"{f'run `attnlib data fetch {data.name}`' if file.fetchable else by_hand}, "
+        f"or set ATTNLIB_DATA to a folder that holds {wanted} or {wanted}.gz"
+    )

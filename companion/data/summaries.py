@@ -1,0 +1,218 @@
+"""Two tasks on the same sentences, so that one can ask what a task makes attention learn: every word of a
+sentence, or only what it is about::
+
+    source          our new teacher often awaits the flood near their war
+    translation     nia instruisto nova ofte atendas la inundo apud ilia milito
+    summary         milito inundo
+
+Every source word has one translation, borrowed from Esperanto without its endings for cases. In the
+translation an adjective follows its noun. The summary keeps the topics alone, in the order of their
+importance, wherever they stand.
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from attnlib.errors import BadInput, UnknownName
+from attnlib.training.corpus import Corpus, Links, Task
+from attnlib.training.vocabulary import Vocabulary
+
+
+def _table(text: str) -> dict[str, str]:
+    words = text.split()
+    return dict(zip(words[::2], words[1::2], strict=True))
+
+
+# From the most important to the least.
+TOPICS = _table(
+    "war milito  plague pesto  quake tertremo  flood inundo  fire fajro  crime krimo  treaty traktato "
+    "strike striko  trial proceso  vote baloto  harvest rikolto  concert koncerto"
+)
+NOUNS = _table(
+    "baker bakisto  sailor maristo  teacher instruisto  poet poeto  child infano  friend amiko  dog hundo "
+    "cat kato  bird birdo  house domo  town urbo  river rivero  bridge ponto  letter letero"
+)
+ADJECTIVES = _table(
+    "new nova  big granda  little eta  young juna  green verda  grey griza  warm varma  strange stranga "
+    "long longa  good bona"
+)
+VERBS = _table(
+    "sees vidas  shows montras  follows sekvas  surprises surprizas  saves savas  reaches atingas "
+    "wakes vekas  brings alportas  leaves lasas  awaits atendas"
+)
+ADVERBS = _table("often ofte  quickly rapide  finally fine  perhaps eble  again ree")
+PREPOSITIONS = _table("near apud  with kun  without sen  after post  under sub")
+DETERMINERS = _table("the la  my mia  our nia  their ilia")
+TRANSLATIONS = TOPICS | NOUNS | ADJECTIVES | VERBS | ADVERBS | PREPOSITIONS | DETERMINERS
+MOST_TOPICS = 3
+SHORTEST = 5  # determiner noun verb determiner noun
+
+_RANKS = {word: rank for rank, word in enumerate(TOPICS)}
+_HELD_OUT, _TRAIN = 0x5D01, 0x5D02
+
+
+def translate(words: Sequence[str]) -> tuple[tuple[str, ...], Links]:
+    """All words, each adjective after the noun that it stands before, and where each comes from.
+
+    >>> words, links = translate("the big flood wakes my dog".split())
+    >>> " ".join(words)
+    'la inundo granda vekas mia hundo'
+    >>> sorted(links)
+    [(0, 0), (1, 2), (2, 1), (3, 3), (4, 4), (5, 5)]
+
+    Raises:
+        UnknownName: a word that is not in the lexicon.
+    """
+    _check_words(words)
+    order = list(range(len(words)))
+    for place, pair in enumerate(pairwise(words)):
+        if pair[0] in ADJECTIVES and (pair[1] in NOUNS or pair[1] in TOPICS):
+            order[place : place + 2] = place + 1, place
+    return tuple(TRANSLATIONS[words[place]] for place in order), frozenset(enumerate(order))
+
+
+def summarise(words: Sequence[str]) -> tuple[tuple[str, ...], Links]:
+    """The topics alone, the most important first, and where each comes from.
+
+    >>> summarise("the big flood wakes my dog after the war".split())[0]
+    ('milito', 'inundo')
+
+    Raises:
+        UnknownName: a word that is not in the lexicon. BadInput: the sentence has no topic.
+    """
+    _check_words(words)
+    order = sorted((i for i, word in enumerate(words) if word in TOPICS), key=lambda i: _RANKS[words[i]])
+    if not order:
+        raise BadInput(f"{' '.join(words)!r} has nothing to sum up; topics are {', '.join(TOPICS)}")
+    return tuple(TRANSLATIONS[words[place]] for place in order), frozenset(enumerate(order))
+
+
+def lexicon_translation(
+    *,
+    min_length: int = 6,
+    max_length: int = 14,
+    n_train: int = 10_000,
+    n_held_out: int = 2_000,
+    seed: int = 0,
+) -> Task:
+    """Sentences and their translations word by word, see :func:`translate`.
+
+    A sentence has a noun, a verb, a noun, and further nouns after prepositions; each noun has a determiner
+    and perhaps an adjective, and the verb perhaps an adverb. Its length is uniform in
+    ``min_length … max_length``, its build uniform among those of this length, the number of topics among its
+    nouns uniform in 1 … 3 (1 … 2 where there are two nouns), and its words uniform; no topic comes twice.
+    No sentence is in both parts.
+
+    Args:
+        min_length: words in the shortest sentence, at least 5.
+        max_length: words in the longest.
+        n_train: training samples.
+        n_held_out: held-out samples.
+        seed: of the draw. Both tasks have the same sources if all arguments are the same.
+
+    Raises:
+        BadInput: a size that makes no sense, or too many held-out samples.
+    """
+    return _task("lexicon_translation", translate, (min_length, max_length), n_train, n_held_out, seed)
+
+
+def lexicon_summary(
+    *,
+    min_length: int = 6,
+    max_length: int = 14,
+    n_train: int = 10_000,
+    n_held_out: int = 2_000,
+    seed: int = 0,
+) -> Task:
+    """The sentences of :func:`lexicon_translation` and their one to three topics, see :func:`summarise`.
+
+    The vocabularies are those of the translation as well. Arguments and errors are the same.
+    """
+    return _task("lexicon_summary", summarise, (min_length, max_length), n_train, n_held_out, seed)
+
+
+def _task(
+    name: str,
+    rule: Callable[[Sequence[str]], tuple[tuple[str, ...], Links]],
+    lengths: tuple[int, int],
+    n_train: int,
+    n_held_out: int,
+    seed: int,
+) -> Task:
+    min_length, max_length = lengths
+    if min_length < SHORTEST or min_length > max_length or min(n_train, n_held_out) < 1 or seed < 0:
+        raise BadInput(
+            f"{name} needs {SHORTEST} ≤ min_length ≤ max_length, n_train and n_held_out ≥ 1, seed ≥ 0; "
+            f"got {min_length=}, {max_length=}, {n_train=}, {n_held_out=}, {seed=}"
+        )
+    with_topic = len(TOPICS) * (len(TOPICS) - 1 + 2 * len(NOUNS))
+    fewest = len(DETERMINERS) ** 2 * len(VERBS) * with_topic
+    if 2 * n_held_out > fewest:
+        raise BadInput(
+            f"{SHORTEST} words make only {fewest} sentences, too few to hold out {n_held_out}; take at most "
+            f"{fewest // 2}, whatever the lengths"
+        )
+    held_out = _draw(np.random.default_rng([_HELD_OUT, seed]), n_held_out, lengths, frozenset())
+    train = _draw(np.random.default_rng([_TRAIN, seed]), n_train, lengths, frozenset(held_out))
+    source, target = Vocabulary.of(TRANSLATIONS), Vocabulary.of(TRANSLATIONS.values())
+    corpora = (
+        Corpus.from_ids(
+            [source.encode(words) for words in part], [target.encode(rule(words)[0]) for words in part]
+        )
+        for part in (train, held_out)
+    )
+    return Task(name, source, target, *corpora, gold=tuple(rule(words)[1] for words in held_out))
+
+
+def _check_words(words: Sequence[str]) -> None:
+    for word in words:
+        if word not in TRANSLATIONS:
+            raise UnknownName("word", word, TRANSLATIONS)
+
+
+def _draw(
+    draw: np.random.Generator, n: int, lengths: tuple[int, int], forbidden: frozenset[tuple[str, ...]]
+) -> list[tuple[str, ...]]:
+    builds = {length: _builds(length) for length in range(lengths[0], lengths[1] + 1)}
+    sentences: list[tuple[str, ...]] = []
+    while len(sentences) < n:
+        possible = builds[int(draw.integers(*lengths, endpoint=True))]
+        sentence = _sentence(draw, *possible[draw.integers(len(possible))])
+        if sentence not in forbidden:
+            sentences.append(sentence)
+    return sentences
+
+
+def _builds(length: int) -> list[tuple[int, int, int]]:
+    """Numbers of nouns, adjectives and adverbs that make sentences of a length."""
+    return [
+        (nouns, length - (3 * nouns - 1) - adverbs, adverbs)
+        for nouns in range(2, length)
+        for adverbs in (0, 1)
+        if 0 <= length - (3 * nouns - 1) - adverbs <= nouns
+    ]
+
+
+def _sentence(draw: np.random.Generator, nouns: int, adjectives: int, adverbs: int) -> tuple[str, ...]:
+    def any_of(table: dict[str, str]) -> str:
+        return list(table)[draw.integers(len(table))]
+
+    topics = int(draw.integers(min(MOST_TOPICS, nouns))) + 1
+    topic_at = draw.permutation(nouns)[:topics]
+    named = [any_of(NOUNS) for _ in range(nouns)]
+    for place, topic in zip(topic_at, draw.permutation(len(TOPICS)), strict=False):
+        named[place] = list(TOPICS)[topic]
+    described = set(draw.permutation(nouns)[:adjectives].tolist())
+    words: list[str] = []
+    for place, noun in enumerate(named):
+        if place == 1:
+            words += [any_of(ADVERBS)] * adverbs + [any_of(VERBS)]
+        elif place > 1:
+            words.append(any_of(PREPOSITIONS))
+        words += [any_of(DETERMINERS)] + ([any_of(ADJECTIVES)] if place in described else []) + [noun]
+    return tuple(words)
+
+
+TASKS = {"lexicon_translation": lexicon_translation, "lexicon_summary": lexicon_summary}

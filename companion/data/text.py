@@ -1,0 +1,153 @@
+"""Read text files, plain, compressed or in archives, and count what is left out of them.
+
+An error names the file and the line.
+"""
+
+import csv
+import gzip
+import io
+import tarfile
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from attnlib.errors import BadInput, CorruptFile, DataUnavailable
+from companion.data.sources import Dataset, locate
+
+_GZIP = b"\x1f\x8b"
+
+
+def read_text(path: str | Path) -> str:
+    """The whole file as text, decompressed if it is gzip by its first bytes, without a byte-order mark.
+
+    Raises:
+        DataUnavailable: there is no such file, or it cannot be read.
+        CorruptFile: broken gzip.
+        BadInput: not UTF-8.
+    """
+    path = Path(path)
+    try:
+        content = path.read_bytes()
+        if content.startswith(_GZIP):
+            content = gzip.decompress(content)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise CorruptFile(f"{path} is not a complete gzip file ({error}); get it again") from error
+    except OSError as error:
+        raise DataUnavailable(f"cannot read {path}: {error.strerror}; check the path") from error
+    try:
+        return content.decode("utf-8").removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise BadInput(
+            f"{path}, line {line}: byte 0x{content[error.start]:02x} is not UTF-8; "
+            "convert the file, say with `iconv -f latin1 -t utf-8`"
+        ) from error
+
+
+def read_lines(path: str | Path) -> list[str]:
+    """The lines of a text file without their ends; errors as in :func:`read_text`.
+
+    Only a newline ends a line: ``str.splitlines`` would also split at the odd U+2028 or U+0085 inside a
+    sentence, and the lines of two parallel files would no longer correspond.
+    """
+    lines = read_text(path).split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    return [line.removesuffix("\r") for line in lines]
+
+
+def read_parallel(source: str | Path, target: str | Path) -> tuple[list[str], list[str]]:
+    """The lines of two files of which line i of one translates line i of the other.
+
+    Raises:
+        BadInput: the files have different numbers of lines; and as in :func:`read_text`.
+    """
+    sources, targets = read_lines(source), read_lines(target)
+    if len(sources) != len(targets):
+        longer, shorter = (source, target) if len(sources) > len(targets) else (target, source)
+        line = min(len(sources), len(targets)) + 1
+        raise BadInput(
+            f"parallel files must have as many lines: {source} has {len(sources)}, "
+            f"{target} has {len(targets)}; line {line} of {longer} has no counterpart in {shorter}"
+        )
+    return sources, targets
+
+
+def archived_texts(dataset: Dataset, file: str, encoding: str) -> Iterator[tuple[str, str]]:
+    """Path and text of every file in a tar archive, sorted by path.
+
+    Raises:
+        DataUnavailable, CorruptFile: see :func:`~companion.data.sources.locate`; also CorruptFile where the
+            archive cannot be read.
+    """
+    path = locate(dataset, file)
+    try:
+        with tarfile.open(path) as archive:
+            # In the order of the archive, which is the fast one.
+            contents = {
+                member.name: archive.extractfile(member).read() for member in archive if member.isfile()
+            }
+        for name in sorted(contents):
+            yield name, contents[name].decode(encoding)
+    except (tarfile.TarError, EOFError, OSError, zlib.error, UnicodeDecodeError) as error:
+        raise CorruptFile(f"{path} is no readable archive of texts ({error}); get it again") from error
+
+
+def csv_rows(text: str, path: str | Path) -> list[list[str]]:
+    """The rows of comma-separated text (RFC 4180), quoted line breaks inside fields included.
+
+    Raises:
+        CorruptFile: not well-formed; the message names the line.
+    """
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        return list(reader)
+    except csv.Error as error:
+        raise CorruptFile(f"{path}, line {reader.line_num}: {error}; get the file again") from error
+
+
+@dataclass(frozen=True, order=True)
+class Dropped:
+    """One reason why something of the raw data is not in a corpus.
+
+    Attributes:
+        part: ``"train"`` or ``"validation"``; ``"pool"`` for what went before the two were told apart, and
+            ``"whole test part"`` where some of it is judged on.
+        what: what is counted: ``"texts"``, ``"words"`` that became ``<unk>`` or were of HTML, ``"HTML
+            breaks"``.
+        why: the reason.
+        count: how many, at least 1.
+    """
+
+    part: str
+    what: str
+    why: str
+    count: int
+
+    def __str__(self) -> str:
+        what = self.what.removesuffix("s") if self.count == 1 else self.what
+        return f"{self.part}: {self.count:,} {what} ({self.why})"
+
+
+class Tally:
+    """Counts while texts are read; :meth:`dropped` is the record of it.
+
+    >>> tally = Tally()
+    >>> tally.add("train", "texts", "no word in it")
+    >>> tally.add("train", "texts", "no word in it", 2)
+    >>> print(*tally.dropped())
+    train: 3 texts (no word in it)
+    """
+
+    def __init__(self):
+        self._counts: Counter[tuple[str, str, str]] = Counter()
+
+    def add(self, part: str, what: str, why: str, count: int = 1) -> None:
+        """Count something that was left out."""
+        self._counts[part, what, why] += count
+
+    def dropped(self) -> tuple[Dropped, ...]:
+        """The record, sorted; a reason that never came up has no line."""
+        return tuple(sorted(Dropped(*reason, count) for reason, count in self._counts.items() if count))

@@ -1,0 +1,1 @@
+"""From experiments to results: settings, measurements, intervals, and where each came from."""

@@ -1,0 +1,79 @@
+"""What an experiment asks of each trained model, as a list: so that each can be asked anywhere, as a job."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from random import sample
+from typing import TYPE_CHECKING
+
+from attnlib.errors import NotMeasured
+from companion.runs.archive import Question
+from companion.runs.rungs import point
+from companion.runs.spec import ModelSpec
+
+if TYPE_CHECKING:
+    from companion.results.aggregate import Point
+    from companion.runs.keys import Spec
+    from companion.runs.store import Store
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One measure of one model; ``settings`` are its further arguments, as are the models ``beside`` it."""
+
+    spec: "Spec"
+    measure: Callable[..., dict]
+    settings: tuple[tuple[str, object], ...] = ()
+    beside: tuple["Spec", ...] = ()
+
+    @property
+    def question(self) -> Question:
+        """The same as the archive knows it."""
+        return Question(self.spec, self.measure, dict(self.settings), self.beside)
+
+    def answer(self, store: "Store") -> dict:
+        """The measurement, made if need be (see :meth:`companion.runs.store.Store.kept`)."""
+        together = {"beside": self.beside} if self.beside else {}
+        return store.kept(self.spec, self.measure, **together, **dict(self.settings))
+
+
+def ask(specs: Iterable["Spec"], measure: Callable[..., dict], **settings: object) -> tuple[Ask, ...]:
+    """The same question to each of several models."""
+    return tuple(Ask(spec, measure, tuple(sorted(settings.items()))) for spec in specs)
+
+
+def specs_of(asks: Iterable[Ask]) -> tuple["Spec", ...]:
+    """The models asked, each once, in order."""
+    return tuple(dict.fromkeys(spec for ask in asks for spec in (ask.spec, *ask.beside)))
+
+
+def columns_of(spec: "Spec") -> dict[str, object]:
+    """The columns that name a model or a run in a table: of a recipe its settings, defaults included."""
+    return point(spec) if isinstance(spec, ModelSpec) else asdict(spec.resolved)
+
+
+def answers(asks: Iterable[Ask], store: "Store") -> list["Point"]:
+    """(columns that name the model, measurement) of every ask, in order.
+
+    They are asked in random order: experiments that ask the same of the same models at the same time then
+    seldom wait for each other. A store that does not train leaves out the models it knows nothing of; ``run``
+    says which they are.
+    """
+    listed = list(asks)
+    found: dict[int, Point] = {}
+    for place in sample(range(len(listed)), len(listed)):
+        try:
+            found[place] = (columns_of(listed[place].spec), listed[place].answer(store))
+        except NotMeasured:
+            continue
+    return [found[place] for place in sorted(found)]
+
+
+def not_measured(asks: Iterable[Ask], store: "Store") -> tuple["Spec", ...]:
+    """The models that lack an answer in a store that does not train."""
+    lacking = []
+    for asked in asks:
+        try:
+            asked.answer(store)
+        except NotMeasured:
+            lacking.append(asked.spec)
+    return tuple(dict.fromkeys(lacking))

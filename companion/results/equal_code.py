@@ -1,0 +1,153 @@
+"""Show that an edit of the code moved no number, so that archived answers stay: run both on a few networks.
+
+    git worktree add /tmp/before COMMIT     # the code by which the answers were made
+    python -m companion.results.equal_code --before /tmp/before --why "sums in one pass"
+
+An answer counts as long as the fingerprint of what trained and measured it is today's. After an edit that
+can move no number (a faster sum, a new check) some are not. Of every fingerprint that changed, the two
+cheapest archived networks that need it, and one more of each further choice among their settings, are
+trained and measured by the code before and by today's. Where all agree in every digit kept,
+``equal_code.json`` beside the archive says from then on that the one fingerprint equals the other, and
+which networks showed it. Archived answers are not what is compared: another processor gives a trained network
+other last digits.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from attnlib.errors import AttnlibError, BadInput
+from attnlib.files import write_json_atomic
+from companion.results.answer import all_asks
+from companion.results.recompute import ARCHIVE
+from companion.runs.archive import Archive, Question
+from companion.runs.keys import EQUAL_CODE, code_of, identity
+
+REFERENCES = 2  # networks that are rerun of each fingerprint that changed
+
+
+@dataclass(frozen=True)
+class Changed:
+    """A fingerprint that was another when something was archived, and one network that needs it."""
+
+    was: str
+    now: str
+    run: str
+    seconds: float
+    choices: str
+
+
+def changed(archive: Archive, profile: str = "paper") -> list[Changed]:
+    """What today's code would call by another fingerprint, network by network; refers to listed questions."""
+    questions: dict[str, list[Question]] = defaultdict(list)
+    for asks in all_asks(profile).values():
+        for asked in asks:
+            questions[identity(asked.spec)].append(asked.question)
+    found = set()
+    for run in archive.runs():
+        name, seconds = run.line["run"], run.line["history"]["seconds"]
+        own = questions.get(name, [])
+        pairs = {(run.code, code_of(own[0].spec))} if own else set()
+        pairs |= {(run.answers[q.key]["code"], q.code) for q in own if q.key in run.answers}
+        choices = json.dumps(_choices(run.line["spec"]), sort_keys=True)
+        found |= {Changed(was, now, name, seconds, choices) for was, now in pairs if was != now}
+    return sorted(found, key=lambda one: (one.was, one.now, one.seconds, one.run))
+
+
+def references(found: Iterable[Changed]) -> dict[tuple[str, str], list[str]]:
+    """The networks to rerun of each (was, now): the cheapest, and the cheapest of each further choice."""
+    chosen: dict[tuple[str, str], list[str]] = defaultdict(list)
+    seen: set[tuple[str, str, str]] = set()
+    for one in found:  # from the cheapest
+        kind = (one.was, one.now, one.choices)
+        if len(chosen[one.was, one.now]) < REFERENCES or kind not in seen:
+            chosen[one.was, one.now].append(one.run)
+        seen.add(kind)
+    return dict(chosen)
+
+
+def _choices(spec: object) -> object:
+    """The settings of a spec without its numbers: those are sizes, the others may lead to other code."""
+    if isinstance(spec, dict):
+        return {name: kept for name, value in spec.items() if (kept := _choices(value)) not in (None, {}, [])}
+    if isinstance(spec, list):
+        return [kept for value in spec if (kept := _choices(value)) is not None]
+    return None if isinstance(spec, int | float) and not isinstance(spec, bool) else spec
+
+
+def answered(checkout: Path, runs: Iterable[str], folder: Path) -> dict[str, list[str]]:
+    """Train and measure networks by the code of a checkout: run → lines of its answers, codes left out.
+
+    Raises:
+        BadInput: the checkout cannot do so; the message has its last words.
+    """
+    command = [sys.executable, "-m", "companion.results.answer", *runs]
+    command += ["--archive", folder / "none", "--answers", folder / "answers", "--models", folder / "models"]
+    environment = os.environ | {"PYTHONPATH": str(checkout), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, cwd=checkout, env=environment, stdout=subprocess.PIPE, text=True)
+    if done.returncode:
+        raise BadInput(f"{checkout} could not answer for {', '.join(runs)}: exit code {done.returncode}")
+    found = {}
+    for run in runs:
+        lines = map(
+            json.loads, (folder / "answers" / f"{run}.jsonl").read_text(encoding="utf-8").splitlines()
+        )
+        found[run] = sorted(
+            json.dumps(_without_codes(line), sort_keys=True) for line in lines if "found" in line
+        )
+    return found
+
+
+def _without_codes(line: dict) -> dict:
+    others = [run for run, _ in line.get("with", [])]
+    return {name: value for name, value in line.items() if name != "code"} | {"with": others}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Find what changed, rerun, compare, and note what is equal; exit code 1 where a number moved."""
+    parser = argparse.ArgumentParser(
+        prog="python -m companion.results.equal_code",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--before", type=Path, help="checkout of the code by which the answers were made")
+    parser.add_argument("--why", help="what was edited, and why it can move no number")
+    options = parser.parse_args(arguments)
+    chosen = references(changed(Archive(ARCHIVE)))
+    for (was, now), runs in chosen.items():
+        print(f"{was} is {now} today; reference networks: {', '.join(runs)}")
+    if not chosen or not (options.before and options.why):
+        print(
+            "nothing is compared: --before and --why are needed" if chosen else "no fingerprint has changed"
+        )
+        return 0
+    runs = list(dict.fromkeys(run for own in chosen.values() for run in own))
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            before = answered(options.before.resolve(), runs, Path(folder) / "before")
+            today = answered(Path(__file__).resolve().parents[2], runs, Path(folder) / "today")
+    except AttnlibError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    entries = json.loads(EQUAL_CODE.read_text(encoding="utf-8")) if EQUAL_CODE.is_file() else []
+    moved = 0
+    for (was, now), own in chosen.items():
+        if all(before[run] == today[run] for run in own):
+            entries.append({"was": was, "is": now, "references": own, "why": options.why})
+            print(f"{now} equals {was}: {len(own)} networks agree in every digit")
+        else:
+            moved += 1
+            print(f"{now} does not equal {was}: {next(run for run in own if before[run] != today[run])}")
+    write_json_atomic(EQUAL_CODE, entries)
+    return min(moved, 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,72 @@
+"""Recompute the results of the paper profile from the archive: ``python -m companion.results.recompute``.
+
+Nothing is trained, and no network is needed: a result is what ``compute`` makes of archived answers. A
+result that comes out as it is committed is left alone but for the code and models named beside it; one that
+does not is written anew, and said.
+"""
+
+import argparse
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+from attnlib.errors import AttnlibError
+from attnlib.files import write_json_atomic
+from companion.results import registry
+from companion.results.result import Result
+from companion.results.run import run
+from companion.runs.archive import Archive
+from companion.runs.fingerprint import ROOT
+
+RESULTS = ROOT / "results" / "paper"
+ARCHIVE = RESULTS / "archive"
+BESIDE = (
+    "code",
+    "models",
+    "networks",
+    "training_seconds",
+    "trained_on",
+)  # what may change beside equal numbers
+
+
+def recomputed(name: str, archive: Archive) -> Result:
+    """The result of an experiment at the paper profile, from the archive alone.
+
+    Raises:
+        NotMeasured: the archive has none of its answers.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        return run(name, "paper", out=folder, models=Path(folder) / "models", archive=archive, trains=False)
+
+
+def committed() -> list[str]:
+    """Experiments whose paper-sized result is committed."""
+    return [name for name in registry.names() if (RESULTS / f"{name}.json").is_file()]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Recompute, compare, write; exit code 1 if a number has changed."""
+    parser = argparse.ArgumentParser(prog="python -m companion.results.recompute", description=__doc__)
+    parser.add_argument("name", metavar="EXPERIMENT", nargs="*", help="default: all that are committed")
+    options = parser.parse_args(arguments)
+    changed = 0
+    try:
+        for name in options.name or committed():
+            before, today = Result.load(RESULTS / f"{name}.json"), recomputed(name, Archive(ARCHIVE))
+            if before.digest == today.digest:
+                origin = before.provenance | {part: today.provenance[part] for part in BESIDE}
+                write_json_atomic(RESULTS / f"{name}.provenance.json", origin)
+                print(f"{name}: the same")
+            else:
+                changed += 1
+                replace(today, data=before.data).save(RESULTS)
+                print(f"{name}: changed")
+    except AttnlibError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return min(changed, 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,52 @@
+"""Experiments by name: every ``notebooks/<part>/<name>/experiment.py``, found by its folder.
+
+There is no list to edit. An experiment has ``PLACE`` (where in the paper), ``QUESTION``, ``Config`` (a frozen
+dataclass), ``PROFILES`` (a Config for ``quick`` and ``paper``), ``models(config)`` and ``compute(config,
+store)``.
+"""
+
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+from attnlib.errors import UnknownName
+
+FIGURES = Path(__file__).resolve().parents[2] / "notebooks"
+
+
+@cache
+def names() -> tuple[str, ...]:
+    """All experiment names, sorted; found from the source text, so that nothing heavy is imported."""
+    return tuple(sorted(_modules()))
+
+
+@cache
+def _modules() -> dict[str, str]:
+    sources = FIGURES.glob("*/*/experiment.py")
+    found = (path for path in sources if "\ndef compute(config" in path.read_text(encoding="utf-8"))
+    return {path.parent.name: f"notebooks.{path.parts[-3]}.{path.parts[-2]}.experiment" for path in found}
+
+
+def load(name: str) -> ModuleType:
+    """The module of an experiment.
+
+    Raises:
+        UnknownName: no experiment has this name.
+    """
+    module = _modules().get(name)
+    if module is None:
+        raise UnknownName("experiment", name, names())
+    return import_module(module)
+
+
+def profile_config(name: str, profile: str) -> object:
+    """The configuration of an experiment at a profile.
+
+    Raises:
+        UnknownName: no such experiment or profile.
+    """
+    profiles = load(name).PROFILES
+    if profile not in profiles:
+        raise UnknownName("profile", profile, profiles)
+    return profiles[profile]

@@ -1,0 +1,185 @@
+"""What an experiment leaves behind: numbers with their origin, equal bytes for equal runs."""
+
+import csv
+import hashlib
+import io
+import json
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from attnlib.errors import BadInput, CorruptFile
+from attnlib.files import rounded, write_json_atomic, write_text_atomic
+from companion.runs.keys import model_key
+
+
+@dataclass(frozen=True)
+class Result:
+    """The outcome of one experiment at one setting.
+
+    ``<experiment>.json`` holds what equal inputs determine. What varies from run to run (seconds, date, host,
+    commit) is ``provenance``, in ``<experiment>.provenance.json``. Each table is also a tidy CSV.
+
+    Attributes:
+        experiment, profile: names.
+        config: every setting, as plain JSON.
+        values: nested dict of numbers; claims address them by dotted key.
+        tables: name → list of flat records.
+        data: file → sha256 of the published data read.
+        missing: models of the profile that have not been trained yet, in words; empty for a whole result.
+        provenance: commit, dirty flag, date, seconds, device, threads, package versions; ``code``, the
+        fingerprint
+            of what computed the numbers and trained the models; ``models``, the keys of the models as far
+            as they are known before any is trained; of all behind the numbers how many they are, how long
+            they were trained and where.
+    """
+
+    experiment: str
+    profile: str
+    config: dict
+    values: dict
+    tables: dict[str, list[dict]]
+    data: dict[str, str]
+    missing: list[str] = field(default_factory=list)
+    provenance: dict = field(default_factory=dict)
+
+    @property
+    def models(self) -> list[str]:
+        """Keys of the models behind the numbers."""
+        return self.provenance.get("models", [])
+
+    @cached_property
+    def stale(self) -> bool:
+        """Whether the code, or the plan of training, has changed since these numbers were made."""
+        from companion.results import registry
+        from companion.results.config import override
+        from companion.results.run import code_of
+
+        try:
+            config = override(registry.profile_config(self.experiment, self.profile), self.config)
+            specs = registry.load(self.experiment).models(config)
+        except (BadInput, ModuleNotFoundError):  # the experiment or a setting was renamed or removed since
+            return "code" in self.provenance
+        planned = {model_key(spec) for spec in specs} if self.models else set()
+        return code_of(self.experiment) != self.provenance.get("code") or not set(self.models) <= planned
+
+    @cached_property
+    def digest(self) -> str:
+        """Sixteen hex digits over the numbers alone: equal for runs that agree in every digit kept."""
+        content = json.dumps([self.config, self.values, self.tables], sort_keys=True)
+        return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+    def value(self, key: str) -> object:
+        """The value at a dotted key, say ``"one_to_one.AO.covariance_share.temporal_temporal"``.
+
+        Raises:
+            BadInput: nothing is there; names the part that is missing and what is there instead.
+        """
+        found: object = self.values
+        for part in key.split("."):
+            if not isinstance(found, dict) or part not in found:
+                there = ", ".join(found) if isinstance(found, dict) else "no further keys"
+                raise BadInput(
+                    f"result {self.experiment} ({self.profile}) has no {part!r} of {key!r}; it has: {there}"
+                )
+            found = found[part]
+        return found
+
+    def save(self, folder: str | Path) -> Path:
+        """Write JSON, provenance and one CSV a table into ``folder``; the path of the JSON file."""
+        folder = Path(folder)
+        for name, records in self.tables.items():
+            write_text_atomic(folder / f"{self.experiment}.{name}.csv", as_csv(records))
+        write_json_atomic(folder / f"{self.experiment}.provenance.json", self.provenance)
+        path = folder / f"{self.experiment}.json"
+        content = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "provenance"}
+        tables = {name: _as_rows(records) for name, records in self.tables.items()}
+        write_text_atomic(path, _as_text(rounded(content | {"tables": tables})))
+        return path
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Result":
+        """Read what :meth:`save` wrote.
+
+        Raises:
+            CorruptFile: the file is not such a result.
+            FileNotFoundError: there is none.
+        """
+        path = Path(path)
+        text = path.read_text(encoding="utf-8")
+        beside = path.with_name(f"{path.stem}.provenance.json")
+        try:
+            provenance = json.loads(beside.read_text(encoding="utf-8")) if beside.is_file() else {}
+            content = json.loads(text)
+            tables = {name: _as_records(rows) for name, rows in content.pop("tables").items()}
+            return cls(**content, tables=tables, provenance=provenance)
+        except (TypeError, ValueError, KeyError, AttributeError) as error:
+            raise CorruptFile(
+                f"{path} is not a result ({error}); delete it and run the experiment again"
+            ) from error
+
+
+def _as_rows(records: list[dict]) -> list:
+    """The columns, then the values of every record: a third of the size of records that repeat their keys.
+
+    Records that differ in their columns stay as they are.
+    """
+    columns = sorted(records[0]) if records else []
+    if not columns or any(sorted(record) != columns for record in records):
+        return records
+    return [columns, *([record[column] for column in columns] for record in records)]
+
+
+def _as_records(rows: list) -> list[dict]:
+    if not rows or isinstance(rows[0], dict):
+        return rows
+    columns, *values = rows
+    return [dict(zip(columns, row, strict=True)) for row in values]
+
+
+def _as_text(content: dict) -> str:
+    """JSON with sorted keys, so that equal contents are equal bytes; a row of a table is one line."""
+    tables = {
+        name: "[\n" + ",\n".join(_line(row) for row in rows) + "\n]"
+        for name, rows in sorted(content["tables"].items())
+    }
+    rest = {name: value for name, value in content.items() if name != "tables"}
+    head = json.dumps(rest, indent=1, sort_keys=True, ensure_ascii=False).removesuffix("\n}")
+    joined = ",\n".join(f"{_line(name)}: {text}" for name, text in tables.items())
+    return f'{head},\n "tables": {{\n{joined}\n}}\n}}\n'
+
+
+def _line(content: object) -> str:
+    return json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+
+
+def as_csv(records: list[dict]) -> str:
+    """Records as CSV text, columns in order of first appearance, numbers rounded like those in the JSON."""
+    columns = list(dict.fromkeys(name for record in records for name in record))
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rounded(records))
+    return text.getvalue()
+
+
+# Kinds of model in the order of the ladder; a result's own keys are sorted by name.
+
+
+def tasks_of(result: Result) -> list[str]:
+    """The tasks of a result, from the fixed diagonal to attention that depends on the sample.
+
+    Tasks without a measured model are left out; ``Result.missing`` names them.
+    """
+    there = result.values.get("by_task", result.values)
+    return [task for task in result.config["task"] if task in there]
+
+
+def kinds_of(result: Result, values: dict | None = None) -> list[tuple[str, str, dict]]:
+    """``(task, architecture, values)`` in the order of the ladder.
+
+    Args:
+        values: ``{task: {architecture: …}}``; all values of the result by default.
+    """
+    values = result.values if values is None else values
+    return [(task, kind, found) for task in tasks_of(result) for kind, found in values[task].items()]

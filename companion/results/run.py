@@ -1,0 +1,184 @@
+"""Run one experiment: train what is missing, compute, and leave the result with its origin."""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+
+import torch
+
+from attnlib.errors import BadInput, DataUnavailable, NotMeasured
+from attnlib.files import rounded, write_text_atomic
+from companion.results import registry
+from companion.results.asks import not_measured
+from companion.results.config import override, plain
+from companion.results.provenance import provenance
+from companion.results.result import Result
+from companion.runs.archive import Archive
+from companion.runs.fingerprint import fingerprint
+from companion.runs.keys import Spec, model_key
+from companion.runs.recipe import RecipeSpec
+from companion.runs.rungs import rung_of
+from companion.runs.spec import ModelSpec
+from companion.runs.store import Store, load_task
+
+
+class NotingStore(Store):
+    """A :class:`~companion.runs.store.Store` that knows afterwards which models an experiment used.
+
+    Attributes:
+        used: the models behind an answer, each once, in order of their first.
+        lacking: the models without an answer in a store that does not train, likewise.
+    """
+
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        self.used: dict[Spec, None] = {}
+        self.lacking: dict[Spec, None] = {}
+
+    def kept(
+        self, spec: Spec, measure: Callable[..., dict], *, beside: Sequence[Spec] = (), **settings: object
+    ) -> dict:
+        """As :meth:`Store.kept`, noted."""
+        try:
+            found = super().kept(spec, measure, beside=beside, **settings)
+        except NotMeasured:
+            self.lacking[spec] = None
+            raise
+        self.used |= dict.fromkeys((spec, *beside))
+        return found
+
+
+def run(
+    name: str,
+    profile: str = "quick",
+    *,
+    out: str | Path,
+    models: str | Path,
+    overrides: dict[str, object] | None = None,
+    device: str = "cpu",
+    threads: int = 1,
+    report=None,
+    archive: Archive | str | Path | None = None,
+    trains: bool = True,
+) -> Result:
+    """Compute an experiment and save its result.
+
+    Args:
+        out: folder for ``<name>.json``, its tables and its provenance.
+        models: folder of trained models; what is missing is trained into it.
+        overrides: settings that differ from the profile's, by name; text is converted.
+        threads: torch threads while computing; another number gives other last bits.
+        report: called after every update of a training with (spec, step, steps, loss).
+        archive: folder of measurements that stand in for models, and are added to.
+        trains: False computes from what has been measured; ``Result.missing`` says what has not.
+
+    Raises:
+        UnknownName, BadInput: a name or a value that cannot be used.
+        NotMeasured: ``trains`` is False and no answer is there.
+        DataUnavailable: a data set that is not at hand.
+    """
+    module = registry.load(name)
+    config = override(registry.profile_config(name, profile), overrides or {})
+    _check_machine(device, threads)
+    for folder in (out, models):  # before hours of work, not after
+        probe = Path(folder) / f".{name}.writable"
+        write_text_atomic(probe, "")
+        probe.unlink(missing_ok=True)  # another process may have probed at the same moment
+    started = time.monotonic()
+    with _threads(threads):
+        store = NotingStore(models, device, report, archive=archive, trains=trains)
+        result = _computed(name, profile, module, config, store, started)
+    result.save(out)
+    return result
+
+
+@contextmanager
+def _threads(number: int) -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(number)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _computed(
+    name: str, profile: str, module: ModuleType, config, store: NotingStore, started: float
+) -> Result:
+    specs = module.models(config)
+    code = code_of(name)  # read at once: an edit while this runs must not pass for what ran
+    missing = () if store.trains else not_measured(module.asks(config), store)
+    specs = tuple(spec for spec in specs if spec not in missing)
+    if missing and not specs:
+        raise NotMeasured(f"nothing is measured yet of what {name} asks at the {profile} profile")
+    try:  # what is not at hand stops the run before anything is trained
+        data = data_of(specs)
+    except DataUnavailable:
+        if store.trains:
+            raise
+        data = {}  # answers outlive data as well: they are of the code that has its checksums
+    values, tables = module.compute(config, store)
+    missing = tuple(dict.fromkeys([*missing, *store.lacking]))
+    used = [spec for spec in dict.fromkeys([*specs, *store.used]) if spec not in missing]
+    return Result(
+        experiment=name,
+        profile=profile,
+        config=plain(config),
+        values=rounded(values),
+        tables=rounded(tables),
+        data=data,
+        missing=_in_words(missing),
+        provenance=provenance(store.device, time.monotonic() - started)
+        | {"code": code, "models": [model_key(spec) for spec in specs]}
+        | _training([store.history(spec) for spec in used]),
+    )
+
+
+def _in_words(missing: tuple[Spec, ...]) -> list[str]:
+    """Kinds of model with the number missing, say ``scan AED-gru: 3``."""
+    kinds = Counter(spec.kind if isinstance(spec, RecipeSpec) else _model_kind(spec) for spec in missing)
+    return [f"{kind}: {number}" for kind, number in kinds.items()]
+
+
+def _model_kind(spec: ModelSpec) -> str:
+    return f"{rung_of(spec)} {spec.architecture}" + ("" if spec.architecture == "AO" else f"-{spec.cell}")
+
+
+def _training(histories: list[dict]) -> dict:
+    """Where and how long the models behind a result were trained, which may be elsewhere and long ago."""
+    places = {f"{history['device']}, {history['threads']} thread(s)" for history in histories}
+    return {
+        "networks": len(histories),  # those too that were chosen by what became of others
+        "training_seconds": round(sum(history["seconds"] for history in histories), 1),
+        "trained_on": sorted(places),
+    }
+
+
+def _check_machine(device: str, threads: int) -> None:
+    if threads < 1:
+        raise BadInput(f"threads is {threads}; it must be at least 1")
+    if device != "cpu" and not (device.partition(":")[0] == "cuda" and torch.cuda.is_available()):
+        have = "cpu, cuda" if torch.cuda.is_available() else "cpu"
+        raise BadInput(f"device {device!r} is not to be had here; there is: {have}")
+
+
+def code_of(name: str) -> str:
+    """The fingerprint of what computes an experiment; that of its models is in their keys."""
+    return fingerprint(registry.load(name).compute)
+
+
+def data_of(specs: tuple[Spec, ...]) -> dict[str, str]:
+    """Checksums of all data files that the models and recordings of an experiment read.
+
+    Raises:
+        DataUnavailable: some are not at hand.
+    """
+    tasks = dict.fromkeys((spec.task, spec.task_options) for spec in specs if isinstance(spec, ModelSpec))
+    read = [load_task(*task).checksums for task in tasks]
+    recipes = dict.fromkeys(replace(spec, seed=0) for spec in specs if isinstance(spec, RecipeSpec))
+    read += [spec.checksums for spec in recipes]
+    return {file: digest for checksums in read for file, digest in sorted(checksums.items())}

@@ -1,0 +1,173 @@
+"""Part II's network with attention (AED), trained on any task by name, its parameters kept along the way.
+
+What a recording holds:
+
+``steps``
+    updates made at each look; looks are spaced by a constant ratio, since most of what attention becomes is
+    decided early.
+``look.<parameter>``
+    by look, the parameter of :class:`~attnlib.models.encoder_decoder.EncoderDecoder`. Whatever can be
+    measured of a network can so be measured of each look, afterwards.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, get_args
+
+import torch
+from torch import Tensor, nn
+
+from attnlib.errors import BadInput, UnknownName
+from attnlib.models.config import ModelConfig
+from attnlib.models.encoder_decoder import EncoderDecoder, UniformEncoderDecoder
+from attnlib.training.corpus import Batch, Task
+from attnlib.training.course import Course, Report, run_course
+from companion.data import registry
+from companion.data.pieces import EqualLengthBatches
+from companion.runs.looks import gathered_looks, keep_look
+from companion.runs.loop import prediction_loss
+
+if TYPE_CHECKING:
+    from companion.runs.recipe import Recording
+
+Attention = Literal["learned", "uniform"]
+_LOOK = "look."
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One network and how it is trained.
+
+    Attributes:
+        task: by name, see :mod:`companion.data.registry`; options: its own, as (name, value) pairs.
+        attention: ``learned``, or held ``uniform`` throughout.
+        width, embedding_scale: see :class:`~attnlib.models.config.ModelConfig`; the cell is a GRU.
+        steps: updates, of batch_size samples each.
+        learning_rate: Adam's; it does not fall, so that late looks are not of a network that hardly moves.
+        clip: largest norm of the gradient of all parameters together.
+        first_look: updates before the first look after that at the beginning; looks_per_doubling: from there.
+
+    Raises:
+        BadInput: a size below 1. UnknownName: no such kind of attention.
+    """
+
+    task: str = "one_to_one"
+    options: tuple[tuple[str, object], ...] = ()
+    attention: str = "learned"
+    width: int = 64
+    embedding_scale: float = 0.3
+    steps: int = 300
+    batch_size: int = 64
+    learning_rate: float = 4e-3
+    clip: float = 1.0
+    first_look: int = 2
+    looks_per_doubling: int = 2
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "batch_size", "first_look", "looks_per_doubling"):
+            if getattr(self, name) < 1:
+                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
+        if self.attention not in get_args(Attention):
+            raise UnknownName("attention", self.attention, get_args(Attention))
+        self.config(1, 1)  # what the network cannot be, its own settings say
+        object.__setattr__(self, "options", tuple(sorted(self.options)))
+
+    def config(self, source_size: int, target_size: int) -> ModelConfig:
+        """What the network is built from, given the sizes of its vocabularies."""
+        return ModelConfig(
+            "AED", source_size, target_size, width=self.width, embedding_scale=self.embedding_scale
+        )
+
+    @property
+    def looks(self) -> tuple[int, ...]:
+        """Updates made at each look."""
+        return spaced_looks(self.steps, self.first_look, self.looks_per_doubling)
+
+
+def spaced_looks(steps: int, first: int, per_doubling: int) -> tuple[int, ...]:
+    """0, then a geometric sequence from ``first`` on, rounded, and the last update.
+
+    >>> spaced_looks(100, 5, 1)
+    (0, 5, 10, 20, 40, 80, 100)
+    >>> spaced_looks(12, 5, 2)
+    (0, 5, 7, 10, 12)
+    """
+    found, place = {0, steps}, 0
+    while (step := round(first * 2 ** (place / per_doubling))) < steps:
+        found.add(step)
+        place += 1
+    return tuple(sorted(found))
+
+
+def builders(settings: Settings) -> tuple[Callable[..., Task], ...]:
+    """What makes the task, whose code the recording depends on."""
+    return (registry.builder(settings.task),)
+
+
+def checksums(settings: Settings) -> dict[str, str]:
+    """sha256 of the content of each data file read, by "dataset/file"; none for tasks made by rule."""
+    return load_task(settings).checksums
+
+
+def load_task(settings: Settings) -> Task:
+    """The task, made once a process."""
+    return _load(settings.task, settings.options)
+
+
+@lru_cache(maxsize=2)
+def _load(name: str, options: tuple[tuple[str, object], ...]) -> Task:
+    return registry.load(name, **dict(options))
+
+
+def new_network(settings: Settings, source_size: int, target_size: int) -> EncoderDecoder:
+    """The untrained network, its parameters drawn from the seed."""
+    kind = UniformEncoderDecoder if settings.attention == "uniform" else EncoderDecoder
+    config = settings.config(source_size, target_size)
+    return kind(config, torch.Generator().manual_seed(settings.seed))
+
+
+def record(
+    settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None
+) -> dict[str, Tensor]:
+    """Train a new network and keep its parameters at every look; see the module.
+
+    Raises:
+        TrainingDiverged: the loss is not finite.
+        UnknownName, BadInput, DataUnavailable: a task that cannot be had.
+    """
+    task = load_task(settings)
+    network = new_network(settings, len(task.source_vocabulary), len(task.target_vocabulary))
+    looks = settings.looks
+    run_course(
+        network,
+        EqualLengthBatches(task.train, settings.batch_size, settings.seed),
+        _loss,
+        Course(settings.steps, settings.seed, settings.learning_rate, looks, settings.clip),
+        folder,
+        visit=lambda step, seen: keep_look(
+            folder, step, {f"{_LOOK}{name}": value for name, value in seen.state_dict().items()}
+        ),
+        device=device,
+        report=report,
+    )
+    return gathered_looks(folder, looks)
+
+
+def _loss(network: nn.Module, batch: Batch) -> Tensor:
+    return prediction_loss(network(batch).logits, batch.target_output, batch.target_mask)
+
+
+def network_at(recording: "Recording", look: int) -> EncoderDecoder:
+    """The network as it was at a look, in evaluation mode; looks are counted from 0, −1 is the last."""
+    state = {
+        name.removeprefix(_LOOK): value[look]
+        for name, value in recording.tensors.items()
+        if name.startswith(_LOOK)
+    }
+    sizes = (len(state[f"{side}_embedding.weight"]) for side in ("source", "target"))
+    network = new_network(recording.spec.resolved, *sizes)
+    network.load_state_dict(state)
+    return network.eval()

@@ -1,0 +1,210 @@
+"""What was measured of trained networks, without the networks: small enough to commit and to carry about.
+
+A paper-sized network takes minutes to train and megabytes to keep; what the experiments measure of it is some
+kilobytes. The archive has one line of JSON a training run and one a measurement of it::
+
+    {"run": "scan-AED-gru-w128-s0-5f0c9b6a4d21", "code": "91c2…", "spec": {…}, "history": {…}}
+    {"run": "scan-AED-gru-w128-s0-5f0c9b6a4d21", "code": "07aa…", "measure": "readout", "found": {…}}
+
+``code`` is the fingerprint of what trained or measured (:mod:`companion.runs.fingerprint`). Lines are packed
+in one file a kind of run, ``<folder>/<kind>.jsonl``, sorted; jobs write a small file a run,
+``<loose>/<run>.jsonl``, so that they can work side by side, and :meth:`Archive.pack` moves those into the
+packed files.
+"""
+
+import fcntl
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from attnlib.errors import CorruptFile
+from attnlib.files import rounded, write_text_atomic
+from companion.runs.fingerprint import fingerprint
+from companion.runs.keys import Spec, code_of, first_equal, identity
+
+# Names that measures had when lines were written, and have no more: old → new.
+RENAMED: dict[str, str] = {}
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is measured: by which function, with which settings, and together with which further networks."""
+
+    spec: Spec
+    measure: Callable[..., dict]
+    settings: Mapping[str, object] = field(default_factory=dict)
+    beside: Sequence[Spec] = ()
+
+    @property
+    def name(self) -> str:
+        """The measure's name: ``readout`` for ``measure_readout``."""
+        return self.measure.__name__.removeprefix("measure_")
+
+    @property
+    def code(self) -> str:
+        """The fingerprint of the measure."""
+        return first_equal(fingerprint(self.measure))
+
+    @property
+    def key(self) -> str:
+        """What tells it from other questions to the same run, whatever code answers them."""
+        return _line({"measure": self.name, "settings": _plain(self.settings), "with": self._others})
+
+    @property
+    def _others(self) -> list[list[str]]:
+        return [[identity(spec), code_of(spec)] for spec in self.beside]
+
+    def answer(self, found: dict) -> dict:
+        """The line of an answer."""
+        line = {"run": identity(self.spec), "measure": self.name, "code": self.code, "found": found}
+        line |= {"settings": _plain(self.settings)} if self.settings else {}
+        return line | ({"with": self._others} if self.beside else {})
+
+
+@dataclass
+class _Run:
+    """A training run and its answers: question → line."""
+
+    line: dict
+    answers: dict[str, dict] = field(default_factory=dict)
+
+    @property
+    def code(self) -> str:
+        return first_equal(self.line["code"])
+
+    def add(self, line: dict) -> None:
+        name = RENAMED.get(line["measure"], line["measure"])
+        others = [[run, first_equal(code)] for run, code in line.get("with", [])]
+        self.answers[_line({"measure": name, "settings": line.get("settings", {}), "with": others})] = line
+
+    @property
+    def lines(self) -> list[str]:
+        return [_line(self.line), *(_line(self.answers[key]) for key in sorted(self.answers))]
+
+
+class Archive:
+    """Measurements that outlive their networks; safe for several processes.
+
+    Args:
+        folder: of the packed files, read only but for :meth:`pack`.
+        loose: where new answers go; the same folder by default.
+    """
+
+    def __init__(self, folder: str | Path, loose: str | Path | None = None):
+        self.folder = Path(folder)
+        self.loose = Path(loose) if loose else self.folder / "loose"
+        self._packed: dict[str, dict[str, _Run]] = {}
+
+    def history(self, spec: Spec) -> dict | None:
+        """The record of a training by today's code; None where the archive does not have it."""
+        run = self._run(spec)
+        return run.line["history"] if run else None
+
+    def get(self, question: Question) -> dict | None:
+        """What today's code would measure; None where the archive does not have it."""
+        run = self._run(question.spec)
+        line = run.answers.get(question.key) if run else None
+        return line["found"] if line and first_equal(line["code"]) == question.code else None
+
+    def put(self, question: Question, history: dict, found: dict) -> None:
+        """Add an answer. One by other code gives way, and so do all about a network by other code."""
+        spec = question.spec
+        path = self.loose / f"{identity(spec)}.jsonl"
+        with _locked(self.loose):
+            run = _read(path).get(identity(spec))
+            if run is None or run.code != code_of(spec):
+                line = {"run": identity(spec), "code": code_of(spec), "spec": spec.content}
+                run = _Run(line | {"history": rounded(history)})
+            run.add(question.answer(found))
+            write_text_atomic(path, "\n".join(run.lines) + "\n")
+
+    def pack(self) -> int:
+        """Move loose answers into the packed files, one a kind of run, sorted; how many runs there were."""
+        loose = sorted(self.loose.glob("*.jsonl"))
+        kinds: dict[str, dict[str, _Run]] = {}
+        for path in loose:
+            for name, run in _read(path).items():
+                packed = kinds.setdefault(_kind(run.line["spec"]), self._of_kind(_kind(run.line["spec"])))
+                packed[name] = _joined(packed.get(name), run)
+        for kind, runs in kinds.items():
+            self.write(kind, runs.values())
+        for path in loose:
+            path.unlink()
+        return len(loose)
+
+    def write(self, kind: str, runs: Iterable[_Run]) -> None:
+        """One packed file."""
+        ordered = sorted(runs, key=lambda run: run.line["run"])
+        write_text_atomic(
+            self.folder / f"{kind}.jsonl", "\n".join(line for run in ordered for line in run.lines) + "\n"
+        )
+        self._packed.pop(kind, None)
+
+    def runs(self) -> Iterator[_Run]:
+        """All packed runs."""
+        for path in sorted(self.folder.glob("*.jsonl")):
+            yield from self._of_kind(path.stem).values()
+
+    def _run(self, spec: Spec) -> _Run | None:
+        """What is known of a run by today's code, loose answers before packed ones."""
+        name, code = identity(spec), code_of(spec)
+        packed = self._of_kind(_kind(spec.content)).get(name)
+        joined = _joined(packed, _read(self.loose / f"{name}.jsonl").get(name))
+        return next((run for run in (joined, packed) if run and run.code == code), None)
+
+    def _of_kind(self, kind: str) -> dict[str, _Run]:
+        if kind not in self._packed:
+            self._packed[kind] = _read(self.folder / f"{kind}.jsonl")
+        return self._packed[kind]
+
+
+def _kind(content: Mapping[str, object]) -> str:
+    """The packed file of a spec: a kind of training run, or the task of an encoder-decoder."""
+    return str(content["recipe"]) if "recipe" in content else f"encoder_decoder.{content['task']}"
+
+
+def _joined(packed: _Run | None, loose: _Run | None) -> _Run | None:
+    if packed and loose and packed.code == loose.code:
+        return _Run(loose.line, packed.answers | loose.answers)
+    return loose or packed
+
+
+def _read(path: Path) -> dict[str, _Run]:
+    """The runs of a file by their names; none where there is no file.
+
+    Raises:
+        CorruptFile: a line is no JSON, or an answer comes before its run.
+    """
+    if not path.is_file():
+        return {}
+    runs: dict[str, _Run] = {}
+    for number, text in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        try:
+            line = json.loads(text)
+            if "spec" in line:
+                runs[line["run"]] = _Run(line)
+            else:
+                runs[line["run"]].add(line)
+        except (ValueError, KeyError, TypeError) as error:
+            raise CorruptFile(
+                f"{path}, line {number}: no line of an archive ({error!r}); restore the file"
+            ) from error
+    return runs
+
+
+def _plain(settings: Mapping[str, object]) -> dict:
+    return json.loads(json.dumps(dict(settings), default=str))
+
+
+def _line(content: object) -> str:
+    return json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,96 @@
+"""The names of trained networks: hashes of everything that goes into them.
+
+Three hashes are told apart. The *identity* of a spec says which network is meant: what differs from the
+defaults, and the reader's own files. Its *code* is the fingerprint of what trains it, with the checksums of
+the published data that this reads. Its *key*, the name of the folder in ``build/models``, covers both.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Protocol
+
+from companion.runs.fingerprint import ROOT, fingerprint
+
+EQUAL_CODE = ROOT / "results" / "paper" / "archive" / "equal_code.json"
+
+
+class Spec(Protocol):
+    """What defines a trained network or a training run that was recorded; frozen, so that equal ones are one.
+
+    ``content`` is plain JSON of what differs from the defaults, ``front`` the readable part of its names,
+    ``roots`` the functions and classes whose code makes it, those found by name included, ``setting`` the
+    spec in a few words.
+    """
+
+    @property
+    def content(self) -> dict[str, object]: ...
+
+    @property
+    def front(self) -> str: ...
+
+    @property
+    def roots(self) -> tuple[Callable, ...]: ...
+
+    @property
+    def setting(self) -> str: ...
+
+
+def model_key(spec: Spec) -> str:
+    """Folder name of a spec's product.
+
+    Raises:
+        UnknownName: the spec's task does not exist.
+    """
+    return _named(spec, code_of(spec))
+
+
+def identity(spec: Spec) -> str:
+    """Which network is meant, whatever code trains it: the name of its lines in the archive."""
+    return _named(spec)
+
+
+def code_of(spec: Spec) -> str:
+    """The fingerprint of what trains a spec's network, checksums of published data included."""
+    return _code(spec.roots)
+
+
+@cache
+def _code(roots: tuple[Callable, ...]) -> str:
+    return first_equal(fingerprint(*roots))
+
+
+def first_equal(code: str) -> str:
+    """The first fingerprint that a later one was shown to equal in every digit, see ``equal_code.json``.
+
+    Each entry there says that code changed without moving a number, and which networks were trained and
+    measured by both to show it.
+    """
+    seen = {code}
+    while (code := _was().get(code, code)) not in seen:
+        seen.add(code)
+    return code
+
+
+@cache
+def _was() -> dict[str, str]:
+    if not EQUAL_CODE.is_file():
+        return {}
+    return {entry["is"]: entry["was"] for entry in json.loads(EQUAL_CODE.read_text(encoding="utf-8"))}
+
+
+def _named(spec: Spec, *code: str) -> str:
+    parts = [spec.content, _own_files(spec.content), *code]
+    text = json.dumps(parts, sort_keys=True, default=str)
+    return f"{spec.front}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+
+
+def _own_files(content: object) -> list[str]:
+    """Checksums of the reader's own files among the settings."""
+    if isinstance(content, dict):
+        return [digest for value in content.values() for digest in _own_files(value)]
+    if isinstance(content, str) and Path(content).is_file():
+        return [hashlib.sha256(Path(content).read_bytes()).hexdigest()]
+    return []

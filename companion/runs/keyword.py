@@ -1,0 +1,136 @@
+"""A classifier at uniform attention that must find a keyword (Snell et al. 2021, section 6.1, Figure 7).
+
+The paper gives the task (40 words, sequences of 40) and the network (its classifier with uniform attention),
+not the number of updates. Batches of 32 and 4,000 updates are those of its other classifiers (section A.8).
+The text names no optimiser; Adam at its defaults (1e-3) is that of the published configuration of its
+translation models. Every update draws new sequences.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attnlib.errors import BadInput
+from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig, classification_loss
+from attnlib.probes.locality import apart, locality
+from attnlib.training.course import Course, Report, run_course
+from companion.data.synthetic import KeywordBatch, keyword_batch
+from companion.runs.looks import gathered_looks, keep_look
+
+PARAMETERS, TRAINING, HELD_OUT = range(3)  # what a seed is used for
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One network; the defaults are the paper's, as far as it gives them.
+
+    Attributes:
+        words: of the vocabulary, the keyword among them; length: of a sequence.
+        embedding_width, width: of words, and of the state of one direction.
+        steps: updates, as many as the paper's other classifiers get (section A.8).
+        every: updates between two looks up to ``until``, where most happens; later: between two after it.
+        held_out: sequences that it is judged on, half of them positive.
+        seed: draws parameters and sequences, each from a stream of its own.
+    """
+
+    words: int = 40
+    length: int = 40
+    embedding_width: int = 300
+    width: int = 256
+    batch_size: int = 32
+    learning_rate: float = 1e-3
+    steps: int = 4_000
+    every: int = 10
+    until: int = 300
+    later: int = 100
+    held_out: int = 512
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in (
+            "embedding_width",
+            "width",
+            "batch_size",
+            "steps",
+            "every",
+            "until",
+            "later",
+            "held_out",
+        ):
+            if getattr(self, name) < 1:
+                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
+        if self.length < 4:
+            raise BadInput(f"length is {self.length}; keyword, next, first and last need 4 positions")
+
+
+def checksums(settings: Settings) -> dict[str, str]:
+    """None: the sequences are made by rule."""
+    return {}
+
+
+def checkpoints(settings: Settings) -> tuple[int, ...]:
+    """The steps it is looked at: close together at first, then far apart, and the last one.
+
+    >>> checkpoints(Settings(steps=60, every=10, until=20, later=25))
+    (0, 10, 20, 45, 60)
+    """
+    early = range(0, min(settings.until, settings.steps), settings.every)
+    return (*early, *range(settings.until, settings.steps, settings.later), settings.steps)
+
+
+def record(
+    settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None
+) -> dict[str, Tensor]:
+    """Train the network and look at its probe on held-out sequences along the way.
+
+    Returns:
+        by checkpoint, ``steps``, ``loss`` and ``accuracy`` on all held-out sequences, and of the positive
+        ones whose places are apart the means of γ: ``keyword``, ``next``, ``mean``, ``last``, ``first``.
+
+    Raises:
+        TrainingDiverged: the loss is not finite.
+    """
+    held_out = _batch(settings, settings.held_out, HELD_OUT).to(device)
+    config = ClassifierConfig(settings.words, settings.embedding_width, settings.width, attention="uniform")
+    network = AttentiveClassifier(config, torch.Generator().manual_seed(_stream(settings.seed, PARAMETERS)))
+    course = Course(settings.steps, settings.seed, settings.learning_rate, checkpoints(settings))
+    run_course(
+        network,
+        lambda step: _batch(settings, settings.batch_size, TRAINING, step),
+        _loss,
+        course,
+        folder,
+        visit=lambda step, model: keep_look(folder, step, _look(model, held_out)),
+        device=device,
+        report=report,
+    )
+    return gathered_looks(folder, course.checkpoints)
+
+
+def _loss(model: AttentiveClassifier, batch: KeywordBatch) -> Tensor:
+    return classification_loss(model(batch.tokens, batch.mask).logit, batch.labels)
+
+
+def _look(model: AttentiveClassifier, held_out: KeywordBatch) -> dict[str, Tensor]:
+    with torch.inference_mode():
+        trace = model(held_out.tokens, held_out.mask)
+        usable = (held_out.labels == 1) & apart(held_out.place, held_out.tokens.shape[1])
+        found = locality(trace.log_odds[usable], held_out.place[usable])
+        return {
+            "loss": classification_loss(trace.logit, held_out.labels),
+            "accuracy": ((trace.logit > 0) == (held_out.labels == 1)).float().mean(),
+            **{name: values.mean() for name, values in vars(found).items()},
+        }
+
+
+def _batch(settings: Settings, samples: int, *use: int) -> KeywordBatch:
+    generator = torch.Generator().manual_seed(_stream(settings.seed, *use))
+    return keyword_batch(samples, settings.length, settings.words, generator)
+
+
+def _stream(*numbers: int) -> int:
+    """One seed from several numbers; different lists give unrelated streams."""
+    return int(np.random.SeedSequence(numbers).generate_state(1)[0])

@@ -1,0 +1,112 @@
+"""Copying permutations with heads whose first queries are chosen one by one (Snell et al. 2021, section 5.2).
+
+What a head's first query map makes of training is asked apart from everything else: all networks of one body
+start from the same parameters but for the heads, and what varies between runs of the same heads is the data.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from attnlib.errors import BadInput
+from attnlib.models.copier import Copier, CopierConfig, CopyBatch, copier_loss
+from attnlib.training.course import Course, Report, regular_checkpoints, run_course
+from companion.data.synthetic import copy_batch, draw_sources, words_of
+from companion.runs.looks import gathered_looks, keep_look
+from companion.runs.permutation_copying import HEAD, HELD_OUT, PARAMETERS, TRAINING, look_at_copier, stream
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One network; the defaults are the paper's, as far as its text and its authors' configuration say.
+
+    Attributes:
+        heads: a number for each head, which draws its first query map; equal numbers are equal maps.
+        body: draws all other parameters.
+        kind, length, width, batch_size, learning_rate, steps, every, held_out: as in
+            :class:`companion.runs.permutation_copying.Settings`.
+        seed: draws the sentences, nothing else.
+    """
+
+    heads: tuple[int, ...] = (0,)
+    body: int = 0
+    kind: str = "permutation"
+    cell: str = "gru"
+    length: int = 40
+    width: int = 256
+    batch_size: int = 128
+    learning_rate: float = 1e-3
+    steps: int = 200
+    every: int = 10
+    held_out: int = 128
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        CopierConfig(words_of(self.kind, self.length), self.width, self.cell, len(self.heads))
+        for name in ("batch_size", "steps", "every", "held_out"):
+            if getattr(self, name) < 1:
+                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
+
+
+def checksums(settings: Settings) -> dict[str, str]:
+    """None: the sentences are made by rule."""
+    return {}
+
+
+def new_network(settings: Settings) -> Copier:
+    """The untrained network: the body's parameters, and each head's query map from its own number."""
+    words, width = words_of(settings.kind, settings.length), settings.width
+    config = CopierConfig(words, width, settings.cell, len(settings.heads))
+    network = Copier(config, stream(settings.body, PARAMETERS))
+    bound = width**-0.5
+    with torch.no_grad():
+        weights = network.queries.weight.view(len(settings.heads), width, width)
+        biases = network.queries.bias.view(len(settings.heads), width)
+        for place, head in enumerate(settings.heads):
+            generator = stream(head, HEAD)
+            weights[place].uniform_(-bound, bound, generator=generator)
+            biases[place].uniform_(-bound, bound, generator=generator)
+    return network
+
+
+def record(
+    settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None
+) -> dict[str, Tensor]:
+    """Train the network and look at it on held-out sentences along the way.
+
+    Returns:
+        by checkpoint what :func:`companion.runs.permutation_copying.look_at_copier` sees, and
+        ``head_right`` (checkpoints, heads), the weight of each head on the right place.
+
+    Raises:
+        TrainingDiverged: the loss is not finite.
+    """
+    words = words_of(settings.kind, settings.length)
+
+    def batch_of(samples: int, *use: int) -> CopyBatch:
+        sources = draw_sources(settings.kind, settings.length, samples, stream(settings.seed, *use))
+        return copy_batch(sources, words)
+
+    held_out = batch_of(settings.held_out, HELD_OUT).to(device)
+
+    def visit(step: int, model: Copier) -> None:
+        with torch.inference_mode():
+            attention = model(held_out).attention
+        right = attention.diagonal(dim1=-2, dim2=-1).mean(dim=(0, 2))  # copying: the place of word s is s
+        keep_look(folder, step, look_at_copier(model, held_out) | {"head_right": right})
+
+    looks = regular_checkpoints(settings.steps, settings.every)
+    course = Course(settings.steps, settings.seed, settings.learning_rate, looks)
+    run_course(
+        new_network(settings),
+        lambda step: batch_of(settings.batch_size, TRAINING, step),
+        copier_loss,
+        course,
+        folder,
+        visit=visit,
+        device=device,
+        report=report,
+    )
+    return gathered_looks(folder, looks)

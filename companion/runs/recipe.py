@@ -1,0 +1,170 @@
+"""A recipe's run as a product: made once for each recipe, settings and seed, shared by all who need it.
+
+It stands beside the trained models, ``build/models/<key>/{recording.safetensors, history.json, spec.json}``,
+and :class:`~companion.runs.store.Store` treats it like one: a lock while it is made, ``history.json``
+written last, measurements kept beside it and in the archive.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save
+from torch import Tensor
+
+from attnlib.errors import BadInput, CorruptFile
+from attnlib.files import atomic_path
+from attnlib.training.checkpoint import discard_unsound
+from attnlib.training.course import Report
+from companion.runs import registry
+
+RECORDING = "recording.safetensors"
+
+
+@dataclass(frozen=True)
+class RecipeSpec:
+    """Everything that goes into a recipe's run; equal specs are the same run, made once.
+
+    Attributes:
+        settings: what differs from the recipe's defaults, as sorted (name, value) pairs, so that the spec can
+            be hashed; see :meth:`of`.
+        seed: the recipe's own: parameters, data drawn and order of batches.
+    """
+
+    recipe: str
+    settings: tuple[tuple[str, object], ...] = ()
+    seed: int = 0
+
+    @classmethod
+    def of(cls, recipe: str, *, seed: int = 0, **settings: object) -> "RecipeSpec":
+        """The spec of a run; values that are the recipe's defaults are dropped, so that equal runs are equal.
+
+        Raises:
+            UnknownName, BadInput: a recipe, setting or value that cannot be used.
+        """
+        chosen = registry.settings_of(recipe, {**settings, "seed": seed})
+        differs = {
+            field.name: getattr(chosen, field.name)
+            for field in fields(chosen)
+            if field.name != "seed" and getattr(chosen, field.name) != field.default
+        }
+        return cls(recipe, tuple(sorted(differs.items())), seed)
+
+    @property
+    def resolved(self) -> object:
+        """The recipe's ``Settings``, defaults filled in; errors as :meth:`of`."""
+        return registry.settings_of(self.recipe, {**dict(self.settings), "seed": self.seed})
+
+    @property
+    def roots(self) -> tuple[Callable, ...]:
+        """The code that makes the recording, and opens it: see :func:`companion.runs.registry.roots`."""
+        return registry.roots(self.recipe, self.resolved)
+
+    @property
+    def checksums(self) -> dict[str, str]:
+        """The data files read, with their sha256.
+
+        Raises:
+            DataUnavailable, CorruptFile: they are not at hand, or not what they should be.
+        """
+        return registry.load(self.recipe).checksums(self.resolved)
+
+    @property
+    def content(self) -> dict[str, object]:
+        """Recipe, seed, and what differs from the recipe's defaults, as plain JSON."""
+        content = {"recipe": self.recipe, "seed": self.seed, "settings": dict(self.settings)}
+        return json.loads(json.dumps(content, default=str))
+
+    @property
+    def front(self) -> str:
+        """The readable part of its names."""
+        return f"{self.recipe}-s{self.seed}"
+
+    @property
+    def kind(self) -> str:
+        """The spec in a few words, without its seed."""
+        return " ".join([self.recipe, *(f"{name}={_word(value)}" for name, value in self.settings)])
+
+    @property
+    def setting(self) -> str:
+        """The spec in a few words, for messages and progress bars."""
+        return f"{self.kind} seed {self.seed}"
+
+    def to_json(self) -> str:
+        """One line of JSON that :meth:`from_json` turns into an equal spec."""
+        return json.dumps(self.content, sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str) -> "RecipeSpec":
+        """The spec that :meth:`to_json` wrote.
+
+        Raises:
+            BadInput: the text is not an object with the spec's fields. UnknownName: see :meth:`of`.
+        """
+        content = json.loads(text)
+        known = {field.name for field in fields(cls)}
+        if not isinstance(content, dict) or not set(content) <= known or "recipe" not in content:
+            raise BadInput(f"{text!r} is no recipe spec; expected an object of {', '.join(sorted(known))}")
+        settings = {name: _hashable(value) for name, value in dict(content.get("settings", ())).items()}
+        return cls.of(content["recipe"], seed=content.get("seed", 0), **settings)
+
+    def make(self, folder: Path, *, device: str = "cpu", report: Report | None = None) -> dict[str, object]:
+        """Follow the recipe and write its recording into ``folder``; checkpoints go below it.
+
+        Returns:
+            what its history says beyond time and machine: the shapes of the tensors.
+        """
+        checkpoints = folder / "checkpoints"
+        checkpoints.mkdir(parents=True, exist_ok=True)
+        discard_unsound(checkpoints)
+        tensors = registry.load(self.recipe).record(self.resolved, checkpoints, device=device, report=report)
+        with atomic_path(folder / RECORDING) as temporary:
+            temporary.write_bytes(save({name: value.cpu().contiguous() for name, value in tensors.items()}))
+        return {"tensors": {name: list(value.shape) for name, value in sorted(tensors.items())}}
+
+    def open(self, folder: Path, history: dict, *, device: str = "cpu") -> "Recording":
+        """The recording that :meth:`make` left.
+
+        Raises:
+            CorruptFile: it cannot be read; the message says what to delete.
+        """
+        path = folder / RECORDING
+        try:
+            tensors = load_file(path, device=device)
+        except (SafetensorError, OSError) as error:
+            raise CorruptFile(
+                f"{path} cannot be read ({error}); delete the folder {folder.name} and it is recorded anew"
+            ) from error
+        return Recording(self, tensors, history)
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """What a recipe recorded: named tensors, and the history of the run (seconds, threads, device)."""
+
+    spec: RecipeSpec
+    tensors: Mapping[str, Tensor]
+    history: dict
+
+    def __getitem__(self, name: str) -> Tensor:
+        """The tensor of this name.
+
+        Raises:
+            BadInput: the recipe records no such tensor; the message has what it records.
+        """
+        if name not in self.tensors:
+            raise BadInput(
+                f"recipe {self.spec.recipe} records no {name!r}; "
+                f"it records: {', '.join(sorted(self.tensors))}"
+            )
+        return self.tensors[name]
+
+
+def _word(value: object) -> str:
+    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _hashable(value: object) -> object:
+    return tuple(map(_hashable, value)) if isinstance(value, list) else value

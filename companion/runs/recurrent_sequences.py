@@ -1,0 +1,60 @@
+"""The primer's recurrent networks on any task by name; see :mod:`companion.runs.sequence_course`."""
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from attnlib.models.sequence_to_sequence import SequenceConfig, SequenceToSequence
+from attnlib.training.course import Report
+from companion.runs.sequence_course import SequenceSettings, builders, checksums, record_course, restored
+
+if TYPE_CHECKING:
+    from companion.runs.recipe import Recording
+
+__all__ = ["Settings", "builders", "checksums", "new_network", "record", "recorded_network"]
+
+
+@dataclass(frozen=True)
+class Settings(SequenceSettings):
+    """The network beside task and training: see
+    :class:`~attnlib.models.sequence_to_sequence.SequenceConfig`."""
+
+    link: str = "attention"
+    cell: str = "gru"
+    layers: int = 1
+    bidirectional: bool = False
+    reverse: bool = False
+    scoring: str = "dot"
+    decoder: str = "luong"
+    input_feeding: bool = False
+    width: int = 128
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.config(1, 1)  # what it cannot be, the network's own settings say
+
+    def config(self, source_size: int, target_size: int) -> SequenceConfig:
+        """What the network is built from, given the sizes of its vocabularies."""
+        own = {field.name for field in fields(SequenceConfig)} & {field.name for field in fields(self)}
+        return SequenceConfig(source_size, target_size, **{name: getattr(self, name) for name in own})
+
+
+def new_network(settings: Settings, source_size: int, target_size: int) -> SequenceToSequence:
+    """The untrained network, its parameters drawn from the seed."""
+    config = settings.config(source_size, target_size)
+    return SequenceToSequence(config, torch.Generator().manual_seed(settings.seed))
+
+
+def record(
+    settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None
+) -> dict[str, Tensor]:
+    """Train the network and look at it along the way; errors as :func:`record_course`."""
+    return record_course(new_network, settings, folder, device=device, report=report)
+
+
+def recorded_network(recording: "Recording") -> SequenceToSequence:
+    """The trained network, in evaluation mode."""
+    return restored(new_network, recording)

@@ -1,0 +1,126 @@
+"""The rungs of the ladder by name, and the plan: how a rung's models are trained at each scale, and how many.
+
+The plan is data (``training_plan.json``): each of its numbers is in the key of every model made with it, so a
+change of the plan shows there, and a new entry leaves the results of the others as they are.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+from attnlib.errors import BadInput, UnknownName
+from companion.data import registry
+from companion.runs.spec import ModelSpec
+
+_DIAL = re.compile(r"reordering_(\d{1,3})")
+_FEWER_SEEDS = 3  # of cells other than the GRU
+
+
+@dataclass(frozen=True)
+class Training:
+    """How the models of a rung are trained at one scale, on what of its task, and how many of them."""
+
+    steps: int
+    seeds: int
+    batch_size: int
+    learning_rate: float
+    task_options: Mapping[str, object] = field(default_factory=dict)
+
+
+@cache
+def _plan() -> dict:
+    return json.loads(Path(__file__).with_name("training_plan.json").read_text(encoding="utf-8"))
+
+
+def scales() -> tuple[str, ...]:
+    """Scales that the plan knows: ``quick`` and ``paper``."""
+    return tuple(_plan())
+
+
+def width_of(scale: str) -> int:
+    """Width of states and embeddings at a scale.
+
+    Raises:
+        UnknownName: no such scale.
+    """
+    return _scale(scale)["width"]
+
+
+def _scale(scale: str) -> dict:
+    if scale not in _plan():
+        raise UnknownName("scale", scale, scales())
+    return _plan()[scale]
+
+
+def training_of(scale: str, rung: str) -> Training:
+    """The plan's entry for a rung; tasks it does not name, such as the reader's own text, share one."""
+    plan, (task, _) = _scale(scale), task_of(rung)
+    return Training(**plan["rungs"].get(task, plan["other"]))
+
+
+def rungs() -> tuple[str, ...]:
+    """Names that a message offers: the tasks, and five marks of the dial."""
+    return (*registry.names(), *(f"reordering_{percent}" for percent in (0, 25, 50, 75, 100)))
+
+
+def task_of(rung: str) -> tuple[str, dict[str, object]]:
+    """Task and options of a rung. ``reordering_25`` is the reordering task at p = 0.25.
+
+    Raises:
+        UnknownName: no task has this name. BadInput: a dial beyond 100.
+    """
+    if dial := _DIAL.fullmatch(rung):
+        if int(dial[1]) > 100:
+            raise BadInput(f"{rung}: the dial goes from reordering_0 to reordering_100, in percent")
+        return "reordering", {"p": int(dial[1]) / 100}
+    if rung not in registry.names():
+        raise UnknownName("task", rung, rungs())
+    return rung, {}
+
+
+def rung_of(spec: ModelSpec) -> str:
+    """The rung that a model stands on; a reordering task carries its dial."""
+    if spec.task == "reordering":
+        p = dict(spec.task_options).get("p", registry.options_of("reordering")["p"])
+        return f"reordering_{round(100 * float(p))}"
+    return spec.task
+
+
+def seeds_of(scale: str, rung: str, architecture: str = "AED", cell: str = "gru") -> range:
+    """The seeds that the plan has of a kind of model; of cells other than the GRU at most three."""
+    planned = training_of(scale, rung).seeds
+    return range(planned if cell == "gru" or architecture == "AO" else min(planned, _FEWER_SEEDS))
+
+
+def spec_of(
+    rung: str, architecture: str, *, scale: str, cell: str = "gru", seed: int = 0, **changes: object
+) -> ModelSpec:
+    """The model of a rung, as planned but for the changes: any field of :class:`ModelSpec`.
+
+    ``task_options`` among the changes (a dict) are added to those of the rung and the plan.
+    """
+    training, (task, options) = training_of(scale, rung), task_of(rung)
+    options = {**training.task_options, **options, **dict(changes.pop("task_options", {}))}
+    planned = {
+        "steps": training.steps,
+        "batch_size": training.batch_size,
+        "learning_rate": training.learning_rate,
+        "width": width_of(scale),
+    }
+    return ModelSpec(
+        task=task,
+        architecture=architecture,
+        cell="gru" if architecture == "AO" else cell,  # AO has no cell: one model, whatever was asked for
+        seed=seed,
+        task_options=tuple(sorted(options.items())),
+        **(planned | changes),
+    )
+
+
+def point(spec: ModelSpec) -> dict[str, object]:
+    """The columns that name a model in a table."""
+    cell = "none" if spec.architecture == "AO" else spec.cell
+    return {"task": rung_of(spec), "architecture": spec.architecture, "cell": cell, "seed": spec.seed}

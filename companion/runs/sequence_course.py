@@ -1,0 +1,229 @@
+"""Training of a network on any sequence-to-sequence task by name, and looks at it along the way.
+
+What a recording of such a recipe holds, samples in the order of the task's held-out ones:
+
+``steps``
+    updates made at each look.
+``right``, ``loss``
+    by look, sample and target position (padded): whether the word is predicted right under teacher forcing,
+    and its negative log-likelihood in nats.
+``shown.{scores, attention, probability}``
+    where pairs are shown and the network attends, by look and pair under teacher forcing, padded: what its
+    steps make of the source, and the probability of each right word.
+``written``
+    by sample: what the trained network writes on its own, greedily; an end mark unless cut off, padding.
+``network.<parameter>``
+    the trained network, see :func:`restored`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from attnlib.errors import BadInput
+from attnlib.models.search import greedy_search
+from attnlib.training.corpus import Batch, Corpus, Task, collate, evaluation_batches
+from attnlib.training.course import Course, Report, regular_checkpoints, run_course
+from attnlib.training.vocabulary import PAD
+from companion.data import registry
+from companion.data.pieces import EqualLengthBatches
+from companion.runs.looks import gathered_looks, keep_look
+from companion.runs.loop import prediction_loss
+
+if TYPE_CHECKING:
+    from companion.runs.recipe import Recording
+
+NewNetwork = Callable[[Any, int, int], nn.Module]  # of settings and the sizes of the two vocabularies
+
+LOOK_BATCH = 128
+_NETWORK = "network."
+
+
+@dataclass(frozen=True)
+class SequenceSettings:
+    """Task and training; the networks have further settings of their own.
+
+    Attributes:
+        task: by name, see :mod:`companion.data.registry`.
+        options: those of the task, as (name, value) pairs in any order.
+        source, target: two line-parallel files of the reader's own, as the task; both or neither.
+        steps: updates, of batch_size samples each.
+        learning_rate: Adam's; it rises to this over the first ``warmup`` updates and stays.
+        clip: largest norm of the gradient of all parameters together.
+        looks: at how many steps the network is looked at, beside the beginning.
+        judged: held-out samples that are looked at, at most.
+        shown: pairs of sentences, words separated by spaces, that the network is shown at every look; a word
+            that the vocabulary lacks is ``<unk>``.
+
+    Raises:
+        BadInput: a size below 1, or one file without the other.
+    """
+
+    task: str = "one_to_one"
+    options: tuple[tuple[str, object], ...] = ()
+    source: str = ""
+    target: str = ""
+    steps: int = 1_000
+    batch_size: int = 64
+    learning_rate: float = 2e-3
+    clip: float = 1.0
+    warmup: int = 0
+    looks: int = 10
+    judged: int = 500
+    shown: tuple[tuple[str, str], ...] = ()
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "batch_size", "looks", "judged"):
+            if getattr(self, name) < 1:
+                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
+        if bool(self.source) != bool(self.target):
+            raise BadInput("source and target go together: two text files, line by line translations")
+        object.__setattr__(self, "options", tuple(sorted(self.options)))
+
+    @property
+    def task_name(self) -> str:
+        return "parallel" if self.source else self.task
+
+    @property
+    def task_options(self) -> tuple[tuple[str, object], ...]:
+        files = {"source": self.source, "target": self.target} if self.source else {}
+        return (*self.options, *files.items())
+
+
+def builders(settings: SequenceSettings) -> tuple[Callable[..., Task], ...]:
+    """What makes the task, whose code the recording depends on."""
+    return (registry.builder(settings.task_name),)
+
+
+def checksums(settings: SequenceSettings) -> dict[str, str]:
+    """sha256 of the content of each data file read, by "dataset/file"; none for tasks made by rule."""
+    return load_task(settings).checksums
+
+
+def load_task(settings: SequenceSettings) -> Task:
+    """The task, made once a process."""
+    return _load(settings.task_name, settings.task_options)
+
+
+@lru_cache(maxsize=2)
+def _load(name: str, options: tuple[tuple[str, object], ...]) -> Task:
+    return registry.load(name, **dict(options))
+
+
+def judged_samples(settings: SequenceSettings) -> Corpus:
+    """The held-out samples that are looked at."""
+    held_out = load_task(settings).held_out
+    return held_out.subset(range(min(settings.judged, len(held_out))))
+
+
+def record_course(
+    new_network: NewNetwork, settings: SequenceSettings, folder: Path, *, device: str, report: Report | None
+) -> dict[str, Tensor]:
+    """Train a new network and look at it along the way; see the module for what is returned.
+
+    Raises:
+        TrainingDiverged: the loss is not finite.
+        UnknownName, BadInput, DataUnavailable: a task that cannot be had.
+    """
+    task, judged = load_task(settings), judged_samples(settings)
+    network = new_network(settings, len(task.source_vocabulary), len(task.target_vocabulary))
+    every = max(1, settings.steps // settings.looks)
+    shown = shown_pairs(settings)
+
+    def visit(step: int, seen: nn.Module) -> None:
+        found = look_at(seen, judged, device)
+        if shown is not None:
+            found |= {f"shown.{name}": value for name, value in look_at_pairs(seen, shown, device).items()}
+        keep_look(folder, step, found)
+
+    course = Course(
+        settings.steps,
+        settings.seed,
+        settings.learning_rate,
+        regular_checkpoints(settings.steps, every),
+        settings.clip,
+        settings.warmup,
+    )
+    run_course(
+        network,
+        EqualLengthBatches(task.train, settings.batch_size, settings.seed),
+        _loss,
+        course,
+        folder,
+        visit=visit,
+        device=device,
+        report=report,
+    )
+    state = {f"{_NETWORK}{name}": value.cpu() for name, value in network.state_dict().items()}
+    return gathered_looks(folder, course.checkpoints) | {"written": written(network, judged, device)} | state
+
+
+def _loss(network: nn.Module, batch: Batch) -> Tensor:
+    return prediction_loss(network(batch).logits, batch.target_output, batch.target_mask)
+
+
+@torch.no_grad()
+def look_at(network: nn.Module, corpus: Corpus, device: str = "cpu") -> dict[str, Tensor]:
+    """``right`` (uint8) and ``loss``, both (samples, target positions), zero at padding."""
+    shape = len(corpus), int(corpus.target_lengths.max()) + 1
+    right, loss = torch.zeros(shape, dtype=torch.uint8), torch.zeros(shape)
+    for batch in evaluation_batches(corpus, LOOK_BATCH):
+        logits = network(batch.to(device)).logits.cpu()
+        chosen = logits.log_softmax(-1).gather(-1, batch.target_output[..., None])[..., 0]
+        hit = (logits.argmax(-1) == batch.target_output) & batch.target_mask
+        columns = slice(0, batch.target_mask.shape[1])
+        right[batch.indices, columns] = hit.to(torch.uint8)
+        loss[batch.indices, columns] = -chosen.masked_fill(~batch.target_mask, 0)
+    return {"right": right, "loss": loss}
+
+
+def shown_pairs(settings: SequenceSettings) -> Batch | None:
+    """The pairs that are shown, as one batch; None where there are none."""
+    if not settings.shown:
+        return None
+    task = load_task(settings)
+    vocabularies = (task.source_vocabulary, task.target_vocabulary)
+    sides = zip(*settings.shown, strict=True)
+    pairs = [
+        [own.encode(text.split()) for text in side] for own, side in zip(vocabularies, sides, strict=True)
+    ]
+    return collate(Corpus.from_ids(*pairs), range(len(settings.shown)))
+
+
+@torch.no_grad()
+def look_at_pairs(network: nn.Module, pairs: Batch, device: str = "cpu") -> dict[str, Tensor]:
+    """``scores`` and ``attention``, (pairs, target, source), and ``probability`` of the right words."""
+    trace = network(pairs.to(device))
+    right = trace.logits.softmax(-1).gather(-1, trace.target_outputs[..., None])[..., 0]
+    found = {"probability": right}
+    if trace.attention is not None:
+        found |= {"scores": trace.scores, "attention": trace.attention}
+    return {name: value.cpu() for name, value in found.items()}
+
+
+@torch.no_grad()
+def written(network: nn.Module, corpus: Corpus, device: str = "cpu") -> Tensor:
+    """What the network writes for each source, cut off at twice the longest target and ten more."""
+    most = 2 * int(corpus.target_lengths.max()) + 10
+    rows = torch.full((len(corpus), most), PAD, dtype=torch.int32)
+    for batch in evaluation_batches(corpus, LOOK_BATCH):
+        found = greedy_search(network, batch.source.to(device), batch.source_mask.to(device), most)
+        words = found.words[:, 0].cpu().to(torch.int32)
+        rows[batch.indices, : words.shape[1]] = words
+    return rows[:, : max(1, int((rows != PAD).sum(1).max()))]
+
+
+def restored(new_network: NewNetwork, recording: "Recording") -> nn.Module:
+    """The trained network of a recording, in evaluation mode."""
+    tensors = recording.tensors
+    state = {name.removeprefix(_NETWORK): tensors[name] for name in tensors if name.startswith(_NETWORK)}
+    sizes = (len(state[f"embedding_{side}.weight"]) for side in ("source", "target"))
+    network = new_network(recording.spec.resolved, *sizes)
+    network.load_state_dict(state)
+    return network.eval()

@@ -1,0 +1,98 @@
+"""What defines a trained model: the task, the network, how it is trained and from which seed."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+
+from attnlib.errors import BadInput
+
+
+@dataclass(frozen=True)
+class ModelSpec:
+    """Everything that goes into a trained model; equal specs are the same model, trained once.
+
+    Attributes:
+        task_options: options of the task as sorted (name, value) pairs, so that the spec can be hashed.
+        steps: number of updates; batch_size: sentence pairs an update.
+        learning_rate: Adam's, lowered to zero along half a cosine (our choice; the text at hand gives none).
+        weight_decay: L2 penalty added to the gradient.
+        clip: largest norm of the gradient of all parameters together.
+        embedding_scale: standard deviation of the embeddings at the start.
+        positions: AO's position code; a recurrent network has none and ignores it.
+        seed: draws the parameters and the order of the batches; the task's own data has a seed in its
+            options.
+    """
+
+    task: str
+    architecture: str
+    steps: int
+    cell: str = "gru"
+    width: int = 128
+    batch_size: int = 128
+    learning_rate: float = 2e-3
+    weight_decay: float = 0.0
+    clip: float = 1.0
+    embedding_scale: float = 0.3
+    positions: str = "sinusoidal"
+    seed: int = 0
+    task_options: tuple[tuple[str, object], ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "width", "batch_size"):
+            if getattr(self, name) < 1:
+                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
+
+    @property
+    def setting(self) -> str:
+        """The spec in a few words, for messages and progress bars."""
+        cell = "" if self.architecture == "AO" else f"-{self.cell}"
+        return f"{self.task} {self.architecture}{cell} width {self.width} seed {self.seed}"
+
+    @property
+    def content(self) -> dict[str, object]:
+        """What differs from the defaults, and task, architecture, steps and seed always, as plain JSON."""
+        always = ("task", "architecture", "steps", "seed")
+        differs = {
+            field.name: getattr(self, field.name)
+            for field in fields(self)
+            if field.name in always or getattr(self, field.name) != field.default
+        }
+        return json.loads(json.dumps(differs | {"task_options": dict(self.task_options)}))
+
+    @property
+    def front(self) -> str:
+        """The readable part of its names."""
+        return f"{self.task}-{self.architecture}-{self.cell}-w{self.width}-s{self.seed}"
+
+    @property
+    def roots(self) -> tuple[Callable, ...]:
+        """The code that makes the model: training and what the task's name leads to.
+
+        Raises:
+            UnknownName: the task does not exist.
+        """
+        from attnlib.training import evaluate
+        from companion.data import registry
+        from companion.runs import loop
+
+        return (loop.train, loop.new_model, evaluate.evaluate, registry.builder(self.task))
+
+    def to_json(self) -> str:
+        """One line of JSON that :meth:`from_json` turns into an equal spec."""
+        return json.dumps(self.content, sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str) -> "ModelSpec":
+        """The spec that :meth:`to_json` wrote.
+
+        Raises:
+            BadInput: the text is not an object with the spec's fields.
+        """
+        content = json.loads(text)
+        unknown = set(content) - {field.name for field in fields(cls)}
+        if unknown:
+            raise BadInput(
+                f"unknown fields {sorted(unknown)} in a model spec; it has {[f.name for f in fields(cls)]}"
+            )
+        content["task_options"] = tuple(sorted(dict(content.get("task_options", ())).items()))
+        return cls(**content)

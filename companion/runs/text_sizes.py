@@ -1,0 +1,147 @@
+"""How many texts a data set has, how long they are, and how many words it knows (Snell et al. 2021, Table 9).
+
+Nothing is trained but the pieces of a translation set. A recording holds
+
+``<part>.<side>``
+    lengths of the texts of ``train`` and ``validation``, marks not counted: side ``words`` of labelled texts;
+    ``source`` and ``target`` of sentence pairs, in pieces.
+``kept``
+    rows of the embedding table, four marks among them: words seen three times in training, or all pieces.
+``different``
+    labelled texts alone: all words of the training texts (of the pool, where the set has no test part of its
+    own), and the marks. The paper's vocabulary has words known to GloVe besides the ones kept, and so lies
+    between the two.
+``dropped``
+    what was left out, as JSON in UTF-8: a list of [part, what, why, count].
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import get_args
+
+import torch
+from torch import Tensor
+
+from attnlib.errors import BadInput, UnknownName
+from attnlib.training.course import Report
+from attnlib.training.vocabulary import MARKS
+from companion.data import labelled_sets
+from companion.data.labelled import RawTexts, Reading, is_masked_integer, prepare, without_html
+from companion.data.parallel import NAMES, OWN, read_translation, translation_checksums
+from companion.data.parallel import at_hand as pairs_at_hand
+from companion.data.pieces import PAPER_SIZE, piece_corpus
+from companion.data.sources import cache_folder
+from companion.data.text import Dropped, Tally
+
+PAIRS = tuple(name for name in NAMES if name != OWN)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """A set and how it is read.
+
+    Attributes:
+        data: one of :func:`companion.data.labelled_sets.names` or of :data:`PAIRS`.
+        reading: of labelled texts, see :mod:`companion.data.labelled`; sentence pairs have one.
+        n_validation: labelled texts to judge on, at most; 0 for the set's own number.
+        pieces: of a translation set, marks included.
+        seed: draws the texts to judge on, where the set is split here.
+
+    Raises:
+        UnknownName: no such set or reading. BadInput: a number that cannot be.
+    """
+
+    data: str = "known_polarity"
+    reading: str = "published"
+    n_validation: int = 0
+    pieces: int = PAPER_SIZE
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.data not in (*labelled_sets.names(), *PAIRS):
+            raise UnknownName("set of texts", self.data, (*labelled_sets.names(), *PAIRS))
+        if self.reading not in get_args(Reading):
+            raise UnknownName("reading", self.reading, get_args(Reading))
+        if self.n_validation < 0 or self.pieces < 1:
+            raise BadInput(
+                f"n_validation is {self.n_validation} and pieces {self.pieces}; "
+                "expected at least 0 and at least 1"
+            )
+
+
+def at_hand(data: str) -> bool:
+    """Whether all files of a set are on this machine, unchecked; errors as :class:`Settings`."""
+    return pairs_at_hand(data) if Settings(data).data in PAIRS else labelled_sets.at_hand(data)
+
+
+def checksums(settings: Settings) -> dict[str, str]:
+    """sha256 of each file read, by "dataset/file"; of News Commentary alone the file must be there for it."""
+    data = settings.data
+    return translation_checksums(data) if data in PAIRS else labelled_sets.checksums(data)
+
+
+def record(
+    settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None
+) -> dict[str, Tensor]:
+    """Read the set and count; see the module for what is returned.
+
+    Raises:
+        DataUnavailable, CorruptFile: its files are not at hand, or not what they should be.
+    """
+    return _pairs(settings) if settings.data in PAIRS else _labelled(settings)
+
+
+def _labelled(settings: Settings) -> dict[str, Tensor]:
+    name = settings.data
+    made = name == labelled_sets.KNOWN_POLARITY
+    raw = labelled_sets.read_known_polarity() if made else labelled_sets.SOURCES[name].read()
+    task = prepare(
+        raw,
+        reading=settings.reading,
+        n_validation=settings.n_validation or None,
+        split_seed=settings.seed,
+    )
+    return {
+        "train.words": torch.from_numpy(task.train.lengths),
+        "validation.words": torch.from_numpy(task.validation.lengths),
+        "kept": torch.tensor(len(task.vocabulary)),
+        "different": torch.tensor(len(MARKS) + len(_different(raw, settings.reading == "cleaned"))),
+        "dropped": _as_bytes((*task.dropped, *_words_of_html(raw, settings.reading == "cleaned"))),
+    }
+
+
+def _words_of_html(raw: RawTexts, cleaned: bool) -> tuple[Dropped, ...]:
+    """Words that tags, entities and breaks leave in texts as published and not in cleaned ones."""
+    tally = Tally()
+    parts = {"pool": raw.train} if raw.test is None else {"train": raw.train, "whole test part": raw.test}
+    for part, texts in parts.items() if cleaned and raw.rules.html else ():
+        for text, _ in texts:
+            gone = len(raw.rules.words(text)) - len(raw.rules.words(without_html(text)[0]))
+            tally.add(part, "words", "of HTML tags, entities and breaks", gone)
+    return tally.dropped()
+
+
+def _different(raw: RawTexts, cleaned: bool) -> set[str]:
+    """All words of the training texts, but for the integers that are read as ``<unk>``."""
+    rules, found = raw.rules, set()
+    for text, _ in raw.train:
+        found.update(rules.words(without_html(text)[0] if cleaned and rules.html else text))
+    return {word for word in found if not (rules.mask_integers and is_masked_integer(word))}
+
+
+def _pairs(settings: Settings) -> dict[str, Tensor]:
+    text = read_translation(settings.data)
+    data = piece_corpus(text, size=settings.pieces, folder=cache_folder() / "pieces")
+    parts = {"train": data.train, "validation": data.validation}
+    return {
+        **{f"{name}.source": torch.from_numpy(part.source_lengths) for name, part in parts.items()},
+        **{f"{name}.target": torch.from_numpy(part.target_lengths) for name, part in parts.items()},
+        "kept": torch.tensor(len(data.pieces)),
+        "dropped": _as_bytes(data.dropped),
+    }
+
+
+def _as_bytes(dropped: tuple[Dropped, ...]) -> Tensor:
+    text = json.dumps([[line.part, line.what, line.why, line.count] for line in dropped], ensure_ascii=False)
+    return torch.tensor(list(text.encode()), dtype=torch.uint8)

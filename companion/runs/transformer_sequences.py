@@ -1,0 +1,68 @@
+"""The Transformer on any task by name; see :mod:`companion.runs.sequence_course`."""
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from attnlib.models.multi_head_attention import TransformerConfig
+from attnlib.models.transformer import Transformer, tie_encoder
+from attnlib.training.course import Report
+from companion.runs.sequence_course import SequenceSettings, builders, checksums, record_course, restored
+
+if TYPE_CHECKING:
+    from companion.runs.recipe import Recording
+
+__all__ = ["Settings", "builders", "checksums", "new_network", "record", "recorded_network"]
+
+
+@dataclass(frozen=True)
+class Settings(SequenceSettings):
+    """The network beside the task: see :class:`~attnlib.models.multi_head_attention.TransformerConfig`.
+
+    Attributes:
+        learning_rate: lower than a recurrent network's, and reached after ``warmup`` updates: a Transformer
+            that starts at full speed may not start at all (Xiong et al. 2020, section 3.3).
+        tied: whether queries and keys of the encoder's self-attention share one map, so that its scores are
+            symmetric: Reformer's "shared-QK" (Kitaev et al. 2020, section 2), without its norm of the keys.
+    """
+
+    learning_rate: float = 1e-3
+    warmup: int = 100
+    width: int = 128
+    heads: int = 4
+    layers: int = 2
+    hidden: int | None = None
+    positions: str = "sinusoidal"
+    embedding_scale: float = 1.0
+    tied: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.config(1, 1)  # what it cannot be, the network's own settings say
+
+    def config(self, source_size: int, target_size: int) -> TransformerConfig:
+        """What the network is built from, given the sizes of its vocabularies."""
+        own = {field.name for field in fields(TransformerConfig)} & {field.name for field in fields(self)}
+        return TransformerConfig(source_size, target_size, **{name: getattr(self, name) for name in own})
+
+
+def new_network(settings: Settings, source_size: int, target_size: int) -> Transformer:
+    """The untrained network, its parameters drawn from the seed."""
+    config = settings.config(source_size, target_size)
+    network = Transformer(config, torch.Generator().manual_seed(settings.seed))
+    return tie_encoder(network) if settings.tied else network
+
+
+def record(
+    settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None
+) -> dict[str, Tensor]:
+    """Train the network and look at it along the way; errors as :func:`record_course`."""
+    return record_course(new_network, settings, folder, device=device, report=report)
+
+
+def recorded_network(recording: "Recording") -> Transformer:
+    """The trained network, in evaluation mode."""
+    return restored(new_network, recording)

@@ -1,0 +1,138 @@
+"""Count tables of natural text: which words meet in sentence pairs, and what Model 1 makes of it.
+
+Snell et al. 2021, Figure 1 and section 4.2, on real sentences in place of the drawn ones, and section 4.1 at
+the width and with the number of words of a real network. Nothing is trained by gradients. Words beyond the
+most frequent ones are one word, ``<unk>``.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attnlib.errors import BadInput
+from attnlib.probes.agreement import RowMean, agreement, chance_agreement
+from attnlib.probes.early_dynamics import Bags, compare, derivative_at_random, derivative_in_theory
+from attnlib.probes.ibm_model_1 import CountTables, Table, alignment, translation
+from attnlib.training.corpus import Task
+from attnlib.training.course import Report
+from attnlib.training.vocabulary import UNK
+from companion.data import registry
+
+TOP = 4  # target words kept for each source word
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The text, and how far to iterate.
+
+    Attributes:
+        task: a task of sentence pairs that takes ``max_words``.
+        n_train: pairs counted, from the beginning; 0 for all.
+        max_words: of each side, the most frequent ones.
+        iterations: of expectation-maximisation, after the count table.
+        listed: source words whose rows are recorded, the most frequent ones.
+        judged: held-out pairs on which links are compared.
+        width: of a bag-of-words proxy drawn at random, whose first derivative is held against C.
+        derived: training pairs from which that derivative is taken.
+        seed: draws the proxy.
+    """
+
+    task: str = "multi30k_en_de"
+    n_train: int = 0
+    max_words: int = 1_500
+    iterations: int = 10
+    listed: int = 100
+    judged: int = 1_000
+    width: int = 256
+    derived: int = 2_000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("max_words", "iterations", "listed", "judged", "width", "derived"):
+            if getattr(self, name) < 1:
+                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
+        if self.n_train < 0:
+            raise BadInput(f"n_train is {self.n_train}; it must be 0 (all pairs) or more")
+
+
+def text_of(settings: Settings) -> Task:
+    """The sentence pairs. Raises DataUnavailable where they are not at hand."""
+    options: dict[str, object] = {"max_words": settings.max_words}
+    if settings.n_train:
+        options["n_train"] = settings.n_train
+    return registry.load(settings.task, **options)
+
+
+def builders(settings: Settings) -> tuple[Callable[..., Task], ...]:
+    """What makes the task, whose code the recording depends on."""
+    return (registry.builder(settings.task),)
+
+
+def checksums(settings: Settings) -> dict[str, str]:
+    """The files read, with their sha256."""
+    return dict(text_of(settings).checksums)
+
+
+def record(
+    settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None
+) -> dict[str, Tensor]:
+    """Count, iterate, and compare the links that follow.
+
+    Returns:
+        ``words``, ids of the listed source words; ``counted_words`` and ``counted`` (listed, 4), the target
+        words that C gives most to and Trans from C; ``iterated_words`` and ``iterated``, the same after the
+        iterations; ``log_likelihood`` by table; ``agreement`` and ``chance``: 𝒜 of the alignment after the
+        iterations with that from C (equation 10) on held-out pairs, and its chance; ``derivative_error`` and
+        ``derivative_correlation``, of the measured derivative of the proxy's logits with equation 54.
+    """
+    text = text_of(settings)
+    tables = CountTables.of(
+        text.train, len(text.source_vocabulary), len(text.target_vocabulary), settings.iterations
+    )
+    first, last = (translation(tables.counts[place]) for place in (0, -1))
+    words = np.arange(UNK + 1, min(UNK + 1 + settings.listed, len(text.source_vocabulary)))
+    agreed, chance = _links(text, first, last, settings.judged)
+    return {
+        "words": torch.from_numpy(words),
+        **_top("counted", first, words),
+        **_top("iterated", last, words),
+        "log_likelihood": torch.tensor(tables.log_likelihood, dtype=torch.float64),
+        "agreement": torch.tensor(agreed.value),
+        "chance": torch.tensor(chance.value),
+        **_derivative(text, settings),
+    }
+
+
+def _derivative(text: Task, settings: Settings) -> dict[str, Tensor]:
+    """Measured against theory, over words that are not marks."""
+    pairs = text.train.subset(range(min(settings.derived, len(text.train))))
+    whole = Bags.of(pairs, len(text.source_vocabulary), len(text.target_vocabulary))
+    bags = Bags(whole.source[:, UNK:], whole.target[:, UNK:])
+    measured = derivative_at_random(bags, settings.width, settings.seed)
+    found = compare(measured.logits, derivative_in_theory(bags).logits)
+    numbers = {"error": found.error, "correlation": found.correlation}
+    return {f"derivative_{name}": torch.tensor(number) for name, number in numbers.items()}
+
+
+def _top(name: str, table: Table, words: np.ndarray) -> dict[str, Tensor]:
+    """The most probable target words of each row, without <unk>."""
+    rows = torch.from_numpy(table[words])
+    rows[:, : UNK + 1] = 0
+    values, ids = rows.topk(TOP)
+    return {f"{name}_words": ids, name: values}
+
+
+def _links(text: Task, first: Table, last: Table, judged: int) -> tuple[RowMean, RowMean]:
+    """Agreement of the last alignment with the first, over target words of held-out pairs."""
+    agreed, chance = RowMean(), RowMean()
+    for i in range(min(judged, len(text.held_out))):
+        source, target = text.held_out.source(i), text.held_out.target(i)
+        counted, iterated = (torch.from_numpy(alignment(table, source, target)) for table in (first, last))
+        met = (counted.sum(1) > 0) & (iterated.sum(1) > 0)
+        agreed += RowMean.of(agreement(iterated[met], counted[met]))
+        chance += RowMean.of(chance_agreement(counted[met]))
+    return agreed, chance

@@ -1,0 +1,224 @@
+"""Order words: which words turn the order round, by which parts of states, and swaps that put it to test."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING
+
+from attnlib.errors import BadInput
+from companion.results.aggregate import Point, by_kind, kind, over_seeds
+from companion.results.asks import Ask, answers, ask, specs_of
+from companion.results.checks import changes_of, check_counts, check_names
+from companion.runs.rungs import seeds_of, spec_of, task_of
+from companion.runs.spec import ModelSpec
+from notebooks.attend.order_words.measure import measure_order_words
+
+if TYPE_CHECKING:
+    from companion.runs.store import Store
+
+PLACE = "Aitken et al. 2021, contributions 3 and 4 (the mechanism behind sample-dependent attention)"
+QUESTION = "Which words turn the order of attention round, and through which part of which states?"
+KNOWN = ("scan", "scan_extended")  # and the marks of the dial above 0
+SUMS = {  # name in the values → routes
+    "input": ("decoder_input", "encoder_input"),
+    "residual": ("decoder_residual", "encoder_residual", "encoder_context"),
+    "context": ("decoder_residual", "encoder_context"),
+}
+
+FOLLOWED = ("encoder_input", "encoder_residual", "decoder")
+PLACES = 16  # lags or steps that the table of memory has
+
+__all__ = ["PLACE", "PROFILES", "QUESTION", "Config", "asks", "compute", "models"]
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings; a model is a task × architecture × cell × seed.
+
+    Attributes:
+        scale: ``quick`` or ``paper``: sizes and training settings.
+        task: ``scan``, ``scan_extended``, ``reordering_N`` with N from 1 to 100.
+        architecture: ``AED``, ``AO``; VED has no attention to turn.
+        cell: recurrent cells of AED.
+        seeds: models of each kind; as many as the plan has when None.
+        width: of states and embeddings; the plan's when None.
+        steps: updates of every model; the plan's when None.
+        fit_samples: training samples that the components are fitted on, at most.
+        pairs: held-out pairs of sentences of each kind of swap, at most.
+        fit_pairs: training pairs of each kind that mean effects are fitted on, at most.
+    """
+
+    scale: str = "quick"
+    task: tuple[str, ...] = ("reordering_50", "scan")
+    architecture: tuple[str, ...] = ("AED", "AO")
+    cell: tuple[str, ...] = ("gru",)
+    seeds: int | None = None
+    width: int | None = None
+    steps: int | None = None
+    fit_samples: int = 1_000
+    pairs: int = 96
+    fit_pairs: int = 300
+
+    def __post_init__(self) -> None:
+        for rung in self.task:
+            name, options = task_of(rung)
+            if name not in (*KNOWN, "reordering"):
+                raise BadInput(
+                    f"task {rung!r}: its order words are not known; take scan, scan_extended or reordering_50"
+                )
+            if name == "reordering" and not options.get("p", 1):
+                raise BadInput(
+                    f"task {rung!r} has no word that turns the order; take reordering_1 … reordering_100"
+                )
+        check_names(self)
+        check_counts(self, "pairs", "fit_pairs")
+
+
+PROFILES = {
+    "quick": Config(),
+    "paper": Config(
+        scale="paper",
+        task=("reordering_50", "reordering_100", "scan", "scan_extended"),
+        cell=("gru", "lstm"),
+        fit_samples=8_000,
+        pairs=256,
+        fit_pairs=1_000,
+    ),
+}
+
+
+def models(config: Config) -> tuple[ModelSpec, ...]:
+    """The trained models that the experiment needs, each once."""
+    return specs_of(asks(config))
+
+
+def asks(config: Config) -> tuple[Ask, ...]:
+    """What it asks of each model."""
+    changes = changes_of(config)
+    specs = {}
+    for rung, architecture, cell in product(config.task, config.architecture, config.cell):
+        planned = seeds_of(config.scale, rung, architecture, cell)
+        for seed in planned if config.seeds is None else range(config.seeds):
+            specs[spec_of(rung, architecture, scale=config.scale, cell=cell, seed=seed, **changes)] = None
+    settings = {name: getattr(config, name) for name in ("fit_samples", "pairs", "fit_pairs")}
+    return ask(specs, measure_order_words, **settings)
+
+
+def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+    """What each kind of swapped word does to the attention, and through what.
+
+    Returns:
+        values ``<task>.<kind>.<swap>.`` as intervals over seeds: ``exact.{first, second}``,
+        ``attended.{first, second}``, ``change.<rows>.{variation, flips}``, ``routes.<rows>.<route>`` (and the
+        sums of :data:`SUMS`), ``terms.fork.<decoder part>_<encoder part>``, ``outside.<rows>``,
+        ``patches.<rows>.<patch>.{share, argmax}``, ``predictions.<rows>.<prediction>.{similarity, argmax,
+        gain}``; of content words no routes, terms and patches. Tables ``routes``, ``predictions`` and
+        ``patches`` (a row a model, swap and set of rows), ``memory`` (a row a kind of model, swap and place)
+        and ``examples`` (a row a step of the first model's pair).
+    """
+    points = answers(asks(config), store)
+    tables = {
+        "routes": list(_rows(points, "routes", ("fork", "own"))),
+        "patches": list(_rows(points, "patches", ("fork", "own"), "share")),
+        "predictions": list(_rows(points, "predictions", ("all", "changed"), "similarity", content=True)),
+        "memory": list(_memory(points)),
+        "examples": [row for name, m in points if name["seed"] == 0 for row in _examples(name, m)],
+    }
+    return by_kind(points, _summary), tables
+
+
+def _named(name: dict[str, object], swap: str, found: dict) -> dict[str, object]:
+    named = {"task": name["task"], "kind": kind(name), "seed": name["seed"]}
+    return named | {"swap": swap, "swap_kind": found["kind"]}
+
+
+def _rows(
+    points: list[Point], what: str, row_sets: tuple[str, ...], score: str | None = None, content: bool = False
+) -> Iterator[dict]:
+    """A row a model, swap and set of rows of attention; swaps of content words only where asked for."""
+    for name, m in points:
+        for swap, found in m.items():
+            for rows in row_sets if content or found["kind"] != "content" else ():
+                values = found[what][rows]
+                if score is not None:
+                    values = {key: entry[score] for key, entry in values.items()}
+                yield _named(name, swap, found) | {"rows": rows} | values
+
+
+def _memory(points: list[Point]) -> Iterator[dict]:
+    """Means over seeds of the series of :data:`FOLLOWED`, for words of order."""
+    groups: dict[tuple[str, str], list[Point]] = {}
+    for name, m in points:
+        groups.setdefault((str(name["task"]), kind(name)), []).append((name, m))
+    for (task, label), group in groups.items():
+        for swap, series in product(group[0][1], FOLLOWED):
+            found = group[0][1][swap]
+            for place in range(min(len(found["memory"][series]), PLACES)) if found["kind"] == "order" else ():
+                interval = over_seeds(group, lambda m, s=swap, r=series, p=place: m[s]["memory"][r][p])
+                if interval["value"] is not None:
+                    yield {
+                        "task": task,
+                        "kind": label,
+                        "swap": swap,
+                        "series": series,
+                        "place": place,
+                    } | interval
+
+
+def _examples(name: dict[str, object], m: dict) -> Iterator[dict]:
+    """A row a step: the word predicted, and its row of attention in one string beside the source's words."""
+    for swap, found in m.items():
+        for run in ("first", "second") if "example" in found else ():
+            own = found["example"][run]
+            for s, row in enumerate(own["attention"]):
+                yield _named(name, swap, found) | {
+                    "run": run,
+                    "position": found["example"]["position"],
+                    "target_position": s,
+                    "predicted": own["target"][s],
+                    "source": " ".join(own["source"]),
+                    "attention": " ".join(f"{thousandths / 1000:g}" for thousandths in row),
+                }
+
+
+def _summary(group: list[Point]) -> dict:
+    return {swap: _of_swap(group, swap) for swap in group[0][1]}
+
+
+def _of_swap(group: list[Point], swap: str) -> dict:
+    found = group[0][1][swap]
+
+    def gather(entry: object, path: tuple) -> object:
+        if isinstance(entry, dict):
+            return {name: gather(inner, (*path, name)) for name, inner in entry.items()}
+        return over_seeds(group, lambda m: _at(m[swap], path))
+
+    summary: dict = {"kind": found["kind"], "pairs": found["pairs"]}
+    for name in ("exact", "attended"):
+        summary[name] = {run: gather(found[name][i], (name, i)) for i, run in enumerate(("first", "second"))}
+    for name in ("change", "outside"):
+        summary[name] = gather(found[name], (name,))
+    summary["predictions"] = {
+        rows: gather(found["predictions"][rows], ("predictions", rows)) for rows in ("all", "changed")
+    }
+    if found["kind"] == "content":
+        return summary
+    for name in ("routes", "patches"):
+        summary[name] = gather(found[name], (name,))
+    summary["terms"] = {"fork": gather(found["terms"]["fork"], ("terms", "fork"))}
+    for rows in found["routes"]:
+        for total, names in SUMS.items():
+            summary["routes"][rows][total] = over_seeds(
+                group, lambda m, r=rows, n=names: _sum([m[swap]["routes"][r][route] for route in n])
+            )
+    return summary
+
+
+def _at(found: dict, path: tuple) -> float | None:
+    for step in path:
+        found = found[step]
+    return found
+
+
+def _sum(values: list[float | None]) -> float | None:
+    return None if None in values else sum(values)

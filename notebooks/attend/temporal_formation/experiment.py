@@ -1,0 +1,211 @@
+"""How temporal components form, by recurrence or from position codes, and what moves when clocks shift."""
+
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attnlib.errors import NotMeasured
+from companion.results.aggregate import Point, kind, over_seeds
+from companion.results.asks import Ask, ask, specs_of
+from companion.results.checks import changes_of, check_counts, check_names, take_files
+from companion.runs.rungs import point, seeds_of, spec_of
+from companion.runs.spec import ModelSpec
+from notebooks.attend.temporal_formation.measure import measure_temporal_formation
+
+if TYPE_CHECKING:
+    from companion.runs.store import Store
+
+PLACE = "Aitken et al. 2021, abstract; contributions 3 and 4 (how temporal components form)"
+QUESTION = "Where do temporal components come from: recurrence without words, positions, or something else?"
+
+
+MOVED = ("expected", "largest", "centre", "followed", "similarity")
+QUICK_TASKS = ("one_to_one",)
+PAPER_TASKS = ("one_to_one", "reversal", "scan")
+DRAWN = ("AED", "AO")  # kinds whose courses are drawn
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings; a model is a task × (AED × cell | AO × positions) × seed.
+
+    Attributes:
+        scale: ``quick`` or ``paper``: sizes and training settings.
+        task: rungs of the ladder, by name.
+        architecture: ``AED``, ``AO``.
+        cell: recurrent cells of AED.
+        positions: position codes of AO.
+        seeds: models of each kind; as many as the plan has when None, of other cells at most 3, of
+            other codes 5.
+        width: of states and embeddings; the plan's when None.
+        steps: updates of every model; the plan's when None.
+        fit_samples: training samples that the components are fitted on, at most.
+        source, target: two line-parallel text files to use as the task (both or neither).
+    """
+
+    scale: str = "quick"
+    task: tuple[str, ...] = QUICK_TASKS
+    architecture: tuple[str, ...] = ("AED", "AO")
+    cell: tuple[str, ...] = ("gru",)
+    positions: tuple[str, ...] = ("sinusoidal", "learned", "shuffled", "none")
+    seeds: int | None = 3
+    width: int | None = None
+    steps: int | None = None
+    fit_samples: int = 2_000
+    source: Path | None = None
+    target: Path | None = None
+
+    def __post_init__(self) -> None:
+        take_files(self, task=(QUICK_TASKS, PAPER_TASKS))
+        check_names(self)
+        check_counts(self)
+
+
+PROFILES = {
+    "quick": Config(),
+    "paper": Config(
+        scale="paper",
+        task=PAPER_TASKS,
+        cell=("gru", "lstm", "vanilla", "ugrnn"),
+        seeds=None,
+        fit_samples=25_000,
+    ),
+}
+_FEWER_SEEDS = 5  # of position codes other than the sinusoidal one
+
+
+def asks(config: Config) -> tuple[Ask, ...]:
+    """What it asks of each model."""
+    changes = changes_of(config)
+    specs = {}
+    for rung, architecture in product(config.task, config.architecture):
+        for variant in config.cell if architecture == "AED" else config.positions:
+            own = {"cell": variant} if architecture == "AED" else {"positions": variant}
+            planned = seeds_of(config.scale, rung, architecture, own.get("cell", "gru"))
+            if own.get("positions", "sinusoidal") != "sinusoidal":
+                planned = planned[:_FEWER_SEEDS]
+            for seed in planned if config.seeds is None else range(config.seeds):
+                specs[spec_of(rung, architecture, scale=config.scale, seed=seed, **own, **changes)] = None
+    return ask(specs, measure_temporal_formation, fit_samples=config.fit_samples)
+
+
+def models(config: Config) -> tuple[ModelSpec, ...]:
+    """The trained models that the experiment needs, each once."""
+    return specs_of(asks(config))
+
+
+def name_of(spec: ModelSpec) -> dict[str, object]:
+    """The columns that name a model; ``kind`` is ``AED``, ``AED-lstm``, ``AO``, ``AO-learned``."""
+    name, code = point(spec), spec.positions if spec.architecture == "AO" else "recurrent"
+    label = kind(name) + (f"-{code}" if code not in ("recurrent", "sinusoidal") else "")
+    return name | {"positions": code, "kind": label}
+
+
+def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+    """Temporal components without words, rebuilt, shifted, and past the lengths trained on.
+
+    Returns:
+        values ``<task>.<kind>.{token_accuracy, attention, wordless, rebuilt, state_share, temporal_variance,
+        offsets, longer}.…`` as intervals over seeds, under the names of
+        :func:`~notebooks.attend.temporal_formation.measure.measure_temporal_formation`; tables ``models``
+        (a row a model), ``positions`` (intervals a kind and position of the longest sentences) and
+        ``courses`` (coordinates of the first GRU and AO network of a task).
+    """
+    points: list[Point] = []
+    for asked in asks(config):
+        try:
+            points.append((name_of(asked.spec), asked.answer(store)))
+        except NotMeasured:  # a store that does not train; the result says which are missing
+            continue
+    groups: dict[str, dict[str, list[Point]]] = {}
+    for name, m in points:
+        groups.setdefault(str(name["task"]), {}).setdefault(str(name["kind"]), []).append((name, m))
+    values = {
+        task: {label: _summary(group) for label, group in kinds.items()} for task, kinds in groups.items()
+    }
+    return values, {
+        "models": [name | _coordinates(m) for name, m in points],
+        "positions": [
+            row for kinds in groups.values() for group in kinds.values() for row in _positions(group)
+        ],
+        "courses": _courses(points),
+    }
+
+
+def _summary(group: list[Point]) -> dict:
+    """Intervals over seeds of every number that all models of a kind have."""
+    branches = {
+        "token_accuracy": lambda m: m["quality"]["token_accuracy"],
+        **{
+            name: lambda m, n=name: m[n]
+            for name in ("attention", "wordless", "rebuilt", "state_share", "temporal_variance")
+        },
+        "offsets": lambda m: {
+            name: {key: found[key] for key in ("slope", "centre_slope")}
+            | {f"by_{record['offset']}": {key: record[key] for key in MOVED} for record in found["by_offset"]}
+            for name, found in m["offsets"].items()
+        },
+        "longer": lambda m: {
+            f"times_{record['factor']:g}".replace(".", "_"): {
+                key: record[key] for key in ("length", "word_accuracy", "in_place", "leaves")
+            }
+            for record in (m["longer"] or {"lengths": []})["lengths"]
+        },
+        "beyond": lambda m: (m["longer"] or {}).get("average_input") or {},
+    }
+    return {name: _intervals(group, branch) for name, branch in branches.items()}
+
+
+def _intervals(group: list[Point], branch) -> dict:
+    """The same nesting with an interval in place of each number."""
+    first = branch(group[0][1])
+    if isinstance(first, dict):
+        return {name: _intervals(group, lambda m, n=name: branch(m)[n]) for name in first}
+    return over_seeds(group, branch)
+
+
+def _coordinates(m: dict) -> dict[str, float | None]:
+    """The main numbers of one model in one row."""
+    average = {side: m["wordless"][side]["average"] for side in ("encoder", "decoder")}
+    longest = (m["longer"] or {"lengths": []})["lengths"][-1:] or [{}]
+    return {
+        "token_accuracy": m["quality"]["token_accuracy"],
+        **m["attention"],
+        **{
+            f"{side}_{key}": found[key] for side, found in average.items() for key in ("r2_centred", "cosine")
+        },
+        "rebuilt_average": m["rebuilt"]["average"]["both"]["similarity"],
+        "rebuilt_constant": m["rebuilt"]["constant"]["both"]["similarity"],
+        **{f"slope_{name}": found["slope"] for name, found in m["offsets"].items()},
+        "longest": longest[0].get("length"),
+        "word_accuracy_at_longest": longest[0].get("word_accuracy"),
+    }
+
+
+def _positions(group: list[Point]) -> list[dict]:
+    """A row a position of the longest sentences: intervals over the models of a kind."""
+    name, first = group[0]
+    if not first["longer"]:
+        return []
+    rows = []
+    for t, record in enumerate(first["longer"]["positions"]):
+        row = {key: name[key] for key in ("task", "kind")} | {"position": record["position"]}
+        row["trained_up_to"] = first["longer"]["trained_up_to"]
+        for column in ("word_accuracy", "in_place", "temporal_in_place", "speed"):
+            found = over_seeds(group, lambda m, t=t, c=column: m["longer"]["positions"][t][c])
+            row |= {column: found["value"], f"{column}_low": found["low"], f"{column}_high": found["high"]}
+        rows.append(row)
+    return rows
+
+
+def _courses(points: list[Point]) -> list[dict]:
+    return [
+        {key: name[key] for key in ("task", "kind")}
+        | {"side": side, "course": course, "position": t, "first": x, "second": y}
+        for name, m in points
+        if name["seed"] == 0 and name["kind"] in DRAWN
+        for side, found in m["courses"].items()
+        for course, places in found.items()
+        for t, (x, y) in enumerate(places)
+    ]

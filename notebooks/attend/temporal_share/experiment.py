@@ -1,0 +1,169 @@
+"""Temporal share against typicality: the first paper's headline, a point for each trained network."""
+
+import math
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from companion.results.aggregate import Point, by_kind, kind, over_seeds
+from companion.results.asks import Ask, answers, ask, specs_of
+from companion.results.spearman import spearman_of_points
+from companion.results.statistics import hierarchical_bootstrap, stratified_bootstrap
+from companion.runs.spec import ModelSpec
+from notebooks.shared.ladder import DIAL, PAPER_TASKS, LadderConfig, model_specs
+from notebooks.shared.measure import ACROSS_SAMPLES, measure_alignment_terms
+
+if TYPE_CHECKING:
+    from companion.runs.store import Store
+
+PLACE = "Aitken et al. 2021, contribution 2 (temporal and input components by task)"
+QUESTION = "Do temporal components carry more of the attention where the average matrix is more typical?"
+BOOTSTRAP_SEED = 20_211_015  # any fixed number: the interval is then a function of the points
+CELL_TASKS = ("one_to_one", "reversal", "reordering_50", "scan")
+
+__all__ = ["PLACE", "PROFILES", "QUESTION", "Config", "asks", "compute", "models"]
+
+
+@dataclass(frozen=True)
+class Config(LadderConfig):
+    """The ladder's settings, and recurrent cells beside the GRU.
+
+    Attributes:
+        more_cells: cells of AED that are added on some tasks only.
+        cells_on: those tasks.
+    """
+
+    more_cells: tuple[str, ...] = ()
+    cells_on: tuple[str, ...] = CELL_TASKS
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.more_cells:
+            self.beside()  # checks the names
+
+    def beside(self) -> LadderConfig:
+        """The further cells on their tasks, as a ladder of its own."""
+        names = {field.name: getattr(self, field.name) for field in fields(LadderConfig)}
+        return LadderConfig(
+            **names | {"task": self.cells_on, "architecture": ("AED",), "cell": self.more_cells}
+        )
+
+
+PROFILES = {
+    "quick": Config(),
+    "paper": Config(
+        task=PAPER_TASKS, scale="paper", fit_samples=25_000, more_cells=("lstm", "vanilla", "ugrnn")
+    ),
+}
+
+
+def models(config: Config) -> tuple[ModelSpec, ...]:
+    """The trained models that the experiment needs."""
+    return specs_of(asks(config))
+
+
+def asks(config: Config) -> tuple[Ask, ...]:
+    """What it asks of each."""
+    own_text = config.source is not None
+    beside = model_specs(config.beside()) if config.more_cells and not own_text else ()
+    return ask(
+        dict.fromkeys((*model_specs(config), *beside)),
+        measure_alignment_terms,
+        fit_samples=config.fit_samples,
+    )
+
+
+def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+    """Spearman correlations between typicality and the shares, tasks and then seeds resampled.
+
+    Temporal share is the covariance share of temporal × temporal, input share that of input × input. The
+    similarity that each of the two alone reaches in the substitution test stands beside them, since shares
+    mislead when terms cancel.
+
+    Returns:
+        values ``spearman.<x>`` and ``by_architecture.<architecture>.spearman.<x>`` with x one of
+        ``temporal_share, input_share, temporal_only, input_only``; ``by_task.<task>.<architecture>.…``;
+        ``across_samples.<task>.<architecture>.<x>``, the correlation among the samples of one network;
+        ``dial.<architecture>.<x>``, the correlation of x with the share of reordered sentences, x also
+        ``typicality``; all as intervals. Table ``points``.
+    """
+    points = answers(asks(config), store)
+    rows = [name | {"kind": kind(name)} | _coordinates(m) for name, m in points]
+    architectures = list(dict.fromkeys(str(row["kind"]) for row in rows))
+    values = {
+        "spearman": _correlations(rows),
+        "by_architecture": {
+            label: {"spearman": _correlations([row for row in rows if row["kind"] == label])}
+            for label in architectures
+        },
+        "by_task": by_kind(points, _summary),
+        "across_samples": by_kind(points, _across_samples),
+        "dial": {
+            label: _along_dial([row for row in rows if row["kind"] == label]) for label in architectures
+        },
+        "tasks": len({row["task"] for row in rows}),
+    }
+    return values, {"points": rows}
+
+
+def _coordinates(m: dict) -> dict[str, float | None]:
+    return {
+        "typicality": m["typicality"]["value"],
+        "temporal_share": m["covariance_share"]["temporal_temporal"],
+        "input_share": m["covariance_share"]["input_input"],
+        "temporal_only": m["substitution"]["temporal_only"]["similarity"],
+        "input_only": m["substitution"]["input_only"]["similarity"],
+        "uniform": m["substitution"]["uniform"]["similarity"],
+        "residual_share": sum(v for k, v in m["covariance_share"].items() if "residual" in k),
+        "token_accuracy": m["quality"]["token_accuracy"],
+        "coverage": m["typicality"]["coverage"],
+    }
+
+
+def _summary(group: list[Point]) -> dict:
+    names = _coordinates(group[0][1])
+    return {name: over_seeds(group, lambda m, n=name: _coordinates(m)[n]) for name in names}
+
+
+def _across_samples(group: list[Point]) -> dict:
+    return {name: over_seeds(group, lambda m, n=name: m["across_samples"][n]) for name in ACROSS_SAMPLES}
+
+
+def _along_dial(rows: list[dict]) -> dict[str, dict]:
+    """Correlation of the dial with each quantity, networks resampled at each of its marks."""
+    marks = [row | {"dial": DIAL.index(str(row["task"]))} for row in rows if row["task"] in DIAL]
+    if len({row["dial"] for row in marks}) < 3:
+        return {}
+    names = ("typicality", "temporal_share", "input_share", "temporal_only", "input_only", "residual_share")
+    return {name: _spearman(marks, name, against="dial", nested=False) for name in names}
+
+
+def _correlations(rows: list[dict]) -> dict[str, dict]:
+    return {
+        name: _spearman(rows, name)
+        for name in ("temporal_share", "input_share", "temporal_only", "input_only")
+    }
+
+
+def _spearman(
+    rows: list[dict], name: str, *, against: str = "typicality", nested: bool = True
+) -> dict[str, float | int | None]:
+    """Correlation of a column with another; None where fewer than three points have both.
+
+    Nested, tasks are resampled and then the points of each; otherwise the points of each alone, where the
+    tasks are marks of a dial that we have set.
+    """
+    groups: dict[str, list[tuple[float, float]]] = {}
+    for row in rows:
+        if row[against] is not None and row[name] is not None:
+            groups.setdefault(str(row["task"]), []).append((row[against], row[name]))
+    n = sum(len(group) for group in groups.values())
+    if n < 3:
+        return {"value": None, "low": None, "high": None, "n": n}
+    generator = np.random.default_rng(BOOTSTRAP_SEED)
+    resampled = hierarchical_bootstrap if nested else stratified_bootstrap
+    found = resampled(groups, generator, statistic=spearman_of_points).as_dict()
+    return {
+        key: None if isinstance(value, float) and math.isnan(value) else value for key, value in found.items()
+    }

@@ -1,0 +1,316 @@
+"""Word alignment: attention against gold links, whole and by its terms; and which tokens attend by what."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from companion.results.aggregate import Point, by_kind, kind, over_seeds
+from companion.results.asks import Ask, answers, ask, specs_of
+from companion.results.checks import changes_of, check_counts, check_names, take_files
+from companion.runs.rungs import seeds_of, spec_of, task_of
+from companion.runs.spec import ModelSpec
+from notebooks.attend.word_alignment.measure import (
+    ALONE,
+    ROLES,
+    RULES,
+    SHARES,
+    SUBSETS,
+    measure_token_parts,
+    measure_word_alignment,
+)
+
+if TYPE_CHECKING:
+    from companion.runs.store import Store
+
+
+# Measurements of links and of tokens, gathered into the values and tables of word_alignment.
+
+QUALITIES = ("error_rate", "precision", "recall", "agreement", "mass_on_gold")
+RULES_SHOWN = ("full", "temporal_only", "input_only", "no_residual")  # subsets judged by every rule
+SHOWN_FROM = 0.01  # weights in the example that an eye can see
+
+
+def example_rows(name: dict, example: dict) -> list[dict]:
+    """A row an entry of the matrices of one sentence; the full attention has them all."""
+    return [
+        {"task": name["task"], "kind": kind(name), "links_from": source}
+        | {"target_position": s, "source_position": t}
+        | {"target": example["target"][s], "source": example["source"][t]}
+        | {"attention": weight, "gold": example["gold"][s][t]}
+        for source, matrix in example["attention"].items()
+        for s, row in enumerate(matrix)
+        for t, weight in enumerate(row)
+        if source == "full" or weight >= SHOWN_FROM
+    ]
+
+
+def summary_of_links(group: list[Point]) -> dict:
+    """Intervals over the models of one kind: see :func:`compute`."""
+
+    def over(get: Callable[[dict], float | None]) -> dict:
+        return over_seeds(group, get)
+
+    def qualities(get: Callable[[dict], dict]) -> dict:
+        return {quality: over(lambda m, q=quality: get(m)[q]) for quality in QUALITIES}
+
+    first = group[0][1]
+    return {
+        "attention": {s: qualities(lambda m, s=s: m["attention"][s]["words"]) for s in SUBSETS},
+        "rise_without": {
+            subset.removeprefix("without_"): over(
+                lambda m, s=subset: _less(m["attention"][s]["words"], m["attention"]["full"]["words"])
+            )
+            for subset in SUBSETS
+            if subset.startswith("without_")
+        },
+        "references": {
+            name: qualities(lambda m, n=name: m["references"][n]["words"]) for name in first["references"]
+        },
+        "rules": {
+            rule: {s: qualities(lambda m, s=s, r=rule: m["attention"][s][r]) for s in RULES_SHOWN}
+            | (
+                {}
+                if rule == "read"
+                else {"ibm_model_1": qualities(lambda m, r=rule: m["references"]["ibm_model_1"][r])}
+            )
+            for rule in RULES
+        },
+        **{
+            f"better_than_{name}": over(
+                lambda m, n=name: _less(m["references"][n]["words"], m["attention"]["full"]["words"])
+            )
+            for name in first["references"]
+        },
+        "input_over_temporal": over(
+            lambda m: (
+                m["attention"]["input_only"]["words"]["agreement"]
+                - m["attention"]["temporal_only"]["words"]["agreement"]
+            )
+        ),
+        "by_prediction": {
+            outcome: over(lambda m, o=outcome: m["by_prediction"][o]["agreement"])
+            for outcome in first["by_prediction"]
+        },
+        "quality": {
+            name: over(lambda m, n=name: m["quality"][n]) for name in ("token_accuracy", "perplexity", "loss")
+        },
+        "quality_of_judged": {
+            name: over(lambda m, n=name: m["quality_of_judged"][n]) for name in ("token_accuracy", "loss")
+        },
+        "gold": first["gold"],
+        "fitted_on": first["fitted_on"],
+    }
+
+
+def _less(first: dict, second: dict) -> float | None:
+    """Error rate of the first − that of the second; None where either is undefined."""
+    rates = first["error_rate"], second["error_rate"]
+    return None if None in rates else rates[0] - rates[1]
+
+
+def alignment_rows(name: dict, found: dict) -> list[dict]:
+    """Every subset by the rule of the page, those of the page by every rule."""
+    judged = [(source, rule) for source in found["references"] for rule in found["references"][source]]
+    judged += [(s, rule) for s in SUBSETS for rule in RULES if rule == "words" or s in RULES_SHOWN]
+    return [
+        name | {"kind": kind(name), "links_from": source, "rule": rule} | both[source][rule]
+        for both in [found["references"] | found["attention"]]
+        for source, rule in judged
+    ]
+
+
+def summary_of_classes(group: list[Point]) -> dict:
+    """Shares and similarities by role and class, as intervals over the models of one kind."""
+    first = group[0][1]["classes"]
+    return {
+        "classes": {
+            role: {
+                label.replace(" ", "_"): {
+                    share: over_seeds(group, lambda m, r=role, c=label, s=share: m["classes"][r][c][s])
+                    for share in (*SHARES, *ALONE)
+                }
+                | {"rows": first[role][label]["rows"]}
+                for label in first[role]
+            }
+            for role in ROLES
+        }
+    }
+
+
+def token_rows(points: list[Point], listed: int) -> list[dict]:
+    """The most frequent tokens of each role, with intervals over the models of a kind."""
+    groups: dict[tuple, list[Point]] = {}
+    for name, found in points:
+        groups.setdefault((name["task"], name["architecture"], kind(name)), []).append((name, found))
+    rows = []
+    for (task, architecture, label), group in groups.items():
+        for role in ROLES:
+            columns = group[0][1]["tokens"][role]  # held-out samples are the same for every seed
+            for i, token in enumerate(columns["token"][:listed]):
+                row = {"task": task, "architecture": architecture, "kind": label, "role": role}
+                row |= {"token": token, "class": columns["class"][i], "rows": columns["rows"][i]}
+                for share in (*SHARES, *ALONE):
+                    interval = over_seeds(group, lambda m, r=role, s=share, i=i: m["tokens"][r][s][i])
+                    row |= {share: interval["value"]}
+                    row |= {f"{share}_{end}": interval[end] for end in ("low", "high")}
+                rows.append(row | {"seeds": len(group)})
+    return rows
+
+
+PLACE = "Aitken et al. 2021, introduction (attention aligns words), abstract (tasks decide which components)"
+QUESTION = "Does attention align words, through which terms, and which tokens attend by time, which by input?"
+TEXT = "europarl_de_en"  # the one task of natural text with gold links
+QUICK_TASKS = ("reordering_50", TEXT)
+PAPER_TASKS = ("one_to_one", "reversal", "reordering_0", "reordering_50", "reordering_100", TEXT)
+QUICK_TOKENS_OF = ("reordering_50", "scan")
+PAPER_TOKENS_OF = ("reordering_50", "scan", "multi30k_en_fr", TEXT)
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings; a model is a task × architecture × seed, with a GRU where it is recurrent.
+
+    Attributes:
+        scale: ``quick`` or ``paper``: sizes and training settings.
+        task: rungs of the ladder that have gold links.
+        tokens_of: rungs whose tokens are looked at one by one.
+        architecture: ``AED``, ``AO``; VED has no attention.
+        seeds: models of each kind; as many as the plan has when None.
+        text_seeds: the same for Europarl alone; as ``seeds`` when None.
+        width: of states and embeddings; the plan's when None.
+        steps: updates of every model; the plan's when None.
+        text_steps: the same for Europarl alone, where ``steps`` is None.
+        n_train: pairs of Europarl to train on beside those with gold links; all when None.
+        max_length: words of such a pair on either side, at most; the task's own limit when None.
+        fit_samples: training samples that the components are fitted on, at most.
+        judged_samples: samples with gold links that are judged, at most.
+        iterations: of expectation-maximisation in IBM Model 1.
+        listed: tokens in the table, the most frequent ones of each role.
+        source, target: two line-parallel text files to use as the task (both or neither).
+        links: a third file with word alignments of some of their lines (see
+            :func:`companion.data.parallel.aligned`); without it only tokens are looked at.
+    """
+
+    TASKS: ClassVar[tuple[tuple[str, ...], ...]] = (QUICK_TASKS, PAPER_TASKS)  # of the profiles
+    TOKENS_OF: ClassVar[tuple[tuple[str, ...], ...]] = (QUICK_TOKENS_OF, PAPER_TOKENS_OF)
+
+    scale: str = "quick"
+    task: tuple[str, ...] = QUICK_TASKS
+    tokens_of: tuple[str, ...] = QUICK_TOKENS_OF
+    architecture: tuple[str, ...] = ("AED", "AO")
+    seeds: int | None = None
+    text_seeds: int | None = None
+    width: int | None = None
+    steps: int | None = None
+    text_steps: int | None = None
+    n_train: int | None = None
+    max_length: int | None = None
+    fit_samples: int = 2_000
+    judged_samples: int = 400
+    iterations: int = 10
+    listed: int = 60
+    source: Path | None = None
+    target: Path | None = None
+    links: Path | None = None
+
+    def __post_init__(self) -> None:
+        take_files(self, task=self.TASKS, tokens_of=self.TOKENS_OF)
+        if self.source is not None and self.links is None:
+            object.__setattr__(self, "task", ())  # nothing says which words belong together
+        check_names(self)
+        for rung in self.tokens_of:
+            task_of(rung)
+        check_counts(self, "text_seeds", "text_steps", "n_train", "max_length")
+        check_counts(self, "judged_samples", "iterations", "listed")
+
+
+PROFILES = {
+    # Enough of Europarl to run through every line of this; its attention has not formed by then.
+    "quick": Config(text_steps=60, n_train=1_600, max_length=12),
+    "paper": Config(
+        scale="paper",
+        task=PAPER_TASKS,
+        tokens_of=PAPER_TOKENS_OF,
+        fit_samples=10_000,
+        judged_samples=2_000,
+    ),
+}
+
+
+def _specs(config: Config, rungs: tuple[str, ...]) -> tuple[ModelSpec, ...]:
+    specs = []
+    for rung, architecture in product(rungs, config.architecture):
+        text = rung == TEXT
+        changes = changes_of(config)
+        if text:
+            if config.text_steps is not None:
+                changes.setdefault("steps", config.text_steps)
+            options = {"n_train": config.n_train, "max_length": config.max_length}
+            changes["task_options"] = {name: value for name, value in options.items() if value is not None}
+        wanted = (config.text_seeds if text else None) or config.seeds
+        for seed in range(wanted) if wanted else seeds_of(config.scale, rung, architecture):
+            specs.append(spec_of(rung, architecture, scale=config.scale, seed=seed, **changes))
+    return tuple(specs)
+
+
+def asks(config: Config) -> tuple[Ask, ...]:
+    """What it asks of each model."""
+    links, tokens = _asks(config)
+    return links + tokens
+
+
+def _asks(config: Config) -> tuple[tuple[Ask, ...], tuple[Ask, ...]]:
+    """What is asked about links, and about tokens."""
+    links = ask(
+        _specs(config, config.task),
+        measure_word_alignment,
+        fit_samples=config.fit_samples,
+        judged_samples=config.judged_samples,
+        iterations=config.iterations,
+    )
+    return links, ask(_specs(config, config.tokens_of), measure_token_parts, fit_samples=config.fit_samples)
+
+
+def models(config: Config) -> tuple[ModelSpec, ...]:
+    """The trained models that the experiment needs, each once."""
+    return specs_of(asks(config))
+
+
+def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+    """Alignment error against gold links by subset of terms, and parts token by token.
+
+    Returns:
+        values, intervals over seeds, for each task and architecture ``<task>.<kind>.``:
+        ``attention.<subset>.<quality>`` and ``references.{ibm_model_1, diagonal}.<quality>``, qualities being
+        those of :class:`~attnlib.probes.alignment_error.AlignmentQuality`; ``rise_without.<term>`` (error
+        rate when the term is left out − that of the full attention); ``rules.<rule>.<subset or
+        ibm_model_1>.<quality>``; ``better_than_diagonal`` and ``better_than_ibm_model_1`` (their error rate −
+        that of the full attention), ``input_over_temporal`` (agreement of attention from χ·χ alone − from
+        μ·μ alone); ``by_prediction.{right, wrong}``; ``quality.{token_accuracy, perplexity, loss}``;
+        ``gold`` (what the links are like). ``tokens.<task>.<kind>.classes.<role>.<class>.<share>``.
+        Tables: ``alignment`` (a row a model, subset and rule), ``classes`` (a row a model, role and class),
+        ``tokens`` (a row a kind, role and token, with intervals over seeds), ``example`` (a row an entry of
+        the matrices of one sentence, for the first model of each kind on the last two tasks; entries below
+        one hundredth of what is not the full attention are left out).
+    """
+    links, tokens = (answers(asked, store) for asked in _asks(config))
+    values = by_kind(links, summary_of_links) | {"tokens": by_kind(tokens, summary_of_classes)}
+    tables = {
+        "alignment": [row for name, found in links for row in alignment_rows(name, found)],
+        "classes": [
+            name | {"kind": kind(name), "role": role, "class": label} | entry
+            for name, found in tokens
+            for role in ROLES
+            for label, entry in found["classes"][role].items()
+        ],
+        "tokens": token_rows(tokens, config.listed),
+        "example": [
+            row
+            for name, found in links
+            if name["task"] in config.task[-2:] and name["seed"] == 0
+            for row in example_rows(name, found["example"])
+        ],
+    }
+    return values, tables

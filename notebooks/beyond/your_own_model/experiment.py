@@ -1,0 +1,73 @@
+"""The report on a model of the reader's own, made of a Transformer of this book."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from attnlib.errors import BadInput, UnknownName
+from companion.results.asks import Ask, answers, ask, specs_of
+from companion.runs.recipe import RecipeSpec
+from notebooks.beyond.transformer_heads import experiment
+from notebooks.beyond.your_own_model.measure import ROWS, measure_report
+
+if TYPE_CHECKING:
+    from companion.runs.store import Store
+
+PLACE = "Part IV, “Your own model”"
+QUESTION = "How do I get from a model of my own to such numbers, and what may I conclude from them?"
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings.
+
+    Attributes:
+        like: profile of the chapter on Transformers, whose first network is looked at.
+        task, positions: which of its networks.
+        samples: sentences that go through the model; batch_size: at once.
+    """
+
+    like: str = "quick"
+    task: str = "reordering"
+    positions: str = "sinusoidal"
+    samples: int = 960
+    batch_size: int = 32
+
+    def __post_init__(self) -> None:
+        chapter = experiment.PROFILES
+        if self.like not in chapter:
+            raise UnknownName("profile", self.like, chapter)
+        for field in ("task", "positions"):
+            known = getattr(chapter[self.like], field)
+            if getattr(self, field) not in known:
+                raise UnknownName(field, getattr(self, field), known)
+        if min(self.samples, self.batch_size) < 1:
+            raise BadInput(f"samples is {self.samples}, batch_size {self.batch_size}; both start at 1")
+
+
+PROFILES = {"quick": Config(), "paper": Config(like="paper", samples=9_600)}
+
+
+def asks(config: Config) -> tuple[Ask, ...]:
+    """What it asks: a report on one network."""
+    specs = experiment.specs(experiment.PROFILES[config.like], config.task, config.positions)
+    settings = {"samples": config.samples, "batch_size": config.batch_size}
+    return ask([next(specs)], measure_report, **settings)
+
+
+def models(config: Config) -> tuple[RecipeSpec, ...]:
+    """The network that the experiment needs."""
+    return specs_of(asks(config))
+
+
+def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+    """What the report says.
+
+    Returns:
+        values ``fitted``, ``judged``, ``held_out``, ``example``; tables ``heads``, ``terms``, ``states``; see
+        :func:`~notebooks.beyond.your_own_model.measure.measure_report`.
+    """
+    found = answers(asks(config), store)
+    if not found:
+        return {}, {name: [] for name in ROWS}
+    measured = dict(found[0][1])
+    return measured, {name: measured.pop(name) for name in ROWS}

@@ -1,0 +1,301 @@
+"""How large the data sets are and how long their texts, beside what the second paper prints."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from attnlib.errors import BadInput, NotMeasured, UnknownName
+from companion.results.asks import Ask, ask, specs_of
+from companion.runs.recipe import RecipeSpec
+from companion.runs.text_sizes import PAIRS, at_hand
+from notebooks.learn.dataset_sizes.measure import QUANTILES, measure_text_sizes
+
+if TYPE_CHECKING:
+    from companion.runs.store import Store
+
+
+# Table 9 of Snell et al. (2021): what it prints, and which of our sets each row is about.
+
+CLASSIFIER = 1_274_882  # parameters without embeddings, which are 300 numbers a word (section A.8)
+EMBEDDING = 300
+
+
+@dataclass(frozen=True)
+class Printed:
+    """A row of the table; medians are of words, or of the pieces of (source, target).
+
+    Attributes:
+        title: as in the paper, and in ``claims/published/``.
+        parameters: of the classifier with its embeddings (section A.8); None for translation.
+    """
+
+    title: str
+    train_texts: int
+    train_median: tuple[int, ...]
+    validation_texts: int | None
+    validation_median: tuple[int, ...]
+    vocabulary: int
+    parameters: int | None = None
+
+    @property
+    def vocabulary_by_parameters(self) -> int | None:
+        """Words for which the parameters have room; equal to ``vocabulary`` but for 20 NG."""
+        return None if self.parameters is None else (self.parameters - CLASSIFIER) // EMBEDDING
+
+
+PRINTED = (
+    Printed("IMDB", 25_000, (181,), 4_000, (178,), 60_338, 19_376_282),
+    Printed("AG News", 60_000, (40,), 3_800, (40,), 31_065, 10_594_382),
+    Printed("20 NG", 1_197, (183,), 796, (207,), 31_065, 5_021_282),
+    Printed("SST", 5_130, (16,), 1_421, (17,), 11_022, 4_581_482),
+    Printed("Amzn", 32_514, (71,), 4_000, (72,), 37_110, 12_407_882),
+    Printed("Yelp", 88_821, (74,), 4_000, (74,), 41_368, 13_685_282),
+    Printed("IWSLT14", 160_240, (23, 24), 7_284, (22, 23), 8_000),
+    Printed("Multi30k", 29_000, (14, 14), 1_014, (15, 14), 8_000),
+    Printed("News En-Nl", 52_070, (30, 34), 5_786, (30, 34), 8_000),
+    Printed("News En-Pt", 48_538, (31, 35), 5_394, (31, 35), 8_000),
+    Printed("News It-Pt", 21_572, (36, 35), 2_397, (36, 36), 8_000),
+    # Section A.9, in words; how many messages were judged on it does not say.
+    Printed("SMS", 3_500, (13,), None, (13,), 4_691, 2_682_182),
+)
+# Our names of the sets that a row is about.
+_TITLES = {
+    "imdb": "IMDB",
+    "ag_news": "AG News",
+    "twenty_newsgroups": "20 NG",
+    "sst": "SST",
+    "sst_as_text": "SST",
+    "amazon": "Amzn",
+    "yelp": "Yelp",
+    "iwslt14_de_en": "IWSLT14",
+    "multi30k_de_en": "Multi30k",
+    "multi30k_en_de": "Multi30k",
+    "news_en_nl": "News En-Nl",
+    "news_en_pt": "News En-Pt",
+    "news_it_pt": "News It-Pt",
+    "sms_spam": "SMS",
+}
+# What is not the paper's own data, and so is not held against the row: a part of the set is at hand.
+_IN_PART = {
+    "ag_news": {"train.texts", "train.median"},
+    "amazon": {"train.texts", "train.median", "validation.texts", "validation.median"},
+    "yelp": {"train.texts", "train.median", "validation.texts", "validation.median"},
+    # Validation is whole, but its pieces are learned from the training pairs.
+    "iwslt14_de_en": {"train.texts", "train.median", "validation.median"},
+}
+
+
+def printed(data: str) -> Printed | None:
+    """The row about one of our sets; None where there is none."""
+    return next((row for row in PRINTED if row.title == _TITLES.get(data)), None)
+
+
+def comparable(data: str, quantity: str) -> bool:
+    """Whether a quantity, say ``"train.median"``, rests on all the data that the paper had.
+
+    >>> comparable("sst", "train.texts"), comparable("yelp", "train.texts")
+    (True, False)
+    """
+    return quantity not in _IN_PART.get(data, set())
+
+
+PLACE = "Snell et al. 2021, Table 9; appendices A.5, A.8 and A.9"
+QUESTION = "Is the data at hand the data that the paper had, read as the paper read it?"
+READINGS = ("published", "cleaned")
+SIDES = ("words", "source", "target")
+WHOLE_TEST = {"imdb": 25_000}  # texts of a test part of which the paper, and our set, draws some
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings.
+
+    Attributes:
+        sets: names of :func:`companion.data.labelled_sets.names` and :data:`companion.data.parallel.NAMES`.
+        readings: of labelled texts; sentence pairs have one, which counts as ``published``.
+        absent: ``skip`` passes over sets whose files are not on this machine, ``stop`` stops the run there.
+
+    Raises:
+        BadInput: no set or no reading. UnknownName: another word for ``absent``.
+    """
+
+    sets: tuple[str, ...] = (
+        "sst",
+        "sst_as_text",
+        "twenty_newsgroups",
+        "sms_spam",
+        "multi30k_de_en",
+        "known_polarity",
+        "known_lexicon",
+    )
+    readings: tuple[str, ...] = READINGS
+    absent: str = "skip"
+
+    def __post_init__(self) -> None:
+        if not self.sets or not self.readings:
+            raise BadInput("sets and readings must each name at least one")
+        if self.absent not in ("skip", "stop"):
+            raise UnknownName("way with absent sets", self.absent, ("skip", "stop"))
+
+
+PROFILES = {
+    "quick": Config(),
+    # The three sets of News Commentary are not at hand; a reader who has them names them: sets=news_it_pt.
+    "paper": Config(
+        sets=(
+            "imdb",
+            "ag_news",
+            "twenty_newsgroups",
+            "sst",
+            "sst_as_text",
+            "amazon",
+            "yelp",
+            "sms_spam",
+            "iwslt14_de_en",
+            "multi30k_de_en",
+            "multi30k_en_de",
+        ),
+        absent="stop",
+    ),
+}
+
+
+def asks(config: Config) -> tuple[Ask, ...]:
+    """The sizes of every set in every reading, and of a whole test part where some of it is drawn."""
+    return ask([spec for _, _, spec in _planned(config)], measure_text_sizes)
+
+
+def models(config: Config) -> tuple[RecipeSpec, ...]:
+    """The counts behind it, each made once."""
+    return specs_of(asks(config))
+
+
+def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+    """Everything that Table 9 has a number for, ours and printed.
+
+    A quantity is *compared* where we have all the data that the paper had; what rests on a part of a set is
+    shown beside the printed number and not held against it.
+
+    Returns:
+        values ``<set>.<reading>.{train, validation}.{texts, median}``; of sentence pairs, medians
+        ``source_median`` and ``target_median``, and where both are printed ``median_differs``, the sum of
+        their distances from them. ``….words.{kept, different}``, see :mod:`companion.runs.text_sizes`;
+        where the set is whole also ``….words.room``, how far the printed size lies inside these two
+        (negative: outside), and ``….words.room_by_parameters``, the same of the size that the paper's
+        parameters give. ``<set>.whole_test.{texts, median}``. A set that is passed over has
+        ``cannot_be_run`` with the reason; one that the store knows nothing of has nothing.
+        Tables ``sizes`` (a row a set, reading, part and quantity, with ``compared`` and ``equal``),
+        ``lengths`` (quantiles of the lengths), ``words`` and ``dropped``.
+    """
+    values: dict = {name: _missing(name) for name in config.sets}
+    tables: dict[str, list[dict]] = {"sizes": [], "lengths": [], "words": [], "dropped": []}
+    for (name, reading, spec), asked in zip(_planned(config), asks(config), strict=True):
+        if "cannot_be_run" in values[name]:
+            values[name] = {}
+        try:
+            found = asked.answer(store)
+        except NotMeasured:  # a store that counts nothing anew; the result says what is missing
+            continue
+        if spec.resolved.n_validation:
+            whole = found["parts"]["validation"]
+            values[name]["whole_test"] = {"texts": whole["texts"], "median": whole["words"]["median"]}
+            continue
+        row = {"data": name, "reading": reading}
+        sizes = list(_sizes(row, found, printed(name)))
+        values[name][reading] = _by_part(sizes) | {"words": _words(found, name)}
+        tables["sizes"] += sizes
+        tables["lengths"] += _lengths(row, found)
+        tables["words"].append(row | _vocabulary(found, printed(name)))
+        tables["dropped"] += [
+            row | dict(zip(("part", "what", "why", "count"), line, strict=True)) for line in found["dropped"]
+        ]
+    return values, tables
+
+
+def _planned(config: Config) -> Iterator[tuple[str, str, RecipeSpec]]:
+    """Set, reading and what counts it."""
+    for name in config.sets:
+        if config.absent == "skip" and not at_hand(name):
+            continue
+        for reading in READINGS[:1] if name in PAIRS else config.readings:
+            yield name, reading, RecipeSpec.of("text_sizes", data=name, reading=reading)
+        if name in WHOLE_TEST:
+            whole = RecipeSpec.of("text_sizes", data=name, n_validation=WHOLE_TEST[name])
+            yield name, READINGS[0], whole
+
+
+def _missing(name: str) -> dict:
+    return {"cannot_be_run": f"data: {name} is not at hand"}
+
+
+def _sizes(row: dict, found: dict, expected: Printed | None) -> Iterator[dict]:
+    for part, measured in sorted(found["parts"].items()):
+        texts = getattr(expected, f"{part}_texts", None)
+        yield _compared(row, part, "texts", measured["texts"], texts)
+        medians = getattr(expected, f"{part}_median", (None, None))
+        sides = [side for side in SIDES if side in measured]
+        for side, median in zip(sides, medians, strict=False):
+            what = "median" if side == "words" else f"{side}_median"
+            yield _compared(row, part, what, measured[side]["median"], median)
+
+
+def _compared(row: dict, part: str, what: str, found: float, expected: float | None) -> dict:
+    quantity = f"{part}.{what.rpartition('_')[2]}"
+    compared = expected is not None and comparable(row["data"], quantity)
+    return row | {
+        "part": part,
+        "what": what,
+        "found": found,
+        "printed": expected,
+        "compared": compared,
+        "equal": found == expected if compared else None,
+    }
+
+
+def _by_part(sizes: list[dict]) -> dict:
+    """The rows of one set and reading by part and quantity."""
+    values: dict[str, dict] = {}
+    for row in sizes:
+        values.setdefault(row["part"], {})[row["what"]] = row["found"]
+    for part, own in values.items():
+        pairs = [
+            row for row in sizes if row["part"] == part and row["what"] in ("source_median", "target_median")
+        ]
+        if pairs and all(row["compared"] for row in pairs):
+            own["median_differs"] = sum(abs(row["found"] - row["printed"]) for row in pairs)
+    return values
+
+
+def _words(found: dict, name: str) -> dict:
+    """Bounds of the vocabulary, and how far the printed sizes lie inside."""
+    expected = printed(name)
+    bounds = {"kept": found["kept"]}
+    if found["different"] is None:
+        return bounds
+    bounds["different"] = found["different"]
+    if expected is not None and comparable(name, "train.texts"):
+        bounds["room"] = _inside(found, expected.vocabulary)
+        bounds["room_by_parameters"] = _inside(found, expected.vocabulary_by_parameters)
+    return bounds
+
+
+def _inside(found: dict, size: int) -> int:
+    return min(size - found["kept"], found["different"] - size)
+
+
+def _vocabulary(found: dict, expected: Printed | None) -> dict:
+    return {
+        "kept": found["kept"],
+        "different": found["different"],
+        "printed": getattr(expected, "vocabulary", None),
+        "by_parameters": getattr(expected, "vocabulary_by_parameters", None),
+    }
+
+
+def _lengths(row: dict, found: dict) -> Iterator[dict]:
+    for part, measured in sorted(found["parts"].items()):
+        for side in SIDES:
+            if side in measured:
+                names = (f"q{round(100 * share):02d}" for share in QUANTILES)
+                quantiles = dict(zip(names, measured[side]["quantiles"], strict=True))
+                yield row | {"part": part, "side": side} | quantiles

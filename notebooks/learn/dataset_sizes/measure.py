@@ -1,0 +1,39 @@
+"""Sizes of a data set and how long its texts are, from the lengths of all of them."""
+
+import json
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from companion.runs.recipe import Recording
+
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+
+def measure_text_sizes(recording: "Recording") -> dict:
+    """Counts, medians and quantiles.
+
+    Returns:
+        ``parts`` by part: ``texts``, and for each side (``words``, or ``source`` and ``target``)
+        ``{"median", "quantiles"}``, the latter at :data:`QUANTILES`; ``kept``; ``different``, None for
+        sentence pairs; ``dropped``, a list of [part, what, why, count]. See
+        :mod:`companion.runs.text_sizes`.
+    """
+    parts: dict[str, dict] = {}
+    for name, tensor in sorted(recording.tensors.items()):
+        part, dot, side = name.partition(".")
+        if dot:
+            lengths = np.asarray(tensor.tolist())
+            found = parts.setdefault(part, {"texts": len(lengths)})
+            found[side] = {
+                "median": float(np.median(lengths)),
+                "quantiles": np.quantile(lengths, QUANTILES).tolist(),
+            }
+    different = recording.tensors.get("different")
+    return {
+        "parts": parts,
+        "kept": recording["kept"].item(),
+        "different": None if different is None else different.item(),
+        "dropped": json.loads(bytes(recording["dropped"].tolist())),
+    }

@@ -1,0 +1,265 @@
+"""What is learned before attention: count tables, IBM Model 1, and the first derivative of the proxy."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from attnlib.errors import BadInput
+from attnlib.probes.early_dynamics import compare, derivative_at_random, derivative_in_theory
+from attnlib.probes.ibm_model_1 import CountTables, alignment, translation
+from companion.data import parallel as translation_sets
+from companion.results.aggregate import Point, over_seeds
+from companion.results.asks import Ask, ask, specs_of
+from companion.results.checks import check_names
+from companion.runs.recipe import RecipeSpec
+from notebooks.learn.early_dynamics.measure import (
+    CORPORA,
+    NO_TRANSLATION,
+    NUMBERS,
+    CountCorpus,
+    draw,
+    measure_word_counts,
+)
+
+if TYPE_CHECKING:
+    from companion.runs.store import Store
+
+PLACE = "Snell et al. 2021, section 4, appendix A.2; equations 15, 16 and 54; Figures 1, 4, 5 and 8"
+QUESTION = "Does co-occurrence say which word translates which, and is that what a network learns first?"
+STAGES = ("counted", "iterated")
+INFORMATIVE = ("lexicon", "sample", "mixture", "polarity")  # permutations: the derivative in theory is zero
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings. Nothing here is trained by gradients.
+
+    Attributes:
+        sentences: pairs in each corpus.
+        seeds: corpora and proxies drawn of each kind.
+        iterations: of expectation-maximisation, after the count table.
+        widths: of the proxies whose derivative is measured.
+        text: a task of natural sentences to count as well, or ``none``.
+        pairs: of it, from the beginning; 0 for all.
+        absent: ``skip`` leaves out Multi30k En–De where it is not on this machine, ``stop`` stops there.
+    """
+
+    sentences: int = 120
+    seeds: int = 5
+    iterations: int = 10
+    widths: tuple[int, ...] = (64, 256, 1024, 4096)
+    text: str = "multi30k_en_de"
+    pairs: int = 2_000
+    absent: str = "skip"
+
+    def __post_init__(self) -> None:
+        check_names(self, absent=("skip", "stop"))
+        if self.pairs < 0:
+            raise BadInput(f"pairs is {self.pairs}; it must be 0 (all) or more")
+        for name in ("sentences", "seeds", "iterations"):
+            if getattr(self, name) < 1:
+                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
+        if self.sentences % 2:
+            raise BadInput(
+                f"sentences is {self.sentences}; halves of some corpora are equal, so give an even number"
+            )
+        if len(self.widths) < 2 or min(self.widths) < 1 or list(self.widths) != sorted(set(self.widths)):
+            raise BadInput(f"widths are {self.widths}; give at least two, in increasing order, from 1")
+
+
+PROFILES = {
+    "quick": Config(),
+    "paper": Config(
+        sentences=400, seeds=20, widths=tuple(2**power for power in range(6, 13)), pairs=0, absent="stop"
+    ),
+}
+
+
+def asks(config: Config) -> tuple[Ask, ...]:
+    """The counts of the text, if there is one."""
+    if config.text == "none" or (config.absent == "skip" and _is_absent(config.text)):
+        return ()
+    spec = RecipeSpec.of("word_counts", task=config.text, n_train=config.pairs, iterations=config.iterations)
+    return ask([spec], measure_word_counts)
+
+
+def _is_absent(text: str) -> bool:
+    """Whether it is one of the translation sets, and that is not on this machine."""
+    return text in translation_sets.NAMES and not translation_sets.at_hand(text)
+
+
+def models(config: Config) -> tuple[RecipeSpec, ...]:
+    """The recipe's run behind the text's counts."""
+    return specs_of(asks(config))
+
+
+def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+    """Count tables of five small corpora, and the derivative at initialisation over widths.
+
+    Returns:
+        values ``<corpus>.{counted, iterated}.{right, first, aligned}`` as intervals over seeds, from the
+        count table and after the iterations: Trans of the right translation, share of words whose translation
+        is the most probable (tied words share), and α on the right source word; words without a translation
+        are left out. ``<corpus>.chance`` is the mean of 1 / source length; ``permutation.spread`` and
+        ``mixture.spread`` the largest difference between entries of C that should be equal, over their mean;
+        ``polarity.neutral``, how far Trans of the neutral words lies from one half.
+        ``derivative.<corpus>.{logits, derived, printed}.{error, slope, correlation}`` at the largest width:
+        measured dθ̂/dτ against 2 (C − mean C); measured dθ/dτ against 2/N (C − mean C) as derived, and
+        against 2 (C − mean C) as printed; ``….rate``, the exponent of the logits' error in the width;
+        ``….outputs``, N, the number of target words.
+        With a text, ``text.{agreement, chance, derivative_error, derivative_correlation}``, see
+        :mod:`companion.runs.word_counts`, and ``text.{counted, iterated}_words``, how many different target
+        words stand first in the listed rows.
+        Tables ``counts`` (every cell of the first seed's tables), ``alignments`` (α of that seed's first pair
+        from these tables, a row a target word and source word), ``derivative`` (a row a corpus, width and
+        seed) and ``words`` (a row a listed word of the text, most frequent first).
+    """
+    values: dict = {"derivative": {}}
+    cells: list[dict] = []
+    linked: list[dict] = []
+    rows: list[dict] = []
+    for name in CORPORA:
+        corpora = [draw(name, config.sentences, seed) for seed in range(config.seeds)]
+        found = [CountTables.of(c.corpus, *c.sizes, config.iterations) for c in corpora]
+        values[name] = _summary(name, corpora, found)
+        cells += _cells(name, corpora[0], found[0])
+        linked += _links(name, corpora[0], found[0])
+        if name in INFORMATIVE:
+            mine = list(_derivatives(name, corpora, config.widths))
+            outputs = {"outputs": len(corpora[0].target_words)}
+            values["derivative"][name] = _convergence(mine, config.widths) | outputs
+            rows += mine
+    words: list[dict] = []
+    for asked in asks(config):
+        found = asked.answer(store)
+        values["text"] = _of_text(found)
+        words = [row | {stage: _best(row[stage]) for stage in STAGES} for row in found["rows"]]
+    return values, {"counts": cells, "alignments": linked, "derivative": rows, "words": words}
+
+
+def _of_text(found: dict) -> dict:
+    different = {f"{stage}_words": len({row[stage][0][0] for row in found["rows"]}) for stage in STAGES}
+    numbers = {name: found[name] for name in NUMBERS}
+    return numbers | {"listed": len(found["rows"])} | different
+
+
+def _best(words: list[list]) -> str:
+    """The best target words with their probabilities, in one string."""
+    return ", ".join(f"{word} {value:.2f}" for word, value in words)
+
+
+def _summary(name: str, corpora: list[CountCorpus], found: list[CountTables]) -> dict:
+    summary: dict = {"chance": float(np.mean(1 / corpora[0].corpus.source_lengths))}
+    for stage, place in zip(STAGES, (0, -1), strict=True):
+        points: list[Point] = [
+            ({}, _judged(corpus, tables.counts[place])) for corpus, tables in zip(corpora, found, strict=True)
+        ]
+        summary[stage] = {key: over_seeds(points, lambda m, k=key: m[k]) for key in points[0][1]}
+    pairs = list(zip(corpora, found, strict=True))
+    if name in ("permutation", "mixture"):
+        summary["spread"] = max(_spread(c.without_marks(tables.counts[0])) for c, tables in pairs)
+    if name == "polarity":
+        points = [({}, _neutral(c, tables.counts[0])) for c, tables in pairs]
+        summary["neutral"] = over_seeds(points, lambda m: m["distance"])
+    return summary
+
+
+def _judged(corpus: CountCorpus, counts: np.ndarray) -> dict[str, float]:
+    """Trans, the most probable word, and α, where a translation is known."""
+    whole = translation(counts)
+    table = corpus.without_marks(whole)
+    known = np.flatnonzero(corpus.right != NO_TRANSLATION)
+    right = corpus.right[known]
+    largest = np.isclose(table[known], table[known].max(1, keepdims=True), rtol=1e-9, atol=0)
+    first = largest[np.arange(len(known)), right] / largest.sum(1)
+    shares = [share for i in range(len(corpus.corpus)) for share in _aligned(corpus, whole, i)]
+    return {
+        "right": float(table[known, right].mean()),
+        "first": float(first.mean()),
+        "aligned": float(np.mean(shares)),
+    }
+
+
+def _aligned(corpus: CountCorpus, table: np.ndarray, i: int) -> Iterator[float]:
+    """α on the source words that translate to each target word of pair i."""
+    source, target = corpus.corpus.source(i), corpus.corpus.target(i)
+    marks = len(table) - len(corpus.source_words)
+    rows = alignment(table, source, target)
+    yield from (rows * (corpus.right[source - marks][None, :] == (target - marks)[:, None])).sum(1)
+
+
+def _spread(counts: np.ndarray) -> float:
+    """Largest difference between entries of C that are not zero, over their mean."""
+    met = counts[counts > 0]
+    return float((met.max() - met.min()) / met.mean())
+
+
+def _neutral(corpus: CountCorpus, counts: np.ndarray) -> dict[str, float]:
+    table = corpus.without_marks(translation(counts))
+    return {"distance": float(np.abs(table[corpus.right == NO_TRANSLATION] - 0.5).mean())}
+
+
+def _cells(name: str, corpus: CountCorpus, found: CountTables) -> Iterator[dict]:
+    stages = {
+        "counts": found.counts[0],
+        "translation": translation(found.counts[0]),
+        "iterated": translation(found.counts[-1]),
+    }
+    for stage, table in stages.items():
+        for source, row in zip(corpus.source_words, corpus.without_marks(table), strict=True):
+            for target, value in zip(corpus.target_words, row.tolist(), strict=True):
+                yield {"corpus": name, "table": stage, "source": source, "target": target, "value": value}
+
+
+def _links(name: str, corpus: CountCorpus, found: CountTables) -> Iterator[dict]:
+    source, target = corpus.corpus.source(0), corpus.corpus.target(0)
+    marks = corpus.sizes[0] - len(corpus.source_words)
+    for stage, place in zip(STAGES, (0, -1), strict=True):
+        links = alignment(translation(found.counts[place]), source, target)
+        for (row, column), value in np.ndenumerate(links):
+            yield {
+                "corpus": name,
+                "table": stage,
+                "target_position": row,
+                "target": corpus.target_words[target[row] - marks],
+                "source_position": column,
+                "source": corpus.source_words[source[column] - marks],
+                "value": float(value),
+            }
+
+
+def _derivatives(name: str, corpora: list[CountCorpus], widths: tuple[int, ...]) -> Iterator[dict]:
+    for seed, corpus in enumerate(corpora):
+        bags = corpus.bags
+        theory = derivative_in_theory(bags)
+        for width in widths:
+            measured = derivative_at_random(bags, width, seed)
+            compared = {
+                "logits": compare(measured.logits, theory.logits),
+                "derived": compare(measured.probabilities, theory.probabilities),
+                "printed": compare(measured.probabilities, theory.logits),
+            }
+            yield {"corpus": name, "width": width, "seed": seed} | {
+                f"{against}_{field}": value
+                for against, comparison in compared.items()
+                for field, value in vars(comparison).items()
+            }
+
+
+def _convergence(rows: list[dict], widths: tuple[int, ...]) -> dict:
+    """What is found at the largest width, and how fast the logits' error falls up to it."""
+    widest: list[Point] = [({}, row) for row in rows if row["width"] == widths[-1]]
+    rates: list[Point] = []
+    for seed in sorted({row["seed"] for row in rows}):
+        errors = {row["width"]: row["logits_error"] for row in rows if row["seed"] == seed}
+        slope, _ = np.polyfit(np.log(list(errors)), np.log(list(errors.values())), 1)
+        rates.append(({}, {"rate": float(slope)}))
+    return {
+        against: {
+            field: over_seeds(widest, lambda row, key=f"{against}_{field}": row[key])
+            for field in ("error", "slope", "correlation")
+        }
+        for against in ("logits", "derived", "printed")
+    } | {"rate": over_seeds(rates, lambda row: row["rate"])}

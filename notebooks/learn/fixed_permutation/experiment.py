@@ -1,0 +1,170 @@
+"""A fixed reordering against copying: attention is no free variable, whatever is known of single words."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from attnlib.errors import BadInput
+from companion.data.synthetic import words_of
+from companion.results.aggregate import Point, over_seeds, paired
+from companion.results.asks import Ask, answers, ask, specs_of
+from companion.runs.recipe import RecipeSpec
+from notebooks.shared.copying import PROBES, measure_copying, outcome, probes, tables
+
+if TYPE_CHECKING:
+    from companion.runs.store import Store
+
+PLACE = "Snell et al. 2021, section 6.2, equation 26"
+QUESTION = (
+    "Is a fixed order of the words harder to learn than copying, though single words are known as well?"
+)
+ORDERS = ("copy", "permuted")
+NETWORKS = ("learned", "uniform")
+LONGER = "longer"  # networks with learned attention and more updates
+SELDOMER = 5  # times as many updates between two looks at these
+KIND = "sample"  # the sentences that copying is always learned from
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings; a network is an order × (learned or uniform attention) × seed.
+
+    Networks of one seed start from the same parameters and see the same source sentences in both orders.
+
+    Attributes:
+        seeds: networks with learned attention of each order, each with a permutation of its own.
+        controls: networks with uniform attention of each order; at the paper profile more than in
+            :mod:`~notebooks.learn.permutation_copying.experiment`, since their differences are held against a
+            band.
+        length: words of a sentence, drawn from one and a half times as many.
+        width: of embeddings and states.
+        steps: updates, within which the paper's networks have learned to copy; every: between two looks.
+        longer_steps: updates of further networks with learned attention in the fixed order, which tell what
+            fails from what is slow; 0 for none; longer_seeds: networks.
+    """
+
+    seeds: int = 3
+    controls: int = 2
+    length: int = 16
+    width: int = 64
+    steps: int = 240
+    every: int = 10
+    longer_steps: int = 0
+    longer_seeds: int = 3
+
+    def __post_init__(self) -> None:
+        words_of(KIND, self.length)
+        for name in ("seeds", "controls", "width", "steps", "every", "longer_seeds"):
+            if getattr(self, name) < 1:
+                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
+        if self.longer_steps and self.longer_steps <= self.steps:
+            raise BadInput(
+                f"longer_steps is {self.longer_steps}; it must be 0 or more than the {self.steps} steps"
+            )
+
+
+PROFILES = {
+    "quick": Config(),
+    "paper": Config(seeds=20, controls=10, length=40, width=256, steps=300, longer_steps=2000),
+}
+
+
+def asks(config: Config) -> tuple[Ask, ...]:
+    """What it asks of each network."""
+    return ask(_planned(config), measure_copying)
+
+
+def models(config: Config) -> tuple[RecipeSpec, ...]:
+    """The runs that the experiment needs, each once."""
+    return specs_of(asks(config))
+
+
+def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+    """The courses of both orders, and how far the probes under uniform attention are apart.
+
+    Returns:
+        values ``<order>.{n, failed, lowest_accuracy, highest_accuracy, …}`` of learned attention, see
+        :func:`~notebooks.shared.copying.outcome`; ``<order>.uniform.{loss, probe_…}``;
+        ``copy_less_permuted.probe_…``, differences of the same between networks of one seed, and
+        ``copy_less_permuted.furthest``, see :func:`furthest`; ``permuted.late_rise``, what accuracy gains in
+        the last quarter of the updates; ``longer``, the outcome of the networks with more updates
+        and ``peak``, their accuracy where it is highest;
+        tables as in :func:`~notebooks.shared.copying.tables`.
+    """
+    found = [
+        ({name: columns[name] for name in ("order", "network", "seed")} | _longer(columns, config), course)
+        for columns, course in answers(asks(config), store)
+    ]
+    groups = {
+        (order, network): [
+            (name, course) for name, course in found if (name["order"], name["network"]) == (order, network)
+        ]
+        for order in ORDERS
+        for network in (*NETWORKS, LONGER)
+    }
+    values: dict[str, dict] = {
+        order: outcome(groups[order, "learned"], config.steps) | {"uniform": probes(groups[order, "uniform"])}
+        for order in ORDERS
+    }
+    copied, permuted = (groups[order, "uniform"] for order in ORDERS)
+    values["copy_less_permuted"] = {
+        probe: paired(copied, permuted, lambda course, n=probe: course[n][-1]) for probe in PROBES
+    } | {"furthest": furthest(copied, permuted)}
+    values["permuted"]["late_rise"] = over_seeds(groups["permuted", "learned"], _late_rise)
+    longer = groups["permuted", LONGER]
+    values["longer"] = outcome(longer, config.longer_steps) | {
+        "peak": over_seeds(longer, lambda course: max(course["accuracy"]))
+    }
+    return values, tables(found)
+
+
+def furthest(copied: list[Point], permuted: list[Point]) -> dict:
+    """How far the probes at the right word are apart where they are furthest, of all looks on the way.
+
+    The look is chosen by the mean difference, so that the interval there is rather too far from zero.
+
+    Returns:
+        interval of copying less fixed order, by seed; ``steps``, updates at that look; ``looks``, of how many
+        it was chosen; ``among``, the largest difference there between two networks of one order.
+    """
+    apart = [
+        paired(copied, permuted, lambda course, i=look: course["probe_right"][i])
+        for look in range(min((len(course["steps"]) for _, course in (*copied, *permuted)), default=0))
+    ]
+    if not apart or not apart[0]["n"]:
+        return over_seeds([], len) | {"steps": None, "looks": 0, "among": None}
+    look = max(range(len(apart)), key=lambda i: abs(apart[i]["value"]))
+    probes_there = [[course["probe_right"][look] for _, course in group] for group in (copied, permuted)]
+    return apart[look] | {
+        "steps": copied[0][1]["steps"][look],
+        "looks": len(apart),
+        "among": max(max(own) - min(own) for own in probes_there),
+    }
+
+
+def _late_rise(course: dict) -> float:
+    accuracy = course["accuracy"]
+    return accuracy[-1] - accuracy[3 * (len(accuracy) - 1) // 4]
+
+
+def _longer(columns: dict, config: Config) -> dict[str, str]:
+    """Networks of more updates have a name of their own."""
+    more = columns["network"] == "learned" and columns["steps"] > config.steps
+    return {"network": LONGER} if more else {}
+
+
+def _planned(config: Config) -> Iterator[RecipeSpec]:
+    kinds = [
+        (order, network, config.seeds if network == "learned" else config.controls, config.steps)
+        for order in ORDERS
+        for network in NETWORKS
+    ]
+    if config.longer_steps:
+        kinds.append(("permuted", "learned", config.longer_seeds, config.longer_steps))
+    for order, network, seeds, steps in kinds:
+        own = {"kind": KIND, "network": network, "order": order, "steps": steps}
+        every = config.every if steps == config.steps else SELDOMER * config.every
+        for seed in range(seeds):
+            yield RecipeSpec.of(
+                "permutation_copying", seed=seed, length=config.length, width=config.width, every=every, **own
+            )

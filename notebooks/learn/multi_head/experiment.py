@@ -1,0 +1,420 @@
+"""Several heads make learning likelier: one good first query map among bad ones is enough."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from attnlib.errors import BadInput, NotMeasured
+from companion.data.synthetic import words_of
+from companion.results.aggregate import Point, matched, over_seeds, paired
+from companion.results.asks import Ask, answers, ask, specs_of
+from companion.results.statistics import share_difference
+from companion.runs.recipe import RecipeSpec
+from notebooks.shared.copying import (
+    check_looks,
+    course_rows,
+    enough,
+    followed,
+    has_failed,
+    judged,
+    measure_copying,
+    outcome,
+    outcome_rows,
+    share,
+    sides,
+    turned_away,
+)
+
+if TYPE_CHECKING:
+    from companion.runs.store import Store
+
+
+# Networks of one good head among bad ones: held against bad heads alone, and which head comes to attend.
+
+GOOD = 0  # place of the good head in its network
+
+
+def failures_apart(first: list[Point], second: list[Point]) -> dict[str, float | int | None]:
+    """Share of networks of the first kind that fail less that of the second, in pairs of one seed.
+
+    Returns:
+        the interval of :func:`~companion.results.statistics.share_difference`; of no pairs as
+        :func:`~companion.results.aggregate.over_seeds`.
+    """
+    pairs = [(has_failed(one), has_failed(other)) for _, (one, other) in matched(first, second)]
+    return share_difference(pairs).as_dict() if pairs else over_seeds([], has_failed)
+
+
+def good_head(points: list[Point], alone: list[Point], steps: int) -> dict:
+    """Whether the good head has the most weight on the word to be said, at the last look.
+
+    Only of networks that did not fail: in others no head need attend to that word.
+
+    Args:
+        points: networks of one good head; alone: the trials of good heads; steps: updates of each course.
+
+    Returns:
+        ``n``, those networks; ``wins``, the share of them in which it has (Wilson's interval); ``weight``,
+        its weight there, and ``best_other``, the largest of another head's, as intervals over them;
+        ``alone``, what :func:`~notebooks.shared.copying.outcome` says of the good heads alone.
+    """
+    learned = [(name, course["head_right"][-1]) for name, course in points if not has_failed(course)]
+    return {
+        "n": len(learned),
+        "wins": share([weights[GOOD] > _best_other(weights) for _, weights in learned]),
+        "weight": over_seeds(learned, lambda weights: weights[GOOD]),
+        "best_other": over_seeds(learned, _best_other),
+        "alone": outcome(alone, steps),
+    }
+
+
+def _best_other(weights: list[float]) -> float:
+    return max(weights[:GOOD] + weights[GOOD + 1 :], default=0.0)
+
+
+# Which heads stand together in a network: good and bad ones by how they did alone, or any.
+#
+# Source: Snell et al. 2021, section 5.2.
+
+SCENARIOS = ("all_bad", "copied", "one_good", "random", "alone")
+SCREENED = ("all_bad", "copied", "one_good")  # made of heads that were tried alone
+KINDS = ("good", "bad")
+BAD = 0.6  # accuracy under which a single head's course ends on all data seeds (the authors' configuration)
+UNSEEN = 100_000  # heads of the random scenario are numbered from here, beyond all candidates
+
+
+def standing(accuracy: list[float]) -> str | None:
+    """What a course alone makes of a head: ``good``, ``bad``, or None for neither.
+
+    >>> standing([0.1, 0.96, 0.8]), standing([0.1, 0.7, 0.5]), standing([0.1, 0.5, 0.7])
+    ('good', 'bad', None)
+    """
+    if enough(max(accuracy)):
+        return "good"
+    return "bad" if accuracy[-1] < BAD else None
+
+
+def sets_of_heads(
+    scenario: str, networks: int, heads: int, good: list[int], bad: list[int]
+) -> list[tuple[int, ...]]:
+    """The heads of each network of a scenario; no networks where good or bad ones are too few.
+
+    Good and bad heads are drawn without repetition, by network; in the scenario ``one_good`` the good one
+    stands first. In ``copied`` all heads are the first of ``all_bad``: equal heads learn alike and stay
+    equal, so this is one head whose context is as long as that of several. Heads of ``random`` were never
+    tried, and ``alone`` has the first of each network of these.
+    """
+    if too_few(scenario, heads, good, bad, tried=0):
+        return []
+    sets = []
+    for seed in range(networks):
+        generator = np.random.default_rng(seed)
+        drawn = [bad[place] for place in generator.permutation(len(bad))]
+        if scenario == "all_bad":
+            own = drawn[:heads]
+        elif scenario == "copied":
+            own = drawn[:1] * heads
+        elif scenario == "one_good":
+            own = [good[generator.integers(len(good))], *drawn[: heads - 1]]
+        else:
+            first = UNSEEN + seed * heads
+            own = range(first, first + (heads if scenario == "random" else 1))
+        sets.append(tuple(own))
+    return sets
+
+
+def too_few(scenario: str, heads: int, good: list[int], bad: list[int], *, tried: int) -> str:
+    """Why there are no networks of a scenario, with ``tried`` heads alone; empty where there are."""
+    needed = {"all_bad": heads, "copied": 1, "one_good": heads - 1}.get(scenario, 0)
+    if len(bad) < needed:
+        return f"{len(bad)} of {tried} heads turned out bad when alone; such networks need {needed}"
+    if scenario == "one_good" and not good:
+        return f"none of {tried} heads turned out good when alone"
+    return ""
+
+
+# Whether the heads of a network go one way together: drawn to the word to be said, or away from it.
+#
+# Several heads are as many chances to start well only if each goes its own way. A head's way is the side of
+# uniform attention, 1/length everywhere, on which its weight on the word to be said ends.
+
+
+def together(points: list[Point], length: int, step: int) -> dict:
+    """How many heads of each network are drawn to the word to be said, at the last look.
+
+    Args:
+        points: courses with ``head_right``; length: words of a sentence; step: of an early look.
+
+    Returns:
+        ``n``, networks; counts of them ``all_drawn``, ``none_drawn`` and ``mixed``; ``same``, the share with
+        Wilson's interval of those in which every head is at the early look, ``step``, on the side where it
+        ends.
+    """
+    ends = [_drawn(course, -1, length) for _, course in points]
+    early = [_drawn(course, course["steps"].index(step), length) for _, course in points]
+    every, none = sum(map(all, ends)), sum(not any(own) for own in ends)
+    return {
+        "n": len(points),
+        "step": step,
+        "all_drawn": every,
+        "none_drawn": none,
+        "mixed": len(points) - every - none,
+        "same": share([first == last for first, last in zip(early, ends, strict=True)]),
+    }
+
+
+def chances(alone: list[Point], several: list[Point], length: int) -> dict:
+    """Whether more networks of several heads than of one have a head that is drawn to the word to be said.
+
+    Returns:
+        ``alone`` and ``several``, the shares; ``several_less_alone`` in pairs of one seed, with the interval
+        of :func:`~companion.results.statistics.share_difference`; counts of pairs in which ``both`` have
+        such a head, ``several_only``, ``alone_only`` or ``neither``.
+    """
+    pairs = [tuple(any(_drawn(course, -1, length)) for course in both) for _, both in matched(several, alone)]
+    shares = [share([any(_drawn(course, -1, length)) for _, course in points]) for points in (alone, several)]
+    return {
+        "alone": shares[0],
+        "several": shares[1],
+        "several_less_alone": share_difference(pairs).as_dict() if pairs else over_seeds([], len),
+        "both": pairs.count((True, True)),
+        "several_only": pairs.count((True, False)),
+        "alone_only": pairs.count((False, True)),
+        "neither": pairs.count((False, False)),
+    }
+
+
+def _drawn(course: dict, look: int, length: int) -> list[bool]:
+    return [weight >= 1 / length for weight in course["head_right"][look]]
+
+
+PLACE = "Snell et al. 2021, Figure 6; section 5.2"
+QUESTION = "Do several heads help because one of them is likely to start well?"
+EARLY = 20  # updates after which the way that attention goes may show
+TRAINS_ON = True  # which networks combine good and bad heads follows from how these did alone
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings.
+
+    Attributes:
+        candidates: heads that are tried alone, numbered from 0.
+        trials: data seeds, from 0, on which a head has to be good or bad.
+        seeds: networks of each scenario, on data seeds that no head was judged on.
+        heads: heads of each.
+        body: the draw of all other parameters, in which heads are tried and combined. Random heads stand in
+            this body and the ones after it, each network in its own.
+        elsewhere: further bodies in which some good and bad heads are tried alone; moved: how many of each.
+        length: words of a permutation.
+        width: of embeddings and states.
+        steps: updates after which heads and networks are judged; every: updates between two looks.
+        followed: updates of all networks, if that is more. Heads whose attention is driven away from the word
+            to be said learn too, only later (:mod:`~notebooks.shared.copying`): by the 200 updates of
+            the authors' configuration, at full size, too much so to be called bad.
+    """
+
+    candidates: int = 12
+    trials: int = 1
+    seeds: int = 3
+    heads: int = 4
+    body: int = 0
+    elsewhere: int = 1
+    moved: int = 2
+    length: int = 12
+    width: int = 32
+    steps: int = 200
+    every: int = 10
+    followed: int = 200
+
+    def __post_init__(self) -> None:
+        words_of("permutation", self.length)
+        for name in ("candidates", "trials", "seeds", "heads", "width", "steps", "every", "followed"):
+            if getattr(self, name) < 1:
+                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
+        for name in ("body", "elsewhere", "moved"):
+            if getattr(self, name) < 0:
+                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 0")
+        if self.candidates >= UNSEEN:
+            raise BadInput(f"{self.candidates} candidates; expected fewer than {UNSEEN}")
+        check_looks(self.steps, self.every, self.updates)
+
+    @property
+    def updates(self) -> int:
+        """How long networks are trained: as long as they are judged, or for longer."""
+        return max(self.steps, self.followed)
+
+
+PROFILES = {
+    "quick": Config(),
+    "paper": Config(
+        candidates=20, trials=3, seeds=20, heads=8, elsewhere=2, moved=3, length=40, width=256, steps=100
+    ),
+}
+
+
+def asks(config: Config) -> tuple[Ask, ...]:
+    """What it asks of the networks that are known before any is trained: first trials, and random heads.
+
+    Which head is tried again, and the networks of good and bad heads, follow from outcomes; :func:`compute`
+    asks them.
+    """
+    first = [_spec(config, (head,), 0) for head in range(config.candidates)]
+    random = [spec for scenario in ("random", "alone") for spec in _scenario(scenario, config, [], [])]
+    return ask([*first, *random], measure_copying)
+
+
+def models(config: Config) -> tuple[RecipeSpec, ...]:
+    """The runs that are known before any is made, each once."""
+    return specs_of(asks(config))
+
+
+def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+    """Which single heads are good or bad, and what becomes of networks that combine them.
+
+    Of the courses the first ``steps`` updates count. A head is *good* when, alone, it reaches 95 % accuracy
+    on every data seed, *bad* when it ends under 60 % on every one without having reached it; a head that is
+    neither on one, or not what it was before, is not tried on the next. Heads of a network are drawn among
+    them without repetition. A scenario for which they are too few has no networks, and ``not_run`` says so
+    beside its values.
+
+    Returns:
+        values ``<scenario>.{n, failed, lowest_accuracy, …}``, see
+        :func:`~notebooks.shared.copying.outcome`; ``<scenario>.head_sets``, how many of its
+        networks' sets of heads are different; ``<scenario>.followed.…``, what became of them in the end, see
+        :func:`~notebooks.shared.copying.followed`; ``<scenario>.turned.…``, which way those use
+        attention that failed, see :func:`~notebooks.shared.copying.turned_away`; ``single`` the same
+        of the heads' first trials, one a head;
+        ``elsewhere_{good, bad}`` the same of such heads alone in other bodies; ``random_over_alone``, the
+        accuracy after ``steps`` updates of random heads less that of the first of them alone, by network;
+        ``all_bad_less_one_good``, the share of failures of the one less that of the other, in pairs that
+        share data and all heads but one (:func:`failures_apart`);
+        ``good_head.…``, which head attends in networks of one good head
+        (:func:`good_head`); ``together.<scenario>.…`` and ``chances.…``, in
+        the end, whether heads of a network go one way, and whether more heads are more chances
+        (:mod:`~notebooks.learn.multi_head.experiment`); ``sides.…``, whether it shows early which way the
+        attention of a single head in a body of its own goes (:func:`~notebooks.shared.copying.sides`);
+        ``heads.{tried, runs, good, bad}``, counts of heads and of runs of single heads, and
+        ``heads.bad_later``, how many would be bad on their first data by all ``followed`` updates;
+        tables ``courses`` (a row a network and checkpoint, to the end of its training) and ``outcomes`` (a
+        row a network, after ``steps`` updates), later trials being the scenario ``again``.
+
+    Raises:
+        NotMeasured: a store that does not train lacks a run of a single head.
+    """
+    trials, heads = _screened(config, store)
+    whole = {"single": _named("single", trials[0])}
+    for scenario in SCENARIOS:
+        whole[scenario] = _named(scenario, _asked(_scenario(scenario, config, **heads), store))
+    for kind in KINDS:
+        whole[f"elsewhere_{kind}"] = _named(f"elsewhere_{kind}", _asked(_moved(config, heads[kind]), store))
+    found = {name: judged(points, config.steps) for name, points in whole.items()}
+    values: dict[str, dict] = {
+        name: outcome(points, config.steps)
+        | {"head_sets": _head_sets(points), "turned": turned_away(points, config.length)}
+        | {"followed": followed(whole[name], config.steps, config.updates)}
+        for name, points in found.items()
+    }
+    values["random_over_alone"] = paired(
+        found["random"], found["alone"], lambda course: course["accuracy"][-1]
+    )
+    values["all_bad_less_one_good"] = failures_apart(found["all_bad"], found["one_good"])
+    good = [point for trial in trials for point in trial if point[0]["heads"][0] in heads["good"]]
+    values["good_head"] = good_head(found["one_good"], judged(good, config.steps), config.steps)
+    values["together"] = {
+        name: together(whole[name], config.length, _early(config)) for name in ("single", *SCENARIOS)
+    }
+    values["chances"] = chances(whole["alone"], whole["random"], config.length)
+    values["sides"] = sides(whole["alone"], config.length, _early(config))
+    for scenario in SCREENED:
+        if reason := too_few(scenario, config.heads, tried=config.candidates, **heads):
+            values[scenario]["not_run"] = reason
+            if scenario != "copied":
+                values["all_bad_less_one_good"]["not_run"] = reason
+    later = [standing(course["accuracy"]) for _, course in trials[0]]
+    values["heads"] = {
+        "tried": len(trials[0]),
+        "runs": sum(map(len, trials)),
+        "bad_later": later.count("bad"),
+    }
+    values["heads"] |= {kind: len(heads[kind]) for kind in KINDS}
+    again = [point for trial in trials[1:] for point in _named("again", trial)]
+    everything = [*(point for points in whole.values() for point in points), *again]
+    return values, {
+        "courses": course_rows(everything),
+        "outcomes": outcome_rows(judged(everything, config.steps)),
+    }
+
+
+def _early(config: Config) -> int:
+    """The last look at or before :data:`EARLY`, or the first after the beginning."""
+    return min(max(EARLY // config.every, 1) * config.every, config.updates)
+
+
+def _screened(config: Config, store: "Store") -> tuple[list[list[Point]], dict[str, list[int]]]:
+    """The trials' points, and the heads that are good, or bad, on every data seed."""
+    heads: dict[int, str] = {}
+    trials = []
+    for seed in range(config.trials):
+        tried = heads if seed else range(config.candidates)
+        points = _asked([_spec(config, (head,), seed) for head in tried], store)
+        if len(points) < len(tried):
+            raise NotMeasured(
+                f"{len(tried) - len(points)} of {len(tried)} single heads have no answer yet on data seed "
+                f"{seed}; which heads are good or bad hangs on all of them"
+            )
+        seen = {
+            columns["heads"][0]: standing(course["accuracy"])
+            for columns, course in judged(points, config.steps)
+        }
+        heads = {head: kind for head, kind in seen.items() if kind and heads.get(head, kind) == kind}
+        trials.append(points)
+    return trials, {kind: [head for head, own in heads.items() if own == kind] for kind in KINDS}
+
+
+def _scenario(scenario: str, config: Config, good: list[int], bad: list[int]) -> list[RecipeSpec]:
+    """The networks of a scenario; none where good or bad heads are too few."""
+    return [
+        _spec(
+            config,
+            heads,
+            config.trials + seed,
+            config.body if scenario in SCREENED else config.body + seed,
+        )
+        for seed, heads in enumerate(sets_of_heads(scenario, config.seeds, config.heads, good, bad))
+    ]
+
+
+def _moved(config: Config, heads: list[int]) -> list[RecipeSpec]:
+    """The first of some heads, alone in other bodies."""
+    bodies = range(config.body + 1, config.body + 1 + config.elsewhere)
+    return [_spec(config, (head,), 0, body) for body in bodies for head in heads[: config.moved]]
+
+
+def _spec(config: Config, heads: tuple[int, ...], seed: int, body: int | None = None) -> RecipeSpec:
+    settings = {name: getattr(config, name) for name in ("length", "width", "every")}
+    body = config.body if body is None else body
+    return RecipeSpec.of("multi_head", heads=heads, body=body, seed=seed, steps=config.updates, **settings)
+
+
+def _asked(specs: Iterable[RecipeSpec], store: "Store") -> list[Point]:
+    """(settings, course) of every network that the store knows or may train."""
+    return answers(ask(specs, measure_copying), store)
+
+
+def _named(scenario: str, points: list[Point]) -> list[Point]:
+    """The same points under the columns that name a network in this chapter."""
+    return [
+        (
+            {"scenario": scenario, "heads": " ".join(map(str, columns["heads"]))}
+            | {name: columns[name] for name in ("body", "seed")},
+            course,
+        )
+        for columns, course in points
+    ]
+
+
+def _head_sets(points: list[Point]) -> int:
+    return len({frozenset(str(name["heads"]).split()) for name, _ in points})

@@ -1,0 +1,331 @@
+"""Would the best attention attend to larger β? Appendix A.1 of the second paper, and equation 12."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+
+from attnlib.errors import BadInput
+from attnlib.probes.locality import probability_of_right_label
+from attnlib.probes.optimal_attention import optimal_attention
+from companion.data import labelled_sets, parallel
+from companion.results.aggregate import Point, over_seeds
+from companion.results.asks import Ask, answers, ask, specs_of
+from companion.results.checks import check_counts, check_names
+from companion.runs.recipe import RecipeSpec
+from notebooks.learn.optimal_attention.measure import (
+    measure_classifier_identity,
+    measure_optimal_attention,
+    measure_probe_identity,
+)
+from notebooks.shared.agreement import measure_translation
+
+if TYPE_CHECKING:
+    from companion.runs.store import Store
+
+
+# Optimal attention: from what is known of each network to intervals over seeds, and rows of tables.
+
+_OF_BOTH = ("learned_probe", "chance")
+_OF_OTHERS = ("optimal_other_probe", "optimal_main_probe")
+_OF_SEARCH = ("steepest_probe", "steepest_other_probe", "steepest_main_probe")
+
+
+def quality(points: list[Point]) -> dict:
+    """What :func:`~notebooks.shared.agreement.measure_translation` says of a form.
+
+    Its agreements are of single precision with ties counted; ``agreement`` may be replaced by better ones
+    (:func:`optimum`), ``recorded`` stays.
+    """
+    agreements = {name: over_seeds(points, lambda one, n=name: one[n]) for name in _OF_BOTH}
+    return {
+        "bleu": over_seeds(points, lambda one: one["bleu"][-1]),
+        "best_bleu": over_seeds(points, lambda one: max(one["bleu"])),
+        "accuracy": over_seeds(points, lambda one: one["accuracy"]),
+        "loss": over_seeds(points, lambda one: one["loss"]),
+        "agreement": agreements,
+        "recorded": agreements,
+        "over_chance": {
+            "learned_probe": over_seeds(points, lambda one: one["learned_probe"] - one["chance"])
+        },
+    }
+
+
+def identity(points: list[Point]) -> dict:
+    """Mean differences as intervals, the largest of all networks as a number."""
+    return {
+        name: {
+            "mean": over_seeds(points, lambda one, n=name: one[n]["mean"]),
+            "largest": max((one[name]["largest"] for _, one in points), default=None),
+        }
+        for name in ("all_words", "right_word")
+    }
+
+
+def optimum(points: list[Point]) -> dict:
+    """What is said of α^opt; agreement with its chance on the very samples it was sought for."""
+    branches = {
+        "agreement": (*_OF_BOTH, "optimal_probe", "learned_optimal", *_OF_OTHERS, *_OF_SEARCH),
+        "log_likelihood": ("uniform", "learned", "largest_probe", "optimal"),
+        "largest_probe": ("weight", "unused", "lost"),
+        "dependent": ("share", "optimal_probe", "learned_probe", "unused"),
+    }
+    found: dict = {
+        branch: {name: over_seeds(points, lambda one, b=branch, n=name: one[b].get(n)) for name in names}
+        for branch, names in branches.items()
+    }
+    found["over_chance"] = {
+        name: over_seeds(points, lambda one, n=name: one["agreement"][n] - one["agreement"]["chance"])
+        for name in ("optimal_probe", "learned_probe")
+    }
+    for name, better, worse in (("gain", "optimal", "learned"), ("gain_of_learned", "learned", "uniform")):
+        found[name] = over_seeds(
+            points, lambda one, b=better, w=worse: one["log_likelihood"][b] - one["log_likelihood"][w]
+        )
+    return found | {
+        "positions": over_seeds(points, lambda one: one["positions"]),
+        "words": min((one["words"] for _, one in points), default=0),
+    }
+
+
+def difference(first: list[Point], second: list[Point]) -> dict:
+    """BLEU of the first form less that of the second, within a seed."""
+    summed, joined = ({name["seed"]: one for name, one in points} for points in (first, second))
+    pairs = [({}, {"summed": summed[seed], "joined": joined[seed]}) for seed in summed if seed in joined]
+
+    def of(quality) -> dict:
+        return over_seeds(pairs, lambda both: quality(both["summed"]) - quality(both["joined"]))
+
+    return {"bleu": of(lambda one: one["bleu"][-1]), "best_bleu": of(lambda one: max(one["bleu"]))}
+
+
+def classifier(points: list[Point]) -> dict:
+    """Equation 12 over all checkpoints of all classifiers, and what they learned."""
+    return {
+        "deviation": max((one["deviation"] for _, one in points), default=None),
+        "wrong": sum(one["wrong"] for _, one in points),
+        "checkpoints": sum(len(one["steps"]) for _, one in points),
+        "loss": over_seeds(points, lambda one: one["loss"][-1]),
+        "accuracy": over_seeds(points, lambda one: one["accuracy"]),
+    }
+
+
+def cells(shown: dict | None) -> list[dict]:
+    """A sentence's matrices as rows, a row a pair of positions; none where there is no sentence."""
+    if shown is None:
+        return []
+    right = {f"right_{name}": value for name, value in shown.get("right", {}).items()}
+    return [
+        {"target_position": s, "source_position": t, "target": target, "source": source}
+        | {name: shown[name][s][t] for name in ("attention", "probe", "optimal")}
+        | ({"says": shown["says"][t], "says_with": shown["says_with"][t]} | right if right else {})
+        for s, target in enumerate(shown["target"])
+        for t, source in enumerate(shown["source"])
+    ]
+
+
+PLACE = "Snell et al. 2021, appendix A.1, equations 27-37; section 3.3, equation 12"
+QUESTION = "Does the attention that minimises the loss attend to the positions with larger β?"
+FORMS = ("summed", "joined")  # equation 32, and equation 2
+BY_RULE = {"translation": "known_lexicon", "classification": "known_polarity"}
+COUNTEREXAMPLE = ((0.0, 0.0, 0.0), (0.0, -10.0, 5.0), (0.0, 5.0, -10.0))  # γ of each position, equation 30
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings.
+
+    Attributes:
+        seeds: networks of each kind.
+        dataset: of the translation models; see :data:`companion.data.parallel.NAMES`.
+        texts: of the classifiers; see :func:`companion.data.labelled_sets.names`.
+        absent: ``by_rule`` takes a set made by rule in place of Multi30k, and of SST, where its files are not
+            on this machine; ``stop`` stops there.
+        train_pairs, n_validation: pairs to train on, and to look at; 0 for all. pieces: their vocabulary.
+        width, learning_rate, steps: of the translation models; the classifiers have the same rate.
+        samples: pairs looked at whose optimal attention is sought; 0 for all.
+        probed_training: training pairs that the main model is looked at on as well, 0 for none. In this, as
+            in all else, its networks are those of the agreement tables, which are trained once for both.
+        train_texts, validation_texts: as of pairs.
+        classifier_width: of words, and of the state of one direction; 0 for the paper's.
+        classifier_steps: updates of the classifiers.
+    """
+
+    seeds: int = 3
+    dataset: str = "multi30k_en_de"
+    texts: str = "sst"
+    absent: str = "by_rule"
+    train_pairs: int = 2_000
+    n_validation: int = 40
+    pieces: int = 1_000
+    width: int = 64
+    learning_rate: float = 3e-3
+    steps: int = 400
+    samples: int = 0
+    probed_training: int = 0
+    train_texts: int = 2_000
+    validation_texts: int = 150
+    classifier_width: int = 64
+    classifier_steps: int = 200
+
+    def __post_init__(self) -> None:
+        check_counts(self, "classifier_steps", "pieces")
+        check_names(self, absent=("by_rule", "stop"))
+        numbers = ("train_pairs", "n_validation", "samples", "probed_training", "classifier_width")
+        for name in (*numbers, "train_texts", "validation_texts"):
+            if getattr(self, name) < 0:
+                raise BadInput(f"{name} is {getattr(self, name)}; it must be 0 or more")
+
+
+PROFILES = {
+    "quick": Config(),
+    "paper": Config(
+        absent="stop",
+        train_pairs=0,
+        n_validation=0,
+        pieces=8_000,
+        width=256,
+        learning_rate=1e-3,
+        steps=36_250,
+        probed_training=1_014,
+        train_texts=0,
+        validation_texts=0,
+        classifier_width=0,
+        classifier_steps=4_000,
+    ),
+}
+
+
+def data_of(config: Config) -> dict[str, str]:
+    """Names of the sets that are taken: for ``translation``, and for ``classification``."""
+    named = {"translation": config.dataset, "classification": config.texts}
+    usual = {"translation": Config.dataset, "classification": Config.texts}
+    at_hand = {"translation": parallel.at_hand, "classification": labelled_sets.at_hand}
+    if config.absent == "stop":
+        return named
+    return {
+        kind: BY_RULE[kind] if name == usual[kind] and not at_hand[kind](name) else name
+        for kind, name in named.items()
+    }
+
+
+def asks(config: Config) -> tuple[Ask, ...]:
+    """What it asks of each network."""
+    of_forms = [one for form in FORMS for of in (_qualities, _identities) for one in of(config, form)]
+    return (*of_forms, *_optima(config), *_classifiers(config))
+
+
+def models(config: Config) -> tuple[RecipeSpec, ...]:
+    """The runs that the experiment needs, each once."""
+    return specs_of(asks(config))
+
+
+def _translators(config: Config, form: str) -> tuple[RecipeSpec, ...]:
+    names = ("width", "learning_rate", "steps", "n_validation", "pieces")
+    settings: dict = {name: getattr(config, name) for name in names}
+    settings |= {"dataset": data_of(config)["translation"], "n_train": config.train_pairs}
+    if form == "joined":
+        settings |= {"saliency": True, "probed_training": config.probed_training}
+    return tuple(
+        RecipeSpec.of("translation", form=form, keep_network=True, seed=seed, **settings)
+        for seed in range(config.seeds)
+    )
+
+
+def _qualities(config: Config, form: str) -> tuple[Ask, ...]:
+    return ask(_translators(config, form), measure_translation)
+
+
+def _identities(config: Config, form: str) -> tuple[Ask, ...]:
+    return ask(_translators(config, form), measure_probe_identity, samples=config.samples)
+
+
+def _optima(config: Config) -> tuple[Ask, ...]:
+    """Each network of the summed form; beside it the next, where there is another, and the main model's next.
+
+    Runs of one seed read in the same order, and agree for that alone.
+    """
+    specs, main = (_translators(config, form) for form in FORMS)
+    return tuple(
+        Ask(
+            spec,
+            measure_optimal_attention,
+            (("samples", config.samples),),
+            (*(other for other in [specs[after]] if other != spec), main[after]),
+        )
+        for spec, after in zip(specs, (*range(1, len(specs)), 0), strict=True)
+    )
+
+
+def _classifiers(config: Config) -> tuple[Ask, ...]:
+    settings: dict = {
+        "data": data_of(config)["classification"],
+        "n_train": config.train_texts,
+        "n_validation": config.validation_texts,
+        "learning_rate": config.learning_rate,
+        "steps": config.classifier_steps,
+    }
+    if width := config.classifier_width:
+        settings |= {"embedding_width": width, "width": width}
+    specs = (RecipeSpec.of("classification", seed=seed, **settings) for seed in range(config.seeds))
+    return ask(specs, measure_classifier_identity)
+
+
+def counterexample() -> dict[str, float]:
+    """Equations 29-31 worked: the right word is the first of three, its logit 0 from every position.
+
+    Returns:
+        β and α^opt of the ``first``, ``second`` and ``third`` position; the probability of the right word
+        under α^opt (``right``), by equation 12 from β of the right word alone (``from_right_word``), and with
+        all attention on the ``first_alone``.
+    """
+    logits = torch.tensor(COUNTEREXAMPLE, dtype=torch.float64)
+    one, masks = torch.zeros(1, 1, dtype=torch.long), (torch.ones(1, 3).bool(), torch.ones(1, 1).bool())
+    found = optimal_attention(logits[None], torch.zeros(1, 1, 3), one, *masks)
+    probe, best = logits.softmax(-1)[:, 0], found.attention[0, 0]
+    places = ("first", "second", "third")
+    return {
+        **{f"probe_{place}": float(value) for place, value in zip(places, probe, strict=True)},
+        **{f"optimal_{place}": float(value) for place, value in zip(places, best, strict=True)},
+        "right": float(found.log_likelihood.exp()),
+        "from_right_word": float(probability_of_right_label(best, probe)),
+        "first_alone": float(probe[0]),
+    }
+
+
+def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+    """The worked counterexample, α^opt of trained networks, both forms' quality, and the identities.
+
+    Returns:
+        values ``data`` (:func:`data_of`); ``counterexample`` (:func:`counterexample`); for each form
+        ``bleu``, ``best_bleu`` (of all checkpoints), ``accuracy``, ``loss``, ``agreement``, ``over_chance``
+        and ``identity``; for ``summed`` further what :func:`measure_optimal_attention` says of α^opt, and its
+        ``gain`` in nats a word; ``difference`` of summed less joined by seed; ``residual``, the largest;
+        ``classifier``. All but plain largest values are intervals over seeds. Tables ``networks``, a row a
+        network; ``example`` and ``unused`` of the first seed's.
+    """
+    found = {form: _answered(_qualities(config, form), store) for form in FORMS}
+    optima = _answered(_optima(config), store)
+    values: dict = {"data": data_of(config), "counterexample": counterexample()}
+    for form in FORMS:
+        identities = _answered(_identities(config, form), store)
+        values[form] = quality(found[form]) | {"identity": identity(identities)}
+    values["summed"] |= optimum(optima)
+    values["difference"] = difference(found["summed"], found["joined"])
+    values["residual"] = max((one["residual"] for _, one in optima), default=None)
+    values["classifier"] = classifier(_answered(_classifiers(config), store))
+    return values, {
+        "networks": [
+            name | {"form": form, "bleu": one["bleu"][-1], "agreement": one["learned_probe"]}
+            for form in FORMS
+            for name, one in found[form]
+        ],
+        "example": cells(optima[0][1]["example"] if optima else None),
+        "unused": cells(optima[0][1]["unused_example"] if optima else None),
+    }
+
+
+def _answered(asked: Iterable[Ask], store: "Store") -> list[Point]:
+    """Answers that the store knows or may make, named by seed."""
+    return [({"seed": name["seed"]}, found) for name, found in answers(asked, store)]

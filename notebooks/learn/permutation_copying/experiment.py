@@ -1,0 +1,254 @@
+"""Learning to copy: where source words say nothing of target words, attention fails or comes late."""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from attnlib.errors import BadInput
+from companion.data.synthetic import KINDS, words_of
+from companion.results.aggregate import Point, over_seeds
+from companion.results.asks import Ask, answers, ask, specs_of
+from companion.runs.recipe import RecipeSpec
+from notebooks.shared.copying import (
+    check_looks,
+    course_rows,
+    followed,
+    judged,
+    last,
+    measure_copying,
+    outcome,
+    outcome_rows,
+    probes,
+    steps_to_learn,
+    turned_away,
+)
+
+if TYPE_CHECKING:
+    from companion.runs.store import Store
+
+
+# Which comes first, words or attention? When either finds the right place in networks that copy.
+
+FACTOR = 2  # weight of so many times uniform attention's, or a share of 1 in so many, is no longer uniform
+HALF = 0.5  # of the words: from there on words are known, or attention is there
+WAYS = ("drawn", "away")
+
+
+def knowledge_first(learned: list[Point], uniform: list[Point], length: int) -> dict:
+    """Which way attention goes, and whether words are known when it gets to the right place.
+
+    Attention leaves uniform attention at the first look where the mean weight on the word to be said is at
+    least ``FACTOR`` / length (*drawn*) or at most 1 / (``FACTOR`` · length) (driven *away*). Words are known,
+    and attention is there, from the first look at which the largest β, or the largest weight, of a target
+    word stands at the word to be said for half of the words: the same is asked of both.
+
+    Args:
+        learned: whole courses of networks that learn to attend; uniform: of those that never attend.
+        length: words of a sentence.
+
+    Returns:
+        ``stays``, networks that never leave; for both ways ``n``; ``left``, updates until it leaves;
+        ``known`` and ``there``, updates until words are known and until attention is there; ``lead``, the
+        second less the first, of networks that have both, and ``first``, in how many of these words came
+        first; ``held``, the share of words for which the largest β of networks that never attend stands at
+        the right place after as many updates as ``there`` (an interval over these networks), and ``n_held``,
+        times behind it; ``steps_to_learn`` of those that learn, with ``soonest`` and ``latest``. Intervals
+        over networks.
+    """
+    ways: dict[str, list[Point]] = {gone: [] for gone in WAYS}
+    for point in learned:
+        gone = way(point[1], length)
+        if gone is not None:
+            ways[gone].append(point)
+    stays = len(learned) - sum(map(len, ways.values()))
+    return {"stays": stays} | {gone: _group(points, uniform, length) for gone, points in ways.items()}
+
+
+def way(course: dict, length: int) -> str | None:
+    """``drawn`` to the word to be said or driven ``away`` from it; None where attention stays uniform."""
+    look = _leaves(course, length)
+    if look is None:
+        return None
+    return "drawn" if course["attention_right"][look] > 1 / length else "away"
+
+
+def _leaves(course: dict, length: int) -> int | None:
+    """The first look at which attention is no longer uniform."""
+    high, low = FACTOR / length, 1 / (FACTOR * length)
+    return _first(course["attention_right"], lambda weight: weight >= high or weight <= low)
+
+
+def _known(course: dict) -> int | None:
+    return _first(course["probe_agreement"], lambda share: share >= HALF)
+
+
+def _there(course: dict) -> int | None:
+    return _first(course["attention_accuracy"], lambda share: share >= HALF)
+
+
+def _lead(course: dict) -> int | None:
+    known, there = _known(course), _there(course)
+    return None if known is None or there is None else course["steps"][there] - course["steps"][known]
+
+
+def _group(points: list[Point], uniform: list[Point], length: int) -> dict:
+    times = [time for _, course in points if (time := steps_to_learn(course)) is not None]
+    arrivals = [course["steps"][place] for _, course in points if (place := _there(course)) is not None]
+    seen = [step for step in arrivals if all(step in course["steps"] for _, course in uniform)]
+    return {
+        "n": len(points),
+        "left": _updates(points, lambda course: _leaves(course, length)),
+        "known": _updates(points, _known),
+        "there": _updates(points, _there),
+        "lead": over_seeds(points, _lead),
+        "first": sum((_lead(course) or 0) > 0 for _, course in points),
+        "held": over_seeds(uniform if seen else [], lambda course: _mean_share(course, seen)),
+        "n_held": len(seen) if uniform else 0,
+        "steps_to_learn": over_seeds(points, steps_to_learn),
+        "soonest": min(times, default=None),
+        "latest": max(times, default=None),
+    }
+
+
+def _updates(points: list[Point], look: Callable[[dict], int | None]) -> dict:
+    def at(course: dict) -> int | None:
+        place = look(course)
+        return None if place is None else course["steps"][place]
+
+    return over_seeds(points, at)
+
+
+def _mean_share(course: dict, updates: list[int]) -> float:
+    """Of words with the largest β at the right place, over the looks after these updates."""
+    shares = [course["probe_agreement"][course["steps"].index(step)] for step in updates]
+    return math.fsum(shares) / len(shares)
+
+
+def _first(series: list[float], holds: Callable[[float], bool]) -> int | None:
+    return next((place for place, value in enumerate(series) if holds(value)), None)
+
+
+PLACE = "Snell et al. 2021, Figure 3; section 3.3 and appendix A.3"
+QUESTION = "Does attention fail to be learned where knowledge of single words cannot be learned before it?"
+NETWORKS = ("learned", "uniform", "proxy")
+SHARED_KIND, SHARED_NETWORKS = "sample", ("learned", "uniform")  # what fixed_permutation trains to copy
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings; a network is a kind of sentences × (learned or uniform attention, or the proxy) × seed.
+
+    Attributes:
+        kind: ``permutation``, ``sample``, ``mixture``.
+        seeds: networks with learned attention of each kind.
+        controls: networks with uniform attention, and proxies, of each kind.
+        length: words of a sentence; the vocabularies grow with it.
+        width: of embeddings and states.
+        steps: updates after which networks are judged; every: updates between two looks.
+        followed: updates of the networks with learned attention on permutations and mixtures, if that is
+            more: what fails after ``steps`` may be slow.
+        sample_steps: updates of the networks that copy samples, if that is more. At least as many are needed
+            in :mod:`~notebooks.learn.fixed_permutation.experiment`, so these are its networks where the sizes
+            are the same.
+    """
+
+    kind: tuple[str, ...] = KINDS
+    seeds: int = 3
+    controls: int = 2
+    length: int = 16
+    width: int = 64
+    steps: int = 200
+    every: int = 10
+    followed: int = 200
+    sample_steps: int = 240
+
+    def __post_init__(self) -> None:
+        for kind in self.kind:
+            words_of(kind, self.length)
+        for name in ("seeds", "controls", "width", "steps", "every", "followed", "sample_steps"):
+            if getattr(self, name) < 1:
+                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
+        updates = [self.updates(kind, network) for kind in self.kind for network in NETWORKS]
+        check_looks(self.steps, self.every, max(updates, default=self.steps))
+
+    def updates(self, kind: str, network: str) -> int:
+        """How long a network is trained: as long as it is judged, or for longer."""
+        if kind == SHARED_KIND:
+            return max(self.steps, self.sample_steps) if network in SHARED_NETWORKS else self.steps
+        return max(self.steps, self.followed) if network == "learned" else self.steps
+
+
+PROFILES = {
+    "quick": Config(),
+    "paper": Config(seeds=20, controls=5, length=40, width=256, followed=500, sample_steps=300),
+}
+
+
+def asks(config: Config) -> tuple[Ask, ...]:
+    """What it asks of each network."""
+    return ask(_planned(config), measure_copying)
+
+
+def models(config: Config) -> tuple[RecipeSpec, ...]:
+    """The runs that the experiment needs, each once."""
+    return specs_of(asks(config))
+
+
+def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+    """The courses of all networks, and what became of them.
+
+    Returns:
+        values ``<kind>.{n, failed, lowest_accuracy, steps_to_learn, …}`` of learned attention after ``steps``
+        updates, see :func:`~notebooks.shared.copying.outcome`; ``<kind>.followed.…``, what became
+        of the same networks in the end, see :func:`~notebooks.shared.copying.followed`;
+        ``<kind>.turned.…``, which way those use attention that failed, see
+        :func:`~notebooks.shared.copying.turned_away`; ``<kind>.ways.…``, whether words are known when
+        attention leaves uniform attention, see
+        :func:`knowledge_first`;
+        ``<kind>.uniform.{accuracy, loss, probe_…}`` and ``<kind>.proxy.{accuracy, loss, above_floor,
+        probe_…}`` after ``steps`` updates, see :func:`~notebooks.shared.copying.probes`;
+        ``<kind>.floor``, the entropy log(length) of a word drawn from a set that is known, and
+        ``<kind>.ignorance``, log(words);
+        tables ``courses`` (a row a network and checkpoint, to the end of its training) and ``outcomes`` (a
+        row a network, after ``steps`` updates, and which ``way`` its attention goes).
+    """
+    whole = [
+        ({name: columns[name] for name in ("kind", "network", "seed")}, course)
+        for columns, course in answers(asks(config), store)
+    ]
+    values = {kind: _of_kind(kind, config, whole) for kind in config.kind}
+    outcomes = outcome_rows(judged(whole, config.steps))
+    for row, (columns, course) in zip(outcomes, whole, strict=True):
+        row["way"] = way(course, config.length) if columns["network"] == "learned" else None
+    return values, {"courses": course_rows(whole), "outcomes": outcomes}
+
+
+def _planned(config: Config) -> Iterator[RecipeSpec]:
+    settings = {name: getattr(config, name) for name in ("length", "width", "every")}
+    for kind in config.kind:
+        for network in NETWORKS:
+            steps = config.updates(kind, network)
+            for seed in range(config.seeds if network == "learned" else config.controls):
+                yield RecipeSpec.of(
+                    "permutation_copying", seed=seed, kind=kind, network=network, steps=steps, **settings
+                )
+
+
+def _of_kind(kind: str, config: Config, whole: list[Point]) -> dict:
+    trained = {
+        network: [point for point in whole if (point[0]["kind"], point[0]["network"]) == (kind, network)]
+        for network in NETWORKS
+    }
+    learned, uniform, proxy = (judged(points, config.steps) for points in trained.values())
+    return {
+        **outcome(learned, config.steps),
+        "turned": turned_away(learned, config.length),
+        "ways": knowledge_first(trained["learned"], trained["uniform"], config.length),
+        "followed": followed(trained["learned"], config.steps, config.updates(kind, "learned")),
+        "probe_agreement": last(learned, "probe_agreement"),
+        "uniform": {"accuracy": last(uniform, "accuracy")} | probes(uniform),
+        "proxy": {name: last(proxy, name) for name in ("accuracy", "above_floor")} | probes(proxy),
+        "floor": math.log(config.length),
+        "ignorance": math.log(words_of(kind, config.length)),
+    }

@@ -1,0 +1,150 @@
+"""Where the lexical probe is local and where it leaks: a keyword to be found at uniform attention."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from attnlib.errors import BadInput
+from companion.results.aggregate import Point, over_seeds, paired
+from companion.results.asks import Ask, answers, ask, specs_of
+from companion.runs.recipe import RecipeSpec
+from notebooks.shared.copying import measure_copying
+
+if TYPE_CHECKING:
+    from companion.runs.store import Store
+
+PLACE = "Snell et al. 2021, section 6.1, equations 22-25; Figure 7"
+QUESTION = "Is the lexical probe about the word at its position, and does it stay so?"
+PLACES = ("keyword", "next", "mean", "last", "first")
+# Differences that the paper's orders are made of: (larger, smaller).
+ORDERS = (
+    ("keyword", "next"),
+    ("next", "mean"),
+    ("keyword", "last"),
+    ("last", "keyword"),
+    ("last", "next"),
+    ("mean", "keyword"),
+    ("first", "keyword"),
+)
+HALFWAY = 0.75  # accuracy halfway from guessing to always right
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings of the networks, all alike but for their seed.
+
+    Attributes:
+        seeds: networks.
+        words: of the vocabulary, the keyword among them; length: of a sequence.
+        embedding_width, width: of words, and of the state of one direction.
+        steps: updates.
+        every: updates between two looks up to ``until``, closer at the paper profile, since a larger network
+            may go from its first knowledge of the keyword to the leak within few updates; later: between two
+            looks after it.
+    """
+
+    seeds: int = 3
+    words: int = 40
+    length: int = 40
+    embedding_width: int = 48
+    width: int = 32
+    steps: int = 300
+    every: int = 10
+    until: int = 300
+    later: int = 100
+
+    def __post_init__(self) -> None:
+        for name in ("seeds", "embedding_width", "width", "steps", "every", "until", "later"):
+            if getattr(self, name) < 1:
+                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
+        if self.length < 4 or self.words < 2:
+            raise BadInput(f"length {self.length} and {self.words} words; take at least 4 and 2")
+
+
+PROFILES = {
+    "quick": Config(),
+    "paper": Config(seeds=5, embedding_width=300, width=256, steps=4_000, every=2),
+}
+
+
+def asks(config: Config) -> tuple[Ask, ...]:
+    """What it asks of each network: its course."""
+    names = ("words", "length", "embedding_width", "width", "steps", "every", "until", "later")
+    settings = {name: getattr(config, name) for name in names}
+    specs = (RecipeSpec.of("keyword", seed=seed, **settings) for seed in range(config.seeds))
+    return ask(specs, measure_copying)
+
+
+def models(config: Config) -> tuple[RecipeSpec, ...]:
+    """The runs that the experiment needs, each once."""
+    return specs_of(asks(config))
+
+
+def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+    """γ at the keyword, after it, at the ends and on average, early, midway and late in training.
+
+    *Early* is the first checkpoint at which the network is right for three sequences in four, *midway* the
+    last one in the first half of the updates, *late* the last of all. A network that is never right so often
+    has no early checkpoint, and counts in the others alone.
+
+    Returns:
+        values ``{early, midway, late}.{keyword, next, mean, last, first, step, accuracy}`` and
+        ``{early, midway, late}.<larger>_over_<smaller>``, the difference of two within a network;
+        ``moved.<place>`` and ``moved.<larger>_over_<smaller>``, late less midway within a network, which says
+        whether the course has come to rest; all as intervals over seeds; ``lead``, where in training the last
+        position is above the keyword, see :func:`_lead`;
+        table ``courses``, a row a network and checkpoint.
+    """
+    courses = [
+        [
+            {"seed": name["seed"]}
+            | {("step" if key == "steps" else key): series[i] for key, series in course.items()}
+            for i in range(len(course["steps"]))
+        ]
+        for name, course in answers(asks(config), store)
+    ]
+    early = [next((row for row in course if row["accuracy"] >= HALFWAY), None) for course in courses]
+    midway = [[row for row in course if row["step"] <= config.steps / 2][-1] for course in courses]
+    late = [course[-1] for course in courses]
+    stages = {"early": [row for row in early if row is not None], "midway": midway, "late": late}
+    values = {stage: _summary([({}, row) for row in chosen]) for stage, chosen in stages.items()}
+    values["moved"] = _moved(midway, late)
+    values["lead"] = _lead(courses)
+    return values, {"courses": [row for course in courses for row in course]}
+
+
+def _summary(points: list[Point]) -> dict:
+    names = (*PLACES, "step", "accuracy")
+    return {name: over_seeds(points, lambda row, n=name: row[n]) for name in names} | {
+        f"{larger}_over_{smaller}": over_seeds(points, lambda row, a=larger, b=smaller: row[a] - row[b])
+        for larger, smaller in ORDERS
+    }
+
+
+def _moved(before: list[dict], after: list[dict]) -> dict:
+    """Numbers of the second look less those of the first, network by network."""
+    first, second = ([({"seed": row["seed"]}, row) for row in rows] for rows in (before, after))
+    return {place: paired(second, first, lambda row, n=place: row[n]) for place in PLACES} | {
+        f"{larger}_over_{smaller}": paired(second, first, lambda row, a=larger, b=smaller: row[a] - row[b])
+        for larger, smaller in ORDERS
+    }
+
+
+def _lead(courses: list[list[dict]]) -> dict:
+    """The looks at which the last position leads the keyword, network by network.
+
+    Returns:
+        ``looks``, how many there are; ``ahead``, at how many of them the interval of the lead is above 0, and
+        ``first`` and ``final``, the updates of the first and last of these (None without any); ``most``, the
+        largest mean lead with its interval, and its ``step`` (None without a course). Looks are many and not
+        corrected for.
+    """
+    leads = {
+        rows[0]["step"]: over_seeds([({}, row) for row in rows], lambda row: row["last"] - row["keyword"])
+        for rows in zip(*courses, strict=True)
+    }
+    ahead = [step for step, lead in leads.items() if lead["low"] is not None and lead["low"] > 0]
+    most = max(leads, key=lambda step: leads[step]["value"], default=None)
+    ends = {"first": ahead[0], "final": ahead[-1]} if ahead else {"first": None, "final": None}
+    return {"looks": len(leads), "ahead": len(ahead), **ends, "step": most} | {
+        "most": over_seeds([], float) if most is None else leads[most]
+    }

@@ -1,0 +1,274 @@
+"""Where a classifier's attention rests, and why two seeds of the SMS set seem to attend differently."""
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from typing import TYPE_CHECKING
+
+from attnlib.errors import BadInput
+from companion.data import labelled_sets
+from companion.results.aggregate import over_seeds
+from companion.results.asks import Ask, ask, specs_of
+from companion.results.checks import check_counts, check_names
+from companion.results.statistics import jackknife_interval, pair_spread
+from companion.runs.recipe import RecipeSpec
+from notebooks.learn.resting_attention.measure import measure_apart, measure_resting
+from notebooks.shared.agreement import classifier_runs, gathered
+
+if TYPE_CHECKING:
+    from companion.runs.store import Store
+
+PLACE = "Snell et al. 2021, section A.9"
+QUESTION = "Why do two networks that classify text messages seem to attend to different places?"
+MARKS = ("begin", "end")
+PLACES = (*MARKS, "words")
+NOWHERE = "nowhere"  # no place has more than half of the texts
+NUMBERS = (*PLACES, *(f"{mark}_{what}" for mark in MARKS for what in ("right", "weight")))
+HALF = 50.0
+POSITIONS = ("all", "words")
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings of the classifiers, all alike but for their data and seed.
+
+    Attributes:
+        data: sets of labelled texts, see :func:`companion.data.labelled_sets.names`; seeds: networks on each.
+        beside: sets to hold them against; beside_seeds: networks on each of these.
+        only_at_hand: 1 leaves out the sets whose files are not on this machine.
+        n_train, n_validation: texts to use; 0 for all that the paper used.
+        width: of states; embedding_width: of embeddings.
+        learning_rate: of Adam.
+        steps: updates.
+    """
+
+    data: tuple[str, ...] = ("known_polarity", "sms_spam")
+    seeds: int = 3
+    beside: tuple[str, ...] = ("sst",)
+    beside_seeds: int = 3
+    only_at_hand: int = 1
+    n_train: int = 2_000
+    n_validation: int = 150
+    width: int = 64
+    embedding_width: int = 64
+    learning_rate: float = 3e-3
+    steps: int = 200
+
+    def __post_init__(self) -> None:
+        check_counts(self, "embedding_width")
+        check_names(self, data=labelled_sets.names(), beside=labelled_sets.names())
+        for name in ("seeds", "beside_seeds"):
+            if getattr(self, name) < 2:
+                raise BadInput(
+                    f"{name} is {getattr(self, name)}; they are held against each other, so give at least 2"
+                )
+
+
+PROFILES = {
+    "quick": Config(),
+    "paper": Config(
+        data=("sms_spam",),
+        seeds=12,
+        beside=("sst", "sst_as_text"),
+        beside_seeds=4,  # those of the chapter on agreement
+        only_at_hand=0,
+        n_train=0,
+        n_validation=0,
+        width=256,
+        embedding_width=300,
+        learning_rate=1e-3,
+        steps=4_000,
+    ),
+}
+
+
+def rows(config: Config) -> dict[str, tuple[RecipeSpec, ...]]:
+    """The networks by data set, in the order of their seeds; they are those of the agreement tables."""
+    names = ("n_train", "n_validation", "learning_rate", "steps", "embedding_width")
+    shared = {name: getattr(config, name) for name in names}
+    seeds = dict.fromkeys(config.beside, config.beside_seeds) | dict.fromkeys(config.data, config.seeds)
+    return {
+        name: classifier_runs(seeds[name], 0, shared | {"data": name}, config.width).normal
+        for name in dict.fromkeys((*config.data, *config.beside))
+        if not config.only_at_hand or labelled_sets.at_hand(name)
+    }
+
+
+def asks(config: Config) -> tuple[Ask, ...]:
+    """What it asks of each network, and of each two of one data set."""
+    return tuple(asked for runs in rows(config).values() for asked in (*_alone(runs), *_together(runs)))
+
+
+def models(config: Config) -> tuple[RecipeSpec, ...]:
+    """The networks, each once."""
+    return specs_of(asks(config))
+
+
+def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+    """Where attention rests by label, and how far two seeds agree with the marks and without.
+
+    Returns:
+        by data set ``labels.<label>``: ``texts``, and in percent with Student's interval over networks
+        ``begin``, ``end`` and ``words``, where attention is largest, and what else
+        :func:`~notebooks.learn.resting_attention.measure.measure_resting` has; ``common``, the commoner
+        label; ``resting.{begin, end, words, nowhere}``, how many networks have the largest attention there in
+        more than half of the texts of that label; ``own_mark``, of networks that rest on a mark, see
+        :func:`_own_mark`;
+        ``pairs.<all, words>.<label or both>.{agreement, chance}`` in percent, the mean over ordered pairs of
+        seeds with the jackknife's interval over seeds, ``spread``, the standard deviation of agreement over
+        pairs of seeds drawn at random, which sets with other numbers of seeds can be held against (see
+        :func:`~companion.results.statistics.pair_spread`), and ``lowest`` and ``highest`` agreement of a
+        pair, which reach further the more seeds there are;
+        ``by_mark.<same, different>.<all, words>``, the same pairs parted by whether both networks rest on
+        one mark, or on two: mean, ``lowest``, ``highest`` and ``n`` of their agreement over all texts;
+        tables ``networks``, a row a network and label, and ``pairs``, a row an ordered pair, label and choice
+        of positions, with ``marks``: ``same`` or ``different`` where both rest on a mark, else ``other``.
+    """
+    values: dict = {}
+    tables: dict[str, list[dict]] = {"networks": [], "pairs": []}
+    for name, runs in rows(config).items():
+        networks = _networks(name, runs, store)
+        pairs = _pairs(name, runs, store)
+        if networks:
+            values[name] = _resting(networks) | {"pairs": _agreeing(pairs)}
+            places = _places(networks, values[name]["common"])
+            pairs = [row | {"marks": _marks(row, places)} for row in pairs]
+            values[name]["by_mark"] = _by_mark(pairs)
+        tables["networks"] += networks
+        tables["pairs"] += pairs
+    return values, tables
+
+
+def _alone(runs: Sequence[RecipeSpec]) -> tuple[Ask, ...]:
+    return ask(runs, measure_resting)
+
+
+def _together(runs: Sequence[RecipeSpec]) -> tuple[Ask, ...]:
+    return tuple(Ask(one, measure_apart, (), (other,)) for one, other in permutations(runs, 2))
+
+
+def _networks(name: str, runs: Sequence[RecipeSpec], store: "Store") -> list[dict]:
+    return [
+        {"data": name, "seed": run.seed, "label": label}
+        | found
+        | {"words": 100 - found["begin"] - found["end"]}
+        for (run,), answer in gathered(_alone(runs), store).items()
+        for label, found in answer.items()
+    ]
+
+
+def _pairs(name: str, runs: Sequence[RecipeSpec], store: "Store") -> list[dict]:
+    return [
+        {"data": name, "seed": one.seed, "second_seed": other.seed, "positions": positions, "label": label}
+        | found
+        for (one, other), answer in gathered(_together(runs), store).items()
+        for positions, groups in answer.items()
+        for label, found in groups.items()
+    ]
+
+
+def _resting(networks: list[dict]) -> dict:
+    labels = {}
+    for label in sorted({row["label"] for row in networks}):
+        of_label = [({}, row) for row in networks if row["label"] == label]
+        labels[label] = {"texts": of_label[0][1]["texts"]} | {
+            name: over_seeds(of_label, lambda row, n=name: row[n]) for name in NUMBERS
+        }
+    common = max(labels, key=lambda label: labels[label]["texts"])
+    places = list(_places(networks, common).values())
+    return {
+        "labels": labels,
+        "common": common,
+        "resting": {place: places.count(place) for place in (*PLACES, NOWHERE)},
+        "own_mark": _own_mark(networks, common),
+    }
+
+
+def _places(networks: list[dict], label: str) -> dict[int, str]:
+    """By seed, where attention is largest in more than half of the texts of a label."""
+    return {
+        row["seed"]: next((place for place in PLACES if row[place] > HALF), NOWHERE)
+        for row in networks
+        if row["label"] == label
+    }
+
+
+def _own_mark(networks: list[dict], common: str) -> dict:
+    """What the mark that a network rests on says alone.
+
+    Returns:
+        ``right``, by label and seed, percent of its texts for which the mark is right; ``default``, at how
+        many networks it is right in more than half of the texts of the commoner label and wrong in more than
+        half of the others.
+    """
+    resting = {seed: mark for seed, mark in _places(networks, common).items() if mark in MARKS}
+    right: dict[str, dict[str, float]] = {}
+    for row in networks:
+        if row["seed"] in resting:
+            right.setdefault(row["label"], {})[str(row["seed"])] = row[f"{resting[row['seed']]}_right"]
+    defaults = [
+        all((of_label[str(seed)] > HALF) == (label == common) for label, of_label in right.items())
+        for seed in resting
+    ]
+    return {"right": right, "default": sum(defaults), "n": len(defaults)}
+
+
+def _marks(pair: dict, places: dict[int, str]) -> str:
+    """``same`` or ``different`` where both networks of a pair rest on a mark, else ``other``."""
+    first, second = (places.get(pair[seed]) for seed in ("seed", "second_seed"))
+    if first not in MARKS or second not in MARKS:
+        return "other"
+    return "same" if first == second else "different"
+
+
+def _by_mark(pairs: list[dict]) -> dict:
+    found: dict = {}
+    for row in pairs:
+        if row["label"] == "both" and row["marks"] != "other":
+            found.setdefault(row["marks"], {}).setdefault(row["positions"], []).append(row["agreement"])
+    return {
+        marks: {
+            positions: {
+                "mean": statistics.fmean(values),
+                "lowest": min(values),
+                "highest": max(values),
+                "n": len(values),
+            }
+            for positions, values in by_positions.items()
+        }
+        for marks, by_positions in found.items()
+    }
+
+
+def _agreeing(pairs: list[dict]) -> dict:
+    found: dict = {}
+    for positions in POSITIONS:
+        for label in sorted({row["label"] for row in pairs}):
+            group = [row for row in pairs if (row["positions"], row["label"]) == (positions, label)]
+            agreed = [row["agreement"] for row in group]
+            found.setdefault(positions, {})[label] = {
+                "agreement": _over_pairs(group, "agreement"),
+                "spread": _spread(group),
+                "chance": _over_pairs(group, "chance"),
+                "lowest": min(agreed),
+                "highest": max(agreed),
+            }
+    return found
+
+
+def _spread(pairs: list[dict]) -> dict:
+    """How far apart the agreement of single pairs is; None with fewer than three seeds."""
+    return pair_spread({(row["seed"], row["second_seed"]): row["agreement"] for row in pairs}).as_dict()
+
+
+def _over_pairs(pairs: list[dict], name: str) -> dict:
+    """The mean of a number over pairs, with the jackknife's interval over seeds."""
+
+    def of_seeds(seeds: Sequence[int]) -> float:
+        chosen = [row[name] for row in pairs if row["seed"] in seeds and row["second_seed"] in seeds]
+        return statistics.fmean(chosen) if chosen else math.nan
+
+    seeds = sorted({row[of] for row in pairs for of in ("seed", "second_seed")})
+    return jackknife_interval(seeds, of_seeds).as_dict()

@@ -1,0 +1,196 @@
+"""One decoder step of a trained translation network in numbers, and its attention along training."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from attnlib.errors import BadInput, UnknownName
+from attnlib.models.sequence_to_sequence import NAMED
+from companion.data import registry
+from companion.results.aggregate import Point, over_seeds
+from companion.results.asks import Ask, answers, ask, specs_of
+from companion.runs.recipe import RecipeSpec
+from notebooks.primer.one_step.measure import measure_shown_pairs
+
+if TYPE_CHECKING:
+    from companion.runs.store import Store
+
+PLACE = "Primer 1, “Training an attention model”; primer 2, “Example: Machine Translation”"
+QUESTION = "How does a score become a translated word, with real numbers?"
+NETWORKS = {name: NAMED[name] for name in ("bahdanau", "luong")}
+PAIRS = (
+    ("i love you .", "je t' aime ."),
+    ("the cat sat on the mat .", "le chat s' est assis sur le tapis ."),
+    ("i don 't know where he is .", "je ne sais pas où il est ."),
+)
+# What the primers say of single weights: pair, place of the word predicted, places of the source words.
+WEIGHTS: dict[str, tuple[int, int, tuple[int, ...]]] = {
+    "aime_on_love": (0, 2, (1,)),
+    "t_on_you": (0, 1, (2,)),
+    "chat_on_cat": (1, 1, (1,)),
+    "chat_on_cat_and_the": (1, 1, (0, 1)),
+}
+TABLES = ("worked", "context", "predicted", "map", "learned")
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings; a network is a seed.
+
+    Attributes:
+        task: translation of text, by name; the sentences shown are English and French.
+        network: ``bahdanau`` or ``luong``, see :data:`attnlib.models.sequence_to_sequence.NAMED`.
+        seeds: networks; the first is worked in numbers.
+        n_train: pairs to train on; max_words: of either vocabulary; max_length: words of a side.
+        judged: held-out pairs.
+        width: of states and embeddings; steps: updates; looks: at the network on its way.
+        learning_rate: of Adam.
+        pair, place: which of :data:`PAIRS`, and which of its target words, is worked in numbers.
+    """
+
+    task: str = "tatoeba_en_fr"
+    network: str = "bahdanau"
+    seeds: int = 3
+    n_train: int = 16_000
+    max_words: int = 1_500
+    max_length: int = 9
+    judged: int = 300
+    width: int = 64
+    steps: int = 300
+    looks: int = 6
+    learning_rate: float = 4e-3
+    pair: int = 1
+    place: int = 1
+
+    def __post_init__(self) -> None:
+        for field, known in (("task", registry.names()), ("network", NETWORKS)):
+            if getattr(self, field) not in known:
+                raise UnknownName(field, getattr(self, field), known)
+        for name in ("seeds", "n_train", "max_words", "max_length", "judged", "width", "steps", "looks"):
+            if getattr(self, name) < 1:
+                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
+        if not 0 <= self.pair < len(PAIRS):
+            raise BadInput(f"pair is {self.pair}; there are {len(PAIRS)}, counted from 0")
+        if not 0 <= self.place <= len(PAIRS[self.pair][1].split()):
+            raise BadInput(
+                f"place is {self.place}; {PAIRS[self.pair][1]!r} has places from 0 to its end mark"
+            )
+
+
+PROFILES = {
+    "quick": Config(),
+    "paper": Config(
+        n_train=60_000, max_words=3_500, max_length=12, judged=1_000, width=128, steps=4_000, looks=20,
+        learning_rate=2e-3,
+    ),
+}  # fmt: skip
+
+
+def _ask(config: Config) -> tuple[Ask, ...]:
+    names = ("width", "steps", "looks", "learning_rate", "judged", "task")
+    options = {"n_train": config.n_train, "max_words": config.max_words, "max_length": config.max_length}
+    specs = [
+        RecipeSpec.of(
+            "recurrent_sequences",
+            seed=seed,
+            options=tuple(options.items()),
+            shown=PAIRS,
+            **NETWORKS[config.network],
+            **{name: getattr(config, name) for name in names},
+        )
+        for seed in range(config.seeds)
+    ]
+    return ask(specs, measure_shown_pairs, pair=config.pair, place=config.place)
+
+
+def asks(config: Config) -> tuple[Ask, ...]:
+    """What it asks of each network: its attention on the sentences shown, and one step in numbers."""
+    return _ask(config)
+
+
+def models(config: Config) -> tuple[RecipeSpec, ...]:
+    """The networks that the experiment needs, each once."""
+    return specs_of(asks(config))
+
+
+def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+    """The step in numbers, weights that the primers speak of, and attention along training.
+
+    Returns:
+        what :func:`summary` makes of the networks; without any, no values and empty tables.
+    """
+    points = answers(_ask(config), store)
+    return summary(points) if points else ({}, {name: [] for name in TABLES})
+
+
+def summary(points: list[Point]) -> tuple[dict, dict[str, list[dict]]]:
+    """Values and tables of some networks, at least one, measured by :func:`measure_shown_pairs`.
+
+    Returns:
+        values ``weights.<name>`` of :data:`WEIGHTS`, ``largest.<name>`` (share of networks whose largest
+        weight of that row is among those source words), both of the last look, ``token_accuracy``,
+        ``exact_match``, intervals over seeds. Tables of the first network: ``worked`` (a row a source word:
+        score, its exponential over the largest, weight), ``context`` (a row a source word and coordinate:
+        the state there, the weighted state, and the context that these add up to), ``predicted`` (the
+        likeliest words after the step) and ``map`` (a row a look, pair, target and source place); and
+        ``learned`` (a row a look and name of :data:`WEIGHTS`, intervals over seeds).
+    """
+
+    def row_of(measured: dict, name: str, look: int) -> list[float]:
+        pair, target, _ = WEIGHTS[name]
+        return measured["attention"][look][pair][target]
+
+    def weight(measured: dict, name: str, look: int = -1) -> float:
+        row = row_of(measured, name, look)
+        return sum(row[source] for source in WEIGHTS[name][2])
+
+    def is_largest(measured: dict, name: str) -> float:
+        row = row_of(measured, name, -1)
+        return float(max(range(len(row)), key=row.__getitem__) in WEIGHTS[name][2])
+
+    values = {
+        "weights": {name: over_seeds(points, lambda m, n=name: weight(m, n)) for name in WEIGHTS},
+        "largest": {name: over_seeds(points, lambda m, n=name: is_largest(m, n)) for name in WEIGHTS},
+        "token_accuracy": over_seeds(points, lambda m: m["token_accuracy"]),
+        "exact_match": over_seeds(points, lambda m: m["exact_match"]),
+    }
+    first = points[0][1]
+    learned = [
+        {"weight": name, "step": step} | over_seeds(points, lambda m, n=name, i=look: weight(m, n, i))
+        for name in WEIGHTS
+        for look, step in enumerate(first["steps"])
+    ]
+    contents = (first["worked"], list(_context(first)), first["predicted"], list(_map(first)), learned)
+    return values, dict(zip(TABLES, contents, strict=True))
+
+
+def _context(measured: dict):
+    """Rows of the context: what each source word adds to some of its coordinates."""
+    for entry in measured["context"]:
+        parts = zip(measured["worked"], entry["states"], entry["weighted"], strict=True)
+        for place, (word, state, weighted) in enumerate(parts):
+            yield {
+                "coordinate": entry["coordinate"],
+                "context": entry["value"],
+                "source_place": place,
+                "source": word["source"],
+                "state": state,
+                "weighted": weighted,
+            }
+
+
+def _map(measured: dict):
+    """Rows of the interactive map."""
+    for look, step in enumerate(measured["steps"]):
+        for pair, (source, target) in enumerate(measured["pairs"]):
+            for s, predicted in enumerate(target):
+                for t, word in enumerate(source):
+                    yield {
+                        "step": step,
+                        "pair": pair,
+                        "target_place": s,
+                        "source_place": t,
+                        "target": predicted,
+                        "source": word,
+                        "attention": measured["attention"][look][pair][s][t],
+                        "probability": measured["probability"][look][pair][s],
+                    }

@@ -1,0 +1,190 @@
+"""Sequence to sequence with one vector: two ways to hand it over, and what a wrong word does to the rest."""
+
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from attnlib.errors import BadInput, UnknownName
+from attnlib.models.sequence_to_sequence import NAMED
+from companion.data import registry
+from companion.results.aggregate import Point, over_seeds
+from companion.results.asks import Ask, answers, ask, specs_of
+from companion.runs.recipe import RecipeSpec
+from notebooks.primer.one_vector.measure import measure_error_growth
+
+if TYPE_CHECKING:
+    from companion.runs.store import Store
+
+PLACE = "Primer 1, “A quick refresher: sequence to sequence models”; Cho et al. 2014; Sutskever et al. 2014"
+QUESTION = "Can one vector carry a sentence whose translation has another length, and how do errors spread?"
+NETWORKS = {"cho": NAMED["cho"], "sutskever": NAMED["sutskever"]}
+OPTIONS: dict[str, dict[str, object]] = {  # of a task, where the profile's sizes do not say it
+    "multi30k_en_fr": {"max_words": 3_000, "max_length": 20},
+    "multi30k_en_de": {"max_words": 3_000, "max_length": 20},
+}
+QUALITIES = ("token_accuracy", "exact_match", "length_right", "bleu")
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings; a network is a task × kind × seed.
+
+    Attributes:
+        task: by name, see :mod:`companion.data.registry`.
+        network: of :data:`NETWORKS`.
+        seeds: networks of each kind.
+        digits: most digits of a number in ``number_words``.
+        n_train: samples to train on, at most; judged: held-out ones.
+        width: of states and embeddings; steps: updates; batch_size: samples an update.
+        learning_rate: of Adam.
+        samples: held-out sentences of one length in which a word is exchanged, at most.
+    """
+
+    task: tuple[str, ...] = ("number_words",)
+    network: tuple[str, ...] = tuple(NETWORKS)
+    seeds: int = 3
+    digits: int = 4
+    n_train: int = 4_000
+    judged: int = 300
+    width: int = 64
+    steps: int = 360
+    batch_size: int = 64
+    learning_rate: float = 4e-3
+    samples: int = 150
+
+    def __post_init__(self) -> None:
+        for field, known in (("task", registry.names()), ("network", NETWORKS)):
+            for name in getattr(self, field):
+                if name not in known:
+                    raise UnknownName(field, name, known)
+        for name in ("seeds", "digits", "n_train", "judged", "width", "steps", "batch_size", "samples"):
+            if getattr(self, name) < 1:
+                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
+
+
+PROFILES = {
+    "quick": Config(),
+    "paper": Config(
+        task=("number_words", "dates", "multi30k_en_fr"),
+        digits=7,
+        n_train=20_000,
+        judged=1_000,
+        width=128,
+        steps=4_000,
+        learning_rate=2e-3,
+        samples=500,
+    ),
+}
+
+
+def _groups(config: Config) -> dict[tuple[str, str], tuple[RecipeSpec, ...]]:
+    names = ("width", "steps", "batch_size", "learning_rate", "judged")
+    shared = {name: getattr(config, name) for name in names} | {"looks": 1}  # only the end is asked about
+    found = {}
+    for task, network in product(config.task, config.network):
+        options = {"n_train": config.n_train} | OPTIONS.get(task, {})
+        if task == "number_words":
+            options |= {"max_digits": config.digits, "n_held_out": config.judged}
+        found[task, network] = tuple(
+            RecipeSpec.of(
+                "recurrent_sequences",
+                seed=seed,
+                task=task,
+                options=tuple(options.items()),
+                **NETWORKS[network],
+                **shared,
+            )
+            for seed in range(config.seeds)
+        )
+    return found
+
+
+def asks(config: Config) -> tuple[Ask, ...]:
+    """What it asks of each network."""
+    specs = (spec for group in _groups(config).values() for spec in group)
+    return ask(dict.fromkeys(specs), measure_error_growth, samples=config.samples)
+
+
+def models(config: Config) -> tuple[RecipeSpec, ...]:
+    """The networks that the experiment needs, each once."""
+    return specs_of(asks(config))
+
+
+def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+    """Quality, and how errors spread.
+
+    Returns:
+        values ``<task>.<network>.``: ``token_accuracy`` (teacher-forced, end marks among the words),
+        ``exact_match``, ``length_right``, ``bleu`` (free running), ``parameters``; ``length_guessed`` (share
+        of targets whose length the source's length alone tells) and ``length_over_guess`` (``length_right``
+        less that); ``own_hand`` (teacher-forced less free-running accuracy); ``beam_gain`` (``exact_match``
+        and ``bleu`` of beam search less those of greedy decoding). Of sentences of one ``length``,
+        ``of_length`` in number: ``after_error`` (share of the words after an exchanged one that go wrong,
+        less the same after the right word, mean over places weighted by words) and ``early_over_late`` (the
+        same share, unweighted, of the first third of the places less that of the last third). Intervals over
+        seeds. Tables ``places`` (a row a kind and place) and ``damage`` (a row a kind and place of the
+        exchange), of the same sentences.
+    """
+    found = {
+        kind: answers(ask(specs, measure_error_growth, samples=config.samples), store)
+        for kind, specs in _groups(config).items()
+    }
+    found = {kind: points for kind, points in found.items() if points}
+    values: dict = {}
+    tables: dict[str, list[dict]] = {"places": [], "damage": []}
+    for (task, network), points in found.items():
+        values.setdefault(task, {})[network] = _summary(points)
+        named = {"task": task, "network": network}
+        tables["places"] += [
+            named | {"place": i + 1, "way": way} | over_seeds(points, lambda m, w=way, i=i: m[w][i])
+            for way in ("teacher_forced", "free_running", "so_far")
+            for i in range(len(points[0][1][way]))
+        ]
+        tables["damage"] += [
+            named
+            | {"place": row["place"], "quantity": name}
+            | over_seeds(points, lambda m, f=of, i=i: f(m["damage"][i]))
+            for name, of in (("share", _added), ("words", _lost))
+            for i, row in enumerate(points[0][1]["damage"])
+        ]
+    return values, tables
+
+
+def _added(row: dict) -> float:
+    """Share of the later words that the exchange makes wrong."""
+    return row["wrong_after"] - row["wrong_after_right"]
+
+
+def _lost(row: dict) -> float:
+    """Later words that it makes wrong."""
+    return _added(row) * row["words_after"]
+
+
+def _summary(points: list[Point]) -> dict:
+    first = points[0][1]
+    return {name: over_seeds(points, lambda m, n=name: m[n]) for name in QUALITIES} | {
+        "after_error": over_seeds(points, lambda m: after_error(m["damage"])),
+        "early_over_late": over_seeds(points, lambda m: early_over_late(m["damage"])),
+        "own_hand": over_seeds(points, lambda m: m["token_accuracy"] - m["own_accuracy"]),
+        "length_over_guess": over_seeds(points, lambda m: m["length_right"] - m["length_guessed"]),
+        "beam_gain": {
+            name: over_seeds(points, lambda m, n=name: m["beam"][n] - m[n])
+            for name in ("exact_match", "bleu")
+        },
+        # The same for every seed: the samples are.
+        **{name: first[name] for name in ("length_guessed", "length", "of_length", "parameters")},
+    }
+
+
+def after_error(damage: list[dict]) -> float:
+    """Mean over places, weighted by the words that follow."""
+    return float(np.average([_added(row) for row in damage], weights=[row["words_after"] for row in damage]))
+
+
+def early_over_late(damage: list[dict]) -> float:
+    """Share of what follows that an early exchange spoils, less the share that a late one does."""
+    number = max(1, len(damage) // 3)
+    added = [_added(row) for row in damage]
+    return float(np.mean(added[:number]) - np.mean(added[-number:]))

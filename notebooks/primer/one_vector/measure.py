@@ -1,0 +1,180 @@
+"""What becomes of a translation after a word in it has gone wrong, in a network that writes by itself."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attnlib.models.search import beam_search
+from attnlib.training.corpus import Batch, collate, evaluation_batches
+from attnlib.training.vocabulary import BOS, EOS, MARKS, PAD
+from companion.data.bleu import bleu, bleu_counts
+from companion.runs import registry
+from companion.runs.sequence_course import judged_samples, load_task
+from notebooks.shared.measure import exact_matches
+
+if TYPE_CHECKING:
+    from attnlib.training.corpus import Corpus
+    from attnlib.training.vocabulary import Vocabulary
+    from companion.runs.recipe import Recording
+
+MOST_PLACES = 20  # of a sentence that a word is exchanged at
+BEAMS = 4
+_BATCH = 128
+_WRITTEN, _MEANT = "UNK", "UNSEEN"  # what stands for ``<unk>``: two words, or a missing one would be matched
+
+
+@torch.no_grad()
+def measure_error_growth(recording: "Recording", *, samples: int) -> dict:
+    """Accuracy by place, read right and read from its own hand; and what one wrong word does to the rest.
+
+    By place are the held-out sentences of one length, that of which the sentences hold most words: among
+    sentences of several lengths, those that reach a late place would be other ones than those that have an
+    early one. At each place in turn the first ``samples`` of them are written right up to there. Then either
+    the right word or another one, drawn evenly, is put down, and the network goes on by itself. What it
+    writes afterwards is held against the right words at the same places, the end mark among them.
+
+    Returns:
+        ``length`` of these sentences, end mark left out, and ``of_length``, their number;
+        ``teacher_forced``, ``free_running``, ``so_far`` (no error up to and with the place, free running) by
+        place; ``damage``, rows of ``place``, ``sentences``, ``words_after`` (their number, end mark counted),
+        ``wrong_after`` and ``wrong_after_right`` (share of them, after the wrong word and after the right
+        one). Over all held-out samples: ``token_accuracy`` and ``own_accuracy`` (words right, end marks among
+        them, the right words read and its own); ``exact_match``, ``length_right`` (share of sentences with as
+        many words as the right one) and ``bleu`` of what is written freely; ``beam``, ``exact_match`` and
+        ``bleu`` of what beam search of width :data:`BEAMS` finds; ``length_guessed``, see
+        :func:`guessed_lengths`; ``parameters``.
+    """
+    settings = recording.spec.resolved
+    task, judged = load_task(settings), judged_samples(settings)
+    right, lengths = recording["right"][-1].bool().numpy(), judged.target_lengths
+    written = recording["written"]
+    wanted = collate(judged, range(len(judged))).target_output
+    free = _same(written, wanted).numpy()
+    valid = np.arange(right.shape[1]) <= lengths[:, None]  # the end mark counts
+    length = fullest_length(lengths)
+    own = np.flatnonzero(lengths == length)
+    places = slice(0, length + 1)
+    network = registry.load(recording.spec.recipe).recorded_network(recording)
+    ended = ((written != PAD) & (written != EOS)).sum(1).numpy()
+    searched = replace(
+        recording, tensors=dict(recording.tensors) | {"written": beam_written(network, judged)}
+    )
+    return {
+        "length": length,
+        "of_length": len(own),
+        "teacher_forced": right[own, places].mean(0).tolist(),
+        "free_running": free[own, places].mean(0).tolist(),
+        "so_far": np.logical_and.accumulate(free[own, places], axis=1).mean(0).tolist(),
+        "damage": damage(network, collate(judged, own[:samples]), len(task.target_vocabulary), settings.seed),
+        "token_accuracy": float(right[valid].mean()),
+        "own_accuracy": float(free[valid].mean()),
+        "exact_match": float(exact_matches(recording, judged).mean()),
+        "length_right": float((ended == lengths).mean()),
+        "bleu": written_bleu(recording),
+        "beam": {
+            "exact_match": float(exact_matches(searched, judged).mean()),
+            "bleu": written_bleu(searched),
+        },
+        "length_guessed": float((guessed_lengths(task.train, judged) == lengths).mean()),
+        "parameters": sum(v.numel() for name, v in recording.tensors.items() if name.startswith("network.")),
+    }
+
+
+def fullest_length(lengths: np.ndarray) -> int:
+    """The length of which the sentences together hold most words; the shorter of two.
+
+    >>> fullest_length(np.array([2, 2, 2, 5, 5, 7]))
+    5
+    """
+    counts = np.bincount(lengths)
+    return int((counts * np.arange(len(counts))).argmax())
+
+
+def guessed_lengths(train: "Corpus", judged: "Corpus") -> np.ndarray:
+    """The target's length guessed from the source's alone: the most frequent one among training samples.
+
+    Of a source length that no training sample has, the most frequent of all.
+    """
+    overall = int(np.bincount(train.target_lengths).argmax())
+    guess = {
+        length: int(np.bincount(train.target_lengths[train.source_lengths == length]).argmax())
+        for length in np.unique(train.source_lengths).tolist()
+    }
+    return np.array([guess.get(length, overall) for length in judged.source_lengths.tolist()])
+
+
+def written_bleu(recording: "Recording") -> float:
+    """BLEU of what is written; a word that the vocabulary lacks is one that nothing matches.
+
+    Against the words of the text, as :func:`notebooks.primer.scoring_functions.measure.measure_bleu` has it,
+    this is the same but for a missing word that sacreBLEU would split. It needs no text, so it serves every
+    task, and samples from several files.
+    """
+    settings = recording.spec.resolved
+    vocabulary, judged = load_task(settings).target_vocabulary, judged_samples(settings)
+    rows = (row[(row != PAD) & (row != EOS)] for row in recording["written"].numpy())
+    texts = [_spelt(ids, vocabulary, _WRITTEN) for ids in rows]
+    references = [_spelt(judged.target(i), vocabulary, _MEANT) for i in range(len(judged))]
+    return bleu(bleu_counts(texts, references))
+
+
+def _spelt(ids: np.ndarray, vocabulary: "Vocabulary", unknown: str) -> str:
+    return " ".join(unknown if word in MARKS else word for word in vocabulary.decode(ids))
+
+
+def beam_written(network: torch.nn.Module, corpus: "Corpus") -> Tensor:
+    """The best that beam search finds for each source, as ``written`` in a recording."""
+    most = 2 * int(corpus.target_lengths.max()) + 10
+    rows = torch.full((len(corpus), most), PAD, dtype=torch.int32)
+    for batch in evaluation_batches(corpus, _BATCH):
+        words = beam_search(network, batch.source, batch.source_mask, most, beams=BEAMS).words[:, 0]
+        rows[batch.indices, : words.shape[1]] = words.to(torch.int32)
+    return rows
+
+
+def _same(written: Tensor, wanted: Tensor) -> Tensor:
+    """Where the words agree, (samples, places of ``wanted``)."""
+    width = wanted.shape[1]
+    short = max(0, width - written.shape[1])
+    return torch.nn.functional.pad(written[:, :width].long(), (0, short), value=PAD) == wanted
+
+
+def damage(network: torch.nn.Module, batch: Batch, words: int, seed: int) -> list[dict]:
+    """The rows of ``damage`` in :func:`measure_error_growth`, of places after which a sentence goes on.
+
+    Args:
+        batch: sentences of one target length.
+        words: of the target vocabulary, marks among them.
+        seed: of the words that are drawn.
+    """
+    rows = []
+    generator = torch.Generator().manual_seed(seed)
+    right = batch.target_output
+    for place in range(min(right.shape[1] - 1, MOST_PLACES)):
+        drawn = torch.randint(words - len(MARKS) - 1, (len(right),), generator=generator) + len(MARKS)
+        other = drawn + (drawn >= right[:, place])  # any word but the right one
+        row = {"place": place + 1, "sentences": len(right), "words_after": right.shape[1] - place - 1}
+        for name, word in (("wrong_after", other), ("wrong_after_right", right[:, place])):
+            put = torch.cat([right[:, :place], word[:, None]], dim=1)
+            found = continued(network, batch, put, right.shape[1] - place - 1)
+            row[name] = float((found != right[:, place + 1 :]).float().mean())
+        rows.append(row)
+    return rows
+
+
+def continued(network: torch.nn.Module, batch: Batch, put: Tensor, steps: int) -> Tensor:
+    """What the network writes by itself after the words ``put``, (batch, steps); after its end, padding."""
+    state = network.begin(batch.source, batch.source_mask)
+    for word in (torch.full_like(put[:, 0], BOS), *put.unbind(1)):
+        logits, state = network.write(word, state)
+    running, written = torch.ones(len(put), dtype=torch.bool), []
+    for _ in range(steps):
+        logits[:, [PAD, BOS]] = -torch.inf
+        word = torch.where(running, logits.argmax(-1), PAD)
+        written.append(word)
+        running &= word != EOS
+        logits, state = network.write(word, state)
+    return torch.stack(written, dim=1)

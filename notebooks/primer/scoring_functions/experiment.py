@@ -1,0 +1,474 @@
+"""Scoring functions, directions of the encoder and decoders: what each costs, learns, and how fast."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from itertools import product
+from math import ceil
+from typing import TYPE_CHECKING, TypeVar, get_args
+
+import numpy as np
+
+from attnlib.errors import BadInput, UnknownName
+from attnlib.models.attention import Scoring
+from attnlib.models.sequence_to_sequence import NAMED
+from companion.data.parallel import NAMES as TEXTS
+from companion.results.aggregate import Point, over_seeds, paired
+from companion.results.asks import Ask, answers, ask, specs_of
+from companion.runs.recipe import RecipeSpec
+from notebooks.primer.scoring_functions.measure import (
+    OFFSETS,
+    READABLE,
+    SIZES,
+    measure_asking_state,
+    measure_bleu,
+    measure_context_of_states,
+    measure_cost,
+)
+from notebooks.shared.measure import measure_learning_curve
+
+if TYPE_CHECKING:
+    from companion.runs.store import Store
+
+
+# Settings of the chapter on scoring functions: the grid of networks, and those with names on captions.
+
+DECODERS: dict[str, dict[str, object]] = {
+    "luong": {},
+    "luong_feeding": {"input_feeding": True},
+    "bahdanau": {"decoder": "bahdanau"},
+}
+BEFORE = "luong_before"  # Luong's decoder asked by the previous state
+DIRECTIONS = {1: "one", 2: "two"}
+BATCH = 64
+CAPTIONS = 29_000  # training pairs of Multi30k
+VALIDATION = 1_014  # its validation pairs, which the task holds out first
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A network of the grid."""
+
+    task: str
+    decoder: str
+    directions: int
+    scoring: str
+
+    @property
+    def possible(self) -> bool:
+        """``dot`` and ``scaled_dot`` need states of one width; two directions make twice the decoder's."""
+        return self.directions == 1 or self.scoring not in ("dot", "scaled_dot")
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Its name in tables; directions are ``one`` and ``two``."""
+        return {
+            "task": self.task,
+            "decoder": self.decoder,
+            "directions": DIRECTIONS[self.directions],
+            "scoring": self.scoring,
+        }
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings: a grid of networks on tasks made by rule, and the four that have names on captions.
+
+    Attributes:
+        task: ``reordering`` (p = 0.5), ``number_words``.
+        scoring: see :mod:`attnlib.models.attention`.
+        directions: of the encoder: 1, 2, or both.
+        decoder: ``luong``, ``luong_feeding`` (with input feeding), ``bahdanau``.
+        asked: those of the scores with which Luong's decoder is also asked by the previous state.
+        seeds: networks of each kind.
+        shortest, longest: phrases of a sentence to reorder; digits of a number.
+        n_train: sentences to train on; judged: held-out ones.
+        width: of states and embeddings; steps: updates; looks: at the network on its way.
+        learning_rate: of Adam.
+        threshold: share of words right whose first time tells how fast a network learns.
+        samples: sentences that the probe of encoder states is fitted on.
+        named: networks trained on captions: ``cho``, ``sutskever``, ``bahdanau``, ``luong``; none by default.
+        text: the captions, a task with references as text.
+        text_pairs: sentence pairs to train on, 0 for all.
+        text_words: of the vocabulary of each side; text_epochs: passes over the pairs.
+        text_width, text_looks, text_rate, text_threshold: width, looks, learning rate and threshold there.
+    """
+
+    task: tuple[str, ...] = ("reordering",)
+    scoring: tuple[str, ...] = ("dot", "scaled_dot", "general", "additive")
+    directions: tuple[int, ...] = (1, 2)
+    decoder: tuple[str, ...] = ("luong", "bahdanau")
+    asked: tuple[str, ...] = ("dot", "general")
+    seeds: int = 3
+    shortest: int = 2
+    longest: int = 3
+    n_train: int = 6_000
+    judged: int = 128
+    width: int = 32
+    steps: int = 85
+    looks: int = 10
+    learning_rate: float = 1.5e-2  # high, for a short course; narrow networks bear it
+    threshold: float = 0.8
+    samples: int = 1_000
+    named: tuple[str, ...] = ()
+    text: str = "multi30k_en_de"
+    text_pairs: int = 0
+    text_words: int = 4_000
+    text_width: int = 128
+    text_epochs: int = 5
+    text_looks: int = 20
+    text_rate: float = 3e-3
+    text_threshold: float = 0.4
+
+    def __post_init__(self) -> None:
+        known = {
+            "task": SIZES,
+            "scoring": get_args(Scoring),
+            "asked": get_args(Scoring),
+            "decoder": DECODERS,
+            "named": NAMED,
+            "text": [name for name in TEXTS if name.startswith("multi30k_en")],
+        }
+        for field, allowed in known.items():
+            given = getattr(self, field)
+            for name in (given,) if isinstance(given, str) else given:
+                if name not in allowed:
+                    raise UnknownName(field, name, allowed)
+        counts = ("seeds", "shortest", "n_train", "judged", "width", "steps", "looks", "samples")
+        for name in (*counts, "text_words", "text_width", "text_epochs", "text_looks"):
+            if getattr(self, name) < 1:
+                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
+        if set(self.directions) - set(DIRECTIONS):
+            raise BadInput(f"directions are {self.directions}; an encoder reads in 1 or in 2")
+        if not self.shortest <= self.longest:
+            raise BadInput(f"sizes from {self.shortest} to {self.longest}; expected shortest ≤ longest")
+        if not (grid(self) or self.named):
+            raise BadInput(
+                "no network is left: dot and scaled_dot need an encoder in one direction; use general, or "
+                "directions=1"
+            )
+
+
+def grid(config: Config) -> tuple[Kind, ...]:
+    """Every network of the grid that can be, and those that the previous state asks."""
+    every = product(config.task, config.decoder, config.directions, config.scoring)
+    scores = [scoring for scoring in config.asked if scoring in config.scoring]
+    asked = [Kind(task, BEFORE, 1, scoring) for task, scoring in product(config.task, scores)]
+    beside = asked if "luong" in config.decoder and 1 in config.directions else ()
+    return (*(kind for kind in (Kind(*own) for own in every) if kind.possible), *beside)
+
+
+PROFILES = {
+    "quick": Config(),
+    "paper": Config(
+        task=("reordering", "number_words"),
+        scoring=("dot", "scaled_dot", "general", "concat", "additive"),
+        decoder=("luong", "luong_feeding", "bahdanau"),
+        asked=("dot", "general", "additive"),
+        shortest=3,
+        longest=6,
+        n_train=20_000,
+        judged=300,
+        width=64,
+        steps=800,
+        looks=40,
+        learning_rate=2e-3,
+        threshold=0.9,
+        samples=4_000,
+        named=("cho", "sutskever", "bahdanau", "luong"),
+    ),
+}
+
+
+def specs_of_kind(config: Config, kind: Kind) -> tuple[RecipeSpec, ...]:
+    """The networks of a kind, seed by seed."""
+    sizes = dict(zip(SIZES[kind.task], (config.shortest, config.longest), strict=True))
+    options = sizes | {"n_train": config.n_train, "n_held_out": config.judged}
+    names = ("width", "steps", "looks", "learning_rate", "judged")
+    return tuple(
+        RecipeSpec.of(
+            "asked_before" if kind.decoder == BEFORE else "recurrent_sequences",
+            seed=seed,
+            task=kind.task,
+            options=tuple(options.items()),
+            scoring=kind.scoring,
+            bidirectional=kind.directions == 2,
+            batch_size=BATCH,
+            **DECODERS.get(kind.decoder, {}),
+            **{name: getattr(config, name) for name in names},
+        )
+        for seed in range(config.seeds)
+    )
+
+
+def specs_of_name(config: Config, name: str) -> tuple[RecipeSpec, ...]:
+    """The networks of a name on captions, seed by seed."""
+    options: dict[str, object] = {"held_out_from_train": 0, "max_words": config.text_words}
+    options |= {"n_train": config.text_pairs} if config.text_pairs else {}
+    return tuple(
+        RecipeSpec.of(
+            "recurrent_sequences",
+            seed=seed,
+            task=config.text,
+            options=tuple(options.items()),
+            width=config.text_width,
+            steps=config.text_epochs * ceil((config.text_pairs or CAPTIONS) / BATCH),
+            looks=config.text_looks,
+            learning_rate=config.text_rate,
+            batch_size=BATCH,
+            judged=VALIDATION,
+            **NAMED[name],
+        )
+        for seed in range(config.seeds)
+    )
+
+
+def comparisons(config: Config, task: str) -> dict[str, list[tuple[Kind, Kind]]]:
+    """Pairs of kinds that differ in one thing, by what it is; the first is held against the second."""
+    kinds = [kind for kind in grid(config) if kind.task == task and kind.decoder != BEFORE]
+    one = [kind for kind in kinds if kind.directions == 1]
+    pairs = {
+        "two_directions": [(kind, replace(kind, directions=1)) for kind in kinds if kind.directions == 2],
+        "previous_state": [(Kind(task, BEFORE, 1, own), Kind(task, "luong", 1, own)) for own in config.asked],
+        "concat_additive": [(k, replace(k, scoring="additive")) for k in kinds if k.scoring == "concat"],
+    }
+    for decoder in ("luong_feeding", "bahdanau"):
+        pairs[decoder] = [(k, replace(k, decoder="luong")) for k in kinds if k.decoder == decoder]
+    for scoring in ("scaled_dot", "general", "concat", "additive"):
+        pairs[scoring] = [(k, replace(k, scoring="dot")) for k in one if k.scoring == scoring]
+    return pairs
+
+
+# From learning curves of networks to what a kind of network reaches, and how two kinds differ.
+
+AnyKind = TypeVar("Kind")
+QUANTITIES = ("token_accuracy", "exact_match", "updates")
+
+
+def updates_to(threshold: float, steps: list[int], course: list[float]) -> float | None:
+    """Updates until a course first reaches a threshold, on straight lines between looks; None if never.
+
+    >>> updates_to(0.5, [0, 10, 20], [0.1, 0.3, 0.7])
+    15.0
+    """
+    for place, value in enumerate(course):
+        if value >= threshold:
+            if not place:
+                return float(steps[0])
+            before, here = course[place - 1], steps[place - 1]
+            return here + (threshold - before) / (value - before) * (steps[place] - here)
+    return None
+
+
+def quality(measured: dict, name: str, threshold: float) -> float:
+    """One of :data:`QUANTITIES`; a network that never reaches the threshold counts with all its updates."""
+    if name == "updates":
+        found = updates_to(threshold, measured["steps"], measured["token_accuracy"])
+        return float(measured["steps"][-1]) if found is None else found
+    value = measured[name]
+    return value[-1] if isinstance(value, list) else value
+
+
+def summary(points: list[Point], threshold: float) -> dict:
+    """Intervals of :data:`QUANTITIES`, and ``reached``: how many networks reach the threshold."""
+    reached = [updates_to(threshold, m["steps"], m["token_accuracy"]) is not None for _, m in points]
+    return {name: over_seeds(points, lambda m, n=name: quality(m, n, threshold)) for name in QUANTITIES} | {
+        "reached": sum(reached)
+    }
+
+
+def late_rise(measured: dict) -> float:
+    """Words right at the last look less those at three quarters of the updates, on straight lines.
+
+    >>> late_rise({"steps": [0, 10, 20], "token_accuracy": [0.0, 0.5, 0.75]})
+    0.125
+    """
+    steps, course = measured["steps"], measured["token_accuracy"]
+    return float(course[-1] - np.interp(0.75 * steps[-1], steps, course))
+
+
+def effect(
+    measured: Mapping[AnyKind, list[Point]], pairs: Iterable[tuple[AnyKind, AnyKind]], threshold: float
+) -> dict[str, dict]:
+    """By how much the first kind of a pair exceeds the second: mean over pairs, intervals over seeds.
+
+    Pairs and seeds of which a network is missing are left out.
+    """
+    by_seed: dict[object, list[tuple[dict, dict]]] = {}
+    for first, second in pairs:
+        others = {name["seed"]: found for name, found in measured.get(second, ())}
+        for name, found in measured.get(first, ()):
+            if name["seed"] in others:
+                by_seed.setdefault(name["seed"], []).append((found, others[name["seed"]]))
+    most = max(map(len, by_seed.values()), default=0)
+    complete = [({"seed": seed}, {"pairs": own}) for seed, own in by_seed.items() if len(own) == most]
+
+    def difference(found: dict, name: str) -> float:
+        apart = [quality(a, name, threshold) - quality(b, name, threshold) for a, b in found["pairs"]]
+        return sum(apart) / len(apart)
+
+    return {name: over_seeds(complete, lambda m, n=name: difference(m, n)) for name in QUANTITIES}
+
+
+def curve_rows(points: list[Point]) -> list[dict]:
+    """Words right over updates, a row a look."""
+    steps = points[0][1]["steps"] if points else []
+    return [
+        {"step": step} | over_seeds(points, lambda m, i=place: m["token_accuracy"][i])
+        for place, step in enumerate(steps)
+    ]
+
+
+PLACE = "Primer 2, “Alignment Function Types” and “Attention in Different RNN Variants”"
+QUESTION = "Which score, which encoder and which decoder, and what does each cost?"
+GAINS = {"bahdanau_over_cho": ("bahdanau", "cho"), "luong_over_sutskever": ("luong", "sutskever")}
+ASKERS = ("luong", BEFORE, "bahdanau")
+
+
+def _networks(config: Config) -> dict[Kind | str, tuple[RecipeSpec, ...]]:
+    """Every network by its kind in the grid, or by its name on captions."""
+    by_kind = {kind: specs_of_kind(config, kind) for kind in grid(config)}
+    return by_kind | {name: specs_of_name(config, name) for name in NAMED if name in config.named}
+
+
+def _asked_kinds(config: Config) -> tuple[Kind, ...]:
+    """Those of which it is measured which state asks: one direction, and the scores in ``asked``."""
+    every = (Kind(task, own, 1, score) for task, score, own in product(config.task, config.asked, ASKERS))
+    return tuple(kind for kind in every if kind in grid(config))
+
+
+def _probed_kinds(config: Config) -> tuple[Kind, ...]:
+    """Those whose encoder states are read: Bahdanau's, and the same with the other encoder."""
+    tasks = [task for task in config.task if config.longest >= READABLE[task]]
+    every = (Kind(task, "bahdanau", d, "additive") for task, d in product(tasks, config.directions))
+    return tuple(kind for kind in every if kind in grid(config))
+
+
+def _context(config: Config, kind: Kind) -> tuple[Ask, ...]:
+    settings = {"size": config.longest, "samples": config.samples}
+    return ask(specs_of_kind(config, kind), measure_context_of_states, **settings)
+
+
+def asks(config: Config) -> tuple[Ask, ...]:
+    """What it asks: of each network how it learned, of some what they cost, ask with, know and write."""
+    networks = _networks(config)
+    return (
+        *(asked for specs in networks.values() for asked in ask(specs, measure_learning_curve)),
+        *ask((specs[0] for specs in networks.values()), measure_cost),
+        *(a for k in _asked_kinds(config) for a in ask(networks[k], measure_asking_state)),
+        *(asked for kind in _probed_kinds(config) for asked in _context(config, kind)),
+        *(a for name in config.named for a in ask(networks[name], measure_bleu)),
+    )
+
+
+def models(config: Config) -> tuple[RecipeSpec, ...]:
+    """The networks that the experiment needs, each once."""
+    return specs_of(asks(config))
+
+
+def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+    """What every network of the grid costs and reaches, and by how much kinds differ.
+
+    Returns:
+        values, by task of the grid:
+
+        * ``<decoder>.<one | two>.<scoring>``: ``token_accuracy`` (teacher-forced, in the end),
+          ``exact_match``, ``updates`` (to the threshold; all of them where it is never reached), ``reached``
+          (networks), and the cost, see :func:`measure_cost`;
+        * ``effects.<name>``, the first three: of what :func:`comparisons` holds against each other, means
+          over all else, seed by seed;
+        * ``who_asks.<scoring>.<decoder>``: see :func:`measure_asking_state`;
+        * ``context.<one | two>``: bits of the word ``before``, of the word itself (``own``) and of the word
+          ``after`` in an encoder state of Bahdanau's network.
+
+        And ``translation``: of each name on captions the same as of a kind, with ``bleu``, ``bleu_of_each``
+        (network, by seed) and ``late_rise``, see :func:`late_rise`; ``gains``, by how much attention helps;
+        ``signature`` and ``sentences`` of BLEU. Intervals are over seeds. Tables
+        ``grid``, ``costs``, ``curves``, ``context``, ``translation``, ``translation_curves``.
+    """
+    networks = _networks(config)
+    measured = {
+        kind: points
+        for kind, specs in networks.items()
+        if (points := answers(ask(specs, measure_learning_curve), store))
+    }
+    costs = {
+        kind: found[0][1]
+        for kind in measured
+        if (found := answers(ask(networks[kind][:1], measure_cost), store))
+    }
+    values: dict = {}
+    tables: dict[str, list[dict]] = {name: [] for name in ("grid", "costs", "curves", "context")}
+    for kind in grid(config):
+        if kind not in measured:
+            continue
+        found, cost = summary(measured[kind], config.threshold), costs.get(kind, {})
+        own = values.setdefault(kind.task, {}).setdefault(kind.decoder, {})
+        own.setdefault(DIRECTIONS[kind.directions], {})[kind.scoring] = found | cost
+        name = kind.columns
+        tables["grid"] += _rows(name, found)
+        tables["costs"] += [name | cost] if cost else []
+        tables["curves"] += [name | row for row in curve_rows(measured[kind])]
+    for task in config.task if values else ():
+        pairs = comparisons(config, task)
+        effects = {name: effect(measured, own, config.threshold) for name, own in pairs.items()}
+        context, rows = _context_of_states(config, task, store)
+        found = {"effects": effects, "who_asks": _who_asks(config, task, store), "context": context}
+        values.setdefault(task, {}).update(found)
+        tables["context"] += rows
+    values["translation"], further = _translation(config, networks, measured, costs, store)
+    return values, tables | further
+
+
+def _rows(name: dict, found: dict) -> list[dict]:
+    """A row for each interval."""
+    return [name | {"quantity": own} | found[own] for own in found if isinstance(found[own], dict)]
+
+
+def _who_asks(config: Config, task: str, store: "Store") -> dict:
+    found: dict[str, dict] = {}
+    for kind in _asked_kinds(config):
+        if kind.task == task:
+            points = answers(ask(specs_of_kind(config, kind), measure_asking_state), store)
+            found.setdefault(kind.scoring, {})[kind.decoder] = {
+                name: over_seeds(points, lambda m, n=name: m[n])
+                for name in ("present", "previous", "weight_on_gold")
+            }
+    return found
+
+
+def _context_of_states(config: Config, task: str, store: "Store") -> tuple[dict, list[dict]]:
+    found, rows = {}, []
+    for kind in _probed_kinds(config):
+        if kind.task == task and (points := answers(_context(config, kind), store)):
+            bits = [over_seeds(points, lambda m, i=i: m["bits"][i]) for i in range(len(OFFSETS))]
+            at = dict(zip(OFFSETS, bits, strict=True))
+            found[DIRECTIONS[kind.directions]] = {"before": at[-1], "own": at[0], "after": at[1]}
+            rows += [kind.columns | {"offset": offset} | one for offset, one in at.items()]
+    return found, rows
+
+
+def _translation(
+    config: Config, networks: dict, measured: dict, costs: dict, store: "Store"
+) -> tuple[dict, dict[str, list[dict]]]:
+    """The networks with names on captions; empty where none is asked for."""
+    values: dict = {}
+    bleu: dict[str, list[Point]] = {}
+    tables: dict[str, list[dict]] = {"translation": [], "translation_curves": []}
+    for name in config.named:
+        if name not in measured:
+            continue
+        bleu[name] = answers(ask(networks[name], measure_bleu), store)
+        found = summary(measured[name], config.text_threshold)
+        found["bleu"] = over_seeds(bleu[name], lambda m: m["bleu"])
+        found["late_rise"] = over_seeds(measured[name], late_rise)
+        values[name] = found | costs.get(name, {}) | {"bleu_of_each": [m["bleu"] for _, m in bleu[name]]}
+        tables["translation"] += _rows({"network": name}, found)
+        tables["translation_curves"] += [{"network": name} | row for row in curve_rows(measured[name])]
+        for _, one in bleu[name][:1]:
+            values |= {what: one[what] for what in ("signature", "sentences")}
+    values["gains"] = {}
+    for gain, (first, second) in GAINS.items():
+        own = effect(measured, [(first, second)], config.text_threshold)
+        own["bleu"] = paired(bleu.get(first, ()), bleu.get(second, ()), lambda m: m["bleu"])
+        values["gains"][gain] = own
+    return values, tables

@@ -1,0 +1,250 @@
+"""Reversing the source: whom it helps, where in the sentence, and what becomes of it with attention."""
+
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING, get_args
+
+import numpy as np
+
+from attnlib.errors import BadInput, DataUnavailable, UnknownName
+from attnlib.models.sequence_to_sequence import Link, SequenceCell
+from companion.data import registry
+from companion.results.aggregate import Point, matched, over_seeds, paired
+from companion.results.asks import Ask, answers, ask, specs_of
+from companion.results.statistics import mean_interval
+from companion.runs.recipe import RecipeSpec
+from notebooks.primer.source_reversal.measure import measure_longest_sentences
+from notebooks.shared.measure import THIRDS, measure_learning_curve
+from notebooks.shared.words import link_distances, spec_on_words
+
+if TYPE_CHECKING:
+    from companion.runs.store import Store
+
+
+# Recurrent steps between words that translate each other, counted on a task's known links.
+
+ORDERS = ("forward", "reversed")
+
+
+def count_distances(name: str) -> tuple[dict, list[dict]]:
+    """Distances of linked words on the held-out samples with known links, both ways.
+
+    Returns:
+        values, in steps, means over sentences: ``{forward, reversed}.{mean, smallest, largest}``; ``cut`` (of
+        the smallest, forward less reversed); ``sentences``, how many; and with intervals over sentences
+        ``change`` (of the mean, reversed less forward) and ``offset``, by how many places a target word
+        stands further on than its source word. Or ``cannot_be_run`` with the reason, where the data is not at
+        hand. And rows ``task``, ``order``, ``distance``, ``share`` of the links.
+
+    Raises:
+        BadInput: the task has no known links.
+    """
+    try:
+        task = registry.load(name)
+    except DataUnavailable:
+        return {"cannot_be_run": f"data: {name} is not at hand"}, []
+    if not task.gold:
+        raise BadInput(f"task {name!r} has no known links; distances cannot be counted")
+    lengths = task.held_out.source_lengths.tolist()
+    linked = [(links, lengths[i]) for i, links in enumerate(task.gold) if links]
+    values: dict = {}
+    means, shares = {}, []
+    for order in ORDERS:
+        rows = [link_distances(links, n, reverse=order == "reversed") for links, n in linked]
+        means[order] = [np.mean(row) for row in rows]
+        values[order] = {
+            "mean": float(np.mean(means[order])),
+            "smallest": float(np.mean([min(row) for row in rows])),
+            "largest": float(np.mean([max(row) for row in rows])),
+        }
+        counts = np.bincount(np.concatenate(rows))
+        shares += [
+            {"task": name, "order": order, "distance": d, "share": float(n / counts.sum())}
+            for d, n in enumerate(counts)
+            if n
+        ]
+    offsets = [np.mean([target - source for target, source in links]) for links, _ in linked]
+    return values | {
+        "change": mean_interval(np.subtract(means["reversed"], means["forward"])).as_dict(),
+        "cut": values["forward"]["smallest"] - values["reversed"]["smallest"],
+        "offset": mean_interval(offsets).as_dict(),
+        "sentences": len(linked),
+    }, shares
+
+
+PLACE = "Primer 1, “Benefits of attention: shorter path lengths”; Sutskever et al. 2014, section 3.3"
+QUESTION = "Why does it help to read the source backwards, and does it still with attention?"
+ONE_LENGTH = "attention_one_length"
+NAMES = ("kind", "cell", "order")  # of a group, in the tables
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings; a network is a link × order × cell × seed, trained on sentences of all lengths.
+
+    Attributes:
+        link: what the decoder gets of the source: ``initial``, ``every_step``, ``attention``.
+        cell: ``gru``, ``lstm``.
+        seeds: networks of each kind.
+        words: size of the vocabulary.
+        shortest: fewest words of a sentence; longest: most words of a sentence.
+        one_length: 1 adds networks with attention on sentences that all have the longest length.
+        n_train: sentences to train on; judged: held-out sentences.
+        width: of states and embeddings; steps: updates in training; looks: evaluations during training.
+        learning_rate: of Adam.
+        aligned: tasks with known links, whose distances are counted. Those without data here are left out.
+    """
+
+    link: tuple[str, ...] = ("initial", "attention")
+    cell: tuple[str, ...] = ("gru",)
+    seeds: int = 3
+    words: int = 10
+    shortest: int = 4
+    longest: int = 12
+    one_length: int = 1
+    n_train: int = 8_000
+    judged: int = 360
+    width: int = 64
+    steps: int = 160
+    looks: int = 5
+    learning_rate: float = 4e-3
+    aligned: tuple[str, ...] = ("one_to_one", "number_words", "lexicon_translation", "europarl_de_en")
+
+    def __post_init__(self) -> None:
+        for field, known in (("link", get_args(Link)), ("cell", get_args(SequenceCell))):
+            for name in getattr(self, field):
+                if name not in known:
+                    raise UnknownName(field, name, known)
+        for name in self.aligned:
+            if name not in registry.names():
+                raise UnknownName("task", name, registry.names())
+        for name in ("seeds", "n_train", "judged", "width", "steps", "looks"):
+            if getattr(self, name) < 1:
+                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
+        if not 3 <= self.shortest <= self.longest:
+            raise BadInput(f"lengths from {self.shortest} to {self.longest}; expected 3 ≤ shortest ≤ longest")
+
+
+PROFILES = {
+    "quick": Config(),
+    "paper": Config(
+        cell=("gru", "lstm"),
+        seeds=5,
+        longest=20,
+        n_train=40_000,
+        judged=1_700,
+        width=128,
+        steps=2_000,
+        looks=20,
+        learning_rate=2e-3,
+    ),
+}
+
+
+def _groups(config: Config) -> dict[tuple[str, str, str], tuple[RecipeSpec, ...]]:
+    """The networks by kind (a link, or :data:`ONE_LENGTH`), cell and order."""
+    kinds = {link: (link, config.shortest) for link in config.link}
+    if config.one_length and "attention" in config.link:
+        kinds[ONE_LENGTH] = ("attention", config.longest)
+    found = {}
+    for (kind, (link, shortest)), cell, order in product(kinds.items(), config.cell, ORDERS):
+        own = {"link": link, "reverse": order == "reversed", "cell": cell}
+        own |= {"shortest": shortest, "width": config.width, "looks": config.looks}
+        found[kind, cell, order] = tuple(
+            spec_on_words(config, seed=seed, **own) for seed in range(config.seeds)
+        )
+    return found
+
+
+def asks(config: Config) -> tuple[Ask, ...]:
+    """What it asks of each network: its learning curve, and what it knows of the longest sentences."""
+    specs = dict.fromkeys(spec for group in _groups(config).values() for spec in group)
+    return (*ask(specs, measure_learning_curve), *ask(specs, measure_longest_sentences))
+
+
+def models(config: Config) -> tuple[RecipeSpec, ...]:
+    """The networks that the experiment needs, each once."""
+    return specs_of(asks(config))
+
+
+def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+    """Learning curves with and without reversal, by third of the sentence, and distances.
+
+    Returns:
+        values ``<kind>.<cell>.``, kinds being links and ``attention_one_length``: ``forward.<quantity>``,
+        ``reversed.<quantity>`` and ``gain.<quantity>`` (reversed less forward, paired by seed) for the
+        quantities ``speed`` (mean token accuracy over the looks after the first: the area under the learning
+        curve), ``token_accuracy``, ``exact_match``, ``first``, ``middle``, ``last`` (token accuracy by third,
+        in the end), ``long_{first, middle, last}`` (the same in the longest quarter of the lengths) and
+        ``speed_{first, middle, last}``; intervals over seeds. ``long_from``, the least length of that
+        quarter. The first cell's again as ``<kind>.main``. ``distances.<task>``, see :func:`count_distances`;
+        ``example``, distances of a sentence of four words. Tables ``curves`` (a row a kind, look and part),
+        ``places`` (a row a kind and place) and ``distances`` (a row a task, order and distance: share of the
+        links).
+    """
+    groups = _groups(config)
+    found = {kind: points for kind, specs in groups.items() if (points := _measured(specs, store))}
+    values: dict = {}
+    for kind, cell in dict.fromkeys((kind, cell) for kind, cell, _ in found):
+        both = {order: found[kind, cell, order] for order in ORDERS if (kind, cell, order) in found}
+        values.setdefault(kind, {})[cell] = _summary(both)
+    for own in values.values():
+        own["main"] = own[next(iter(own))]
+    counted = {task: count_distances(task) for task in config.aligned}
+    values["distances"] = {task: own for task, (own, _) in counted.items()}
+    diagonal = [(i, i) for i in range(4)]
+    values["example"] = {order: link_distances(diagonal, 4, reverse=order == "reversed") for order in ORDERS}
+    return values, {
+        "curves": [row for kind, points in found.items() for row in _curves(kind, points)],
+        "places": [row for kind, points in found.items() for row in _places(kind, points)],
+        "distances": [row for _, rows in counted.values() for row in rows],
+    }
+
+
+def _measured(specs: tuple[RecipeSpec, ...], store: "Store") -> list[Point]:
+    """Learning curves, each with the network's ``longest`` sentences."""
+    curves, longest = (
+        answers(ask(specs, measure), store) for measure in (measure_learning_curve, measure_longest_sentences)
+    )
+    return [(name, curve | {"longest": own}) for name, (curve, own) in matched(curves, longest)]
+
+
+def _quantities(measured: dict) -> dict[str, float]:
+    parts = ("token_accuracy", *THIRDS)
+    speeds = {part: float(np.mean(measured[part][1:])) for part in parts}
+    return (
+        {"speed": speeds["token_accuracy"], "exact_match": measured["exact_match"]}
+        | {part: measured[part][-1] for part in parts}
+        | {f"long_{part}": measured["longest"][part] for part in THIRDS}
+        | {f"speed_{part}": speeds[part] for part in THIRDS}
+    )
+
+
+def _summary(both: dict[str, list[Point]]) -> dict:
+    """Intervals by order of reading, and of the ``gain`` where both orders are there."""
+    first = next(iter(both.values()))[0][1]
+    of = {name: lambda m, n=name: _quantities(m)[n] for name in _quantities(first)}
+    found: dict = {
+        order: {name: over_seeds(points, own) for name, own in of.items()} for order, points in both.items()
+    }
+    if len(both) == len(ORDERS):
+        found["gain"] = {name: paired(both["reversed"], both["forward"], own) for name, own in of.items()}
+    return found | {"long_from": first["longest"]["shortest"]}
+
+
+def _curves(kind: tuple[str, str, str], points: list[Point]) -> list[dict]:
+    named = dict(zip(NAMES, kind, strict=True))
+    return [
+        named | {"part": part, "step": step} | over_seeds(points, lambda m, p=part, i=look: m[p][i])
+        for part in ("token_accuracy", *THIRDS)
+        for look, step in enumerate(points[0][1]["steps"])
+    ]
+
+
+def _places(kind: tuple[str, str, str], points: list[Point]) -> list[dict]:
+    named = dict(zip(NAMES, kind, strict=True))
+    places = range(min(len(measured["by_place"]) for _, measured in points))
+    return [
+        named | {"place": place + 1} | over_seeds(points, lambda m, i=place: m["by_place"][i])
+        for place in places
+    ]

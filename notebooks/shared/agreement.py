@@ -1,0 +1,517 @@
+"""The runs behind a data set's row of the agreement tables, and what is asked of them together."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attnlib.errors import BadInput, NotMeasured
+from attnlib.probes.agreement import (
+    RaggedRows,
+    RowMean,
+    agreement,
+    agreement_with_ties_broken,
+    chance_agreement,
+    halves,
+    tied_at_top,
+)
+from attnlib.probes.agreement import (
+    places as top_places,
+)
+from attnlib.probes.kendall import kendall
+from attnlib.probes.saliency import READINGS, saliency_readings
+from attnlib.training.corpus import Batch
+from attnlib.training.vocabulary import BOS, EOS
+from companion.data.bleu import bleu
+from companion.results.asks import Ask
+from companion.runs.looks import CHOOSING, GROUPS, padded_cells, qualities
+from companion.runs.recipe import RecipeSpec
+from companion.runs.translation import recorded_network
+
+if TYPE_CHECKING:
+    from companion.runs.recipe import Recording
+    from companion.runs.store import Store
+
+
+# How far what one run of a network says of positions agrees with what another says along its training.
+#
+# Snell et al. 2021, section 3.1, equation 10, and appendix A.4.
+
+SIDES = ("attention", "saliency", "probe")  # α, Δ and β
+LOOKED_UP = ("attention", "probe")  # what a second run is asked for
+HALVES = ("selecting", "reporting")
+MEASURES = {"agreement": agreement, "kendall": kendall}
+CELLS = 1 << 16  # of a checkpoint that are met at once; all checkpoints are met together
+
+
+def measure_course(recording: "Recording") -> dict:
+    """How good a run is at its checkpoints, and what chance would agree with it.
+
+    Returns:
+        ``steps``; by part of the data that was looked at, ``parts``: by measure of quality and group of
+        samples one number a checkpoint, in percent, see :func:`~companion.runs.looks.qualities`;
+        ``chance``: 𝒜̂ by what is looked up (``attention`` where learned, ``probe``), the mean over rows and
+        checkpoints; and ``majority``: the accuracy, in percent, of giving the commonest answer always.
+    """
+    chance: dict[str, dict[str, float]] = {}
+    for part in parts(recording):
+        rows = _rows(recording, part)
+        sides = {side: recording.tensors.get(_tensor(recording, part, side)) for side in LOOKED_UP}
+        chance[part] = {side: _chance(flat, rows) for side, flat in sides.items() if flat is not None}
+    return {
+        "steps": recording["steps"].tolist(),
+        "parts": {part: _course(recording, part) for part in parts(recording)},
+        "chance": chance,
+        "majority": {part: _majority(recording, part) for part in parts(recording)},
+    }
+
+
+def measure_agreement(first: "Recording", second: "Recording", *, pairs: str) -> dict:
+    """𝒜(u, v) and Kendall's τ-b, u of the first run at its best checkpoint, v of the second at each.
+
+    Every part of the data chooses for itself: the best checkpoint of the first run is the one at which it is
+    best on the part's samples that select, or, the paper's way, on all of them; the earliest of equals; by
+    accuracy, and for translations also by BLEU. So half of the training samples choose too, and the others
+    report; but they are samples that the network was trained on, in either half.
+
+    Args:
+        pairs: which u and v, say ``"attention~probe saliency~probe"``; see :data:`SIDES`.
+
+    Returns:
+        ``steps`` of the second run; ``best``, the place among the first's checkpoints by part, measure of
+        quality and group that chose (``selecting`` or ``all``); and by part, pair and place (as text)
+        ``{"agreement" | "kendall": {"selecting" | "reporting": [[total, rows, undefined] a checkpoint]}}``:
+        sums for :class:`~attnlib.probes.agreement.RowMean`, rows weighted alike.
+
+    Raises:
+        BadInput: a side that there is not; runs that were not looked at on the same samples; a checkpoint at
+            which the first's side was not looked for.
+    """
+    wanted = _sides(pairs)
+    found: dict = {"steps": second["steps"].tolist(), "best": {}, "parts": {}}
+    for part in parts(second):
+        rows = _rows(second, part)
+        if not torch.equal(rows.starts, _rows(first, part).starts):
+            raise BadInput(f"{first.spec.setting} and {second.spec.setting} were looked at on other samples")
+        chosen = found["best"][part] = _best(first, part)
+        places = sorted({place for by_group in chosen.values() for place in by_group.values()})
+        found["parts"][part] = {}
+        for earlier, later in wanted:
+            tops, among = (run[_tensor(run, part, side)] for run, side in ((first, earlier), (second, later)))
+            if tops[places].isnan().all(1).any():
+                raise BadInput(f"{first.spec.setting} has no {earlier} at its best checkpoint")
+            found["parts"][part][f"{earlier}~{later}"] = {
+                str(place): _sums(tops[place], among, rows) for place in places
+            }
+    return found
+
+
+def parts(recording: "Recording") -> tuple[str, ...]:
+    """``validation``, then the sample of the training data where one was looked at."""
+    found = [name.split(".") for name in recording.tensors if name.endswith((".correct", ".right"))]
+    return tuple(sorted((part for part, _ in found), key=lambda part: part != "validation"))
+
+
+def _course(recording: "Recording", part: str) -> dict[str, dict[str, list[float]]]:
+    """Qualities of every checkpoint, by measure and group."""
+    changing = [f"{part}.{name}" for name in ("correct", "right", "bleu_counts")]
+    fixed = {name: recording[name] for name in (f"{part}.target_mask",) if name in recording.tensors}
+    looks = [
+        qualities(fixed | {name: recording[name][i] for name in changing if name in recording.tensors}, part)
+        for i in range(len(recording["steps"]))
+    ]
+    return {name: {group: [look[name][group] for look in looks] for group in GROUPS} for name in looks[0]}
+
+
+def _majority(recording: "Recording", part: str) -> float:
+    """The share of the commonest label or, of sentence pairs, of the commonest word to say, in percent."""
+    if f"{part}.labels" in recording.tensors:
+        answers = recording[f"{part}.labels"]
+    else:
+        answers = recording[f"{part}.target_output"][recording[f"{part}.target_mask"]]
+    return 100 * int(answers.unique(return_counts=True)[1].max()) / answers.numel()
+
+
+def _sides(pairs: str) -> list[tuple[str, str]]:
+    found = [tuple(pair.split("~")) for pair in pairs.split()]
+    if not found or any(len(sides) != 2 or not set(sides) <= set(SIDES) for sides in found):
+        raise BadInput(f"pairs {pairs!r}: expected such as 'attention~probe', of {', '.join(SIDES)}")
+    return found
+
+
+def _best(recording: "Recording", part: str) -> dict[str, dict[str, int]]:
+    """Place of the part's best checkpoint by each measure of quality and group that may choose."""
+    return {
+        name: {group: found[group].index(max(found[group])) for group in CHOOSING}
+        for name, found in _course(recording, part).items()
+    }
+
+
+def _rows(recording: "Recording", part: str) -> RaggedRows:
+    if f"{part}.offsets" in recording.tensors:
+        return RaggedRows.of_texts(recording[f"{part}.offsets"])
+    return RaggedRows.of_pairs(recording[f"{part}.source_mask"], recording[f"{part}.target_mask"])
+
+
+def _tensor(recording: "Recording", part: str, side: str) -> str:
+    """Where a recording has what is known of every position; the probe as log β, which has its order."""
+    if side == "probe":
+        side = "log_polarity" if f"{part}.log_polarity" in recording.tensors else "log_probe"
+    return f"{part}.{side}"
+
+
+def _sums(top: Float[Tensor, " cells"], among: Float[Tensor, "checkpoints cells"], rows: RaggedRows) -> dict:
+    """Sums over rows of every measure, by half and checkpoint."""
+    samples = int(rows.samples.max()) + 1
+    selects = torch.zeros(samples, dtype=torch.bool, device=rows.samples.device)
+    selects[halves(samples)[0].to(selects.device)] = True
+    sums = {name: {half: [RowMean()] * len(among) for half in HALVES} for name in MEASURES}
+    for places, mask, sample in rows.batches(CELLS):
+        present = dict(zip(HALVES, (selects[sample], ~selects[sample]), strict=True))
+        for name, function in MEASURES.items():
+            values = function(top[places], among[:, places], mask)
+            for half, means in sums[name].items():
+                means[:] = [m + RowMean.of(v, present[half]) for m, v in zip(means, values, strict=True)]
+    return {
+        name: {half: [[m.total, m.rows, m.undefined] for m in means] for half, means in of_halves.items()}
+        for name, of_halves in sums.items()
+    }
+
+
+def _chance(among: Float[Tensor, "checkpoints cells"], rows: RaggedRows) -> float:
+    mean = RowMean()
+    for places, mask, _ in rows.batches(CELLS):
+        mean += RowMean.of(chance_agreement(among[:, places], mask))
+    return mean.value
+
+
+# What ties in the lexical probe add to agreement: both ways of counting them, along a run's training.
+#
+# Snell et al. 2021, section 3.1, equation 10. Of translators: log β is compared as it is computed, a
+# difference of logits in single precision, which is 0 at every position from which a word is all but certain.
+
+WAYS = {"counted": agreement, "broken": agreement_with_ties_broken}
+TENSORS = {"attention": "attention", "saliency": "saliency", "probe": "log_probe"}  # as recorded, by side
+
+
+def measure_ties(first: "Recording", second: "Recording", *, sides: str) -> dict:
+    """𝒜(u, β) with the ties of β counted as agreement and broken, β of the second run at each checkpoint.
+
+    u is of the first run where it is most accurate on all validation samples, the earliest of equals.
+
+    Args:
+        sides: which u, say ``"attention saliency"``; see :data:`TENSORS`.
+
+    Returns:
+        ``steps`` of the second run; a number a checkpoint, in percent of target words: ``tied``, those whose
+        largest β stands at several positions, ``tied_ends``, the end marks among these, and ``chance``, 𝒜̂
+        with ties counted; ``chance_broken``, which no checkpoint changes; and by side
+        ``{"counted" | "broken": {"selecting" | "reporting": [[total, rows, undefined] a checkpoint]}}``, sums
+        for :class:`~attnlib.probes.agreement.RowMean`.
+
+    Raises:
+        BadInput: a side that there is not; runs that were not looked at on the same samples; a checkpoint at
+            which the first's side was not looked for.
+    """
+    masks = second["validation.source_mask"], second["validation.target_mask"]
+    if not all(map(torch.equal, masks, (first["validation.source_mask"], first["validation.target_mask"]))):
+        raise BadInput(f"{first.spec.setting} and {second.spec.setting} were looked at on other samples")
+    tops, among = _at_the_best(first, sides.split()), second["validation.log_probe"]
+    selects = torch.zeros(len(masks[0]), dtype=torch.bool)
+    selects[halves(len(selects))[0]] = True
+    selects = selects.to(among.device)
+    rows = RaggedRows.of_pairs(*masks)
+    ends = (second["validation.target_output"][masks[1]] == EOS).repeat_interleave(rows.lengths)
+
+    sums = {(side, way, half): _no_rows(among) for side in tops for way in WAYS for half in HALVES}
+    tied, tied_ends, chance, broken = _no_rows(among), _no_rows(among), _no_rows(among), RowMean()
+    for cells, mask, sample in rows.batches(CELLS):
+        probe = among[:, cells]
+        ties = tied_at_top(probe, mask)
+        _add(tied, ties.double())
+        _add(tied_ends, (ties & ends[cells[:, 0]]).double())
+        _add(chance, chance_agreement(probe, mask))
+        lengths = mask.sum(-1)
+        broken += RowMean.of(top_places(lengths) / lengths)
+        present = dict(zip(HALVES, (selects[sample], ~selects[sample]), strict=True))
+        for side, top in tops.items():
+            for way, function in WAYS.items():
+                found = function(top[cells], probe, mask)
+                for half, those in present.items():
+                    _add(sums[side, way, half], found[:, those])
+    return {
+        "steps": second["steps"].tolist(),
+        "tied": [100 * mean.value for mean in tied],
+        "tied_ends": [100 * mean.value for mean in tied_ends],
+        "chance": [100 * mean.value for mean in chance],
+        "chance_broken": 100 * broken.value,
+    } | {
+        side: {way: {half: _written(sums[side, way, half]) for half in HALVES} for way in WAYS}
+        for side in tops
+    }
+
+
+def _at_the_best(recording: "Recording", sides: list[str]) -> dict[str, torch.Tensor]:
+    if not sides or not set(sides) <= set(TENSORS):
+        raise BadInput(f"sides {' '.join(sides)!r}: expected some of {', '.join(TENSORS)}")
+    right = recording["validation.right"].sum(1).tolist()
+    found = {side: recording[f"validation.{TENSORS[side]}"][right.index(max(right))] for side in sides}
+    if absent := [side for side, values in found.items() if values.isnan().all()]:
+        raise BadInput(f"{recording.spec.setting} has no {absent[0]} at its best checkpoint")
+    return found
+
+
+def _no_rows(among: torch.Tensor) -> list[RowMean]:
+    return [RowMean()] * len(among)
+
+
+def _add(means: list[RowMean], values: torch.Tensor) -> None:
+    means[:] = [mean + RowMean.of(one) for mean, one in zip(means, values, strict=True)]
+
+
+def _written(means: list[RowMean]) -> list[list]:
+    return [[mean.total, mean.rows, mean.undefined] for mean in means]
+
+
+# What is asked of a recorded translation model of either form: quality by checkpoint, 𝒜(α, β) at the end.
+#
+# Samples are rebuilt from the recording, so that the data is not read again.
+
+TOGETHER = 16  # samples that are looked at together
+
+
+def recorded_batches(recording: "Recording", samples: int, together: int = TOGETHER) -> Iterator[Batch]:
+    """The first validation samples of a recording, 0 for all; those of like length stand together.
+
+    Raises:
+        BadInput: a number of samples below 0.
+    """
+    if samples < 0:
+        raise BadInput(f"{samples} samples; give 0 for all, or how many")
+    source_mask, target_mask = (recording[f"validation.{side}_mask"] for side in ("source", "target"))
+    chosen = torch.arange(len(source_mask), device=source_mask.device)[: samples or None]
+    order = (source_mask[chosen].sum(1) * 10_000 + target_mask[chosen].sum(1)).argsort(stable=True)
+    for indices in chosen[order].split(together):
+        source, target = (int(mask[indices].sum(1).max()) for mask in (source_mask, target_mask))
+        right = recording["validation.target_output"][indices, :target].long()
+        yield Batch(
+            source=recording["validation.source"][indices, :source].long(),
+            source_mask=source_mask[indices, :source],
+            target_input=torch.cat([torch.full_like(right[:, :1], BOS), right[:, :-1]], 1),
+            target_output=right,
+            target_mask=target_mask[indices, :target],
+            indices=indices,
+        )
+
+
+def recorded_probe(recording: "Recording", batch: Batch) -> Tensor:
+    """log β at the last checkpoint for the samples of a batch, ``-inf`` at padding."""
+    masks = recording["validation.source_mask"], recording["validation.target_mask"]
+    padded = padded_cells(recording["validation.log_probe"][-1], *masks, fill=-torch.inf)
+    return padded[batch.indices][:, : batch.target_mask.shape[1], : batch.source_mask.shape[1]]
+
+
+def measure_translation(recording: "Recording") -> dict:
+    """BLEU by checkpoint; at the last one, word accuracy, loss, and how far α agrees with its own β.
+
+    Returns:
+        ``steps``, ``bleu``, lists by checkpoint; ``accuracy``, ``loss`` (nats a word, teacher-forced),
+        ``learned_probe`` (𝒜(α, β), equation 10, over all words of all samples) and ``chance`` (𝒜̂ of β).
+    """
+    source_mask, target_mask = (recording[f"validation.{side}_mask"] for side in ("source", "target"))
+    words = int(target_mask.sum())
+    attention, probe = (
+        padded_cells(recording[f"validation.{name}"][-1], source_mask, target_mask, fill=fill)
+        for name, fill in (("attention", 0.0), ("log_probe", -torch.inf))
+    )
+    rows = source_mask[:, None, :].expand(attention.shape)
+    return {
+        "steps": recording["steps"].tolist(),
+        "bleu": [bleu(counts.cpu().numpy()) for counts in recording["validation.bleu_counts"]],
+        "accuracy": float(recording["validation.right"][-1].sum()) / words,
+        "loss": float(recording["validation.loss"][-1].double().sum()) / words,
+        "learned_probe": RowMean.of(agreement(attention, probe, rows), target_mask).value,
+        "chance": RowMean.of(chance_agreement(probe, rows), target_mask).value,
+    }
+
+
+# How far each reading of saliency agrees with the lexical probe of a network that never attends.
+#
+# Snell et al. 2021, sections 3.1 and 5.1. The network is taken as its training ends, for there its parameters
+# are kept; the tables take it at its best checkpoint.
+
+
+def measure_saliency_readings(first: "Recording", second: "Recording") -> dict:
+    """𝒜(Δ, β) and Kendall's τ-b, Δ of the first run's last network, β of the second run at each checkpoint.
+
+    Returns:
+        ``steps`` of the second run; by reading ``{"agreement" | "kendall": a number a checkpoint}``, in
+        percent, over all words of all validation samples.
+
+    Raises:
+        BadInput: the first run kept no network; runs that were not looked at on the same samples.
+    """
+    masks = second["validation.source_mask"], second["validation.target_mask"]
+    if not all(map(torch.equal, masks, (first["validation.source_mask"], first["validation.target_mask"]))):
+        raise BadInput(f"{first.spec.setting} and {second.spec.setting} were looked at on other samples")
+    network = recorded_network(first.spec.resolved, first.tensors).to(first["steps"].device)
+    probes = padded_cells(second["validation.log_probe"], *masks, fill=-torch.inf)
+    sums = {(reading, name): [RowMean()] * len(probes) for reading in READINGS for name in MEASURES}
+    for batch in recorded_batches(first, 0):
+        probe = probes[:, batch.indices, : batch.target_mask.shape[1], : batch.source_mask.shape[1]]
+        rows = batch.source_mask[:, None, :].expand(probe.shape[1:])
+        for reading, values in saliency_readings(network, batch).items():
+            for name, function in MEASURES.items():
+                own = sums[reading, name]
+                found = function(values, probe, rows)
+                own[:] = [
+                    mean + RowMean.of(one, batch.target_mask) for mean, one in zip(own, found, strict=True)
+                ]
+    return {"steps": second["steps"].tolist()} | {
+        reading: {name: [100 * mean.value for mean in sums[reading, name]] for name in MEASURES}
+        for reading in READINGS
+    }
+
+
+# Columns of the tables that hold two kinds of run against each other: (first, second) run, u of the first and
+# v of the second. The β of 𝒜(α, β) is that of a network with another seed, whose α gives ξ.
+COLUMNS = {
+    "alpha_beta_uf": ("normal", "uniform", "attention~probe"),
+    "beta_uf_beta_px": ("proxy", "uniform", "probe~probe"),
+    "delta_beta_uf": ("normal", "uniform", "saliency~probe"),
+    "alpha_beta": ("normal", "normal", "attention~probe"),
+    "alpha_alpha": ("normal", "normal", "attention~attention"),
+    "alpha_alpha_frozen": ("normal", "alone", "attention~attention"),
+}
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The runs on one data set, in the order of their seeds.
+
+    Attributes:
+        normal: networks that learn to attend; uniform: networks that never do; proxy: bags of words.
+        alone: networks whose attention layer alone is trained; may be fewer.
+    """
+
+    normal: tuple[RecipeSpec, ...]
+    uniform: tuple[RecipeSpec, ...]
+    proxy: tuple[RecipeSpec, ...]
+    alone: tuple[RecipeSpec, ...] = ()
+
+    @property
+    def specs(self) -> tuple[RecipeSpec, ...]:
+        return (*self.normal, *self.uniform, *self.proxy, *self.alone)
+
+    def pairs(self, column: str) -> tuple[tuple[RecipeSpec, RecipeSpec], ...]:
+        """Every two runs of the column's kinds with different seeds, among the seeds that both kinds have.
+
+        Runs of one seed start from the same parameters and read the data in the same order, whatever their
+        kind, and agree for that alone.
+        """
+        first, second = (getattr(self, kind) for kind in COLUMNS[column][:2])
+        shared = {run.seed for run in first} & {run.seed for run in second}
+        return tuple(
+            (one, other)
+            for one in first
+            for other in second
+            if one.seed != other.seed and {one.seed, other.seed} <= shared
+        )
+
+    def asks(self) -> tuple[Ask, ...]:
+        """What is asked of each run that is looked up in, and of each pair."""
+        sides: dict[tuple[RecipeSpec, RecipeSpec], list[str]] = {}
+        for column in COLUMNS:
+            for pair in self.pairs(column):
+                sides.setdefault(pair, []).append(COLUMNS[column][2])
+        return (
+            *(Ask(run, measure_course) for run in (*self.normal, *self.uniform, *self.alone)),
+            *(
+                Ask(first, measure_agreement, (("pairs", " ".join(wanted)),), (second,))
+                for (first, second), wanted in sides.items()
+            ),
+        )
+
+    def readings(self) -> tuple[Ask, ...]:
+        """What is asked of each free translator and the uniform one of the next seed: Δ in three readings.
+
+        A set of its own, since :meth:`asks` has one question to each two. Of classifiers nothing: see
+        :mod:`attnlib.probes.saliency`.
+        """
+        others = dict(zip(self.normal, (*self.uniform[1:], *self.uniform[:1]), strict=True))
+        return tuple(
+            Ask(run, measure_saliency_readings, (), (other,))
+            for run, other in others.items()
+            if run.recipe == "translation"
+        )
+
+    def ties(self) -> tuple[Ask, ...]:
+        """What is asked of every two that a column holds against a translator's β: what its ties add.
+
+        A set of its own, as :meth:`readings` is. Of texts nothing: their β is compared by its log odds, which
+        do not end at 1.
+        """
+        sides: dict[tuple[RecipeSpec, RecipeSpec], list[str]] = {}
+        for column, (_, _, both) in COLUMNS.items():
+            side, looked_up = both.split("~")
+            for pair in self.pairs(column) if looked_up == "probe" else ():
+                if pair[1].recipe == "translation":
+                    sides.setdefault(pair, []).append(side)
+        return tuple(
+            Ask(first, measure_ties, (("sides", " ".join(wanted)),), (second,))
+            for (first, second), wanted in sides.items()
+        )
+
+
+def classifier_runs(seeds: int, frozen: int, shared: dict[str, object], width: int) -> Runs:
+    """Runs on labelled texts; ``shared`` are settings of networks and proxies alike."""
+
+    def network(**own: object) -> RecipeSpec:
+        return RecipeSpec.of("classification", width=width, **shared, **own)
+
+    runs = _runs(seeds, network, lambda seed: RecipeSpec.of("classifier_proxy", **shared, seed=seed))
+    return replace(
+        runs, alone=tuple(network(seed=seed, saliency=False, attention="alone") for seed in range(frozen))
+    )
+
+
+def translator_runs(seeds: int, shared: dict[str, object]) -> Runs:
+    """Runs on sentence pairs; ``shared`` are settings of networks and proxies alike."""
+    return _runs(
+        seeds,
+        lambda **own: RecipeSpec.of("translation", **shared, **own),
+        lambda seed: RecipeSpec.of("translation_proxy", **shared, seed=seed),
+        keep_network=True,  # so that the chapter on optimal attention shares those of Multi30k
+    )
+
+
+def _runs(
+    seeds: int,
+    network: Callable[..., RecipeSpec],
+    proxy: Callable[[int], RecipeSpec],
+    **of_normal: object,
+) -> Runs:
+    return Runs(
+        tuple(network(seed=seed, saliency=True, **of_normal) for seed in range(seeds)),
+        tuple(network(seed=seed, saliency=False, attention="uniform") for seed in range(seeds)),
+        tuple(map(proxy, range(seeds))),
+    )
+
+
+# What was asked of runs alone and of two together, by the runs.
+
+Answers = dict[tuple[RecipeSpec, ...], dict]  # what was asked of a run alone, or of two together
+
+
+def gathered(asks: Iterable[Ask], store: "Store") -> Answers:
+    """The answers that the store has or may find out, by the models asked together; one question to each."""
+    found = {}
+    for asked in asks:
+        try:
+            found[asked.spec, *asked.beside] = asked.answer(store)
+        except NotMeasured:
+            continue
+    return found

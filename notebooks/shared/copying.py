@@ -1,0 +1,236 @@
+"""What becomes of networks that learn to copy, from their courses: numbers that several experiments give."""
+
+from typing import TYPE_CHECKING
+
+from attnlib.errors import BadInput
+from companion.results.aggregate import Point, over_seeds
+from companion.results.statistics import share_interval
+
+if TYPE_CHECKING:
+    from companion.runs.recipe import Recording
+
+
+LEARNED = 0.95  # accuracy from which a network has learned to copy: that of a good head (Snell et al., 5.2)
+MOVED = ("says_shown", "says_left_out", "right_without", "right_at_uniform")
+ATTENTION = ("attention_accuracy", "attention_right", "attention_later", *MOVED)
+PROBES = ("probe_right", "probe_elsewhere", "probe_agreement")
+COLUMNS = ("steps", "loss", "accuracy", *ATTENTION, *PROBES)
+
+
+def outcome(points: list[Point], steps: int) -> dict:
+    """How many networks failed, and how long the others took.
+
+    A network *fails* when its accuracy on held-out sentences is below 0.95 after the last update. Time to
+    95 % is the first checkpoint at or above it; one that never gets there counts as the number of updates of
+    the whole course, so its mean is a lower bound where ``never`` is not 0, and no time at all where all are.
+
+    Returns:
+        ``n``, ``failed`` (with Wilson's interval), ``lowest_accuracy``, ``highest_accuracy``,
+        ``steps_to_learn``, ``never`` (networks without such a checkpoint), ``accuracy`` and
+        ``attention_accuracy`` at the end; None without networks.
+    """
+    accuracies = [course["accuracy"][-1] for _, course in points]
+    return {
+        "n": len(points),
+        "failed": share([has_failed(course) for _, course in points]),
+        "lowest_accuracy": min(accuracies, default=None),
+        "highest_accuracy": max(accuracies, default=None),
+        "steps_to_learn": over_seeds(points, lambda course: _or(steps_to_learn(course), steps)),
+        "never": sum(steps_to_learn(course) is None for _, course in points),
+        **{name: last(points, name) for name in ("accuracy", "attention_accuracy")},
+    }
+
+
+def followed(points: list[Point], at: int, steps: int) -> dict:
+    """What becomes of networks that are judged after some updates and followed for more.
+
+    Args:
+        at: updates after which they are judged; steps: updates of the whole course.
+
+    Returns:
+        what :func:`outcome` says of the whole course, ``steps``, ``late``, how many networks are below 95 %
+        when they are judged and not at the end, and ``late_attending``, how many of these have an attention
+        accuracy of 95 % in the end.
+    """
+    late = [course for _, course in points if has_failed(until(course, at)) and not has_failed(course)]
+    attending = sum(enough(course["attention_accuracy"][-1]) for course in late)
+    return outcome(points, steps) | {"steps": steps, "late": len(late), "late_attending": attending}
+
+
+def enough(accuracy: float) -> bool:
+    """Whether an accuracy is 95 % or more; in single precision, as networks give it, 95 % is a hair less.
+
+    >>> enough(0.95), enough(0.949999988), enough(0.9498)
+    (True, True, False)
+    """
+    return accuracy >= LEARNED - 1e-6
+
+
+def has_failed(course: dict) -> bool:
+    """Whether the accuracy is below 95 % at the last checkpoint."""
+    return not enough(course["accuracy"][-1])
+
+
+def probes(points: list[Point]) -> dict:
+    """The lexical probe at the last checkpoint, and ``probe_gain`` = probe_right / probe_elsewhere."""
+    return {name: last(points, name) for name in ("loss", *PROBES)} | {
+        "probe_gain": over_seeds(points, lambda c: c["probe_right"][-1] / c["probe_elsewhere"][-1])
+    }
+
+
+def last(points: list[Point], name: str) -> dict:
+    """A number of the last checkpoint, as an interval over networks."""
+    return over_seeds(points, lambda course: course[name][-1])
+
+
+def share(outcomes: list[bool]) -> dict[str, float | int | None]:
+    """How many of them hold, as a share with Wilson's interval; all None but ``n`` where there are none."""
+    if not outcomes:
+        return {"value": None, "low": None, "high": None, "n": 0}
+    return share_interval(sum(outcomes), len(outcomes)).as_dict()
+
+
+def steps_to_learn(course: dict) -> int | None:
+    """The first checkpoint at which the accuracy is high enough; None where there is none."""
+    pairs = zip(course["steps"], course["accuracy"], strict=True)
+    return next((step for step, accuracy in pairs if enough(accuracy)), None)
+
+
+def until(course: dict, steps: int) -> dict:
+    """The course up to so many updates, as if it had been no longer.
+
+    >>> until({"steps": [0, 10, 20], "loss": [3.0, 2.0, 1.0]}, 10)
+    {'steps': [0, 10], 'loss': [3.0, 2.0]}
+
+    Raises:
+        BadInput: it was not looked at after that many.
+    """
+    if steps not in course["steps"]:
+        raise BadInput(f"no look after {steps} updates; there are looks after {course['steps']}")
+    end = course["steps"].index(steps) + 1
+    return {name: series[:end] for name, series in course.items()}
+
+
+def judged(points: list[Point], steps: int) -> list[Point]:
+    """The first updates of every course, no matter how many followed; raises as :func:`until`."""
+    return [(name, until(course, steps)) for name, course in points]
+
+
+def check_looks(steps: int, every: int, updates: int) -> None:
+    """Whether networks that are trained for so many updates are looked at when they are judged.
+
+    Raises:
+        BadInput: they are trained for longer than ``steps``, and that is no multiple of ``every``.
+    """
+    if updates > steps and steps % every:
+        raise BadInput(
+            f"steps is {steps}, and a network that is trained for longer is looked at every {every} updates; "
+            f"take a multiple of {every}"
+        )
+
+
+def tables(points: list[Point]) -> dict[str, list[dict]]:
+    """``courses``, a row a network and checkpoint, and ``outcomes``, a row a network."""
+    return {"courses": course_rows(points), "outcomes": outcome_rows(points)}
+
+
+def course_rows(points: list[Point]) -> list[dict]:
+    """A row a network and checkpoint."""
+    return [
+        name | {column: course[column][place] if column in course else None for column in COLUMNS}
+        for name, course in points
+        for place in range(len(course["steps"]))
+    ]
+
+
+def outcome_rows(points: list[Point]) -> list[dict]:
+    """A row a network: when it had learned, and where it ends."""
+    return [
+        name
+        | {"steps_to_learn": steps_to_learn(course)}
+        | {end: course[end][-1] for end in ("accuracy", "attention_accuracy") if end in course}
+        for name, course in points
+    ]
+
+
+def _or(number: int | None, otherwise: int) -> int:
+    return otherwise if number is None else number  # 0 updates are a number too
+
+
+# Which way networks that fail to copy use their attention: drawn to the word to be said, or away from it.
+#
+# Where every sentence has the same words, what a context lacks tells as much as what it holds. So attention
+# can be drawn to the word to be said, or be driven away from it; uniform attention, 1/length everywhere, lies
+# between.
+
+SIDES = ("drawn", "away")
+
+
+def turned_away(points: list[Point], length: int) -> dict:
+    """Where the attention of those networks that failed stands at the last look, and what they make of it.
+
+    Args:
+        points: courses, as :func:`~companion.runs.permutation_copying.look_at_copier` sees networks.
+        length: words of a sentence.
+
+    Returns:
+        ``drawn.…`` of the networks that failed with at least 1/length on the word to be said, ``away.…`` of
+        the others: ``n``; ``weight`` on the word to be said and ``later`` on other words still to be said,
+        as multiples of 1/length, and ``later_less_weight``, by network; ``says_shown``, ``says_left_out``,
+        ``right_without`` and ``right_at_uniform``, see
+        :func:`~companion.runs.permutation_copying.moved_attention`; ``left_out_less_shown`` and
+        ``without_less_uniform``, differences by network; intervals over networks.
+    """
+    failed = [(name, course) for name, course in points if has_failed(course)]
+    return {
+        side: _group([point for point in failed if _side(point[1], length) == side], length) for side in SIDES
+    }
+
+
+def sides(points: list[Point], length: int, step: int) -> dict:
+    """Whether it shows early on which side of uniform attention a network's weight ends.
+
+    Args:
+        points: courses, as in :func:`turned_away`; step: of the early look.
+
+    Returns:
+        ``step``, and ``end``, that of the last look; ``n``, networks; ``drawn``, how many end with at least
+        1/length on the word to be said; shares with Wilson's intervals: ``same_at_first``, of networks on the
+        side before training on which they end, ``same``, at the early look; ``probe_at_first`` and
+        ``probe``, of networks whose lexical probe is then larger at the right place than elsewhere just if
+        they end drawn.
+    """
+    ends = [_side(course, length) == "drawn" for _, course in points]
+    found: dict = {"step": step, "end": points[0][1]["steps"][-1] if points else None}
+    found |= {"n": len(points), "drawn": sum(ends)}
+    for suffix, at in (("_at_first", 0), ("", step)):
+        looks = [(course, course["steps"].index(at)) for _, course in points]
+        weight = [course["attention_right"][look] >= 1 / length for course, look in looks]
+        probe = [course["probe_right"][look] > course["probe_elsewhere"][look] for course, look in looks]
+        for name, told in (("same", weight), ("probe", probe)):
+            found[name + suffix] = share([now == end for now, end in zip(told, ends, strict=True)])
+    return found
+
+
+def _side(course: dict, length: int) -> str:
+    return "drawn" if course["attention_right"][-1] >= 1 / length else "away"
+
+
+def _group(points: list[Point], length: int) -> dict:
+    def less(first: str, second: str, times: float = 1) -> dict:
+        return over_seeds(points, lambda course: times * (course[first][-1] - course[second][-1]))
+
+    return {
+        "n": len(points),
+        "weight": over_seeds(points, lambda course: course["attention_right"][-1] * length),
+        "later": over_seeds(points, lambda course: course["attention_later"][-1] * length),
+        "later_less_weight": less("attention_later", "attention_right", length),
+        **{name: last(points, name) for name in MOVED},
+        "left_out_less_shown": less("says_left_out", "says_shown"),
+        "without_less_uniform": less("right_without", "right_at_uniform"),
+    }
+
+
+def measure_copying(recording: "Recording") -> dict:
+    """Every number that the recipe recorded, as lists by checkpoint, ``steps`` among them."""
+    return {name: values.tolist() for name, values in sorted(recording.tensors.items())}

@@ -1,0 +1,105 @@
+"""The ladder: tasks from one fixed diagonal to attention that depends on the sample, and the models on it."""
+
+import math
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import ClassVar
+
+from attnlib.errors import BadInput
+from companion.results.checks import WITH_ATTENTION, changes_of, check_counts, check_names, take_files
+from companion.runs.rungs import point, rung_of, seeds_of, spec_of
+from companion.runs.spec import ModelSpec
+
+__all__ = [
+    "PROFILES",
+    "LadderConfig",
+    "model_specs",
+    "point",
+    "rung_of",
+    "seeds_of",
+    "spec_of",
+]
+
+DIAL = ("reordering_0", "reordering_25", "reordering_50", "reordering_75", "reordering_100")
+QUICK_TASKS = (
+    "one_to_one",
+    "reversal",
+    "reordering_0",
+    "reordering_50",
+    "reordering_100",
+    "scan",
+    "multi30k_en_fr",
+)
+PAPER_TASKS = (
+    "one_to_one",
+    "permutation",
+    "reversal",
+    *DIAL,
+    "scan",
+    "scan_extended",
+    "multi30k_en_fr",
+    "multi30k_en_de",
+    "tatoeba_en_fr",
+)
+
+
+@dataclass(frozen=True)
+class LadderConfig:
+    """Settings of an experiment over the ladder. A point is a task × architecture × cell × seed.
+
+    Attributes:
+        task: rungs of the ladder, by name.
+        architecture: ``AED``, ``AO``; VED has no attention to analyse.
+        cell: recurrent cells of AED; AO has none.
+        seeds: models of each kind, seeds 0 … seeds − 1; as many as the plan has when None.
+        width: of states and embeddings; the plan's when None.
+        scale: ``quick`` or ``paper``: which training settings and data sizes are used.
+        steps: updates of every model, in place of the plan's number.
+        embedding_scale: standard deviation of the embeddings at the start of training.
+        fit_samples: training samples that the components are fitted on, at most.
+        source, target: two line-parallel text files to use as the task (both or neither).
+    """
+
+    ARCHITECTURES: ClassVar[tuple[str, ...]] = WITH_ATTENTION  # that can be asked for
+    TASKS: ClassVar[tuple[tuple[str, ...], ...]] = (QUICK_TASKS, PAPER_TASKS)  # of the profiles
+
+    task: tuple[str, ...] = QUICK_TASKS
+    architecture: tuple[str, ...] = ("AED", "AO")
+    cell: tuple[str, ...] = ("gru",)
+    seeds: int | None = None
+    width: int | None = None
+    scale: str = "quick"
+    steps: int | None = None
+    embedding_scale: float = 0.3
+    fit_samples: int = 2_000
+    source: Path | None = None
+    target: Path | None = None
+
+    def __post_init__(self) -> None:
+        take_files(self, task=self.TASKS)
+        check_names(self, architecture=self.ARCHITECTURES)
+        check_counts(self)
+        if not 0 < self.embedding_scale < math.inf:
+            raise BadInput(f"embedding_scale is {self.embedding_scale}; it must be positive and finite")
+
+
+PROFILES = {
+    "quick": LadderConfig(),
+    "paper": LadderConfig(
+        task=PAPER_TASKS,
+        scale="paper",
+        fit_samples=25_000,
+    ),
+}
+
+
+def model_specs(config: LadderConfig) -> tuple[ModelSpec, ...]:
+    """The models behind an experiment, each once, in the order of task, architecture, cell, seed."""
+    changes = {"embedding_scale": config.embedding_scale} | changes_of(config)
+    specs = {}
+    for rung, architecture, cell in product(config.task, config.architecture, config.cell):
+        planned = seeds_of(config.scale, rung, architecture, cell)
+        for seed in planned if config.seeds is None else range(config.seeds):
+            specs[spec_of(rung, architecture, scale=config.scale, cell=cell, seed=seed, **changes)] = None
+    return tuple(specs)

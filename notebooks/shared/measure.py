@@ -1,0 +1,311 @@
+"""What the experiments on attention ask of one trained model, computed once and kept beside it."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attnlib.decomposition.components import PART_NAMES, Components, Parts
+from attnlib.decomposition.shares import ShareSums, covariance_shares_by_sample, similarity_by_sample
+from attnlib.decomposition.substitution import SUBSETS, SubstitutionSums
+from attnlib.decomposition.terms import alignment_terms
+from attnlib.decomposition.typicality import AttentionCells
+from attnlib.models.trace import Trace
+from attnlib.probes.lexical_probe import probe_bits
+from attnlib.training.corpus import Corpus, evaluation_batches
+from attnlib.training.evaluate import traces
+from attnlib.training.vocabulary import EOS, MARKS, PAD
+from companion.results.spearman import stratified_spearman
+from companion.runs import registry
+from companion.runs.sequence_course import judged_samples, load_task
+
+if TYPE_CHECKING:
+    from companion.runs.recipe import Recording
+    from companion.runs.store import TrainedModel
+
+
+# Components of a trained model, fitted on training samples.
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """Components of both sides, and the number of samples they come from."""
+
+    encoder: Components
+    decoder: Components
+    samples: int
+
+    def split(self, trace: Trace) -> tuple[Parts, Parts]:
+        """Decoder parts and encoder parts of a trace, in the order that ``alignment_terms`` takes them."""
+        return (
+            self.decoder.split(trace.decoder_states, trace.target_tokens, trace.target_mask),
+            self.encoder.split(trace.encoder_states, trace.source_tokens, trace.source_mask),
+        )
+
+
+def fit_components(trained: "TrainedModel", fit_samples: int, method: str = "means") -> Fitted:
+    """Components of encoder and decoder states over the first ``fit_samples`` training samples.
+
+    The tables have a row for every position of the longest sample, held-out ones and end marks included.
+    """
+    task, width = trained.task, trained.model.config.width
+    longest = (
+        int(max(getattr(corpus, f"{side}_lengths").max() for corpus in (task.train, task.held_out))) + 1
+        for side in ("source", "target")
+    )
+    vocabularies = (task.source_vocabulary, task.target_vocabulary)
+    # The plain averages need no argument: `method` is named only where another is asked for.
+    options = {} if method == "means" else {"method": method}
+    encoder, decoder = (
+        Components(len(words), positions, width, **options)
+        for words, positions in zip(vocabularies, longest, strict=True)
+    )
+    fitted_on = task.train.subset(np.arange(min(fit_samples, len(task.train))))
+    for trace in traces(trained.model, fitted_on):
+        encoder.update(trace.encoder_states, trace.source_tokens, trace.source_mask)
+        decoder.update(trace.decoder_states, trace.target_tokens, trace.target_mask)
+    return Fitted(encoder, decoder, len(fitted_on))
+
+
+EXAMPLES = 2  # single samples kept of the most frequent cell
+ACROSS_SAMPLES = ("temporal_share", "input_share", "temporal_only", "input_only")
+
+
+def measure_alignment_terms(trained: "TrainedModel", fit_samples: int) -> dict:
+    """Shares, substitution test and typicality of one model with attention.
+
+    Components are fitted on training samples (the first ``fit_samples``) and judged on the held-out ones.
+
+    Returns:
+        plain JSON: ``quality``, ``data`` (checksums of the files read), ``typicality``, ``near_diagonal``
+        (attention mass within one position of the
+        diagonal), ``covariance_share`` and ``mean_absolute_share`` by ``<decoder part>_<encoder part>``,
+        ``substitution`` by subset, ``across_samples`` (rank correlation of a sample's typicality with its own
+        shares, among samples of the same lengths), ``unseen`` (share of held-out tokens never seen in
+        fitting), and the most frequent ``cell`` with its average matrix and example samples.
+    """
+    task = trained.task
+    fitted = fit_components(trained, fit_samples)
+    shares, substitution, cells = ShareSums(), SubstitutionSums(), AttentionCells()
+    near, rows = 0.0, 0
+    unseen, valid = {"encoder": 0, "decoder": 0}, {"encoder": 0, "decoder": 0}
+    seen: list[tuple[Tensor, Tensor, Tensor]] = []
+    samples: dict[str, list[Tensor]] = {name: [] for name in ACROSS_SAMPLES}
+    lengths: list[tuple[int, int]] = []
+    for trace in traces(trained.model, task.held_out):
+        parts = dict(zip(("decoder", "encoder"), fitted.split(trace), strict=True))
+        for side, split in parts.items():
+            unseen[side] += split.unseen_tokens
+            valid[side] += split.valid
+        terms = alignment_terms(parts["decoder"], parts["encoder"])
+        shares.update(terms, trace.target_mask, trace.source_mask)
+        substitution.update(terms, trace.target_mask, trace.source_mask)
+        cells.update(trace.attention, trace.target_mask, trace.source_mask)
+        near += float(_near_diagonal(trace)[trace.target_mask].sum())
+        rows += int(trace.target_mask.sum())
+        seen.append((trace.attention.cpu(), trace.target_mask.cpu(), trace.source_mask.cpu()))
+        for name, values in _by_sample(terms, trace).items():
+            samples[name].append(values)
+        lengths += zip(trace.source_mask.sum(1).tolist(), trace.target_mask.sum(1).tolist(), strict=True)
+    typicality = cells.result(torch.cat([cells.judge(*batch) for batch in seen]))
+    found = shares.result()
+    return {
+        "quality": trained.history["held_out"],
+        "data": task.checksums,
+        "typicality": {k: v for k, v in asdict(typicality).items() if k != "per_sample"},
+        "near_diagonal": near / rows,
+        "covariance_share": _by_pair(found.covariance),
+        "mean_absolute_share": _by_pair(found.mean_absolute),
+        "substitution": {
+            name: {"similarity": outcome.similarity, "argmax_agreement": outcome.argmax_agreement}
+            for name, outcome in substitution.result().items()
+        },
+        "across_samples": {
+            name: _across_samples(typicality.per_sample, torch.cat(values), lengths)
+            for name, values in samples.items()
+        },
+        "unseen": {side: unseen[side] / valid[side] for side in unseen},
+        "fitted_on": fitted.samples,
+        "cell": _frequent_cell(trained, cells),
+    }
+
+
+def _by_sample(terms: Tensor, trace: Trace) -> dict[str, Tensor]:
+    """Shares of single samples and what a term alone rebuilds of them, each (batch,)."""
+    masks = (trace.target_mask, trace.source_mask)
+    shares = covariance_shares_by_sample(terms, *masks)
+    return {
+        "temporal_share": shares[:, 0, 0],
+        "input_share": shares[:, 1, 1],
+        "temporal_only": similarity_by_sample(terms, *masks, SUBSETS["temporal_only"]),
+        "input_only": similarity_by_sample(terms, *masks, SUBSETS["input_only"]),
+    }
+
+
+def _across_samples(typicality: Tensor, values: Tensor, lengths: list[tuple[int, int]]) -> float | None:
+    """Rank correlation within cells of equal lengths; None where it does not exist."""
+    defined = ~(typicality.isnan() | values.isnan())
+    strata = [cell for cell, is_defined in zip(lengths, defined.tolist(), strict=True) if is_defined]
+    found = stratified_spearman(typicality[defined].numpy(), values[defined].numpy(), strata)
+    return None if math.isnan(found) else found
+
+
+def _by_pair(matrix: Tensor) -> dict[str, float]:
+    """A (decoder part, encoder part) matrix by name, say ``temporal_input``."""
+    pairs = ((i, j) for i in range(3) for j in range(3))
+    return {f"{PART_NAMES[i]}_{PART_NAMES[j]}": float(matrix[i, j]) for i, j in pairs}
+
+
+def _near_diagonal(trace: Trace) -> Tensor:
+    """Attention mass within one position of the straight line from first to last, (batch, target)."""
+    columns, lines = trace.source_mask.sum(1), trace.target_mask.sum(1)
+    step = torch.arange(trace.attention.shape[1], device=columns.device)
+    slope = (columns - 1) / (lines - 1).clamp(min=1)
+    middle = step[None, :] * slope[:, None]  # (batch, target)
+    position = torch.arange(trace.attention.shape[2], device=columns.device)
+    close = (position[None, None, :] - middle[:, :, None]).abs() <= 1
+    return (trace.attention * close).sum(-1)
+
+
+def _frequent_cell(trained: "TrainedModel", cells: AttentionCells) -> dict:
+    """The cell of held-out samples with most members: its average matrix, and its first samples in full."""
+    (source, target), samples = max(cells.counts.items(), key=lambda item: (item[1], item[0]))
+    corpus = trained.task.held_out
+    members = np.flatnonzero((corpus.source_lengths == source - 1) & (corpus.target_lengths == target - 1))
+    examples = corpus.subset(members[:EXAMPLES])
+    return {
+        "source_length": source,
+        "target_length": target,
+        "samples": samples,
+        "average": cells.average_attention((source, target)).tolist(),
+        "examples": list(_examples(trained, examples)),
+    }
+
+
+def _examples(trained: "TrainedModel", corpus: Corpus) -> Iterable[dict]:
+    task = trained.task
+    for trace in traces(trained.model, corpus):
+        for sample in range(len(trace.attention)):
+            yield {
+                "source": task.source_vocabulary.decode(trace.source_tokens[sample].tolist()),
+                "predicted": task.target_vocabulary.decode(trace.target_outputs[sample].tolist()),
+                "attention": trace.attention[sample].tolist(),
+            }
+
+
+# Quality of a recorded network by length of the sentence, and the bits that it keeps of each word.
+
+_BATCH = 256
+_OF_ALL = 4  # at most one sentence in so many of a length is kept to judge the probe on
+
+
+def measure_by_length(recording: "Recording") -> dict:
+    """Quality on held-out samples by length of the target, end marks left out.
+
+    Under teacher forcing, the information about the word at a place is log2 of the vocabulary, words drawn
+    evenly, less the cross-entropy of the network. Summed over a sentence whose words are independent it is a
+    lower bound on the information that reaches the decoder.
+
+    Returns:
+        lists by length: ``lengths``, ``samples``, ``token_accuracy`` (teacher-forced), ``exact_match`` (of
+        what the network writes on its own), ``bits`` (of a sentence), ``bits_of_word`` (of a word);
+        ``vocabulary``, ``parameters``.
+    """
+    judged = judged_samples(recording.spec.resolved)
+    words = len(load_task(recording.spec.resolved).target_vocabulary) - len(MARKS)
+    lengths = judged.target_lengths
+    right, loss = recording["right"][-1].double().numpy(), recording["loss"][-1].double().numpy()
+    exact = exact_matches(recording, judged)
+    found: dict[str, list] = {
+        name: [] for name in ("lengths", "samples", "token_accuracy", "exact_match", "bits", "bits_of_word")
+    }
+    for length in np.unique(lengths).tolist():
+        chosen = lengths == length
+        gained = math.log2(words) - loss[chosen, :length] / math.log(2)
+        row = (length, int(chosen.sum()), right[chosen, :length].mean(), exact[chosen].mean())
+        for name, value in zip(found, (*row, gained.sum(1).mean(), gained.mean()), strict=True):
+            found[name].append(float(value) if isinstance(value, np.floating) else value)
+    parameters = sum(v.numel() for name, v in recording.tensors.items() if name.startswith("network."))
+    return found | {"vocabulary": words, "parameters": parameters}
+
+
+def exact_matches(recording: "Recording", judged: "Corpus") -> np.ndarray:
+    """By sample: whether the network writes the target, its end mark included, on its own."""
+    written = recording["written"].numpy()
+    targets = (np.append(judged.target(i), EOS) for i in range(len(judged)))
+    pairs = zip(written, targets, strict=True)
+    return np.array([np.array_equal(row[row != PAD], target) for row, target in pairs])
+
+
+@torch.no_grad()
+def measure_summary_bits(recording: "Recording", *, length: int, samples: int) -> dict:
+    """Bits that a linear softmax reads off the one vector that the decoder starts in, by position.
+
+    Sentences of one length are drawn anew, ``samples`` to fit the probe on and half as many to judge it on
+    (fewer where so many would be a large part of all sentences of the length). The vector is the decoder's
+    first state, an LSTM's memory beside it.
+
+    Returns:
+        ``bits``, by position; ``length``, ``vocabulary``.
+    """
+    settings = recording.spec.resolved
+    network = registry.load(recording.spec.recipe).recorded_network(recording)
+    options = dict(settings.task_options) | {"min_length": length, "max_length": length}
+    words = len(load_task(settings).source_vocabulary) - len(MARKS)
+    others = max(1, min(samples // 2, words**length // _OF_ALL))
+    sizes = {"n_train": samples, "n_held_out": others, "seed": 1 + settings.seed}
+    task = load_task(type(settings)(task=settings.task, options=tuple((options | sizes).items())))
+    parts = [_summaries(network, corpus) for corpus in (task.train, task.held_out)]
+    bits = probe_bits(*parts[0], *parts[1], words=words)
+    return {"bits": bits.tolist(), "length": length, "vocabulary": words}
+
+
+def _summaries(network: torch.nn.Module, corpus: "Corpus") -> tuple[torch.Tensor, torch.Tensor]:
+    """The decoder's first state of each sample, and the words of its source counted from 0."""
+    length = int(corpus.source_lengths[0])
+    words = torch.from_numpy(corpus.source_ids.reshape(-1, length).astype(np.int64)) - len(MARKS)
+    vectors: list[torch.Tensor] = [torch.empty(0)] * len(corpus)
+    for batch in evaluation_batches(corpus, _BATCH):
+        _, carried = network.encode(batch.source, batch.source_mask)
+        parts = [part for part in (carried.hidden, carried.memory) if part is not None]
+        joined = torch.cat([part.flatten(1) for part in parts], dim=1)
+        for index, row in zip(batch.indices.tolist(), joined, strict=True):
+            vectors[index] = row
+    return torch.stack(vectors), words
+
+
+# How a recorded network learned: words right by update, and by place in the sentence.
+
+THIRDS = ("first", "middle", "last")
+
+
+def measure_learning_curve(recording: "Recording") -> dict:
+    """Words right under teacher forcing at each look, end marks left out.
+
+    Returns:
+        lists by look: ``steps``, ``token_accuracy``, and ``first``, ``middle``, ``last``, the same of the
+        words in each third of their sentence (by the middle of a word's place; sentences under three words
+        have no middle third); ``by_place``, at the last look, of places counted from the beginning;
+        ``exact_match``, in the end, of what the network writes on its own.
+    """
+    judged = judged_samples(recording.spec.resolved)
+    right = recording["right"].double().numpy()  # (looks, samples, places)
+    lengths = judged.target_lengths
+    places = np.arange(right.shape[2])
+    valid = places < lengths[:, None]
+    third = np.minimum(3 * (places + 0.5) / lengths[:, None], 2.999).astype(int)
+    parts = {name: valid & (third == i) for i, name in enumerate(THIRDS)}
+    curves = {
+        name: [float(look[chosen].mean()) if chosen.any() else None for look in right]
+        for name, chosen in ({"token_accuracy": valid} | parts).items()
+    }
+    return {
+        "steps": recording["steps"].tolist(),
+        **curves,
+        "by_place": [float(right[-1][valid[:, i], i].mean()) for i in range(int(lengths.max()))],
+        "exact_match": float(exact_matches(recording, judged).mean()),
+    }

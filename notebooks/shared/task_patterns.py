@@ -1,0 +1,212 @@
+"""Where a network's attention to the source falls, word by word, on a task with gold links.
+
+All measures are of the rows that predict a word, end marks left out. A network with several heads has a mean
+over all of them beside each by itself.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from attnlib.errors import BadInput
+from attnlib.models.transformer import TransformerTrace
+from attnlib.probes.alignment_error import gold_links, words_only
+from attnlib.training.corpus import Batch, Corpus, evaluation_batches
+from companion.data.summaries import ADJECTIVES, TOPICS, summarise
+from companion.runs import registry
+from companion.runs.sequence_course import judged_samples, load_task
+from notebooks.shared.measure import exact_matches
+
+if TYPE_CHECKING:
+    from companion.runs.recipe import Recording
+
+PATTERNS = ("on_gold", "on_topics", "on_end", "entropy", "order", "reach")
+STATES = ("trained", "untrained")
+_BATCH = 128
+
+
+def network_of(recording: "Recording", state: str) -> nn.Module:
+    """The ``trained`` network, or what it was before the first update (``untrained``)."""
+    recipe, settings = registry.load(recording.spec.recipe), recording.spec.resolved
+    if state == "trained":
+        return recipe.recorded_network(recording)
+    task = load_task(settings)
+    return recipe.new_network(settings, len(task.source_vocabulary), len(task.target_vocabulary)).eval()
+
+
+@torch.no_grad()
+def measure_patterns(recording: "Recording") -> dict:
+    """What the attention to the source is like on held-out samples, and the network's quality.
+
+    Returns:
+        ``trained``, ``untrained``: ``all`` (of the mean over heads) and ``heads`` (by layer and head), each
+        with ``on_gold`` (attention on the source word of the word predicted), ``on_topics`` (on the words
+        that a summary keeps), ``on_end`` (on the end mark), ``entropy`` (bits of a row), ``order`` (Kendall's
+        τ of step and most attended word, pairs of steps of all samples pooled; 1 is left to right) and
+        ``reach`` (the most attention that a source word ever gets, mean over source words); ``references``:
+        the same of ``gold`` and of ``even`` attention; by look ``steps`` and ``token_accuracy``;
+        ``exact_match`` of what it writes on its own; ``parameters``.
+    """
+    settings = recording.spec.resolved
+    judged, task = judged_samples(settings), load_task(settings)
+    topics = torch.from_numpy(task.source_vocabulary.encode(list(TOPICS)))
+    found: dict = {}
+    for state in STATES:
+        network = network_of(recording, state)
+        sums: dict[str | tuple[int, ...], np.ndarray] = {}
+        for batch, heads in attention_to_source(network, judged):
+            gold = _gold(task.gold, batch)
+            shown = {"all": heads.mean((0, 1))} | {
+                place: heads[place] for place in np.ndindex(*heads.shape[:2])
+            }
+            if state == "trained":
+                even = batch.source_mask / batch.source_mask.sum(1, keepdim=True)
+                shown |= {"gold": gold.float(), "even": even[:, None].expand_as(gold)}
+            where = words_only(batch.target_mask), words_only(batch.source_mask)
+            for name, attention in shown.items():
+                own = pattern_sums(attention, gold, torch.isin(batch.source, topics), *where)
+                sums[name] = sums.get(name, 0) + own
+        named = {name: _ratios(own) for name, own in sums.items()}
+        layers, width = heads.shape[:2]
+        by_layer = [[named[layer, head] for head in range(width)] for layer in range(layers)]
+        found[state] = {"all": named["all"], "heads": by_layer}
+        found.setdefault("references", {name: named[name] for name in ("gold", "even") if name in named})
+    valid = torch.from_numpy(judged.target_lengths).sum() + len(judged)  # words and end marks
+    right = recording["right"].double().sum((1, 2)) / valid
+    return found | {
+        "steps": recording["steps"].tolist(),
+        "token_accuracy": right.tolist(),
+        "exact_match": float(exact_matches(recording, judged).mean()),
+        "parameters": sum(v.numel() for name, v in recording.tensors.items() if name.startswith("network.")),
+    }
+
+
+@torch.no_grad()
+def measure_pattern_agreement(recording: "Recording", other: "Recording", *, state: str) -> dict:
+    """How much of the attention of two networks on the same sources is on the same words: Σ min(α, β).
+
+    1 is equal, 0 without a common word. The attention is the mean over heads, of networks in this ``state``.
+
+    Returns:
+        ``sentence`` (of the mean over the rows of a sentence) and ``same_word`` (of the rows in which the two
+        predict the same word, a topic: all that both tasks write).
+
+    Raises:
+        BadInput: the sources differ.
+    """
+    corpora = [judged_samples(one.spec.resolved) for one in (recording, other)]
+    if not np.array_equal(corpora[0].source_ids, corpora[1].source_ids):
+        raise BadInput("two networks are compared on the same sources; give both the same options and seed")
+    rows = [_rows_by_source(one, network_of(one, state)) for one in (recording, other)]
+    sentence = [_shared(a.mean(0), b.mean(0)) for (a, _), (b, _) in zip(*rows, strict=True)]
+    same = [
+        _shared(a[first[word]], b[second[word]])
+        for (a, first), (b, second) in zip(*rows, strict=True)
+        for word in first.keys() & second.keys()
+    ]
+    return {"sentence": float(np.mean(sentence)), "same_word": float(np.mean(same))}
+
+
+@torch.no_grad()
+def measure_example(recording: "Recording") -> dict:
+    """Attention of one held-out sentence, the same for both tasks: see :func:`example_of`.
+
+    Returns:
+        ``source``, ``target`` (words), ``gold`` (links), ``trained``, ``untrained`` (rows of words, the mean
+        over heads; columns of the source and its end mark).
+    """
+    settings = recording.spec.resolved
+    judged, task = judged_samples(settings), load_task(settings)
+    chosen = example_of(judged, task.source_vocabulary.words)
+    found = {
+        "source": [*task.source_vocabulary.decode(judged.source(chosen)), "end"],
+        "target": task.target_vocabulary.decode(judged.target(chosen)),
+        "gold": sorted(map(list, task.gold[chosen])),
+    }
+    for state in STATES:
+        ((_, heads),) = attention_to_source(network_of(recording, state), judged.subset([chosen]))
+        found[state] = heads.mean((0, 1))[0, :-1].tolist()
+    return found
+
+
+def example_of(corpus: Corpus, words: tuple[str, ...]) -> int:
+    """The sample to show: most topics, not told in the order of their importance, with adjectives; short."""
+
+    def merits(sample: int) -> tuple[int, int, int, int]:
+        sentence = [words[i] for i in corpus.source(sample)]
+        told = [place for _, place in sorted(summarise(sentence)[1])]
+        adjectives = sum(word in ADJECTIVES for word in sentence)
+        return len(told), int(told != sorted(told)), min(adjectives, 1), -len(sentence)
+
+    return max(range(len(corpus)), key=merits)
+
+
+def attention_to_source(
+    network: nn.Module, corpus: Corpus
+) -> Iterator[tuple[Batch, Float[Tensor, "layers heads batch target source"]]]:
+    """Batches with the attention to the source by layer and head; a recurrent network has one of each."""
+    for batch in evaluation_batches(corpus, _BATCH):
+        trace = network(batch)
+        if isinstance(trace, TransformerTrace):
+            yield batch, torch.stack([layer.attention for layer in trace.attended["cross"]]).transpose(1, 2)
+        else:
+            yield batch, trace.attention[None, None]
+
+
+def pattern_sums(
+    attention: Float[Tensor, "batch target source"],
+    gold: Bool[Tensor, "batch target source"],
+    topics: Bool[Tensor, "batch source"],
+    target_words: Bool[Tensor, "batch target"],
+    source_words: Bool[Tensor, "batch source"],
+) -> Float[np.ndarray, "two patterns"]:
+    """Sums and counts of :data:`PATTERNS`, to be added up over batches."""
+    rows = attention.double()
+    bits = torch.special.entr(rows).sum(-1) / np.log(2)
+    best = rows.masked_fill(~source_words[:, None], -1).argmax(-1)
+    later = torch.ones(best.shape[1], best.shape[1], dtype=torch.bool).triu(1)
+    pairs = target_words[:, :, None] & target_words[:, None, :] & later
+    moves = (best[:, None, :] - best[:, :, None]).sign()
+    most = (rows * target_words[:, :, None]).amax(1)
+    on_words = rows.masked_fill(~source_words[:, None], 0).sum(-1)
+    by_row = [(rows * gold).sum(-1), (rows * topics[:, None]).sum(-1), rows.sum(-1) - on_words, bits]
+    sums = [float(values[target_words].sum()) for values in by_row]
+    sums += [float(moves[pairs].sum()), float(most[source_words].sum())]
+    words = int(target_words.sum())
+    return np.array([sums, [words] * len(by_row) + [int(pairs.sum()), int(source_words.sum())]], dtype=float)
+
+
+def _ratios(sums: np.ndarray) -> dict[str, float | None]:
+    return {
+        name: float(total / count) if count else None
+        for name, total, count in zip(PATTERNS, *sums, strict=True)
+    }
+
+
+def _gold(links: tuple, batch: Batch) -> Bool[Tensor, "batch target source"]:
+    chosen = [links[i] for i in batch.indices.tolist()]
+    return gold_links(chosen, batch.target_mask.shape[1], batch.source_mask.shape[1])
+
+
+def _rows_by_source(
+    recording: "Recording", network: nn.Module
+) -> list[tuple[Float[np.ndarray, "rows source"], dict[int, int]]]:
+    """By sample, in order: its rows of attention, and by topic (its place in the source) which row is its."""
+    settings = recording.spec.resolved
+    judged, task = judged_samples(settings), load_task(settings)
+    topics = set(task.source_vocabulary.encode(list(TOPICS)).tolist())
+    found: dict[int, tuple[np.ndarray, dict[int, int]]] = {}
+    for batch, heads in attention_to_source(network, judged):
+        for i, rows in zip(batch.indices.tolist(), heads.mean((0, 1)).double().numpy(), strict=True):
+            source: Int[np.ndarray, " words"] = judged.source(i)
+            own = {place: step for step, place in task.gold[i] if int(source[place]) in topics}
+            found[i] = rows[: len(judged.target(i)), : len(source) + 1], own
+    return [found[i] for i in range(len(judged))]
+
+
+def _shared(first: Float[np.ndarray, " source"], second: Float[np.ndarray, " source"]) -> float:
+    return float(np.minimum(first, second).sum())

@@ -1,0 +1,418 @@
+"""Hugging Face encoder–decoders: every family against its own numbers; what a model is given and takes."""
+
+from dataclasses import replace
+from functools import cache
+
+import pytest
+import torch
+
+from attnlib.adapters import HuggingFace, TokenBatch, lexical_probe
+from attnlib.decomposition.growing import GrowingComponents
+from attnlib.errors import BadInput
+from tests.attnlib.adapters.adapter_builders import (
+    BATCH,
+    KINDS,
+    ROWS,
+    assert_same_pass,
+    assert_terms_sum_to_the_scores,
+    hooks_on,
+    model_of,
+    traced,
+)
+
+transformers = pytest.importorskip("transformers", reason="adapters of Hugging Face models need transformers")
+
+
+FAMILIES = ("T5", "MT5", "Bart", "MBart", "Marian", "Pegasus", "M2M100")
+RETURNED = {
+    "encoder_self": "encoder_attentions",
+    "decoder_self": "decoder_attentions",
+    "cross": "cross_attentions",
+}
+
+
+@cache
+def returned_by(name):
+    """A plain call of the model, nothing hooked."""
+    found = traced(name)
+    with torch.no_grad():
+        return model_of(name)(
+            input_ids=found.source_tokens,
+            attention_mask=found.source_mask.long(),
+            decoder_input_ids=found.target_tokens,
+            decoder_attention_mask=found.target_mask.long(),
+            output_attentions=True,
+        )
+
+
+# Every family.
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_the_nine_terms_and_the_position_bias_sum_to_the_scores(name):
+    found = traced(name)
+    assert len(found.attended) == 6
+    assert_terms_sum_to_the_scores(found)
+    for one in found.attended:
+        assert (one.position_bias is not None) == (name in ("T5", "MT5") and one.kind != "cross")
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_attention_is_what_a_plain_call_returns_and_the_softmax_of_the_scores(name):
+    found, plain = traced(name), returned_by(name)
+    assert [one.name for one in found.attended] == [
+        "encoder_self.0", "encoder_self.1", "decoder_self.0", "cross.0", "decoder_self.1", "cross.1",
+    ]  # fmt: skip
+    for one in found.attended:
+        expected, allowed = plain[RETURNED[one.kind]][one.layer], found.allowed(one)
+        torch.testing.assert_close(one.attention, expected, rtol=0, atol=0)
+        for head in range(4):
+            own = found.softmax(one, head)
+            torch.testing.assert_close(own[allowed], expected[:, head][allowed], rtol=0, atol=1e-6)
+            assert not own[~allowed].any()
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_cross_attention_reads_the_encoders_last_states(name):
+    found = traced(name)
+    states = [one.key_inputs for one in found.attended if one.kind == "cross"]
+    for own in (*states, found.sites()["encoder"][1]):
+        assert torch.equal(own, returned_by(name).encoder_last_hidden_state)
+
+
+@pytest.mark.parametrize("name", ["T5", "Marian"])
+def test_a_head_as_a_trace(name):
+    found = traced(name)
+    sides = {"cross": ("target", "source"), "encoder_self": ("source",) * 2, "decoder_self": ("target",) * 2}
+    for one in found.attended:
+        asks, answers = sides[one.kind]
+        for head in range(4):
+            trace = found.head(one, head)
+            scores = trace.decoder_states @ trace.encoder_states.mT
+            if one.position_bias is not None:
+                scores = scores + one.position_bias[:, head]
+            torch.testing.assert_close(scores, trace.scores)
+            assert torch.equal(trace.scores, one.scores[:, head])
+            assert trace.source_tokens is found.tokens(answers)
+            assert trace.source_mask is found.mask(answers)
+            assert trace.target_tokens is found.tokens(asks)
+            assert trace.target_mask is found.mask(asks)
+            predicted = found.source_tokens if asks == "source" else found.target_outputs
+            assert trace.target_outputs is predicted
+            torch.testing.assert_close(trace.attention.sum(-1), trace.target_mask.float())
+            assert trace.logits is None
+
+
+# What the model is given.
+
+
+def padded_left(batch):
+    """The same with padding at the left of every row, and one column more of it."""
+    moved = {}
+    for side in ("source", "target"):
+        tokens, mask = getattr(batch, side), getattr(batch, f"{side}_mask")
+        order = torch.argsort(mask, dim=1, stable=True)
+        one = torch.zeros_like(tokens[:, :1])
+        moved[side] = torch.cat([one, tokens.take_along_dim(order, 1)], 1)
+        moved[f"{side}_mask"] = torch.cat([one.bool(), mask.take_along_dim(order, 1)], 1)
+    return TokenBatch(**moved)
+
+
+@pytest.mark.parametrize("name", ["T5", "Bart"])
+def test_padding_at_the_left_gives_the_same_pass(name):
+    assert_same_pass(HuggingFace(model_of(name), kinds=KINDS).trace(padded_left(BATCH)), traced(name))
+
+
+@pytest.mark.parametrize("name", ["T5", "Bart", "MBart", "M2M100"])
+@pytest.mark.parametrize("at_padding", [-100, 10**6])
+def test_what_stands_at_padding_does_not_matter(name, at_padding):
+    padded = {
+        side: getattr(BATCH, side).masked_fill(~getattr(BATCH, f"{side}_mask"), at_padding)
+        for side in ("source", "target")
+    }
+    model = model_of(name)
+    found = HuggingFace(model, kinds=KINDS).trace(replace(BATCH, **padded))
+    assert_same_pass(found, traced(name))
+    given = replace(BATCH, **padded, read=padded["target"])
+    assert_same_pass(
+        HuggingFace(model).trace(given), HuggingFace(model).trace(replace(BATCH, read=BATCH.target))
+    )
+
+
+@pytest.mark.parametrize("name", ["T5", "MBart"])
+def test_a_sample_alone_is_what_it_is_among_others(name):
+    alone = HuggingFace(model_of(name), kinds=KINDS).trace(TokenBatch.of_rows([ROWS[0][1]], [ROWS[1][1]]))
+    for one, together in zip(alone.attended, traced(name).attended, strict=True):
+        _, _, steps, words = one.scores.shape
+        expected = together.scores[1:2, :, :steps, :words]
+        torch.testing.assert_close(one.scores, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("name", "read"),
+    [
+        ("T5", [[0, 5, 6], [0, 9, 40]]),
+        ("Bart", [[2, 5, 6], [2, 9, 40]]),
+        ("M2M100", [[2, 5, 6], [2, 9, 40]]),  # has no function that says so: from its config
+        ("MBart", [[40, 5, 6], [40, 9, 40]]),  # the last token, a language's, moves to the front
+    ],
+)
+def test_the_decoder_reads_the_target_one_step_later(name, read):
+    batch = TokenBatch.of_rows([[7, 8], [9]], [[5, 6, 40], [9, 40]])
+    model = HuggingFace(model_of(name))
+    found = model.trace(batch)
+    assert torch.equal(found.target_outputs, batch.target)
+    valid = batch.target_mask
+    assert found.target_tokens[valid].tolist() == torch.tensor(read)[valid].tolist()
+    assert torch.equal(model.trace(replace(batch, read=batch.target)).target_tokens, batch.target)
+
+
+def test_ignored_tokens_are_seen_by_the_model_and_not_counted():
+    special = [ROWS[0][0][1], ROWS[1][3][2]]
+    found = HuggingFace(model_of("T5"), kinds=KINDS, ignored=special).trace(BATCH)
+    assert_same_pass(found, traced("T5"))
+    for side in ("source", "target"):
+        tokens, counted = found.tokens(side), found.counted(side)
+        expected = found.mask(side) & (tokens != special[0]) & (tokens != special[1])
+        assert torch.equal(counted, expected)
+        assert torch.equal(traced("T5").counted(side), found.mask(side))
+    assert not found.counted("source")[0, 1]
+    assert not found.counted("target")[3, 3]  # read one step after it is predicted
+
+
+def test_only_the_layers_asked_for_are_caught():
+    found = HuggingFace(model_of("T5"), kinds=("cross", "decoder_self"), layers=[1]).trace(BATCH)
+    expected = {one.name: one for one in traced("T5").attended}
+    assert [one.name for one in found.attended] == ["decoder_self.1", "cross.1"]
+    for one in found.attended:
+        assert torch.equal(one.scores, expected[one.name].scores)
+    assert set(found.sites()) == {"decoder.1.self", "decoder.1.cross", "encoder"}
+
+
+def test_passes_come_one_after_the_other():
+    asked = []
+
+    def batches():
+        for number in range(3):
+            asked.append(number)
+            yield BATCH
+
+    passes = HuggingFace(model_of("Bart")).traces(batches())
+    next(passes)
+    assert asked == [0]
+
+
+# What becomes of the model.
+
+
+def test_a_model_in_training_is_traced_without_dropout_and_goes_on_training():
+    model = model_of("T5", dropout_rate=0.5).train()
+    model.encoder.block[0].eval()
+    modes = {name: module.training for name, module in model.named_modules()}
+    found = HuggingFace(model, kinds=KINDS).trace(BATCH)
+    assert_same_pass(found, traced("T5"))
+    assert {name: module.training for name, module in model.named_modules()} == modes
+    assert hooks_on(model) == 0
+    for one in found.attended:
+        assert not one.scores.requires_grad
+    assert torch.is_grad_enabled()
+
+
+@pytest.mark.parametrize("name", ["T5", "Bart", "Marian"])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
+def test_other_precisions(name, dtype):
+    model = model_of(name).to(dtype)
+    found = HuggingFace(model, kinds=KINDS).trace(BATCH)
+    computed = torch.promote_types(dtype, torch.float32)
+    tolerance = {torch.bfloat16: 0.1, torch.float16: 0.02, torch.float64: 1e-5}[dtype]
+    for one, single in zip(found.attended, traced(name).attended, strict=True):
+        assert one.attention.dtype == dtype
+        assert one.query_inputs.dtype == one.key_inputs.dtype == one.scores.dtype == computed
+        allowed = found.allowed(one)[:, None].expand_as(one.attention)
+        gap = (one.attention - single.attention).abs()[allowed]
+        assert gap.max() <= tolerance
+
+
+# Memory.
+
+
+SAMPLES, LENGTH = 32, 64
+
+
+def t5(width: int, layers: int):
+    config = transformers.T5Config(
+        vocab_size=50, d_model=width, d_kv=width // 16, d_ff=2 * width, num_layers=layers, num_heads=16,
+        decoder_start_token_id=0, attn_implementation="eager",
+    )  # fmt: skip
+    return transformers.T5ForConditionalGeneration(config)
+
+
+def held(one):
+    """Bytes of all storages that a pass keeps alive, its scores computed; projections' weights left out."""
+    weights = {
+        own.weight.untyped_storage().data_ptr()
+        for attended in one.attended
+        for own in (attended.query_map, attended.key_map)
+    }
+    storages = {}
+    for attended in one.attended:
+        _ = attended.scores
+        for value in vars(attended).values():
+            if isinstance(value, torch.Tensor):
+                storage = value.untyped_storage()
+                storages[storage.data_ptr()] = storage.nbytes()
+    return sum(size for pointer, size in storages.items() if pointer not in weights)
+
+
+def batch():
+    tokens = torch.randint(3, 50, (SAMPLES, LENGTH), generator=torch.Generator().manual_seed(0))
+    mask = torch.ones(SAMPLES, LENGTH, dtype=torch.bool)
+    return TokenBatch(tokens, mask, tokens, mask)
+
+
+def test_the_estimate_is_what_is_held():
+    """It counts the encoder's states once a layer, though layers share them: so it is an upper bound."""
+    model = t5(64, 6)
+    four = HuggingFace(model, layers=[0, 2, 3, 5])
+    estimate, found = four.pass_bytes(SAMPLES, LENGTH, LENGTH), held(four.trace(batch()))
+    assert found <= estimate <= 1.1 * found
+    assert four.pass_bytes(SAMPLES, LENGTH, LENGTH, every_layer=True) == 1.5 * estimate
+    everything = HuggingFace(model)
+    assert held(everything.trace(batch())) > 1.4 * found
+
+
+def test_four_layers_of_a_large_model_stay_under_two_gigabytes():
+    """24 layers, 16 heads, width 1,024, as large as the promise; on the meta device, where no weight is."""
+    with torch.device("meta"):
+        model = t5(1_024, 24)
+    four = HuggingFace(model, kinds=("cross", "encoder_self", "decoder_self"), layers=[0, 8, 16, 23])
+    assert four.pass_bytes(SAMPLES, LENGTH, LENGTH) < 2e9
+    assert four.pass_bytes(SAMPLES, LENGTH, LENGTH, every_layer=True) > 3e9
+
+
+def test_logits_are_made_of_one_step():
+    """Those of a batch and 250,000 words would take 2 GB, whatever is caught."""
+    model, made = t5(32, 1), []
+    model.lm_head.register_forward_hook(lambda _, given, logits: made.append(tuple(logits.shape)))
+    found = HuggingFace(model).trace(batch())
+    assert made == [(SAMPLES, 1, 50)]
+    assert found.target_tokens.shape == (SAMPLES, LENGTH)
+    assert not model.lm_head._forward_pre_hooks
+
+
+def test_tables_count_the_words_of_the_half_that_has_the_state():
+    """A Marian model with a vocabulary a side."""
+    sizes = {"vocab_size": 50, "decoder_vocab_size": 30, "share_encoder_decoder_embeddings": False}
+    tokens = {"pad_token_id": 0, "eos_token_id": 2, "decoder_start_token_id": 1}
+    layers = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 16, "max_position_embeddings": 8}
+    model = transformers.MarianMTModel(
+        transformers.MarianConfig(**sizes, **tokens, **layers, attn_implementation="eager")
+    )
+    of_side = [8 * (words * 4 + (words + 4) * 16) for words in (50, 30)]
+    assert HuggingFace(model).table_bytes(4) == sum(of_side)
+
+
+def test_tables_of_all_words_are_what_is_said():
+    model = t5(32, 2)
+    adapter = HuggingFace(model, kinds=("cross", "encoder_self"))
+    tables = {}
+    tokens = torch.arange(50)[:, None].expand(50, 4)
+    everywhere = torch.ones(50, 4, dtype=torch.bool)
+    for site, (_, states) in adapter.trace(batch()).sites().items():
+        filled = states.new_zeros(50, 4, states.shape[-1])
+        tables[site] = GrowingComponents(states.shape[-1]).update(filled, tokens, everywhere).bytes
+    assert len(tables) == 5  # the encoder's last states are read by both cross-attentions
+    assert sum(tables.values()) == adapter.table_bytes(4)
+
+
+# The lexical probe.
+
+
+PROBED = ("T5", "Bart", "Marian")
+
+
+@cache
+def probed(name):
+    model = model_of(name)
+    one = HuggingFace(model).trace(BATCH)
+    return model, one, lexical_probe(model, one)
+
+
+def alone(model, one, sample):
+    """β of one sample: as many samples as it has source positions, each an encoder's only one."""
+    sources, targets = one.source_mask[sample], one.target_mask[sample]
+    read, right = one.target_tokens[sample, targets], one.target_outputs[sample, targets]
+    with torch.no_grad():
+        states = model.get_encoder()(input_ids=one.source_tokens[sample, sources][None]).last_hidden_state
+        encoded = transformers.modeling_outputs.BaseModelOutput(states[0][:, None])
+        logits = model(encoder_outputs=encoded, decoder_input_ids=read.expand(states.shape[1], -1)).logits
+    return logits.softmax(-1)[:, torch.arange(len(right)), right].T
+
+
+@pytest.mark.parametrize("name", PROBED)
+def test_a_position_alone_is_the_rest_cut_away(name):
+    model, one, beta = probed(name)
+    for sample, (sources, targets) in enumerate(zip(one.source_mask, one.target_mask, strict=True)):
+        found = beta[sample][targets][:, sources]
+        torch.testing.assert_close(found, alone(model, one, sample), atol=1e-6, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", PROBED)
+def test_it_depends_on_the_position_and_is_zero_at_padding(name):
+    _, one, beta = probed(name)
+    valid = one.target_mask[:, :, None] & one.source_mask[:, None, :]
+    assert beta.shape == valid.shape
+    assert bool((beta[valid] > 0).all())
+    assert not beta[~valid].any()
+    assert not valid.all()
+    assert float(beta[0].std(-1)[one.target_mask[0]].min()) > 0
+
+
+def test_a_source_of_one_word_leaves_no_choice():
+    """All that can be attended to is attended to: β is the model's own probability."""
+    model = probed("T5")[0]
+    batch = TokenBatch.of_rows([[5], [9]], [[7, 8, 1], [4, 1]])
+    one = HuggingFace(model).trace(batch)
+    with torch.no_grad():
+        logits = model(input_ids=one.source_tokens, decoder_input_ids=one.target_tokens).logits
+    expected = logits.softmax(-1).gather(-1, one.target_outputs[..., None]) * one.target_mask[..., None]
+    torch.testing.assert_close(lexical_probe(model, one), expected)
+
+
+def test_half_precision_gives_probabilities_in_single():
+    model = model_of("T5").bfloat16()
+    one = HuggingFace(model).trace(BATCH)
+    beta = lexical_probe(model, one)
+    assert beta.dtype == torch.float32
+    torch.testing.assert_close(beta, probed("T5")[2], atol=0.01, rtol=0.2)
+
+
+def test_the_model_is_left_as_it_was():
+    model = model_of("T5").train()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    lexical_probe(model, probed("T5")[1])
+    assert all(module.training for module in model.modules())
+    assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
+    assert not any(parameter.grad is not None for parameter in model.parameters())
+
+
+@pytest.mark.parametrize("at_padding", [-100, 10**6])
+def test_a_probe_does_not_depend_on_what_stands_at_padding(at_padding):
+    model, one, beta = probed("Bart")
+    padded = {
+        name: getattr(one, name).masked_fill(~one.mask(name.partition("_")[0]), at_padding)
+        for name in ("source_tokens", "target_tokens", "target_outputs")
+    }
+    assert torch.equal(lexical_probe(model, replace(one, **padded)), beta)
+
+
+def test_a_right_word_that_the_model_does_not_predict_is_refused():
+    model, one, _ = probed("Bart")
+    with pytest.raises(BadInput, match="a right word has id 50; the model predicts 50 words, from 0"):
+        lexical_probe(model, replace(one, target_outputs=one.target_outputs.clamp(min=50)))
+
+
+def test_a_model_without_an_output_layer_is_refused():
+    model, one, _ = probed("Bart")
+    with pytest.raises(BadInput, match=r"BartModel predicts no words.*AutoModelForSeq2SeqLM"):
+        lexical_probe(model.model, one)

@@ -1,0 +1,338 @@
+"""A corpus to an analysis: what is held out, what is too small, the sample shown, what a reader must know."""
+
+from dataclasses import replace
+from functools import partial
+
+import pytest
+import torch
+
+from attnlib.analysis import Keep, Losses, Part, Stream, analyse, fit
+from attnlib.analysis.analyse import analyse_kept, fit_part, judge_part
+from attnlib.analysis.fit import counted_attention
+from attnlib.analysis.report import notes
+from attnlib.analysis.results import LONGEST_EXAMPLE, results
+from attnlib.errors import BadInput
+from tests.attnlib.analysis.analysis_builders import (
+    ALL,
+    HEADS,
+    Toy,
+    assert_same_rows,
+    by_hand,
+    fit_of,
+    judged,
+)
+from tests.attnlib.analysis.analysis_builders import rows_of as rows_of_judgement
+
+TOY = Toy(ALL, ignored=(3,), bias=True)
+
+
+def stream_of(batches, toy=TOY):
+    return Stream(toy, range(batches), toy.probe)
+
+
+def rows_of(analysis):
+    return [*analysis.heads, *analysis.terms, *analysis.states]
+
+
+def expected_rows(fitted, judged_on, toy=TOY):
+    return rows_of_judgement(judged(fit_of(map(toy, fitted)), map(toy, judged_on), toy.probe))
+
+
+def test_fitted_on_most_and_judged_on_the_rest():
+    found = analyse(stream_of(12), every=4)
+    held = (3, 7, 11)
+    assert_same_rows(rows_of(found), expected_rows([n for n in range(12) if n not in held], held))
+    assert found.held_out
+    assert found.fitted + found.judged <= 12 * TOY.batch
+    assert 0 < found.judged < found.fitted
+
+
+@pytest.mark.parametrize(("batches", "every"), [(1, 5), (4, 5), (6, 1)])
+def test_a_corpus_of_which_nothing_is_held_out_is_judged_on_itself_and_says_so(batches, every):
+    """Because it is too small, or by wish."""
+    found = analyse(replace(stream_of(batches), probed=None), every=every)
+    assert not found.held_out
+    assert found.fitted == found.judged > 0
+    assert_same_rows(rows_of(found), expected_rows(range(batches), range(batches)))
+    assert "same samples" in notes(found)[0]
+    assert not any("same samples" in note for note in notes(analyse(stream_of(5))))
+
+
+@pytest.mark.parametrize("passes", [[], [by_hand([[1.0, 2.0]], [True, True])] * 7])
+def test_a_corpus_with_nothing_to_count_is_refused(passes):
+    with pytest.raises(BadInput, match="no sample with a counted position"):
+        analyse(Stream(lambda one: one, passes))
+
+
+def test_a_corpus_of_single_positions_is_refused():
+    """A row with one position to look at says nothing: without another there is nothing to report."""
+    one = by_hand([[1.0], [2.0]], [False])
+    with pytest.raises(BadInput, match="no row of attention has two positions to choose from"):
+        analyse(Stream(lambda one: one, [one] * 6))
+
+
+@pytest.mark.parametrize("heads", [[], ()])
+def test_no_head_at_all_is_refused(heads):
+    with pytest.raises(BadInput, match="heads is empty: name at least one, or give None"):
+        analyse(stream_of(6), heads=heads)
+
+
+def test_shares_that_the_page_shows_sum_to_one():
+    """By hand from the nine terms; temporal, input, mixed, residual and bias."""
+    for found in (analyse(stream_of(12)), analyse(stream_of(12, Toy(ALL)))):
+        for row in found.heads:
+            place = [row[name] for name in ("kind", "layer", "head")]
+            shares = {
+                term["term"]: term["covariance_share"]
+                for term in found.terms
+                if [term[name] for name in ("kind", "layer", "head")] == place
+            }
+            assert row["mixed_share"] == shares["temporal·input"] + shares["input·temporal"]
+            assert abs(row["mixed_share"]) > 1e-4
+            names = ("temporal_share", "input_share", "mixed_share", "residual_share", "position_bias_share")
+            assert sum(row[name] for name in names) == pytest.approx(1)
+
+
+def test_some_heads_alone():
+    found = analyse(stream_of(6), heads=(1,))
+    assert [(row["kind"], row["head"]) for row in found.heads] == [(kind, 1) for kind in ALL]
+    assert {head for _, head in found.example.attention} == {1}
+
+
+def test_progress_tells_of_every_batch():
+    told = []
+    analyse(stream_of(6), progress=lambda *one: told.append(one))
+    assert told == [("fit", number) for number in range(1, 6)] + [("judge", 1)]
+
+
+def test_rows_are_in_the_order_of_kinds_layers_and_heads():
+    def trace(number):
+        one = TOY(number)
+        layers = [replace(own, layer=layer) for layer in (10, 2) for own in reversed(one.attended)]
+        return replace(one, attended=tuple(layers))
+
+    found = analyse(Stream(trace, range(5)))
+    places = [(row["kind"], row["layer"], row["head"]) for row in found.heads]
+    assert places == [(kind, layer, head) for kind in ALL for layer in (2, 10) for head in range(HEADS)]
+    assert list(found.example.attention) == [(f"{kind}.{layer}", head) for kind, layer, head in places]
+
+
+# The lexical probe.
+
+
+def test_a_pass_brings_its_own_lexical_probe():
+    def with_probe(number):
+        one = TOY(number)
+        return replace(one, lexical_probe=TOY.probe(one))
+
+    brought, taken = (
+        analyse(Stream(*given, probed=None))
+        for given in ((with_probe, range(10)), (TOY, range(10), TOY.probe))
+    )
+    assert brought.heads == taken.heads
+    fewer = analyse(Stream(with_probe, range(10), probed=1))
+    assert fewer.heads[0]["agreement_with_probe"] != brought.heads[0]["agreement_with_probe"]
+
+
+def test_rows_that_were_probed_are_counted():
+    """Those at which something is predicted and something seen, in the batches that were probed."""
+    one = TOY(4)
+    rows = int((one.counted("target") & one.counted("source").any(1)[:, None]).sum())
+    found = analyse(replace(stream_of(10), probed=1))
+    assert {row["rows_probed"] for row in found.heads if row["kind"] == "cross"} == {rows}
+    assert {row["rows_probed"] for row in found.heads if row["kind"] != "cross"} == {0}
+
+
+# The sample that is shown.
+
+
+def test_the_example_is_the_first_sample_judged_with_its_attention():
+    found, one, ignored = analyse(stream_of(5)).example, TOY(4), 0
+    valid = {side: one.mask(side)[0] for side in ("source", "target")}
+    assert found.source.tolist() == one.source_tokens[0][valid["source"]].tolist()
+    assert found.read.tolist() == one.target_tokens[0][valid["target"]].tolist()
+    assert found.target.tolist() == one.target_outputs[0][valid["target"]].tolist()
+    for attended in one.attended:
+        asks, answers = (valid[side] for side in one.sides(attended.kind))
+        for head in range(HEADS):
+            full, _ = counted_attention(one, attended, head)
+            counted = [one.counted(side)[0][valid[side]] for side in one.sides(attended.kind)]
+            both, shown = counted[0][:, None] & counted[1], found.attention[attended.name, head]
+            assert torch.equal(shown[both], full[0][asks][:, answers][both])
+            assert shown[~both].isnan().all()  # what is ignored is no zero
+            ignored += int((~both).sum())
+    assert ignored > 0
+
+
+def test_a_long_example_is_cut():
+    length = LONGEST_EXAMPLE + 5
+    one = by_hand([[1.0] * length] * 3, [False] * length)
+    found = analyse(Stream(lambda one: one, [one] * 5)).example
+    assert found.source.tolist() == list(range(LONGEST_EXAMPLE))
+    assert found.attention["cross.0", 0].shape == (3, LONGEST_EXAMPLE)
+    assert found.lengths == (length, 3)
+
+
+# Kept.
+
+
+def kept(folder, stream, shards=1, every=5):
+    keep = Keep(folder, {"model": "toy"}, 0.0)
+    parts = Part(0, shards, every).all_shards()
+    fits = [fit_part(stream, part, keep=keep) for part in parts]
+    fit = sum(fits[1:], fits[0])
+    for part in parts:
+        judge_part(stream, fit, part, keep=keep)
+    return analyse_kept(stream, keep, parts[0], about={"Model": "a toy"})
+
+
+def test_finished_parts_come_to_the_same_as_one_process(tmp_path):
+    found = kept(tmp_path, stream_of(10))
+    once = analyse(stream_of(10), about={"Model": "a toy"})
+    assert_same_rows(rows_of(found), rows_of(once), tolerance=0)
+    for name in ("fitted", "judged", "held_out", "about"):
+        assert getattr(found, name) == getattr(once, name)
+    assert found.example.source.tolist() == once.example.source.tolist()
+
+
+def test_analyse_keeps_what_it_read(tmp_path):
+    keep = Keep(tmp_path, {}, 0.0)
+    first = analyse(stream_of(6), keep=keep)
+    passes = []
+
+    def trace(number):
+        passes.append(number)
+        return TOY(number)
+
+    again = analyse(replace(stream_of(6), trace=trace), keep=keep)
+    assert passes == [4]  # the example alone
+    assert_same_rows(rows_of(again), rows_of(first), tolerance=0)
+
+
+def test_kept_parts_of_a_corpus_too_small_say_so(tmp_path):
+    found = kept(tmp_path, stream_of(3))
+    assert not found.held_out
+    assert_same_rows(rows_of(found), rows_of(analyse(stream_of(3))), tolerance=0)
+
+
+def test_shards_of_a_corpus_too_small_are_refused(tmp_path):
+    with pytest.raises(BadInput, match="take fewer shards than 3"):
+        kept(tmp_path, stream_of(4), shards=3)
+
+
+def test_no_part_of_a_corpus_was_held_out_by_wish_with_shards(tmp_path):
+    found = kept(tmp_path, stream_of(4), shards=2, every=1)
+    assert not found.held_out
+    assert found.fitted == found.judged
+    assert found.example is not None
+
+
+# What the numbers are not of.
+
+
+def test_samples_too_long_for_an_average_are_told_from_sizes_too_rare(monkeypatch):
+    """Room for one entry: 1 by 1 alone. Eight batches are too few for thirty of any size."""
+    monkeypatch.setattr(fit, "ENTRIES", 1)
+    found, batches = analyse(stream_of(10, Toy())), [Toy()(number) for number in (4, 9)]
+    lengths = [(int(t), int(s)) for one in batches for t, s in zip(
+        one.target_mask.sum(1), one.source_mask.sum(1), strict=True
+    )]  # fmt: skip
+    longer = sum(max(pair) > 1 for pair in lengths) / len(lengths)
+    for row in found.heads:
+        assert row["typicality_beyond"] == longer > 0.5
+        assert row["typicality_coverage"] == 0
+    assert f"{longer:.0%} are longer than averages are kept of" in " ".join(notes(found))
+
+
+def losing(batches=12):
+    """Batch n lacks n samples and has two in part."""
+    return replace(stream_of(batches), losses=lambda number: Losses(number, 2))
+
+
+@pytest.mark.parametrize("every", [5, 1])
+def test_losses_are_those_of_all_batches_once(tmp_path, every):
+    whole = analyse(losing(), every=every).losses
+    assert whole == Losses(sum(range(12)), 24)
+    assert kept(tmp_path, losing(), 2, every).losses == whole
+
+
+def test_losses_of_a_corpus_too_small_to_hold_out():
+    assert analyse(losing(3)).losses == Losses(3, 6)
+
+
+def test_attentions_that_nothing_checked_are_named(tmp_path):
+    """Those without the model's own attention, in any batch of either reading; through files as well."""
+
+    def checked(number, but=()):
+        one = TOY(number)
+        attended = tuple(
+            own if number in but else replace(own, attention=attention_of(one, own)) for own in one.attended
+        )
+        return replace(one, attended=attended)
+
+    def attention_of(one, own):
+        return torch.stack([one.softmax(own, head) for head in range(HEADS)], 1)
+
+    assert analyse(Stream(checked, range(6))).unchecked == ()
+    for number in (0, 4):
+        found = analyse(Stream(partial(checked, but=(number,)), range(6)))
+        assert found.unchecked == tuple(f"{kind}.0" for kind in ALL)
+        assert "were checked against nothing" in notes(found)[0]
+        stream = Stream(partial(checked, but=(number,)), range(10))
+        assert kept(tmp_path / str(number), stream, 2).unchecked == found.unchecked
+
+
+# Notes.
+
+
+def analysis_of(**row):
+    """An analysis of one head whose rows say something else."""
+    fit = fit_of([TOY(0)])
+    found = results(fit, judged(fit, [TOY(0)]), held_out=True)
+    beside = {name: row[name] for name in ("losses", "unchecked") if name in row}
+    return replace(
+        found,
+        **{"unchecked": ()} | beside,
+        heads=[head | {key: row[key] for key in head.keys() & row.keys()} for head in found.heads],
+        states=[state | {key: row[key] for key in state.keys() & row.keys()} for state in found.states],
+    )
+
+
+CALM = {"unseen_words": 0.0, "typicality_coverage": 1.0, "typicality_beyond": 0.0, "on_ignored": 0.0}
+
+
+MANY = tuple(f"cross.{layer}" for layer in range(24))
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({}, None),
+        ({"unseen_words": 0.06}, "6% of the positions judged hold a word"),
+        (
+            {"typicality_coverage": 0.4},
+            "Typicality is of 40% of the samples judged, where it is of the fewest (cross.0, head 0): 60% "
+            "are of a size that was seen too rarely, fewer than 30 times.",
+        ),
+        (
+            {"typicality_coverage": 0.4, "typicality_beyond": 0.6},
+            "(cross.0, head 0): 60% are longer than averages are kept of.",
+        ),
+        (
+            {"typicality_coverage": 0.2, "typicality_beyond": 0.3},
+            "30% are longer than averages are kept of and 50% are of a size that was seen too rarely",
+        ),
+        ({"losses": Losses(1_200, 0)}, "Left out for an empty side: 1,200 pairs"),
+        ({"losses": Losses(0, 7)}, "Cut off at the longest length that was asked for: 7 pairs"),
+        (
+            {"unchecked": ("cross.0", "cross.1")},
+            "scores of cross.0, cross.1 were checked against nothing",
+        ),
+        ({"unchecked": MANY}, "cross.5 and 18 more were checked against nothing"),
+        ({"on_ignored": 0.3}, "Up to 30% of a head's attention"),
+    ],
+)
+def test_what_a_reader_must_know_is_noted(row, said):
+    found = notes(analysis_of(**CALM | row))
+    assert len(found) == bool(said)
+    assert not said or said in found[0]

@@ -1,0 +1,434 @@
+"""A checkpoint and two text files: read line by line, identified by all that the numbers depend on."""
+
+import json
+import re
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from attnlib.adapters import text_batches
+from attnlib.analysis.checkpoint import (
+    Checkpoint,
+    ParallelText,
+    ignorable_ids,
+    language_codes,
+    line_batches,
+    set_languages,
+    tokenizer_digest,
+)
+from attnlib.errors import BadInput, UnknownName
+from tests.attnlib.analysis.analysis_builders import SOURCE, TARGET, save_checkpoint, text_of, tokenizer_of
+
+transformers = pytest.importorskip("transformers", reason="checkpoints are those of transformers")
+tokenizers = pytest.importorskip("tokenizers", reason="it comes with transformers")
+sentencepiece = pytest.importorskip("sentencepiece", reason="M2M100 and Marian have such pieces")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return save_checkpoint(tmp_path_factory.mktemp("saved") / "tiny_t5")
+
+
+# Text.
+
+
+@pytest.mark.parametrize("end", ["\n", ""])
+def test_lines_and_checksums(tmp_path, end):
+    text = text_of(tmp_path, f"a b\nc\n\nd{end}", f"A\nB\r\nC\nD{end}")
+    lines, digests = text.checked()
+    assert lines == 4
+    assert digests.keys() == {"source", "target"}
+    assert digests["source"] != digests["target"]
+    assert list(text.pairs()) == [("a b", "A"), ("c", "B"), ("", "C"), ("d", "D")]
+
+
+def test_only_line_feeds_end_a_line(tmp_path):
+    """Other programs count lines by them alone; what Unicode calls a line end stays in its line."""
+    text = text_of(tmp_path, "a\u2028b\x0bc\x85d\re\nf\n", "A\nB\n")
+    assert text.checked()[0] == 2
+    assert list(text.pairs()) == [("a\u2028b\x0bc\x85d\re", "A"), ("f", "B")]
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "message"),
+    [
+        ("a\nb\n", "A\n", "a.txt has 2 lines, .*b.txt 1: line n of one must be"),
+        ("", "", "are empty"),
+        (b"\xff\xfe\n", b"A\n", r"a\.txt, line 1 is not UTF-8 .*: convert the file"),
+        (b"a\nb\n", b"A\nA\xe9\n", r"b\.txt, line 2 is not UTF-8 .invalid continuation"),
+    ],
+)
+def test_texts_that_are_none(tmp_path, source, target, message):
+    text = text_of(tmp_path, source, target)
+    with pytest.raises(BadInput, match=message):
+        text.checked() and list(text.pairs())
+    if source == "a\nb\n":  # when nobody has checked
+        with pytest.raises(BadInput, match=r"b\.txt ends before line 2, which the other file has"):
+            list(text.pairs())
+
+
+def test_a_text_that_is_not_there(tmp_path):
+    text = text_of(tmp_path)
+    for side, missing in (
+        ("source", ParallelText(tmp_path / "none", text.target)),
+        ("target", ParallelText(text.source, tmp_path)),
+    ):
+        with pytest.raises(BadInput, match=f"{side} .* is not there"):
+            missing.checked()
+
+
+# Losses, and lines that nobody asks for.
+
+
+class Counting:
+    """A tokenizer that counts the lines it was given, a piece a word and a mark behind."""
+
+    def __init__(self):
+        self.lines = 0
+
+    def __call__(self, text=None, text_target=None, *, truncation, max_length):
+        given = text if text is not None else text_target
+        self.lines += len(given)
+        return {"input_ids": [[7] * len(line.split()[: max_length - 1]) + [1] for line in given]}
+
+
+PAIRS = [("", "a"), ("a b c", "a"), ("a", " "), ("a", "a b"), ("a", "a b c d"), ("a b", "a b"), ("a", "")]
+
+
+def losses_of(pairs, **sizes):
+    return [batch.losses for batch in line_batches(Counting(), pairs, **sizes)]
+
+
+def test_pairs_left_out_and_cut_are_counted_by_hand():
+    """Three sides are empty, the last behind all batches; of three pieces and a mark, two pairs hold more."""
+    found = losses_of(PAIRS, batch_size=2, longest=3)
+    assert [(own.left_out, own.cut) for own in found] == [(2, 1), (1, 1)]
+    assert [(own.left_out, own.cut) for own in losses_of(PAIRS, batch_size=2, longest=5)] == [(2, 0), (1, 0)]
+    assert [own.cut for own in losses_of(PAIRS, batch_size=9, longest=4)] == [1]
+    assert losses_of([("", "a")]) == []
+
+
+def test_lines_make_the_batches_that_text_makes():
+    for batch_size in (1, 2, 3, 9):
+        lines = [batch.tokens for batch in line_batches(Counting(), PAIRS, batch_size=batch_size)]
+        text = list(text_batches(Counting(), PAIRS, batch_size=batch_size))
+        assert [one.source.tolist() for one in lines] == [one.source.tolist() for one in text]
+        assert [one.target.tolist() for one in lines] == [one.target.tolist() for one in text]
+
+
+def test_only_what_is_asked_for_is_tokenized():
+    tokenizer = Counting()
+    batches = list(line_batches(tokenizer, PAIRS, batch_size=1))
+    assert tokenizer.lines == 0
+    assert batches[2].tokens is batches[2].tokens
+    assert batches[2].losses.cut == 0
+    assert tokenizer.lines == 2  # a source and a target
+
+
+@pytest.mark.parametrize("changes", [{"batch_size": 0}, {"longest": 0}])
+def test_sizes_start_at_1(changes):
+    with pytest.raises(BadInput, match="both must be at least 1"):
+        next(line_batches(Counting(), PAIRS, **changes))
+
+
+# Checkpoints.
+
+
+def test_a_checkpoint_is_named_and_names_its_pieces(folder):
+    checkpoint = Checkpoint.load(str(folder))
+    weights = sum(value.numel() for value in checkpoint.model.parameters())
+    assert checkpoint.about == {"Model": f"tiny_t5 (T5ForConditionalGeneration, {weights:,} parameters)"}
+    ids = checkpoint.tokenizer("the dog")["input_ids"]
+    assert [checkpoint.word("source", token) for token in ids] == ["the", "dog", "</s>"]
+    assert isinstance(checkpoint.word("target", 59), str)  # an id beyond the pieces
+
+
+def test_a_stream_of_a_text_can_be_read_again(folder, tmp_path):
+    stream = Checkpoint.load(str(folder)).stream(text_of(tmp_path), batch_size=7, longest=5)
+    first, second = ([batch.tokens.source.tolist() for _, batch in stream.numbered()] for _ in range(2))
+    assert first == second
+    assert [len(batch) for batch in first] == [7, 7, 7, 3]
+    assert max(len(row) for batch in first for row in batch) == 5
+
+
+def test_special_pieces_are_ignored_where_asked(folder, tmp_path):
+    checkpoint = Checkpoint.load(str(folder))
+    for ignore in (False, True):
+        stream = checkpoint.stream(text_of(tmp_path), ignore_special=ignore, batch_size=7)
+        one = stream.trace(next(iter(stream.batches())))
+        end = one.source_tokens == checkpoint.tokenizer.eos_token_id
+        assert bool(one.counted("source")[end & one.source_mask].any()) != ignore
+        assert bool(one.counted("target")[:, 0].any()) != ignore  # what the decoder starts with
+
+
+def test_no_probe_where_none_is_asked_for(folder, tmp_path):
+    checkpoint = Checkpoint.load(str(folder))
+    assert not checkpoint.stream(text_of(tmp_path), probed=0).is_probed(0)
+    stream = checkpoint.stream(text_of(tmp_path), batch_size=2)
+    one = stream.trace(next(iter(stream.batches())))
+    assert stream.probe(one).shape == (*one.target_tokens.shape, one.source_tokens.shape[1])
+
+
+def test_a_prefix_is_before_every_source_and_no_target(folder, tmp_path):
+    tokenizer = tokenizer_of((*SOURCE, *TARGET))
+    pairs = [(SOURCE[0], TARGET[0]), (" ", TARGET[0])]  # which the prefix does not make a pair
+    for make in (text_batches, line_batches):
+        (batch,) = make(tokenizer, pairs, prefix="the old ")
+        batch = getattr(batch, "tokens", batch)
+        assert batch.source.tolist() == [tokenizer(f"the old {SOURCE[0]}")["input_ids"]]
+        assert batch.target.tolist() == [tokenizer(TARGET[0])["input_ids"]]
+    checkpoint = Checkpoint.load(str(folder), prefix="zzz ")
+    assert checkpoint.about["Before every source"] == "zzz "
+    tokens = next(iter(checkpoint.stream(text_of(tmp_path)).batches())).tokens
+    assert tokens.source[0, 0] == checkpoint.tokenizer.unk_token_id  # a word that it has not seen
+
+
+def test_a_digest_changes_with_all_that_the_numbers_depend_on(folder, tmp_path):
+    """Weights; heads, which weights of the same shapes may be dealt out to otherwise; words and rules of the
+    tokenizer; a prefix. Not with where it lies, and not with how the tokenizer was called."""
+    before = Checkpoint.load(str(folder))
+    after = Checkpoint.load(str(shutil.copytree(folder, tmp_path / "other")))
+    for batch in before.stream(text_of(tmp_path)).batches():
+        assert len(batch.tokens.source)  # tokenizers remember how they were called
+    found = [before.digest()]
+    assert after.digest() == found[0]
+    found.append(replace(after, prefix="translate: ").digest())
+    with torch.no_grad():
+        after.model.shared.weight[0, 0] += 1
+    found.append(after.digest())
+    after.model.config.num_heads = 4
+    found.append(after.digest())
+    found.append(replace(after, tokenizer=tokenizer_of(sorted(TARGET))).digest())
+    before.tokenizer.backend_tokenizer.normalizer = tokenizers.normalizers.Lowercase()
+    found.append(before.digest())
+    assert len(set(found)) == len(found)
+
+
+# What cannot be loaded.
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("config.json", None),
+        ("config.json", lambda data: b"{"),
+        ("config.json", lambda data: b'{"model_type": "nothing"}'),
+        ("config.json", lambda data: data.replace(b'"t5"', b'"bert"')),
+        ("model.safetensors", None),
+        ("model.safetensors", lambda data: data[:-50]),
+        ("model.safetensors", lambda data: b"no tensors"),
+        ("tokenizer.json", lambda data: b"{"),
+    ],
+)
+def test_checkpoints_that_are_none(folder, tmp_path, name, content):
+    other = shutil.copytree(folder, tmp_path / "spoilt")
+    path = other / name
+    path.unlink() if content is None else path.write_bytes(content(path.read_bytes()))
+    with pytest.raises(BadInput, match="cannot be loaded as an encoder–decoder with a tokenizer") as caught:
+        Checkpoint.load(str(other))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_folder_that_is_not_there_is_not_looked_for_elsewhere(tmp_path, monkeypatch):
+    """A path: absolute, from here, of several parts, or below a folder that there is."""
+
+    def asked(name, **_):
+        raise OSError(f"{name} was looked for")
+
+    monkeypatch.setattr(transformers.AutoModelForSeq2SeqLM, "from_pretrained", asked)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "models").mkdir()
+    for name in (str(tmp_path / "none"), "./none", "../none", "~/none", "a/b/none", "models/none", "none/a/"):
+        with pytest.raises(BadInput, match=f"there is no folder {name}: give one that save_pretrained wrote"):
+            Checkpoint.load(name)
+    for name in ("none", "somebody/none"):
+        with pytest.raises(BadInput, match=f"{name} was looked for"):
+            Checkpoint.load(name)
+
+
+@pytest.mark.parametrize("device", ["gpu", "cuda:99"])
+def test_devices_that_are_not_there(folder, device):
+    with pytest.raises(BadInput, match=f"device {device!r} cannot be used"):
+        Checkpoint.load(str(folder), device)
+
+
+def test_the_lines_of_the_how_to_write_a_report(folder, tmp_path, monkeypatch):
+    """The first Python block of the page, with another name for the model."""
+    page = (Path(__file__).parents[3] / "book/how_to.md").read_text(encoding="utf-8")
+    lines = re.search(r"^```python\n(from attnlib import Checkpoint.*?)^```$", page, re.M | re.S).group(1)
+    named = lines.replace('"Helsinki-NLP/opus-mt-en-de"', repr(str(folder))).replace("[0, 5]", "[0, 1]")
+    assert str(folder) in named
+    (tmp_path / "my.en").write_text("\n".join(SOURCE) + "\n", encoding="utf-8")
+    (tmp_path / "my.de").write_text("\n".join(TARGET) + "\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    exec(compile(named, "how_to.md", "exec"), {})
+    report = (tmp_path / "report/index.html").read_text(encoding="utf-8")
+    assert "How this model attends" in report
+    assert "<bdi>chien</bdi>" in report  # words, not ids
+    assert "agreement with the lexical probe" in report
+
+
+# Languages.
+
+
+WORDS = sorted({word for line in (*SOURCE, *TARGET) for word in line.split()})
+PIECES = [(f"▁{word}", -1.0) for word in WORDS]
+SPECIAL = [(name, 0.0) for name in ("<s>", "<pad>", "</s>", "<unk>")]
+
+
+def mbart(kind="MBartTokenizer"):
+    codes = [(code, 0.0) for code in ("ar_AR", "de_DE", "en_XX", "fr_XX")]
+    return getattr(transformers, kind)(vocab=[*SPECIAL, *PIECES, *codes])
+
+
+def nllb():
+    names = [name for name, _ in (*SPECIAL, *PIECES)]
+    return transformers.NllbTokenizer(vocab={name: number for number, name in enumerate(names)})
+
+
+def of_pieces(folder, kind):
+    """A tokenizer in plain Python over a model of sentencepiece."""
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter((*SOURCE, *TARGET)),
+        model_prefix=str(folder / "pieces"),
+        vocab_size=80,
+        hard_vocab_limit=False,
+        minloglevel=2,
+    )
+    model = sentencepiece.SentencePieceProcessor(str(folder / "pieces.model"))
+    words = [*(name for name, _ in SPECIAL), *(model.id_to_piece(n) for n in range(model.get_piece_size()))]
+    vocabulary = {word: number for number, word in enumerate(dict.fromkeys(words))}
+    (folder / "vocab.json").write_text(json.dumps(vocabulary), encoding="utf-8")
+    paths = {"m2m": ("vocab.json", "pieces.model"), "marian": ("pieces.model", "pieces.model", "vocab.json")}
+    made = transformers.M2M100Tokenizer if kind == "m2m" else transformers.MarianTokenizer
+    return made(*(str(folder / name) for name in paths[kind]))
+
+
+# Source, target and another language of each tokenizer, and what marks the target.
+MULTILINGUAL = {
+    "mbart": (mbart, "en_XX", "fr_XX", "de_DE", "fr_XX"),
+    "mbart50": (lambda: mbart("MBart50Tokenizer"), "en_XX", "fr_XX", "de_DE", "fr_XX"),
+    "nllb": (nllb, "eng_Latn", "fra_Latn", "deu_Latn", "fra_Latn"),
+    "m2m": (None, "en", "fr", "de", "__fr__"),
+}
+
+
+@pytest.fixture(params=MULTILINGUAL)
+def multilingual(request, tmp_path):
+    make, *rest = MULTILINGUAL[request.param]
+    return (make() if make else of_pieces(tmp_path, "m2m")), *rest
+
+
+def test_each_side_is_marked_with_its_language(multilingual):
+    tokenizer, source, target, _, mark = multilingual
+    set_languages(tokenizer, source, target)
+    (batch,) = text_batches(tokenizer, [(SOURCE[0], TARGET[0])])
+    marked = {int(token) for token in batch.target[0]} & {tokenizer.convert_tokens_to_ids(mark)}
+    assert marked, tokenizer.convert_ids_to_tokens(batch.target[0].tolist())
+    assert not marked & {int(token) for token in batch.source[0]}
+    (again,) = text_batches(tokenizer, [(SOURCE[0], TARGET[0])])
+    assert again.target.tolist() == batch.target.tolist()
+    assert again.source.tolist() == batch.source.tolist()
+
+
+@pytest.mark.parametrize("given", [(None, None), (0, None), (None, 1)])
+def test_languages_that_nobody_chose_are_asked_for(multilingual, given):
+    tokenizer, *codes = multilingual
+    chosen = [None if n is None else codes[n] for n in given]
+    with pytest.raises(BadInput, match="give --source-language and --target-language, each one") as caught:
+        Checkpoint("m", None, tokenizer, *chosen)
+    assert "\n" not in str(caught.value)
+    assert language_codes(tokenizer)[0] in str(caught.value)
+
+
+def test_a_language_that_it_does_not_know_is_named(multilingual):
+    tokenizer, source, *_ = multilingual
+    with pytest.raises(UnknownName, match="no language 'xy'"):
+        set_languages(tokenizer, source, "xy")
+
+
+@pytest.mark.parametrize("given", [("en", None), (None, "fr"), ("en", "fr")])
+def test_languages_for_a_tokenizer_without_are_refused(given):
+    with pytest.raises(BadInput, match=r"knows no languages, but '(en|fr)' is given"):
+        Checkpoint("m", None, tokenizer_of(SOURCE), *given)
+
+
+def test_marks_of_languages_are_special_and_unknown_words_are_not(multilingual):
+    tokenizer, source, target, *_ = multilingual
+    set_languages(tokenizer, source, target)
+    (batch,) = text_batches(tokenizer, [(SOURCE[0], "zzz")])
+    ignored, kept = set(ignorable_ids(tokenizer)), tokenizer.unk_token_id
+    assert kept in tokenizer.all_special_ids
+    assert kept not in ignored
+    tokens = [int(token) for token in batch.source[0]]
+    assert [token for token in tokens if token not in ignored]
+    assert len([token for token in tokens if token in ignored]) == 2  # the end and the language
+
+
+def test_a_length_that_the_marks_alone_exceed_is_refused():
+    """An end and a language are two; transformers then cuts nothing at all."""
+    tokenizer = mbart()
+    set_languages(tokenizer, "en_XX", "fr_XX")
+    pair = (SOURCE[0], TARGET[0])
+    assert next(text_batches(tokenizer, [pair], longest=2)).source.shape == (1, 2)
+    with pytest.raises(BadInput, match=r"longest is 1, and the tokenizer made [67] pieces all the same"):
+        next(text_batches(tokenizer, [pair], longest=1))
+
+
+# Digests of tokenizers.
+
+
+def test_a_digest_changes_with_all_that_pieces_depend_on(tmp_path):
+    """Rules beside the vocabulary: lower case, end marks, special tokens; settings; languages."""
+    found = [tokenizer_digest(tokenizer_of(SOURCE))]
+    for change in ("normalizer", "post_processor", "pre_tokenizer"):
+        tokenizer = tokenizer_of(SOURCE)
+        new = {
+            "normalizer": tokenizers.normalizers.Lowercase(),
+            "post_processor": tokenizers.processors.TemplateProcessing(single="$A"),
+            "pre_tokenizer": tokenizers.pre_tokenizers.Whitespace(),
+        }[change]
+        setattr(tokenizer.backend_tokenizer, change, new)
+        found.append(tokenizer_digest(tokenizer))
+    tokenizer = tokenizer_of(SOURCE)
+    tokenizer.add_tokens(["new"])
+    found.append(tokenizer_digest(tokenizer))
+    assert len(set(found)) == len(found)
+    assert tokenizer_digest(tokenizer_of(SOURCE)) == found[0]
+
+
+def test_a_digest_changes_with_the_languages(multilingual):
+    tokenizer, source, target, other, _ = multilingual
+    found = []
+    for chosen in ((source, target), (source, other), (other, target), (source, target)):
+        set_languages(tokenizer, *chosen)
+        found.append(tokenizer_digest(tokenizer))
+    assert len(set(found)) == 3
+    assert found[0] == found[3]
+
+
+@pytest.mark.parametrize("kind", ["m2m", "marian"])
+@pytest.mark.filterwarnings("ignore:Recommended. pip install sacremoses")
+def test_a_tokenizer_in_plain_python_has_one_too(tmp_path, kind):
+    """The same elsewhere and after it was called, another where a piece is another."""
+    folder = tmp_path / "saved"
+    of_pieces(tmp_path, kind).save_pretrained(folder)
+
+    def digest_of(folder):
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+        if kind == "m2m":
+            set_languages(tokenizer, "en", "fr")
+        return tokenizer, tokenizer_digest(tokenizer)
+
+    tokenizer, before = digest_of(folder)
+    list(text_batches(tokenizer, [(SOURCE[0], TARGET[0])]))
+    assert tokenizer_digest(tokenizer) == before
+    assert digest_of(shutil.copytree(folder, tmp_path / "other"))[1] == before
+    vocabulary = json.loads((folder / "vocab.json").read_text(encoding="utf-8"))
+    names = list(vocabulary)
+    vocabulary[names[-1]], vocabulary[names[-2]] = vocabulary[names[-2]], vocabulary[names[-1]]
+    (folder / "vocab.json").write_text(json.dumps(vocabulary), encoding="utf-8")
+    assert digest_of(folder)[1] != before

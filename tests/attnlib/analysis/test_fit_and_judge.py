@@ -1,0 +1,294 @@
+"""Both passes: against the decomposition's own pieces, by hand where tokens are ignored, and in halves."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from attnlib.adapters import ModelPass, pass_of_tensors
+from attnlib.analysis.fit import Fit, counted_attention, whole_samples
+from attnlib.analysis.results import head_rows, state_rows, term_rows
+from attnlib.decomposition import Components, ShareSums, SubstitutionSums
+from attnlib.errors import BadInput
+from attnlib.probes.agreement import agreement, chance_agreement
+from tests.attnlib.analysis.analysis_builders import (
+    ALL,
+    HEADS,
+    LONGEST,
+    WIDTH,
+    WORDS,
+    Toy,
+    assert_same_rows,
+    by_hand,
+    fit_of,
+    judged,
+    rows_of,
+)
+
+# Against the decomposition's own pieces.
+
+
+@pytest.mark.parametrize("ignored", [(), (3,)])
+def test_cross_attention_is_judged_by_components_of_what_counts(ignored):
+    """Fixed tables over all batches at once, one product of heads at a time."""
+    toy = Toy(ignored=ignored)
+    passes = [toy(number) for number in range(20)]
+    rows = {row["head"]: row for row in head_rows(judged(fit_of(passes[:15]), passes[15:]))}
+    sides = {"encoder": "source", "decoder.cross": "target"}
+    components = {site: Components(WORDS, LONGEST, WIDTH) for site in sides}
+    for one in passes[:15]:
+        whole = whole_samples(one)
+        for site, (side, states) in one.sites().items():
+            components[site].update(states[whole], one.tokens(side)[whole], one.counted(side)[whole])
+    for head in range(HEADS):
+        shares, rebuilt = ShareSums(), SubstitutionSums()
+        for one in passes[15:]:
+            whole = whole_samples(one)
+            masks = one.counted("target")[whole], one.counted("source")[whole]
+            parts = {
+                site: components[site].split(states[whole], one.tokens(side)[whole], one.counted(side)[whole])
+                for site, (side, states) in one.sites().items()
+            }
+            terms = one.attended[0].terms(head, parts["decoder.cross"], parts["encoder"])
+            shares.update(terms, *masks)
+            rebuilt.update(terms, *masks)
+        covariance, rebuilt = shares.result().covariance, rebuilt.result()
+        assert rows[head]["temporal_share"] == pytest.approx(float(covariance[0, 0]))
+        assert rows[head]["input_share"] == pytest.approx(float(covariance[1, 1]))
+        residual = covariance[2].sum() + covariance[:2, 2].sum()
+        assert rows[head]["residual_share"] == pytest.approx(float(residual))
+        for mine, theirs in (("temporal", "temporal_only"), ("input", "input_only")):
+            assert rows[head][f"{mine}_rebuilds"] == pytest.approx(rebuilt[theirs].similarity)
+        assert rows[head]["no_residual_rebuilds"] == pytest.approx(rebuilt["no_residual"].similarity)
+        assert rows[head]["rows"] == shares.rows > 50
+        assert rows[head]["rows_left_out"] == shares.rows_left_out
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_terms_of_every_kind_of_attention_sum_to_its_scores(bias):
+    """Shares sum to one, and what varies is what the scores themselves vary by."""
+    toy = Toy(ALL, bias=bias, ignored=(3,))
+    judgement = judged(fit_of(map(toy, range(15))), map(toy, range(15, 20)))
+    assert len(judgement.heads) == len(ALL) * HEADS
+    names = {row["term"] for row in term_rows(judgement)}
+    assert len(names) == 9 + bias
+    for head, own in judgement.heads.items():
+        shares = own.terms.result()
+        assert sum(shares.covariance.values()) == pytest.approx(1), head
+        assert shares.rows_left_out > 0
+        variance = 0.0
+        for one in map(toy, range(15, 20)):
+            attended = {own.name: own for own in one.attended}[head[0]]
+            _, allowed = counted_attention(one, attended, head[1])
+            rows = (allowed.sum(-1) > 1) & whole_samples(one)[:, None]
+            for scores, seen in zip(attended.scores[:, head[1]][rows], allowed[rows], strict=True):
+                variance += float(scores[seen].var(unbiased=False) * seen.sum())
+        assert shares.spread == pytest.approx((variance / shares.entries) ** 0.5)
+
+
+def test_without_ignored_tokens_attention_is_the_models_own():
+    toy = Toy(ALL, bias=True)
+    one = toy(0)
+    for attended in one.attended:
+        for head in range(HEADS):
+            attention, allowed = counted_attention(one, attended, head)
+            torch.testing.assert_close(attention, one.softmax(attended, head))
+            torch.testing.assert_close(attention.sum(-1), allowed.any(-1).double())
+
+
+def test_agreement_is_the_probes_own():
+    toy = Toy(ignored=(3,))
+    passes = list(map(toy, range(20)))
+    judgement = judged(fit_of(passes[:15]), passes[15:], toy.probe)
+    for head in range(HEADS):
+        agrees, chance = [], []
+        for one in passes[15:]:
+            attention, _ = counted_attention(one, one.attended[0], head)
+            for sample, row in one.counted("target").nonzero().tolist():
+                seen = one.counted("source")[sample]
+                if seen.any():
+                    alpha, beta = attention[sample, row][seen], toy.probe(one)[sample, row][seen]
+                    agrees.append(float(agreement(alpha, beta)))
+                    chance.append(float(chance_agreement(beta)))
+        own = judgement.heads["cross.0", head]
+        assert own.mean("agrees", "probed") == pytest.approx(sum(agrees) / len(agrees))
+        assert own.mean("by_chance", "probed") == pytest.approx(sum(chance) / len(chance))
+        assert own.totals["agrees"] != own.totals["by_chance"]
+
+
+def test_without_a_probe_there_is_no_agreement_and_self_attention_never_has_one():
+    toy = Toy(ALL)
+    fit = fit_of(map(toy, range(9)))
+    for row in head_rows(judged(fit, [toy(9)])):
+        assert row["agreement_with_probe"] != row["agreement_with_probe"]
+    for row in head_rows(judged(fit, [toy(9)], toy.probe)):
+        assert (row["agreement_with_probe"] >= 0) == (row["kind"] == "cross")
+
+
+# Ignored tokens, by hand.
+
+
+def test_attention_on_an_ignored_word():
+    """Half of the first row and a quarter of the second; the third row is not counted."""
+    scores = [[1.0, 1.0, 2.0], [2.0, 1.0, 1.0], [0.1, 0.1, 9.0]]
+    one = by_hand(scores, [False, False, True], [False, False, True])
+    attention, allowed = counted_attention(one, one.attended[0], 0)
+    torch.testing.assert_close(attention[0], torch.tensor([[1 / 2, 1 / 2, 0], [2 / 3, 1 / 3, 0], [0, 0, 0]]))
+    assert allowed.sum() == 4
+    (row,) = head_rows(judged(fit_of([one]), [one]))
+    assert row["on_ignored"] == pytest.approx(3 / 8)
+    assert row["rows"] == 2
+    assert row["position_bias_share"] == pytest.approx(1.0)
+
+
+def test_nothing_ignored_gets_nothing():
+    one = by_hand([[1.0, 1.0, 2.0]], [False] * 3)
+    (row,) = head_rows(judged(fit_of([one]), [one]))
+    assert row["on_ignored"] == 0.0
+
+
+def test_what_stands_at_ignored_tokens_is_not_looked_at():
+    """Other states there change the model's attention on them, and no other number."""
+    toy = Toy(("cross",), ignored=(3,))
+
+    def spoilt(number):
+        one = toy(number)
+        attended = one.attended[0]
+        asks, answers = one.ignored_target[..., None], one.ignored_source[..., None]
+        changed = replace(
+            attended,
+            query_inputs=attended.query_inputs.masked_fill(asks, 50.0),
+            key_inputs=attended.key_inputs.masked_fill(answers, -50.0),
+        )
+        return replace(one, attended=(changed,))
+
+    clean, other = (judged(fit_of(map(make, range(9))), [make(9)], toy.probe) for make in (toy, spoilt))
+    assert_same_rows(rows_of(other), rows_of(clean), but=("on_ignored",))
+    assert head_rows(other)[0]["on_ignored"] != pytest.approx(head_rows(clean)[0]["on_ignored"], abs=1e-3)
+
+
+def test_samples_with_nothing_counted_are_left_out():
+    """A sample of which one side is ignored altogether is as good as none, whichever the side."""
+    toy = Toy(ALL, ignored=(3,))
+    one = toy(9)
+    source, target = one.ignored_source.clone(), one.ignored_target.clone()
+    source[1], target[4] = True, True
+    whole = torch.tensor([number not in (1, 4) for number in range(6)])
+    spoilt = replace(one, ignored_source=source, ignored_target=target)
+    without = taken(one, whole)
+    fit = fit_of(map(toy, range(9)))
+    first, second = (judged(fit, [some], toy.probe) for some in (spoilt, without))
+    assert first.samples == second.samples <= 4
+    assert_same_rows(rows_of(first), rows_of(second), but=("agreement_with_probe", "agreement_by_chance"))
+    first, second = (fit_of([some]) for some in (spoilt, without))
+    assert_same_rows(rows_of(judged(first, [one])), rows_of(judged(second, [one])))
+
+
+def test_agreement_of_a_sample_whose_source_is_ignored_is_not_asked_for():
+    toy = Toy(ignored=(3,))
+    one = toy(9)
+    source = one.ignored_source.clone()
+    source[1] = True
+    fit = fit_of(map(toy, range(9)))
+    spoilt = judged(fit, [replace(one, ignored_source=source)], toy.probe)
+    without = judged(fit, [taken(one, torch.arange(6) != 1)], toy.probe)
+    assert_same_rows(head_rows(spoilt), head_rows(without))
+
+
+def taken(one, chosen):
+    """Some of the samples of a pass."""
+    names = ("source_tokens", "source_mask", "target_tokens", "target_outputs", "target_mask",
+             "ignored_source", "ignored_target")  # fmt: skip
+    attended = tuple(
+        replace(own, query_inputs=own.query_inputs[chosen], key_inputs=own.key_inputs[chosen])
+        for own in one.attended
+    )
+    return ModelPass(**{name: getattr(one, name)[chosen] for name in names}, attended=attended)
+
+
+def test_a_batch_with_nothing_counted_is_no_batch():
+    one = by_hand([[1.0, 1.0]], [True, True])
+    assert fit_of([one]).samples == 0
+    assert judged(Fit(), [one]).heads == {}
+
+
+# Halves.
+
+
+@pytest.mark.parametrize("seen", [(), (3,)])
+def test_halves_of_both_passes_are_the_whole(seen):
+    toy = Toy(ALL, ignored=seen, bias=True)
+    whole = fit_of(map(toy, range(20)))
+    fit = fit_of(map(toy, range(1, 20, 2))) + Fit() + fit_of(map(toy, range(0, 20, 2)))
+    once = judged(whole, map(toy, range(20, 26)), toy.probe)
+    added = judged(fit, [toy(20), toy(21)], toy.probe) + judged(fit, map(toy, range(22, 26)), toy.probe)
+    assert fit.samples == whole.samples
+    assert once.samples == added.samples
+    assert_same_rows(rows_of(added), rows_of(once))
+    assert any(row["typicality_coverage"] > 0 for row in head_rows(once))
+
+
+def test_some_heads_alone():
+    toy = Toy(ALL)
+    every = judged(fit_of(map(toy, range(9))), [toy(9)])
+    one = judged(fit_of(map(toy, range(9)), heads=[1, 1]), [toy(9)])
+    assert set(one.heads) == {(name, head) for name, head in every.heads if head == 1}
+    assert_same_rows(head_rows(one), [row for row in head_rows(every) if row["head"] == 1])
+
+
+def test_unseen_words_and_places_are_counted():
+    """Fitted on one sample of the words 0 1, judged on one of 0 1 2: a third is new, word and place."""
+    two = by_hand([[1.0, 1.0]], [False] * 2)
+    three = by_hand([[1.0, 1.0, 1.0]], [False] * 3)
+    rows = {row["states"]: row for row in state_rows(fit_of([two]), judged(fit_of([two]), [three]))}
+    assert (rows["answers"]["unseen_words"], rows["answers"]["unseen_positions"]) == (1 / 3, 1 / 3)
+    assert (rows["asks"]["unseen_words"], rows["asks"]["judged"]) == (0.0, 1)
+    assert (rows["answers"]["words"], rows["answers"]["positions"], rows["answers"]["fitted"]) == (2, 2, 2)
+
+
+# Precision.
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_is_computed_with_in_single(dtype):
+    """Tensors of half precision and the same in single come to the same, to the last digit."""
+
+    def saved(number, dtype):
+        one = Toy(dtype=dtype)(number)
+        own = one.attended[0]
+        names = ("source_tokens", "source_mask", "target_tokens", "target_outputs", "target_mask")
+        return {name: getattr(one, name) for name in names} | {
+            "cross.0.query_states": own.query_inputs,
+            "cross.0.key_states": own.key_inputs,
+            "cross.0.query_weight": own.query_map.weight,
+            "cross.0.key_weight": own.key_map.weight,
+        }
+
+    def widened(tensors):
+        return {name: t.float() if t.is_floating_point() else t for name, t in tensors.items()}
+
+    half = [saved(number, dtype) for number in range(12)]
+    found, expected = (
+        rows_of(judged(fit_of(map(pass_of_tensors, some[:9])), map(pass_of_tensors, some[9:])))
+        for some in (half, [widened(tensors) for tensors in half])
+    )
+    assert_same_rows(found, expected, tolerance=0)
+
+
+# What cannot be.
+
+
+def test_a_head_that_is_not_there():
+    with pytest.raises(BadInput, match=r"heads \[2\]: cross.0 has 2, counted from 0"):
+        fit_of([Toy()(0)], heads=[0, 2])
+
+
+def test_states_of_which_there_are_no_components():
+    fit = fit_of([Toy(("cross",))(0)])
+    with pytest.raises(BadInput, match=r"no components of encoder\.self; the fit has those of"):
+        judged(fit, [Toy(("encoder_self",))(0)])
+
+
+def test_fits_of_different_attentions_do_not_merge():
+    with pytest.raises(BadInput, match="different attentions"):
+        fit_of([Toy(("cross",))(0)]) + fit_of([Toy(("encoder_self",))(0)])

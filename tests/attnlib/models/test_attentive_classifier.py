@@ -1,0 +1,162 @@
+"""The paper's count of parameters, the packed slow path, and the identities of equations 7, 8 and 12."""
+
+import pytest
+import torch
+from torch import nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from attnlib.errors import BadInput, UnknownName
+from attnlib.models.classifiers import (
+    AttentiveClassifier,
+    ClassifierConfig,
+    classification_loss,
+    rows_of_like_length,
+)
+
+
+def classifier(attention="learned", seed=0, **sizes):
+    config = ClassifierConfig(**{"words": 12, "embedding_width": 5, "width": 4, **sizes}, attention=attention)
+    return AttentiveClassifier(config, torch.Generator().manual_seed(seed)).double()
+
+
+TOKENS = torch.tensor([[1, 5, 6, 7, 2, 0], [1, 4, 2, 0, 0, 0], [1, 9, 8, 11, 10, 2]])
+MASK = torch.tensor([[1, 1, 1, 1, 1, 0], [1, 1, 1, 0, 0, 0], [1] * 6]).bool()
+
+
+def test_as_many_parameters_as_published():
+    model = AttentiveClassifier(ClassifierConfig(words=4_691), torch.Generator().manual_seed(0))
+    counts = {name: parameter.numel() for name, parameter in model.named_parameters()}
+    assert sum(counts.values()) == 2_682_182  # the SMS model of section A.8
+    assert sum(counts.values()) - counts["embedding.weight"] == 1_274_882
+
+
+def packed_states(model, tokens, mask):
+    """One bidirectional LSTM over packed sequences: what the classifier computes another way."""
+    inputs, width = model.config.embedding_width, model.config.width
+    both = nn.LSTM(inputs, width, batch_first=True, bidirectional=True).double()
+    both.load_state_dict(
+        model.forwards.state_dict()
+        | {f"{name}_reverse": value for name, value in model.backwards.state_dict().items()}
+    )
+    packed = pack_padded_sequence(
+        model.embedding(tokens), mask.sum(1), batch_first=True, enforce_sorted=False
+    )
+    return pad_packed_sequence(both(packed)[0], batch_first=True)[0]
+
+
+def test_states_are_those_of_a_bidirectional_lstm_over_packed_sequences():
+    model = classifier()
+    states = model(TOKENS, MASK).states
+    torch.testing.assert_close(states * MASK[..., None], packed_states(model, TOKENS, MASK))
+
+
+def test_texts_of_unlike_length_are_run_in_groups_with_the_same_outcome(monkeypatch):
+    lengths = torch.tensor([6, 1, 40, 25, 3, 9, 10])
+    mask = torch.arange(40) < lengths[:, None]
+    tokens = torch.randint(12, mask.shape, generator=torch.Generator().manual_seed(0))
+    found = []
+    for large in (10**9, 0):
+        monkeypatch.setattr("attnlib.models.classifiers._LARGE", large)
+        model = classifier()
+        logit = model(tokens, mask).logit
+        classification_loss(logit, torch.tensor([0, 1, 1, 0, 0, 1, 1])).backward()
+        found.append([logit, *(parameter.grad for parameter in model.parameters())])
+    for together, apart in zip(*found, strict=True):
+        torch.testing.assert_close(apart, together)
+
+
+def test_groups_span_a_factor_of_two_at_most():
+    lengths = torch.randint(1, 500, (64,), generator=torch.Generator().manual_seed(1)).tolist()
+    groups = rows_of_like_length(lengths)
+    assert sorted(row for rows in groups for row in rows) == list(range(64))
+    for rows in groups:
+        assert max(lengths[row] for row in rows) <= 2 * min(lengths[row] for row in rows)
+
+
+def test_a_text_does_not_feel_the_padding_or_its_neighbours():
+    model = classifier()
+    together = model(TOKENS, MASK)
+    for row, length in enumerate(MASK.sum(1).tolist()):
+        alone = model(TOKENS[row : row + 1, :length], MASK[row : row + 1, :length])
+        torch.testing.assert_close(alone.logit[0], together.logit[row])
+        torch.testing.assert_close(alone.attention[0], together.attention[row, :length])
+
+
+def test_equations_7_and_8_position_by_position():
+    model = classifier()
+    trace = model(TOKENS, MASK)
+    hidden, score, readout = model.attention_hidden, model.attention_score, model.readout
+    for row, length in enumerate(MASK.sum(1).tolist()):
+        states = trace.states[row, :length]
+        scores = torch.stack(
+            [
+                score.weight[0] @ torch.clamp(hidden.weight @ state + hidden.bias, min=0) + score.bias[0]
+                for state in states
+            ]
+        )
+        attention = scores.exp() / scores.exp().sum()
+        torch.testing.assert_close(trace.attention[row, :length], attention)
+        context = (attention[:, None] * states).sum(0)
+        torch.testing.assert_close(trace.logit[row], readout.weight[0] @ context + readout.bias[0])
+    assert torch.all(trace.attention[~MASK] == 0)
+
+
+def test_equation_12_the_log_odds_are_the_attended_mean_of_the_probe():
+    trace = classifier()(TOKENS, MASK)
+    for label in (0, 1):
+        probe = torch.sigmoid((2 * label - 1) * trace.log_odds)
+        right = torch.sigmoid((trace.attention * torch.logit(probe)).sum(1))
+        torch.testing.assert_close(right, torch.sigmoid((2 * label - 1) * trace.logit))
+
+
+def test_uniform_attention_is_one_over_the_length():
+    trace = classifier("uniform")(TOKENS, MASK)
+    assert trace.attention[1].tolist() == pytest.approx([1 / 3] * 3 + [0] * 3)
+
+
+def test_attention_can_be_given():
+    model = classifier()
+    given = torch.tensor([[0, 0, 1, 0, 0, 9], [1, 0, 0, 9, 9, 9], [0, 0, 0, 0, 0.5, 0.5]]).double()
+    trace = model(TOKENS, MASK, attention=given)
+    expected = [trace.log_odds[0, 2], trace.log_odds[1, 0], trace.log_odds[2, 4:].mean()]
+    torch.testing.assert_close(trace.logit, torch.stack(expected))
+    own = model(TOKENS, MASK)
+    torch.testing.assert_close(model(TOKENS, MASK, attention=own.attention).logit, own.logit)
+
+
+@pytest.mark.parametrize(
+    ("attention", "moves"),
+    [
+        ("learned", {"embedding", "forwards", "backwards", "attention_hidden", "attention_score", "readout"}),
+        ("uniform", {"embedding", "forwards", "backwards", "readout"}),
+        ("alone", {"attention_hidden", "attention_score"}),
+    ],
+)
+def test_what_is_trained(attention, moves):
+    model = classifier(attention)
+    classification_loss(model(TOKENS, MASK).logit, torch.tensor([0, 1, 1])).backward()
+    assert {name.partition(".")[0] for name, p in model.named_parameters() if p.grad is not None} == moves
+
+
+def test_one_seed_starts_every_kind_of_attention_in_the_same_place():
+    torch.manual_seed(1)
+    learned = classifier("learned").state_dict()
+    torch.manual_seed(2)
+    for other in (classifier("uniform"), classifier("alone")):
+        assert all(torch.equal(value, learned[name]) for name, value in other.state_dict().items())
+    assert not torch.equal(classifier(seed=1).embedding.weight, learned["embedding.weight"])
+
+
+def test_the_loss_is_minus_the_log_of_the_right_label():
+    logits = torch.tensor([0.0, 2.0, -1.0]).double()
+    right = torch.sigmoid(torch.tensor([0.0, 2.0, 1.0]).double())
+    torch.testing.assert_close(classification_loss(logits, torch.tensor([1, 1, 0])), -right.log().mean())
+
+
+def test_what_cannot_be_built_or_read():
+    with pytest.raises(UnknownName, match="did you mean 'uniform'"):
+        ClassifierConfig(words=5, attention="unifrom")
+    with pytest.raises(BadInput, match="width is 0"):
+        ClassifierConfig(words=5, width=0)
+    with pytest.raises(BadInput, match="all padding"):
+        classifier()(TOKENS, MASK & torch.tensor([True, False, True])[:, None])

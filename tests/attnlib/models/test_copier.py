@@ -1,0 +1,155 @@
+"""The copying network: against torch's recurrence and gradients, a written-out step, hand-worked cases."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from attnlib.errors import BadInput, UnknownName
+from attnlib.models import copier
+from attnlib.models.copier import (
+    BagOfWords,
+    Copier,
+    CopierConfig,
+    bag_of_words_loss,
+    copier_loss,
+    lexical_probe,
+)
+from attnlib.models.recurrence import lstm_scan
+from companion.data.synthetic import copy_batch, draw_sources
+
+
+def generator(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def a_batch(length=5, samples=3):
+    return copy_batch(draw_sources("permutation", length, samples, generator()), length)
+
+
+def a_copier(**changes):
+    return Copier(CopierConfig(**{"words": 5, "width": 6} | changes), generator(1)).double()
+
+
+def test_the_scan_has_the_gradients_of_finite_differences():
+    def draw(*shape):
+        return torch.randn(*shape, dtype=torch.float64, generator=generator(sum(shape))).requires_grad_()
+
+    arguments = draw(3, 2, 8), draw(8, 2), draw(2, 2), draw(2, 2)
+    assert torch.autograd.gradcheck(lstm_scan, arguments)
+
+
+@pytest.fixture
+def threads():
+    """Sets torch's threads for a test."""
+    before = torch.get_num_threads()
+    yield torch.set_num_threads
+    torch.set_num_threads(before)
+
+
+def test_fast_and_plain_recurrence_agree_in_values_and_gradients(threads):
+    threads(1)
+    batch, found = a_batch(), {}
+    for implementation in ("fast", "plain"):
+        model = a_copier()
+        trace = model(batch, implementation)
+        nn.functional.cross_entropy(trace.logits.flatten(0, 1), batch.target.flatten()).backward()
+        found[implementation] = trace, {name: value.grad for name, value in model.named_parameters()}
+    (fast, fast_gradients), (plain, plain_gradients) = found["fast"], found["plain"]
+    torch.testing.assert_close(fast.logits, plain.logits)
+    torch.testing.assert_close(fast.encoder_states, plain.encoder_states)
+    torch.testing.assert_close(fast_gradients, plain_gradients)
+
+
+@pytest.mark.parametrize(("number", "scans"), [(1, 2), (2, 0)])
+def test_several_threads_leave_recurrence_to_torch(threads, monkeypatch, number, scans):
+    threads(number)
+    calls = []
+    monkeypatch.setattr(copier, "lstm_scan", lambda *given: calls.append(1) or lstm_scan(*given))
+    model, batch = a_copier(), a_batch()
+    with torch.no_grad():
+        fast, plain = model(batch), model(batch, "plain")
+    assert len(calls) == scans  # encoder and decoder
+    torch.testing.assert_close(fast.logits, plain.logits)
+
+
+@pytest.mark.parametrize("cell", ["lstm", "gru"])
+def test_one_word_of_several_heads_by_the_equations(cell):
+    model, batch = a_copier(heads=2, cell=cell), a_batch()
+    trace = model(batch)
+    sample, step = 1, 3
+    h, d = trace.encoder_states[sample], trace.decoder_states[sample, step]
+    weights, biases = model.queries.weight.view(2, 6, 6), model.queries.bias.view(2, 6)
+    context = torch.zeros(6, dtype=torch.float64)
+    for head in range(2):
+        scores = torch.stack([(weights[head] @ d + biases[head]) @ state for state in h])
+        attention = torch.exp(scores) / torch.exp(scores).sum()
+        torch.testing.assert_close(trace.attention[sample, head, step], attention)
+        context = context + attention @ h
+    joined = torch.cat([model.context_map(context), d])
+    logits = model.readout(torch.tanh(model.hidden(joined)))
+    torch.testing.assert_close(trace.context[sample, step], context)
+    torch.testing.assert_close(trace.logits[sample, step], logits)
+
+
+def test_the_decoder_starts_where_the_encoder_ends():
+    model, batch = a_copier(), a_batch()
+    _, last = model.encoder(model.embedding(batch.source))
+    states, _ = model.decoder(model.embedding(batch.target_read), last)
+    torch.testing.assert_close(model(batch).decoder_states, states)
+
+
+def test_uniform_attention_ignores_the_queries_and_gives_them_no_gradient():
+    model, batch = a_copier(attention="uniform", heads=2), a_batch()
+    loss = copier_loss(model, batch)
+    loss.backward()
+    assert torch.all(model(batch).attention == 1 / 5)
+    assert model.queries.weight.grad is None
+    assert model.encoder.weight_hh_l0.grad.abs().sum() > 0
+
+
+def test_the_probe_is_what_the_network_says_when_all_attention_stands_at_one_place():
+    model, batch = a_copier(heads=2), a_batch()
+    trace = model(batch)
+    probe = lexical_probe(model, trace, batch)
+    assert probe.shape == (3, 5, 5)
+    sample, step, place = 2, 1, 4
+    context = 2 * trace.encoder_states[sample, place]  # both heads look there
+    says = model.read_out(context, trace.decoder_states[sample, step]).softmax(dim=-1)
+    torch.testing.assert_close(probe[sample, step, place], says[batch.target[sample, step]])
+
+
+def test_equal_generators_give_equal_networks_and_widths_of_torchs_own_scale():
+    first, again = (Copier(CopierConfig(words=30, width=64), generator(4)) for _ in range(2))
+    for one, other in zip(first.parameters(), again.parameters(), strict=True):
+        assert torch.equal(one, other)
+    assert first.embedding.weight.std().item() == pytest.approx(1, abs=0.05)
+    assert first.hidden.weight.abs().max().item() == pytest.approx(128**-0.5, rel=0.01)
+
+
+def test_the_bag_cannot_tell_permutations_apart_and_its_floor_is_the_entropy_of_the_words():
+    model = BagOfWords(6, 8, generator()).double()
+    source = draw_sources("permutation", 6, 4, generator(2))
+    logits = model(source)
+    torch.testing.assert_close(logits[0].expand(4, 6), logits)
+    assert bag_of_words_loss(model, source, source).item() >= math.log(6)
+    with torch.no_grad():
+        model.readout.zero_()
+    assert bag_of_words_loss(model, source, source).item() == pytest.approx(math.log(6))
+
+
+def test_the_bags_loss_is_the_mean_over_steps_of_one_distribution():
+    model = BagOfWords(5, 4, generator()).double()
+    source, target = torch.tensor([[0, 1, 4]]), torch.tensor([[2, 2, 3]])
+    says = (model.readout @ model.embedding[[0, 1, 4]].mean(0)).softmax(0)
+    expected = -(2 * says[2].log() + says[3].log()) / 3
+    torch.testing.assert_close(bag_of_words_loss(model, source, target), expected)
+    torch.testing.assert_close(model.dictionary()[4], (model.readout @ model.embedding[4]).softmax(0))
+
+
+def test_what_cannot_be_built_is_refused():
+    with pytest.raises(UnknownName, match="did you mean 'uniform'"):
+        CopierConfig(5, attention="uniforn")
+    with pytest.raises(BadInput, match="heads is 0"):
+        CopierConfig(5, heads=0)

@@ -1,0 +1,107 @@
+"""Scoring functions: worked by hand, against torch, and against each other where they are one function."""
+
+import math
+from typing import get_args
+
+import pytest
+import torch
+from torch.nn.functional import scaled_dot_product_attention
+from torch.utils.flop_counter import FlopCounterMode
+
+from attnlib.errors import BadInput, UnknownName
+from attnlib.models.attention import BILINEAR, Score, Scoring
+
+QUERY, KEYS = torch.tensor([[[1.0, 2.0]]]), torch.tensor([[[3.0, -1.0], [0.5, 1.0]]])
+
+
+def score_of(scoring, query_width=2, key_width=2, seed=0, **weights):
+    score = Score(scoring, query_width, key_width)
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for name, parameter in score.named_parameters():
+            given = weights.get(name.partition(".")[0])
+            if given is None:
+                parameter.normal_(generator=generator)
+            else:
+                parameter.copy_(torch.tensor(given))
+    return score
+
+
+@pytest.mark.parametrize(
+    ("scoring", "weights", "expected"),
+    [
+        ("dot", {}, [1.0, 2.5]),
+        ("scaled_dot", {}, [1 / math.sqrt(2), 2.5 / math.sqrt(2)]),
+        # The map turns (3, −1) to (−1, 3) and (0.5, 1) to (1, 0.5).
+        ("general", {"key_map": [[0.0, 1.0], [1.0, 0.0]]}, [5.0, 2.0]),
+        # tanh of the sum of q and k, weighted by 1 and 10.
+        (
+            "additive",
+            {"query_map": [[1.0, 0], [0, 1.0]], "key_map": [[1.0, 0], [0, 1.0]], "last": [[1.0, 10.0]]},
+            [math.tanh(4) + 10 * math.tanh(1), math.tanh(1.5) + 10 * math.tanh(3)],
+        ),
+        (
+            "concat",
+            {"joined_map": [[1.0, 0, 1.0, 0], [0, 1.0, 0, 1.0]], "last": [[1.0, 10.0]]},
+            [math.tanh(4) + 10 * math.tanh(1), math.tanh(1.5) + 10 * math.tanh(3)],
+        ),
+    ],
+)
+def test_worked_by_hand(scoring, weights, expected):
+    found = score_of(scoring, **weights)(QUERY, KEYS)
+    torch.testing.assert_close(found, torch.tensor([[expected]]))
+
+
+def test_scaled_dot_is_torchs_own():
+    generator = torch.Generator().manual_seed(1)
+    queries, keys, values = (torch.randn(3, n, 8, generator=generator) for n in (4, 5, 5))
+    ours = Score("scaled_dot", 8, 8)(queries, keys).softmax(-1) @ values
+    torch.testing.assert_close(ours, scaled_dot_product_attention(queries, keys, values))
+
+
+def test_concat_and_additive_are_one_function():
+    concat = score_of("concat", 3, 5)
+    additive = Score("additive", 3, 5)
+    with torch.no_grad():
+        additive.query_map.weight.copy_(concat.joined_map.weight[:, :3])
+        additive.key_map.weight.copy_(concat.joined_map.weight[:, 3:])
+        additive.last.weight.copy_(concat.last.weight)
+    generator = torch.Generator().manual_seed(2)
+    queries, keys = torch.randn(2, 4, 3, generator=generator), torch.randn(2, 6, 5, generator=generator)
+    torch.testing.assert_close(concat(queries, keys), additive(queries, keys))
+    joined = torch.cat([queries[:, :, None].expand(-1, -1, 6, -1), keys[:, None].expand(-1, 4, -1, -1)], -1)
+    plain = concat.last(torch.tanh(concat.joined_map(joined)))[..., 0]
+    torch.testing.assert_close(concat(queries, keys), plain)
+
+
+@pytest.mark.parametrize("scoring", get_args(Scoring))
+def test_only_the_bilinear_ones_are_linear_in_the_keys(scoring):
+    score = score_of(scoring, 4, 4)
+    generator = torch.Generator().manual_seed(3)
+    queries, one, two = (torch.randn(1, 2, 4, generator=generator) for _ in range(3))
+    apart, together = score(queries, one) + score(queries, two), score(queries, one + two)
+    assert torch.allclose(apart, together, atol=1e-5) == (scoring in BILINEAR)
+
+
+@pytest.mark.parametrize("scoring", get_args(Scoring))
+def test_products_are_those_of_the_matrices(scoring):
+    """Counted where they happen: a product of (n, k) with (k, m) takes n k m multiplications."""
+    target, source, width = 3, 5, 4
+    score = score_of(scoring, width, width)
+    with FlopCounterMode(display=False) as counter:
+        score(torch.ones(1, target, width), torch.ones(1, source, width))
+    counted = counter.get_total_flops() // 2  # a multiplication and an addition are two there
+    scaling = source * width if scoring == "scaled_dot" else 0  # entry by entry, which torch does not count
+    assert score.products(target, source) == counted + scaling
+
+
+@pytest.mark.parametrize("scoring", ["dot", "scaled_dot"])
+def test_two_widths_need_a_map(scoring):
+    with pytest.raises(BadInput, match="queries of width 2 with keys of width 4; use general"):
+        Score(scoring, 2, 4)
+    assert Score("general", 2, 4)(torch.ones(1, 1, 2), torch.ones(1, 3, 4)).shape == (1, 1, 3)
+
+
+def test_an_unknown_function_is_refused_with_the_nearest():
+    with pytest.raises(UnknownName, match="did you mean 'general'"):
+        Score("genral", 2, 2)

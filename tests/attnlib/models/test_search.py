@@ -1,0 +1,118 @@
+"""Greedy and beam search against exhaustive search on a tiny vocabulary."""
+
+from dataclasses import dataclass
+from itertools import product
+
+import pytest
+import torch
+from torch import Tensor
+
+from attnlib.errors import BadInput
+from attnlib.models.search import beam_search, greedy_search
+from attnlib.training.vocabulary import BOS, EOS, PAD
+
+WORDS, STEPS = 6, 4  # pad, bos, eos, unk and two words
+
+
+@dataclass(frozen=True)
+class Read:
+    """What has been read, as a number: each beginning has its own."""
+
+    code: Tensor
+
+
+class Table:
+    """A network whose next word depends on the source and on all words before, drawn at random."""
+
+    def __init__(self, seed: int):
+        self.seed = seed
+
+    def begin(self, source, mask):
+        return Read(source[:, 0])
+
+    def write(self, words, state):
+        code = state.code * WORDS + words
+        logits = torch.stack([self.logits(int(entry)) for entry in code])
+        return logits, Read(code)
+
+    def logits(self, code: int) -> Tensor:
+        return 2 * torch.randn(WORDS, generator=torch.Generator().manual_seed(1_000 * self.seed + code))
+
+    def log_probability(self, source: int, words: tuple[int, ...]) -> float:
+        total, code = 0.0, source
+        for read, word in zip((BOS, *words), words, strict=False):
+            code = code * WORDS + read
+            logits = self.logits(code)
+            logits[[PAD, BOS]] = -torch.inf
+            total += float(logits.log_softmax(0)[word])
+        return total
+
+
+def targets():
+    """All that may be written: ended within the steps, or cut off."""
+    others = [word for word in range(WORDS) if word not in (PAD, BOS, EOS)]
+    for length in range(STEPS):
+        yield from ((*words, EOS) for words in product(others, repeat=length))
+    yield from product(others, repeat=STEPS)
+
+
+def plain(row: Tensor) -> tuple[int, ...]:
+    return tuple(word for word in row.tolist() if word != PAD)
+
+
+SOURCE = torch.tensor([[4], [5], [6]])
+MASK = torch.ones_like(SOURCE, dtype=torch.bool)
+ALL = len(list(targets()))
+
+
+@pytest.mark.parametrize("penalty", [0.0, 0.6, 1.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_beam_that_holds_everything_is_exhaustive_search(seed, penalty):
+    network = Table(seed)
+    found = beam_search(network, SOURCE, MASK, STEPS, beams=ALL, length_penalty=penalty)
+    for row, source in enumerate(SOURCE[:, 0].tolist()):
+        known = {words: network.log_probability(source, words) for words in targets()}
+        ranked = sorted(known, key=lambda words: -known[words] / len(words) ** penalty)
+        assert [plain(words) for words in found.words[row]] == ranked
+        expected = torch.tensor([known[words] for words in ranked])
+        torch.testing.assert_close(found.log_probability[row], expected)
+        assert expected.exp().sum().item() == pytest.approx(1)  # they are all that can be written
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_greedy_takes_the_likeliest_word_at_every_step(seed):
+    network = Table(seed)
+    found = greedy_search(network, SOURCE, MASK, STEPS)
+    for row, source in enumerate(SOURCE[:, 0].tolist()):
+        words, code = (), source
+        while len(words) < STEPS and EOS not in words:
+            code = code * WORDS + (words[-1] if words else BOS)
+            logits = network.logits(code)
+            logits[[PAD, BOS]] = -torch.inf
+            words += (int(logits.argmax()),)
+        assert plain(found.words[row, 0]) == words
+        assert float(found.log_probability[row, 0]) == pytest.approx(network.log_probability(source, words))
+
+
+def test_a_wider_beam_finds_what_greedy_misses():
+    better = [
+        (
+            beam_search(Table(seed), SOURCE, MASK, STEPS, beams=3).log_probability[:, 0]
+            - greedy_search(Table(seed), SOURCE, MASK, STEPS).log_probability[:, 0]
+        )
+        for seed in range(5)
+    ]
+    assert (torch.cat(better) > 0.1).any()
+
+
+def test_fewer_targets_than_beams_leave_the_rest_empty():
+    found = beam_search(Table(0), SOURCE, MASK, 1, beams=10)
+    assert int(found.log_probability.isneginf().sum(1)[0]) == 10 - (WORDS - 2)
+    assert (found.words[found.log_probability.isneginf()] == PAD).all()
+
+
+@pytest.mark.parametrize("options", [{"max_steps": 0}, {"beams": 0}, {"length_penalty": -1.0}])
+def test_what_cannot_be_is_refused(options):
+    given = {"max_steps": 3, "beams": 2} | options
+    with pytest.raises(BadInput, match="at least 1, the last not negative"):
+        beam_search(Table(0), SOURCE, MASK, given.pop("max_steps"), **given)

@@ -1,0 +1,144 @@
+"""Alignment error rate by hand, soft measures, the diagonal, and pieces of words."""
+
+import math
+
+import pytest
+import torch
+
+from attnlib.errors import BadInput
+from attnlib.probes.alignment_error import (
+    AlignmentSums,
+    diagonal,
+    gold_links,
+    over_words,
+    word_of_piece,
+    words_only,
+)
+
+
+def judged(attention, gold, null=None):
+    """Quality of one sentence pair given as lists."""
+    attention = torch.tensor([attention])
+    links = gold_links([gold], *attention.shape[1:])
+    masks = (torch.ones(1, length, dtype=torch.bool) for length in attention.shape[1:])
+    null = None if null is None else torch.tensor([null])
+    return AlignmentSums().update(attention, links, *masks, null=null).result()
+
+
+def test_error_rate_by_hand():
+    """Three rows link to 0, 1, 1; of the four gold links two are hit."""
+    attention = [[0.8, 0.1, 0.1], [0.2, 0.5, 0.3], [0.1, 0.5, 0.4]]
+    found = judged(attention, {(0, 0), (1, 1), (1, 2), (2, 2)})
+    assert found.precision == pytest.approx(2 / 3)
+    assert found.recall == pytest.approx(2 / 4)
+    f1 = 2 * found.precision * found.recall / (found.precision + found.recall)
+    assert found.error_rate == pytest.approx(1 - f1)
+    assert found.error_rate == pytest.approx(1 - 4 / 7)
+    assert found.agreement == pytest.approx(2 / 3)
+    assert found.mass_on_gold == pytest.approx((0.8 + 0.5 + 0.3 + 0.4) / 3)
+    assert (found.made, found.gold, found.rows) == (3, 4, 3)
+
+
+def test_rows_without_a_gold_link_count_against_precision_alone():
+    found = judged([[1.0, 0.0], [0.0, 1.0]], {(0, 0)})
+    assert (found.precision, found.recall, found.agreement, found.mass_on_gold) == (0.5, 1.0, 1.0, 1.0)
+
+
+def test_a_row_below_null_makes_no_link():
+    found = judged([[0.9, 0.0], [0.3, 0.2]], {(0, 0)}, null=[0.1, 0.5])
+    assert (found.made, found.error_rate) == (1, 0.0)
+
+
+def test_ties_share_their_link():
+    found = judged([[0.5, 0.5]], {(0, 1)})
+    assert (found.made, found.precision, found.agreement) == (1, 0.5, 0.5)
+    assert judged([[0.5, 0.4999]], {(0, 1)}).precision == 0
+
+
+def test_end_marks_and_padding_are_not_looked_at():
+    inside = torch.tensor([[[0.6, 0.4], [0.3, 0.7]]])
+    gold = gold_links([{(0, 0), (1, 1)}], 4, 5)
+    attention = torch.full((1, 4, 5), 9.0)
+    attention[:, :2, :2] = inside
+    rows, columns = torch.arange(4)[None] < 2, torch.arange(5)[None] < 2
+    found = AlignmentSums().update(attention, gold, rows, columns).result()
+    assert (found.error_rate, found.made) == (0.0, 2)
+    assert found.mass_on_gold == pytest.approx(0.65)
+
+
+def test_two_batches_are_one():
+    generator = torch.Generator().manual_seed(0)
+    attention = torch.rand(6, 4, 5, generator=generator)
+    gold = torch.rand(6, 4, 5, generator=generator) < 0.2
+    rows, columns = torch.ones(6, 4, dtype=torch.bool), torch.ones(6, 5, dtype=torch.bool)
+    whole = AlignmentSums().update(attention, gold, rows, columns)
+    halves = [
+        AlignmentSums().update(attention[part], gold[part], rows[part], columns[part])
+        for part in (slice(0, 2), slice(2, 6))
+    ]
+    assert (halves[0] + halves[1]).result() == whole.result()
+
+
+def test_nothing_to_judge_is_not_a_number():
+    assert math.isnan(AlignmentSums().result().error_rate)
+
+
+def test_the_diagonal_of_equal_lengths_is_the_diagonal():
+    rows = torch.tensor([[True] * 3 + [False], [True] * 2 + [False] * 2])
+    found = diagonal(rows, rows)
+    assert found[0, :3, :3].tolist() == torch.eye(3).tolist()
+    assert found[1, :2, :2].tolist() == torch.eye(2).tolist()
+    assert float(found.sum()) == 5
+
+
+def test_the_diagonal_stretches_to_the_longer_side():
+    """Two target words halve four source words, whose middles are 1 and 3; four halve two the other way."""
+    two, four = torch.ones(1, 2, dtype=torch.bool), torch.ones(1, 4, dtype=torch.bool)
+    assert diagonal(two, four)[0].argmax(-1).tolist() == [1, 3]
+    assert diagonal(four, two)[0].argmax(-1).tolist() == [0, 0, 1, 1]
+
+
+def test_a_mask_without_end_marks():
+    mask = torch.tensor([[True, True, True], [True, False, False]])
+    assert words_only(mask).tolist() == [[True, True, False], [False, False, False]]
+
+
+@pytest.mark.parametrize("link", [(3, 0), (0, 2), (-1, 0)])
+def test_a_link_outside_its_sentence_is_refused(link):
+    with pytest.raises(BadInput, match="leads outside"):
+        gold_links([{link}], 3, 2)
+
+
+def test_a_link_into_padding_is_refused():
+    rows, columns = torch.tensor([[True, False]]), torch.tensor([[True, True]])
+    with pytest.raises(BadInput, match="outside the words"):
+        AlignmentSums().update(torch.ones(1, 2, 2), gold_links([{(1, 0)}], 2, 2), rows, columns)
+
+
+def test_shapes_that_differ_are_refused():
+    rows = torch.ones(1, 2, dtype=torch.bool)
+    with pytest.raises(BadInput, match="give all three as"):
+        AlignmentSums().update(torch.ones(1, 2, 3), gold_links([set()], 2, 3), rows, rows)
+
+
+def test_pieces_are_summed_over_the_source_and_averaged_over_the_target():
+    attention = torch.tensor([[0.5, 0.3, 0.2], [0.1, 0.1, 0.8]])
+    merged = over_words(attention, [0, 0], [0, 0, 1])
+    assert merged.tolist() == [pytest.approx([0.5, 0.5])]
+    assert torch.equal(over_words(attention, [0, 1], [0, 1, 2]), attention)
+
+
+@pytest.mark.parametrize(("words", "message"), [([0], "1 target words"), ([0, 2], "2 target words")])
+def test_pieces_without_a_word_are_refused(words, message):
+    with pytest.raises(BadInput, match=message):
+        over_words(torch.ones(2, 2), words, [0, 1])
+
+
+def test_every_segmentation_counts_words_from_zero():
+    assert word_of_piece(["▁a", "b", "▁c", "d", "e"]) == [0, 0, 1, 1, 1]
+    assert word_of_piece(["a@@", "b", "c@@", "d@@", "e"], "@@") == [0, 0, 1, 1, 1]
+    assert word_of_piece(["a", "##b", "c"], "##") == [0, 0, 1]
+    assert word_of_piece(["a", "b"], "") == [0, 1]
+    assert word_of_piece([]) == []
+    with pytest.raises(BadInput, match="no segmentation"):
+        word_of_piece(["a"], "%")

@@ -1,0 +1,117 @@
+"""Count tables by hand, against Model 1 with a null word, and by what must hold of any corpus."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from attnlib.errors import BadInput
+from attnlib.probes.ibm_model_1 import (
+    CountTables,
+    IBMModel1,
+    alignment,
+    cooccurrence,
+    log_likelihood,
+    shared_counts,
+    translation,
+)
+from attnlib.training.corpus import Corpus
+
+SIZE = 12
+
+
+def random_corpus(seed: int, samples: int = 30) -> Corpus:
+    draw = np.random.default_rng(seed)
+    sources, targets = (
+        [draw.integers(4, SIZE, size=draw.integers(1, 7)) for _ in range(samples)] for _ in range(2)
+    )
+    return Corpus.from_ids(sources, targets)
+
+
+def test_by_hand():
+    """Sources 4 5 and 4; 4 meets 6 twice, for half and for a whole."""
+    corpus = Corpus.from_ids([[4, 5], [4]], [[6, 7], [6]])
+    counts = cooccurrence(corpus, 6, 8)
+    assert counts[4, [6, 7]].tolist() == [1.5, 0.5]
+    assert counts[5, [6, 7]].tolist() == [0.5, 0.5]
+    assert counts.sum() == 3  # each target word is handed out whole
+    table = translation(counts)
+    assert table[4, [6, 7]].tolist() == [0.75, 0.25]
+    assert alignment(table, [4, 5], [6, 7]) == pytest.approx(np.array([[0.6, 0.4], [1 / 3, 2 / 3]]))
+    again = shared_counts(corpus, table)
+    assert again[4, [6, 7]] == pytest.approx([1.6, 1 / 3])
+    assert again[5, [6, 7]] == pytest.approx([0.4, 2 / 3])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_counts_are_equation_16_term_by_term(seed):
+    corpus = random_corpus(seed)
+    expected = np.zeros((SIZE, SIZE))
+    for i in range(len(corpus)):
+        for word in corpus.source(i):
+            for other in corpus.target(i):
+                expected[word, other] += 1 / corpus.source_lengths[i]
+    assert cooccurrence(corpus, SIZE, SIZE) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_with_null_written_into_every_source_it_is_ibm_model_1(seed):
+    corpus = random_corpus(seed)
+    null = 3  # <unk>, a word like any other here
+    sources = [np.concatenate(([null], corpus.source(i))) for i in range(len(corpus))]
+    written = Corpus.from_ids(sources, [corpus.target(i) for i in range(len(corpus))])
+    iterations = 5
+    ours = CountTables.of(written, SIZE, SIZE, iterations - 1).counts[-1]
+    theirs = IBMModel1.fit(corpus, SIZE, SIZE, iterations)
+    rows = np.where(theirs.sources == 0, null, theirs.sources)
+    assert ours[rows, theirs.targets] == pytest.approx(theirs.counts)
+    assert ours.sum() == pytest.approx(theirs.counts.sum())
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_likelihood_never_falls_and_no_target_word_is_lost(seed):
+    corpus = random_corpus(seed)
+    tables = CountTables.of(corpus, SIZE, SIZE, 20)
+    assert len(tables.counts) == len(tables.log_likelihood) == 21
+    assert (np.diff(tables.log_likelihood) >= -1e-9).all()
+    assert tables.log_likelihood[-1] > tables.log_likelihood[0]
+    for counts in tables.counts:
+        assert counts.sum() == pytest.approx(len(corpus.target_ids))
+        assert translation(counts).sum(1) == pytest.approx((counts.sum(1) > 0).astype(float))
+
+
+def test_permutations_tell_nothing_and_iterations_do_not_help():
+    """Figure 4: when every sentence has the same words, every pair meets equally often, and stays so."""
+    sentences = [list(order) for order in permutations([4, 5, 6, 7])]
+    tables = CountTables.of(Corpus.from_ids(sentences, sentences), 8, 8, 3)
+    for counts in tables.counts:
+        assert np.unique(counts[4:, 4:].round(12)).tolist() == [len(sentences) / 4]
+    assert translation(tables.counts[0])[4:, 4:] == pytest.approx(0.25)
+
+
+def test_mixed_permutations_tell_the_set_and_nothing_else():
+    """Figure 8: 0.25 for each word of the right set, 0 for the other."""
+    sentences = [list(order) for words in ([4, 5, 6, 7], [8, 9, 10, 11]) for order in permutations(words)]
+    table = translation(cooccurrence(Corpus.from_ids(sentences, sentences), 12, 12))[4:, 4:]
+    block = np.full((4, 4), 0.25)
+    assert table == pytest.approx(np.block([[block, 0 * block], [0 * block, block]]))
+
+
+def test_words_that_meet_nothing_have_empty_rows():
+    corpus = Corpus.from_ids([[4], [], [5]], [[4], [5], []])
+    counts = cooccurrence(corpus, 6, 6)
+    assert counts.sum() == 1  # an empty source hands nothing out
+    assert translation(counts)[5].sum() == 0
+    assert alignment(translation(counts), [5], [4]).tolist() == [[0.0]]
+    assert log_likelihood(corpus, translation(counts)) == 0
+    assert log_likelihood(Corpus.from_ids([[5]], [[4]]), translation(counts)) == -np.inf
+
+
+def test_what_cannot_be_counted_is_said():
+    corpus = Corpus.from_ids([[7]], [[4]])
+    with pytest.raises(BadInput, match="a source word has id 7, but there are 6"):
+        cooccurrence(corpus, 6, 6)
+    with pytest.raises(BadInput, match="a target word has id 4, but there are 4"):
+        shared_counts(corpus, np.ones((8, 4)))
+    with pytest.raises(BadInput, match="iterations is -1"):
+        CountTables.of(corpus, 8, 8, -1)

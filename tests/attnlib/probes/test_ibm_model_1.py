@@ -1,0 +1,172 @@
+"""IBM Model 1 by hand, against dictionaries, and by what must hold of any run."""
+
+from collections import defaultdict
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attnlib.errors import BadInput
+from attnlib.probes.ibm_model_1 import NO_LINK, NULL, IBMModel1
+from attnlib.training.corpus import Corpus
+from attnlib.training.vocabulary import Vocabulary
+
+GERMAN = Vocabulary.of(["das", "Haus", "Buch", "ein"])
+ENGLISH = Vocabulary.of(["the", "house", "book", "a"])
+PAIRS = [("das Haus", "the house"), ("das Buch", "the book"), ("ein Buch", "a book")]
+
+
+def corpus_of(pairs) -> Corpus:
+    sources, targets = zip(*pairs, strict=True)
+    return Corpus.from_ids(
+        [GERMAN.encode(line.split()) for line in sources], [ENGLISH.encode(line.split()) for line in targets]
+    )
+
+
+def random_corpus(seed: int, samples: int = 40) -> Corpus:
+    draw = np.random.default_rng(seed)
+    sources, targets = (
+        [draw.integers(4, 12, size=draw.integers(1, 7)) for _ in range(samples)] for _ in range(2)
+    )
+    return Corpus.from_ids(sources, targets)
+
+
+def naive(corpus: Corpus, n_target: int, iterations: int) -> tuple[dict, dict]:
+    """The algorithm as textbooks print it, word by word over dictionaries."""
+    table = defaultdict(lambda: 1 / n_target)
+    counts: dict = {}
+    for _ in range(iterations):
+        counts, totals = defaultdict(float), defaultdict(float)
+        for i in range(len(corpus)):
+            source = [NULL, *corpus.source(i).tolist()]
+            for target in corpus.target(i).tolist():
+                all_of_it = sum(table[word, target] for word in source)
+                for word in source:
+                    counts[word, target] += table[word, target] / all_of_it
+                    totals[word] += table[word, target] / all_of_it
+        table = {pair: count / totals[pair[0]] for pair, count in counts.items()}
+    return table, counts
+
+
+def test_one_iteration_by_hand():
+    """das, Haus, null start equal: a third of a link each. das meets the twice, house and book once."""
+    model = IBMModel1.fit(corpus_of(PAIRS), len(GERMAN), len(ENGLISH), iterations=1)
+    das, haus = GERMAN.encode(["das", "Haus"])
+    the, house, book, a = ENGLISH.encode(["the", "house", "book", "a"])
+    assert model.probability(das, the) == pytest.approx(1 / 2)
+    assert model.probability(das, house) == pytest.approx(1 / 4)
+    assert model.probability(das, book) == pytest.approx(1 / 4)
+    assert model.probability(das, a) == 0
+    assert model.probability(haus, the) == pytest.approx(1 / 2)
+    assert model.probability(NULL, np.array([the, house, book, a])) == pytest.approx(
+        [1 / 3, 1 / 6, 1 / 3, 1 / 6]
+    )
+    entry = np.flatnonzero((model.sources == das) & (model.targets == the))
+    assert model.counts[entry] == pytest.approx(2 / 3)
+    assert model.cooccurrences[entry] == 2
+
+
+def test_the_classic_corpus_finds_its_dictionary():
+    """das explains the better than Haus does, since it stands with it twice: so house is left to Haus."""
+    model = IBMModel1.fit(corpus_of(PAIRS), len(GERMAN), len(ENGLISH), iterations=50)
+    for source, target in [("das", "the"), ("Haus", "house"), ("Buch", "book"), ("ein", "a")]:
+        german, english = GERMAN.encode([source])[0], ENGLISH.encode([target])[0]
+        rivals = model.probability(np.full(8, german), np.arange(8))
+        assert rivals.argmax() == english
+        assert rivals[english] > 0.9
+    links = model.best_links(GERMAN.encode(["das", "Haus"]), ENGLISH.encode(["the", "house"]))
+    assert links.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_table_and_its_counts_are_those_of_the_plain_algorithm(seed):
+    corpus = random_corpus(seed)
+    model = IBMModel1.fit(corpus, 12, 12, iterations=4)
+    table, counts = naive(corpus, 12, iterations=4)
+    found = {
+        (int(s), int(t)): (p, c)
+        for s, t, p, c in zip(model.sources, model.targets, model.probabilities, model.counts, strict=True)
+    }
+    assert set(found) == set(table)
+    for pair, (probability, count) in found.items():
+        assert probability == pytest.approx(table[pair])
+        assert count == pytest.approx(counts[pair])
+
+
+def test_blocks_change_nothing(monkeypatch):
+    corpus = random_corpus(1)
+    whole = IBMModel1.fit(corpus, 12, 12, iterations=3)
+    monkeypatch.setattr("attnlib.probes.ibm_model_1._BLOCK", 50)
+    pieces = IBMModel1.fit(corpus, 12, 12, iterations=3)
+    assert np.allclose(whole.probabilities, pieces.probabilities)
+    assert (whole.cooccurrences == pieces.cooccurrences).all()
+    assert whole.log_likelihood == pytest.approx(pieces.log_likelihood)
+
+
+SENTENCES = st.lists(st.integers(4, 11), min_size=1, max_size=6)
+
+
+@given(st.lists(st.tuples(SENTENCES, SENTENCES), min_size=1, max_size=12))
+def test_the_likelihood_never_falls_and_probabilities_sum_to_one(pairs):
+    sources, targets = ([np.array(sentence) for sentence in side] for side in zip(*pairs, strict=True))
+    corpus = Corpus.from_ids(sources, targets)
+    model = IBMModel1.fit(corpus, 12, 12, iterations=25)
+    assert len(model.log_likelihood) == 26
+    assert (np.diff(model.log_likelihood) >= -1e-9).all()
+    sums = np.bincount(model.sources, weights=model.probabilities)
+    assert sums[sums > 0] == pytest.approx(1)
+    assert model.counts.sum() == pytest.approx(len(corpus.target_ids))  # each target word is one link
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_likelihood_rises(seed):
+    likelihood = IBMModel1.fit(random_corpus(seed), 12, 12, iterations=25).log_likelihood
+    assert likelihood[-1] > likelihood[1] > likelihood[0]
+
+
+def test_posteriors_are_shares_and_null_takes_the_rest():
+    model = IBMModel1.fit(corpus_of(PAIRS), len(GERMAN), len(ENGLISH), iterations=3)
+    source, target = GERMAN.encode(["das", "Buch"]), ENGLISH.encode(["the", "book"])
+    rows = model.posteriors(source, target)
+    assert rows.shape == (2, 2)
+    null = model.probability(NULL, target)
+    for s in range(2):
+        words = model.probability(source, target[[s, s]])
+        assert rows[s] == pytest.approx(words / (words.sum() + null[s]))
+
+
+def test_a_word_that_only_null_explains_has_no_link():
+    """house and ein never stand in one sentence, but every word stands with null."""
+    model = IBMModel1.fit(corpus_of(PAIRS), len(GERMAN), len(ENGLISH), iterations=3)
+    source, target = GERMAN.encode(["ein"]), ENGLISH.encode(["house"])
+    assert model.best_links(source, target).tolist() == [NO_LINK]
+    assert model.posteriors(source, target).tolist() == [[0.0]]
+
+
+def test_an_unseen_target_word_has_an_empty_row():
+    model = IBMModel1.fit(corpus_of(PAIRS[:1]), len(GERMAN), len(ENGLISH), iterations=1)
+    source, target = GERMAN.encode(["das"]), ENGLISH.encode(["book"])
+    assert model.posteriors(source, target).tolist() == [[0.0]]
+    assert model.best_links(source, target).tolist() == [NO_LINK]
+
+
+def test_an_empty_target_is_passed_over():
+    corpus = Corpus.from_ids([[4], [4, 5]], [[], [4, 4]])
+    model = IBMModel1.fit(corpus, 6, 6, iterations=2)
+    assert model.counts.sum() == pytest.approx(2)
+
+
+@pytest.mark.parametrize(
+    ("corpus", "sizes", "iterations", "message"),
+    [
+        (Corpus.from_ids([], []), (6, 6), 1, "at least one sentence pair"),
+        (Corpus.from_ids([[4]], [[]]), (6, 6), 1, "at least one sentence pair"),
+        (Corpus.from_ids([[4]], [[4]]), (6, 6), 0, "iterations is 0"),
+        (Corpus.from_ids([[7]], [[4]]), (6, 6), 1, "a source word has id 7, but n_source is 6"),
+        (Corpus.from_ids([[4]], [[6]]), (6, 6), 1, "a target word has id 6, but n_target is 6"),
+    ],
+)
+def test_what_cannot_be_fitted_is_said(corpus, sizes, iterations, message):
+    with pytest.raises(BadInput, match=message):
+        IBMModel1.fit(corpus, *sizes, iterations=iterations)

@@ -1,0 +1,159 @@
+from itertools import islice
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attnlib.errors import BadInput
+from attnlib.training.corpus import (
+    Corpus,
+    collate,
+    evaluation_batches,
+    training_batch_indices,
+    training_batches,
+)
+from attnlib.training.vocabulary import BOS, EOS, PAD
+
+WORDS = st.lists(st.integers(3, 9), max_size=7)
+PAIRS = st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=40)
+
+
+def corpus_of(pairs):
+    return Corpus.from_ids([a for a, _ in pairs], [b for _, b in pairs])
+
+
+def varied(n=3000, seed=0):
+    draw = np.random.default_rng(seed)
+    lengths = draw.integers(1, 30, size=n)
+    sentences = [draw.integers(4, 20, size=length) for length in lengths]
+    return Corpus.from_ids(sentences, sentences)
+
+
+def same(one, other):
+    return all(torch.equal(getattr(one, name), getattr(other, name)) for name in one.__dataclass_fields__)
+
+
+def test_a_batch_worked_by_hand():
+    batch = collate(corpus_of([([5, 6, 7], [8]), ([4], [9, 9])]), [0, 1])
+    assert batch.source.tolist() == [[5, 6, 7, EOS], [4, EOS, PAD, PAD]]
+    assert batch.source_mask.tolist() == [[True] * 4, [True, True, False, False]]
+    assert batch.target_input.tolist() == [[BOS, 8, PAD], [BOS, 9, 9]]
+    assert batch.target_output.tolist() == [[8, EOS, PAD], [9, 9, EOS]]
+    assert batch.target_mask.tolist() == [[True, True, False], [True, True, True]]
+    assert batch.indices.tolist() == [0, 1]
+
+
+@given(PAIRS, st.data())
+def test_every_row_holds_its_words_one_end_mark_and_no_padding_inside(pairs, data):
+    corpus = corpus_of(pairs)
+    indices = data.draw(st.lists(st.integers(0, len(pairs) - 1), min_size=1, max_size=12))
+    batch = collate(corpus, indices)
+    assert batch.indices.tolist() == indices
+    assert batch.source.shape[1] == 1 + max(len(pairs[i][0]) for i in indices)
+    assert batch.target_output.shape[1] == 1 + max(len(pairs[i][1]) for i in indices)
+    for side, rows, masks in (
+        (0, batch.source, batch.source_mask),
+        (1, batch.target_output, batch.target_mask),
+    ):
+        assert torch.equal(masks, rows != PAD)
+        assert (rows == EOS).sum(1).tolist() == [1] * len(indices)
+        for i, row, mask in zip(indices, rows, masks, strict=True):
+            assert row[mask].tolist() == [*pairs[i][side], EOS]
+            assert mask.tolist() == sorted(mask.tolist(), reverse=True)
+    for i, row, mask in zip(indices, batch.target_input, batch.target_mask, strict=True):
+        assert row[mask].tolist() == [BOS, *pairs[i][1]]
+        assert (row[~mask] == PAD).all()
+
+
+@given(PAIRS)
+def test_a_corpus_gives_back_its_sentences(pairs):
+    corpus = corpus_of(pairs)
+    assert [(corpus.source(i).tolist(), corpus.target(i).tolist()) for i in range(len(corpus))] == pairs
+    assert corpus.source_lengths.tolist() == [len(a) for a, _ in pairs]
+    assert corpus.target_lengths.tolist() == [len(b) for _, b in pairs]
+    chosen = list(range(len(pairs)))[::-2]
+    part = corpus.subset(chosen)
+    assert [part.source(i).tolist() for i in range(len(part))] == [pairs[i][0] for i in chosen]
+
+
+@given(PAIRS, st.integers(1, 9), st.integers(0, 2**32))
+def test_an_epoch_visits_every_sample_once(pairs, batch_size, seed):
+    corpus = corpus_of(pairs)
+    steps = -(-len(pairs) // batch_size)
+    stream = training_batches(corpus, batch_size, seed=seed)
+    for _ in range(3):
+        epoch = list(islice(stream, steps))
+        assert sorted(i for batch in epoch for i in batch.indices.tolist()) == list(range(len(pairs)))
+        assert all(len(batch) <= batch_size for batch in epoch)
+
+
+@given(PAIRS, st.integers(1, 9), st.integers(0, 99), st.integers(0, 30))
+def test_the_stream_resumed_at_a_step_is_the_stream_from_that_step(pairs, batch_size, seed, step):
+    corpus = corpus_of(pairs)
+    whole = islice(training_batches(corpus, batch_size, seed=seed), step, step + 6)
+    resumed = islice(training_batches(corpus, batch_size, seed=seed, start_step=step), 6)
+    for place, (one, other) in enumerate(zip(whole, resumed, strict=True)):
+        assert same(one, other)
+        alone = training_batch_indices(corpus, batch_size, seed=seed, step=step + place)
+        assert one.indices.tolist() == alone.tolist()
+
+
+def test_epochs_and_seeds_differ():
+    corpus = varied()
+    first = [training_batch_indices(corpus, 64, seed=0, step=step).tolist() for step in range(94)]
+    assert first[:47] != first[47:]
+    assert first[0] != training_batch_indices(corpus, 64, seed=1, step=0).tolist()
+
+
+def test_batches_by_length_leave_little_padding():
+    corpus = varied()
+    # 47 batches of 64 make an epoch of these 3,000 samples.
+    batches = list(islice(training_batches(corpus, 64, seed=0), 47))
+    padded = sum((~batch.source_mask).sum().item() for batch in batches)
+    assert padded < 0.05 * sum(batch.source.numel() for batch in batches)
+
+
+@given(PAIRS, st.integers(1, 9))
+def test_evaluation_visits_every_sample_once_by_length(pairs, batch_size):
+    order = [i for batch in evaluation_batches(corpus_of(pairs), batch_size) for i in batch.indices.tolist()]
+    assert order == sorted(range(len(pairs)), key=lambda i: (len(pairs[i][0]), len(pairs[i][1]), i))
+
+
+def test_global_random_state_is_neither_read_nor_changed():
+    corpus = varied(200)
+    np.random.seed(1)  # noqa: NPY002  the state that must not matter
+    before = [b.indices.tolist() for b in islice(training_batches(corpus, 16, seed=3), 20)]
+    np.random.seed(2)  # noqa: NPY002
+    state = torch.get_rng_state()
+    assert before == [b.indices.tolist() for b in islice(training_batches(corpus, 16, seed=3), 20)]
+    assert torch.equal(state, torch.get_rng_state())
+
+
+def test_a_batch_moves_whole():
+    moved = collate(varied(5), [0, 1]).to("meta")
+    assert {getattr(moved, name).device.type for name in moved.__dataclass_fields__} == {"meta"}
+
+
+@pytest.mark.parametrize("indices", [[], [3], [-1]])
+def test_indices_outside_the_corpus_are_refused(indices):
+    with pytest.raises(BadInput, match=r"0…2; got \["):
+        collate(varied(3), indices)
+
+
+def test_marks_and_unpaired_sentences_are_refused():
+    with pytest.raises(BadInput, match="ids ≥ 3; got 0"):
+        Corpus.from_ids([[4, PAD]], [[4]])
+    with pytest.raises(BadInput, match="1 sources but 2 targets"):
+        Corpus.from_ids([[4]], [[4], [5]])
+
+
+@pytest.mark.parametrize(
+    ("batch_size", "seed", "step"), [(0, 0, 0), (4, -1, 0), (4, 0, -1)], ids=["size", "seed", "step"]
+)
+def test_streams_that_make_no_sense_are_refused(batch_size, seed, step):
+    with pytest.raises(BadInput, match="batch_size must be ≥ 1"):
+        next(training_batches(varied(5), batch_size, seed=seed, start_step=step))
+    with pytest.raises(BadInput, match="without samples"):
+        next(training_batches(Corpus.from_ids([], []), 4, seed=0))

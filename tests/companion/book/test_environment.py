@@ -1,0 +1,136 @@
+"""The places that name packages agree: pyproject, the lock, environment.yml, the Makefile, the workflows."""
+
+import os
+import re
+import stat
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[3]
+CONDA_NAMES = {"pytorch": "torch", "matplotlib-base": "matplotlib"}
+PYTHONS = ("3.11.9", "3.12.4", "3.13.1")
+
+
+@pytest.fixture(scope="module")
+def declared() -> dict[str, Requirement]:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    lists = [project["dependencies"], *project["optional-dependencies"].values()]
+    requirements = [Requirement(line) for lines in lists for line in lines]
+    # A package that two extras need has one range in both.
+    assert len({str(requirement) for requirement in requirements}) == len({r.name for r in requirements})
+    return {canonicalize_name(requirement.name): requirement for requirement in requirements}
+
+
+@pytest.fixture(scope="module")
+def lock() -> str:
+    return (ROOT / "requirements.lock").read_text(encoding="utf-8")
+
+
+def locked(lock: str) -> list[Requirement]:
+    lines = re.findall(r"^[A-Za-z0-9].*?(?= \\$)", lock, re.MULTILINE)
+    return [Requirement(line) for line in lines]
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_the_lock_has_one_version_of_everything_for_every_python(declared, lock, python):
+    environment = {"python_version": python.rpartition(".")[0], "python_full_version": python}
+    pinned: dict[str, str] = {}
+    for requirement in locked(lock):
+        linux = {"sys_platform": "linux", "platform_machine": "x86_64"}
+        if requirement.marker is None or requirement.marker.evaluate(environment | linux):
+            name = canonicalize_name(requirement.name)
+            assert name not in pinned, f"{name} twice for Python {python}"
+            pinned[name] = str(requirement.specifier).removeprefix("==")
+    for name, requirement in declared.items():
+        if name != "torch":
+            assert requirement.specifier.contains(pinned[name]), (
+                f"{requirement} but the lock has {pinned[name]}"
+            )
+
+
+def test_the_lock_is_hashed_and_leaves_torch_and_its_gpu_packages_out(lock):
+    entries = re.split(r"\n(?=\S)", lock.strip())
+    for entry in entries:
+        assert entry.startswith("#") or "--hash=sha256:" in entry, entry[:80]
+    names = {canonicalize_name(requirement.name) for requirement in locked(lock)}
+    assert len(names) > 100
+    assert not {name for name in names if name.startswith(("torch", "nvidia", "cuda", "triton", "attnlib"))}
+    assert not re.search(r"https?:|index-url|find-links", lock)
+
+
+def test_one_version_of_torch_everywhere(declared):
+    pin = str(declared["torch"].specifier)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    (metadata,) = project["tool"]["uv"]["dependency-metadata"]
+    assert f"=={metadata['version']}" == pin
+    assert f"TORCH := torch{pin}\n" in (ROOT / "Makefile").read_text(encoding="utf-8")
+
+
+def test_environment_yml_says_what_pyproject_says(declared):
+    listed = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))["dependencies"]
+    (pip,) = (entry["pip"] for entry in listed if isinstance(entry, dict))
+    lines = [line for line in listed if isinstance(line, str)] + [line for line in pip if line[0] != "-"]
+    found = {}
+    for line in lines:
+        requirement = Requirement(line)
+        name = canonicalize_name(CONDA_NAMES.get(requirement.name, requirement.name))
+        assert name not in found, f"{name} is listed twice"
+        found[name] = requirement.specifier
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert found.pop("python") == SpecifierSet(project["project"]["requires-python"])
+    assert str(found.pop("setuptools")) == ">=77"
+    del found["pip"]
+    assert found == {name: requirement.specifier for name, requirement in declared.items()}
+    assert "--editable ." in pip
+
+
+def workflow(name: str) -> tuple[dict, dict, str]:
+    """The triggers, the jobs, and every command of a GitHub workflow."""
+    content = yaml.safe_load((ROOT / ".github" / "workflows" / name).read_text(encoding="utf-8"))
+    steps = [step for job in content["jobs"].values() for step in job["steps"]]
+    # YAML 1.1 reads the key `on` as true.
+    return content[True], content["jobs"], "\n".join(step.get("run", step.get("uses", "")) for step in steps)
+
+
+def test_workflow_of_tests_runs_what_we_run_on_every_python():
+    triggers, jobs, commands = workflow("tests.yml")
+    assert {"push", "pull_request"} <= set(triggers)
+    assert jobs["test"]["strategy"]["matrix"]["python-version"] == ["3.11", "3.12", "3.13"]
+    assert ".ci/run" in commands.splitlines()
+
+
+def test_workflow_of_figures_is_scheduled_keeps_its_products_and_fails_on_a_changed_verdict():
+    triggers, jobs, commands = workflow("figures.yml")
+    assert triggers["schedule"][0]["cron"]
+    assert commands.index("make book") < commands.index(".venv/bin/attnlib verify")
+    (steps,) = (job["steps"] for job in jobs.values())
+    (verify,) = (step for step in steps if step.get("run") == ".venv/bin/attnlib verify")
+    assert "continue-on-error" not in verify
+    (upload,) = (step for step in steps if "upload-artifact" in step.get("uses", ""))
+    assert upload["if"] == "always()"
+
+
+def test_ci_run_stops_at_the_first_failure_and_can_be_run():
+    script = ROOT / ".ci" / "run"
+    assert script.stat().st_mode & stat.S_IXUSR
+    assert "set -euo pipefail" in script.read_text(encoding="utf-8")
+    assert subprocess.run(["bash", "-n", str(script)], check=False).returncode == 0
+
+
+def test_make_says_what_to_do_without_a_suitable_python(tmp_path):
+    (tmp_path / "requirements.lock").touch()
+    (tmp_path / "pyproject.toml").touch()
+    done = subprocess.run(
+        ["make", "--file", str(ROOT / "Makefile"), "install", "PYTHON="],
+        cwd=tmp_path, capture_output=True, text=True, check=False, env={"PATH": os.environ["PATH"]},
+    )  # fmt: skip
+    assert done.returncode != 0
+    assert "no Python 3.11, 3.12 or 3.13" in done.stderr
+    assert not (tmp_path / ".venv").exists()

@@ -1,0 +1,273 @@
+"""The claims of this project load; claims that cannot be used say what is wrong with them."""
+
+import hashlib
+
+import pytest
+import yaml
+
+from attnlib.errors import BadInput, UnknownName
+from companion.claims import Tolerance, judge_values, load_claims, load_papers
+from companion.claims.published import Reference, Rule, read_tables
+from companion.claims.verdicts import Trend
+from companion.results import registry
+
+CLAIM = {
+    "id": "a-claim",
+    "place": "Section 1",
+    "says": "Something.",
+    "experiment": "temporal_share",
+    "keys": ["spearman"],
+    "judge": {"kind": "trend", "direction": "positive"},
+    "profiles": ["paper", "quick"],
+}
+RULE = {
+    "tables": [2],
+    "experiment": "temporal_share",
+    "key": "{dataset}.validation.{quantity}",
+    "datasets": {"SST": "sst", "News It-Pt": "news_it_pt"},
+    "quantities": {"xi_star": "final"},
+    "judge": {"kind": "tolerance", "absolute": 5},
+    "profiles": ["paper"],
+}
+READINGS = {
+    "readings": {"labels as the text says": {"SST": "sst_as_text"}},
+    "starred": {"xi_star": "starred"},
+}
+CSV = (
+    'table,dataset,quantity,value,note\n2,IMDB,xi_star,87,\n2,IMDB,size,"(2, 3)",\n2,SST,xi_star,84,s\n'
+    "2,News It-Pt,xi_star,55,\n5,SST,A_baseline,78,\n"
+)
+TABLES = {"csv": "t.csv", "unavailable": [{"dataset": "News It-Pt", "reason": "data: not at hand"}]}
+
+
+def write(folder, *claims, name="paper.yaml", **fields):
+    content = {"paper": "p", "title": "A paper", "url": "https://example.org", "claims": list(claims)}
+    (folder / name).write_text(yaml.safe_dump(content | fields), encoding="utf-8")
+    (folder / "t.csv").write_text(CSV, encoding="utf-8")
+    return folder
+
+
+def ruled(folder, rule):
+    return load_claims(write(folder, numbers=[rule], **TABLES))
+
+
+def without(*names):
+    return {name: value for name, value in CLAIM.items() if name not in names}
+
+
+def test_every_claim_of_the_project_loads_and_names_an_experiment_that_exists(pytestconfig):
+    papers = load_papers(pytestconfig.rootpath / "claims")
+    assert [paper.name for paper in papers] == ["aitken2021", "beyond", "primers", "snell2021"]
+    for paper in papers[:3]:
+        assert {claim.experiment for claim in paper.claims if claim.judge} <= set(registry.names())
+        assert all(claim.judge is not None or claim.cannot_be_run for claim in paper.claims)
+    published = [claim.published for claim in papers[3].claims if claim.published is not None]
+    tables = [one.reference.table for one in published if one.reference is not None]
+    assert sorted(set(tables), key=int) == [str(number) for number in range(2, 11)]
+
+
+def test_published_numbers_are_as_transcribed(pytestconfig):
+    content = (pytestconfig.rootpath / "claims" / "published" / "snell2021_tables.csv").read_bytes()
+    digest = "e5566b809b955bc670ed6c7968fc99845e4ccb07693c5b11cd796a4d82134685"
+    assert hashlib.sha256(content).hexdigest() == digest
+
+
+def test_a_claim_is_read(tmp_path):
+    falsifier = CLAIM | {"id": "b", "kind": "falsifier"}
+    claim, other = load_claims(write(tmp_path, CLAIM | {"says": "Some\n  thing. "}, falsifier))
+    assert (claim.id, claim.paper, claim.says) == ("a-claim", "p", "Some thing.")
+    assert (claim.keys, claim.profiles) == (("spearman",), ("quick", "paper"))
+    assert claim.judge == Trend(direction="positive")
+    assert (claim.kind, other.kind) == ("statement", "falsifier")
+
+
+def test_a_claim_may_say_why_it_is_not_judged(tmp_path):
+    told = {"id": "b", "place": "x", "says": "y"}
+    write(tmp_path, told | {"not_run": "Not\nyet."}, told | {"id": "c", "cannot_be_run": "No data."})
+    reasons = [(claim.reason, bool(claim.cannot_be_run)) for claim in load_claims(tmp_path)]
+    assert reasons == [("Not yet.", False), ("No data.", True)]
+
+
+def test_a_tolerance_takes_its_number_from_the_published_table(tmp_path):
+    published = {"table": 2, "dataset": "IMDB", "quantity": "xi_star"}
+    claim = CLAIM | {"published": published, "judge": {"kind": "tolerance", "absolute": 1}}
+    (read,) = load_claims(write(tmp_path, claim, **TABLES))
+    assert read.judge == Tolerance(absolute=1, published=87)
+    write(tmp_path, claim | {"published": {"table": 2, "dataset": "IMDB"}}, **TABLES)
+    with pytest.raises(BadInput, match="a-claim: a tolerance needs one published number"):
+        load_claims(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("claim", "message"),
+    [
+        (without("judge", "keys"), "claims.a-claim: missing keys, judge; .*not_run"),
+        (without("says"), "missing claims.a-claim.says"),
+        (without("id"), "missing claims.0.id"),
+        ("text", "claims.0: expected fields .* got 'text'"),
+        (CLAIM | {"experiment": "temporal_shares"}, "no experiment .* did you mean 'temporal_share'"),
+        (CLAIM | {"profiles": ["papers"]}, "a-claim.profiles.0: no profiles 'papers'; did you mean 'paper'"),
+        (CLAIM | {"profile": "paper"}, "a-claim: no field 'profile'; did you mean 'profiles'"),
+        (CLAIM | {"kind": "falsifies"}, "a-claim.kind: no kind 'falsifies'; did you mean 'falsifier'"),
+        (CLAIM | {"keys": "spearman"}, "a-claim.keys: got 'spearman', expected a valid tuple"),
+        (CLAIM | {"keys": ["a b"]}, "a-claim.keys.0: 'a b': expected names joined by dots"),
+        (CLAIM | {"judge": {"kind": "order"}}, "a-claim: 1 keys for an order; it takes two"),
+        (CLAIM | {"not_run": "why"}, "a-claim: 'not_run' excludes experiment, keys, judge, profiles"),
+        (CLAIM | {"id": "A claim"}, "claims.A claim.id: 'A claim': expected small letters"),
+        (CLAIM | {"id": 7}, "claims.7.id: got 7, expected a valid string"),
+        (CLAIM | {"says": " "}, "a-claim.says: expected some text"),
+        (CLAIM | {"published": "53"}, "published.*: got '53', expected a valid number"),
+        (CLAIM | {"published": {"table": 2}}, "Table 2 is of a table, but the file of claims names no `csv`"),
+        (CLAIM | {"judge": "trend"}, "a-claim.judge: got 'trend', expected a valid dictionary"),
+        (CLAIM | {"judge": {"kind": "trnd"}}, "a-claim.judge: no kind 'trnd'; did you mean 'trend'"),
+        (CLAIM | {"judge": {"direction": "positive"}}, "a-claim.judge: .*'kind'"),
+        (CLAIM | {"judge": {"kind": "trend", "direction": "positve"}}, "did you mean 'positive'"),
+        (CLAIM | {"judge": {"kind": "trend"}}, "missing claims.a-claim.judge.trend.direction"),
+        (CLAIM | {"judge": {"kind": "inequality", "relation": "=>", "threshold": 1}}, "relation '=>'"),
+        (CLAIM | {"judge": {"kind": "inequality", "relation": ">", "threshold": "1"}}, "threshold: got '1'"),
+        (CLAIM | {"judge": {"kind": "inequality", "relation": ">", "treshold": 1}}, "mean 'threshold'"),
+        (CLAIM | {"judge": {"kind": "order", "paired": "a", "independent": True}}, "either paired or"),
+        (CLAIM | {"judge": {"kind": "tolerance"}}, "exactly one"),
+        (CLAIM | {"judge": {"kind": "tolerance", "absolute": 1, "relative": 1}}, "exactly one"),
+        (CLAIM | {"judge": {"kind": "tolerance", "absolute": True}}, "absolute: got True, expected a valid"),
+    ],
+)
+def test_a_claim_that_cannot_be_used(tmp_path, claim, message):
+    with pytest.raises(BadInput, match=f"paper.yaml: .*{message}"):
+        load_claims(write(tmp_path, claim))
+
+
+def test_every_mistake_is_told_at_once(tmp_path):
+    write(tmp_path, CLAIM | {"keys": ["a b"], "id": "A"}, CLAIM | {"experiment": "temporal"})
+    with pytest.raises(BadInput) as caught:
+        load_claims(tmp_path)
+    told = [line.split(": ")[1] for line in str(caught.value).splitlines()]
+    assert told == ["claims.A.id", "claims.A.keys.0", "claims.a-claim.experiment"]
+
+
+def test_an_id_used_twice_names_both_files(tmp_path):
+    write(tmp_path, CLAIM, name="one.yaml")
+    write(tmp_path, CLAIM, name="two.yaml")
+    with pytest.raises(BadInput, match=r"'a-claim' is used twice \(one.yaml and two.yaml\)"):
+        load_claims(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"claims: [", "p.yaml cannot be read"),
+        (b"\xff", "cannot be read"),
+        (b"paper: p", "p.yaml: missing title"),
+        (b"paper: p\ntitle: t\nclaims: no", "p.yaml: claims: got False, expected a valid list"),
+        (b"paper: p\ntitle: t\nclaims: []\nnumbers: [1]", "p.yaml: numbers.0: expected fields"),
+    ],
+)
+def test_a_file_that_cannot_be_used(tmp_path, content, message):
+    (tmp_path / "p.yaml").write_bytes(content)
+    with pytest.raises(BadInput, match=message):
+        load_claims(tmp_path)
+
+
+def test_a_folder_without_claims(tmp_path):
+    with pytest.raises(BadInput, match="no claims in"):
+        load_claims(tmp_path)
+
+
+def test_references_into_the_tables(tmp_path):
+    write(tmp_path)
+    rule = Rule(dataset="SST", reason="data: not\n here")
+    tables = read_tables(tmp_path / "t.csv", {"2": "two"}, {"not_run": [rule, Rule(table=2, reason="x")]})
+    assert [entry.not_run for entry in tables.entries] == ["x", "x", "data: not here", "x", "data: not here"]
+    assert tables.published(Reference(table=2, dataset="IMDB", quantity="xi_star")).value == 87.0
+    odd = tables.published(Reference(table=2, dataset="IMDB", quantity="size"))
+    assert (odd.value, odd.entries[0].value) == (None, "(2, 3)")
+    assert len(tables.published(Reference(table=2, quantity="xi_star")).entries) == 3
+    with pytest.raises(UnknownName, match="no dataset in table 2 'IMBD'; did you mean 'IMDB'"):
+        tables.published(Reference(table=2, dataset="IMBD"))
+    with pytest.raises(UnknownName, match="no table '3'"):
+        tables.published(Reference(table=3))
+    with pytest.raises(BadInput, match="empty corner"):
+        tables.published(Reference(table=2, dataset="SST", quantity="size"))
+
+
+@pytest.mark.parametrize(
+    ("content", "fields", "message"),
+    [
+        (CSV.replace("note", "remark"), {}, "expected the columns table, dataset"),
+        (CSV + "2,IMDB,xi_star,79,\n", {}, r"t.csv, line 7: 2, IMDB, xi_star is already on line 2"),
+        (CSV + "2,SST\n", {}, "in every row"),
+        (CSV, {"tables": {3: "three"}}, "no table '3'"),
+        (CSV, {"not_run": [{"dataset": "SSTs", "reason": "r"}]}, "no number matches .* the reason 'r'"),
+        (CSV, {"not_run": [{"reason": "r"}]}, "not_run.0: a rule names at least one of table"),
+        (CSV, {"not_run": [{"table": 2}]}, "missing not_run.0.reason"),
+        (CSV, {"not_run": [{"data": "SST", "reason": "r"}]}, "not_run.0: .* did you mean 'dataset'"),
+        (CSV, {"csv": "lost.csv"}, "lost.csv cannot be read"),
+    ],
+)
+def test_tables_that_cannot_be_used(tmp_path, content, fields, message):
+    write(tmp_path, **{"csv": "t.csv", **fields})
+    (tmp_path / "t.csv").write_text(content, encoding="utf-8")
+    with pytest.raises(BadInput, match=message):
+        load_papers(tmp_path)
+
+
+def test_a_rule_makes_a_claim_of_every_number_that_is_named_and_at_hand(tmp_path):
+    (claim,) = ruled(tmp_path, RULE)
+    assert (claim.id, claim.keys, claim.profiles, claim.number) == (
+        "number-2-sst-xi-star", ("sst.validation.final",), ("paper",), True,
+    )  # fmt: skip
+    assert claim.judge == Tolerance(absolute=5, published=84)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"tables": [3]}, "no table '3'"),
+        ({"datasets": {"SSt": "sst"}}, "did you mean 'SST'"),
+        ({"quantities": {"xi": "final"}}, "no quantity of tables 2 'xi'"),
+        ({"experiment": "temporal_shares"}, "did you mean 'temporal_share'"),
+        ({"key": "{dataset}.final"}, "expected {dataset} and {quantity} in it"),
+        ({"judge": {"kind": "order", "independent": True}}, "judges each number by itself"),
+        ({"profiles": ["papers"]}, "did you mean 'paper'"),
+        ({"judge": None}, "judge: got None"),
+        ({"readings": {"as the text says": {"SSt": "sst_as_text"}}}, "did you mean 'SST'"),
+        ({"starred": {"xi_sta": "starred"}}, "did you mean 'xi_star'"),
+        ({"unrelated": "chance"}, "got 'chance', expected a valid number"),
+        ({"unrelated": {"table": 5}}, "missing numbers.0.unrelated"),
+        ({"unrelated": {"table": 5, "quantity": "A_base"}}, "did you mean 'A_baseline'"),
+        ({"unrelated": {"ours": "majority", "table": 5}}, "no field 'table'"),
+        ({"unrelated": 0, "judge": {"kind": "trend", "direction": "positive"}}, "bounds a tolerance"),
+    ],
+)
+def test_a_rule_that_cannot_be_used_says_what_is_wrong(tmp_path, change, message):
+    with pytest.raises(BadInput, match=r"paper.yaml: .*numbers") as caught:
+        ruled(tmp_path, RULE | change)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("unrelated", "allowed"),
+    [(0, 5), (90, 3), (78, 3), ({"table": 5, "quantity": "A_baseline"}, 3), (None, 5)],
+)
+def test_a_tolerance_goes_at_most_half_of_the_way_to_what_is_unrelated(tmp_path, unrelated, allowed):
+    (claim,) = ruled(tmp_path, RULE | {"unrelated": unrelated})
+    assert claim.judge == Tolerance(absolute=allowed, published=84)
+
+
+def test_what_is_unrelated_may_be_a_number_of_our_own_result(tmp_path):
+    claim, other = ruled(tmp_path, RULE | READINGS | {"unrelated": {"ours": "majority"}})
+    assert claim.judge == Tolerance(absolute=5, published=84, unrelated="sst.validation.majority")
+    assert other.judge.unrelated == "sst_as_text.validation.majority"
+    for majority, verdict in ((50, "reproduced"), (80, "not reproduced"), (90, "not reproduced")):
+        values = {"sst": {"validation": {"final": 80.5, "majority": majority}}}
+        assert judge_values(claim.judge, values, claim.keys).verdict == verdict
+    assert judge_values(claim.judge, {"sst": {"validation": {"final": 80.5}}}, claim.keys).miswired
+
+
+def test_another_reading_of_a_data_set_is_a_claim_beside_the_first(tmp_path):
+    first, other = ruled(tmp_path, RULE | READINGS)
+    assert (*first.keys, first.starred) == ("sst.validation.final", "sst.validation.starred")
+    assert (*other.keys, other.starred) == ("sst_as_text.validation.final", "sst_as_text.validation.starred")
+    assert (first.reading, other.id) == ("", f"{first.id}-labels-as-the-text-says")
+    assert (other.reading, other.judge) == ("labels as the text says", first.judge)
+    assert other.says == "SST (labels as the text says), xi_star: 84"

@@ -1,0 +1,191 @@
+"""Verdicts worked by hand."""
+
+import pytest
+
+from attnlib.errors import BadInput
+from companion.claims.estimates import Estimate
+from companion.claims.verdicts import (
+    UNDECIDED,
+    Inequality,
+    Order,
+    Tolerance,
+    Trend,
+    Verdict,
+    judge_values,
+    weakest,
+    weigh,
+)
+
+YES, PARTLY, NO = Verdict.REPRODUCED, Verdict.PARTLY, Verdict.NOT_REPRODUCED
+RISES, FALLS = Trend(direction="positive"), Trend(direction="negative")
+
+
+def limit(relation, threshold):
+    return Inequality(relation=relation, threshold=threshold)
+
+
+def within(absolute, published):
+    return Tolerance(absolute=absolute, published=published)
+
+
+@pytest.mark.parametrize(
+    ("judge", "estimate", "verdict"),
+    [
+        (limit(">", 5), Estimate(7, 6, 8), YES),
+        (limit(">", 5), Estimate(7, 5, 8), PARTLY),  # the end is not above 5
+        (limit(">=", 5), Estimate(7, 5, 8), YES),
+        (limit(">", 5), Estimate(5, 4, 8), NO),
+        (limit(">", 5), Estimate(7), YES),  # no interval: the point decides
+        (limit(">", 5), Estimate(5), NO),
+        (limit("<", 5), Estimate(3, 2, 6), PARTLY),
+        (limit("<", 5), Estimate(3, 2, 4), YES),
+        (limit("<=", 5), Estimate(5, 5, 5), YES),
+        (limit(">", 5), Estimate(float("nan")), NO),
+        (limit("<", 5), Estimate(float("-inf")), NO),
+        (RISES, Estimate(2, 1, 3), YES),
+        (RISES, Estimate(2, 0, 3), PARTLY),  # 0 is not excluded
+        (RISES, Estimate(2, -1, 3), PARTLY),
+        (RISES, Estimate(0, 0, 0), NO),
+        (RISES, Estimate(-2, -3, -1), NO),
+        (FALLS, Estimate(-2, -3, -1), YES),
+        (FALLS, Estimate(-2, -3, 1), PARTLY),
+        (FALLS, Estimate(2, 1, 3), NO),
+        (within(2, 53), Estimate(54, 52, 55), YES),
+        (within(2, 53), Estimate(54, 52, 56), PARTLY),
+        (within(2, 53), Estimate(54, 50, 55), PARTLY),
+        (within(2, 53), Estimate(56, 52, 60), NO),  # the interval holds 53, the point is off
+        (within(0.1, 53), Estimate(53.1), YES),  # 53.1 - 53 is more than 0.1 in floating point
+        (within(0, 8180544), Estimate(8180544), YES),
+        (within(0, 8180544), Estimate(8180545), NO),
+        (Order(), Estimate(2, 1, 3), YES),
+        (Order(), Estimate(2, 0, 3), PARTLY),
+        (Order(), Estimate(-1, -3, 1), NO),
+    ],
+)
+def test_one_estimate_against_one_statement(judge, estimate, verdict):
+    assert weigh(judge, estimate) is verdict
+
+
+VALUES = {
+    "a": {"value": 7, "low": 6, "high": 8, "n": 3},
+    "b": {"value": 4, "low": 3, "high": 6, "n": 3},
+    "c": {"value": 1, "low": 0, "high": 2, "n": 3},
+    "a_minus_b": {"value": 3, "low": 2, "high": 4, "n": 3},
+    "there": {"cannot_be_run": "data: not at hand"},
+}
+
+
+def test_a_claim_with_several_keys_is_as_weak_as_its_weakest():
+    verdicts = [judge_values(limit(">", 3), VALUES, keys).verdict for keys in ("a", "ab", "abc")]
+    assert verdicts == [YES, PARTLY, NO]
+    assert weakest([YES, NO, PARTLY]) is NO
+
+
+def test_order_takes_the_interval_of_the_difference():
+    # a - b is 3; widest 0 to 5, independent 3 - √(1 + 4) to 3 + √(1 + 1), paired 2 to 4
+    assert judge_values(Order(), VALUES, ["a", "b"]).verdict is PARTLY
+    assert judge_values(Order(independent=True), VALUES, ["a", "b"]).verdict is YES
+    paired = judge_values(Order(paired="a_minus_b"), VALUES, ["a", "b"])
+    assert paired.verdict is YES
+    assert dict(paired.evidence) == {"a_minus_b": Estimate(3, 2, 4, 3)}
+    assert judge_values(Order(), VALUES, ["b", "a"]).verdict is NO
+
+
+def test_the_number_that_decides_is_the_first_of_the_weakest():
+    assert judge_values(limit(">", 3), VALUES, ["a", "c", "b"]).estimate == Estimate(1, 0, 2, 3)
+    assert judge_values(limit(">", 0), VALUES, ["a", "b"]).estimate == Estimate(7, 6, 8, 3)
+    assert judge_values(limit(">", 0), VALUES, ["there"]).estimate is None
+
+
+def test_what_is_missing_is_not_run_while_models_are_not_trained():
+    """A lowest accuracy of no networks is None, and has no count of them."""
+    for values in ({}, {"a": None}, {"a": {"value": None, "low": None, "high": None, "n": 0}}):
+        judgement = judge_values(limit(">", 3), values, ["a"], ["toy AED: 3"])
+        assert (judgement.verdict, judgement.miswired) == (Verdict.NOT_RUN, False)
+        assert judgement.reason == "models not trained yet (toy AED: 3)"
+    many = ["a: 1", "b: 2", "c: 3", "d: 4"]
+    assert "(10 models of 4 kinds)" in judge_values(limit(">", 3), {}, ["a"], many).reason
+    assert judge_values(limit(">", 3), VALUES, ["a"], many).verdict is YES
+
+
+@pytest.mark.parametrize(
+    ("judge", "span", "reason"),
+    [
+        (within(0.01, 0), (-0.08, -0.25, 0.09), UNDECIDED),  # holds the whole band, and neither end does
+        (within(0.01, 0), (-0.08, -0.25, -0.005), UNDECIDED),
+        (within(0.01, 0), (-0.13, -0.21, -0.04), ""),
+        (limit(">", 0), (-0.1, -0.3, 0.1), UNDECIDED),
+        (limit(">", 0), (-0.1, -0.3, -0.01), ""),
+        (FALLS, (0.1, -0.1, 0.3), UNDECIDED),
+        (FALLS, (0.1, None, None), ""),
+    ],
+)
+def test_a_point_that_fails_with_an_interval_that_does_not_is_called_undecided(judge, span, reason):
+    values = {"a": dict(zip(("value", "low", "high"), span, strict=True)) | {"n": 3}}
+    judgement = judge_values(judge, values, ["a"])
+    assert (judgement.verdict, judgement.reason) == (NO, reason)
+
+
+def test_one_key_that_speaks_against_it_decides():
+    values = {
+        "open": {"value": -1, "low": -3, "high": 2, "n": 3},
+        "no": {"value": -1, "low": -2, "high": -0.5, "n": 3},
+    }
+    assert judge_values(limit(">", 0), values, ["open", "no"]).reason == ""
+    values["no"] = {"value": 1, "low": 0.5, "high": 2, "n": 3}
+    assert judge_values(limit(">", 0), values, ["open", "no"]).reason == UNDECIDED
+
+
+def test_a_missing_key_is_no_verdict_but_a_problem():
+    judgement = judge_values(limit(">", 3), VALUES, ["a", "d"])
+    assert (judgement.verdict, judgement.miswired) == (Verdict.NOT_RUN, True)
+    assert "no key 'd'" in judgement.reason
+
+
+def test_data_that_is_not_there_cannot_be_run():
+    judgement = judge_values(limit(">", 3), VALUES, ["a", "there.AO.share"])
+    assert (judgement.verdict, judgement.reason) == (Verdict.CANNOT_BE_RUN, "data: not at hand")
+    assert not judgement.miswired
+
+
+def test_numbers_without_a_network_are_no_evidence_against_the_statement():
+    nothing = {"value": None, "low": None, "high": None, "n": 0}
+    values = {"bad": {"failed": nothing, "not_run": "too few"}, "good": {"failed": nothing | {"n": 3}}}
+    judgement = judge_values(limit(">", 3), values, ["bad.failed"])
+    assert (judgement.verdict, judgement.reason, judgement.miswired) == (Verdict.NOT_RUN, "too few", False)
+    assert judge_values(limit(">", 3), values, ["bad.faild"]).miswired
+    assert judge_values(limit(">", 3), values, ["good.failed"]).verdict is NO
+
+
+def test_an_undefined_number_is_not_reproduced_and_named():
+    judgement = judge_values(limit(">", 3), {"a": None}, ["a"])
+    assert (judgement.verdict, judgement.reason) == (NO, "undefined: a")
+
+
+def test_only_three_verdicts_rest_on_numbers():
+    assert [verdict for verdict in Verdict if verdict.judged] == [NO, PARTLY, YES]
+    classes = [verdict.css_class for verdict in Verdict]
+    assert classes == [
+        "by-construction",
+        "cannot-be-run",
+        "not-run",
+        "not-reproduced",
+        "partly",
+        "reproduced",
+    ]
+
+
+def test_a_relative_tolerance_is_a_share_of_what_is_published():
+    judge = Tolerance(relative=0.5).about(-50.0)
+    assert (judge.allowed, judge.holds(-26), judge.holds(-24)) == (25, True, False)
+
+
+def test_a_tolerance_goes_at_most_half_of_the_way_to_what_is_about_nothing():
+    assert within(5, 84).short_of(78).allowed == 3
+    assert within(5, 84).short_of(90).allowed == 3
+    assert within(5, 84).short_of(0).allowed == 5
+
+
+def test_a_tolerance_needs_a_published_number():
+    with pytest.raises(BadInput, match="one published number"):
+        Tolerance(absolute=1).about(None)

@@ -1,0 +1,252 @@
+"""From raw text to words, to a labelled task, to batches."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attnlib.errors import BadInput, UnknownName
+from attnlib.training.vocabulary import BOS, EOS, PAD
+from companion.data.labelled import (
+    LabelledBatches,
+    LabelledTexts,
+    RawTexts,
+    WordRules,
+    collate_labelled,
+    is_masked_integer,
+    judging_batches,
+    prepare,
+    without_html,
+)
+from companion.data.text import Dropped, Tally
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", []),
+        (" .,!? ", []),
+        ("It's GREAT", ["it", "s", "great"]),
+        ("naïve café, 3.5 stars", ["naïve", "café", "3", "5", "stars"]),
+        ("snake_case", ["snake_case"]),
+        ("broken \ufffd byte", ["broken", "byte"]),
+    ],
+)
+def test_words_are_runs_of_word_characters_in_lower_case(text, words):
+    assert WordRules().words(text) == words
+
+
+def test_underscores_part_words_where_the_rules_say_so():
+    assert WordRules(split_underscores=True).words("_really_ so_so ___") == ["really", "so", "so"]
+
+
+@pytest.mark.parametrize(
+    ("text", "clean", "breaks"),
+    [
+        ("a<br />b<BR>c<br/>d", "a b c d", 3),
+        ("&lt;b&gt;bold&lt;/b&gt;", " bold ", 0),
+        ("<i>so</i> good", " so  good", 0),
+        ("3 < 5 and 6 > 4", "3 < 5 and 6 > 4", 0),
+        ("Arafat #39;s quot;plan quot;", "Arafat's  plan  ", 0),
+        ("it&#39;s &quot;it&quot;", "it's  it ", 0),
+        ("built; swift;", "built; swift;", 0),
+    ],
+)
+def test_html_is_taken_out_and_its_breaks_counted(text, clean, breaks):
+    assert without_html(text) == (clean, breaks)
+
+
+def test_masked_integers():
+    assert [is_masked_integer(word) for word in ("0", "10", "007", "1st", "")] == [
+        False,
+        True,
+        True,
+        False,
+        False,
+    ]
+
+
+def test_a_tally_counts_by_part_kind_and_reason():
+    tally = Tally()
+    tally.add("validation", "texts", "three stars")
+    tally.add("train", "texts", "three stars", 1_200)
+    tally.add("train", "texts", "three stars")
+    tally.add("train", "words", "rare", 0)
+    assert tally.dropped() == (
+        Dropped("train", "texts", "three stars", 1_201),
+        Dropped("validation", "texts", "three stars", 1),
+    )
+    assert [str(line) for line in tally.dropped()] == [
+        "train: 1,201 texts (three stars)",
+        "validation: 1 text (three stars)",
+    ]
+
+
+def texts_of(lengths):
+    return LabelledTexts.of([[5] * length for length in lengths], [i % 2 for i in range(len(lengths))])
+
+
+def test_marks_and_padding_by_hand():
+    texts = LabelledTexts.of([[7, 8], [9], [4, 5, 6]], [1, 0, 1])
+    batch = collate_labelled(texts, [1, 0])
+    assert batch.tokens.tolist() == [[BOS, 9, EOS, PAD], [BOS, 7, 8, EOS]]
+    assert batch.mask.tolist() == [[True, True, True, False], [True] * 4]
+    assert batch.labels.tolist() == [0, 1]
+    assert batch.indices.tolist() == [1, 0]
+    assert texts.subset([2, 1]).text(0).tolist() == [4, 5, 6]
+    assert texts.subset([2, 1]).labels.tolist() == [1, 0]
+
+
+@given(
+    lengths=st.lists(st.integers(1, 30), min_size=1, max_size=60),
+    batch_size=st.integers(1, 9),
+    seed=st.integers(0, 3),
+)
+def test_an_epoch_visits_every_text_once(lengths, batch_size, seed):
+    batches = LabelledBatches(texts_of(lengths), batch_size, seed=seed)
+    for epoch in (0, 2):
+        first = epoch * len(batches)
+        seen = [batches.indices(step) for step in range(first, first + len(batches))]
+        assert sorted(np.concatenate(seen).tolist()) == list(range(len(lengths)))
+        assert max(map(len, seen)) <= batch_size
+
+
+def test_a_batch_is_a_function_of_step_and_seed_alone():
+    texts = texts_of(np.random.default_rng(0).integers(1, 40, size=100))
+    forwards, backwards = (LabelledBatches(texts, 8, seed=3) for _ in range(2))
+    ahead = [forwards.indices(step).tolist() for step in range(40)]
+    assert [backwards.indices(step).tolist() for step in reversed(range(40))][::-1] == ahead
+    assert LabelledBatches(texts, 8, seed=4).indices(0).tolist() != ahead[0]
+    assert ahead[:13] != ahead[13:26]  # the next epoch has another order
+
+
+def test_texts_of_a_batch_have_about_the_same_length():
+    lengths = np.random.default_rng(1).integers(1, 200, size=640)
+    batches = LabelledBatches(texts_of(lengths), 16, seed=0)
+    padded = sum(len(batches.indices(step)) * lengths[batches.indices(step)].max() for step in range(40))
+    assert padded < 1.1 * lengths.sum()
+
+
+@given(lengths=st.lists(st.integers(1, 50), min_size=1, max_size=40), positions=st.integers(1, 200))
+def test_judging_visits_every_text_once_within_the_positions(lengths, positions):
+    batches = list(judging_batches(texts_of(lengths), positions=positions))
+    assert sorted(i for batch in batches for i in batch.indices.tolist()) == list(range(len(lengths)))
+    assert all(batch.tokens.numel() <= positions or len(batch) == 1 for batch in batches)
+
+
+@pytest.mark.parametrize(
+    ("texts", "labels", "message"),
+    [
+        ([[5], []], [0, 1], "without words"),
+        ([[5], [2]], [0, 1], "words only"),
+        ([[5], [5]], [0, 2], "labels must be 0 or 1"),
+        ([[5], [5]], [0], "1 labels, 3 offsets"),
+    ],
+)
+def test_texts_that_do_not_fit_are_refused(texts, labels, message):
+    with pytest.raises(BadInput, match=message):
+        LabelledTexts.of(texts, labels)
+
+
+def test_batches_that_cannot_be_made_are_refused():
+    texts = texts_of([2, 3])
+    for call in (
+        lambda: LabelledBatches(texts, 0, seed=0),
+        lambda: LabelledBatches(texts.subset([]), 4, seed=0),
+        lambda: collate_labelled(texts, [2]),
+        lambda: collate_labelled(texts, []),
+        lambda: next(judging_batches(texts, positions=0)),
+    ):
+        with pytest.raises(BadInput):
+            call()
+
+
+def raw(train, test, rules=None, **options):
+    return RawTexts("toy", ("bad", "good"), train, test, rules or WordRules(), **options)
+
+
+TRAIN = [("fine fine fine film", 1), ("poor poor poor film", 0), ("a film of 1993", 0)]
+TEST = [("fine film", 1), ("poor film of 1993", 0), ("Poor, poor poor film!", 0)]
+
+
+def words_of(task, texts, i):
+    return task.vocabulary.decode(texts.text(i))
+
+
+def test_words_seen_three_times_in_training_are_kept_and_the_others_counted():
+    task = prepare(raw(TRAIN, TEST))
+    assert task.vocabulary.words[4:] == ("film", "fine", "poor")
+    assert words_of(task, task.train, 2) == ["<unk>", "film", "<unk>", "<unk>"]
+    assert task.train.labels.tolist() == [1, 0, 0]
+    rare = "seen fewer than 3 times in training, read as <unk>"
+    assert Dropped("train", "words", rare, 3) in task.dropped
+    assert Dropped("validation", "words", rare, 2) in task.dropped
+
+
+def test_a_validation_text_that_is_trained_on_is_left_out_of_the_cleaned_reading_alone():
+    cleaned, published = (prepare(raw(TRAIN, TEST), reading=name) for name in ("cleaned", "published"))
+    assert (len(cleaned.validation), len(published.validation)) == (2, 3)
+    assert Dropped("validation", "texts", "trained on as well", 1) in cleaned.dropped
+    assert not [line for line in published.dropped if line.what == "texts"]
+
+
+def test_integers_are_masked_where_the_rules_say_so_and_counted_apart():
+    train = [("born 1993 1993 1993 7 7 7", 1), ("born born 7", 0)]
+    task = prepare(raw(train, train, WordRules(mask_integers=True)), reading="published")
+    assert task.vocabulary.words[4:] == ("7", "born")
+    assert words_of(task, task.train, 0) == ["born", "<unk>", "<unk>", "<unk>", "7", "7", "7"]
+    assert [line.count for line in task.dropped if line.part == "train"] == [3]
+
+
+def test_breaks_are_blanks_in_one_reading_and_words_in_the_other():
+    train = [("so<br />so<br />so", 1), ("no no no", 0)]
+    cleaned, published = (
+        prepare(raw(train, [("so", 1), ("no", 0)], WordRules(html=True)), reading=name)
+        for name in ("cleaned", "published")
+    )
+    assert words_of(cleaned, cleaned.train, 0) == ["so", "so", "so"]
+    assert len(published.train.text(0)) == 5
+    assert Dropped("train", "HTML breaks", "read as blanks", 2) in cleaned.dropped
+
+
+def test_repeats_leave_a_pool_before_it_is_split():
+    pool = [(f"word{i} word{i} word{i}", i % 2) for i in range(40)] * 2
+    task = prepare(raw(pool, None, n_validation=10))
+    assert (len(task.train), len(task.validation)) == (30, 10)
+    assert Dropped("pool", "texts", "a repeat of another one", 40) in task.dropped
+    # A word of a validation text is in that text alone, so that none is known.
+    assert set(task.validation.ids.tolist()) == {3}
+
+
+def test_texts_of_400_words_are_left_out_and_399_kept():
+    pool = [("w " * 399, 0), ("w " * 400, 1), *((f"x{i}", i % 2) for i in range(8))]
+    task = prepare(raw(pool, None, WordRules(below=400), n_validation=4))
+    assert len(task.train) + len(task.validation) == 9
+    assert Dropped("pool", "texts", "400 words or more", 1) in task.dropped
+
+
+def test_a_text_without_words_is_left_out():
+    task = prepare(raw([*TRAIN, ("...", 1)], TEST))
+    assert Dropped("train", "texts", "no word in it", 1) in task.dropped
+
+
+def test_sizes_and_the_seed_of_the_split():
+    pool = [(f"word{i}", i % 2) for i in range(100)]
+    assert [len(part) for part in (prepare(raw(pool, None, n_validation=None)).train,)] == [90]
+    small = prepare(raw(pool, None), n_train=30, n_validation=20)
+    assert (len(small.train), len(small.validation)) == (30, 20)
+    # What is trained on has its number; what is judged on makes do with the rest.
+    assert len(prepare(raw(pool, None, n_train=60, n_validation=70)).validation) == 40
+    labels = [prepare(raw(pool, pool[:50]), n_train=30, split_seed=seed).train.labels for seed in (0, 0, 1)]
+    assert labels[0].tolist() == labels[1].tolist() != labels[2].tolist()
+
+
+def test_what_cannot_be_prepared_says_why():
+    with pytest.raises(UnknownName, match="no reading 'clean'; did you mean 'cleaned'"):
+        prepare(raw(TRAIN, TEST), reading="clean")
+    with pytest.raises(BadInput, match="has 3 texts to train on, not 4"):
+        prepare(raw(TRAIN, TEST), n_train=4)
+    with pytest.raises(BadInput, match="validation texts must have both labels, 'bad' and 'good'"):
+        prepare(raw(TRAIN, TEST[:1]))
+    with pytest.raises(BadInput, match="n_train is 0"):
+        prepare(raw(TRAIN, TEST), n_train=0)

@@ -1,0 +1,183 @@
+"""Vocabularies of pieces, and corpora and batches made of them."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from attnlib.errors import BadInput
+from attnlib.training.corpus import Corpus
+from attnlib.training.vocabulary import BOS, EOS, MARKS
+from companion.data.parallel import ParallelText, read_translation
+from companion.data.pieces import EqualLengthBatches, Pieces, piece_corpus, train_pieces
+from companion.data.text import Dropped
+
+LINES = ["ein kleiner hund läuft", "a small dog runs", "zwei hunde", "two dogs run fast"] * 3
+
+
+@pytest.fixture(scope="module")
+def pieces():
+    return train_pieces(LINES, 30)
+
+
+def test_equal_text_gives_equal_bytes_and_other_text_others(pieces):
+    assert train_pieces(LINES, 30).proto == pieces.proto
+    assert train_pieces(LINES, 28).sha256 != pieces.sha256
+    assert train_pieces([*LINES, "noch ein hund"], 30).sha256 != pieces.sha256
+
+
+def test_marks_have_the_ids_of_every_vocabulary_here(pieces):
+    assert len(pieces) == 30
+    assert pieces.spell(range(4)) == list(MARKS)
+    assert pieces.encode(["<bos> <pad>"])[0].count(1) == 0, "text that spells a mark is text"
+
+
+def test_text_comes_back_from_its_pieces_and_marks_are_left_out(pieces):
+    ids = pieces.encode(LINES)
+    assert pieces.decode(ids) == LINES
+    assert pieces.decode([[1, *ids[0], 2, 0, 0]]) == [LINES[0]]
+    assert all(
+        "".join(pieces.spell(row)) == "▁" + line.replace(" ", "▁")
+        for row, line in zip(ids, LINES, strict=True)
+    )
+    assert min(min(row) for row in ids) > 3
+
+
+def test_a_character_never_seen_is_unknown(pieces):
+    assert 3 in pieces.encode(["猫"])[0]
+    assert "⁇" in pieces.decode(pieces.encode(["猫"]))[0]
+
+
+def test_a_vocabulary_of_words():
+    words = train_pieces(["s1 s2 s1", "t1 t2"], 8, kind="word")
+    assert sorted(words.spell(range(4, 8))) == ["▁s1", "▁s2", "▁t1", "▁t2"]
+    assert [len(row) for row in words.encode(["s1 t2 s2", "t1"])] == [3, 1]
+
+
+def test_a_vocabulary_is_kept_under_what_it_was_made_from(tmp_path, pieces):
+    assert train_pieces(LINES, 30, tmp_path).proto == pieces.proto
+    (kept,) = tmp_path.glob("pieces-*.model")
+    # What lies there is taken, not trained again: put another vocabulary in its place and see it come back.
+    other = train_pieces(LINES, 28)
+    kept.write_bytes(other.proto)
+    assert train_pieces(LINES, 30, tmp_path).proto == other.proto
+    assert train_pieces(LINES[:-1], 30, tmp_path).proto != other.proto
+    train_pieces(["s1 s2", "t1 t2"], 8, tmp_path, kind="word")
+    assert len(list(tmp_path.glob("pieces-*.model"))) == 3
+
+
+@pytest.mark.parametrize(
+    ("lines", "size", "says"), [(["a b"], 50, "too high"), (["abcdefgh"], 8, "smaller than required")]
+)
+def test_a_size_that_the_text_cannot_give(lines, size, says):
+    with pytest.raises(BadInput, match=rf"no vocabulary of {size} pieces from 1 lines.*{says}"):
+        train_pieces(lines, size)
+
+
+def test_pieces_from_what_was_serialised(pieces):
+    assert Pieces(pieces.proto).encode(LINES) == pieces.encode(LINES)
+
+
+TEXT = ParallelText(
+    train=tuple(
+        (f"ein hund läuft {'sehr ' * (i % 4)}weit", f"a dog runs {'very ' * (i % 3)}far") for i in range(30)
+    ),
+    validation=(("ein hund", "a dog"), ("sehr weit " * 24, "very far"), ("läuft", "runs")),
+    dropped=(Dropped("pool", "pairs", "an empty side", 3),),
+)
+
+
+def test_both_sides_share_one_vocabulary_made_from_the_training_text():
+    corpus = piece_corpus(TEXT, size=24)
+    assert len(corpus.pieces) == 24
+    for part, pairs in ((corpus.train, TEXT.train), (corpus.validation, TEXT.validation)):
+        sources = corpus.pieces.decode(part.source(i) for i in range(len(part)))
+        targets = corpus.pieces.decode(part.target(i) for i in range(len(part)))
+        assert [(a, b) for a, b in zip(sources, targets, strict=True)] == [(a.strip(), b) for a, b in pairs]
+    assert corpus.validation_targets == ("a dog", "very far", "runs")
+    assert len(corpus.train_targets) == 30
+    assert corpus.dropped == TEXT.dropped
+
+
+def test_what_is_too_long_or_too_much_is_dropped_and_counted():
+    corpus = piece_corpus(TEXT, size=24, n_train=20, longest=45)
+    assert (len(corpus.train), len(corpus.validation)) == (20, 2)
+    assert corpus.validation_targets == ("a dog", "runs")
+    assert [str(one) for one in corpus.dropped] == [
+        "pool: 3 pairs (an empty side)",
+        "train: 10 pairs (beyond the number asked for)",
+        "validation: 1 pair (a side of more than 45 pieces)",
+    ]
+    with pytest.raises(BadInput, match="no train pair has at most 1 pieces"):
+        piece_corpus(TEXT, size=24, longest=1)
+    with pytest.raises(BadInput, match="no validation pair is left"):
+        piece_corpus(TEXT, size=24, n_validation=0)
+
+
+def test_words_of_the_known_lexicon_are_pieces():
+    corpus = piece_corpus(read_translation("known_lexicon"), n_train=500, n_validation=20)
+    source, target = (
+        corpus.pieces.spell(side) for side in (corpus.validation.source(0), corpus.validation.target(0))
+    )
+    assert sorted(word.replace("s", "t") for word in source) == sorted(target)
+
+
+def ragged(lengths):
+    draw = np.random.default_rng(0)
+    sides = [[draw.integers(4, 20, size=n) for n in side] for side in zip(*lengths, strict=True)]
+    return Corpus.from_ids(*sides)
+
+
+LENGTHS = st.lists(st.tuples(st.integers(1, 4), st.integers(1, 6)), min_size=1, max_size=60)
+
+
+@given(LENGTHS, st.integers(1, 9), st.integers(0, 3))
+@settings(max_examples=60)
+def test_an_epoch_has_every_sample_once(lengths, batch_size, seed):
+    corpus = ragged(lengths)
+    batches = EqualLengthBatches(corpus, batch_size, seed)
+    for epoch in (0, 1):
+        steps = range(epoch * batches.per_epoch, (epoch + 1) * batches.per_epoch)
+        chosen = [batches.indices(step) for step in steps]
+        assert sorted(np.concatenate(chosen).tolist()) == list(range(len(corpus)))
+        assert [len(rows) < batch_size for rows in chosen].count(True) == (len(corpus) % batch_size > 0)
+        mixed = sum(len(set(corpus.source_lengths[rows])) > 1 for rows in chosen)
+        assert mixed <= len(set(corpus.source_lengths)) - 1
+
+
+def test_a_batch_is_a_function_of_seed_and_step_whatever_was_asked_before():
+    corpus = ragged([(1 + i % 3, 1 + i % 5) for i in range(50)])
+    in_order = EqualLengthBatches(corpus, 4, 7)
+    seen = [in_order(step) for step in range(3 * in_order.per_epoch)]
+    for step in (30, 2, 17):
+        alone = EqualLengthBatches(corpus, 4, 7)(step)
+        assert alone.indices.equal(seen[step].indices)
+        assert alone.target_output.equal(seen[step].target_output)
+        assert in_order(step).source.equal(seen[step].source)
+    other = EqualLengthBatches(corpus, 4, 8)
+    assert any(not seen[step].indices.equal(other(step).indices) for step in range(5))
+    first, second = (
+        [tuple(in_order.indices(step)) for step in range(start, start + in_order.per_epoch)]
+        for start in (0, in_order.per_epoch)
+    )
+    assert first != second, "every epoch is shuffled anew"
+
+
+def test_sources_of_a_batch_are_of_one_length_but_for_what_is_left():
+    corpus = ragged([(1 + i % 3, 1 + i % 5) for i in range(96)])  # 32 sources of each length
+    batches = EqualLengthBatches(corpus, 16, 0)
+    assert batches.per_epoch == 6
+    for step in range(6):
+        batch = batches(step)
+        assert batch.source_mask.all()
+        assert (batch.source[:, -1] == EOS).all()
+        assert (batch.target_input[:, 0] == BOS).all()
+
+
+def test_batches_that_cannot_be():
+    corpus = ragged([(1, 1)])
+    for arguments in ((corpus, 0, 0), (corpus, 1, -1), (Corpus.from_ids([], []), 1, 0)):
+        with pytest.raises(BadInput, match="batches need samples"):
+            EqualLengthBatches(*arguments)
+    with pytest.raises(BadInput, match="the first is 0"):
+        EqualLengthBatches(corpus, 1, 0)(-1)

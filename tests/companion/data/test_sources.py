@@ -1,0 +1,239 @@
+"""Published data sets are found, checked and downloaded; what is wrong with a file is said."""
+
+import gzip
+import hashlib
+import re
+import subprocess
+import sys
+import threading
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from attnlib.errors import BadInput, CorruptFile, DataUnavailable, UnknownName
+from companion.data.sources import (
+    Dataset,
+    File,
+    cache_folder,
+    check,
+    dataset,
+    fetch,
+    locate,
+    mirror_folder,
+    names,
+)
+
+CONTENT = b"un\ndeux\ntrois\n" * 100
+SHA256 = hashlib.sha256(CONTENT).hexdigest()
+HOME = "http://127.0.0.1:9/"
+FILES = (File("sub/a.fr", SHA256, HOME + "a.fr"), File("free.tsv", None, HOME + "free"))
+TOY = Dataset("toy", "Toy", "toy_files", FILES, HOME, "none", "allowed", "A note.")
+
+
+def states(found):
+    return [status.state for status in found]
+
+
+@pytest.mark.parametrize("name", names())
+def test_entries_are_complete(name):
+    data = dataset(name)
+    assert data.name == name
+    assert data.home.startswith("http")
+    assert data.title
+    assert data.licence
+    assert data.redistribution in ("allowed", "forbidden", "unclear")
+    assert [file.name for file in data.files] == sorted({file.name for file in data.files}) != []
+    for file in data.files:
+        assert file.sha256 is None or re.fullmatch("[0-9a-f]{64}", file.sha256)
+        if file.url:
+            assert file.name.rsplit("/")[-1] in file.url
+            assert "/master/" not in file.url  # an address that moves cannot have a checksum
+            assert "{" not in file.url
+        # A file without address or checksum must be explained.
+        assert file.fetchable or data.note
+    # Text that may not be passed on is not fetched from someone's copy.
+    assert data.redistribution != "forbidden" or not any(file.fetchable for file in data.files)
+
+
+@pytest.mark.parametrize("name", names())
+def test_no_file_at_hand_is_corrupt(name):
+    statuses = check(dataset(name))
+    if all(status.state == "missing" for status in statuses):
+        pytest.skip(f"data: no file of {name} at hand")
+    assert not [status.detail for status in statuses if status.state == "corrupt"]
+
+
+def test_unknown_names_are_refused_with_the_nearest():
+    with pytest.raises(UnknownName, match="no data set 'multi3k'; did you mean 'multi30k'"):
+        dataset("multi3k")
+    with pytest.raises(UnknownName, match=r"no file of data set toy 'sub/a.f'; did you mean 'sub/a\.fr'"):
+        locate(TOY, "sub/a.f")
+
+
+@pytest.fixture
+def places(tmp_path, monkeypatch):
+    """The folder of the data set in the mirror and in the cache, both empty."""
+    mirror, cache = tmp_path / "mirror", tmp_path / "cache"
+    for root in (mirror, cache):
+        (root / "toy_files" / "sub").mkdir(parents=True)
+    monkeypatch.setenv("ATTNLIB_DATA", str(mirror))
+    monkeypatch.setenv("ATTNLIB_CACHE", str(cache))
+    return mirror / "toy_files", cache / "toy_files"
+
+
+@pytest.mark.parametrize("place", [0, 1], ids=["mirror", "cache"])
+@pytest.mark.parametrize(("suffix", "pack"), [("", bytes), (".gz", gzip.compress)], ids=["plain", "gzip"])
+def test_a_file_is_found_plain_or_compressed_in_mirror_or_cache(places, place, suffix, pack):
+    path = places[place] / f"sub/a.fr{suffix}"
+    path.write_bytes(pack(CONTENT))
+    assert locate(TOY, "sub/a.fr") == path
+    assert states(check(TOY)) == ["ok", "missing"]
+
+
+def test_the_mirror_comes_before_the_cache(places):
+    for place in places:
+        (place / "sub/a.fr").write_bytes(CONTENT)
+    assert locate(TOY, "sub/a.fr") == places[0] / "sub/a.fr"
+
+
+def test_a_missing_file_says_both_ways_to_get_it(places):
+    ways = "`attnlib data fetch toy`, or set ATTNLIB_DATA to a folder"
+    with pytest.raises(DataUnavailable, match=ways) as raised:
+        locate(TOY, "sub/a.fr")
+    assert all(str(place.parent) in str(raised.value) for place in places)
+    with pytest.raises(DataUnavailable, match="cannot be fetched by itself, see http://127"):
+        locate(TOY, "free.tsv")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        (
+            "a.fr",
+            b"drei\n",
+            f"expected sha256 {SHA256} .*{hashlib.sha256(b'drei' + bytes([10])).hexdigest()}",
+        ),
+        ("a.fr.gz", gzip.compress(CONTENT)[:-4], "no complete gzip file"),
+    ],
+    ids=["another content", "truncated"],
+)
+def test_a_corrupt_copy_is_told_and_read_again_when_it_changes(places, name, content, said):
+    path = places[0] / "sub" / name
+    path.write_bytes(gzip.compress(CONTENT) if name.endswith(".gz") else CONTENT)
+    assert locate(TOY, "sub/a.fr") == path
+    path.write_bytes(content)
+    with pytest.raises(CorruptFile, match=said):
+        locate(TOY, "sub/a.fr")
+    assert check(TOY)[0].state == "corrupt"
+
+
+def test_a_file_without_known_checksum_is_found_and_said_to_be_so(places):
+    (places[0] / "free.tsv.gz").write_bytes(b"anything")
+    assert locate(TOY, "free.tsv") == places[0] / "free.tsv.gz"
+    assert check(TOY)[1].state == "no checksum known"
+
+
+def test_where_the_folders_are(monkeypatch, tmp_path):
+    for name in ("ATTNLIB_DATA", "ATTNLIB_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    assert mirror_folder() is None
+    assert cache_folder() == Path.home() / ".cache/attnlib"
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative/is/ignored")
+    assert cache_folder() == Path.home() / ".cache/attnlib"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache_folder() == tmp_path / "attnlib"
+    monkeypatch.setenv("ATTNLIB_CACHE", str(tmp_path / "own"))
+    assert cache_folder() == tmp_path / "own"
+    monkeypatch.setenv("ATTNLIB_DATA", str(tmp_path / "nowhere"))
+    with pytest.raises(BadInput, match="nowhere is not a folder"):
+        mirror_folder()
+
+
+def test_resolving_needs_the_standard_library_alone():
+    script = (
+        "import sys; before = set(sys.modules); from companion.data.sources import *; check(dataset('scan'));"
+        "new = {name.split('.')[0] for name in set(sys.modules) - before};"
+        "assert not new - sys.stdlib_module_names - {'attnlib', 'companion'}, new"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.server.asked.append(self.path)
+        if self.path == "/gone":
+            self.send_error(404)
+            return
+        body = gzip.compress(CONTENT) if self.path.endswith(".gz") else CONTENT
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        # A truncated answer: less than was promised, then the connection is closed.
+        self.wfile.write(body[: len(body) // 2] if "truncated" in self.path else body)
+
+    def log_message(self, *arguments):
+        pass
+
+
+@pytest.fixture
+def server(places, monkeypatch):
+    monkeypatch.delenv("ATTNLIB_DATA")
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.asked = []
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def served(server, *files):
+    base = f"http://127.0.0.1:{server.server_port}/"
+    return replace(TOY, files=tuple(replace(file, url=file.url and base + file.url) for file in files))
+
+
+@pytest.mark.parametrize("old", [None, "a.fr", "a.fr.gz"])
+@pytest.mark.parametrize("url", ["a.fr", "a.fr.gz"])
+def test_what_is_missing_or_corrupt_is_downloaded_once(places, server, old, url):
+    if old:
+        (places[1] / "sub" / old).write_bytes(b"old")
+    data = served(server, File("sub/a.fr", SHA256, url))
+    assert states(fetch(data)) == states(fetch(data)) == ["ok"]
+    assert locate(data, "sub/a.fr") == places[1] / "sub" / url
+    assert [path.name for path in (places[1] / "sub").iterdir()] == [url]
+    assert server.asked == [f"/{url}"]
+
+
+@pytest.mark.parametrize(
+    ("url", "sha256", "error", "said"),
+    [
+        ("a.fr", "0" * 64, CorruptFile, f"expected sha256 {'0' * 64} .*found {SHA256}"),
+        *(
+            (url, SHA256, DataUnavailable, f"cannot download http://127.0.0.1:.*/{url}.*or set ATTNLIB_DATA")
+            for url in ("truncated", "truncated.gz", "gone")
+        ),
+    ],
+)
+def test_a_download_that_fails_keeps_the_old_file(places, server, url, sha256, error, said):
+    (places[1] / "sub/a.fr").write_bytes(b"old")
+    with pytest.raises(error, match=said):
+        fetch(served(server, File("sub/a.fr", sha256, url)))
+    assert [(path.name, path.read_bytes()) for path in (places[1] / "sub").iterdir()] == [("a.fr", b"old")]
+
+
+def test_files_that_cannot_be_verified_are_left_out(server):
+    unknown, by_hand = File("b.fr", None, "b.fr"), File("c.fr", SHA256, None)
+    data = served(server, File("a.fr", SHA256, "a.fr"), unknown, by_hand)
+    assert states(fetch(data)) == ["ok", "missing", "missing"]
+    with pytest.raises(DataUnavailable, match=r"A note\. Visit http://127.0.0.1:.* put the files into .*toy"):
+        fetch(served(server, unknown))
+    assert server.asked == ["/a.fr"]
+
+
+def test_a_cache_that_cannot_be_written_is_named(server, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("ATTNLIB_CACHE", str(tmp_path / "file"))
+    with pytest.raises(BadInput, match=r"cannot write .*file/toy_files/a\.fr"):
+        fetch(served(server, File("a.fr", SHA256, "a.fr")))

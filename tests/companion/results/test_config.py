@@ -1,0 +1,130 @@
+"""Settings from the command line: typed, or refused with the nearest name."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from attnlib.errors import BadInput, UnknownName
+from companion.results import registry
+from companion.results.asks import specs_of
+from companion.results.config import config_hash, override, path_fields, plain
+from notebooks.attend.robustness import experiment
+from notebooks.attend.temporal_formation import experiment as temporal_formation
+from notebooks.attend.word_alignment import experiment as word_alignment
+from notebooks.shared.ladder import PROFILES, LadderConfig, model_specs
+
+QUICK = PROFILES["quick"]
+
+
+def test_text_becomes_the_type_of_the_field():
+    config = override(
+        QUICK, {"task": "scan, one_to_one", "seeds": "2", "steps": "10", "architecture": ["AO"]}
+    )
+    assert config == replace(QUICK, task=("scan", "one_to_one"), seeds=2, steps=10, architecture=("AO",))
+    assert override(config, {"steps": "none"}).steps is None
+    assert override(QUICK, {"source": "a.en", "target": "b.fr"}).source == Path("a.en")
+
+
+@pytest.mark.parametrize(
+    ("values", "error", "message"),
+    [
+        ({"taks": "scan"}, UnknownName, "no parameter 'taks'; did you mean 'task'"),
+        ({"task": "scann"}, UnknownName, "no task 'scann'; did you mean 'scan'"),
+        ({"architecture": "VED"}, UnknownName, "no architecture 'VED'"),
+        ({"cell": "grue"}, UnknownName, "did you mean 'gru'"),
+        ({"seeds": "many"}, BadInput, "parameter 'seeds' takes int; got 'many'"),
+        ({"seeds": 1.5}, BadInput, "parameter 'seeds' takes int; got 1.5"),
+        ({"seeds": True}, BadInput, "parameter 'seeds' takes int; got True"),
+        ({"seeds": 0}, BadInput, "seeds is 0"),
+        ({"steps": 0}, BadInput, "steps is 0"),
+        ({"fit_samples": -3}, BadInput, "fit_samples is -3"),
+        ({"width": 7}, BadInput, "width 7 is odd"),
+        ({"embedding_scale": "nan"}, BadInput, "embedding_scale is nan"),
+        ({"source": "a.en", "target": "b.fr", "task": "scan"}, BadInput, "leave out task"),
+        ({"task": 3}, BadInput, "parameter 'task' takes str; got 3"),
+        ({"source": "a.en"}, BadInput, "source and target go together"),
+        ({"task": "parallel"}, BadInput, "needs two files"),
+    ],
+)
+def test_what_cannot_be_used_is_refused(values, error, message):
+    with pytest.raises(error, match=message):
+        override(QUICK, values)
+
+
+def test_two_files_of_the_reader_are_the_task():
+    config = override(QUICK, {"source": "a.en", "target": "b.fr"})
+    assert config.task == ("parallel",)
+    options = dict(model_specs(config)[0].task_options)
+    assert options["source"] == str(Path("a.en").resolve())
+
+
+def test_how_temporal_components_form_can_be_asked_of_two_files():
+    config = override(temporal_formation.PROFILES["quick"], {"source": "a.en", "target": "b.fr", "seeds": 1})
+    assert {spec.task for spec in temporal_formation.models(config)} == {"parallel"}
+    with pytest.raises(BadInput, match="leave out task"):
+        override(temporal_formation.PROFILES["quick"], {"source": "a", "target": "b", "task": "scan"})
+
+
+def test_nothing_is_no_name_and_not_an_empty_one():
+    assert override(QUICK, {"task": ""}).task == ()
+    with pytest.raises(UnknownName, match="no task ''"):
+        override(QUICK, {"task": "scan,"})
+
+
+def test_robustness_and_tokens_can_be_asked_of_two_files():
+    files = {"source": "a.en", "target": "b.fr", "seeds": 1}
+    assert {spec.task for spec in experiment.models(override(experiment.PROFILES["quick"], files))} == {
+        "parallel"
+    }
+    config = override(word_alignment.PROFILES["quick"], files)
+    assert (config.task, config.tokens_of) == ((), ("parallel",))
+    assert override(config, {"steps": 3}).task == ()  # taken once more, it stays what it is
+
+
+def test_links_make_two_files_a_task_with_gold_alignments():
+    config = override(
+        word_alignment.PROFILES["quick"], {"source": "a.en", "target": "b.fr", "links": "c.talp"}
+    )
+    assert config.task == config.tokens_of == ("aligned",)
+    options = dict(word_alignment.models(config)[0].task_options)
+    assert {name: Path(path).name for name, path in options.items()} == {
+        "source": "a.en",
+        "target": "b.fr",
+        "links": "c.talp",
+    }
+    with pytest.raises(BadInput, match="source and target go together"):
+        override(word_alignment.PROFILES["quick"], {"links": "c.talp"})
+    with pytest.raises(BadInput, match="leave out tokens_of"):
+        override(word_alignment.PROFILES["quick"], {"source": "a", "target": "b", "tokens_of": "scan"})
+
+
+def test_each_model_once_and_no_cell_for_attention_only():
+    specs = model_specs(override(QUICK, {"task": "scan", "cell": "gru,lstm", "seeds": 2}))
+    assert len(specs) == len(set(specs)) == 6
+    assert sum(spec.architecture == "AO" for spec in specs) == 2
+
+
+def test_hashes_tell_settings_apart():
+    assert config_hash(QUICK) == config_hash(LadderConfig())
+    assert config_hash(QUICK) != config_hash(override(QUICK, {"seeds": 4}))
+    assert plain(override(QUICK, {"source": "a", "target": "b"}))["source"] == "a"
+    assert path_fields(QUICK) == ("source", "target")
+
+
+def test_every_experiment_has_what_the_workflow_needs():
+    assert {"alignment_breakdown", "attention_matrices", "temporal_share"} <= set(registry.names())
+    for name in registry.names():
+        module = registry.load(name)
+        assert set(module.PROFILES) == {"quick", "paper"}
+        assert module.PLACE
+        assert module.QUESTION.endswith("?")
+        for config in module.PROFILES.values():  # what is asked is asked of networks that the workflow trains
+            assert set(specs_of(module.asks(config))) <= set(module.models(config))
+
+
+def test_unknown_experiment_and_profile_name_the_nearest():
+    with pytest.raises(UnknownName, match="did you mean 'temporal_share'"):
+        registry.load("temporal_shares")
+    with pytest.raises(UnknownName, match="did you mean 'paper'"):
+        registry.profile_config("temporal_share", "papers")

@@ -1,0 +1,54 @@
+"""Code that moved no number: which networks have to show it, and what is noted."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from companion.results import equal_code
+from companion.results.equal_code import Changed, references
+
+ONE = Changed("old", "new", "cheap", 1.0, '{"attention": "learned"}')
+
+
+def test_the_cheapest_two_are_rerun_and_the_cheapest_of_every_further_choice():
+    more = [replace(ONE, run=f"dear {seconds}", seconds=seconds) for seconds in (2.0, 3.0)]
+    uniform = [
+        replace(ONE, run=f"uniform {s}", seconds=s, choices='{"attention": "uniform"}') for s in (4.0, 5.0)
+    ]
+    other = replace(ONE, was="older")
+    assert references([ONE, *more, *uniform, other]) == {
+        ("old", "new"): ["cheap", "dear 2.0", "uniform 4.0"],
+        ("older", "new"): ["cheap"],
+    }
+
+
+def test_numbers_are_sizes_and_words_are_choices():
+    spec = {
+        "recipe": "x",
+        "seed": 3,
+        "settings": {"steps": 5, "heads": [1, 2], "saliency": True, "kind": "a"},
+    }
+    assert equal_code._choices(spec) == {"recipe": "x", "settings": {"saliency": True, "kind": "a"}}
+
+
+@pytest.mark.parametrize("equal", [True, False])
+def test_fingerprints_are_equal_where_all_references_agree_in_every_digit(
+    tmp_path, monkeypatch, capsys, equal
+):
+    found = {"before": ['{"loss": 1.0}'], "today": ['{"loss": 1.0}' if equal else '{"loss": 1.0000001}']}
+    monkeypatch.setattr(equal_code, "changed", lambda archive: [ONE])
+    monkeypatch.setattr(equal_code, "EQUAL_CODE", tmp_path / "equal_code.json")
+    monkeypatch.setattr(equal_code, "answered", lambda checkout, runs, folder: {"cheap": found[folder.name]})
+    code = equal_code.main(["--before", str(tmp_path), "--why", "a sum in one pass"])
+    held = json.loads((tmp_path / "equal_code.json").read_text())
+    assert code == (0 if equal else 1)
+    assert held == (
+        [{"was": "old", "is": "new", "references": ["cheap"], "why": "a sum in one pass"}] if equal else []
+    )
+    assert ("equals old" in capsys.readouterr().out) == equal
+
+
+def test_nothing_in_the_archive_is_by_other_code_today(capsys):
+    assert equal_code.main([]) == 0
+    assert "no fingerprint has changed" in capsys.readouterr().out

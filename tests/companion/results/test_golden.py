@@ -1,0 +1,49 @@
+"""The golden test: every committed result of the paper profile comes out of the archive, byte for byte."""
+
+import json
+import os
+
+import pytest
+
+from companion.results.answer import all_asks
+from companion.results.recompute import ARCHIVE, RESULTS, committed, recomputed
+from companion.results.result import Result, _as_rows, _line
+from companion.runs.archive import Archive
+from companion.runs.keys import code_of, identity
+from companion.runs.recipe import RecipeSpec
+from companion.runs.spec import ModelSpec
+
+READS_DATA = {"source_reversal"}  # distances in published texts are counted, not measured of networks
+
+
+@pytest.fixture(scope="module")
+def archive():
+    return Archive(ARCHIVE)
+
+
+@pytest.mark.parametrize("name", committed())
+def test_a_committed_result_comes_out_of_the_archive(name, archive):
+    if name in READS_DATA and not os.environ.get("ATTNLIB_DATA"):
+        pytest.skip("reads published texts: set ATTNLIB_DATA")
+    held, today = Result.load(RESULTS / f"{name}.json"), recomputed(name, archive)
+    assert not today.missing or today.missing == held.missing
+    assert _line(today.config) == _line(held.config)
+    assert _line(today.values) == _line(held.values)
+    for table in today.tables.keys() | held.tables.keys():
+        assert _line(_as_rows(today.tables[table])) == _line(
+            held.tables[table] and _as_rows(held.tables[table])
+        )
+    assert today.provenance["models"] == held.models
+
+
+def test_every_run_and_answer_of_the_archive_is_by_todays_code(archive):
+    """Nothing lies there that nobody would find."""
+    asks = (asked.question for asked_of_one in all_asks("paper").values() for asked in asked_of_one)
+    measures = {(question.name, question.code) for question in asks}
+    runs = list(archive.runs())
+    assert len(runs) >= 1242
+    for run in runs:
+        text = json.dumps(run.line["spec"])
+        spec = RecipeSpec.from_json(text) if "recipe" in run.line["spec"] else ModelSpec.from_json(text)
+        assert (identity(spec), code_of(spec)) == (run.line["run"], run.code)
+        assert {(line["measure"], line["code"]) for line in run.answers.values()} <= measures

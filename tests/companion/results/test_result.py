@@ -1,0 +1,77 @@
+"""Results: equal bytes for equal runs, stale when their code changes, clear when something is missing."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from attnlib.errors import BadInput, CorruptFile
+from attnlib.files import rounded
+from companion.results import registry
+from companion.results.config import plain
+from companion.results.result import Result, as_csv
+from companion.results.run import code_of
+from companion.runs.keys import model_key
+
+RESULT = Result(
+    experiment="alignment_breakdown",
+    profile="quick",
+    config={"seeds": 3},
+    values={"scan": {"AO": {"share": {"value": 1 / 3, "low": 0.1, "high": float("nan"), "n": 3}}}},
+    tables={"points": [{"task": "scan", "share": 0.123456789}, {"task": "a, b", "other": None}]},
+    data={"multi30k/train.en": "00"},
+    provenance={"seconds": 1.5},
+)
+
+
+def test_what_is_saved_is_loaded_and_equal_bytes(tmp_path):
+    path = RESULT.save(tmp_path / "a")
+    again = replace(RESULT, provenance={"seconds": 99}).save(tmp_path / "b")
+    assert path.read_bytes() == again.read_bytes(), "what varies between runs must not be in the result"
+    loaded = Result.load(path)
+    assert loaded.value("scan.AO.share") == {"value": 0.3333333, "low": 0.1, "high": None, "n": 3}
+    assert loaded.provenance == {"seconds": 1.5}
+    assert (tmp_path / "a" / "alignment_breakdown.points.csv").read_text() == (
+        'task,share,other\nscan,0.1234568,\n"a, b",,\n'
+    )
+
+
+def test_stale_follows_the_code_the_models_and_the_settings():
+    experiment = registry.load("temporal_share")
+    config = experiment.PROFILES["quick"]
+    specs = experiment.models(config)
+    made = {"code": code_of("temporal_share"), "models": [model_key(spec) for spec in specs]}
+    result = replace(RESULT, experiment="temporal_share", config=plain(config), provenance=made)
+    assert not result.stale
+    assert replace(result, provenance=made | {"code": "0"}).stale
+    assert replace(result, provenance=made | {"models": ["of another plan"]}).stale
+    assert replace(result, config=plain(config) | {"gone": 1}).stale
+
+
+def test_the_digest_sees_numbers_and_settings_only():
+    assert RESULT.digest == replace(RESULT, provenance={}).digest
+    assert RESULT.digest != replace(RESULT, values={}).digest
+    assert RESULT.digest != replace(RESULT, config={"seeds": 4}).digest
+
+
+def test_a_missing_key_says_what_is_there():
+    with pytest.raises(BadInput, match=r"no 'AED' of 'scan.AED.share'; it has: AO"):
+        RESULT.value("scan.AED.share")
+
+
+@pytest.mark.parametrize("text", ["{", '{"experiment": "x"}', '["not a result"]'])
+def test_a_file_that_is_no_result_is_reported(tmp_path, text):
+    (tmp_path / "x.json").write_text(text)
+    with pytest.raises(CorruptFile, match="is not a result"):
+        Result.load(tmp_path / "x.json")
+
+
+def test_rounding_keeps_seven_digits_and_turns_nan_into_null():
+    assert rounded({"a": [1 / 3, float("nan"), 12345678.9, 3, True, None, "text"]}) == {
+        "a": [0.3333333, None, 12345680.0, 3, True, None, "text"]
+    }
+    assert json.dumps(rounded((1.0, 2))) == "[1.0, 2]"
+
+
+def test_csv_columns_in_order_of_appearance():
+    assert as_csv([{"b": 1}, {"a": 2, "b": 3}]) == "b,a\n1,\n3,2\n"

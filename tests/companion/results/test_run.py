@@ -1,0 +1,209 @@
+"""Experiments end to end on tiny models: bare machine, equal bytes, numbers against a second computation."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from attnlib.errors import BadInput
+from attnlib.training.evaluate import traces
+from companion.results.aggregate import by_kind, over_seeds
+from companion.results.run import run
+from companion.runs.store import Store
+from notebooks.shared.ladder import PROFILES, model_specs
+from notebooks.shared.measure import measure_alignment_terms
+
+TINY = {"task": "one_to_one", "seeds": 1, "width": 8, "steps": 3, "fit_samples": 200}
+BLOCKER = """
+import sys
+ALLOWED = {"numpy", "torch", "safetensors", "jaxtyping", "attnlib", "companion", "notebooks"}
+# What those four bring along themselves.
+ALLOWED |= {"wadler_lindig", "typing_extensions", "sympy", "mpmath", "networkx", "filelock", "fsspec"}
+ALLOWED |= {"jinja2", "markupsafe", "setuptools", "pkg_resources", "functorch", "torchgen", "packaging"}
+ALLOWED |= {"_distutils_hack"}
+class OnlyAllowed:
+    def __init__(self, finder):
+        self.finder = finder
+
+    def find_spec(self, name, path=None, target=None):
+        root = name.partition(".")[0]
+        known = root in ALLOWED or root in sys.stdlib_module_names or root.startswith("_sysconfigdata")
+        return self.finder.find_spec(name, path, target) if known else None
+
+    def __getattr__(self, name):
+        return getattr(self.finder, name)
+
+sys.meta_path[:] = [OnlyAllowed(finder) for finder in sys.meta_path]
+for name in ("matplotlib", "pandas", "yaml", "scipy", "pooch", "typer", "rich"):
+    try:
+        __import__(name)
+    except ModuleNotFoundError:
+        continue
+    raise SystemExit(f"{name} got past the blocker")
+from companion.results.__main__ import main
+raise SystemExit(main(sys.argv[1:]))
+"""
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    return tmp_path_factory.mktemp("models")
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def run_tiny(name, out, models):
+    return run(name, out=out, models=models, overrides=TINY)
+
+
+def test_four_packages_are_enough_and_the_bytes_are_the_same(tmp_path, models):
+    here = run_tiny("temporal_share", tmp_path / "here", models)
+    parameters = [word for key, value in TINY.items() for word in ("-p", f"{key}={value}")]
+    done = subprocess.run(
+        [sys.executable, "-c", BLOCKER, "temporal_share", "--out", str(tmp_path / "bare"), *parameters],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    path = "temporal_share.json"
+    assert (tmp_path / "here" / path).read_bytes() == (tmp_path / "bare" / path).read_bytes()
+    assert not here.stale
+    assert set(here.provenance) >= {"commit", "dirty", "date", "device", "threads", "packages", "seconds"}
+
+
+@pytest.mark.parametrize("name", ["alignment_breakdown", "attention_matrices"])
+def test_every_kind_of_model_has_its_values_and_tables_have_rows(tmp_path, models, name):
+    result = run_tiny(name, tmp_path, models)
+    assert set(result.values["one_to_one"]) == {"AED", "AO"}
+    assert all(records for records in result.tables.values())
+    for table in result.tables:
+        assert (tmp_path / f"{name}.{table}.csv").is_file()
+
+
+def test_errors_of_the_bare_command_are_one_line_with_the_nearest_name(tmp_path):
+    for arguments, message in [
+        (["temporal_shares"], "did you mean 'temporal_share'"),
+        (["temporal_share", "--profile", "papre"], "did you mean 'paper'"),
+        (["temporal_share", "-p", "taks=scan"], "did you mean 'task'"),
+        (["temporal_share", "-p", "scan"], "give NAME=VALUE"),
+    ]:
+        done = subprocess.run(
+            [sys.executable, "-m", "companion.results", *arguments, "--out", str(tmp_path)],
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 2
+        assert message in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"device": "cudaa"}, "device 'cudaa' is not to be had here"),
+        ({"threads": 0}, "threads is 0"),
+        ({"out": "/proc/nowhere"}, "cannot write /proc/nowhere"),
+        ({"models": "/proc/nowhere"}, "cannot write /proc/nowhere"),
+    ],
+)
+def test_what_the_machine_cannot_do_is_said_before_the_work(tmp_path, settings, message):
+    with pytest.raises(BadInput, match=message):
+        run("temporal_share", **{"out": tmp_path, "models": tmp_path, "overrides": TINY} | settings)
+    assert not list(tmp_path.glob("*"))
+
+
+def test_models_are_listed_as_specs():
+    command = [
+        sys.executable,
+        "-m",
+        "companion.results",
+        "temporal_share",
+        "--list-models",
+        "-p",
+        "seeds=1",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    specs = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(specs) == 2 * len(PROFILES["quick"].task)
+
+
+def test_measurements_agree_with_a_plain_loop(tmp_path, models):
+    """Temporal share, substitution and typicality once more, sample by sample, from the trace alone."""
+    from companion.results.config import override
+
+    spec = model_specs(override(PROFILES["quick"], TINY))[0]
+    trained = Store(models).model(spec)
+    found = measure_alignment_terms(trained, fit_samples=200)
+    fitted, held_out = trained.task.train.subset(np.arange(200)), trained.task.held_out
+
+    def states(corpus):
+        for trace in traces(trained.model, corpus, batch_size=64):
+            for i in range(len(trace.attention)):
+                rows, columns = trace.target_mask[i].sum(), trace.source_mask[i].sum()
+                yield (
+                    trace.decoder_states[i, :rows].double().numpy(),
+                    trace.target_tokens[i, :rows].tolist(),
+                    trace.encoder_states[i, :columns].double().numpy(),
+                    trace.source_tokens[i, :columns].tolist(),
+                )
+
+    sides = {0: [], 1: []}
+    for decoder, read, encoder, words in states(fitted):
+        sides[0] += [(t, w, h) for t, (w, h) in enumerate(zip(read, decoder, strict=True))]
+        sides[1] += [(t, w, h) for t, (w, h) in enumerate(zip(words, encoder, strict=True))]
+    parts = {}
+    for side, entries in sides.items():
+        mean = {t: np.mean([h for u, _, h in entries if u == t], axis=0) for t in {t for t, _, _ in entries}}
+        word = {
+            w: np.mean([h - mean[t] for t, v, h in entries if v == w], axis=0)
+            for w in {w for _, w, _ in entries}
+        }
+        parts[side] = (mean, word)
+
+    totals, temporal, matrices = [], [], {}
+    for decoder, read, encoder, words in states(held_out):
+        scores = decoder @ encoder.T
+        mean_d = np.stack([parts[0][0][s] for s in range(len(read))])
+        mean_e = np.stack([parts[1][0][t] for t in range(len(words))])
+        term = mean_d @ mean_e.T
+        totals.append((scores - scores.mean(1, keepdims=True)).ravel())
+        temporal.append((term - term.mean(1, keepdims=True)).ravel())
+        weights = np.exp(scores - scores.max(1, keepdims=True))
+        matrices.setdefault(scores.shape, []).append(weights / weights.sum(1, keepdims=True))
+    total, mu = np.concatenate(totals), np.concatenate(temporal)
+    assert found["covariance_share"]["temporal_temporal"] == pytest.approx(
+        (mu @ total) / (total @ total), rel=1e-4
+    )
+
+    values = []
+    for group in matrices.values():
+        stack = np.stack(group)
+        for i, matrix in enumerate(stack):
+            others = np.delete(stack, i, axis=0).mean(0)
+            values.append(1 - 0.5 * np.abs(matrix - others).sum(1).mean())
+    assert found["typicality"]["value"] == pytest.approx(np.mean(values), rel=1e-5)
+    assert found["typicality"]["coverage"] == 1
+    assert sum(found["covariance_share"].values()) == pytest.approx(1)
+
+
+def test_intervals_leave_out_what_is_undefined():
+    points = [
+        ({"task": "a", "architecture": "AO", "cell": "none"}, {"x": x})
+        for x in (1.0, 3.0, None, float("nan"))
+    ]
+    interval = over_seeds(points, lambda m: m["x"])
+    assert (interval["value"], interval["n"]) == (2.0, 2)
+    assert over_seeds(points[2:], lambda m: m["x"]) == {"value": None, "low": None, "high": None, "n": 0}
+    lstm = ({"task": "a", "architecture": "AED", "cell": "lstm"}, {"x": 5.0})
+    assert by_kind([*points, lstm], len) == {"a": {"AO": 4, "AED-lstm": 1}}

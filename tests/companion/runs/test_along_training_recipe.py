@@ -1,0 +1,65 @@
+"""Parameters kept along the way: where the looks are, and that each is the network of that update."""
+
+import pytest
+import torch
+
+from attnlib.errors import BadInput, UnknownName
+from attnlib.models.encoder_decoder import UniformEncoderDecoder
+from attnlib.training.corpus import collate
+from companion.runs.along_training import load_task, network_at, new_network, spaced_looks
+from companion.runs.recipe import RecipeSpec
+from companion.runs.store import Store
+
+OPTIONS = (("length", 4), ("n_held_out", 6), ("n_train", 60))
+TINY = {"task": "copying_sample", "options": OPTIONS, "width": 6, "batch_size": 16, "looks_per_doubling": 1}
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    torch.set_num_threads(1)
+    return Store(tmp_path_factory.mktemp("models"))
+
+
+def test_looks_are_spaced_by_a_ratio_and_end_with_the_last():
+    assert spaced_looks(40, 5, 1) == (0, 5, 10, 20, 40)
+    assert spaced_looks(41, 5, 1) == (0, 5, 10, 20, 40, 41)
+    assert spaced_looks(3, 5, 1) == (0, 3)
+    assert spaced_looks(8, 1, 3) == (0, 1, 2, 3, 4, 5, 6, 8)
+
+
+def test_each_look_is_the_network_of_that_update(store):
+    """A shorter training of the same settings is the beginning of a longer one."""
+    short, long = (store.recording(RecipeSpec.of("along_training", steps=steps, **TINY)) for steps in (4, 9))
+    assert short["steps"].tolist() == [0, 2, 4]
+    assert long["steps"].tolist() == [0, 2, 4, 8, 9]
+    batch = collate(load_task(long.spec.resolved).held_out, [0, 1])
+    for look in range(3):
+        one, other = network_at(short, look)(batch), network_at(long, look)(batch)
+        torch.testing.assert_close(one.logits, other.logits)
+    assert not torch.allclose(network_at(long, 0)(batch).logits, network_at(long, -1)(batch).logits)
+
+
+def test_the_first_look_is_the_untrained_network_of_learned_and_uniform_alike(store):
+    batch = collate(load_task(RecipeSpec.of("along_training", **TINY).resolved).held_out, [0])
+    states = []
+    for attention in ("learned", "uniform"):
+        recording = store.recording(RecipeSpec.of("along_training", steps=2, attention=attention, **TINY))
+        first = network_at(recording, 0)
+        fresh = new_network(recording.spec.resolved, 10, 10)
+        assert isinstance(first, UniformEncoderDecoder) == (attention == "uniform")
+        torch.testing.assert_close(first(batch).logits, fresh(batch).logits)
+        states.append(first(batch).encoder_states)
+    torch.testing.assert_close(*states)
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "message"),
+    [
+        ({"attention": "unifrom"}, UnknownName, "did you mean 'uniform'"),
+        ({"steps": 0}, BadInput, "steps is 0"),
+        ({"width": 0}, BadInput, "width is 0"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(settings, error, message):
+    with pytest.raises(error, match=message):
+        RecipeSpec.of("along_training", **settings)

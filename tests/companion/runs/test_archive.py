@@ -1,0 +1,154 @@
+"""Answers outlive models: what is archived is not trained again, and what is not archived is said."""
+
+import json
+import shutil
+from dataclasses import replace
+
+import pytest
+
+from attnlib.errors import CorruptFile, NotMeasured
+from companion.results.asks import answers, ask, not_measured, specs_of
+from companion.runs.archive import Archive, Question
+from companion.runs.spec import ModelSpec
+from companion.runs.store import Store
+
+SPECS = [ModelSpec("one_to_one", "AO", steps=2, width=8, seed=seed) for seed in (0, 1)]
+CALLS = []
+
+
+def widths(trained, factor):
+    CALLS.append(trained.spec.seed)
+    return {"width": trained.spec.width * factor, "third": 1 / 3}
+
+
+@pytest.fixture(autouse=True)
+def no_calls_yet():
+    CALLS.clear()
+
+
+@pytest.fixture
+def archived(tmp_path):
+    """An archive that knows the first model, and no models any more."""
+    store = Store(tmp_path / "models", archive=tmp_path / "archive")
+    store.kept(SPECS[0], widths, factor=2)
+    shutil.rmtree(tmp_path / "models")
+    CALLS.clear()
+    return tmp_path
+
+
+def test_an_archived_answer_needs_no_model(archived):
+    store = Store(archived / "models", archive=archived / "archive", trains=False)
+    assert store.kept(SPECS[0], widths, factor=2) == {"width": 16, "third": 0.3333333}
+    assert store.history(SPECS[0])["held_out"].keys() == {"loss", "token_accuracy", "exact_match"}
+    assert not CALLS
+    assert not (archived / "models").exists()
+
+
+def test_another_setting_or_model_is_not_answered(archived):
+    store = Store(archived / "models", archive=archived / "archive", trains=False)
+    with pytest.raises(NotMeasured, match="one_to_one AO width 8 seed 0 is not trained yet"):
+        store.kept(SPECS[0], widths, factor=3)
+    assert not_measured(ask(SPECS, widths, factor=2), store) == (SPECS[1],)
+    ((name, found),) = answers(ask(SPECS, widths, factor=2), store)
+    assert (name["seed"], found["width"]) == (0, 16)
+
+
+def test_a_store_that_trains_answers_what_is_missing_and_archives_it(archived):
+    store = Store(archived / "models", archive=archived / "archive")
+    assert len(answers(ask(SPECS, widths, factor=2), store)) == 2
+    assert CALLS == [1]
+    question = Question(SPECS[1], widths, {"factor": 2})
+    assert Archive(archived / "archive").get(question)["width"] == 16
+
+
+def test_fresh_and_archived_answers_are_equal(tmp_path):
+    fresh = Store(tmp_path / "models", archive=tmp_path / "archive").kept(SPECS[0], widths, factor=2)
+    again = Store(tmp_path / "none", archive=tmp_path / "archive", trains=False).kept(
+        SPECS[0], widths, factor=2
+    )
+    assert fresh == again
+
+
+def test_answers_by_other_code_are_not_found_and_give_way(tmp_path, monkeypatch):
+    archive, history = Archive(tmp_path), {"seconds": 1}
+    two, three = (Question(SPECS[0], widths, {"factor": factor}) for factor in (2, 3))
+    archive.put(two, history, {"width": 1})
+    archive.put(three, history, {"width": 2})
+    monkeypatch.setattr("companion.runs.archive.fingerprint", lambda measure: "of an edited measure")
+    assert archive.get(two) is None
+    archive.put(two, history, {"width": 3})
+    assert (archive.get(two), archive.get(three)) == ({"width": 3}, None)
+    monkeypatch.setattr("companion.runs.archive.code_of", lambda spec: "of training that was edited")
+    assert archive.get(two) is None
+    assert archive.history(SPECS[0]) is None
+    archive.put(three, history, {"width": 4})
+    assert (archive.get(two), archive.get(three)) == (None, {"width": 4})
+
+
+def test_code_that_was_shown_to_be_equal_answers_as_well(tmp_path, monkeypatch):
+    archive, question = Archive(tmp_path), Question(SPECS[0], widths, {"factor": 2})
+    archive.put(question, {}, {"width": 1})
+    before = question.code
+    monkeypatch.setattr("companion.runs.archive.fingerprint", lambda measure: "edited")
+    assert archive.get(question) is None
+    monkeypatch.setattr("companion.runs.keys._was", lambda: {"edited again": "edited", "edited": before})
+    assert archive.get(question) == {"width": 1}
+
+
+def test_packing_moves_answers_into_one_file_a_kind_of_run_and_loses_none(tmp_path):
+    archive = Archive(tmp_path, tmp_path / "loose")
+    questions = [Question(spec, widths, {"factor": factor}) for spec in SPECS for factor in (3, 2)]
+    for number, question in enumerate(questions):
+        archive.put(question, {}, {"width": number})
+        if number == 2:
+            assert archive.pack() == 2
+    assert archive.pack() == 1
+    assert not list((tmp_path / "loose").glob("*.jsonl"))
+    assert [archive.get(question)["width"] for question in questions] == [0, 1, 2, 3]
+    (path,) = tmp_path.glob("*.jsonl")
+    assert path.name == "encoder_decoder.one_to_one.jsonl"
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    assert [line.get("found", {}).get("width") for line in lines] == [None, 1, 0, None, 3, 2]
+    before = path.read_bytes()
+    archive.write(path.stem, archive._of_kind(path.stem).values())
+    assert path.read_bytes() == before
+
+
+def test_a_line_that_is_none_is_named(tmp_path):
+    archive = Archive(tmp_path)
+    archive.put(Question(SPECS[0], widths, {"factor": 2}), {}, {})
+    (path,) = (tmp_path / "loose").glob("*.jsonl")
+    path.write_text(path.read_text() + "{")
+    with pytest.raises(CorruptFile, match="line 3: no line of an archive"):
+        archive.history(SPECS[0])
+
+
+def apart(first, second, unit):
+    CALLS.append((first.spec.seed, second.spec.seed))
+    return {"apart": (second.spec.seed - first.spec.seed) * unit}
+
+
+def test_an_answer_about_two_models_is_kept_with_the_first_and_named_by_the_second(tmp_path):
+    (one,) = ask(SPECS[:1], apart, unit=10)
+    one = replace(one, beside=(SPECS[1],))
+    archive = tmp_path / "archive"
+    store = Store(tmp_path / "models", archive=archive)
+    assert one.answer(store) == {"apart": 10}
+    assert specs_of([one]) == tuple(SPECS)
+    shutil.rmtree(tmp_path / "models")
+    silent = Store(tmp_path / "models", archive=archive, trains=False)
+    assert one.answer(silent) == {"apart": 10}
+    assert CALLS == [(0, 1)]
+    with pytest.raises(NotMeasured):  # the same question beside another model is another question
+        replace(one, beside=(SPECS[0],)).answer(silent)
+
+
+def test_answers_come_in_the_order_of_the_questions(tmp_path):
+    specs = [replace(SPECS[0], seed=seed) for seed in range(6)]
+
+    class Known:
+        def kept(self, spec, measure):
+            return {"seed": spec.seed}
+
+    for _ in range(5):
+        assert [found["seed"] for _, found in answers(ask(specs, widths), Known())] == list(range(6))

@@ -1,0 +1,160 @@
+"""What is seen at the best looks of a part alone answers as if it were seen at all of them."""
+
+import pytest
+import torch
+from torch.nn import Linear
+
+from companion.runs import classification, looks, translation
+from companion.runs.looks import CHOOSING, GROUPS, keep_if_best, qualities, seen_where_best
+from companion.runs.recipe import RecipeSpec, Recording
+from notebooks.shared.agreement import measure_agreement, measure_course
+
+TEXTS = classification.Settings(
+    data="known_polarity",
+    n_train=100,
+    n_validation=20,
+    embedding_width=8,
+    width=8,
+    steps=300,
+    learning_rate=0.05,
+)
+PAIRS = translation.Settings(
+    dataset="known_lexicon", n_train=60, n_validation=12, probed_training=8, width=16, dropout=0.0, steps=160,
+    learning_rate=0.02, saliency=True,
+)  # fmt: skip
+COURSES = {"texts": (classification, TEXTS), "pairs": (translation, PAIRS)}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def cache(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ATTNLIB_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(scope="module", params=COURSES)
+def course(request):
+    return COURSES[request.param]
+
+
+@pytest.fixture(scope="module")
+def both(course, tmp_path_factory):
+    """A course recorded where it was best, and at every look."""
+    recipe, settings = course
+    best = recipe.record(settings, tmp_path_factory.mktemp("best"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(looks, "_best", lambda notes: {part: set(notes) for part in notes[0]})
+        every = recipe.record(settings, tmp_path_factory.mktemp("every"))
+    return best, every
+
+
+def test_looks_that_were_best_have_it_and_others_not_a_number(both):
+    best, every = both
+    assert best.keys() == every.keys()
+    parts = measure_course(Recording(None, every, {}))["parts"]
+    assert len(parts) == 2
+    for part, qualities_of_part in parts.items():
+        values, found = (recording[f"{part}.saliency"] for recording in (every, best))
+        seen = ~found.isnan().all(1)
+        places = {
+            course[group].index(max(course[group]))
+            for course in qualities_of_part.values()
+            for group in CHOOSING
+        }
+        assert seen.nonzero()[:, 0].tolist() == sorted(places)
+        assert len(places) < len(seen)
+        assert not values.isnan().any()
+        assert torch.equal(found[seen], values[seen])
+        assert found[~seen].isnan().all()
+    for name in every.keys() - {f"{part}.saliency" for part in parts}:
+        assert torch.equal(best[name], every[name]), name
+
+
+def test_agreement_at_the_best_checkpoints_is_the_same(both):
+    spec = RecipeSpec("texts")
+    found = [
+        measure_agreement(*[Recording(spec, one, {})] * 2, pairs="saliency~probe saliency~attention")
+        for one in both
+    ]
+    assert found[0] == found[1]
+    for measures in found[0]["best"].values():
+        assert any(place > 0 for groups in measures.values() for place in groups.values())
+
+
+def test_a_killed_run_takes_the_same_looks_for_the_best(tmp_path, course, both):
+    recipe, settings = course
+
+    class Killed(Exception):
+        pass
+
+    def kill(step, steps, loss):
+        if step == 130:
+            raise Killed
+
+    with pytest.raises(Killed):
+        recipe.record(settings, tmp_path, report=kill)
+    again, whole = recipe.record(settings, tmp_path)["validation.saliency"], both[0]["validation.saliency"]
+    torch.testing.assert_close(again, whole, rtol=0, atol=0, equal_nan=True)
+
+
+def of_part(*numbers, groups=GROUPS):
+    return {"accuracy": dict(zip(groups, numbers, strict=True))}
+
+
+def kept_after(folder, *qualities_of_steps):
+    """Steps of the networks that are kept after looks with these qualities: of all, selecting, reporting."""
+    for step, of in enumerate(qualities_of_steps):
+        keep_if_best(folder, step, Linear(1, 1), {"validation": of_part(*of)})
+    return [int(path.stem.partition("-")[2]) for path in sorted(folder.glob("best-*"))]
+
+
+def test_the_network_is_kept_where_it_is_best_by_either_choice(tmp_path):
+    looks = [(5, 5, 0), (5, 5, 9), (4, 6, 0), (6, 5, 0)]
+    expected = [[0], [0], [0, 2], [2, 3]]  # as good as before is no better; the half that reports has no say
+    for count, steps in enumerate(expected, start=1):
+        assert kept_after(tmp_path / str(count), *looks[:count]) == steps
+
+
+def test_a_look_that_comes_again_is_held_against_those_before(tmp_path):
+    kept_after(tmp_path, (5, 5, 0), (6, 6, 0))
+    (tmp_path / "best-00000001.safetensors").unlink()
+    keep_if_best(tmp_path, 1, Linear(1, 1), {"validation": of_part(6, 6, 0)})
+    assert [path.stem for path in tmp_path.glob("best-*")] == ["best-00000001"]
+
+
+def test_the_network_is_what_it_was_afterwards(tmp_path):
+    networks = [Linear(1, 1, bias=False) for _ in range(3)]
+    for step, (network, of) in enumerate(zip(networks, [(5, 5), (7, 5), (6, 6)], strict=True)):
+        keep_if_best(tmp_path, step, network, {"validation": of_part(*of, groups=CHOOSING)})
+    last = Linear(1, 1, bias=False)
+    before = last.weight.clone()
+    found = seen_where_best(tmp_path, last, (0, 1, 2), lambda one, part: {part: one.weight.detach()[0]})
+    assert torch.equal(last.weight, before)
+    assert found["validation"][0].isnan()
+    assert found["validation"][1:].tolist() == [one.weight[0].tolist() for one in networks[1:]]
+
+
+def test_a_part_is_seen_where_the_network_is_best_on_it(tmp_path):
+    networks = [Linear(1, 1, bias=False) for _ in range(3)]
+    looks = [((7, 7, 0), (1, 1, 0)), ((5, 5, 0), (2, 2, 0)), ((6, 6, 0), (3, 2, 0))]
+    for step, (network, (validation, train)) in enumerate(zip(networks, looks, strict=True)):
+        parts = {"validation": of_part(*validation), "train": of_part(*train)}
+        keep_if_best(tmp_path, step, network, parts)
+    found = seen_where_best(
+        tmp_path, Linear(1, 1, bias=False), (0, 1, 2), lambda one, part: {part: one.weight.detach()[0]}
+    )
+    assert found["validation"].isnan()[:, 0].tolist() == [False, True, True]
+    assert found["train"].isnan()[:, 0].tolist() == [True, False, False]
+    assert found["train"][2] == networks[2].weight
+
+
+def test_qualities_are_those_of_the_groups():
+    right = torch.tensor([True, False, True, True])
+    found = qualities({"validation.correct": right}, "validation")["accuracy"]
+    assert found["all"] == 75
+    assert {found["selecting"], found["reporting"]} == {50, 100}
+    assert tuple(found) == GROUPS
+    words = qualities(
+        {"validation.right": torch.tensor([1, 2]), "validation.target_mask": torch.ones(2, 2)}, "validation"
+    )
+    assert words["accuracy"]["all"] == 75

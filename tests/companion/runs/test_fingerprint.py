@@ -1,0 +1,213 @@
+"""The fingerprint: blind to what can move no number, and to nothing else."""
+
+import textwrap
+
+import pytest
+
+from companion.runs import fingerprint as module
+from companion.runs.fingerprint import fingerprint, symbols
+
+CACHED = (module._module, module._resolve, module._form, module._checksums)
+
+FIRST = {
+    name: textwrap.dedent(text)
+    for name, text in {
+        "attnlib/toy/__init__.py": "from attnlib.toy.numbers import scaled\n",
+        "attnlib/toy/main.py": """
+        import numpy as np
+        from attnlib.toy.numbers import Box, scaled
+
+        def measure(values, *, factor=2):
+            total = scaled(values, factor)
+            return {"total": float(np.linalg.norm(total)), "box": Box(total).size()}
+    """,
+        "attnlib/toy/numbers.py": """
+        from attnlib.errors import BadInput
+
+        UNIT = 3
+
+        def scaled(values, factor):
+            check_factor(factor)
+            return [each * factor * UNIT for each in values]
+
+        def check_factor(factor):
+            if factor < 1:
+                raise BadInput(f"factor is {factor}")
+
+        class Box:
+            rows = 2
+
+            def __init__(self, values):
+                self.values = values
+
+            def size(self):
+                return len(self.values) * self.rows
+
+        def even(n):
+            return n == 0 or odd(n - 1)
+
+        def odd(n):
+            return n != 0 and even(n - 1)
+    """,
+    }.items()
+}
+
+
+@pytest.fixture
+def tree(tmp_path, monkeypatch):
+    """Fingerprint of a function in a tree of modules given as texts."""
+
+    def found(files, root="attnlib.toy.main:measure"):
+        for function in CACHED:
+            function.cache_clear()
+        module._DIGESTS.clear()
+        for path in tmp_path.rglob("*.py"):
+            path.unlink()
+        for name, text in files.items():
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(textwrap.dedent(text), encoding="utf-8")
+        return fingerprint(root)
+
+    monkeypatch.setattr(module, "ROOT", tmp_path)
+    yield found
+    monkeypatch.undo()
+    for function in CACHED:
+        function.cache_clear()
+    module._DIGESTS.clear()
+
+
+def edited(old, new, name="attnlib/toy/numbers.py"):
+    assert old in FIRST[name], "the edit must do something"
+    return FIRST | {name: FIRST[name].replace(old, new)}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (
+            "def scaled(values, factor):",
+            'def scaled(values: list[float], factor: int) -> list:\n    "Scale."',
+        ),
+        ("UNIT = 3", "# units\nUNIT: int = 3"),
+        ("for each in values", "for one in values"),
+        ("each * factor", "(each * factor)"),
+        ('f"factor is {factor}"', '"factor must be at least 1"'),
+        ("if factor < 1:", "if factor < 0:"),
+        ("check_factor(factor)\n    return", "return"),
+        ("def even(n):", "def beside(n):\n    return n\n\n\ndef even(n):"),
+        ("def size(self):", 'def size(self):\n        "How much."\n        assert self.values'),
+    ],
+)
+def test_what_can_move_no_number_does_not_count(tree, old, new):
+    before = tree(FIRST)
+    files = edited(old, new)
+    if "for one in" in new:
+        files = edited("[each * factor * UNIT for each in values]", "[one * factor * UNIT for one in values]")
+    if new == "(each * factor)":
+        files = edited("each * factor * UNIT", "(each * factor) * UNIT")
+    assert tree(files) == before
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("UNIT = 3", "UNIT = 4"),
+        ("each * factor", "each + factor"),
+        ("rows = 2", "rows = 3"),
+        ("return len(self.values)", "return 1 + len(self.values)"),
+        ("def scaled(values, factor):", "def scaled(values, factor=1):"),
+        ("def scaled(values, factor):", "def scaled(factor, values):"),
+        ("self.values = values", "self.values = list(values)"),
+    ],
+)
+def test_what_moves_a_number_counts(tree, old, new):
+    assert tree(edited(old, new)) != tree(FIRST)
+
+
+def test_moving_merging_and_renaming_change_nothing(tree):
+    before = tree(FIRST)
+    numbers = FIRST["attnlib/toy/numbers.py"]
+    merged = {
+        "companion/one.py": numbers + FIRST["attnlib/toy/main.py"].replace("from attnlib.toy.numbers", "#")
+    }
+    assert tree(merged, "companion.one:measure") == before
+    renamed = {name: text.replace("Box", "Crate").replace("UNIT", "STEP").replace("scaled", "stretched")
+               for name, text in FIRST.items()}  # fmt: skip
+    assert tree(renamed) == before
+    through_package = edited("from attnlib.toy.numbers import Box, scaled",
+                             "from attnlib import toy\nfrom attnlib.toy.numbers import Box",
+                             "attnlib/toy/main.py")  # fmt: skip
+    name = "attnlib/toy/main.py"
+    assert tree(through_package | {name: through_package[name].replace("scaled(", "toy.scaled(")}) == before
+
+
+def test_which_of_two_functions_is_meant_counts(tree):
+    text = """
+        def first(x):
+            return x + 1
+
+        def second(x):
+            return x + 2
+
+        def measure(x):
+            return {used}(x) - {other}(x)
+    """
+    one, two = (text.replace("{used}", used).replace("{other}", other)
+                for used, other in (("first", "second"), ("second", "first")))  # fmt: skip
+    assert tree({"attnlib/m.py": one}, "attnlib.m:measure") != tree(
+        {"attnlib/m.py": two}, "attnlib.m:measure"
+    )
+
+
+def test_functions_that_call_each_other_are_told_apart(tree):
+    of = {name: tree(FIRST, f"attnlib.toy.numbers:{name}") for name in ("even", "odd")}
+    assert of["even"] != of["odd"]
+    changed = edited("return n != 0 and even(n - 1)", "return n != 1 and even(n - 1)")
+    assert tree(changed, "attnlib.toy.numbers:even") != of["even"]
+
+
+def test_fields_of_settings_are_in_the_key_and_not_in_the_code(tree):
+    text = """
+        from dataclasses import dataclass
+
+        @dataclass
+        class {name}:
+            width: int = 3
+
+            def twice(self):
+                return 2 * self.width
+
+        def measure():
+            return {name}().twice()
+    """
+    for name, equal in (("TinySettings", True), ("Tiny", False)):
+        one = text.replace("{name}", name)
+        two = one.replace("width: int = 3", "width: int = 3\n            depth: int = 1")
+        assert (tree({"attnlib/m.py": one}, "attnlib.m:measure")
+                == tree({"attnlib/m.py": two}, "attnlib.m:measure")) == equal  # fmt: skip
+
+
+def test_a_data_set_counts_with_its_checksums(monkeypatch):
+    from companion.data.parallel import MULTI30K
+
+    root = "companion.data.parallel:multi30k_en_de"
+    assert module.data_sets(root) == ("companion.data.parallel:MULTI30K",)
+    before = module._form(("companion.data.parallel", "MULTI30K")).text
+    assert all(file.sha256 in before for file in MULTI30K.files)
+    assert "github" not in before
+
+
+def test_a_root_that_is_no_definition_is_refused():
+    with pytest.raises(ValueError, match="no top-level function or class"):
+        fingerprint("attnlib.files:nothing")
+
+
+def test_what_is_left_out_by_name_is_there():
+    paths = [path for package in ("attnlib", "companion") for path in (module.ROOT / package).rglob("*.py")]
+    defined = "\n".join(path.read_text() for path in paths)
+    missing = [
+        name for name in module.OUTSIDE if f"def {name}(" not in defined and f"\n{name} = " not in defined
+    ]
+    assert not missing
+    assert not {name for name in symbols("companion.runs.loop:train") if name.startswith("attnlib.files:")}

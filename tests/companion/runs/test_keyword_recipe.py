@@ -1,0 +1,84 @@
+"""The keyword's recipe on tiny networks: what is recorded, and that it repeats and resumes."""
+
+from itertools import pairwise
+
+import pytest
+import torch
+
+from attnlib.errors import BadInput
+from attnlib.models import classifiers
+from attnlib.models.classifiers import AttentiveClassifier
+from companion.runs.keyword import Settings, checkpoints, checksums, record
+
+TINY = Settings(words=6, length=6, embedding_width=4, width=3, batch_size=8, steps=5, every=2, held_out=40)
+NAMES = {"steps", "loss", "accuracy", "keyword", "next", "mean", "last", "first"}
+
+
+def test_it_records_every_checkpoint_and_repeats(tmp_path):
+    first, second = (record(TINY, tmp_path / name) for name in "ab")
+    assert set(first) == NAMES
+    assert first["steps"].tolist() == [0, 2, 4, 5]
+    for name in NAMES:
+        assert torch.equal(first[name], second[name])
+        assert first[name].isfinite().all()
+    assert checksums(TINY) == {}
+
+
+def test_a_killed_run_goes_on_to_the_same_numbers(tmp_path):
+    class Killed(Exception):
+        pass
+
+    def kill(step, steps, loss):
+        if step == 3:
+            raise Killed
+
+    whole = record(TINY, tmp_path / "whole")
+    with pytest.raises(Killed):
+        record(TINY, tmp_path / "killed", report=kill)
+    resumed = record(TINY, tmp_path / "killed")
+    for name in NAMES:
+        assert torch.equal(whole[name], resumed[name])
+
+
+def test_a_network_that_knows_its_own_word_alone_has_a_local_probe(tmp_path, monkeypatch):
+    """Its states are the word itself: γ is the keyword's at its place, and zero elsewhere."""
+
+    def states(self, embedded, mask):
+        return torch.cat([embedded[..., :1]] * (2 * self.config.width), dim=-1)
+
+    def initialise(network, generator):
+        for parameter in network.parameters():
+            parameter.zero_()
+        network.embedding.weight[0, 0] = 1
+        network.readout.weight.fill_(1)
+
+    monkeypatch.setattr(AttentiveClassifier, "_states", states)
+    monkeypatch.setattr(classifiers, "draw_parameters", torch.no_grad()(initialise))
+    found = record(TINY, tmp_path)
+    assert found["keyword"][0] == 2 * TINY.width
+    assert found["mean"][0] == pytest.approx(2 * TINY.width / TINY.length)
+    assert found["next"][0] == found["last"][0] == found["first"][0] == 0
+
+
+def test_looks_are_close_together_first_and_then_far_apart():
+    settings = Settings()
+    steps = checkpoints(settings)
+    apart = [later - earlier for earlier, later in pairwise(steps)]
+    assert steps[0] == 0
+    assert steps[-1] == settings.steps == 4_000
+    assert set(apart[: steps.index(settings.until)]) == {settings.every}
+    assert set(apart[steps.index(settings.until) :]) == {settings.later}
+    assert checkpoints(Settings(steps=25, until=300)) == (0, 10, 20, 25)  # short of the change
+
+
+def test_seeds_differ(tmp_path):
+    other = record(Settings(**vars(TINY) | {"seed": 1}), tmp_path / "one")
+    assert not torch.equal(other["loss"], record(TINY, tmp_path / "zero")["loss"])
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"), [({"width": 0}, "width is 0"), ({"length": 3}, "4 positions")]
+)
+def test_settings_that_cannot_be(setting, message):
+    with pytest.raises(BadInput, match=message):
+        Settings(**setting)

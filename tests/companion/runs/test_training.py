@@ -1,0 +1,250 @@
+"""Training is a function of the spec: bit-identical, whatever interrupts it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import pytest
+import torch
+
+from attnlib.errors import BadInput, CorruptFile, TrainingDiverged, UnknownName
+from attnlib.training.checkpoint import Progress, discard_unsound, load_newest, save_checkpoint
+from attnlib.training.corpus import collate
+from attnlib.training.evaluate import evaluate
+from companion.runs.keys import model_key
+from companion.runs.loop import learning_rate_at, new_model, prediction_loss, train
+from companion.runs.spec import ModelSpec
+from companion.runs.store import Store, load_task
+
+TINY = (("max_length", 5), ("min_length", 4), ("n_held_out", 20), ("n_train", 60))
+SPEC = ModelSpec("one_to_one", "AED", 12, width=8, batch_size=16, task_options=TINY)
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def task():
+    return load_task(SPEC.task, SPEC.task_options)
+
+
+def weights(model):
+    return torch.cat([value.flatten() for value in model.state_dict().values()])
+
+
+def test_equal_specs_give_equal_bits_and_other_seeds_others(tmp_path):
+    first, records = train(SPEC, task(), tmp_path / "a")
+    again, same_records = train(SPEC, task(), tmp_path / "b")
+    other, _ = train(replace(SPEC, seed=1), task(), tmp_path / "c")
+    assert torch.equal(weights(first), weights(again))
+    assert records == same_records
+    assert not torch.equal(weights(first), weights(other))
+
+
+class Interrupted(Exception):
+    pass
+
+
+@pytest.mark.parametrize("stop", [1, 5, 11])
+def test_an_interrupted_training_ends_in_the_same_bits(tmp_path, stop):
+    def interrupt(step, steps, loss):
+        if step == stop + 1:
+            raise Interrupted
+
+    whole, records = train(SPEC, task(), tmp_path / "whole")
+    with pytest.raises(Interrupted):
+        train(SPEC, task(), tmp_path / "cut", report=interrupt, seconds_between_checkpoints=0)
+    done = []
+    resumed, resumed_records = train(
+        SPEC, task(), tmp_path / "cut", report=lambda step, steps, loss: done.append(step)
+    )
+    assert done[0] == stop + 1, "the steps before the interruption must not be made again"
+    assert torch.equal(weights(whole), weights(resumed))
+    assert records == resumed_records
+
+
+def test_kill_nine_and_resume_in_a_new_process(tmp_path):
+    spec = replace(SPEC, steps=400)
+    code = (
+        "import sys, pathlib, torch; torch.set_num_threads(1)\n"
+        "from companion.runs.loop import train\n"
+        "from companion.runs.spec import ModelSpec\n"
+        "from companion.runs.store import load_task\n"
+        "spec = ModelSpec.from_json(sys.argv[1])\n"
+        "task = load_task(spec.task, spec.task_options)\n"
+        "train(spec, task, pathlib.Path(sys.argv[2]), seconds_between_checkpoints=0)"
+    )
+    child = subprocess.Popen([sys.executable, "-c", code, spec.to_json(), str(tmp_path / "killed")])
+    deadline = time.monotonic() + 60
+    while not list((tmp_path / "killed").glob("step-*.json")) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    child.send_signal(signal.SIGKILL)
+    assert child.wait() == -signal.SIGKILL, "the child must not have finished by itself"
+    resumed, _ = train(spec, task(), tmp_path / "killed")
+    whole, _ = train(spec, task(), tmp_path / "whole")
+    assert torch.equal(weights(whole), weights(resumed))
+
+
+def test_a_corrupt_checkpoint_falls_back_to_the_one_before_and_says_so(tmp_path, caplog):
+    model = new_model(SPEC, task())
+    optimiser = torch.optim.Adam(model.parameters())
+    for step in (1, 2, 3):
+        save_checkpoint(tmp_path, model, optimiser, Progress(step, [{"step": step}]))
+    assert sorted(path.name for path in tmp_path.glob("*.safetensors")) == [
+        "step-00000002.safetensors",
+        "step-00000003.safetensors",
+    ]
+    newest = tmp_path / "step-00000003.safetensors"
+    content = bytearray(newest.read_bytes())
+    content[-1] ^= 1
+    newest.write_bytes(bytes(content))
+    assert load_newest(tmp_path, model, optimiser) == Progress(2, [{"step": 2}])
+    assert "step-00000003.safetensors is corrupt" in caplog.text
+    newest.with_suffix(".json").unlink()
+    assert load_newest(tmp_path, model, optimiser).step == 2
+    assert load_newest(tmp_path / "nothing", model, optimiser) == Progress(0, [])
+
+
+@pytest.mark.parametrize("damage", [b"", b"{}", b"not json"])
+def test_a_damaged_checkpoint_never_pushes_out_a_sound_one(tmp_path, damage, caplog):
+    model = new_model(SPEC, task())
+    optimiser = torch.optim.Adam(model.parameters())
+    for step in (100, 200):
+        save_checkpoint(tmp_path, model, optimiser, Progress(step, []))
+    (tmp_path / "step-00000200.json").write_bytes(damage)
+    (tmp_path / "step-00000100.safetensors").write_bytes(b"cut")
+    assert [path.name for path in discard_unsound(tmp_path)] == [
+        "step-00000100.safetensors",
+        "step-00000200.safetensors",
+    ]
+    assert "step-00000200.safetensors is corrupt or incomplete" in caplog.text
+    for step in (50, 60):
+        save_checkpoint(tmp_path, model, optimiser, Progress(step, []))
+    assert discard_unsound(tmp_path) == []
+    assert load_newest(tmp_path, model, optimiser).step == 60
+
+
+def test_a_loss_that_is_not_finite_stops_with_step_seed_and_setting(tmp_path):
+    with pytest.raises(
+        TrainingDiverged, match=r"loss is (nan|inf) at step \d+ with seed 0 \(one_to_one AED-gru"
+    ):
+        train(replace(SPEC, learning_rate=float("inf")), task(), tmp_path)
+
+
+def test_learning_rate_is_half_a_cosine():
+    assert learning_rate_at(0, SPEC) == SPEC.learning_rate
+    assert learning_rate_at(6, SPEC) == pytest.approx(SPEC.learning_rate / 2)
+    assert learning_rate_at(12, SPEC) == pytest.approx(0)
+
+
+def test_loss_ignores_padding_by_hand():
+    logits = torch.tensor([[[0.0, 0.0], [100.0, -100.0]]])
+    mask = torch.tensor([[True, False]])
+    assert prediction_loss(logits, torch.tensor([[1, 1]]), mask).item() == pytest.approx(0.6931472)
+
+
+def test_training_learns_and_evaluation_counts_as_a_loop_does(tmp_path):
+    spec = replace(SPEC, steps=150, width=16, learning_rate=1e-2)
+    model, _ = train(spec, task(), tmp_path)
+    found = evaluate(model, task().held_out)
+    untrained = evaluate(new_model(spec, task()), task().held_out)
+    assert found["token_accuracy"] > untrained["token_accuracy"] + 0.2
+    right = tokens = exact = 0
+    for i in range(len(task().held_out)):
+        batch = collate(task().held_out, [i])
+        guess = model(batch).logits[0].argmax(-1)
+        right += int((guess == batch.target_output[0]).sum())
+        tokens += guess.numel()
+        exact += bool((guess == batch.target_output[0]).all())
+    assert found["token_accuracy"] == pytest.approx(right / tokens)
+    assert found["exact_match"] == pytest.approx(exact / 20)
+
+
+def test_the_store_trains_once_and_gives_the_same_model_again(tmp_path):
+    steps = []
+    store = Store(tmp_path, report=lambda spec, step, total, loss: steps.append(step))
+    first = store.model(SPEC)
+    again = store.model(SPEC)
+    assert steps == list(range(1, SPEC.steps + 1))
+    assert torch.equal(weights(first.model), weights(again.model))
+    assert first.history == again.history
+    assert json.loads((tmp_path / model_key(SPEC) / "spec.json").read_text())["task"] == "one_to_one"
+    assert not list((tmp_path / model_key(SPEC) / "checkpoints").glob("step-*"))
+
+
+def test_a_damaged_product_says_what_to_delete(tmp_path):
+    store = Store(tmp_path)
+    store.model(SPEC)
+    (tmp_path / model_key(SPEC) / "model.safetensors").write_bytes(b"not a model")
+    with pytest.raises(CorruptFile, match=r"delete the folder one_to_one-AED"):
+        store.model(SPEC)
+
+
+def test_specs_survive_json_and_their_keys_tell_them_apart():
+    assert ModelSpec.from_json(SPEC.to_json()) == SPEC
+    assert model_key(ModelSpec.from_json(SPEC.to_json())) == model_key(SPEC)
+    others = [replace(SPEC, seed=1), replace(SPEC, weight_decay=0.1), replace(SPEC, task_options=())]
+    assert len({model_key(spec) for spec in [SPEC, *others]}) == 4
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "message"),
+    [
+        ({"task": "one_to_won"}, UnknownName, "did you mean 'one_to_one'"),
+        ({"steps": 0}, BadInput, "steps is 0"),
+    ],
+)
+def test_a_spec_that_makes_no_sense_is_refused(tmp_path, wrong, error, message):
+    with pytest.raises(error, match=message):
+        Store(tmp_path).model(replace(SPEC, **wrong))
+
+
+def test_training_from_the_command_line(tmp_path):
+    command = [
+        sys.executable,
+        "-m",
+        "companion.runs.train",
+        "--spec",
+        SPEC.to_json(),
+        "--models",
+        str(tmp_path),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"})
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / model_key(SPEC) / "history.json").is_file()
+    wrong = subprocess.run(
+        [*command[:4], '{"task": "one_to_one", "stepz": 1}', *command[5:]], capture_output=True, text=True
+    )
+    assert wrong.returncode == 2
+    assert "unknown fields ['stepz']" in wrong.stderr
+    broken = subprocess.run([*command[:4], "{bad", *command[5:]], capture_output=True, text=True)
+    assert (broken.returncode, "not a model spec" in broken.stderr) == (2, True)
+
+
+CALLS = []
+
+
+def counting(trained, size):
+    CALLS.append(size)
+    return {"size": size}
+
+
+def test_what_is_measured_is_measured_once_for_each_setting(tmp_path):
+    CALLS.clear()
+    store = Store(tmp_path)
+    assert [store.kept(SPEC, counting, size=size)["size"] for size in (1, 1, 2)] == [1, 1, 2]
+    assert CALLS == [1, 2]
+
+
+def test_a_folder_of_models_that_cannot_be_written_is_a_clear_error(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(BadInput, match="choose a folder you may write to"):
+        Store(tmp_path / "file").model(SPEC)

@@ -1,0 +1,230 @@
+"""Translation along training: resumable, in a fixed order, and what is recorded is what the network does."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from attnlib.errors import BadInput, UnknownName
+from attnlib.models.search import translate
+from attnlib.probes.saliency import translation_saliency
+from attnlib.training.corpus import collate
+from attnlib.training.vocabulary import BOS, EOS, UNK
+from companion.data.bleu import bleu_counts
+from companion.runs import translation, translation_proxy
+from companion.runs.looks import padded_cells, valid_cells
+from companion.runs.translation_data import load_pieces, probed_parts
+
+TINY = translation.Settings(
+    dataset="known_lexicon", width=16, steps=55, n_train=400, n_validation=12, probed_training=5, seed=1
+)
+PROXY = translation_proxy.Settings(
+    dataset="known_lexicon", width=32, steps=250, n_train=1000, n_validation=70, learning_rate=0.01
+)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def cache(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ATTNLIB_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    return translation.record(TINY, tmp_path_factory.mktemp("learned"))
+
+
+@pytest.fixture(scope="module")
+def proxied(tmp_path_factory):
+    return translation_proxy.record(PROXY, tmp_path_factory.mktemp("proxy"))
+
+
+class Killed(Exception):
+    pass
+
+
+@pytest.mark.parametrize("recipe", [translation, translation_proxy])
+def test_a_killed_run_ends_in_the_same_recording(tmp_path, recorded, recipe):
+    settings = TINY if recipe is translation else replace(PROXY, steps=55)
+    whole = recorded if recipe is translation else recipe.record(settings, tmp_path / "whole")
+
+    def kill(step, steps, loss):
+        if step == 52:
+            raise Killed
+
+    with pytest.raises(Killed):
+        recipe.record(settings, tmp_path / "cut", report=kill)
+    assert len(list((tmp_path / "cut").glob("look-*"))) == 2  # of steps 0 and 50
+    again = recipe.record(settings, tmp_path / "cut")
+    assert whole.keys() == again.keys()
+    for name, values in whole.items():
+        assert torch.equal(values, again[name]), name
+    assert whole["steps"].tolist() == [0, 50, 55]
+
+
+@torch.no_grad()
+def test_what_is_recorded_before_training_is_what_the_network_does_sample_by_sample(recorded):
+    data = load_pieces(TINY)
+    network = translation.new_network(TINY, len(data.pieces)).eval()
+    for name, part in probed_parts(data, TINY).items():
+        masks = recorded[f"{name}.source_mask"], recorded[f"{name}.target_mask"]
+        attention, probe = (
+            padded_cells(recorded[f"{name}.{what}"][0], *masks) for what in ("attention", "log_probe")
+        )
+        for i in range(len(part.corpus)):
+            alone = collate(part.corpus, [i])
+            trace = network(alone)
+            here = slice(0, alone.target_output.shape[1]), slice(0, alone.source.shape[1])
+            torch.testing.assert_close(attention[i][here], trace.attention[0])
+            # Attending to each position alone, through the attention itself.
+            for position in range(alone.source.shape[1]):
+                summed = network.readout.from_context(trace.encoder_states[:, position : position + 1])
+                logits = network.readout.logits(summed + network.readout.from_decoder(trace.decoder_states))
+                expected = logits.log_softmax(-1)[0].gather(1, alone.target_output[0][:, None])[:, 0]
+                torch.testing.assert_close(probe[i][here][:, position], expected)
+            right = (trace.logits.argmax(-1) == alone.target_output).sum()
+            assert recorded[f"{name}.right"][0, i] == right
+            words = alone.target_output.numel()
+            torch.testing.assert_close(recorded[f"{name}.loss"][0, i], network.loss(alone) * words)
+            assert recorded[f"{name}.target_output"][i, :words].equal(alone.target_output[0].int())
+            assert recorded[f"{name}.source"][i][masks[0][i]].equal(alone.source[0].int())
+            written = translate(network, alone.source, alone.source_mask, 40)[0]
+            (hypothesis,) = data.pieces.decode([[word for word in written.tolist() if word > 3]])
+            if len(written) < 2 * alone.source.shape[1] + 10:  # it ended by itself
+                expected = bleu_counts([hypothesis], [part.references[i]])[0]
+                assert recorded[f"{name}.bleu_counts"][0, i].tolist() == expected.tolist()
+
+
+def test_the_training_part_is_the_same_in_every_run_and_of_training_pairs():
+    data = load_pieces(TINY)
+    parts, others = (probed_parts(data, replace(TINY, seed=seed)) for seed in (1, 2))
+    assert parts["training"].references == others["training"].references
+    assert len(parts["training"].corpus) == 5
+    assert set(parts["training"].references) <= set(data.train_targets)
+    for i, reference in enumerate(parts["training"].references):
+        assert data.pieces.decode([parts["training"].corpus.target(i)]) == [reference]
+    assert set(probed_parts(data, replace(TINY, probed_training=0))) == {"validation"}
+    with pytest.raises(BadInput, match="probed_training is 401, but there are 400 training pairs"):
+        probed_parts(data, replace(TINY, probed_training=401))
+
+
+def test_a_source_has_a_mark_at_either_end_in_training_and_wherever_it_is_looked_at(recorded, proxied):
+    data = load_pieces(TINY)
+    for corpus in (data.train, data.validation):
+        for i in range(len(corpus)):
+            assert corpus.source(i)[0] == BOS
+            assert min(corpus.source(i)[1:]) > UNK
+            assert min(corpus.target(i)) > UNK
+    sampled = probed_parts(data, replace(TINY, probed_validation=7))
+    assert all(part.corpus.source(i)[0] == BOS for part in sampled.values() for i in range(len(part.corpus)))
+    for found, parts in ((recorded, ("validation", "training")), (proxied, ("validation",))):
+        for part in parts:
+            source, mask = found[f"{part}.source"], found[f"{part}.source_mask"]
+            assert (source[:, 0] == BOS).all()
+            assert (source.gather(1, mask.sum(1, keepdim=True) - 1) == EOS).all()
+            assert ((source == BOS).sum(1) == 1).all()
+
+
+def test_a_sample_of_the_validation_part_is_the_same_in_every_run():
+    data = load_pieces(TINY)
+    parts, others = (
+        probed_parts(data, replace(TINY, seed=seed, probed_validation=7))["validation"] for seed in (1, 2)
+    )
+    assert parts.references == others.references
+    assert len(parts.corpus) == 7
+    places = [data.validation_targets.index(reference) for reference in parts.references]
+    assert places == sorted(places)
+    assert places != list(range(7))  # drawn, not the first
+    for i, reference in enumerate(parts.references):
+        assert data.pieces.decode([parts.corpus.target(i)]) == [reference]
+    with pytest.raises(BadInput, match="probed_validation is 13, but there are 12 validation pairs"):
+        probed_parts(data, replace(TINY, probed_validation=13))
+
+
+def test_uniform_attention_starts_in_the_same_place_and_learns_otherwise(tmp_path, recorded):
+    uniform = translation.record(replace(TINY, attention="uniform"), tmp_path)
+    assert "validation.saliency" not in uniform
+    assert "validation.attention" not in uniform
+    assert uniform["validation.log_probe"][0].equal(recorded["validation.log_probe"][0])
+    assert not uniform["validation.log_probe"][-1].equal(recorded["validation.log_probe"][-1])
+    losses = uniform["validation.loss"].sum(1)
+    assert losses[-1] < 0.9 * losses[0]
+
+
+def test_the_trained_network_where_it_is_asked_for(tmp_path, recorded):
+    kept = translation.record(replace(TINY, keep_network=True), tmp_path)
+    network = translation.recorded_network(TINY, kept)
+    data = load_pieces(TINY)
+    look = translation.look_at(network, probed_parts(data, TINY)["validation"])
+    for name, values in look.items():
+        assert values.equal(recorded[f"validation.{name}"][-1]), name
+    with pytest.raises(BadInput, match="keep_network=True"):
+        translation.recorded_network(TINY, recorded)
+
+
+def test_saliency_where_it_is_asked_for(tmp_path):
+    asked = replace(TINY, saliency=True, steps=1, probed_training=0)
+    found = translation.record(asked, tmp_path)
+    data = load_pieces(asked)
+    masks = found["validation.source_mask"], found["validation.target_mask"]
+    saliency = padded_cells(found["validation.saliency"][0], *masks)
+    network = translation.new_network(asked, len(data.pieces)).eval()
+    for i in range(0, 12, 5):
+        alone = translation_saliency(network, collate(data.validation, [i]))[0]
+        target, source = alone.shape
+        torch.testing.assert_close(saliency[i, :target, :source], alone, rtol=1e-3, atol=1e-5)
+
+
+def test_another_seed_is_another_run_of_the_same_samples(tmp_path, recorded):
+    other = translation.record(replace(TINY, seed=2, steps=1), tmp_path)
+    assert other["validation.source"].equal(recorded["validation.source"])
+    assert not other["validation.attention"][0].equal(recorded["validation.attention"][0])
+
+
+def test_the_proxy_finds_the_translations_of_a_known_lexicon(proxied):
+    """β^px is largest where the right word's translation stands, for nearly every word."""
+    masks = proxied["validation.source_mask"], proxied["validation.target_mask"]
+    best = padded_cells(proxied["validation.log_probe"][-1], *masks, fill=-torch.inf).argmax(-1)
+    pieces = load_pieces(PROXY).pieces
+    found = []
+    for source, target, row in zip(
+        proxied["validation.source"].tolist(), proxied["validation.target_output"].tolist(), best, strict=True
+    ):
+        spelt = pieces.spell(target)
+        for s, word in enumerate(spelt):
+            if word.startswith("▁t"):
+                found.append(pieces.spell(source)[row[s]] == word.replace("t", "s"))
+    assert np.mean(found) > 0.9
+    losses = proxied["validation.loss"].sum(1) / proxied["validation.target_mask"].sum()
+    assert (losses.diff() < 0).all()
+
+
+def test_the_proxys_record_is_of_every_sample_alone(proxied):
+    data = load_pieces(PROXY)
+    proxy = translation_proxy.TranslationProxy(len(data.pieces), 32, torch.Generator().manual_seed(0))
+    for i in range(0, 70, 10):
+        alone = collate(data.validation, [i])
+        with torch.no_grad():
+            loss, logits = proxy.loss(alone), proxy(alone.source, alone.source_mask)
+        torch.testing.assert_close(proxied["validation.loss"][0, i], loss * alone.target_output.numel())
+        assert proxied["validation.right"][0, i] == (alone.target_output == logits.argmax()).sum()
+
+
+def test_cells_go_back_to_their_places(recorded):
+    masks = recorded["validation.source_mask"], recorded["validation.target_mask"]
+    attention = padded_cells(recorded["validation.attention"], *masks)
+    torch.testing.assert_close(attention.sum(-1), masks[1].float().expand(3, -1, -1))
+    assert valid_cells(*masks).sum() == recorded["validation.attention"].shape[1]
+
+
+def test_checksums_and_settings_that_cannot_be():
+    assert translation.checksums(TINY) == translation_proxy.checksums(PROXY) == {}
+    assert len(translation.checksums(translation.Settings())) == 4
+    with pytest.raises(UnknownName, match="attention"):
+        translation.Settings(attention="hard")
+    with pytest.raises(BadInput, match="longest is -1"):
+        translation_proxy.Settings(longest=-1)
+    with pytest.raises(UnknownName, match="translation set"):
+        load_pieces(replace(TINY, dataset="multi31k"))

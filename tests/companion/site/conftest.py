@@ -1,0 +1,130 @@
+"""The built site, served to a headless Chromium from which the rest of the network is cut off."""
+
+import functools
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+HTML = ROOT / "build" / "_build" / "html"
+
+
+@pytest.fixture(scope="session")
+def html() -> Path:
+    """Folder of the built site."""
+    if not (HTML / "index.html").is_file():
+        pytest.fail(f"no site at {HTML}: run 'make book' first", pytrace=False)
+    return HTML
+
+
+@pytest.fixture(scope="session")
+def pages(html: Path) -> list[str]:
+    """Every page of the book, as paths below the site; search, index and code listings are not among them."""
+    sources = (html / "_sources").rglob("*")
+    found = sorted(
+        path.relative_to(html / "_sources").with_suffix(".html").as_posix()
+        for path in sources
+        if path.is_file()
+    )
+    assert "index.html" in found
+    return found
+
+
+class _Handler(SimpleHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"  # keeps connections open: a page asks for some thirty files
+
+    def log_message(self, format: str, *arguments: object) -> None:
+        pass
+
+
+class _Server(ThreadingHTTPServer):
+    request_queue_size = 128  # the default of 5 loses connections on a busy machine
+
+
+@pytest.fixture(scope="session")
+def address(html: Path) -> Iterator[str]:
+    """Address of a server for the site, with a slash at the end."""
+    with _Server(("127.0.0.1", 0), functools.partial(_Handler, directory=str(html))) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """A headless Chromium of the system; Playwright's own is never downloaded."""
+    from playwright.sync_api import sync_playwright
+
+    executable = next(
+        filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+    )
+    if executable is None:
+        pytest.fail("no chromium on the path: install Debian's package 'chromium'", pytrace=False)
+    with sync_playwright() as playwright:
+        # The network is cut: no name but that of this machine can be looked up.
+        cut = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
+        browser = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox", cut])
+        yield browser
+        browser.close()
+
+
+@dataclass
+class Visit:
+    """A page open in the browser, and what went wrong on the way."""
+
+    page: object
+    outside: list[str] = field(default_factory=list)  # requests that would have left this machine
+    failed: list[str] = field(default_factory=list)  # files of the site that are not there
+    errors: list[str] = field(default_factory=list)  # console errors and uncaught exceptions
+
+    @property
+    def complaints(self) -> list[str]:
+        return self.outside + self.failed + self.errors
+
+
+@pytest.fixture(scope="session")
+def visit(chromium, address: str):
+    """``with visit(path, scheme="light", width=1280) as visited:`` has a page open, its formulas drawn."""
+
+    contexts: dict[tuple[str, int], object] = {}  # one each, so that scripts are read once
+
+    @contextmanager
+    def open_page(path: str, *, scheme: str = "light", width: int = 1280) -> Iterator[Visit]:
+        if (scheme, width) not in contexts:
+            size = {"width": width, "height": 900}
+            contexts[scheme, width] = chromium.new_context(viewport=size, color_scheme=scheme)
+        visited = Visit(contexts[scheme, width].new_page())
+
+        def asked(request) -> None:
+            if not request.url.startswith((address, "data:", "blob:")):
+                visited.outside.append(request.url)
+
+        def heard(message) -> None:
+            # The text of a missing file does not name it; `failed` does.
+            if message.type == "error" and "404" not in message.text:
+                visited.errors.append(f"{path}: {message.text}")
+
+        def answered(response) -> None:
+            if response.status >= 400:
+                visited.failed.append(f"{path}: {response.status} {response.url}")
+
+        visited.page.on("request", asked)
+        visited.page.on("pageerror", lambda error: visited.errors.append(f"{path}: {error}"))
+        visited.page.on("console", heard)
+        visited.page.on("response", answered)
+        visited.page.set_default_timeout(90_000)
+        visited.page.goto(address + path)
+        visited.page.evaluate("() => window.MathJax?.startup?.promise")
+        visited.page.wait_for_timeout(100)
+        yield visited
+        visited.page.close()
+
+    return open_page

@@ -1,0 +1,93 @@
+"""The interactive map in a browser: by keyboard, by mouse, along training, and with hostile words."""
+
+import pytest
+
+from attnlib.plots.attention_map import attention_map
+
+ROWS = [
+    {"step": step, "target_place": s, "source_place": t, "target": target, "source": source}
+    | {"attention": float(t == (s + look) % 3), "probability": 0.5}
+    for look, step in enumerate((0, 10))
+    for s, target in enumerate(("x", "<script>document.title='broken'</script>", "z"))
+    for t, source in enumerate(("a", "<b>b</b>", "c"))
+]
+
+
+@pytest.fixture
+def map_page(chromium):
+    page = chromium.new_page()
+    complaints = []
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.set_content(f"<title>kept</title>{attention_map(ROWS)}{attention_map(ROWS[:9])}")
+    yield page
+    assert complaints == []
+    assert page.title() == "kept"
+    page.close()
+
+
+def said(page):
+    return page.locator("[aria-live]").first.inner_text()
+
+
+def weights(page):
+    return page.locator(".attention-map").first.locator("small").all_inner_texts()
+
+
+def test_arrow_keys_go_from_word_to_word(map_page):
+    map_page.locator("button").first.focus()
+    assert weights(map_page) == ["0.00", "1.00", "0.00"]
+    map_page.keyboard.press("ArrowRight")
+    assert weights(map_page) == ["0.00", "0.00", "1.00"]
+    assert "<script>" in said(map_page)
+    map_page.keyboard.press("ArrowLeft")
+    map_page.keyboard.press("ArrowLeft")  # round the corner to the last word
+    assert weights(map_page) == ["1.00", "0.00", "0.00"]
+    pressed = map_page.locator(".attention-map").first.locator('button[aria-pressed="true"]')
+    assert pressed.all_inner_texts() == ["z"]
+
+
+def test_pointing_at_a_word_shows_its_row(map_page):
+    map_page.locator("button").nth(1).hover()
+    assert weights(map_page) == ["0.00", "0.00", "1.00"]
+    assert "on “c”" in said(map_page)
+
+
+def test_the_slider_goes_back_in_training(map_page):
+    slider = map_page.locator("input[type=range]").first
+    slider.focus()
+    map_page.keyboard.press("ArrowLeft")
+    assert map_page.locator("output").first.inner_text() == "0 updates"
+    assert slider.get_attribute("aria-valuetext") == "0 updates"
+    assert weights(map_page) == ["1.00", "0.00", "0.00"]
+
+
+def test_the_table_follows_the_slider(map_page):
+    table = map_page.locator("details").first
+    table.locator("summary").click()
+    assert table.locator("tbody tr").first.locator("td").all_inner_texts() == ["0.00", "1.00", "0.00"]
+    map_page.locator("input[type=range]").first.focus()
+    map_page.keyboard.press("ArrowLeft")
+    assert table.locator("tbody tr").first.locator("td").all_inner_texts() == ["1.00", "0.00", "0.00"]
+    assert table.locator("summary").inner_text() == "The same as a table, after 0 updates"
+    second = map_page.locator("details").nth(1)  # of another map, which has one look
+    assert second.locator("summary").inner_text() == "The same as a table, after 0 updates"
+
+
+def test_numbers_of_the_table_stand_apart_and_under_each_other(map_page):
+    map_page.locator("summary").first.click()
+    cells = map_page.locator(".attention-map").first.locator("tbody td")
+    for number in range(3):
+        style = cells.nth(number).evaluate(
+            "cell => { const s = getComputedStyle(cell);"
+            "return [parseFloat(s.paddingLeft), s.textAlign, s.fontVariantNumeric]; }"
+        )
+        assert style[0] >= 6
+        assert style[1:] == ["right", "tabular-nums"]
+
+
+def test_two_maps_do_not_touch_each_other(map_page):
+    second = map_page.locator(".attention-map").nth(1)
+    before = weights(map_page)
+    second.locator("button").nth(2).click()
+    assert second.locator("small").all_inner_texts() == ["0.00", "0.00", "1.00"]
+    assert weights(map_page) == before

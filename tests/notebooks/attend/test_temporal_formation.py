@@ -1,0 +1,308 @@
+"""States without words, clocks set apart and longer sentences: what must hold whatever a network learned."""
+
+import numpy as np
+import pytest
+import torch
+
+from attnlib.errors import UnknownName
+from attnlib.training.corpus import collate
+from companion.data.registry import load
+from companion.results.config import override
+from companion.results.result import Result
+from companion.results.run import run
+from companion.runs.store import Store
+from notebooks.attend.temporal_formation.experiment import PROFILES, asks, name_of
+from notebooks.attend.temporal_formation.measure import (
+    OFFSETS,
+    _between,
+    compared,
+    conditions,
+    expectation,
+    expected_places,
+    longer_task,
+    measure_offsets,
+    measure_temporal_formation,
+    near_place,
+    plane,
+    wordless_input,
+    wordless_states,
+)
+from notebooks.attend.temporal_formation.sentences import (
+    beyond_sentences,
+    half_sentences,
+    longer_sentences,
+    outcome_sentences,
+    step_sentences,
+)
+from notebooks.shared.measure import fit_components
+
+TINY = {"task": "one_to_one", "seeds": 1, "width": 8, "steps": 3, "fit_samples": 100}
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    return tmp_path_factory.mktemp("models")
+
+
+@pytest.fixture(scope="module")
+def trained(models):
+    """One network of each kind, by the name the chapter gives it."""
+    config = override(PROFILES["quick"], TINY | {"cell": "gru,lstm"})
+    return {name_of(asked.spec)["kind"]: Store(models).model(asked.spec) for asked in asks(config)}
+
+
+def test_kinds_are_named_by_cell_and_position_code(trained):
+    assert set(trained) == {"AED", "AED-lstm", "AO", "AO-learned", "AO-shuffled", "AO-none"}
+
+
+@pytest.mark.parametrize("kind", ["AED", "AED-lstm", "AO", "AO-none"])
+def test_average_input_by_position_of_a_corpus_of_one_sentence_is_that_sentence(trained, kind):
+    """With one sample μ_t is its state, and the average input at each position its word: the two agree."""
+    fitted = fit_components(trained[kind], 1)
+    encoder, decoder = wordless_states(trained[kind], fitted, "average_by_position")
+    for curve, own in ((encoder, fitted.encoder), (decoder, fitted.decoder)):
+        seen = own.position_counts > 0
+        torch.testing.assert_close(curve[seen].double(), own.temporal[seen], atol=1e-5, rtol=1e-4)
+
+
+def test_average_input_is_weighted_by_counts(trained):
+    model, fitted = trained["AO"].model, fit_components(trained["AO"], 50)
+    embedding = model.source_embedding.weight.detach()
+    corpus = trained["AO"].task.train.subset(np.arange(50))
+    ids = torch.from_numpy(np.concatenate([*(np.append(corpus.source(i), 2) for i in range(50))]))
+    expected = embedding[ids].mean(0)
+    found = wordless_input(embedding, fitted.encoder, "average", 30)
+    torch.testing.assert_close(found[0], expected, atol=1e-6, rtol=1e-5)
+    assert found.shape == (30, 8)
+    assert not wordless_input(embedding, fitted.encoder, "null", 3).any()
+
+
+def test_comparison_by_hand():
+    own = torch.tensor([[0.0, 0.0], [2.0, 0.0]])
+    counts = torch.tensor([1, 1])
+    same = compared(own + 5, own, counts)
+    assert (same["r2_centred"], same["cosine"]) == (1, pytest.approx(1))
+    assert same["r2"] == pytest.approx(1 - 50)  # 5² + 5² at both positions over a variance of 1
+    twice = compared(2 * own, own, counts)
+    assert (twice["r2_centred"], twice["cosine"]) == (0, pytest.approx(1))
+    assert compared(own, own * 0, counts)["cosine"] is None
+
+
+def test_plane_keeps_the_course_and_its_sign():
+    course = torch.arange(5.0)[:, None] * torch.tensor([[3.0, 4.0, 0.0]])
+    directions, centre = plane(course, torch.ones(5))
+    along = (course.double() - centre) @ directions
+    torch.testing.assert_close(along[:, 0], 5 * (torch.arange(5.0).double() - 2))
+
+
+def test_without_position_codes_no_clock_can_be_set_and_states_of_a_token_are_equal(trained):
+    network = trained["AO-none"]
+    found = measure_offsets(
+        network.model, fit_components(network, 50), network.task.held_out.subset(range(20))
+    )
+    for condition in found.values():
+        assert all(record["similarity"] == pytest.approx(1) for record in condition["by_offset"])
+        assert condition["slope"] in (None, 0)
+    states = network.model.encode(torch.tensor([[4, 5, 4]]), torch.ones(1, 3, dtype=torch.bool))[0][0]
+    torch.testing.assert_close(states[0], states[2])
+
+
+@pytest.mark.parametrize("kind", ["AED", "AED-lstm", "AO"])
+def test_an_offset_of_nothing_changes_nothing(trained, kind):
+    network = trained[kind]
+    batch = collate(network.task.held_out, [0, 7, 99])
+    trace = network.model(batch)
+    for _, states_of in conditions(network.model, fit_components(network, 50)).values():
+        encoder, decoder = states_of(batch, 0)
+        torch.testing.assert_close(network.model.attend(batch, encoder, decoder).attention, trace.attention)
+
+
+@pytest.mark.parametrize("kind", ["AED", "AO"])
+def test_a_shifted_encoder_leaves_the_decoder_alone(trained, kind):
+    network = trained[kind]
+    batch = collate(network.task.held_out, [3, 5])
+    trace = network.model(batch)
+    ways = conditions(network.model, fit_components(network, 50))
+    encoder, decoder = ways["encoder"][1](batch, 3)
+    torch.testing.assert_close(decoder, trace.decoder_states)
+    assert not torch.allclose(encoder, trace.encoder_states)
+
+
+def test_expected_displacements_by_hand():
+    task = load("reversal", n_train=5, n_held_out=5, min_length=6, max_length=6)
+    batch = collate(task.held_out, [0])
+    before = torch.zeros(1, 7, 7)
+    for s in range(6):
+        before[0, s, 5 - s] = 1
+    before[0, 6, 6] = 1
+    expected, keep = expectation(before, batch, 2, "encoder")
+    assert expected[0, :6].tolist() == [-2] * 6
+    assert keep[0].tolist() == [
+        True,
+        True,
+        True,
+        True,
+        False,
+        False,
+        False,
+    ]  # two places back there is a word
+    expected, keep = expectation(before, batch, 2, "decoder")
+    assert expected[0, :4].tolist() == [-2] * 4
+    assert keep[0].tolist() == [True, True, True, True, False, False, False]  # two steps on a word is said
+
+
+def test_places_come_from_links_and_attention_there_is_all_of_it():
+    task = load("reversal", n_train=5, n_held_out=5, min_length=6, max_length=6)
+    batch = collate(task.held_out, [2, 4])
+    places = expected_places(task, batch)
+    assert places.tolist() == [[5, 4, 3, 2, 1, 0, -1]] * 2
+    attention = torch.nn.functional.one_hot(places.clamp(min=0), 7).float()
+    assert near_place(attention, places).sum() == 12  # the end mark has no place
+
+
+def test_longer_sentences_have_the_length_asked_for(trained):
+    spec = trained["AO"].spec
+    task = longer_task(spec, 33)
+    assert set(task.held_out.source_lengths.tolist()) == {33}
+    assert task.source_vocabulary == trained["AO"].task.source_vocabulary
+
+
+def test_variance_between_positions():
+    states = torch.tensor([[0.0], [2.0], [4.0], [6.0]])
+    assert _between(states, torch.tensor([0, 0, 1, 1])) == pytest.approx(4 / 5)
+    assert _between(states * 0, torch.tensor([0, 0, 1, 1])) is None
+
+
+def test_everything_that_is_asked_of_a_network_is_there(trained):
+    network = trained["AED"]
+    found = measure_temporal_formation(network, 100)
+    shares = found["state_share"]["encoder"]
+    assert sum(shares.values()) == pytest.approx(1, abs=1e-4)
+    assert set(found["rebuilt"]["average"]) == {"alone", "both", "encoder", "decoder"}
+    assert set(found["offsets"]["encoder"]) == {"slope", "centre_slope", "by_offset"}
+    assert [record["offset"] for record in found["offsets"]["both"]["by_offset"]] == list(OFFSETS)
+    assert found["longer"]["lengths"][-1]["length"] == 40
+    assert len(found["longer"]["positions"]) == 40
+
+
+def test_the_experiment_gives_values_and_tables(tmp_path, models):
+    tiny = TINY | {"positions": "sinusoidal,none"}
+    result = run("temporal_formation", out=tmp_path, models=models, overrides=tiny)
+    assert set(result.values["one_to_one"]) == {"AED", "AO", "AO-none"}
+    none = result.values["one_to_one"]["AO-none"]
+    # One state a token: on an input that does not change, the course stands still.
+    assert none["wordless"]["encoder"]["average"]["cosine"]["value"] == pytest.approx(0, abs=1e-6)
+    assert none["temporal_variance"]["encoder"]["words"]["value"] < 0.05
+    assert all(records for records in result.tables.values())
+
+
+def test_scan_has_no_other_lengths(models):
+    config = override(PROFILES["quick"], TINY | {"task": "scan", "architecture": "AO", "positions": "none"})
+    (asked,) = asks(config)
+    assert longer_task(asked.spec, 30) is None
+
+
+def test_unknown_codes_are_refused():
+    with pytest.raises(UnknownName, match="sinusoidal"):
+        override(PROFILES["quick"], {"positions": "sinusoid"})
+
+
+# Outcomes of the chapter on the forming of temporal components, by hand from small numbers.
+
+TASK = "one_to_one"
+
+
+def interval(value, half=0.1, n=3):
+    return {"value": value, "low": value - half, "high": value + half, "n": n}
+
+
+def side(*moved, slope, sign=1):
+    places = {
+        f"by_{k}": {"expected": interval(sign * k, 0), "largest": interval(sign * x)}
+        for k, x in zip((1, 5), moved, strict=True)
+    }
+    return places | {"slope": interval(slope)}
+
+
+def formed(kind, rows=()):
+    return Result("temporal_formation", "paper", {"task": [TASK]}, {TASK: {"AED": kind}},
+                  {"positions": list(rows)}, {}, {})  # fmt: skip
+
+
+def kind(encoder=0.7, decoder=0.55, rebuilt=0.5, constant=0.7, alone=0.3):
+    return {
+        "wordless": {
+            name: {"average": {"r2_centred": interval(value)}}
+            for name, value in (("encoder", encoder), ("decoder", decoder))
+        },
+        "rebuilt": {
+            "average": {"both": {"similarity": interval(rebuilt)}},
+            "constant": {"both": {"similarity": interval(constant)}},
+            "temporal": {"alone": {"similarity": interval(alone)}},
+        },
+        "offsets": {
+            "encoder": side(0.05, 4.5, slope=0.8, sign=-1),
+            "decoder": side(0.1, 2.5, slope=0.4),
+        },
+    }
+
+
+def test_numbers_are_held_against_one_half_by_the_whole_interval():
+    result = formed(kind())
+    assert half_sentences(result, TASK, "wordless").endswith(
+        "AED, encoder R² 0.70 ± 0.10, decoder R² 0.55 ± 0.10: above one half only for encoder R²."
+    )
+    assert half_sentences(result, TASK, "offsets").endswith("above one half only for encoder ahead.")
+    assert half_sentences(formed(kind(0.4, 0.4)), TASK, "wordless").endswith("one half on neither side.")
+    assert half_sentences(formed(kind(0.9, 0.9)), TASK, "wordless").endswith("one half on both sides.")
+    assert half_sentences(result, "scan", "offsets") == ""
+
+
+def test_a_course_that_bends_is_told_from_a_line():
+    text = step_sentences(formed(kind()), TASK)
+    assert "ahead by 1, 5:" in text
+    assert "* AED: encoder ahead −0.05 ± 0.10, −4.50 ± 0.10; decoder ahead 0.10 ± 0.10, 2.50 ± 0.10" in text
+    straight = kind()
+    straight["offsets"]["encoder"] = side(0.8, 4.5, slope=0.9, sign=-1)
+    assert step_sentences(formed(straight), TASK) == ""
+
+
+def longer(n, networks):
+    numbers = {"word_accuracy": interval(0.9, n=networks), "length": interval(40, 0, networks)}
+    leaves = interval(28, 15, n) if n else {"value": None, "low": None, "high": None, "n": 0}
+    return {"longer": {"times_1": numbers | {"leaves": leaves}, "times_2": numbers | {"leaves": leaves}}}
+
+
+def test_attention_leaves_in_some_networks_at_places_that_there_are():
+    text = longer_sentences(formed(longer(5, 10)))
+    assert "leaves its place in 5 of 10 networks, at position 28 [13, 39]; never in the others." in text
+    assert "in 3 of 3 networks, at position 28 [13, 39]." in longer_sentences(formed(longer(3, 3)))
+    assert "never leaves its place in any of 10 networks." in longer_sentences(formed(longer(0, 10)))
+
+
+def position(t, attention, temporal):
+    row = {"task": TASK, "kind": "AED", "position": t, "trained_up_to": 2}
+    for name, value in (("in_place", attention), ("temporal_in_place", temporal)):
+        found = interval(value)
+        row |= {name: value, f"{name}_low": found["low"], f"{name}_high": found["high"]}
+    return row
+
+
+def test_attention_parts_from_temporal_components_where_intervals_are_apart():
+    within = [position(0, 1.0, 0.9), position(1, 1.0, 0.7)]
+    parted = [position(2, 0.7, 0.1), position(3, 0.5, 0.1)]
+    text = beyond_sentences(formed(kind(), within + parted), TASK)
+    assert "positions): AED 0.60 against 0.10 (within 1.00 against 0.80)." in text
+    half = [position(2, 0.7, 0.1), position(3, 0.2, 0.1)]
+    text = beyond_sentences(formed(kind(), within + half), TASK)
+    assert "leave together: AED 0.45 against 0.10" in text
+    assert beyond_sentences(formed(kind()), TASK) == ""
+
+
+def test_outcomes_name_the_kinds_that_meet_a_condition():
+    course, clock = outcome_sentences(formed(kind(decoder=0.8))).splitlines()
+    assert course.endswith("than a constant state: one-to-one, AED (0.50 ± 0.10 against 0.70 ± 0.10).")
+    assert clock.endswith("one-to-one, AED (encoder ahead 0.80 ± 0.10; μ·μ alone 0.30 ± 0.10).")
+    course, clock = outcome_sentences(formed(kind(alone=0.45))).splitlines()
+    assert course.endswith("nowhere here."), "0.55 ± 0.10 is not above one half"
+    assert clock.endswith("nowhere here."), "0.45 ± 0.10 is not below one half"

@@ -1,0 +1,186 @@
+"""Word alignment on tiny models: numbers against plain loops, and errors that name what is wrong."""
+
+import numpy as np
+import pytest
+import torch
+
+from attnlib.decomposition.terms import alignment_terms
+from attnlib.errors import BadInput, UnknownName
+from attnlib.training.corpus import Corpus, Task, evaluation_batches
+from attnlib.training.vocabulary import BOS, EOS, Vocabulary
+from companion.results.run import run
+from companion.runs.store import Store
+from notebooks.attend.word_alignment import experiment
+from notebooks.attend.word_alignment.measure import (
+    CLASSES,
+    FUNCTION_RANK,
+    ROLES,
+    SUBSETS,
+    measure_token_parts,
+    measure_word_alignment,
+    token_classes,
+)
+from notebooks.shared.measure import fit_components
+
+TINY = {
+    "task": "reordering_50",
+    "tokens_of": "reordering_50",
+    "seeds": 1,
+    "width": 8,
+    "steps": 3,
+    "fit_samples": 100,
+    "judged_samples": 30,
+    "iterations": 2,
+}
+ASKED = {"fit_samples": 100, "judged_samples": 30, "iterations": 2}
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    return tmp_path_factory.mktemp("models")
+
+
+@pytest.fixture(scope="module")
+def trained(models):
+    config = experiment.Config(task=("reordering_50",), tokens_of=(), seeds=1, width=8, steps=3)
+    return Store(models).model(experiment.models(config)[0])
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def traced(trained, samples):
+    """Each held-out sample's trace by itself, without padding, with its place."""
+    corpus = trained.task.held_out.subset(np.arange(samples))
+    with torch.inference_mode():
+        for batch in evaluation_batches(corpus, 1):
+            yield trained.model(batch), int(batch.indices[0])
+
+
+def test_error_rates_agree_with_a_plain_loop(trained):
+    found = measure_word_alignment(trained, **ASKED)
+    fitted = fit_components(trained, 100)
+    hits = dict.fromkeys(("full", "temporal_only", "without_input_residual"), 0.0)
+    hits_read, mass, made, gold_count = 0, 0.0, 0, 0
+    for trace, i in traced(trained, 30):
+        gold = trained.task.gold[i]
+        terms = alignment_terms(*fitted.split(trace))[:, :, 0]
+        scores = {
+            "full": terms.sum((0, 1)),
+            "temporal_only": terms[0, 0],
+            "without_input_residual": terms.sum((0, 1)) - terms[1, 2],
+        }
+        rows, columns = (length - 1 for length in scores["full"].shape)  # without end marks
+        made += rows
+        gold_count += len(gold)
+        for name, table in scores.items():
+            links = {(s, int(table[s, :columns].argmax())) for s in range(rows)}
+            hits[name] += len(links & gold)
+        weights = trace.attention[0]
+        mass += sum(float(weights[s, t]) for s, t in gold)
+        read = {(s, int(weights[s + 1, :columns].argmax())) for s in range(rows)}
+        hits_read += len(read & gold)
+    for name, count in hits.items():
+        rate = found["attention"][name]["words"]["error_rate"]
+        assert rate == pytest.approx(1 - 2 * count / (made + gold_count), abs=0.004), name  # ties
+    assert found["attention"]["full"]["words"]["mass_on_gold"] == pytest.approx(mass / gold_count, abs=1e-5)
+    assert found["attention"]["full"]["read"]["recall"] <= hits_read / (gold_count - 30) + 0.004
+    assert found["attention"]["full"]["words"]["gold"] == gold_count == found["gold"]["links"]
+
+
+def test_every_row_is_either_predicted_right_or_wrong(trained):
+    found = measure_word_alignment(trained, **ASKED)
+    right, wrong = (found["by_prediction"][outcome] for outcome in ("right", "wrong"))
+    whole = found["attention"]["full"]["words"]
+    assert right["rows"] + wrong["rows"] == whole["rows"]
+    assert right["made"] + wrong["made"] == whole["made"]
+
+
+def test_parts_of_a_token_agree_with_a_plain_loop(trained):
+    found = measure_token_parts(trained, fit_samples=100)
+    fitted, vocabulary = fit_components(trained, 100), trained.task.target_vocabulary
+    chosen = found["tokens"]["predicted"]["token"][1]
+    token = vocabulary.words.index(chosen)
+    covariance, variance, similar, rows = 0.0, 0.0, 0.0, 0
+    for trace, _ in traced(trained, len(trained.task.held_out)):
+        terms = alignment_terms(*fitted.split(trace))[:, :, 0].double()
+        for s in np.flatnonzero(trace.target_outputs[0].numpy() == token):
+            total, temporal = terms[:, :, s].sum((0, 1)), terms[0, 0, s]
+            covariance += float(((temporal - temporal.mean()) * (total - total.mean())).sum())
+            variance += float((total - total.mean()).square().sum())
+            similar += 1 - 0.5 * float((temporal.softmax(0) - total.softmax(0)).abs().sum())
+            rows += 1
+    columns = found["tokens"]["predicted"]
+    assert columns["rows"][1] == rows
+    assert columns["temporal_share"][1] == pytest.approx(covariance / variance, abs=1e-3)
+    assert columns["temporal_only"][1] == pytest.approx(similar / rows, abs=1e-3)
+
+
+def test_roles_and_classes_share_out_the_same_rows(trained):
+    found = measure_token_parts(trained, fit_samples=100)
+    for role in ROLES:
+        assert sum(entry["rows"] for entry in found["classes"][role].values()) == found["rows"]
+        assert set(found["classes"][role]) <= set(CLASSES)
+    assert found["classes"]["predicted"]["end mark"]["rows"] == len(trained.task.held_out)
+    assert found["classes"]["read"]["start mark"]["rows"] == len(trained.task.held_out)
+
+
+def test_classes_of_natural_language_go_by_frequency():
+    """Sixty words: the fifty most frequent count as function words; marks and punctuation stand apart."""
+    words = [f"w{i:02d}" for i in range(60)]
+    sentences = [[word] * (60 - i) for i, word in enumerate(words)] + [[",", "."] * 100]
+    vocabulary = Vocabulary.from_sentences(sentences, open=True)
+    corpus = Corpus.from_ids([[4]] * len(sentences), [vocabulary.encode(sentence) for sentence in sentences])
+    classes = token_classes(Task("x", vocabulary, vocabulary, corpus, corpus))
+    by_word = dict(zip(vocabulary.words, classes, strict=True))
+    assert [by_word[word] for word in words] == ["function word"] * FUNCTION_RANK + ["content word"] * 10
+    assert (by_word[","], by_word["."]) == ("punctuation", "punctuation")
+    assert (classes[BOS], classes[EOS], by_word["<unk>"]) == ("start mark", "end mark", "unknown word")
+
+
+def test_every_kind_of_model_has_its_values_and_tables_have_rows(tmp_path, models):
+    result = run("word_alignment", out=tmp_path, models=models, overrides=TINY)
+    assert set(result.values["reordering_50"]) == {"AED", "AO"}
+    for kind in ("AED", "AO"):
+        found = result.values["reordering_50"][kind]
+        assert set(found["attention"]) == set(SUBSETS)
+        gain = found["better_than_diagonal"]["value"]
+        rates = found["references"]["diagonal"], found["attention"]["full"]
+        assert gain == pytest.approx(rates[0]["error_rate"]["value"] - rates[1]["error_rate"]["value"])
+    for table in ("alignment", "classes", "tokens", "example"):
+        assert result.tables[table]
+        assert (tmp_path / f"word_alignment.{table}.csv").is_file()
+    frames = [row for row in result.tables["example"] if row["kind"] == "AO" and row["links_from"] == "full"]
+    assert sum(row["gold"] for row in frames) == 1 + max(row["target_position"] for row in frames)
+
+
+def test_the_options_of_europarl_are_its_own():
+    config = experiment.PROFILES["quick"]
+    options = {spec.task: dict(spec.task_options) for spec in experiment.models(config)}
+    assert options["europarl_de_en"]["n_train"] == config.n_train
+    assert "n_train" not in options["reordering"]
+
+
+def test_a_task_without_gold_links_is_refused(tmp_path, models):
+    with pytest.raises(BadInput, match="has no gold word alignments; those that have"):
+        run("word_alignment", out=tmp_path, models=models, overrides=TINY | {"task": "scan"})
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "message"),
+    [
+        ({"task": ("europarl_de_em",)}, UnknownName, "europarl_de_en"),
+        ({"architecture": ("VED",)}, UnknownName, "VED"),
+        ({"scale": "papre"}, UnknownName, "paper"),
+        ({"iterations": 0}, BadInput, "iterations is 0"),
+        ({"width": 7}, BadInput, "width 7 is odd"),
+    ],
+)
+def test_settings_that_cannot_be_used_are_said(settings, error, message):
+    with pytest.raises(error, match=message):
+        experiment.Config(**settings)

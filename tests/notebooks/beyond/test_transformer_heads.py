@@ -1,0 +1,412 @@
+"""Heads of Transformers: numbers by hand, what holds by construction, and the experiment on tiny networks."""
+
+import math
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+import torch
+
+from attnlib.adapters.library_models import transformer_pass
+from attnlib.analysis.fit import Fit
+from attnlib.analysis.judge import Judgement
+from attnlib.decomposition.components import Components
+from attnlib.errors import BadInput, UnknownName
+from attnlib.models.multi_head_attention import TransformerConfig
+from attnlib.models.transformer import Transformer
+from attnlib.plots.style import as_svg
+from attnlib.training.corpus import Corpus, collate
+from companion.results.asks import columns_of
+from companion.results.config import override, plain
+from companion.results.result import Result
+from companion.results.spearman import spearman
+from companion.runs.sequence_course import judged_samples
+from companion.runs.store import Store
+from notebooks.beyond.transformer_heads.drawing import (
+    heads_against_typicality,
+    rebuilt_by_layer,
+    repeated_words,
+    shares_by_layer,
+)
+from notebooks.beyond.transformer_heads.experiment import (
+    ANCHORED,
+    PROFILES,
+    Config,
+    anchored_less_free,
+    compute,
+    correlations,
+    head_table,
+    last_less_first,
+    models,
+    one_to_one_less_reordering,
+    repeated_values,
+    sinusoidal_less,
+)
+from notebooks.beyond.transformer_heads.measure import (
+    measure_repeated,
+    numbers_of_heads,
+    state_rows,
+    steps_by_reading,
+)
+from notebooks.beyond.transformer_heads.sentences import (
+    anchored_sentences,
+    construction_table,
+    content_sentences,
+    correlation_sentences,
+    input_sentence,
+    layer_sentences,
+    layer_table,
+    quality_table,
+    state_table,
+    task_sentences,
+)
+
+TINY = Config(
+    positions=("sinusoidal", "relative", "rotary"), anchored=("rotary",), seeds=2, n_train=300, judged=60,
+    fit_samples=200, width=8, steps=3, looks=1,
+)  # fmt: skip
+KINDS = ("cross", "encoder_self", "decoder_self")
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    torch.set_num_threads(1)
+    return Store(tmp_path_factory.mktemp("models"))
+
+
+@pytest.fixture(scope="module")
+def computed(store):
+    return compute(TINY, store)
+
+
+def head(task="one_to_one", positions="sinusoidal", seed=0, layer=1, number=0.0, **more):
+    """A row of cross-attention with the same number everywhere, but for ``more``."""
+    numbers = dict.fromkeys(("temporal_share", "input_share", "mixed_share", "residual_share"), number)
+    numbers |= dict.fromkeys(("typicality", "temporal_rebuilds", "input_rebuilds"), number)
+    named = {"task": task, "positions": positions, "seed": seed, "layer": layer, "head": 1}
+    return named | {"kind": "cross", "state": "trained", "varies": 1} | numbers | more
+
+
+def test_steps_that_read_a_double_by_hand():
+    # A B A C: after reading A (steps 1 and 3) the word has a double, after B it has none. D E: never.
+    batch = collate(Corpus.from_ids([[4, 5, 4, 6], [7, 8]], [[4, 5, 4, 6], [7, 8]]), [0, 1])
+    once, again = steps_by_reading(batch)
+    assert once.nonzero().tolist() == [[0, 2], [1, 1]]
+    assert again.nonzero().tolist() == [[0, 1], [0, 3]]
+
+
+def test_repeated_words_are_counted_in_one_to_one_alone(store):
+    specs = {(spec.resolved.task, spec.resolved.seed): spec for spec in models(TINY)}
+    recording = store.recording(specs["one_to_one", 0])
+    found = measure_repeated(recording)
+    lengths = judged_samples(recording.spec.resolved).source_lengths
+    assert found["once"]["steps"] + found["again"]["steps"] == (lengths - 1).sum()
+    assert all(0 < found[read]["attention"] < 1 for read in found)
+    with pytest.raises(BadInput, match="the task is reordering"):
+        measure_repeated(store.recording(specs["reordering", 0]))
+
+
+@pytest.mark.parametrize("positions", ["sinusoidal", "relative", "rotary"])
+def test_shares_of_a_head_sum_to_one_and_a_bias_is_counted(positions):
+    draw = np.random.default_rng(0)
+    config = TransformerConfig(9, 9, width=8, heads=2, layers=2, positions=positions)
+    network = Transformer(config, torch.Generator().manual_seed(0)).eval()
+    for name, parameter in network.named_parameters():
+        if name.endswith("distance_bias"):
+            torch.nn.init.normal_(parameter, generator=torch.Generator().manual_seed(1))
+    texts = [draw.integers(4, 9, size=5).tolist() for _ in range(60)]
+    batch = collate(Corpus.from_ids(texts, texts), range(60))
+    one = transformer_pass(network, batch)
+    judgement = Judgement(Fit().update(one)).update(one)
+    rows = numbers_of_heads(judgement)
+    assert len(rows) == len(KINDS) * 2 * 2
+    shares = judgement.heads["cross.1", 0].terms.result().covariance
+    content = ("input·input", "input·residual", "residual·input", "residual·residual")
+    (second,) = (row for row in rows if (row["kind"], row["layer"], row["head"]) == ("cross", 1, 0))
+    assert second["content_share"] == pytest.approx(sum(shares[name] for name in content), abs=1e-8)
+    assert second["mixed_share"] == pytest.approx(
+        shares["temporal·input"] + shares["input·temporal"], abs=1e-8
+    )
+    for row in rows:
+        parts = ("temporal", "input", "mixed", "residual", "position_bias")
+        assert sum(row[f"{part}_share"] for part in parts) == pytest.approx(1, abs=1e-6)
+        biased = positions == "relative" and row["kind"] != "cross"
+        assert (row["position_bias_share"] != 0) == biased
+        assert (row["position_rebuilds"] != row["temporal_rebuilds"]) == biased
+
+
+def test_variance_of_states_by_hand():
+    """Word + position has no residual; a product of both signs has nothing but."""
+    tokens = torch.tensor([[0, 0], [0, 1], [1, 0], [1, 1]])
+    everywhere = torch.ones(4, 2, dtype=torch.bool)
+    place = torch.tensor([0.0, 1.0]).expand(4, 2)
+    sums = Components(2, 2, 1, method="least_squares")
+    sums.update((3.0 * tokens + place)[..., None], tokens, everywhere)
+    signs = Components(2, 2, 1, method="least_squares")
+    signs.update(((2.0 * tokens - 1) * (2 * place - 1))[..., None], tokens, everywhere)
+    added, product = state_rows({"added": sums, "product": signs})
+    assert (added["input_unique"], added["temporal_unique"]) == pytest.approx((0.9, 0.1))  # 9 : 1
+    assert (added["residual"], product["residual"]) == (0, 1)
+
+
+def test_the_first_layer_holds_what_it_must(computed):
+    """As the page says: nothing left before the norm; without added positions nothing after it either."""
+    states = computed[0]["states"]["one_to_one"]
+    for positions in TINY.positions:
+        own = states[positions]["encoder.embedded"]["trained"]
+        assert (own["residual"]["value"], own["residual"]["high"]) == (0, 0)
+        after = states[positions]["encoder.0.self"]["trained"]
+        bare = positions != "sinusoidal"
+        assert (after["residual"]["value"] == 0) == bare
+        assert (after["temporal_unique"]["value"] == 0) == bare
+
+
+def test_correlation_is_over_heads_and_leaves_out_those_without_shares():
+    draw = np.random.default_rng(3)
+    rows = []
+    for task, seed in product(("one_to_one", "reordering"), range(3)):
+        for typical in draw.random(4):
+            rows.append(head(task, seed=seed, typicality=typical, temporal_share=typical**3))
+        rows.append(head(task, seed=seed, typicality=0.99, temporal_share=None, varies=0))
+    found = correlations(rows)
+    own = found["temporal"]
+    assert (own["value"], own["low"], own["high"]) == pytest.approx((1, 1, 1))
+    assert (own["heads"], own["left_out"], own["n"]) == (24, 6, 6)
+    assert found["input"]["value"] is None  # constant
+    assert found["temporal_rebuilds"]["heads"] == 24  # which all heads have: the same are left out
+
+
+def test_correlation_agrees_with_the_plain_one():
+    draw = np.random.default_rng(4)
+    rows = [
+        head(seed=seed, positions=kind, typicality=draw.random(), input_share=draw.random())
+        for kind in ("sinusoidal", "rotary")
+        for seed in range(5)
+    ]
+    expected = spearman(*(np.array([row[name] for row in rows]) for name in ("typicality", "input_share")))
+    assert correlations(rows)["input"]["value"] == pytest.approx(expected)
+
+
+def test_last_less_first_by_hand():
+    rows = [
+        head(seed=0, layer=1, number=0.1),
+        head(seed=0, layer=1, number=0.3),  # another head: mean 0.2
+        head(seed=0, layer=2, number=9.0),  # between
+        head(seed=0, layer=3, number=0.6),
+        head("reordering", seed=0, layer=1, number=0.5),
+        head("reordering", seed=0, layer=3, number=0.5),
+        head(seed=1, layer=1, number=0.0),
+        head(seed=1, layer=3, number=0.4),
+        head(seed=1, layer=3, number=None),
+        head(seed=0, layer=3, number=5.0) | {"state": "untrained"},
+        head(seed=0, layer=3, number=5.0) | {"kind": "encoder_self"},
+    ]
+    found = last_less_first(rows)
+    assert found["value"] == pytest.approx(np.mean([np.mean([0.4, 0.0]), 0.4]))
+    assert found["n"] == 2
+
+
+def test_differences_by_hand():
+    numbers = {  # by seed: one-to-one and reordering with two kinds of positions
+        0: {"sinusoidal": (0.9, 0.4), "rotary": (0.6, 0.5)},
+        1: {"sinusoidal": (0.8, 0.7), "rotary": (0.7, 0.3)},
+    }
+    rows = [
+        head(task, positions, seed, number=number)
+        for seed, kinds in numbers.items()
+        for positions, pair in kinds.items()
+        for task, number in zip(("one_to_one", "reordering"), pair, strict=True)
+    ]
+    found = one_to_one_less_reordering(rows)
+    assert found["smallest"]["value"] == pytest.approx(0.1)  # rotary's 0.1, then sinusoidal's 0.1
+    assert found["rotary"]["value"] == pytest.approx((0.1 + 0.4) / 2)
+    assert sinusoidal_less(rows)["rotary"]["value"] == pytest.approx((0.3 + 0.1) / 2)
+    more = [head(ANCHORED, "rotary", seed, number=0.9) for seed in numbers]
+    assert anchored_less_free([*rows, *more], ANCHORED)["rotary"]["value"] == pytest.approx(0.25)
+    lacking = [
+        row for row in rows if (row["seed"], row["positions"], row["task"]) != (1, "rotary", "reordering")
+    ]
+    assert one_to_one_less_reordering(lacking)["smallest"]["n"] == 1  # a seed without a kind has no smallest
+
+
+def test_repeated_values_are_paired_by_seed():
+    rows = [
+        {"positions": "rotary", "seed": seed, "read": read, "attention": value, "accuracy": 1.0}
+        for seed, pair in enumerate([(0.8, 0.5), (0.6, 0.5)])
+        for read, value in zip(("once", "again"), pair, strict=True)
+    ]
+    found = repeated_values(rows)["rotary"]
+    assert found["once_less_again"]["attention"]["value"] == pytest.approx(0.2)
+    assert found["once_less_again"]["accuracy"]["value"] == 0
+
+
+def test_flat_heads_have_no_shares():
+    measured = {"heads": [{"kind": "cross", "layer": 0, "head": 1, "spread": 0.04, "typicality": 0.99}]}
+    measured["heads"][0] |= {name: 0.5 for name in _shares()}
+    (name,) = ({"task": "one_to_one", "positions": "none", "seed": 0},)
+    (row, _) = head_table([(name, {"trained": measured, "untrained": measured})], 0.05)
+    assert (row["layer"], row["head"], row["varies"], row["typicality"]) == (1, 2, 0, 0.99)
+    assert all(row[share] is None for share in _shares())
+    assert head_table([(name, {"trained": measured, "untrained": measured})], 0.04)[0]["varies"] == 1
+
+
+def _shares():
+    return [
+        f"{part}_share" for part in ("temporal", "input", "mixed", "residual", "position_bias", "content")
+    ]
+
+
+def test_values_and_tables_have_every_kind(computed):
+    values, tables = computed
+    kinds = 2 * 3 + 1
+    assert len(tables["heads"]) == kinds * 2 * 2 * len(KINDS) * TINY.layers * TINY.heads
+    assert values["correlation"]["temporal"]["n"] == 2 * 3 * 2  # the control is not among them
+    assert set(values["one_to_one_less_reordering"]) == {*TINY.positions, "smallest"}
+    assert set(values["sinusoidal_less"]) == {"relative", "rotary"}
+    assert set(values["anchored_less_free"]) == {"rotary"}
+    assert set(values["repeated"]) == set(TINY.positions)
+    assert set(values["layers"][ANCHORED]) == {"rotary"}
+    one = [
+        row["temporal_share"]
+        for row in tables["heads"]
+        if (row["task"], row["positions"], row["kind"]) == ("reordering", "rotary", "cross")
+        and (row["layer"], row["state"], row["varies"]) == (2, "trained", 1)
+    ]
+    own = values["layers"]["reordering"]["rotary"]["cross"]["layer_2"]["trained"]["temporal_share"]["value"]
+    assert own == pytest.approx(np.mean(one))
+    shares = [row["value"] for row in tables["terms"] if (row["positions"], row["layer"]) == ("relative", 1)]
+    assert math.fsum(shares) == pytest.approx(2)  # of two tasks
+
+
+def test_the_control_is_never_reordered():
+    columns = [columns_of(spec) for spec in models(TINY)]
+    shares = [dict(column["options"]).get("p") for column in columns]
+    assert shares.count(0.0) == TINY.seeds
+    assert shares.count(0.5) == 3 * TINY.seeds
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"task": "one_to_many"}, UnknownName, "did you mean 'one_to_one'"),
+        ({"positions": "rotery"}, UnknownName, "did you mean 'rotary'"),
+        ({"anchored": "rotery"}, UnknownName, "did you mean 'rotary'"),
+        ({"fit_samples": 0}, BadInput, "fit_samples is 0"),
+        ({"least_spread": -1.0}, BadInput, "least_spread is -1"),
+        ({"heads": 3}, BadInput, "3 heads do not divide"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(given, error, message):
+    with pytest.raises(error, match=message):
+        override(PROFILES["quick"], given)
+
+
+# The figures and sentences on Transformers say what their result says, and survive what is missing.
+
+FIGURES = (heads_against_typicality, rebuilt_by_layer, repeated_words, shares_by_layer)
+SENTENCES = (anchored_sentences, content_sentences, correlation_sentences, input_sentence, layer_sentences,
+             task_sentences)  # fmt: skip
+TINY_DRAWN = Config(
+    positions=("sinusoidal", "relative"), anchored=("relative",), seeds=2, n_train=100, judged=40,
+    fit_samples=100, width=8, steps=2, looks=1, least_spread=0,
+)  # fmt: skip
+LITTLE = replace(TINY_DRAWN, task=("reordering",), positions=("sinusoidal",), anchored=())
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory):
+    torch.set_num_threads(1)
+    store = Store(tmp_path_factory.mktemp("models"))
+    return [
+        Result("transformer_heads", "quick", plain(config), *compute(config, store), {}, {})
+        for config in (TINY_DRAWN, LITTLE)
+    ]
+
+
+@pytest.fixture
+def result(both):
+    return both[0]
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+def test_figures_are_drawn_of_much_and_of_little(figure, both):
+    for result in both:
+        assert as_svg(figure(result)).startswith("<?xml")
+
+
+@pytest.mark.parametrize("sentences", SENTENCES)
+def test_sentences_are_written_of_much_and_of_little(sentences, both):
+    for result in both:
+        assert sentences(result)
+        assert "None" not in sentences(result)
+
+
+def test_shares_have_a_panel_an_attention_and_task_and_a_line_a_layer(result):
+    grid = shares_by_layer(result).get_axes()
+    assert [axes.get_title("left") for axes in grid[:3]] == [
+        "one-to-one: cross-attention",
+        "reordering: cross-attention",
+        "one-to-one: encoder self-attention",
+    ]
+    labels = [text.get_text() for text in grid[0].get_yticklabels()]
+    assert labels[::-1] == [f"{kind}, layer {n}" for kind in TINY_DRAWN.positions for n in (1, 2)]
+    squares = [sum(line.get_marker() == "s" for line in axes.get_lines()) for axes in grid]
+    assert squares == [0, 0, 2, 2, 2, 2]  # a bias in self-attention of relative positions alone
+
+
+def test_without_relative_positions_no_bias_is_named(both):
+    names = [text.get_text() for text in shares_by_layer(both[1]).legends[0].get_texts()]
+    assert "position bias" not in names
+    assert "position bias" in [text.get_text() for text in shares_by_layer(both[0]).legends[0].get_texts()]
+
+
+def test_every_head_is_a_point(result):
+    first, _, last = heads_against_typicality(result).get_axes()
+    heads = 2 * 2 * 2 * TINY_DRAWN.layers * TINY_DRAWN.heads  # tasks, positions, seeds
+    points = [line for line in first.get_lines() if line.get_marker() in ("o", "s")]
+    assert len(points) == heads
+    assert sum(line.get_marker() == "_" for line in last.get_lines()) == heads
+    open_ones = [line for line in points if line.get_markerfacecolor() == "white"]
+    assert len(open_ones) == heads // 2
+
+
+def test_tables_follow_the_order_asked_for(result):
+    assert list(quality_table(result).index) == [
+        "one-to-one, sinusoidal",
+        "one-to-one, relative",
+        "reordering, sinusoidal",
+        "reordering, relative",
+        "in order, relative",
+    ]
+    assert list(layer_table(result).index)[:2] == [f"one-to-one, sinusoidal, layer {n}" for n in (1, 2)]
+    assert list(construction_table(result)["residual, embedded"]) == ["0"] * 4
+    assert list(construction_table(result)["positions, after the norm"])[1::2] == ["0", "0"]
+    assert list(state_table(result).columns) == [
+        "encoder: layer 1",
+        "encoder: layer 2",
+        "encoder: end",
+        "decoder: layer 1",
+        "decoder: layer 2",
+        "decoder: last cross",
+    ]
+
+
+def test_sentences_follow_the_intervals(result):
+    found = result.values["residual"]["last_less_first"]
+    for low, high, words in (
+        (0.1, 0.3, "more in the last"),
+        (-0.3, 0.3, "no difference"),
+        (-0.3, -0.1, "less in the"),
+    ):
+        found |= {"value": (low + high) / 2, "low": low, "high": high}
+        assert words in layer_sentences(result)
+    less = result.values["repeated"]["relative"]["once_less_again"]["attention"]
+    less |= {"value": 0.2, "low": 0.1, "high": 0.3}
+    assert "relative: terms" in content_sentences(result)
+    assert "the aligned word is smaller: once less again 0.20 [0.10, 0.30]" in content_sentences(result)
+
+
+def test_a_run_without_the_control_says_how_to_have_it(both):
+    assert "-p anchored=rotary,relative" in anchored_sentences(both[1])
+    assert "relative: the temporal share is" in anchored_sentences(both[0])

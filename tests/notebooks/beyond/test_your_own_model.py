@@ -1,0 +1,97 @@
+"""The tutorial's report: what the measure hands on, and the page that the book frames."""
+
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+
+from attnlib.errors import BadInput, UnknownName
+from companion.results.result import Result
+from companion.runs.store import Store
+from notebooks.beyond.transformer_heads import experiment
+from notebooks.beyond.your_own_model import experiment as your_own_model
+from notebooks.beyond.your_own_model.sentences import (
+    analysis_of,
+    framed_report,
+    heads_table,
+    reading_sentences,
+)
+
+SMALL = replace(
+    experiment.PROFILES["quick"], n_train=80, judged=20, steps=2, width=8, looks=1, warmup=1, seeds=1
+)
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory):
+    config = your_own_model.Config(samples=60, batch_size=6)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(experiment.PROFILES, "quick", SMALL)
+        values, tables = your_own_model.compute(config, Store(tmp_path_factory.mktemp("models")))
+    return Result("your_own_model", "quick", vars(config), values, tables, code={}, data={})
+
+
+class Frame(HTMLParser):
+    """The attributes of every element, and of the page in the frame."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen: list[tuple[str, dict]] = []
+
+    def handle_starttag(self, tag, attrs):
+        self.seen.append((tag, dict(attrs)))
+
+
+def parsed(text):
+    frame = Frame()
+    frame.feed(text)
+    return frame.seen
+
+
+def test_every_head_of_every_attention_has_a_row(result):
+    assert len(result.tables["heads"]) == 3 * SMALL.layers * SMALL.heads
+    assert result.values["held_out"]
+    assert result.values["fitted"] + result.values["judged"] == 60
+    shares = {}
+    for row in result.tables["terms"]:
+        shares.setdefault((row["kind"], row["layer"], row["head"]), []).append(row["covariance_share"])
+    assert all(sum(own) == pytest.approx(1) for own in shares.values())
+
+
+def test_the_example_is_a_sentence_with_attention_that_sums_to_one(result):
+    analysis, words = analysis_of(result)
+    shown = result.values["example"]
+    assert [words[i] for i in analysis.example.target] == shown["target"]
+    for (at, _), weights in analysis.example.attention.items():
+        asks = "source" if at.startswith("encoder_self") else "target"
+        assert len(weights) == len(shown[asks])
+        assert weights.sum(1).tolist() == pytest.approx([1] * len(weights), abs=1e-5)
+
+
+def test_the_frame_holds_the_page_and_lets_nothing_run(result):
+    ((tag, attributes),) = parsed(framed_report(result))
+    assert (tag, attributes["sandbox"]) == ("iframe", "")
+    inside = parsed(attributes["srcdoc"])
+    assert "script" not in {name for name, _ in inside}
+    assert not [given for _, given in inside if any(name.startswith("on") or name == "src" for name in given)]
+    assert sum(tag == "h2" for tag, _ in inside) >= 5
+
+
+def test_table_and_sentences_say_the_same(result):
+    heads = heads_table(result)
+    assert len(heads) == SMALL.layers * SMALL.heads
+    largest = max(row["temporal_share"] for row in result.tables["heads"] if row["kind"] == "cross")
+    assert f"{largest:.2f}".replace("-", "−") in reading_sentences(result)
+    assert f"{largest:.2f}".replace("-", "−") in set(heads["temporal share"])
+    shares = heads[["temporal share", "input share", "mixed share", "with a residual"]]
+    sums = shares.map(lambda shown: float(shown.replace("−", "-"))).sum(axis=1)
+    assert sums.to_numpy() == pytest.approx(1, abs=0.02)  # of four numbers shown to a hundredth each
+
+
+def test_what_is_not_there_is_refused():
+    with pytest.raises(UnknownName, match="no profile 'large'"):
+        your_own_model.Config(like="large")
+    with pytest.raises(UnknownName, match="no task 'scan'"):
+        your_own_model.Config(task="scan")
+    with pytest.raises(BadInput, match="both start at 1"):
+        your_own_model.Config(samples=0)

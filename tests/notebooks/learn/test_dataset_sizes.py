@@ -1,0 +1,290 @@
+"""Table 9 from the data: what it prints, what is compared, and small sets counted by hand."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from attnlib.errors import BadInput, DataUnavailable, NotMeasured, UnknownName
+from companion.data import labelled_sets
+from companion.data.labelled import RawTexts, WordRules
+from companion.data.labelled_sets import Source
+from companion.data.sources import dataset
+from companion.results.result import Result
+from companion.results.run import run
+from companion.runs import text_sizes
+from companion.runs.recipe import RecipeSpec, Recording
+from companion.runs.text_sizes import Settings, at_hand, checksums, record
+from notebooks.learn.dataset_sizes import experiment
+from notebooks.learn.dataset_sizes.drawing import length_ranges
+from notebooks.learn.dataset_sizes.experiment import PRINTED, PROFILES, Config, comparable, compute, printed
+from notebooks.learn.dataset_sizes.measure import measure_text_sizes
+from notebooks.learn.dataset_sizes.sentences import (
+    dropped_table,
+    sizes_sentence,
+    sizes_table,
+    whole_test_sentence,
+    words_table,
+)
+
+PUBLISHED = Path(__file__).parents[3] / "claims" / "published" / "snell2021_tables.csv"
+
+
+def counted(texts, median, dropped=(), kept=10, different=20):
+    part = {"texts": texts, "words": {"median": median, "quantiles": [median] * 5}}
+    return {
+        "parts": {"train": part, "validation": part},
+        "kept": kept,
+        "different": different,
+        "dropped": list(dropped),
+    }
+
+
+def pairs(texts, source, target):
+    sides = {
+        side: {"median": median, "quantiles": [median] * 5}
+        for side, median in (("source", source), ("target", target))
+    }
+    parts = {part: {"texts": texts} | sides for part in ("train", "validation")}
+    return {"parts": parts, "kept": 8_000, "different": None, "dropped": []}
+
+
+class Given:
+    """A store that knows the counts of each set."""
+
+    def __init__(self, found):
+        self.found = found
+
+    def kept(self, spec, measure):
+        settings = spec.resolved
+        found = self.found.get((settings.data, settings.n_validation)) or self.found.get(settings.data)
+        if found is None:
+            raise NotMeasured("unknown")
+        return found
+
+
+def result_of(config, found):
+    values, tables = compute(config, Given(found))
+    return Result("dataset_sizes", "paper", {}, values, tables, {}, {})
+
+
+def test_the_printed_numbers_are_those_of_the_paper():
+    with PUBLISHED.open(encoding="utf-8", newline="") as file:
+        table = {
+            (row["dataset"], row["quantity"]): row["value"]
+            for row in csv.DictReader(file)
+            if row["table"] == "9"
+        }
+    rows = [row for row in PRINTED if row.title != "SMS"]  # section A.9
+    assert len(table) == 5 * len(rows)
+    for row in rows:
+        for part, short in (("train", "train"), ("validation", "val")):
+            assert table[row.title, f"{short} #"] == str(getattr(row, f"{part}_texts"))
+            median = getattr(row, f"{part}_median")
+            told = str(median[0]) if len(median) == 1 else f"({median[0]} src, {median[1]} trg)"
+            assert table[row.title, f"median {short} seq len"] == told
+        assert table[row.title, "vocab size"] == str(row.vocabulary)
+
+
+def test_the_parameters_give_the_printed_vocabularies_but_for_20_newsgroups():
+    for row in PRINTED:
+        if row.parameters is not None and row.title != "20 NG":
+            assert row.vocabulary_by_parameters == row.vocabulary
+    assert printed("twenty_newsgroups").vocabulary_by_parameters == 12_488
+    assert printed("multi30k_de_en").vocabulary_by_parameters is None
+    assert printed("known_polarity") is None
+
+
+def test_what_rests_on_a_part_of_the_data_is_not_compared():
+    assert comparable("ag_news", "validation.texts")
+    assert not comparable("ag_news", "train.texts")
+    assert not comparable("iwslt14_de_en", "validation.median")
+    assert comparable("sst_as_text", "train.median")
+
+
+def test_lengths_words_and_what_was_dropped_counted_by_hand(monkeypatch):
+    texts = [("a b_c 12<br />", 0), ("a b_c 12", 1), ("a b_c 345", 0), ("d", 1), ("...", 1)]
+    test = [("a", 0), ("a b_c 12", 1), ("a e f g", 1)]
+    raw = RawTexts("sst", ("no", "yes"), texts, test, WordRules(html=True, mask_integers=True))
+    monkeypatch.setitem(labelled_sets.SOURCES, "sst", Source(dataset("sst"), (), lambda: raw))
+    spec = RecipeSpec.of("text_sizes", data="sst")
+    found = measure_text_sizes(Recording(spec, record(spec.resolved, Path()), {}))
+    assert found["parts"]["train"]["texts"] == 4
+    assert found["parts"]["train"]["words"]["median"] == 3  # lengths 4, 3, 3 and 1: br is a word here
+    assert found["parts"]["validation"]["words"]["quantiles"][2] == 3  # 1, 3 and 4
+    assert found["kept"] == 4 + 2  # a and b_c, three times each
+    assert found["different"] == 4 + 4  # a, b_c, br, d; integers are <unk>
+    assert ["train", "texts", "no word in it", 1] in found["dropped"]
+    assert ["train", "words", "integers of two or more digits, read as <unk>", 3] in found["dropped"]
+    assert not any("HTML" in line[2] for line in found["dropped"])  # as published it stays
+    cleaned = RecipeSpec.of("text_sizes", data="sst", reading="cleaned")
+    found = measure_text_sizes(Recording(cleaned, record(cleaned.resolved, Path()), {}))
+    assert found["different"] == 4 + 3
+    assert found["parts"]["validation"]["texts"] == 2
+    assert ["validation", "texts", "trained on as well", 1] in found["dropped"]
+    html = [line for line in found["dropped"] if "HTML tags" in line[2]]
+    assert html == [["train", "words", "of HTML tags, entities and breaks", 1]]  # br; the test part has none
+
+
+def test_pairs_are_measured_on_both_sides():
+    tensors = {
+        "train.source": torch.tensor([1, 2, 6]),
+        "train.target": torch.tensor([4, 5, 9]),
+        "kept": torch.tensor(8),
+        "dropped": torch.tensor(list(json.dumps([]).encode()), dtype=torch.uint8),
+    }
+    found = measure_text_sizes(Recording(RecipeSpec.of("text_sizes"), tensors, {}))
+    train = found["parts"]["train"]
+    assert (train["texts"], train["source"]["median"], train["target"]["median"]) == (3, 2, 5)
+    assert train["source"]["quantiles"] == pytest.approx(
+        np.quantile([1, 2, 6], [0.05, 0.25, 0.5, 0.75, 0.95])
+    )
+    assert (found["kept"], found["different"], found["dropped"]) == (8, None, [])
+
+
+def test_equal_different_and_not_compared():
+    config = Config(sets=("sst", "yelp", "multi30k_de_en"), readings=("published",), absent="stop")
+    found = {"sst": counted(5_130, 16.0, kept=11_000, different=11_030), "yelp": counted(7, 74.0)}
+    result = result_of(config, found | {"multi30k_de_en": pairs(29_000, 14.0, 15.5)})
+    rows = {(row["data"], row["part"], row["what"]): row["equal"] for row in result.tables["sizes"]}
+    assert rows["sst", "train", "texts"] is True
+    assert rows["sst", "validation", "texts"] is False
+    assert rows["yelp", "train", "texts"] is None
+    assert rows["yelp", "validation", "median"] is None
+    assert result.value("sst.published.words.room") == 8  # 11,022 is 22 above and 8 below
+    assert "room" not in result.value("yelp.published.words")
+    assert result.value("multi30k_de_en.published.train.median_differs") == 1.5
+    assert result.value("multi30k_de_en.published.validation.median_differs") == 1 + 1.5
+    assert "median_differs" not in result.value("yelp.published.train")
+    table = sizes_table(result, "train")
+    assert table.loc["SST, labels from 0, as published"].tolist() == ["5,130 ✓", "16 ✓"]
+    assert table.loc["Yelp, as published", "texts"] == "7 of 88,821"
+    assert table.loc["Multi30k De–En, as published", "median length"] == "14 ✓ / 15.5 (printed 14)"
+    assert table.loc["News En–Nl", "texts"] == "cannot be run: data (printed 52,070)"
+    assert sizes_sentence(result).startswith(
+        "Of 10 printed counts and medians that rest on data we have whole, 4 "
+    )
+    assert "judged on, 5,130 where 1,421 is printed" in sizes_sentence(result)
+    assert words_table(result).loc["SST, labels from 0, as published", "printed"] == "11,022"
+
+
+def test_a_vocabulary_outside_its_bounds_has_no_room():
+    config = Config(sets=("twenty_newsgroups",), readings=("published",), absent="stop")
+    result = result_of(config, {"twenty_newsgroups": counted(1_197, 183.0, kept=8_000, different=16_000)})
+    assert result.value("twenty_newsgroups.published.words.room") == 16_000 - 31_065
+    assert result.value("twenty_newsgroups.published.words.room_by_parameters") == 16_000 - 12_488
+
+
+def test_the_whole_test_part_of_imdb_stands_beside_the_texts_drawn():
+    config = Config(sets=("imdb",), readings=("published",), absent="stop")
+    found = {"imdb": counted(4_000, 177.0), ("imdb", 25_000): counted(25_000, 178.0)}
+    result = result_of(config, found)
+    assert result.value("imdb.whole_test.median") == 178
+    assert {row["found"] for row in result.tables["sizes"]} == {4_000, 177.0}
+    assert "over all 25,000 of them the median is 178, over those drawn here 177; 178" in whole_test_sentence(
+        result
+    )
+    assert whole_test_sentence(result_of(Config(sets=("sst",), absent="stop"), {"sst": found["imdb"]})) == ""
+
+
+def test_chosen_numbers_are_not_counted_and_medians_of_our_draws_stand_apart():
+    config = Config(sets=("imdb", "sms_spam"), readings=("published",), absent="stop")
+    found = {"imdb": counted(4_000, 181.0), ("imdb", 25_000): counted(25_000, 178.0)}
+    words = sizes_sentence(result_of(config, found | {"sms_spam": counted(3_500, 13.0)}))
+    assert words == (
+        "Of 2 printed counts and medians that rest on data we have whole, 1 come out exactly; a number of "
+        "texts that is ours to choose is not among them. Different: IMDB, texts trained on, 4,000 where "
+        "25,000 is printed. Of our own draws, so no test: IMDB, median length judged on, 181 where 178 is "
+        "printed; SMS, median length trained on, 13 where 13 is printed; SMS, median length judged on, 13 "
+        "where 13 is printed."
+    )
+    alone = Config(sets=("sms_spam",), readings=("published",), absent="stop")
+    words = sizes_sentence(result_of(alone, {"sms_spam": counted(3_500, 12.0)}))
+    assert words.startswith("No printed count or median is counted here")
+    assert "SMS, median length trained on, 12 where 13 is printed" in words
+    part = Config(sets=("yelp",), readings=("published",), absent="stop")
+    assert sizes_sentence(result_of(part, {"yelp": counted(7, 74.0)})).startswith("No printed count")
+
+
+def test_a_set_that_is_not_counted_yet_is_left_out_and_is_not_called_absent():
+    config = Config(sets=("imdb", "yelp"), readings=("published",), absent="stop")
+    result = result_of(config, {("imdb", 25_000): counted(25_000, 178.0), "yelp": counted(7, 74.0)})
+    assert result.values["imdb"] == {"whole_test": {"texts": 25_000, "median": 178}}
+    assert {row["data"] for row in result.tables["sizes"]} == {"yelp"}
+    assert whole_test_sentence(result) == ""
+    assert result_of(config, {"yelp": counted(7, 74.0)}).values["imdb"] == {}
+
+
+def test_without_counting_anew_a_missing_set_is_named_and_the_others_make_the_result(tmp_path):
+    sets = {"sets": ("known_polarity", "known_lexicon"), "readings": ("published",)}
+    archive, none = tmp_path / "archive", tmp_path / "none"
+    run("dataset_sizes", out=tmp_path, models=tmp_path / "models", overrides=sets, archive=archive)
+    kept = {"known_lexicon" in path.read_text(encoding="utf-8"): path for path in archive.rglob("*.jsonl")}
+    kept[False].unlink()
+    part = run("dataset_sizes", out=tmp_path, models=none, overrides=sets, archive=archive, trains=False)
+    assert part.missing == ["text_sizes: 1"]  # of the settings that a recipe has by itself
+    assert part.values["known_polarity"] == {}
+    assert part.value("known_lexicon.published.train.texts") == 4_000
+
+
+def test_what_was_left_out_is_listed_by_reading():
+    line = ["train", "texts", "no word in it", 1_200]
+    config = Config(sets=("sst",), absent="stop")
+    table = dropped_table(result_of(config, {"sst": counted(5, 3.0, dropped=[line])}))
+    assert table.loc["SST, labels from 0"].tolist() == ["train", "texts: no word in it", "1,200", "1,200"]
+
+
+def test_without_data_the_made_sets_are_counted_and_the_others_say_why(tmp_path, monkeypatch):
+    monkeypatch.setenv("ATTNLIB_DATA", str(tmp_path))
+    monkeypatch.setenv("ATTNLIB_CACHE", str(tmp_path / "cache"))
+    result = run("dataset_sizes", out=tmp_path, models=tmp_path / "models")
+    assert result.data == {}
+    assert result.values["sst"] == {"cannot_be_run": "data: sst is not at hand"}
+    made = result.values["known_polarity"]["published"]
+    assert (made["train"]["texts"], made["validation"]["texts"]) == (
+        labelled_sets.N_TRAIN,
+        labelled_sets.N_TEST,
+    )
+    assert made["words"]["kept"] == 4 + labelled_sets.N_NEUTRAL + 2 * labelled_sets.N_POLAR
+    assert result.value("known_lexicon.published.train.texts") == 4_000
+    assert sizes_sentence(result).startswith("No set that the paper used")
+    assert len(length_ranges(result).axes[0].get_yticks()) == 3  # labelled texts, sources, targets
+    with pytest.raises(DataUnavailable):
+        run("dataset_sizes", "paper", out=tmp_path, models=tmp_path / "models", overrides={"sets": "sst"})
+
+
+def test_the_figure_marks_what_is_printed():
+    config = Config(sets=("sst", "yelp", "known_polarity"), readings=("published",), absent="stop")
+    made = {name: counted(9, 12.0) for name in config.sets}
+    axes = length_ranges(result_of(config, made)).axes[0]
+    widths = [line.get_markeredgewidth() for line in axes.lines if line.get_marker() == "D"]
+    assert widths == [1.6, 0.8]  # SST whole, Yelp in part, none of the made set
+    assert [label.get_text() for label in axes.get_yticklabels()][::-1][:2] == ["SST, labels from 0", "Yelp"]
+
+
+def test_profiles_name_sets_that_there_are():
+    for config in PROFILES.values():
+        for name in config.sets:
+            assert Settings(data=name).data == name
+    assert {"known_polarity", "known_lexicon"} <= set(PROFILES["quick"].sets)
+    assert checksums(Settings(data="known_lexicon")) == {}
+    assert at_hand("known_lexicon")
+    assert len(text_sizes.PAIRS) == 7
+    spec = next(spec for _, _, spec in experiment._planned(PROFILES["paper"]) if spec.resolved.n_validation)
+    assert spec.resolved.data == "imdb"
+
+
+def test_settings_that_cannot_be_are_refused():
+    with pytest.raises(UnknownName, match="did you mean 'sst'"):
+        Settings(data="sts")
+    with pytest.raises(UnknownName, match="no reading"):
+        Settings(reading="clean")
+    with pytest.raises(BadInput, match="at least 1"):
+        Settings(pieces=0)
+    with pytest.raises(BadInput, match="at least one"):
+        Config(sets=())
+    with pytest.raises(UnknownName, match="no way with absent sets 'stopp'; did you mean 'stop'"):
+        Config(absent="stopp")

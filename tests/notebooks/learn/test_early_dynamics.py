@@ -1,0 +1,207 @@
+"""Count tables and early dynamics as an experiment: its corpora, and numbers known by hand."""
+
+import numpy as np
+import pytest
+
+from attnlib.errors import BadInput, UnknownName
+from attnlib.plots.style import as_svg
+from attnlib.probes.ibm_model_1 import cooccurrence
+from companion.results.result import Result
+from companion.results.run import run
+from notebooks.learn.early_dynamics.drawing import alignment_grids, convergence, count_grids
+from notebooks.learn.early_dynamics.experiment import INFORMATIVE, Config, compute, models
+from notebooks.learn.early_dynamics.measure import CORPORA, NEGATIVE, NO_TRANSLATION, POSITIVE, draw
+from notebooks.learn.early_dynamics.sentences import (
+    counts_table,
+    derivative_table,
+    early_dynamics_sentences,
+    text_table,
+)
+
+NUMBERS = {"agreement": 0.7, "chance": 0.1, "derivative_error": 1.5, "derivative_correlation": 0.5}
+TINY = {"sentences": 40, "seeds": 2, "iterations": 3, "widths": (64, 512), "text": "none"}
+
+
+@pytest.fixture(scope="module")
+def found():
+    return compute(Config(**TINY), store=None)
+
+
+@pytest.mark.parametrize("name", CORPORA)
+def test_a_corpus_is_what_its_seed_says_and_every_translation_stands_beside_its_word(name):
+    drawn = draw(name, 40, seed=1)
+    again, other = draw(name, 40, seed=1), draw(name, 40, seed=2)
+    assert (drawn.corpus.source_ids == again.corpus.source_ids).all()
+    assert (drawn.corpus.source_ids != other.corpus.source_ids).any()
+    assert len(drawn.corpus) == 40
+    counts = drawn.without_marks(cooccurrence(drawn.corpus, *drawn.sizes))
+    assert counts.shape == (len(drawn.source_words), len(drawn.target_words))
+    assert counts.sum() == len(drawn.corpus.target_ids)  # no mark stands in a corpus
+    assert np.allclose(drawn.bags.counts, counts)
+    for word, right in enumerate(drawn.right):
+        if right != NO_TRANSLATION and counts[word].any():
+            assert counts[word, right] == counts[word].max()
+
+
+def test_reviews_have_one_polar_word_and_its_label():
+    drawn = draw("polarity", 20, seed=0)
+    right = drawn.right[drawn.corpus.source_ids - 4].reshape(20, 4)
+    assert ((right != NO_TRANSLATION).sum(1) == 1).all()
+    assert (right.max(1) == drawn.corpus.target_ids - 4).all()
+    assert sorted(drawn.corpus.target_ids.tolist()) == [4] * 10 + [5] * 10
+
+
+def test_numbers_known_by_hand(found):
+    values, _ = found
+    for stage in ("counted", "iterated"):
+        for name in ("permutation", "mixture"):  # Figures 4 and 8: a quarter for each, and it stays so
+            for key in ("right", "first", "aligned"):
+                assert values[name][stage][key]["value"] == pytest.approx(0.25)
+    assert values["permutation"]["spread"] == values["mixture"]["spread"] == pytest.approx(0, abs=1e-12)
+    assert values["polarity"]["counted"]["right"]["value"] == 1  # a polar word has one label only
+    # Every word stands beside its own translation always, so that one word in four of its company is that.
+    assert values["lexicon"]["counted"]["right"]["value"] == pytest.approx(0.25)
+    assert values["lexicon"]["counted"]["first"]["value"] == 1
+    assert values["lexicon"]["iterated"]["right"]["value"] > 0.75  # three iterations; many bring it to 1
+
+
+def test_alignments_are_of_the_first_pair_and_share_each_target_word_out(found):
+    rows = found[1]["alignments"]
+    for name in CORPORA:
+        for stage in ("counted", "iterated"):
+            own = [row for row in rows if (row["corpus"], row["table"]) == (name, stage)]
+            for position in {row["target_position"] for row in own}:
+                assert sum(r["value"] for r in own if r["target_position"] == position) == pytest.approx(1)
+    drawn = draw("polarity", TINY["sentences"], seed=0)
+    own = [row for row in rows if (row["corpus"], row["table"]) == ("polarity", "counted")]
+    (right,) = [row for row in own if row["source"] in (*POSITIVE, *NEGATIVE)]
+    words = [drawn.source_words[word - 4] for word in drawn.corpus.source(0)]
+    assert right["source"] == words[right["source_position"]]
+    assert right["target"] == drawn.target_words[drawn.corpus.target(0)[0] - 4]
+    assert right["value"] == max(row["value"] for row in own)  # Trans of its label is 1, of a neutral word ½
+    figure = alignment_grids(Result("e", "quick", {}, found[0], found[1], {}, {}), ("lexicon", "polarity"))
+    assert [len(axes.get_yticks()) for axes in figure.axes] == [4, 4, 1, 1]
+
+
+def test_multi30k_is_left_out_where_it_is_not_at_hand_unless_asked_to_stop(monkeypatch):
+    monkeypatch.setattr("companion.data.parallel.at_hand", lambda name: True)
+    assert [dict(spec.settings)["n_train"] for spec in models(Config())] == [2000]
+    monkeypatch.setattr("companion.data.parallel.at_hand", lambda name: False)
+    assert models(Config()) == ()
+    assert len(models(Config(absent="stop"))) == 1
+    assert len(models(Config(text="scan"))) == 1  # made by rule
+
+
+def test_the_printed_slope_is_the_derived_one_over_the_number_of_output_words(found):
+    values, tables = found
+    for name in INFORMATIVE:
+        derivative = values["derivative"][name]
+        printed, derived = (derivative[key]["slope"]["value"] for key in ("printed", "derived"))
+        assert printed * derivative["outputs"] == pytest.approx(derived)
+        assert derivative["rate"]["value"] < -0.2
+    assert tables["words"] == []
+    assert len(tables["derivative"]) == len(INFORMATIVE) * TINY["seeds"] * len(TINY["widths"])
+    assert {row["corpus"] for row in tables["counts"]} == set(CORPORA)
+
+
+def test_it_runs_without_models_and_gives_equal_results(tmp_path):
+    assert models(Config(**TINY)) == ()
+    first, second = (
+        run("early_dynamics", out=tmp_path / name, models=tmp_path, overrides=TINY) for name in "ab"
+    )
+    assert first.values == second.values
+    assert first.models == []
+    assert not first.stale
+
+
+def test_a_text_is_counted_where_there_is_one():
+    class Given:
+        """A store that knows the counts of one text."""
+
+        def kept(self, spec, measure):
+            assert dict(spec.settings) == {"iterations": 3, "task": "scan"}
+            rows = [("a", "ein"), ("dog", "Hund")]
+            return (
+                NUMBERS
+                | {"log_likelihood": [-2.0, -1.0]}
+                | {
+                    "rows": [
+                        {"source": source, "counted": [[".", 0.5], [right, 0.25]], "iterated": [[right, 1.0]]}
+                        for source, right in rows
+                    ]
+                }
+            )
+
+    values, tables = compute(Config(**TINY | {"text": "scan", "pairs": 0}), Given())
+    assert values["text"] == NUMBERS | {"listed": 2, "counted_words": 1, "iterated_words": 2}
+    assert tables["words"][1] == {"source": "dog", "counted": ". 0.50, Hund 0.25", "iterated": "Hund 1.00"}
+    result = Result("early_dynamics", "quick", {"widths": [64, 512]}, values, tables, {}, {})
+    assert text_table(result).loc["a", "Trans, iterated"] == "ein 1.00"
+    assert "1 different target words stand first for the 2 most" in early_dynamics_sentences(result)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"seeds": 0}, "seeds is 0"),
+        ({"sentences": 7}, "give an even number"),
+        ({"widths": (64,)}, "at least two, in increasing order"),
+        ({"widths": (64, 32)}, "at least two, in increasing order"),
+    ],
+)
+def test_settings_that_cannot_be(settings, message):
+    with pytest.raises(BadInput, match=message):
+        Config(**settings)
+
+
+def test_an_unknown_corpus_is_said():
+    with pytest.raises(UnknownName, match="no corpus 'permutations'; did you mean 'permutation'"):
+        draw("permutations", 4, seed=0)
+
+
+# Figures of count tables and early dynamics, drawn from a small result.
+
+
+@pytest.fixture(scope="module")
+def result() -> Result:
+    config = Config(sentences=20, seeds=2, iterations=2, widths=(16, 64), text="none")
+    values, tables = compute(config, store=None)
+    return Result("early_dynamics", "quick", {}, values, tables, {}, {})
+
+
+def test_grids_show_every_entry_where_words_are_few(result):
+    figure = count_grids(result, ("permutation", "mixture"), ("counts", "translation"))
+    first = figure.axes[0]
+    assert [text.get_text() for text in first.texts] == ["5"] * 16  # 20 sentences, a quarter each
+    assert [label.get_text() for label in first.get_xticklabels()] == ["A′", "B′", "C′", "D′"]
+    assert {text.get_text() for text in figure.axes[3].texts} == {"0.25", "0.00"}
+    assert first.images[0].get_clim() == (0, 5)
+
+
+def test_many_words_are_grey_cells_alone(result):
+    figure = count_grids(result, ("lexicon",))
+    assert len(figure.axes) == 3
+    assert not figure.axes[0].texts
+    assert figure.axes[1].images[0].get_array().shape == (12, 12)
+
+
+def test_convergence_draws_the_means_and_the_missing_factor(result):
+    figure = convergence(result)
+    left, right = figure.axes
+    assert len(left.lines) == 8
+    drawn = left.lines[0].get_ydata()
+    rows = [row for row in result.tables["derivative"] if (row["corpus"], row["width"]) == ("lexicon", 16)]
+    assert drawn[0] == pytest.approx(sum(row["logits_error"] for row in rows) / len(rows))
+    assert {text.get_text() for text in right.texts} == {"1/12", "1/6", "1/8", "1/2"}
+    assert as_svg(figure) == as_svg(convergence(result))
+
+
+def test_tables_and_sentences_have_the_numbers(result):
+    counts, derivative = counts_table(result), derivative_table(result)
+    assert counts.loc["permutations", "Trans of the right word, from C"] == "0.25 ± 0.00"
+    assert counts.loc["labels", "α, uniform"] == "0.25"
+    assert derivative.loc["a lexicon", "1/|O|"] == "0.083"
+    sentences = early_dynamics_sentences(Result(**vars(result) | {"config": {"widths": [16, 64]}}))
+    assert sentences.count("\n") == 3
+    assert "At width 64" in sentences
+    assert "100 % have their translation as" in sentences

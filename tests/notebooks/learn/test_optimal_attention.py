@@ -1,0 +1,391 @@
+"""Optimal attention in tiny trained networks, end to end: samples, measures, figures and sentences."""
+
+import math
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from attnlib.errors import BadInput, NotMeasured
+from attnlib.models.translator import BilinearTranslator, Readout, TranslatorConfig
+from attnlib.plots.style import as_images
+from attnlib.training.corpus import Batch, collate
+from companion.data import labelled_sets, parallel
+from companion.results.run import run
+from companion.runs.store import Store
+from companion.runs.translation import recorded_network
+from companion.runs.translation_data import load_pieces
+from notebooks.learn.agreement import experiment as agreement
+from notebooks.learn.optimal_attention import experiment
+from notebooks.learn.optimal_attention.drawing import agreements, sentence_maps, triangle
+from notebooks.learn.optimal_attention.experiment import COUNTEREXAMPLE, Config, counterexample
+from notebooks.learn.optimal_attention.measure import (
+    _descent,
+    _differences,
+    _Rows,
+    measure_classifier_identity,
+    measure_optimal_attention,
+    measure_probe_identity,
+)
+from notebooks.learn.optimal_attention.sentences import (
+    counterexample_sentences,
+    difference_sentence,
+    identity_table,
+    optimal_sentences,
+    outcome_sentences,
+    quality_table,
+    unused_sentence,
+    unused_table,
+    which_sentences,
+    worked_table,
+)
+from notebooks.shared.agreement import measure_translation, recorded_batches, recorded_probe
+
+TINY = {
+    "dataset": "known_lexicon", "texts": "known_polarity", "seeds": 2, "train_pairs": 0, "train_texts": 0,
+    "validation_texts": 0, "width": 16, "steps": 51, "n_validation": 12, "samples": 5, "classifier_width": 4,
+    "classifier_steps": 11,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A tiny result, and the store with its networks."""
+    folder = tmp_path_factory.mktemp("made")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ATTNLIB_CACHE", str(folder / "cache"))
+        result = run("optimal_attention", out=folder, models=folder / "models", overrides=TINY)
+        yield result, Store(folder / "models", trains=False)
+
+
+def translator(store, form, seed=0):
+    return store.recording(experiment._translators(Config(**TINY), form)[seed])
+
+
+@torch.no_grad()
+def test_batches_from_a_recording_are_those_of_the_data(made):
+    recording = translator(made[1], "summed")
+    data = load_pieces(recording.spec.resolved)
+    seen = []
+    for batch in recorded_batches(recording, 0, together=5):
+        ours = collate(data.validation, batch.indices.tolist())
+        for name in ("source", "source_mask", "target_mask", "target_output"):
+            assert getattr(batch, name).equal(getattr(ours, name)), name
+        assert batch.target_input[batch.target_mask].equal(ours.target_input[ours.target_mask])
+        network = recorded_network(recording.spec.resolved, recording.tensors)
+        alone = recorded_probe(recording, batch)[:, :, 0]  # β of the first position, by the context itself
+        first = network.readout.from_context(network(batch).encoder_states[:, :1])
+        again = network.readout.logits(
+            first + network.readout.from_decoder(network(batch).decoder_states)
+        ).log_softmax(-1)
+        again = again.gather(-1, batch.target_output[..., None])[..., 0]
+        torch.testing.assert_close(alone[batch.target_mask], again[batch.target_mask])
+        seen += batch.indices.tolist()
+    assert sorted(seen) == list(range(12))
+    assert sum(len(batch) for batch in recorded_batches(recording, 5)) == 5
+    with pytest.raises(BadInput, match="-1 samples"):
+        next(recorded_batches(recording, -1))
+
+
+def test_what_is_measured_fits_together(made):
+    summed, other = (translator(made[1], "summed", seed) for seed in (0, 1))
+    found = measure_optimal_attention(summed, other, samples=0)
+    quality = measure_translation(summed)
+    words = int(summed["validation.target_mask"].sum())
+    assert (found["words"], found["samples"]) == (words, 12)
+    assert found["log_likelihood"]["learned"] == pytest.approx(-quality["loss"], rel=1e-5)
+    assert found["agreement"]["learned_probe"] == pytest.approx(quality["learned_probe"], abs=1.5 / words)
+    assert found["agreement"]["chance"] == pytest.approx(quality["chance"])
+    likelihood = found["log_likelihood"]
+    assert likelihood["optimal"] > max(likelihood[name] for name in ("learned", "uniform", "largest_probe"))
+    assert found["residual"] < 1e-6
+    assert measure_optimal_attention(summed, samples=3)["samples"] == 3
+    main = translator(made[1], "joined")
+    own = measure_optimal_attention(summed, summed, main, samples=0)["agreement"]
+    assert own["optimal_other_probe"] == pytest.approx(own["optimal_probe"], abs=1.5 / words)
+    assert "optimal_main_probe" not in found["agreement"]
+    assert 0 <= own["optimal_main_probe"] < own["optimal_other_probe"]
+    assert measure_probe_identity(summed, samples=0)["all_words"]["largest"] < 1e-10
+    with pytest.raises(BadInput, match="'joined'"):
+        measure_optimal_attention(translator(made[1], "joined"), samples=0)
+
+
+def test_the_result_is_drawn_and_told(made):
+    result, _ = made
+    assert as_images(triangle())[0].startswith("<?xml")
+    left, right = agreements(result).axes
+    assert sum(line.get_marker() == "o" for line in left.lines) == 6
+    assert sum(line.get_marker() == "o" for line in right.lines) == 4
+    if result.tables["example"]:
+        source = {row["source_position"] for row in result.tables["example"]}
+        first = sentence_maps(result).axes[0]
+        assert len(first.get_xticks()) == len(source)
+    assert optimal_sentences(result).count("\n") == 6
+    outcomes = outcome_sentences(result)
+    assert outcomes.count("this point has not happened") == 3
+    off = result.values | {"classifier": result.values["classifier"] | {"deviation": 0.1}}
+    assert "classifiers: this point has happened" in outcome_sentences(replace(result, values=off))
+    unknown = result.values | {"classifier": result.values["classifier"] | {"deviation": None}}
+    assert outcome_sentences(replace(result, values=unknown)).endswith("classifiers: undecided.")
+    assert "0.859" in counterexample_sentences(result)
+    assert len(quality_table(result)) == 2
+    assert "published" not in quality_table(result)
+    assert "translate known lexicon: trained on all of its pairs, looked at on 12 others" in which_sentences(
+        result
+    )
+    of_a_part = replace(result, values=result.values | {"data": {"translation": "multi30k_en_de"}})
+    assert "published" not in quality_table(of_a_part)
+    of_the_paper = replace(of_a_part, config=result.config | {"n_validation": 0})
+    assert quality_table(of_the_paper)["published"].tolist() == ["38.2", "37.9"]
+    assert "published" not in difference_sentence(result)
+    for ends, words in (
+        ((-2.6, -0.2), "the other one"),
+        ((-2.6, 0.1), "undecided"),
+        ((0.1, 0.9), "published one"),
+    ):
+        bleu = {"value": sum(ends) / 2, "low": ends[0], "high": ends[1], "n": 3}
+        own = of_the_paper.values | {"difference": {"bleu": bleu}}
+        assert words in difference_sentence(replace(of_the_paper, values=own))
+    assert "53 %" in optimal_sentences(of_the_paper)
+    assert "53 %" not in optimal_sentences(result)
+    near = of_the_paper.values["summed"]["agreement"] | {
+        "optimal_other_probe": {"value": 0.5, "low": 0.4, "high": 0.6, "n": 2},
+        "optimal_probe": {"value": 0.9, "low": 0.8, "high": 1.0, "n": 2},
+        "optimal_main_probe": {"value": 0.4, "low": 0.35, "high": 0.45, "n": 2},
+    }
+    values = of_the_paper.values | {"summed": of_the_paper.values["summed"] | {"agreement": near}}
+    words = optimal_sentences(replace(of_the_paper, values=values))
+    assert "as these intervals reach: it is within reach with that of another run." in words
+    single = {name: one | {"low": None, "high": None, "n": 1} for name, one in near.items()}
+    values = of_the_paper.values | {"summed": of_the_paper.values["summed"] | {"agreement": single}}
+    assert "The published" not in optimal_sentences(replace(of_the_paper, values=values))
+    assert identity_table(result)["largest (nats)"].iloc[0].startswith("below 1e−")
+    assert len(unused_table(result)) == len(result.tables["unused"])
+    assert unused_sentence(result).startswith("The word" if result.tables["unused"] else "No word")
+
+
+@pytest.mark.parametrize("profile", ["quick", "paper"])
+def test_classifiers_and_main_models_are_those_of_the_agreement_tables(profile, monkeypatch):
+    """All but the one seed more that the quick profile has here."""
+    monkeypatch.setattr(parallel, "at_hand", lambda name: True)
+    monkeypatch.setattr(labelled_sets, "at_hand", lambda name: True)
+    theirs = agreement.models(agreement.PROFILES[profile])
+    ours = experiment.models(experiment.PROFILES[profile])
+    lacking = [spec.seed for spec in ours if spec not in theirs and ("form", "summed") not in spec.settings]
+    assert lacking == ([2] if profile == "quick" else [])
+
+
+def test_sets_made_by_rule_stand_in_for_those_that_are_not_at_hand(monkeypatch):
+    monkeypatch.setattr(parallel, "at_hand", lambda name: name == "known_lexicon")
+    monkeypatch.setattr(labelled_sets, "at_hand", lambda name: name == "known_polarity")
+    assert experiment.data_of(Config()) == experiment.BY_RULE
+    usual = {"translation": "multi30k_en_de", "classification": "sst"}
+    assert experiment.data_of(Config(absent="stop")) == usual
+    chosen = {
+        "translation": "iwslt14_de_en",
+        "classification": "my.tsv",
+    }  # a reader's own choice is no other set
+    assert experiment.data_of(Config(dataset="iwslt14_de_en", texts="my.tsv")) == chosen
+    specs = experiment._translators(Config(), "joined")
+    assert [dict(spec.settings)["dataset"] for spec in specs] == 3 * ["known_lexicon"]
+
+
+# Optimal attention by hand: the counterexample through the measure, the identities, the summaries.
+
+
+def one_sentence():
+    """A network that brings the counterexample's logits from three positions, attended to evenly."""
+    readout = Readout(TranslatorConfig(words=3, width=3, form="summed")).double()
+    for parameter in readout.parameters():
+        parameter.data.zero_()
+    readout.context.weight.data[:, :3] = torch.eye(3)
+    readout.output.weight.data.copy_(torch.eye(3))
+    states = torch.zeros(1, 3, 6, dtype=torch.float64)
+    states[0, :, :3] = torch.tensor(COUNTEREXAMPLE)
+    decoder, attention = torch.zeros(1, 1, 3).double(), torch.full((1, 1, 3), 1 / 3).double()
+    trace = SimpleNamespace(
+        encoder_states=states,
+        decoder_states=decoder,
+        attention=attention,
+        logits=readout.logits(readout.from_context(attention @ states)),
+    )
+
+    class Network:
+        def __call__(self, batch):
+            return trace
+
+    network = Network()
+    network.readout = readout
+    word = torch.zeros(1, 1, dtype=torch.long)
+    masks = torch.ones(1, 3, dtype=torch.bool), torch.ones(1, 1, dtype=torch.bool)
+    return network, Batch(torch.tensor([[4, 5, 6]]), masks[0], word, word, masks[1], torch.tensor([7]))
+
+
+@torch.no_grad()
+def test_the_counterexample_through_the_measure():
+    rows = _Rows(*one_sentence(), {"main_probe": torch.tensor([[[-3.0, -1.0, -1.5]]])})
+    found = {name: values.item() for name, values in rows.numbers().items()}
+    assert found["agreement.optimal_probe"] == 0
+    assert found["agreement.optimal_main_probe"] == 1
+    assert found["agreement.learned_probe"] == 1  # of equal weights the first counts, position 1
+    assert found["agreement.learned_optimal"] == 0
+    assert found["agreement.chance"] == pytest.approx(1 / 3)
+    assert found["agreement.steepest_probe"] == 0  # slopes 0, 2.5 and 2.5
+    assert found["agreement.steepest_main_probe"] == 1
+    assert found["largest_probe.weight"] < 1e-6
+    assert found["largest_probe.unused"] == 1
+    assert found["largest_probe.lost"] == pytest.approx(math.log(3) - math.log(1 + 2 * math.exp(-2.5)))
+    assert found["positions"] == 2
+    assert found["log_likelihood.largest_probe"] == pytest.approx(math.log(1 / 3))
+    assert found["log_likelihood.optimal"] == pytest.approx(-math.log(1 + 2 * math.exp(-2.5)))
+    evenly = -math.log(1 + 2 * math.exp(-5 / 3))
+    assert found["log_likelihood.learned"] == found["log_likelihood.uniform"] == pytest.approx(evenly)
+    assert found["dependent.share"] == 1  # 0.859 against 0.726: 0.17 nats
+    ((lost, shown),) = rows.worst()
+    assert lost == pytest.approx(1 / (1 + 2 * math.exp(-2.5)) - 1 / 3)
+    assert shown["says"][1:] == [2, 1]  # each is sure of another wrong word
+    assert shown["source"] == [4, 5, 6]
+    assert shown["optimal"][0] == pytest.approx([0, 0.5, 0.5], abs=1e-6)
+    assert rows.sentences() == []  # shorter than those that are shown
+
+
+def test_the_steepest_descent_is_that_of_the_loss():
+    generator = torch.Generator().manual_seed(1)
+    encoder, decoder = (torch.randn(2, n, 7, generator=generator, dtype=torch.float64) for n in (5, 3))
+    attention = torch.full((2, 3, 5), 0.2, dtype=torch.float64, requires_grad=True)
+    right = torch.randint(7, (2, 3), generator=generator)
+    logits = attention @ encoder + decoder
+    likelihood = logits.log_softmax(-1).gather(-1, right[..., None])[..., 0]
+    (slopes,) = torch.autograd.grad(likelihood.sum(), attention)
+    factor = 1 - likelihood.exp()[..., None]
+    torch.testing.assert_close(slopes, factor.detach() * _descent(encoder, logits.detach(), right))
+
+
+def random_translator(form, words):
+    generator = torch.Generator().manual_seed(3)
+    network = BilinearTranslator(TranslatorConfig(words=words, width=8, form=form), generator).double().eval()
+    for parameter in network.parameters():
+        parameter.data *= 3
+    source, target = (torch.randint(words, (3, length), generator=generator) for length in (5, 4))
+    mask = torch.arange(5) < torch.tensor([5, 3, 1])[:, None]
+    return network, Batch(source, mask, target, target, torch.ones(3, 4, dtype=torch.bool), torch.arange(3))
+
+
+@torch.no_grad()
+def test_the_geometric_mean_is_exact_where_the_logits_are_linear_and_equation_12_for_two_words_alone():
+    linear = _differences(*random_translator("summed", 9))
+    assert linear["all_words"].abs().max() < 1e-12
+    assert linear["right_word"][:2].abs().mean() > 1e-3
+    assert linear["right_word"][2].abs().max() < 1e-12  # one position: its β is p
+    two = _differences(*random_translator("summed", 2))
+    assert two["right_word"].abs().max() < 1e-12
+    bent = _differences(*random_translator("joined", 9))
+    assert bent["all_words"][:2].abs().mean() > 1e-3
+    assert bent["all_words"][2].abs().max() < 1e-12
+
+
+def test_equation_12_rebuilds_a_classifiers_loss_and_would_show_if_it_did_not():
+    log_odds = torch.tensor([[2.0, -1.0, 3.0]])  # a text of two positions, one of one
+    attention = torch.tensor([[0.75, 0.25, 1.0]])
+    losses = [math.log1p(math.exp(-1.25)), math.log1p(math.exp(-3))]
+    recording = {
+        "steps": torch.tensor([5]),
+        "validation.offsets": torch.tensor([0, 2, 3]),
+        "validation.log_polarity": log_odds,
+        "validation.attention": attention,
+        "validation.correct": torch.tensor([[True, True]]),
+        "validation.loss": torch.tensor([sum(losses) / 2]),
+    }
+    found = measure_classifier_identity(recording)
+    assert found["deviation"] < 1e-7
+    assert found["wrong"] == 0
+    off = measure_classifier_identity(
+        recording
+        | {
+            "validation.attention": torch.tensor([[0.25, 0.75, 1.0]]),
+            "validation.correct": torch.tensor([[True, False]]),
+        }
+    )
+    assert off["deviation"] > 0.1
+    assert off["wrong"] == 2
+
+
+def test_the_counterexample_by_hand():
+    found = counterexample()
+    assert found["probe_second"] == pytest.approx(1 / (1 + math.exp(5) + math.exp(-10)))
+    assert found["optimal_first"] < 1e-6
+    assert found["right"] == pytest.approx(1 / (1 + 2 * math.exp(-2.5)))
+    assert found["from_right_word"] == pytest.approx(found["probe_second"])
+    table = worked_table()
+    assert table["p"].tolist() == ["0.333", "0.007", "0.726", "0.859"]
+    assert table["logits"].tolist()[-1] == "0.0, −2.5, −2.5"
+    # One position has nothing to disagree with; halves: log 0.859 + log(1 + e⁵ + e⁻¹⁰).
+    assert table["disagreement"].tolist()[:2] == ["0.000", "0.000"]
+    assert float(table["disagreement"].iloc[-1]) == pytest.approx(-0.1520 + 5.0067, abs=1e-3)
+
+
+class Given:
+    """A store that knows some networks: BLEU by form and seed, and an optimum for the others' sake."""
+
+    def __init__(self, bleu):
+        self.bleu = bleu
+
+    def kept(self, spec, measure, **_):
+        if spec.recipe == "classification":
+            return {
+                "steps": [0, 9],
+                "loss": [0.7, 0.2],
+                "deviation": 10.0**-spec.seed,
+                "wrong": 1,
+                "accuracy": 1,
+            }
+        form = spec.resolved.form
+        if (form, spec.seed) not in self.bleu:
+            raise NotMeasured(spec.setting)
+        if measure is measure_translation:
+            quality = {"accuracy": 0.5, "loss": 1.0, "learned_probe": 0.4, "chance": 0.1}
+            return quality | {"bleu": self.bleu[form, spec.seed]}
+        if measure is measure_probe_identity:
+            return {name: {"mean": 0.1, "largest": spec.seed} for name in ("all_words", "right_word")}
+        likelihood = {
+            "uniform": -3.0,
+            "learned": -2.0,
+            "largest_probe": -1.5,
+            "optimal": -1.0 - spec.seed / 2,
+        }
+        return {
+            "agreement": {"optimal_probe": 0.5, "learned_probe": 0.3, "learned_optimal": 0.2, "chance": 0.1},
+            "log_likelihood": likelihood,
+            "largest_probe": {"weight": 0.4, "unused": 0.2, "lost": 0.3},
+            "dependent": {"share": 0.5, "optimal_probe": None, "learned_probe": 0.1, "unused": 0.3},
+            **{"positions": 1.5, "words": 9, "residual": 10.0 ** (spec.seed - 9)},
+            **{"example": None, "unused_example": None},
+        }
+
+
+def test_forms_are_compared_within_a_seed_and_the_worst_optimum_counts():
+    bleu = {("summed", 0): [9.0, 4.0], ("summed", 1): [1.0, 8.0], ("joined", 1): [0.0, 5.0]}
+    values, tables = experiment.compute(Config(seeds=2), Given(bleu))
+    assert values["summed"]["bleu"]["value"] == 6
+    assert values["summed"]["best_bleu"]["value"] == 8.5
+    assert (values["difference"]["bleu"]["value"], values["difference"]["bleu"]["n"]) == (3, 1)
+    assert values["residual"] == pytest.approx(1e-8)
+    assert values["summed"]["gain"]["value"] == pytest.approx(0.75)
+    assert values["summed"]["over_chance"]["optimal_probe"]["value"] == pytest.approx(0.4)
+    assert values["joined"]["over_chance"]["learned_probe"]["value"] == pytest.approx(0.3)
+    assert values["joined"]["identity"]["all_words"]["largest"] == 1
+    assert values["classifier"]["deviation"] == 1
+    assert values["classifier"]["checkpoints"] == 4
+    assert tables["example"] == tables["unused"] == []
+    assert len(tables["networks"]) == 3
+
+
+def test_another_runs_probe_stands_beside_where_there_is_another_run():
+    beside = [one.beside for one in experiment._optima(Config(seeds=2))]
+    named = [[(spec.resolved.form, spec.seed) for spec in specs] for specs in beside]
+    assert named == [[("summed", 1), ("joined", 1)], [("summed", 0), ("joined", 0)]]
+    (alone,) = experiment._optima(Config(seeds=1))
+    assert [spec.resolved.form for spec in alone.beside] == ["joined"]
+    with pytest.raises(BadInput, match="samples is -1"):
+        Config(samples=-1)

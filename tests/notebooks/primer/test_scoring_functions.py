@@ -1,0 +1,432 @@
+"""Scores, directions and decoders: numbers by hand, measures on tiny networks, figures and sentences."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from attnlib.errors import BadInput, UnknownName
+from attnlib.plots.style import as_svg
+from attnlib.training.corpus import Corpus, collate
+from attnlib.training.vocabulary import EOS, PAD, Vocabulary
+from companion.results.config import override, plain
+from companion.results.result import Result
+from companion.runs.recurrent_sequences import recorded_network
+from companion.runs.sequence_course import judged_samples, load_task
+from companion.runs.store import Store
+from notebooks.primer.scoring_functions import measure as written_bleu
+from notebooks.primer.scoring_functions.drawing import (
+    context_of_states,
+    learning_curves,
+    reached_and_cost,
+    translation,
+    who_asks,
+)
+from notebooks.primer.scoring_functions.experiment import (
+    BEFORE,
+    PROFILES,
+    Config,
+    Kind,
+    asks,
+    comparisons,
+    compute,
+    effect,
+    grid,
+    models,
+    specs_of_kind,
+    specs_of_name,
+    summary,
+    updates_to,
+)
+from notebooks.primer.scoring_functions.measure import (
+    OFFSETS,
+    measure_asking_state,
+    measure_context_of_states,
+    measure_cost,
+)
+from notebooks.primer.scoring_functions.sentences import (
+    asking_sentences,
+    context_sentences,
+    effect_sentence,
+    effects_table,
+    has_names,
+    order_outcome,
+    scoring_table,
+    short_of_note,
+    translation_sentences,
+)
+from notebooks.shared.measure import measure_learning_curve
+
+TINY = Config(
+    scoring=("dot", "additive"),
+    asked=("dot",),
+    seeds=2,
+    longest=3,
+    n_train=300,
+    judged=40,
+    width=6,
+    steps=4,
+    looks=2,
+    samples=200,
+)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    torch.set_num_threads(1)
+    return Store(tmp_path_factory.mktemp("models"))
+
+
+@pytest.fixture(scope="module")
+def result(store):
+    values, tables = compute(TINY, store)
+    return Result("scoring_functions", "quick", plain(TINY), values, tables, {}, {})
+
+
+def recording_of(store, kind, config=TINY):
+    return store.recording(specs_of_kind(config, kind)[0])
+
+
+def test_speed_is_the_first_time_a_course_reaches_the_threshold():
+    steps = [0, 10, 20, 30]
+    assert updates_to(0.5, steps, [0.1, 0.4, 0.8, 0.4]) == pytest.approx(12.5)
+    assert updates_to(0.1, steps, [0.1, 0.4, 0.8, 0.4]) == 0
+    assert updates_to(0.9, steps, [0.1, 0.4, 0.8, 0.4]) is None
+
+
+def course(seed, *values):
+    return {"seed": seed}, {"steps": [0, 10], "token_accuracy": [0.0, *values], "exact_match": 0.5}
+
+
+def test_networks_that_never_get_there_count_with_all_their_updates():
+    found = summary([course(0, 1.0), course(1, 0.2)], 0.5)
+    assert found["reached"] == 1
+    assert found["updates"]["value"] == pytest.approx((5 + 10) / 2)
+    assert found["token_accuracy"]["value"] == pytest.approx(0.6)
+
+
+def test_an_effect_is_a_mean_over_pairs_seed_by_seed():
+    measured = {
+        "a": [course(0, 0.9), course(1, 0.8)],
+        "b": [course(0, 0.5), course(1, 0.6)],
+        "c": [course(0, 0.6), course(1, 0.7), course(2, 0.7)],
+        "d": [course(0, 0.4)],
+    }
+    found = effect(measured, [("a", "b"), ("c", "b")], 0.5)
+    assert found["token_accuracy"]["value"] == pytest.approx(np.mean([(0.4 + 0.1) / 2, (0.2 + 0.1) / 2]))
+    assert found["token_accuracy"]["n"] == 2
+    # Seed 1 of the second pair does not exist, so seed 1 of the first is left out as well.
+    assert effect(measured, [("a", "b"), ("c", "d")], 0.5)["token_accuracy"]["n"] == 1
+    assert effect(measured, [("a", "x")], 0.5)["token_accuracy"]["n"] == 0
+
+
+def test_the_grid_has_all_that_can_be():
+    kinds = grid(PROFILES["paper"])
+    one, two = ([k for k in kinds if k.directions == n and k.decoder != BEFORE] for n in (1, 2))
+    assert len(one) == 2 * 5 * 3
+    assert len(two) == 2 * 3 * 3
+    assert {k.scoring for k in two} == {"general", "concat", "additive"}
+    assert len(kinds) == len(one) + len(two) + 2 * 3
+    assert len(set(kinds)) == len(kinds)
+    for pairs in comparisons(PROFILES["paper"], "reordering").values():
+        assert pairs
+        assert {kind for pair in pairs for kind in pair} <= set(kinds)
+
+
+def test_five_epochs_of_captions_are_so_many_updates():
+    specs = specs_of_name(PROFILES["paper"], "bahdanau")
+    assert len(specs) == 3
+    assert specs[0].resolved.steps == 5 * 454  # 29,000 pairs in batches of 64, the last one small
+    assert specs[0].resolved.bidirectional
+    assert specs[0].resolved.decoder == "bahdanau"
+    assert not [spec for spec in models(PROFILES["quick"]) if spec.resolved.task.startswith("multi30k")]
+
+
+@pytest.mark.parametrize(
+    ("decoder", "asking", "silent"),
+    [("luong", "present", "previous"), (BEFORE, "previous", "present"), ("bahdanau", "previous", "present")],
+)
+def test_scores_are_those_of_the_state_that_asks_and_of_no_other(store, decoder, asking, silent):
+    found = measure_asking_state(recording_of(store, Kind("reordering", decoder, 1, "dot")))
+    assert found[asking] < 1e-5
+    assert found[silent] > 0.05
+    assert 0 < found["weight_on_gold"] < 1
+
+
+def test_the_weight_on_gold_is_that_of_each_target_words_own_source(store):
+    """Against a loop over samples and target words."""
+    recording = recording_of(store, Kind("reordering", "luong", 1, "dot"))
+    judged, task = judged_samples(recording.spec.resolved), load_task(recording.spec.resolved)
+    network, weights = recorded_network(recording), []
+    for i in range(len(judged)):
+        with torch.no_grad():
+            attention = network(collate(judged, [i])).attention[0]
+        weights += [float(attention[s, t]) for s, t in task.gold[i]]
+    assert measure_asking_state(recording)["weight_on_gold"] == pytest.approx(np.mean(weights))
+
+
+def test_a_state_knows_later_words_in_two_directions_only(store):
+    """Of networks that have hardly been trained: what is there is there by construction."""
+    wide = override(TINY, {"width": 32, "n_train": 100, "steps": 1, "looks": 1})
+    bits = {}
+    for directions in (1, 2):
+        recording = recording_of(store, Kind("reordering", "bahdanau", directions, "additive"), wide)
+        bits[directions] = dict(
+            zip(OFFSETS, measure_context_of_states(recording, size=3, samples=1_000)["bits"], strict=True)
+        )
+    assert bits[1][1] < 0.05
+    assert bits[2][1] > 1
+    assert min(bits[own][0] for own in bits) > 2.5  # a modifier is one of eight words
+    with pytest.raises(BadInput, match="5 words or more"):
+        measure_context_of_states(recording, size=1, samples=20)
+
+
+def test_cost_is_that_of_a_sentence_of_mean_length(store):
+    dot, additive = (
+        measure_cost(recording_of(store, Kind("reordering", "luong", 1, score)))
+        for score in ("dot", "additive")
+    )
+    width, source, target = 6, dot["source"], dot["target"]
+    assert 6 <= source == target <= 8  # five words or seven, and the end mark
+    assert dot["score_parameters"] == 0
+    assert additive["score_parameters"] == 2 * width**2 + width
+    assert additive["parameters"] - dot["parameters"] == additive["score_parameters"]
+    assert dot["score"] == source * target * width
+    assert additive["score"] == dot["score"] + (source + target) * width**2
+    assert dot["rest"] == additive["rest"]
+
+
+def test_bleu_is_held_against_the_words_of_the_text(monkeypatch):
+    lines = [("a", "Ein Hund schläft."), ("b", "Zwei Hunde spielen im Schnee.")]
+    words = [["ein", "hund", "schläft", "."], ["zwei", "hunde", "spielen", "im", "schnee", "."]]
+    vocabulary = Vocabulary.of([*words[0], *words[1][:4]], open=True)  # "schnee" is too rare
+    ids = [vocabulary.encode(sentence) for sentence in words]
+    judged = Corpus.from_ids([[4], [5]], ids)
+    monkeypatch.setattr(written_bleu, "judged_samples", lambda settings: judged)
+    monkeypatch.setattr(
+        written_bleu, "load_task", lambda settings: SimpleNamespace(target_vocabulary=vocabulary)
+    )
+    monkeypatch.setattr(written_bleu, "read_translation", lambda name: SimpleNamespace(validation=lines))
+
+    def recording_of(*rows):
+        written = torch.full((2, 8), PAD)
+        for i, row in enumerate(rows):
+            written[i, : len(row) + 1] = torch.tensor([*row, EOS])
+        settings = SimpleNamespace(task="captions", task_options=())
+        return type("Fake", (dict,), {"spec": SimpleNamespace(resolved=settings)})(written=written)
+
+    found = written_bleu.measure_bleu(recording_of(*ids))
+    assert found["sentences"] == 2
+    assert 60 < found["bleu"] < 100  # all but the rare word
+    assert written_bleu.measure_bleu(recording_of(*ids[::-1]))["bleu"] < 20
+    lines.reverse()
+    with pytest.raises(BadInput, match="not its validation sentences"):
+        written_bleu.measure_bleu(recording_of(*ids))
+
+
+def test_values_and_tables_have_every_kind(store, result):
+    own = result.values["reordering"]
+    assert set(own["luong"]["one"]) == {"dot", "additive"}
+    assert set(own["bahdanau"]["two"]) == {"additive"}
+    assert set(own[BEFORE]["one"]) == {"dot"}
+    assert own["effects"]["two_directions"]["exact_match"]["n"] == 2
+    assert own["effects"]["concat"]["updates"]["value"] is None
+    assert set(own["who_asks"]["dot"]) == {"luong", BEFORE, "bahdanau"}
+    assert set(own["context"]) == {"one", "two"}
+    assert result.values["translation"]["gains"]["luong_over_sutskever"]["bleu"]["n"] == 0
+    kinds = grid(TINY)
+    assert len(result.tables["costs"]) == len(kinds)
+    assert len(result.tables["curves"]) == 3 * len(kinds)
+    assert len(result.tables["context"]) == 2 * len(OFFSETS)
+    assert {asked.spec for asked in asks(TINY)} == set(models(TINY))
+
+
+def test_figures_and_sentences_say_what_the_result_says(result):
+    titles = [axes.get_title() for axes in learning_curves(result, "reordering").get_axes()]
+    assert titles == [
+        f"{decoder}, {encoder}"
+        for encoder in ("one direction", "two directions")
+        for decoder in ("Luong", "Bahdanau")
+    ]
+    (legend,) = who_asks(result).legends
+    assert [text.get_text() for text in legend.get_texts()] == ["present", "previous", "Bahdanau"]
+    for figure in (reached_and_cost(result, "reordering"), context_of_states(result), translation(result)):
+        assert as_svg(figure).startswith("<?xml")
+    table = scoring_table(result)
+    assert len(table) == len(grid(TINY))
+    assert table.loc[("reordering", "Luong", "one", "dot"), "… of the score"] == "0"
+    assert len(effects_table(result)) == 4
+    assert "Whose scores" in asking_sentences(result)
+    assert context_sentences(result).count("bits of the word before") == 2
+    assert "belong to the paper profile" in translation_sentences(result)
+    assert not has_names(result)
+    assert "“previous state asks, against present”" in effect_sentence(result)
+    without = Result("x", "quick", result.config, {"reordering": {"effects": {}}}, {}, {}, {})
+    assert "no network is asked by the other state" in effect_sentence(without)
+
+
+def test_networks_with_names_stand_in_the_same_table_with_bleu(result):
+    interval = {"value": 20.0, "low": 18.0, "high": 22.0, "n": 3}
+    own = result.values["reordering"]["luong"]["one"]["dot"] | {"bleu": interval}
+    own |= {"bleu_of_each": [22.0, 18.0, 20.0], "late_rise": {"value": 0.06, "low": 0.05, "high": 0.07}}
+    gains = {name: {"bleu": interval} for name in ("bahdanau_over_cho", "luong_over_sutskever")}
+    named = {"cho": own, "luong": own, "gains": gains, "signature": "nrefs:1|…", "sentences": 1_014}
+    curves = [row | {"network": "cho"} for row in result.tables["curves"][:3]]
+    curves += [row | {"network": "luong"} for row in curves]
+    changed = Result(
+        "scoring_functions",
+        "paper",
+        result.config,
+        result.values | {"translation": named},
+        result.tables | {"translation_curves": curves},
+        {},
+        {},
+    )
+    assert has_names(changed)
+    assert "for 5 passes" in translation_sentences(changed)
+    assert scoring_table(changed)["BLEU"].iloc[-1] == "20.0 ± 2.0"
+    assert "Bahdanau's over Cho's, 20.00 [18.00, 22.00]" in translation_sentences(changed)
+    assert "nrefs:1|…" in translation_sentences(changed)
+    assert "Cho, 18.0, 20.0 and 22.0; Luong" in translation_sentences(changed)
+    assert translation_sentences(changed).endswith("by: Cho, 0.06 [0.05, 0.07]; Luong, 0.06 [0.05, 0.07].")
+    assert "20.0" in [text.get_text() for text in translation(changed).get_axes()[1].texts]
+
+
+BLEU = {"cho": 10.0, "sutskever": 14.0, "bahdanau": 31.0, "luong": 20.0}
+RIGHT = {"dot": 0.5, "concat": 0.7, "additive": 0.6}
+
+
+class ByHand:
+    """Answers in place of networks: each kind has its own share of words right, each name its own BLEU."""
+
+    def __init__(self, config):
+        self.names = {spec: name for name in config.named for spec in specs_of_name(config, name)}
+
+    def kept(self, spec, measure, **settings):
+        seed, own = 0.01 * spec.seed, spec.resolved
+        before = spec.recipe == "asked_before"
+        if measure is written_bleu.measure_bleu:
+            return {"bleu": BLEU[self.names[spec]] + seed, "signature": "by hand", "sentences": 2}
+        if measure is measure_learning_curve:
+            right = RIGHT.get(own.scoring, 0.4) - 0.2 * before + seed
+            return {"steps": [0, 10], "token_accuracy": [0.0, right], "exact_match": right / 2}
+        if measure is measure_asking_state:
+            late = before or own.decoder == "bahdanau"
+            return {"present": float(late), "previous": float(not late), "weight_on_gold": 0.5}
+        if measure is measure_context_of_states:
+            return {"bits": [2.0, 3.0, 4.0, 1.0 if own.bidirectional else -0.1, 0.0]}
+        return {}
+
+
+def test_what_claims_read_has_the_sign_of_the_first_less_the_second():
+    config = override(TINY, {"scoring": "dot,concat,additive", "named": "cho,sutskever,bahdanau,luong"})
+    values, _ = compute(config, ByHand(config))
+    own = values["reordering"]
+    gains = {name: found["bleu"]["value"] for name, found in values["translation"]["gains"].items()}
+    assert gains == {
+        "bahdanau_over_cho": pytest.approx(31 - 10),
+        "luong_over_sutskever": pytest.approx(20 - 14),
+    }
+    assert own["effects"]["previous_state"]["token_accuracy"]["value"] == pytest.approx(-0.2)
+    assert own["effects"]["concat_additive"]["token_accuracy"]["value"] == pytest.approx(0.7 - 0.6)
+    assert own["effects"]["additive"]["token_accuracy"]["value"] == pytest.approx(0.6 - 0.5)
+    asked = {decoder: found["previous"]["value"] for decoder, found in own["who_asks"]["dot"].items()}
+    assert asked == {"luong": 1.0, BEFORE: 0.0, "bahdanau": 0.0}
+    context = {name: found["value"] for name, found in own["context"]["two"].items()}
+    assert context == {"before": 3.0, "own": 4.0, "after": 1.0}
+    assert own["context"]["one"]["after"]["value"] == pytest.approx(-0.1)
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"scoring": "genral"}, UnknownName, "did you mean 'general'"),
+        ({"task": "reorder"}, UnknownName, "did you mean 'reordering'"),
+        ({"named": "vaswani"}, UnknownName, "no named 'vaswani'"),
+        ({"text": "multi30k_de_en"}, UnknownName, "did you mean 'multi30k_en_de'"),
+        ({"directions": "3"}, BadInput, "reads in 1 or in 2"),
+        ({"scoring": "dot", "directions": "2"}, BadInput, "use general, or directions=1"),
+        ({"shortest": 4}, BadInput, "shortest ≤ longest"),
+        ({"steps": 0}, BadInput, "steps is 0"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(given, error, message):
+    with pytest.raises(error, match=message):
+        override(PROFILES["quick"], given)
+
+
+# What the chapter on scoring functions says of its effects: by intervals, and of which scores.
+
+TASKS = ("reordering", "number_words")
+
+
+def interval(value, half=0.1):
+    return {"value": value, "low": value - half, "high": value + half, "n": 3}
+
+
+def kind(right, reached=3):
+    return {"exact_match": interval(right), "updates": interval(100.0), "reached": reached}
+
+
+@pytest.fixture
+def result_of_asking() -> Result:
+    effect = {name: interval(0.0) for name in ("token_accuracy", "exact_match", "updates")}
+    names = ("scaled_dot", "general", "concat", "additive", "previous_state")
+    values = {
+        task: {
+            "luong": {"one": {"dot": kind(0.9), "general": kind(0.9)}},
+            BEFORE: {"one": {"dot": kind(0.4), "general": kind(0.8)}},
+            "effects": {name: dict(effect) for name in names},
+            "who_asks": {
+                score: {name: {"weight_on_gold": interval(0.7)} for name in ("luong", BEFORE)}
+                for score in ("dot", "general")
+            },
+        }
+        for task in TASKS
+    }
+    return Result("scoring_functions", "quick", {"task": list(TASKS)}, values, {}, {}, {})
+
+
+def test_scores_that_lose_by_the_other_state_asking_are_named(result_of_asking):
+    whole = (
+        "lie apart, with dot in reordering and dot in number words; everywhere else the two intervals meet."
+    )
+    assert effect_sentence(result_of_asking).endswith(whole)
+    for task in TASKS:
+        result_of_asking.values[task][BEFORE]["one"]["dot"] = kind(0.8)
+    assert effect_sentence(result_of_asking).endswith(
+        "With no score do the intervals of sentences without a fault lie apart."
+    )
+
+
+def test_what_is_rounding_alone_is_given_as_a_power_of_ten(result_of_asking):
+    scores = {"luong": (0.0, 0.7), "bahdanau": (0.7, 2.4e-7)}
+    for name, (present, previous) in scores.items():
+        result_of_asking.values["reordering"]["who_asks"]["dot"].setdefault(name, {}).update(
+            present=interval(present, 0.0), previous=interval(previous, 0.0)
+        )
+    first = asking_sentences(result_of_asking).splitlines()[0]
+    assert "are off by 0 of their standard deviation" in first
+    assert first.endswith("it is 0.70 [0.70, 0.70] and less than $10^{-6}$.")
+
+
+def test_an_order_turns_round_only_where_intervals_are_clear_on_both_sides(result_of_asking):
+    first, second = (result_of_asking.values[task]["effects"]["general"] for task in TASKS)
+    assert order_outcome(result_of_asking).endswith("no score turns round by more than its interval.")
+    first["exact_match"] = interval(0.3)
+    assert order_outcome(result_of_asking).endswith(
+        "turned round in none: general (sentences without a fault)."
+    )
+    second["exact_match"] = interval(-0.3)
+    assert order_outcome(result_of_asking).endswith(
+        "it has happened, held against dot, with general (sentences without a fault)."
+    )
+    result_of_asking.config["task"] = ["reordering"]
+    assert "One task alone" in order_outcome(result_of_asking)
+
+
+def test_a_label_is_explained_only_where_a_network_carries_it(result_of_asking):
+    assert short_of_note(result_of_asking, "reordering") == ""
+    result_of_asking.values["reordering"]["luong"]["one"]["dot"]["reached"] = 2
+    assert "“2 of 3”" in short_of_note(result_of_asking, "reordering")

@@ -1,0 +1,603 @@
+"""What a task teaches: its numbers by hand and against loops, and the experiment on tiny networks."""
+
+import math
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from attnlib.errors import BadInput, UnknownName
+from attnlib.models.transformer import Transformer
+from attnlib.plots.style import as_svg
+from attnlib.training.corpus import Corpus
+from companion.data.summaries import lexicon_translation
+from companion.results.config import override, plain
+from companion.results.result import Result
+from companion.runs.sequence_course import judged_samples, load_task
+from companion.runs.store import Store
+from notebooks.primer.what_a_task_teaches.drawing import (
+    agreement,
+    classes,
+    courses,
+    example_matrices,
+    patterns,
+    reciprocity,
+)
+from notebooks.primer.what_a_task_teaches.experiment import (
+    PROFILES,
+    Config,
+    _specs,
+    agreement_values,
+    compute,
+    models,
+)
+from notebooks.primer.what_a_task_teaches.measure import (
+    CLASSES,
+    ReciprocitySums,
+    class_of_words,
+    doubly_centred,
+    equal_lengths,
+    map_symmetry,
+    measure_classes,
+    measure_reciprocity,
+    measure_sources,
+    source_order,
+)
+from notebooks.primer.what_a_task_teaches.sentences import (
+    agreement_sentences,
+    answers_sentence,
+    class_sentence,
+    elsewhere_sentence,
+    pattern_sentences,
+    quality_table,
+    source_table,
+    symmetry_sentences,
+    symmetry_table,
+    tied_sentences,
+)
+from notebooks.shared.task_patterns import (
+    PATTERNS,
+    attention_to_source,
+    example_of,
+    measure_example,
+    measure_pattern_agreement,
+    measure_patterns,
+    network_of,
+    pattern_sums,
+)
+
+TINY = Config(
+    seeds=2, longest=7, n_train=200, judged=40, width=8, steps=3, transformer_width=8, transformer_steps=3,
+    looks=1,
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    torch.set_num_threads(1)
+    return Store(tmp_path_factory.mktemp("models"))
+
+
+@pytest.fixture(scope="module")
+def computed(store):
+    return compute(TINY, store)
+
+
+def recorded(store, kind, task, seed=0):
+    return store.recording(_specs(TINY, kind, task)[seed])
+
+
+def test_patterns_by_hand():
+    # Two words of the target, three of the source and its end mark; the second word is the topic.
+    attention = torch.tensor([[[0.5, 0.25, 0, 0.25], [0, 0, 1.0, 0], [0.25, 0.25, 0.25, 0.25]]])
+    gold = torch.tensor([[[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0]]]).bool()
+    target, source = torch.tensor([[True, True, False]]), torch.tensor([[True, True, True, False]])
+    topics = torch.tensor([[False, True, False, False]])
+    sums, counts = pattern_sums(attention, gold, topics, target, source)
+    found = dict(zip(PATTERNS, sums / counts, strict=True))
+    assert found == {
+        "on_gold": 0.25,  # a half and nothing
+        "on_topics": 0.125,
+        "on_end": 0.125,
+        "entropy": pytest.approx(0.75),  # 1.5 bits and none
+        "order": 1,  # from the first word to the third
+        "reach": pytest.approx((0.5 + 0.25 + 1) / 3),
+    }
+
+
+def test_attention_on_gold_links_and_even_attention(store):
+    links = load_task(_specs(TINY, "recurrent", "summary")[0].resolved).gold[: TINY.judged]
+    found = measure_patterns(recorded(store, "recurrent", "summary"))
+    gold, even = found["references"]["gold"], found["references"]["even"]
+    assert (gold["on_gold"], gold["on_topics"], gold["entropy"], gold["on_end"]) == (1, 1, 0, 0)
+    places = [[place for _, place in sorted(own)] for own in links]
+    moves = [np.sign(b - a) for own in places for i, a in enumerate(own) for b in own[i + 1 :]]
+    assert gold["order"] == pytest.approx(np.mean(moves))
+    assert even["on_end"] == even["on_gold"]
+    assert 2 ** even["entropy"] == pytest.approx(1 / even["on_gold"], rel=0.05)  # words and an end mark
+    assert found["untrained"]["heads"] == [[found["untrained"]["all"]]]  # one layer, one head
+
+
+def test_a_summariser_and_a_translator_start_alike(store):
+    for kind in ("recurrent", "transformer", "tied"):
+        pair = [network_of(recorded(store, kind, "translation"), "untrained")]
+        pair.append(
+            network_of(recorded(store, kind, "summary" if kind != "tied" else "translation"), "untrained")
+        )
+        for one, two in zip(*(own.parameters() for own in pair), strict=True):
+            assert torch.equal(one, two)
+
+
+def test_agreement_with_itself_is_whole_and_with_another_in_a_loop(store):
+    one, two = recorded(store, "transformer", "translation"), recorded(store, "transformer", "summary", 1)
+    assert measure_pattern_agreement(one, one, state="trained") == pytest.approx(
+        {"sentence": 1, "same_word": 1}
+    )
+    found = measure_pattern_agreement(one, two, state="trained")
+    rows, links = [], []
+    for recording in (one, two):
+        judged = judged_samples(recording.spec.resolved)
+        own = {}
+        for batch, heads in attention_to_source(network_of(recording, "trained"), judged):
+            own |= dict(zip(batch.indices.tolist(), heads.mean((0, 1)), strict=True))
+        rows.append(own)
+        links.append(load_task(recording.spec.resolved).gold)
+    sentences, words = [], []
+    for i in range(len(judged)):
+        n = len(judged.source(i)) + 1
+        means = [own[i][: len(gold[i]), :n].mean(0) for own, gold in zip(rows, links, strict=True)]
+        sentences.append(torch.minimum(*means).sum().item())
+        steps = {place: step for step, place in links[0][i]}
+        for step, place in links[1][i]:
+            words.append(torch.minimum(rows[0][i][steps[place], :n], rows[1][i][step, :n]).sum().item())
+    assert found == pytest.approx({"sentence": np.mean(sentences), "same_word": np.mean(words)})
+
+
+def test_the_example_is_one_sentence_out_of_the_order_of_its_topics(store):
+    shown = [measure_example(recorded(store, "recurrent", task)) for task in ("translation", "summary")]
+    assert shown[0]["source"] == shown[1]["source"]
+    assert shown[0]["source"][-1] == "end"
+    assert np.sum(shown[1]["trained"], axis=1) == pytest.approx(1)
+    task = lexicon_translation(n_train=1, n_held_out=1)
+    texts = (
+        "my war wakes the flood",
+        "my flood wakes the war",
+        "my dog wakes the war",
+        "my big flood wakes a",
+    )
+    sources = [task.source_vocabulary.encode(text.replace(" a", " the war").split()) for text in texts]
+    words = task.source_vocabulary.words
+    assert example_of(Corpus.from_ids(sources[:3], [[4]] * 3), words) == 1  # told first what matters less
+    assert example_of(Corpus.from_ids(sources, [[4]] * 4), words) == 3  # and with an adjective
+
+
+def test_values_and_tables_have_every_kind(computed):
+    values, tables = computed
+    assert values["references"]["translation"]["gold"]["reach"] == 1
+    for kind in ("recurrent", "transformer"):
+        found = values["differs"][kind]["trained"]["on_topics"]["value"]
+        pair = [values[kind][task]["trained"]["on_topics"]["value"] for task in ("translation", "summary")]
+        assert found == pytest.approx(pair[0] - pair[1])
+        views = values["agreement"][kind]["sentence"]
+        assert views["seeds"]["value"] == pytest.approx(
+            (views["translation"]["value"] + views["summary"]["value"]) / 2
+        )
+        assert views["task_effect"]["value"] == pytest.approx(
+            views["seeds"]["value"] - views["between"]["value"]
+        )
+    own = values["symmetry"]["transformer"]["translation"]
+    less = own["encoder_self"]["trained"]["scores"]["value"] - own["cross"]["trained"]["scores"]["value"]
+    assert own["self_less_cross"]["scores"]["value"] == pytest.approx(less)
+    assert values["sources"]["tied"]["translation"]["cross"]["keys_from_target"]["high"] == 0
+    assert set(values["symmetry"]["tied"]) == {"translation"}
+    assert len(tables["networks"]) == 2 * 2 * (4 + 1)  # states, seeds, kinds with their tasks
+    assert len(tables["agreement"]) == 2 * 2 * 2 * 4  # kinds, seeds, views, pairs
+    heads = [row for row in tables["reciprocity"] if row["attention"] == "encoder_self"]
+    assert len(heads) == 2 * 2 * 3 * TINY.layers * TINY.heads
+    assert {row["state"] for row in tables["example"]} == {"trained", "untrained"}
+
+
+def pairs(*values):
+    """A point for each pair of networks, the first of seed 0, 1, …, the second of the next."""
+    return [({"seed": seed}, {"sentence": 0.5, "same_word": value}) for seed, value in enumerate(values)]
+
+
+def test_what_the_task_takes_by_hand():
+    found = {
+        ("recurrent", "translation", "translation", "trained"): pairs(0.9, 0.8, 1.0),
+        ("recurrent", "summary", "summary", "trained"): pairs(0.7, 0.8, 0.6),
+        ("recurrent", "translation", "summary", "trained"): pairs(0.7, 0.5, 0.6),
+        ("recurrent", "translation", "summary", "untrained"): pairs(0.9, 0.9, 0.9),
+    }
+    own = agreement_values(found, 3)["recurrent"]["same_word"]
+    means = {name: own[name]["value"] for name in ("translation", "summary", "seeds", "between", "untrained")}
+    assert means == pytest.approx(
+        {"translation": 0.9, "summary": 0.7, "seeds": 0.8, "between": 0.6, "untrained": 0.9}
+    )
+    effect = own["task_effect"]  # 0.1, 0.3, 0.2: above 0 where one task has more in common than two
+    assert (effect["value"], effect["n"]) == (pytest.approx(0.2), 3)
+    # Without seed 2, 0 or 1 one pair is left: 0.1, 0.3, 0.2. Squares of their deviations sum to 0.02, times
+    # two thirds; Student's 97.5 % point with two degrees of freedom is 4.3027.
+    assert effect["high"] - effect["value"] == pytest.approx(4.3027 * (0.02 * 2 / 3) ** 0.5, rel=1e-4)
+    assert effect["value"] - effect["low"] == pytest.approx(effect["high"] - effect["value"])
+
+
+def test_a_seed_that_is_in_two_pairs_is_not_two_seeds():
+    two = {("recurrent", "summary", "summary", "trained"): pairs(0.9, 0.8)}
+    found = agreement_values(two, 2)["recurrent"]["same_word"]["summary"]
+    assert found["value"] == pytest.approx(0.85)
+    assert np.isnan(found["low"])  # the same two networks twice
+    assert np.isnan(found["high"])
+
+
+def test_less_may_be_asked_for(store):
+    config = replace(TINY, kind=("transformer",), task=("summary",), tied=())
+    values, _ = compute(config, store)
+    assert values["differs"] == {}
+    assert values["agreement"]["transformer"]["sentence"]["between"]["value"] is None
+    assert len(models(config)) == config.seeds
+    assert isinstance(network_of(store.recording(models(config)[0]), "trained"), Transformer)
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"kind": "transformers"}, UnknownName, "did you mean 'transformer'"),
+        ({"task": "translations"}, UnknownName, "did you mean 'translation'"),
+        ({"scoring": "dott"}, UnknownName, "did you mean 'dot'"),
+        ({"seeds": 1}, BadInput, "take 2 or more"),
+        ({"heads": 3}, BadInput, "3 heads do not divide"),
+        ({"steps": 0}, BadInput, "steps is 0"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(given, error, message):
+    with pytest.raises(error, match=message):
+        override(PROFILES["quick"], given)
+
+
+# Who asks whom: classes of words, reciprocity and sources against loops and what must be exact.
+
+
+def recorded_classes(store, kind, task):
+    return store.recording(_specs(TINY, kind, task)[0])
+
+
+def test_kinds_of_words():
+    words = ("<pad>", "<eos>", "the", "big", "war", "dog", "wakes", "often", "near")
+    names = [CLASSES[i] for i in class_of_words(words)]
+    assert names == ["end", "end", "determiner", "adjective", "topic", "noun", "verb", "other", "other"]
+
+
+def test_even_attention_has_every_kind_of_word_at_one(store, monkeypatch):
+    def even(recording, state):
+        network = network_of(recording, state)
+        for name, value in network.named_parameters():
+            if "query_map" in name:
+                value.requires_grad_(False).zero_()
+        return network
+
+    monkeypatch.setattr("notebooks.primer.what_a_task_teaches.measure.network_of", even)
+    found = measure_classes(recorded_classes(store, "transformer", "translation"))["trained"]
+    values = [v for kind in found.values() for row in kind.values() for v in row.values() if v is not None]
+    assert values == pytest.approx([1] * len(values))
+    assert len(values) > 60
+    assert found["encoder_self"]["verb"]["verb"] is None  # a sentence has one
+
+
+def test_rows_of_cross_attention_in_the_order_of_the_source(store):
+    assert source_order([{(0, 1), (1, 0)}, {(0, 0), (1, 1)}], words=2).tolist() == [[1, 0], [0, 1]]
+    assert source_order([{(0, 1)}], words=2) is None
+    recording = recorded_classes(store, "transformer", "summary")
+    assert set(measure_reciprocity(recording)["trained"]) == {"encoder_self", "cross_on_source"}
+
+
+def test_reciprocity_in_a_loop_over_pairs_of_words(store):
+    recording = recorded_classes(store, "transformer", "translation")
+    network, judged = network_of(recording, "trained"), judged_samples(recording.spec.resolved)
+    network.requires_grad_(False)
+    gold = load_task(recording.spec.resolved).gold
+    sums = Counter()
+    for batch in equal_lengths(judged):
+        head = network(batch).cross[1][0]
+        n = batch.source.shape[1] - 1
+        for row, i in enumerate(batch.indices.tolist()):
+            step = {place: step for step, place in gold[i]}
+            pairs = [(a, b) for a in range(n) for b in range(n) if a != b]
+            weight = {(a, b): head.attention[row, step[a], b].item() for a, b in pairs}
+            mean = np.mean(list(weight.values()))
+            sums["mutual"] += sum((weight[a, b] - mean) * (weight[b, a] - mean) for a, b in pairs)
+            sums["own"] += sum((weight[pair] - mean) ** 2 for pair in pairs)
+    found = measure_reciprocity(recording)["trained"]["cross"][1][0]
+    assert found["weights"] == pytest.approx(sums["mutual"] / sums["own"], rel=1e-3)
+
+
+def test_tied_maps_have_symmetric_scores_and_free_ones_do_not(store):
+    tied = measure_reciprocity(recorded_classes(store, "tied", "translation"))
+    free = measure_reciprocity(recorded_classes(store, "transformer", "translation"))
+    for state in ("trained", "untrained"):
+        for layer, other in zip(tied[state]["encoder_self"], free[state]["encoder_self"], strict=True):
+            for head in layer:
+                assert head["scores"] == pytest.approx(1)
+                assert head["maps"] == pytest.approx(1)
+                assert head["weights"] == pytest.approx(head["halved"], abs=1e-5) != 1
+            assert all(abs(head["scores"]) < 0.9 for head in other)
+
+
+def test_cross_attention_fed_with_one_sequence_is_self_attention(store):
+    """The same maps and the same inputs on both sides: nothing tells the two apart."""
+    network = network_of(recorded_classes(store, "transformer", "translation"), "trained")
+    inputs, allowed = torch.randn(1, 6, 8, generator=torch.Generator().manual_seed(0)), torch.ones(1, 1, 6)
+    cross, own = network.decoder[0].cross_attention, network.encoder[0].self_attention
+    cross.load_state_dict(own.state_dict())
+    for one, two in zip(*(a(inputs, a.answer(inputs), allowed.bool()) for a in (cross, own)), strict=True):
+        one, two = (x if isinstance(x, torch.Tensor) else x.attention for x in (one, two))
+        assert torch.equal(one, two)
+
+
+def test_queries_and_keys_come_from_where_they_should(store):
+    found = measure_sources(recorded_classes(store, "transformer", "translation"))
+    for layer in found["encoder_self"]:
+        assert layer["queries"]["target"] == layer["keys"]["target"] == 0
+        assert min(layer["queries"]["source"], layer["keys"]["source"]) > 0
+    first, second = found["cross"]
+    assert first["queries"]["source"] == first["keys"]["target"] == second["keys"]["target"] == 0
+    assert min(first["queries"]["target"], first["keys"]["source"], second["queries"]["source"]) > 0
+    assert found["decoder_self"][0]["queries"]["source"] == 0
+    assert found["decoder_self"][1]["queries"]["source"] > 0
+
+
+# The figures and sentences of the chapter say what their result says, and survive what is missing.
+
+FIGURES = (example_matrices, patterns, agreement, courses, classes, reciprocity)
+SENTENCES = (agreement_sentences, answers_sentence, class_sentence, elsewhere_sentence, pattern_sentences,
+             symmetry_sentences, tied_sentences)  # fmt: skip
+TINY_DRAWN = Config(
+    seeds=2, longest=6, n_train=100, judged=30, width=4, steps=1, transformer_width=4, transformer_steps=1,
+    looks=1,
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory):
+    torch.set_num_threads(1)
+    values, tables = compute(TINY_DRAWN, Store(tmp_path_factory.mktemp("models")))
+    return Result("what_a_task_teaches", "quick", plain(TINY_DRAWN), values, tables, {}, {})
+
+
+@pytest.fixture
+def without(result):
+    """A result of a run that asked for the recurrent summariser alone."""
+    kept = {
+        name: [row for row in rows if (row.get("kind"), row.get("task")) == ("recurrent", "summary")]
+        for name, rows in result.tables.items()
+    }
+    values = {name: {} for name in ("differs", "agreement", "symmetry", "classes", "sources")}
+    values |= {"recurrent": {"summary": result.values["recurrent"]["summary"]}}
+    values |= {"references": {"summary": result.values["references"]["summary"]}}
+    return Result("what_a_task_teaches", "quick", result.config, values, kept, {}, {})
+
+
+def labels(axes):
+    return [text.get_text() for text in axes.get_yticklabels()]
+
+
+def test_the_example_has_a_row_a_task_and_frames_its_gold_links(result):
+    grid = example_matrices(result).get_axes()
+    assert [axes.get_title() for axes in grid[:3]] == [
+        "Transformer, before training",
+        "recurrent, trained",
+        "Transformer, trained",
+    ]
+    rows = [row for row in result.tables["example"] if (row["kind"], row["task"]) == ("recurrent", "summary")]
+    words = {row["target_position"]: row["target"] for row in rows}
+    assert labels(grid[3]) == list(words.values())
+    assert [len(axes.patches) for axes in grid[3:]] == [len(words)] * 3
+
+
+def test_every_network_is_a_dot_of_the_patterns(result):
+    axes = patterns(result).get_axes()[0]
+    assert labels(axes)[-1] == "recurrent: translation"
+    dots = [line for line in axes.get_lines() if line.get_marker() == "."]
+    assert [len(line.get_xdata()) for line in dots] == [TINY_DRAWN.seeds] * 5
+
+
+def test_lines_of_reciprocity_are_blocks_of_tasks(result):
+    left, _ = reciprocity(result).get_axes()
+    found = labels(left)
+    assert found[0] == "translation"
+    assert found[1:5] == [f"{kind}, layer {n}" for kind in ("self", "self, tied maps") for n in (1, 2)]
+    assert [name for name in found[found.index("summary") :] if name.startswith("cross, layer")] == []
+    diamonds = [line for line in reciprocity(result).get_axes()[1].get_lines() if line.get_marker() == "D"]
+    assert len(diamonds) == 2 * TINY_DRAWN.layers  # of free self-attention alone
+
+
+def test_kinds_of_words_are_numbers_in_four_tables(result):
+    grid = classes(result).get_axes()
+    shown = {(row["task"], row["attention"]): 0 for row in result.tables["classes"]}
+    for row in result.tables["classes"]:
+        if (row["kind"], row["state"]) == ("transformer", "trained") and row["value"] is not None:
+            shown[row["task"], row["attention"]] += 1
+    assert [len(axes.texts) for axes in grid] == [
+        shown[task, kind] for kind in ("encoder_self", "cross") for task in ("translation", "summary")
+    ]
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+def test_figures_are_drawn_of_much_and_of_little(figure, result, without):
+    assert as_svg(figure(result)).startswith("<?xml")
+    assert as_svg(figure(without)).startswith("<?xml")
+
+
+def test_tables_have_a_row_a_kind(result):
+    assert list(quality_table(result).index)[-1] == "Transformer, tied maps: translation"
+    moves = source_table(result)
+    assert moves.loc["cross, layer 1", "queries, other source"] == "0"
+    assert moves.loc["encoder self, layer 2", "keys, other target"] == "0"
+    table = symmetry_table(result)
+    assert table.loc["translation: self, tied maps", "scores"] == "1.00 ± 0.00 (1.00)"
+    assert table.loc["translation: cross", "maps"] == "–"
+    assert "summary: cross" not in table.index
+
+
+def test_tables_of_little_are_short(without):
+    assert list(quality_table(without).index) == ["recurrent: summary"]
+    assert source_table(without).empty
+    assert symmetry_table(without).empty
+
+
+@pytest.mark.parametrize("sentences", SENTENCES)
+def test_sentences_are_written_of_much_and_of_little(sentences, result, without):
+    assert "None" not in sentences(result)
+    assert sentences(without)
+
+
+def test_the_sentence_on_self_and_cross_follows_the_interval(result):
+    found = result.values["symmetry"]["transformer"]["translation"]["self_less_cross"]
+    found["scores"] = {"value": -0.4, "low": -0.5, "high": -0.3, "n": 2}
+    found["weights"] = {"value": 0.1, "low": -0.1, "high": 0.3, "n": 2}
+    text = symmetry_sentences(result)
+    assert (
+        "cross-attention is the more symmetric in scores, the two cannot be told apart in attention" in text
+    )
+
+
+def interval(value, half):
+    return {"value": value, "low": value - half, "high": value + half, "n": 3}
+
+
+@pytest.mark.parametrize(
+    ("value", "half", "told"),
+    [
+        (0.3, 0.1, "so the task changes how it is found (recurrent 0.30 [0.20, 0.40]"),
+        (
+            0.1,
+            0.5,
+            "whether the task changes it is undecided, the interval has 0 in it (recurrent 0.10 [−0.40",
+        ),
+        (-0.3, 0.1, "even more in common than two networks of one task (recurrent −0.30"),
+    ],
+)
+def test_the_answer_on_how_a_word_is_found_follows_the_interval(result, value, half, told):
+    for kind in ("recurrent", "transformer"):
+        result.values["agreement"][kind]["same_word"]["task_effect"] = interval(value, half)
+        # far above 0 whatever attention has learned, since a summary has fewer words: it decides nothing here
+        result.values["agreement"][kind]["sentence"]["task_effect"] = interval(0.5, 0.1)
+    assert told in answers_sentence(result)
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [(-0.5, "summarisers look at topics more than translators do"), (0.5, "translators look at topics more")],
+)
+def test_the_answer_on_which_words_follows_the_interval(result, value, told):
+    for found in result.values["differs"].values():
+        found["trained"]["on_topics"] = interval(value, 0.1)
+    assert told in answers_sentence(result)
+
+
+def test_agreement_within_each_task_is_told_apart(result):
+    same = result.values["agreement"]["recurrent"]["same_word"]
+    same |= {"translation": interval(0.99, 0.01), "summary": interval(0.45, 0.3)}
+    assert "0.99 ± 0.01 to two translators and 0.45 ± 0.30 to two summarisers" in agreement_sentences(result)
+
+
+def test_topics_are_asked_or_ask_as_the_interval_says(result):
+    found = result.values["classes"]["transformer"]
+    found["translation"]["trained"]["one_way"] = interval(0.1, 0.2)
+    found["summary"]["trained"]["one_way"] = interval(2.0, 0.2)
+    text = class_sentence(result)
+    assert text.index("is undecided") < text.index("**summary**") < text.index("are asked more than they ask")
+
+
+# Reciprocity against hand-worked matrices, its definition in a loop, and what leaves it as it is.
+
+
+def draw(*shape, seed=0):
+    return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+
+
+def of(matrices, level):
+    return ReciprocitySums().update(matrices, level).result()
+
+
+@pytest.mark.parametrize("level", ["attention", "scores"])
+def test_symmetric_and_antisymmetric_matrices(level):
+    matrix = draw(2, 6, 6)
+    assert of(matrix + matrix.mT, level).value == pytest.approx(1)
+    assert of(matrix + matrix.mT, level).ratio == 0
+    # Entries off the diagonal of an antisymmetric matrix have mean 0: nothing is subtracted from it.
+    assert of(matrix - matrix.mT, "attention").value == pytest.approx(-1)
+
+
+def test_the_definition_in_a_loop():
+    (matrix,) = draw(1, 4, 4, seed=1)
+    pairs = [(i, j) for i in range(4) for j in range(4) if i != j]
+    mean = np.mean([matrix[i, j].item() for i, j in pairs])
+    left = {(i, j): matrix[i, j].item() - mean for i, j in pairs}
+    expected = sum(left[i, j] * left[j, i] for i, j in pairs) / sum(v**2 for v in left.values())
+    assert of(matrix[None], "attention").value == pytest.approx(expected)
+    # Pearson's correlation of the pairs read both ways.
+    both = np.array([[left[i, j], left[j, i]] for i, j in pairs])
+    assert expected == pytest.approx(np.corrcoef(both.T)[0, 1])
+    apart = math.sqrt(sum((matrix[i, j] - matrix[j, i]).item() ** 2 for i, j in np.ndindex(4, 4)))
+    together = math.sqrt(sum((matrix[i, j] + matrix[j, i]).item() ** 2 for i, j in np.ndindex(4, 4)))
+    assert of(matrix[None], "attention").ratio == pytest.approx(apart / together)
+
+
+def test_it_is_the_symmetric_share_less_the_antisymmetric_one():
+    matrix = doubly_centred(draw(1, 5, 5, seed=2))
+    off = ~torch.eye(5, dtype=torch.bool)
+    symmetric, rest = (((matrix + sign * matrix.mT) / 2 * off).square().sum() for sign in (1, -1))
+    expected = (symmetric - rest) / (symmetric + rest)
+    assert of(matrix, "scores").value == pytest.approx(expected.item())
+
+
+def test_what_a_softmax_does_not_see_does_not_count():
+    """A number a row changes no attention; log attention is the scores but for a number a row."""
+    scores = draw(3, 5, 5, seed=3)
+    before = of(scores, "scores").value
+    assert of(scores + draw(3, 5, 1, seed=4), "scores").value == pytest.approx(before)
+    assert of(scores.softmax(-1).log(), "scores").value == pytest.approx(before)
+
+
+def test_equal_scores_both_ways_do_not_make_equal_attention():
+    """A word that all others like and that likes none of them more: symmetric scores, unequal rows."""
+    scores = torch.zeros(1, 6, 6, dtype=torch.float64)
+    scores[:, 0, 1:] = scores[:, 1:, 0] = math.log(5)
+    attention = scores.softmax(-1)
+    assert of(scores, "scores").value == pytest.approx(1)
+    torch.testing.assert_close(attention[0, 1, 0].item(), 5 / 10)  # from each of the five
+    torch.testing.assert_close(attention[0, 0, 1].item(), 5 / 26)  # to each of the five
+    assert of(attention, "attention").value < 0.5
+
+
+def test_random_scores_have_one_over_the_square():
+    for size in (5, 9):
+        found = of(draw(20_000, size, size, seed=size), "scores").value
+        assert found == pytest.approx(1 / (size - 1) ** 2, abs=0.005)
+        assert of(draw(20_000, size, size, seed=size), "attention").value == pytest.approx(0, abs=0.06)
+
+
+def test_sums_of_parts_are_sums_of_all():
+    matrices = draw(6, 4, 4, seed=5)
+    parts = ReciprocitySums().update(matrices[:2], "scores").update(matrices[2:], "scores").result()
+    whole = of(matrices, "scores")
+    assert parts.value == pytest.approx(whole.value)
+    assert parts.ratio == pytest.approx(whole.ratio)
+
+
+def test_maps():
+    query, key = draw(3, 7, seed=6), draw(3, 7, seed=7)
+    assert map_symmetry(query, query) == pytest.approx(1)
+    product = (query.T @ key).numpy()
+    expected = np.trace(product @ product) / np.linalg.norm(product) ** 2
+    assert map_symmetry(query, key) == pytest.approx(expected)
+
+
+def test_what_has_no_pairs_is_refused_or_undefined():
+    assert math.isnan(ReciprocitySums().result().value)
+    assert math.isnan(of(torch.ones(1, 3, 3), "attention").value)
+    with pytest.raises(BadInput, match=r"shape \(1, 2, 3\)"):
+        ReciprocitySums().update(torch.ones(1, 2, 3), "scores")

@@ -1,0 +1,160 @@
+"""What ties add to agreement: sums worked by hand, numbers of pairs, and what the page says of them."""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from attnlib.errors import BadInput
+from attnlib.probes.agreement import halves
+from attnlib.training.vocabulary import EOS
+from companion.results.result import Result
+from companion.runs.recipe import Recording
+from notebooks.learn.agreement.drawing import ties_along_training
+from notebooks.learn.agreement.experiment import ties_courses, ties_read
+from notebooks.learn.agreement.sentences import ties_sentences, ties_table
+from notebooks.shared.agreement import classifier_runs, gathered, measure_ties, translator_runs
+
+SELECTING = set(halves(4)[0].tolist())
+
+
+def recorded(seed=0, *, uniform=False, samples=4):
+    """A translator looked at twice on sentences of two words whose translation is one.
+
+    Free, it attends to the first word at its better second look, and its β is larger there. At uniform
+    attention β is larger at the second word at the first look; at the second look it is tied in the samples
+    that select, and larger at the first word in the others.
+    """
+    ones = torch.ones(samples, 1, dtype=torch.bool)
+    first, second, tied = [0.0, -1.0], [-1.0, 0.0], [0.0, 0.0]
+    looks = [[second] * samples, [tied if i in SELECTING else first for i in range(samples)]]
+    free = [[second] * samples, [first] * samples]
+    tensors = {
+        "steps": torch.tensor([0, 10]),
+        "validation.source_mask": ones.expand(samples, 2),
+        "validation.target_mask": ones,
+        "validation.target_output": torch.tensor([[EOS if i in SELECTING else 9] for i in range(samples)]),
+        "validation.right": torch.tensor([[0] * samples, [1] * samples]),
+        "validation.log_probe": torch.tensor(looks if uniform else free).flatten(1),
+        "validation.attention": torch.tensor(free).flatten(1),
+    }
+    return Recording(SimpleNamespace(seed=seed, setting=f"seed {seed}"), tensors, {})
+
+
+def test_ties_by_hand():
+    found = measure_ties(recorded(), recorded(uniform=True), sides="attention")
+    assert found["steps"] == [0, 10]
+    assert found["tied"] == found["tied_ends"] == [0, 50]
+    assert found["chance"] == [50, 75]  # both words of a tie are at the top
+    assert found["chance_broken"] == 50
+    assert found["attention"]["counted"] == {
+        "selecting": [[0, 2, 0], [2, 2, 0]], "reporting": [[0, 2, 0], [2, 2, 0]]
+    }  # fmt: skip
+    assert found["attention"]["broken"] == {
+        "selecting": [[0, 2, 0], [1, 2, 0]], "reporting": [[0, 2, 0], [2, 2, 0]]
+    }  # fmt: skip
+
+
+def test_what_cannot_be_asked_is_refused():
+    first, second = recorded(), recorded(uniform=True)
+    for sides in ("", "weights"):
+        with pytest.raises(BadInput, match="expected some of attention"):
+            measure_ties(first, second, sides=sides)
+    with pytest.raises(BadInput, match="other samples"):
+        measure_ties(recorded(samples=6), second, sides="attention")
+    first.tensors["validation.attention"] = torch.full((2, 8), torch.nan)
+    with pytest.raises(BadInput, match="no attention at its best checkpoint"):
+        measure_ties(first, second, sides="attention")
+
+
+def test_every_pair_that_looks_up_a_translators_probe_is_asked_and_no_classifier():
+    asked = translator_runs(2, {"dataset": "known_lexicon"}).ties()
+    assert [dict(ask.settings)["sides"] for ask in asked] == ["attention saliency"] * 2 + ["probe"] * 2 + [
+        "attention"
+    ] * 2
+    assert all(ask.spec.seed != ask.beside[0].seed for ask in asked)
+    assert classifier_runs(2, 0, {"data": "known_polarity"}, 8).ties() == ()
+
+
+class Given:
+    """A store of such recordings; saliency is where attention is, and a bag of words knows what β does."""
+
+    def kept(self, spec, measure, *, beside, sides):
+        (second,) = beside
+        first = recorded(spec.seed)
+        first.tensors["validation.saliency"] = first["validation.attention"]
+        uniform = "attention" in dict(second.settings)
+        return measure(first, recorded(second.seed, uniform=uniform), sides=sides)
+
+
+@pytest.fixture
+def asked():
+    runs = translator_runs(3, {"dataset": "known_lexicon"})
+    return runs, gathered(runs.ties(), Given())
+
+
+def test_the_numbers_of_a_set(asked):
+    found = ties_read(*asked)
+    for column in ("alpha_beta_uf", "delta_beta_uf", "beta_uf_beta_px"):
+        assert found[column]["counted"]["largest"]["value"] == 100
+        assert found[column]["broken"]["largest"]["value"] == 75
+        assert found[column]["broken"]["falls"]["value"] == 0
+        assert found[column]["broken"]["largest"]["n"] == 3
+    assert found["alpha_beta"]["broken"]["largest"]["value"] == 100
+    assert (found["tied"]["value"], found["tied"]["n"]) == (50, 3)
+    assert found["ends"]["value"] == 100
+    assert (found["chance"]["value"], found["chance_broken"]) == (75, 50)
+
+
+def test_a_row_of_the_course(asked):
+    rows = ties_courses(*asked)
+    assert len(rows) == 4 * 6 * 2  # columns, ordered pairs, looks
+    assert rows[1] == {
+        "column": "alpha_beta_uf", "seed": 0, "second_seed": 1, "step": 10, "counted": 100, "broken": 75,
+        "tied": 50,
+    }  # fmt: skip
+
+
+def test_nothing_asked_is_no_number():
+    runs = translator_runs(3, {"dataset": "known_lexicon"})
+    found = ties_read(runs, {})
+    assert found["alpha_beta_uf"]["broken"]["largest"]["n"] == found["tied"]["n"] == 0
+    assert found["chance_broken"] is None
+    assert ties_courses(runs, {}) == []
+
+
+def test_the_page_tells_both_ways(asked):
+    values = {"multi30k_en_de": {"validation": {}, "ties": ties_read(*asked)}}
+    rows = [{"data": "multi30k_en_de"} | row for row in ties_courses(*asked)]
+    result = Result("agreement", "paper", {}, values, {"ties": rows}, {}, {})
+    table = ties_table(result)
+    assert table.loc["Multi30k En–De", "𝒜(α, βᵘᶠ)"].tolist()[:3] == ["100.0 ± 0.0", "75.0 ± 0.0", "31.02"]
+    assert table.loc["Multi30k En–De", "chance, at the end"].tolist()[:3] == ["75.0 ± 0.0", "50.0", "7.11"]
+    words = ties_sentences(result)
+    assert "is tied for 50.0 ± 0.0 % of the target words, of which 100 ± 0 % are end marks" in words
+    assert [axes.get_title(loc="left") for axes in ties_along_training(result).axes][1] == (
+        "bag of words,\nprobe at uniform attention"
+    )
+
+
+def test_nothing_is_told_where_no_run_was_asked():
+    result = Result("agreement", "paper", {}, {"multi30k_en_de": {"validation": {}}}, {}, {}, {})
+    assert ties_table(result).empty
+    assert ties_sentences(result) == ""
+
+
+def test_a_fall_is_told_by_its_interval_and_measured_between_best_and_last():
+    """Right by half at the first look and by none at the last: counted 50 less 0, in every pair."""
+    runs = translator_runs(3, {"dataset": "known_lexicon"})
+    looks = [[1, 2, 0], [0, 2, 0]]
+    half = {"selecting": looks, "reporting": looks}
+    answer = {"steps": [0, 10], "tied": [0, 0], "tied_ends": [0, 0], "chance": [50, 50], "chance_broken": 50}
+    answer |= {side: {"counted": half, "broken": half} for side in ("attention", "saliency", "probe")}
+    found = ties_read(runs, {(ask.spec, *ask.beside): answer for ask in runs.ties()})
+    assert found["alpha_beta_uf"]["broken"]["falls"]["value"] == 50
+    assert found["ends"]["n"] == 0  # no word is tied
+    rows = [{"data": "multi30k_en_de"}]
+    values = {"multi30k_en_de": {"validation": {}, "ties": found}}
+    words = ties_sentences(Result("agreement", "paper", {}, values, {"ties": rows}, {}, {}))
+    assert "with ties broken 50.0 ± 0.0 below its best at the last checkpoint" in words
+    assert "end marks" not in words
