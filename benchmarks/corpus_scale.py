@@ -3,11 +3,11 @@
     python benchmarks/corpus_scale.py                        # 100 million tokens through 4 shards, width 64
     python benchmarks/corpus_scale.py --sizes --width 512    # four sizes, and what a billion would take
 
-An analysis (:mod:`attnlib.analysis.analyse`) of passes of a model that are drawn, not computed, of one
-cross-attention with one head: its first pass, components of both sides' states and average attention; with
-``--sizes`` also the second, the nine terms of its scores, which an analysis takes of a fifth of the corpus.
-Half of the tokens are the source's. Words follow Zipf's law over a vocabulary of 32,000. Each shard is a
-process of its own, one after the other; parts are saved with checksums, then merged.
+Passes of an analysis (:mod:`attnlib.analysis.analyse`) over a corpus of passes that are drawn, not
+computed, of one cross-attention with one head: the first, components of both sides' states and average
+attention; with ``--sizes`` also the second, the nine terms of its scores, which an analysis takes of a
+fifth of the corpus. Half of the tokens are the source's. Words follow Zipf's law over a vocabulary of
+32,000. Each shard is a process of its own, one after the other; parts are saved with checksums, then merged.
 """
 
 import argparse

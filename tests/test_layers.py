@@ -16,6 +16,7 @@ WHERE_USED = {
     "companion/data/sources.py": {"pooch"},  # downloads
     "companion/data/pieces.py": {"sentencepiece"},
     "companion/data/bleu.py": {"sacrebleu"},
+    "companion/results/statistics.py": {"scipy"},  # only ``compute`` asks for intervals
 }
 
 

@@ -21,7 +21,7 @@ def transformer_pass(
 ) -> ModelPass:
     """A teacher-forced pass of a :class:`~attnlib.models.transformer.Transformer`, all layers and heads.
 
-    >>> from attnlib.models.multi_head_attention import TransformerConfig
+    >>> from attnlib.models.transformer import TransformerConfig
     >>> from attnlib.training.corpus import Corpus, collate
     >>> config = TransformerConfig(source_size=9, target_size=9, width=4, heads=2, layers=1, hidden=4)
     >>> network = Transformer(config, torch.Generator().manual_seed(0)).eval()

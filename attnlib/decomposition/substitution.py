@@ -155,10 +155,10 @@ def _part(name: str) -> int:
 
 
 def largest(
-    scores: Float[Tensor, "*subset row source"],
+    scores: Float[Tensor, "*lead row source"],
     valid: Bool[Tensor, "row source"],
-    slack: Float[Tensor, "*#subset row 1"],
-) -> Bool[Tensor, "*subset row source"]:
-    """Where the largest valid entries of each row are, ties within `slack` included."""
+    slack: Float[Tensor, "*#lead row 1"],
+) -> Bool[Tensor, "*lead row source"]:
+    """Where the largest valid entries of each row are, ties within ``slack`` included."""
     scores = scores.masked_fill(~valid, -torch.inf)
     return scores >= scores.amax(-1, keepdim=True) - slack

@@ -21,6 +21,21 @@ def over_seeds(points: Iterable[Point], measured: Callable[[dict], float | None]
     return mean_interval(values).as_dict()
 
 
+def each_over_seeds(points: Iterable[Point], measured: Callable[[dict], dict] = dict) -> dict:
+    """:func:`over_seeds` of every number of a nested dictionary, in its shape.
+
+    >>> each_over_seeds([({}, {"x": {"y": 1.0}}), ({}, {"x": {"y": 1.0}})])
+    {'x': {'y': {'value': 1.0, 'low': 1.0, 'high': 1.0, 'n': 2}}}
+    """
+
+    def merged(found: list) -> dict:
+        if isinstance(found[0], dict):
+            return {name: merged([own[name] for own in found]) for name in found[0]}
+        return over_seeds([({}, own) for own in found], lambda own: own)
+
+    return merged([measured(measurement) for _, measurement in points])
+
+
 def by_kind(points: Iterable[Point], summary: Callable[[list[Point]], dict]) -> dict[str, dict[str, dict]]:
     """``summary`` of the points of each task and architecture, as ``{task: {architecture: …}}``.
 

@@ -3,6 +3,8 @@
 Experiments here have three to ten seeds. A percentile bootstrap of three values can only return means of
 three of those values, and its 95 % interval covers the mean about 60 to 75 % of the time; Student's t
 interval is exact for normal values at any n, so means over seeds use it.
+
+scipy is imported where it is used: a bare node reads from the experiments what they measure, and has none.
 """
 
 import math
@@ -14,7 +16,6 @@ from typing import TypeVar
 
 import numpy as np
 from jaxtyping import Float
-from scipy import stats
 
 from attnlib.errors import BadInput
 
@@ -44,6 +45,8 @@ def mean_interval(values: Sequence[float] | Float[np.ndarray, "n"], *, level: fl
     n, mean = len(values), float(np.mean(values))
     if n == 1:
         return Interval(mean, math.nan, math.nan, 1)
+    from scipy import stats
+
     half = float(stats.t.ppf((1 + level) / 2, n - 1)) * float(np.std(values, ddof=1)) / math.sqrt(n)
     return Interval(mean, mean - half, mean + half, n)
 
@@ -201,6 +204,8 @@ def jackknife_interval(
     left = np.array([statistic([*units[:i], *units[i + 1 :]]) for i in range(n)] if n > 1 else [math.nan])
     if np.isnan(left).any():
         return Interval(value, math.nan, math.nan, n)
+    from scipy import stats
+
     half = float(stats.t.ppf((1 + level) / 2, n - 1)) * math.sqrt(
         (n - 1) / n * float(((left - left.mean()) ** 2).sum())
     )
@@ -250,6 +255,7 @@ def pair_spread(numbers: Mapping[tuple[int, int], float]) -> Interval:
 
 # The interval of a share: how many of so many runs did something.
 
+
 def share_interval(successes: int, n: int, *, level: float = 0.95) -> Interval:
     """Share with Wilson's score interval (Wilson 1927): never empty, and inside [0, 1], at 0 and n as well.
 
@@ -262,6 +268,8 @@ def share_interval(successes: int, n: int, *, level: float = 0.95) -> Interval:
     check_level(level)
     if not 0 <= successes <= n or n < 1:
         raise BadInput(f"{successes} of {n}: expected at least one run, and no more successes than runs")
+    from scipy import stats
+
     found = stats.binomtest(successes, n).proportion_ci(level, method="wilson")
     return Interval(successes / n, float(found.low), float(found.high), n)
 

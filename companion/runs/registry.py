@@ -1,4 +1,4 @@
-"""Recipes by name: every module of this package that has ``record``.
+"""Recipes by name: every module of this package, or beside a figure that alone needs it, that has ``record``.
 
 There is no list to edit. A recipe has ``Settings`` (a frozen dataclass of plain values with a ``seed``),
 ``record(settings, folder, *, device, report)``, which trains one network and returns named tensors, and
@@ -14,14 +14,21 @@ from pathlib import Path
 from types import ModuleType
 
 from attnlib.errors import BadInput, UnknownName
+from companion.runs.fingerprint import ROOT
 
 
 @cache
 def names() -> tuple[str, ...]:
     """All recipe names, sorted; found from the source text, so that nothing heavy is imported."""
-    sources = sorted(Path(__file__).parent.glob("*.py"))
+    return tuple(sorted(_modules()))
+
+
+@cache
+def _modules() -> dict[str, str]:
+    """Name → module, of this package and beside figures."""
+    sources = [*Path(__file__).parent.glob("*.py"), *ROOT.glob("notebooks/*/*/*.py")]
     found = (path for path in sources if "\ndef record(" in path.read_text(encoding="utf-8"))
-    return tuple(path.stem for path in found)
+    return {path.stem: ".".join(path.relative_to(ROOT).with_suffix("").parts) for path in found}
 
 
 def module_of(name: str) -> str:
@@ -32,7 +39,7 @@ def module_of(name: str) -> str:
     """
     if name not in names():
         raise UnknownName("recipe", name, names())
-    return f"companion.runs.{name}"
+    return _modules()[name]
 
 
 def load(name: str) -> ModuleType:

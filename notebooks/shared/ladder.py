@@ -7,14 +7,18 @@ from pathlib import Path
 from typing import ClassVar
 
 from attnlib.errors import BadInput
+from companion.results.asks import Ask, ask, specs_of
 from companion.results.checks import WITH_ATTENTION, changes_of, check_counts, check_names, take_files
 from companion.runs.rungs import point, rung_of, seeds_of, spec_of
 from companion.runs.spec import ModelSpec
+from notebooks.shared.measure import measure_alignment_terms
 
 __all__ = [
     "PROFILES",
     "LadderConfig",
+    "asks",
     "model_specs",
+    "models",
     "point",
     "rung_of",
     "seeds_of",
@@ -50,15 +54,16 @@ class LadderConfig:
 
     Attributes:
         task: rungs of the ladder, by name.
-        architecture: ``AED``, ``AO``; VED has no attention to analyse.
-        cell: recurrent cells of AED; AO has none.
-        seeds: models of each kind, seeds 0 … seeds − 1; as many as the plan has when None.
-        width: of states and embeddings; the plan's when None.
-        scale: ``quick`` or ``paper``: which training settings and data sizes are used.
-        steps: updates of every model, in place of the plan's number.
+        architecture: AED, recurrent with attention, or AO, attention only. VED has no attention to analyse.
+        cell: recurrence of AED: gru, lstm, vanilla, ugrnn. AO has none.
+        seeds: models of each kind, seeds 0 … seeds − 1; the plan's number by default.
+        width: of states and embeddings; the plan's by default.
+        scale: set by the profile: which training settings and data sizes are used, ``quick`` or ``paper``.
+        steps: updates of every model; the plan's number by default.
         embedding_scale: standard deviation of the embeddings at the start of training.
         fit_samples: training samples that the components are fitted on, at most.
-        source, target: two line-parallel text files to use as the task (both or neither).
+        source: text file of your own, one sentence a line, as the task. Needs ``target``.
+        target: the same sentences in the other language, line by line.
     """
 
     ARCHITECTURES: ClassVar[tuple[str, ...]] = WITH_ATTENTION  # that can be asked for
@@ -103,3 +108,13 @@ def model_specs(config: LadderConfig) -> tuple[ModelSpec, ...]:
         for seed in planned if config.seeds is None else range(config.seeds):
             specs[spec_of(rung, architecture, scale=config.scale, cell=cell, seed=seed, **changes)] = None
     return tuple(specs)
+
+
+def asks(config: LadderConfig) -> tuple[Ask, ...]:
+    """The nine terms and typicality of each model: what two chapters ask, and a third of these and more."""
+    return ask(model_specs(config), measure_alignment_terms, fit_samples=config.fit_samples)
+
+
+def models(config: LadderConfig) -> tuple[ModelSpec, ...]:
+    """The trained models behind :func:`asks`."""
+    return specs_of(asks(config))

@@ -2,44 +2,28 @@
 
 from typing import TYPE_CHECKING
 
-from companion.results.aggregate import by_kind, kind, over_seeds
-from companion.results.asks import Ask, answers, ask, specs_of
-from companion.runs.spec import ModelSpec
-from notebooks.shared.ladder import PROFILES, LadderConfig, model_specs
-from notebooks.shared.measure import measure_alignment_terms
+from companion.results.aggregate import Point, by_kind, each_over_seeds, kind
+from companion.results.asks import answers
+from notebooks.shared.ladder import PROFILES, asks, models
+from notebooks.shared.ladder import LadderConfig as Config
 
 if TYPE_CHECKING:
     from companion.runs.store import Store
 
 PLACE = "Aitken et al. 2021, contribution 1 (decomposition of the alignment)"
 QUESTION = "Which products of temporal, input and residual components form the attention matrix?"
-Config = LadderConfig
 SHARES = ("covariance_share", "mean_absolute_share")
 
 __all__ = ["PLACE", "PROFILES", "QUESTION", "Config", "asks", "compute", "models"]
 
 
-def models(config: LadderConfig) -> tuple[ModelSpec, ...]:
-    """The trained models that the experiment needs."""
-    return specs_of(asks(config))
+def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+    """Both shares of each term and the substitution test by task and architecture, on held-out samples.
 
-
-def asks(config: LadderConfig) -> tuple[Ask, ...]:
-    """What it asks of each."""
-    return ask(model_specs(config), measure_alignment_terms, fit_samples=config.fit_samples)
-
-
-def compute(config: LadderConfig, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
-    """Shares of the nine alignment terms and the substitution test, judged on held-out samples.
-
-    Returns:
-        values ``<task>.<architecture>.{covariance_share, mean_absolute_share}.<decoder part>_<encoder
-        part>`` and ``<task>.<architecture>.substitution.<subset>.{similarity, argmax_agreement}`` as
-        intervals over seeds, and ``unseen.{encoder, decoder}``; tables ``shares`` and ``substitution``, a
-        row a model and term or subset.
+    Intervals are over seeds; ``unseen`` and ``fitted_on`` are those of the first seed. The tables ``shares``
+    and ``substitution`` have a row for each network and term or subset of terms.
     """
     points = answers(asks(config), store)
-    values = by_kind(points, _summary)
     shares = [
         name
         | {"kind": kind(name), "decoder": decoder, "encoder": encoder}
@@ -52,22 +36,9 @@ def compute(config: LadderConfig, store: "Store") -> tuple[dict, dict[str, list[
         for name, m in points
         for subset, outcome in m["substitution"].items()
     ]
-    return values, {"shares": shares, "substitution": substitution}
+    return by_kind(points, _summary), {"shares": shares, "substitution": substitution}
 
 
-def _summary(group: list[tuple[dict, dict]]) -> dict:
-    first = group[0][1]
-    summary: dict = {
-        share: {pair: over_seeds(group, lambda m, s=share, p=pair: m[s][p]) for pair in first[share]}
-        for share in SHARES
-    }
-    summary["substitution"] = {
-        subset: {
-            measure: over_seeds(group, lambda m, s=subset, k=measure: m["substitution"][s][k])
-            for measure in outcome
-        }
-        for subset, outcome in first["substitution"].items()
-    }
-    summary["unseen"] = first["unseen"]
-    summary["fitted_on"] = first["fitted_on"]
-    return summary
+def _summary(group: list[Point]) -> dict:
+    judged = each_over_seeds(group, lambda m: {name: m[name] for name in (*SHARES, "substitution")})
+    return judged | {name: group[0][1][name] for name in ("unseen", "fitted_on")}

@@ -6,7 +6,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from attnlib.errors import BadInput
-from companion.results.aggregate import Point, by_kind, kind, over_seeds
+from companion.results.aggregate import Point, by_kind, each_over_seeds, kind, over_seeds
 from companion.results.asks import Ask, answers, ask, specs_of
 from companion.results.checks import changes_of, check_counts, check_names
 from companion.runs.rungs import seeds_of, spec_of, task_of
@@ -28,21 +28,17 @@ SUMS = {  # name in the values → routes
 FOLLOWED = ("encoder_input", "encoder_residual", "decoder")
 PLACES = 16  # lags or steps that the table of memory has
 
-__all__ = ["PLACE", "PROFILES", "QUESTION", "Config", "asks", "compute", "models"]
-
 
 @dataclass(frozen=True)
 class Config:
     """Settings; a model is a task × architecture × cell × seed.
 
     Attributes:
-        scale: ``quick`` or ``paper``: sizes and training settings.
-        task: ``scan``, ``scan_extended``, ``reordering_N`` with N from 1 to 100.
-        architecture: ``AED``, ``AO``; VED has no attention to turn.
-        cell: recurrent cells of AED.
+        scale: set by the profile: sizes and training settings.
+        task: scan, scan_extended, reordering_N with N from 1 to 100.
+        architecture: AED, AO; cell: the recurrence of AED: gru, lstm, vanilla, ugrnn.
         seeds: models of each kind; as many as the plan has when None.
-        width: of states and embeddings; the plan's when None.
-        steps: updates of every model; the plan's when None.
+        width: of states and embeddings; steps: updates of every model.
         fit_samples: training samples that the components are fitted on, at most.
         pairs: held-out pairs of sentences of each kind of swap, at most.
         fit_pairs: training pairs of each kind that mean effects are fitted on, at most.
@@ -108,13 +104,9 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     """What each kind of swapped word does to the attention, and through what.
 
     Returns:
-        values ``<task>.<kind>.<swap>.`` as intervals over seeds: ``exact.{first, second}``,
-        ``attended.{first, second}``, ``change.<rows>.{variation, flips}``, ``routes.<rows>.<route>`` (and the
-        sums of :data:`SUMS`), ``terms.fork.<decoder part>_<encoder part>``, ``outside.<rows>``,
-        ``patches.<rows>.<patch>.{share, argmax}``, ``predictions.<rows>.<prediction>.{similarity, argmax,
-        gain}``; of content words no routes, terms and patches. Tables ``routes``, ``predictions`` and
-        ``patches`` (a row a model, swap and set of rows), ``memory`` (a row a kind of model, swap and place)
-        and ``examples`` (a row a step of the first model's pair).
+        values, intervals over seeds by task, kind and swap; of content words no routes, terms and patches.
+        Tables ``routes``, ``predictions`` and ``patches`` (a row a model, swap and set of rows), ``memory``
+        (a row a kind of model, swap and place) and ``examples`` (a row a step of the first model's pair).
     """
     points = answers(asks(config), store)
     tables = {
@@ -156,13 +148,8 @@ def _memory(points: list[Point]) -> Iterator[dict]:
             for place in range(min(len(found["memory"][series]), PLACES)) if found["kind"] == "order" else ():
                 interval = over_seeds(group, lambda m, s=swap, r=series, p=place: m[s]["memory"][r][p])
                 if interval["value"] is not None:
-                    yield {
-                        "task": task,
-                        "kind": label,
-                        "swap": swap,
-                        "series": series,
-                        "place": place,
-                    } | interval
+                    named = {"task": task, "kind": label, "swap": swap, "series": series, "place": place}
+                    yield named | interval
 
 
 def _examples(name: dict[str, object], m: dict) -> Iterator[dict]:
@@ -182,42 +169,24 @@ def _examples(name: dict[str, object], m: dict) -> Iterator[dict]:
 
 
 def _summary(group: list[Point]) -> dict:
-    return {swap: _of_swap(group, swap) for swap in group[0][1]}
+    first = group[0][1]
+    found = each_over_seeds(group, lambda m: {swap: _of_swap(own) for swap, own in m.items()})
+    return {swap: {name: first[swap][name] for name in ("kind", "pairs")} | found[swap] for swap in first}
 
 
-def _of_swap(group: list[Point], swap: str) -> dict:
-    found = group[0][1][swap]
-
-    def gather(entry: object, path: tuple) -> object:
-        if isinstance(entry, dict):
-            return {name: gather(inner, (*path, name)) for name, inner in entry.items()}
-        return over_seeds(group, lambda m: _at(m[swap], path))
-
-    summary: dict = {"kind": found["kind"], "pairs": found["pairs"]}
+def _of_swap(found: dict) -> dict:
+    """What is averaged over seeds, of one model and swap."""
+    numbers: dict = {name: found[name] for name in ("change", "outside")}
     for name in ("exact", "attended"):
-        summary[name] = {run: gather(found[name][i], (name, i)) for i, run in enumerate(("first", "second"))}
-    for name in ("change", "outside"):
-        summary[name] = gather(found[name], (name,))
-    summary["predictions"] = {
-        rows: gather(found["predictions"][rows], ("predictions", rows)) for rows in ("all", "changed")
-    }
+        numbers[name] = dict(zip(("first", "second"), found[name], strict=True))
+    numbers["predictions"] = {rows: found["predictions"][rows] for rows in ("all", "changed")}
     if found["kind"] == "content":
-        return summary
-    for name in ("routes", "patches"):
-        summary[name] = gather(found[name], (name,))
-    summary["terms"] = {"fork": gather(found["terms"]["fork"], ("terms", "fork"))}
-    for rows in found["routes"]:
-        for total, names in SUMS.items():
-            summary["routes"][rows][total] = over_seeds(
-                group, lambda m, r=rows, n=names: _sum([m[swap]["routes"][r][route] for route in n])
-            )
-    return summary
-
-
-def _at(found: dict, path: tuple) -> float | None:
-    for step in path:
-        found = found[step]
-    return found
+        return numbers
+    numbers["routes"] = {
+        rows: routes | {total: _sum([routes[name] for name in names]) for total, names in SUMS.items()}
+        for rows, routes in found["routes"].items()
+    }
+    return numbers | {"patches": found["patches"], "terms": {"fork": found["terms"]["fork"]}}
 
 
 def _sum(values: list[float | None]) -> float | None:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from companion.results.aggregate import by_kind, kind, over_seeds
+from companion.results.aggregate import Point, by_kind, each_over_seeds, kind
 from companion.results.asks import Ask, answers, ask, specs_of
 from companion.runs.spec import ModelSpec
 from notebooks.attend.readout.measure import ABLATIONS, REPLACEMENTS, measure_readout
@@ -18,8 +18,6 @@ QUESTION = (
 )
 SHARES = ("margin_share", "margin_covariance", "logit_share")
 DICTIONARIES = ("dictionary", "dictionary_around_mean", "followers")
-
-
 QUICK_TASKS = ("one_to_one", "reordering_50", "scan")
 PAPER_TASKS = (
     "one_to_one",
@@ -61,13 +59,9 @@ def models(config: Config) -> tuple[ModelSpec, ...]:
 def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
     """Accuracy with parts dropped, shares of the margin, and the dictionary, judged on held-out samples.
 
-    Returns:
-        values ``<task>.<kind>.accuracy.<zero | mean>.<ablation>`` as intervals over seeds; with dropped parts
-        at zero also ``….word_accuracy.<ablation>`` (end mark left out), ``….above_chance.<ablation>``
-        (accuracy − chance) and ``….lost.<ablation>`` (accuracy of the whole network − this);
-        ``….<share>.<part>``; ``….{dictionary, dictionary_around_mean, followers}.{accuracy, …}``;
-        tables ``accuracy``, ``shares`` (a row a model and ablation or part) and ``words`` (the most frequent
-        tokens of each kind's first model with the words their components point at).
+    Intervals are over seeds. ``above_chance`` and ``lost`` are differences of an accuracy, dropped parts at
+    zero, to that of the most frequent word and of the whole network; ``word_accuracy`` leaves end marks out.
+    The table ``words`` has the most frequent tokens of each kind's first model.
     """
     points = answers(asks(config), store)
     accuracy = [
@@ -97,33 +91,21 @@ def _named(name: dict[str, object]) -> dict[str, object]:
     return {"task": name["task"], "kind": kind(name), "seed": name["seed"]}
 
 
-def _summary(group: list[tuple[dict, dict]]) -> dict:
+def _summary(group: list[Point]) -> dict:
     first = group[0][1]
+    found = each_over_seeds(group, _numbers)
+    for name in DICTIONARIES:
+        found[name] |= {key: first[name][key] for key in ("chance", "words")}
+    return found | {"chance": first["chance"]["all"], "chance_words": first["chance"]["words"]}
 
-    def intervals(asked) -> dict:
-        return {name: over_seeds(group, lambda m, n=name: asked(m, n)) for name in ABLATIONS}
 
-    whole = "full"
+def _numbers(m: dict) -> dict:
+    at_zero, chance = m["accuracy"]["zero"], m["chance"]["all"]
     return {
-        "accuracy": {how: intervals(lambda m, n, h=how: m["accuracy"][h][n]) for how in REPLACEMENTS},
-        "word_accuracy": intervals(lambda m, n: m["word_accuracy"]["zero"][n]),
-        "above_chance": intervals(lambda m, n: m["accuracy"]["zero"][n] - m["chance"]["all"]),
-        "lost": intervals(lambda m, n: m["accuracy"]["zero"][whole] - m["accuracy"]["zero"][n]),
-        "chance": first["chance"]["all"],
-        "chance_words": first["chance"]["words"],
-        **{
-            share: {part: over_seeds(group, lambda m, s=share, p=part: m[s][p]) for part in first[share]}
-            for share in SHARES
-        },
-        **{name: _dictionary(group, name) for name in DICTIONARIES},
-    }
-
-
-def _dictionary(group: list[tuple[dict, dict]], name: str) -> dict:
-    first = group[0][1][name]
-    return {
-        "accuracy": over_seeds(group, lambda m: m[name]["accuracy"]),
-        "frequency_weighted": over_seeds(group, lambda m: m[name]["frequency_weighted"]),
-        "chance": first["chance"],
-        "words": first["words"],
+        "accuracy": m["accuracy"],
+        "word_accuracy": m["word_accuracy"]["zero"],
+        "above_chance": {name: at_zero[name] - chance for name in ABLATIONS},
+        "lost": {name: at_zero["full"] - at_zero[name] for name in ABLATIONS},
+        **{share: m[share] for share in SHARES},
+        **{name: {key: m[name][key] for key in ("accuracy", "frequency_weighted")} for name in DICTIONARIES},
     }

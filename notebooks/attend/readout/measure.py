@@ -173,12 +173,8 @@ def measure_readout(trained: "TrainedModel", fit_samples: int) -> dict:
     Nothing is retrained. A dropped part is replaced by zero, or by its mean over the positions of the fitting
     samples; that mean is 0 for χ and Δ, so the two differ for μ alone.
 
-    Returns:
-        plain JSON: ``accuracy.<zero | mean>.<ablation>`` and ``word_accuracy.…`` (end mark left out), for
-        the names of :data:`ABLATIONS`; ``chance`` (always the most frequent output of training);
-        ``margin_share``, ``margin_covariance`` and ``logit_share`` by ``<path>_<part>`` and ``bias`` (see
-        :class:`Margins`); ``dictionary`` (W_C χ^E) and ``dictionary_around_mean`` (with the mean states and
-        the bias added); ``followers`` (W_D χ^D); ``quality``.
+    ``word_accuracy`` leaves end marks out. The dictionaries are W_C χ^E, the same around the mean states and
+    the bias, and for ``followers`` W_D χ^D.
     """
     fitted = fit_components(trained, fit_samples)
     task, readout = trained.task, trained.model.readout

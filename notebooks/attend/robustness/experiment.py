@@ -3,12 +3,12 @@
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from itertools import product
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from attnlib.errors import BadInput, NotMeasured
-from companion.results.aggregate import over_seeds
+from companion.results.aggregate import each_over_seeds, over_seeds
 from companion.results.asks import Ask, ask, specs_of
 from companion.results.checks import changes_of, check_counts, check_names, take_files
 from companion.runs.rungs import spec_of, task_of
@@ -19,8 +19,6 @@ from notebooks.shared.measure import measure_alignment_terms
 if TYPE_CHECKING:
     from companion.runs.store import Store
 
-
-# The settings of the robustness experiment: factors, their levels, and the models of each.
 
 FACTORS = ("cell", "width", "weight_decay", "length", "n_words", "embedding_scale", "clip")
 ALONE = "one_to_one"  # the task on the fixed diagonal, and the one whose number of words can be set
@@ -33,17 +31,19 @@ class Config:
     """Settings; each factor is varied around the plan's setting, the others staying as planned.
 
     Attributes:
-        scale: ``quick`` or ``paper``: which training settings are the plan's.
-        task: rungs that are looked at.
+        scale: set by the profile: which training settings are the plan's.
+        task: rungs of the ladder; the headline needs one_to_one and scan.
         varied: those of them on which the factors are varied; the others keep the plan's setting.
-        factor: which factors, of :data:`FACTORS`.
+        factor: which factors: cell, width, weight_decay, length, n_words, embedding_scale, clip.
         seeds: models of each setting; three by default.
-        width, steps: in place of the plan's, for every setting.
-        cell, widths, weight_decay, length, n_words, embedding_scale, clip: the levels of the factors;
-            ``length`` in multiples of the plan's updates, ``n_words`` for one-to-one alone.
+        width: of states and embeddings, in place of the plan's; steps: updates, in place of the plan's.
+        cell: levels of the factor: gru, lstm, vanilla, ugrnn; widths: levels of the factor width.
+        weight_decay: levels of the factor; length: levels of the factor, in multiples of the planned updates.
+        n_words: levels of the factor, for one-to-one alone; embedding_scale: levels of the factor.
+        clip: levels of the factor: largest norm of a gradient.
         fit_samples: training samples that the shares' components are fitted on, at most.
         samples: training samples, and held-out ones, for free running and memory, at most.
-        source, target: two line-parallel text files to use as the task (both or neither).
+        source: a text file of your own, as the task; target: its translation, line by line.
     """
 
     scale: str = "quick"
@@ -98,7 +98,7 @@ PROFILES = {
 
 @dataclass(frozen=True)
 class Setting:
-    """One level of one factor: a key without dots, and the models of each task, in the order of seeds."""
+    """One level of one factor, and its models of each task in the order of seeds."""
 
     factor: str
     level: str | float
@@ -106,23 +106,14 @@ class Setting:
     models: dict[str, tuple[ModelSpec, ...]] = field(hash=False)
 
     @property
-    def key(self) -> str:
-        """``0p001`` for 0.001: keys of a result have no dots."""
-        return level_key(self.level)
-
-    @property
     def label(self) -> str:
         """The level as a reader sees it."""
         return self.level if isinstance(self.level, str) else f"{self.level:g}"
 
 
-def level_key(level: str | float) -> str:
-    """A level as part of a dotted key.
-
-    >>> level_key(0.25), level_key(1e-5), level_key("gru"), level_key(512)
-    ('0p25', '1e-05', 'gru', '512')
-    """
-    return (level if isinstance(level, str) else f"{level:g}").replace(".", "p")
+def level_key(label: str) -> str:
+    """A level as part of a dotted key: ``0p001`` for 0.001."""
+    return label.replace(".", "p")
 
 
 def settings(config: Config) -> tuple[Setting, ...]:
@@ -131,43 +122,44 @@ def settings(config: Config) -> tuple[Setting, ...]:
 
 
 def _levels(config: Config, factor: str) -> Iterator[Setting]:
+    """The plan's own level changes nothing, so that its models are those that other chapters have."""
+    plan = _plan(config)
     planned = {"cell": "gru", "weight_decay": 0.0, "length": 1.0, "n_words": 3, "embedding_scale": 0.3}
-    own = planned | {"clip": 1.0, "width": plan_spec(config, config.task[0], 0).width}
+    own = (planned | {"clip": 1.0, "width": plan[config.task[0]][0].width})[factor]
     given = getattr(config, "widths" if factor == "width" else factor)
-    levels = [own[factor], *(level for level in given if level != own[factor])]
+    levels = [own, *(level for level in given if level != own)]
     if len(levels) == 1:
         return
+    varied = [
+        rung for rung in config.task if rung in config.varied and (factor != "n_words" or rung == ALONE)
+    ]
     for level in levels if factor == "cell" else sorted(levels):
-        models = {}
-        for rung in config.task:
-            varies = rung in config.varied and (factor != "n_words" or rung == ALONE)
-            if level == own[factor] or varies:
-                models[rung] = tuple(
-                    spec_at(config, rung, seed, factor, level, own) for seed in seeds_of(config)
-                )
-        if models:
-            yield Setting(factor, level, level == own[factor], models)
+        if level == own:
+            yield Setting(factor, level, True, plan)
+        elif varied:
+            yield Setting(factor, level, False, {rung: _at(config, rung, factor, level) for rung in varied})
 
 
-def seeds_of(config: Config) -> range:
-    """Seeds of every setting."""
+def _at(config: Config, rung: str, factor: str, level: str | float) -> tuple[ModelSpec, ...]:
+    changes = {factor: level}
+    if factor == "length":
+        changes = {"steps": max(1, round(level * plan_spec(config, rung, 0).steps))}
+    if factor == "n_words":
+        changes = {"task_options": {"n_words": level}}
+    return tuple(plan_spec(config, rung, seed, **changes) for seed in _seeds(config))
+
+
+def _seeds(config: Config) -> range:
     return range(3 if config.seeds is None else config.seeds)
 
 
+def _plan(config: Config) -> dict[str, tuple[ModelSpec, ...]]:
+    return {rung: tuple(plan_spec(config, rung, seed) for seed in _seeds(config)) for rung in config.task}
+
+
 def plan_spec(config: Config, rung: str, seed: int, **changes: object) -> ModelSpec:
+    """The network as planned, but for these changes."""
     return spec_of(rung, "AED", scale=config.scale, seed=seed, **changes_of(config) | changes)
-
-
-def spec_at(config: Config, rung: str, seed: int, factor: str, level: str | float, own: dict) -> ModelSpec:
-    """The plan's own level changes nothing, so that the model is the one that other chapters have."""
-    if level == own[factor]:
-        return plan_spec(config, rung, seed)
-    if factor == "length":
-        steps = plan_spec(config, rung, seed).steps
-        return plan_spec(config, rung, seed, steps=max(1, round(level * steps)))
-    if factor == "n_words":
-        return plan_spec(config, rung, seed, task_options={"n_words": level})
-    return plan_spec(config, rung, seed, **{factor: level})
 
 
 PLACE = "Aitken et al. 2021, contributions 2 and 3 (does it hold for other networks?)"
@@ -182,9 +174,8 @@ def models(config: Config) -> tuple[ModelSpec, ...]:
 
 def asks(config: Config) -> tuple[Ask, ...]:
     """What it asks of each: the shares that other chapters ask for too, then free running and memory."""
-    specs = [spec for setting in settings(config) for own in setting.models.values() for spec in own]
-    specs += [plan_spec(config, rung, seed) for rung, seed in product(config.task, seeds_of(config))]
-    specs = tuple(dict.fromkeys(specs))
+    every = [*(setting.models for setting in settings(config)), _plan(config)]
+    specs = dict.fromkeys(spec for models in every for own in models.values() for spec in own)
     return (
         *ask(specs, measure_alignment_terms, fit_samples=config.fit_samples),
         *ask(specs, measure_robustness, samples=config.samples),
@@ -216,41 +207,46 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     """Outcomes of every setting, free running against teacher forcing, and whether the headline holds.
 
     Returns:
-        values ``factors.<factor>.<level>.<task>.<outcome>`` (names of :data:`OUTCOMES`),
-        ``running.<task>.{teacher_forced, free_running}.<outcome>`` with ``same_words``,
-        ``governs.<factor>.<task>`` (see :func:`_governs`) and ``headline`` (see :func:`headline`), intervals
-        over seeds; tables ``points`` (a row a model and setting), ``settings`` (a row a setting and half of
-        the headline) and ``running``.
+        values by factor, level and task (:data:`OUTCOMES`), of both ways of running, what moves the residual
+        share (:func:`_governs`) and the :func:`headline`; tables ``points`` (a row a model and setting),
+        ``settings`` (a row a setting and half of the headline) and ``running``.
     """
     found = _found(config, store)
+    outcomes = {spec: {name: of(pair) for name, of in OUTCOMES.items()} for spec, pair in found.items()}
     factors: dict[str, dict] = {}
-    points, all_settings = [], settings(config)
-    for setting in all_settings:
+    points = []
+    for setting in settings(config):
+        named = {"factor": setting.factor, "level": setting.label, "planned": setting.planned}
+        levels = factors.setdefault(setting.factor, {}).setdefault(level_key(setting.label), {})
         for rung, specs in setting.models.items():
-            known = [(spec, found[spec]) for spec in specs if spec in found]
-            outcomes = {name: _interval([of(pair) for _, pair in known]) for name, of in OUTCOMES.items()}
-            factors.setdefault(setting.factor, {}).setdefault(setting.key, {})[rung] = outcomes
+            known = [spec for spec in specs if spec in found]
+            levels[rung] = {name: _interval([outcomes[spec][name] for spec in known]) for name in OUTCOMES}
             points += [
-                {"factor": setting.factor, "level": setting.label, "planned": setting.planned}
+                named
                 | {"task": rung, "seed": spec.seed, "width": spec.width, "steps": spec.steps}
-                | {name: of(pair) for name, of in OUTCOMES.items()}
-                for spec, pair in known
+                | outcomes[spec]
+                for spec in known
             ]
-    plan = {rung: [plan_spec(config, rung, seed) for seed in seeds_of(config)] for rung in config.task}
-    conditions = list(_conditions(config, all_settings, plan, found))
-    running = {rung: _running([found[spec][1] for spec in plan[rung] if spec in found]) for rung in plan}
+    free = {spec: _way(own["free_running"]) for spec, (_, own) in found.items()}
+    conditions = list(_conditions(config, outcomes, free))
+    running = {
+        rung: _running([found[spec][1] for spec in specs if spec in found])
+        for rung, specs in _plan(config).items()
+    }
     values = {
         "factors": factors,
         "running": running,
-        "governs": {factor: _governs(rows) for factor, rows in _by_factor(points).items()},
+        "governs": {
+            factor: _governs([row for row in points if row["factor"] == factor])
+            for factor in dict.fromkeys(row["factor"] for row in points)
+        },
         "headline": headline(conditions),
     }
     ways = [
         {"task": rung, "way": way, "outcome": outcome} | interval
-        for rung, found_ways in running.items()
-        for way, outcomes in found_ways.items()
-        if way != "same_words"
-        for outcome, interval in outcomes.items()
+        for rung, both in running.items()
+        for way in EITHER
+        for outcome, interval in both[way].items()
     ]
     return values, {"points": points, "settings": conditions, "running": ways}
 
@@ -274,34 +270,20 @@ def _interval(numbers: list[float | None]) -> dict[str, float | int]:
     return over_seeds([({}, {"x": number}) for number in numbers], lambda m: m["x"])
 
 
+def _way(found: dict) -> dict[str, float | None]:
+    """The outcomes that either way of running has."""
+    pairs = {"temporal_share": "temporal_temporal", "input_share": "input_input"}
+    pairs |= {"residual_residual": "residual_residual"}
+    return (
+        {"typicality": found["typicality"]}
+        | {name: found["covariance_share"][pair] for name, pair in pairs.items()}
+        | {name: found["substitution"][name] for name in ("temporal_only", "input_only", "no_residual")}
+    )
+
+
 def _running(measured: list[dict]) -> dict:
-    def shares(way: str, name: str) -> list[float | None]:
-        return [found[way]["covariance_share"][name] for found in measured]
-
-    def similarity(way: str, name: str) -> list[float | None]:
-        return [found[way]["substitution"][name] for found in measured]
-
-    ways = {
-        way: {
-            "typicality": _interval([found[way]["typicality"] for found in measured]),
-            "temporal_share": _interval(shares(way, "temporal_temporal")),
-            "input_share": _interval(shares(way, "input_input")),
-            "residual_residual": _interval(shares(way, "residual_residual")),
-            "temporal_only": _interval(similarity(way, "temporal_only")),
-            "input_only": _interval(similarity(way, "input_only")),
-            "no_residual": _interval(similarity(way, "no_residual")),
-        }
-        for way in EITHER
-    }
-    return ways | {"same_words": _interval([found["same_words"] for found in measured])}
-
-
-def _by_factor(points: list[dict]) -> dict[str, list[dict]]:
-    return {factor: [row for row in points if row["factor"] == factor] for factor in _names(points, "factor")}
-
-
-def _names(points: list[dict], column: str) -> list[str]:
-    return list(dict.fromkeys(row[column] for row in points))
+    points = [({}, {way: _way(m[way]) for way in EITHER} | {"same_words": m["same_words"]}) for m in measured]
+    return each_over_seeds(points) if points else {}
 
 
 def _governs(points: list[dict]) -> dict[str, dict]:
@@ -312,70 +294,43 @@ def _governs(points: list[dict]) -> dict[str, dict]:
         difference paired by seed. Extremes are picked after the fact, which flatters every factor alike.
     """
     found = {}
-    for rung in _names(points, "task"):
+    for rung in dict.fromkeys(row["task"] for row in points):
         by_level: dict[str, dict[int, float]] = {}
         for row in points:
             if row["task"] == rung:
                 by_level.setdefault(row["level"], {})[row["seed"]] = row["residual_residual"]
         if len(by_level) < 2:
             continue
-        ranked = sorted(by_level, key=lambda level: sum(by_level[level].values()) / len(by_level[level]))
+        ranked = sorted(by_level, key=lambda level: fmean(by_level[level].values()))
         low, high = by_level[ranked[0]], by_level[ranked[-1]]
         differences = [high[seed] - low[seed] for seed in high if seed in low]
         found[rung] = {"lowest": ranked[0], "highest": ranked[-1], **_interval(differences)}
     return found
 
 
-def _conditions(
-    config: Config, all_settings: tuple[Setting, ...], plan: dict, found: dict[ModelSpec, Found]
-) -> Iterator[dict]:
+def _conditions(config: Config, outcomes: dict, free: dict) -> Iterator[dict]:
     """Both halves of the headline at every setting, as differences paired by seed; the plan's own once.
 
-    Where a factor is not varied on the other task, that task stands at the plan's setting. Running free is
-    one more setting, with components of free-running states.
+    Where a factor is not varied on the other task, that task has the plan's setting. Running free is one more
+    setting, with components of free-running states.
     """
-    if not {ALONE, AGAINST} <= set(config.task):
+    if not set(BOTH) <= set(config.task):
         return
-    planned = Setting("plan", "plan", True, {rung: tuple(specs) for rung, specs in plan.items()})
-    for setting in (planned, *(setting for setting in all_settings if not setting.planned)):
-        if ALONE in setting.models:
-            own, other = setting.models[ALONE], setting.models.get(AGAINST, tuple(plan[AGAINST]))
-            pairs = [(_halves(found.get(a)), _halves(found.get(b))) for a, b in zip(own, other, strict=True)]
-            yield from _compared(setting.factor, setting.label, AGAINST in setting.models, pairs)
-    pairs = [
-        (_halves(found.get(a), free=True), _halves(found.get(b), free=True))
-        for a, b in zip(plan[ALONE], plan[AGAINST], strict=True)
-    ]
-    yield from _compared("running", "free", True, pairs)
-
-
-Halves = tuple[float, float] | None  # temporal share; what μ·μ alone rebuilds more than χ·χ alone
-
-
-def _halves(found: Found | None, *, free: bool = False) -> Halves:
-    if found is None:
-        return None
-    if free:
-        own = found[1]["free_running"]
-        alone = own["substitution"]
-        return own["covariance_share"]["temporal_temporal"], alone["temporal_only"] - alone["input_only"]
-    of = {name: OUTCOMES[name](found) for name in ("temporal_share", "temporal_only", "input_only")}
-    return of["temporal_share"], of["temporal_only"] - of["input_only"]
-
-
-def _compared(factor: str, level: str, varied: bool, pairs: list[tuple[Halves, Halves]]) -> Iterator[dict]:
-    known = [(a, b) for a, b in pairs if a is not None and b is not None]
-    halves = {
-        "temporal_share_leads_scan": [a[0] - b[0] for a, b in known],
-        "temporal_beats_input": [a[1] for a, _ in known],
-    }
-    for half, differences in halves.items():
-        interval = _interval(differences)
-        yield {
-            "factor": factor, "level": level, "half": half, "scan_varied": varied, **interval,
-            "holds": None if interval["value"] is None else interval["value"] > 0,
-            "clearly": None if interval["low"] is None else interval["low"] > 0,
-        }  # fmt: skip
+    plan = _plan(config)
+    asked = [("plan", "plan", plan, outcomes)]
+    asked += [(s.factor, s.label, s.models, outcomes) for s in settings(config) if not s.planned]
+    for factor, level, specs, found in [*asked, ("running", "free", plan, free)]:
+        both = zip(specs.get(ALONE, ()), specs.get(AGAINST, plan[AGAINST]), strict=ALONE in specs)
+        pairs = [(found[a], found[b]) for a, b in both if a in found and b in found]
+        halves = {
+            "temporal_share_leads_scan": [a["temporal_share"] - b["temporal_share"] for a, b in pairs],
+            "temporal_beats_input": [a["temporal_only"] - a["input_only"] for a, _ in pairs],
+        }
+        for half, differences in halves.items() if ALONE in specs else ():
+            row = {"factor": factor, "level": level, "half": half, "scan_varied": AGAINST in specs}
+            interval = _interval(differences)
+            signs = {"holds": interval["value"], "clearly": interval["low"]}
+            yield row | interval | {name: None if end is None else end > 0 for name, end in signs.items()}
 
 
 def headline(conditions: list[dict]) -> dict:

@@ -1,5 +1,4 @@
-"""State components: how much of the states position and word explain, on both sides, and what they look
-like."""
+"""State components: how much of the states position and word explain, and what they look like."""
 
 from dataclasses import dataclass
 from itertools import product
@@ -7,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar, get_args
 
 from attnlib.errors import BadInput
 from attnlib.models.config import Architecture
-from companion.results.aggregate import Point, by_kind, kind, over_seeds
+from companion.results.aggregate import Point, by_kind, each_over_seeds, kind
 from companion.results.asks import Ask, answers, ask, specs_of
 from companion.runs.rungs import rung_of, task_of
 from companion.runs.spec import ModelSpec
@@ -20,9 +19,6 @@ if TYPE_CHECKING:
 PLACE = "Aitken et al. 2021, contribution 1 (decomposition of hidden states)"
 QUESTION = "How much of the hidden states do position and word explain, together and each by itself?"
 SHARES = ("temporal", "input", "additive", "averages", "temporal_unique", "input_unique")
-DIFFERENCES = ("temporal", "input", "fit")
-
-
 QUICK_TASKS = ("one_to_one", "reordering_50", "scan")
 
 
@@ -31,7 +27,9 @@ class Config(LadderConfig):
     """Settings of the ladder, on fewer rungs and with VED beside the others.
 
     Attributes:
-        ved_task: those of the rungs on which VED is trained; on long sentences it learns little.
+        architecture: VED, recurrent without attention, AED with it, AO, attention only.
+        cell: recurrence of VED and AED: gru, lstm, vanilla, ugrnn. AO has none.
+        ved_task: rungs on which VED is trained. On long sentences it learns little.
     """
 
     ARCHITECTURES: ClassVar[tuple[str, ...]] = get_args(Architecture)
@@ -74,78 +72,68 @@ def models(config: Config) -> tuple[ModelSpec, ...]:
 def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
     """Shares of the variance of held-out states, averages against the exact fit, coordinates for figures.
 
-    Returns:
-        values ``<task>.<kind>.<side>.held_out.{temporal, input, additive, averages, temporal_unique,
-        input_unique}`` (R² of mu; of the token's mean; of mu + chi by least squares and by averages; unique
-        parts), ``….fitted.…`` on the fitting samples, ``….gain`` (R² of the exact fit less that of averages,
-        held out), ``….difference.{temporal, input, fit}``, ``….unseen``;
-        ``<task>.<kind>.quality.{token_accuracy, exact_match}``: intervals over seeds. Tables: ``variance`` (a
-        row a model, side and share), ``difference``, and of seed 0 ``temporal`` (positions on the axes),
-        ``input`` (words), ``states``, ``explained`` (axes).
+    For each task, kind and side, intervals over seeds: R² of the position, of the word, of both by least
+    squares (``additive``) and by averages, and what is unique to each, held out and on the fitting samples;
+    ``gain`` is what least squares explains more, held out. The tables ``variance`` and ``difference`` have
+    rows for every network, the others coordinates of seed 0.
     """
     points = answers(asks(config), store)
-    variance = [
-        name | {"kind": kind(name), "side": side, "share": share, "r_squared": m[side]["held_out"][share]}
-        for name, m in points
-        for side in SIDES
-        for share in SHARES
-    ]
-    differences = [
-        name | {"kind": kind(name), "side": side} | m[side]["difference"]
-        for name, m in points
-        for side in SIDES
-    ]
-    tables = {"variance": variance, "difference": differences, "temporal": [], "input": [], "states": []}
-    tables["explained"] = []
+    tables: dict[str, list[dict]] = {
+        "variance": [
+            name | {"kind": kind(name), "side": side, "share": share, "r_squared": m[side]["held_out"][share]}
+            for name, m in points
+            for side in SIDES
+            for share in SHARES
+        ],
+        "difference": [
+            name | {"kind": kind(name), "side": side} | m[side]["difference"]
+            for name, m in points
+            for side in SIDES
+        ],
+    }
+    tables |= {name: [] for name in ("temporal", "input", "states", "explained")}
     for name, m in points:
         if "pictures" in m:
-            for table, records in _drawn(name | {"kind": kind(name)}, m["pictures"]).items():
-                tables[table] += records
+            _draw(tables, name | {"kind": kind(name)}, m["pictures"])
     return by_kind(points, _summary), tables
 
 
 def _summary(group: list[Point]) -> dict:
-    found: dict = {side: _summary_of_side([(name, m[side]) for name, m in group]) for side in SIDES}
-    found["quality"] = {
-        name: over_seeds(group, lambda m, n=name: m["quality"][n])
-        for name in ("token_accuracy", "exact_match")
+    return each_over_seeds(group, _numbers) | {"seeds": len(group)}
+
+
+def _numbers(m: dict) -> dict:
+    sides = {
+        side: {
+            "held_out": {share: m[side]["held_out"][share] for share in SHARES},
+            "fitted": m[side]["fitted"],
+            "gain": m[side]["held_out"]["additive"] - m[side]["held_out"]["averages"],
+            "difference": {name: m[side]["difference"][name] for name in ("temporal", "input", "fit")},
+            "unseen": m[side]["unseen"],
+        }
+        for side in SIDES
     }
-    found["seeds"] = len(group)
-    return found
+    return sides | {"quality": {name: m["quality"][name] for name in ("token_accuracy", "exact_match")}}
 
 
-def _summary_of_side(group: list[Point]) -> dict:
-    shares_fitted = group[0][1]["fitted"]
-    return {
-        "held_out": {s: over_seeds(group, lambda m, s=s: m["held_out"][s]) for s in SHARES},
-        "fitted": {s: over_seeds(group, lambda m, s=s: m["fitted"][s]) for s in shares_fitted},
-        "gain": over_seeds(group, lambda m: m["held_out"]["additive"] - m["held_out"]["averages"]),
-        "difference": {s: over_seeds(group, lambda m, s=s: m["difference"][s]) for s in DIFFERENCES},
-        "unseen": over_seeds(group, lambda m: m["unseen"]),
-    }
-
-
-def _drawn(name: dict, pictures: dict) -> dict[str, list[dict]]:
-    """Flat records of one model's pictures."""
-    found: dict[str, list[dict]] = {
-        "explained": [
-            name | {"space": space, "axis": axis, "share": share}
-            for space, shares in pictures["explained"].items()
-            for axis, share in enumerate(shares)
-        ],
-        "temporal": [],
-        "input": [],
-        "states": [],
-    }
+def _draw(tables: dict[str, list[dict]], name: dict, pictures: dict) -> None:
+    """Adds flat records of one model's pictures."""
+    tables["explained"] += [
+        name | {"space": space, "axis": axis, "share": share}
+        for space, shares in pictures["explained"].items()
+        for axis, share in enumerate(shares)
+    ]
     for side in SIDES:
         drawn, here = pictures[side], name | {"side": side}
         for table, key, entries in (("temporal", "position", "positions"), ("input", "word", "words")):
-            for entry, own, together in zip(
-                drawn[entries], drawn[table], drawn[f"{table}_together"], strict=True
-            ):
-                record = here | {key: entry} | {f"pc{i + 1}": value for i, value in enumerate(own)}
-                found[table].append(record | {f"together{i + 1}": value for i, value in enumerate(together)})
-        found["states"] += [
+            places = zip(drawn[entries], drawn[table], drawn[f"{table}_together"], strict=True)
+            tables[table] += [
+                here
+                | {key: entry}
+                | {f"pc{i}": at for i, at in enumerate(own, 1)}
+                | {f"together{i}": at for i, at in enumerate(together, 1)}
+                for entry, own, together in places
+            ]
+        tables["states"] += [
             here | {"word": drawn["words"][word], "pc1": x, "pc2": y} for word, x, y in drawn["states"]
         ]
-    return found

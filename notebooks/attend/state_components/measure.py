@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from companion.runs.store import TrainedModel
 
 
-# Components of both sides in one space of principal components.
-
 SIDES = ("encoder", "decoder")
 
 
@@ -28,9 +26,8 @@ SIDES = ("encoder", "decoder")
 class Drawn:
     """Components of one side as they are drawn: mu around its mean over states, chi with mean zero.
 
-    Both are weighted by occurrences. The mean state of a side is left out: seen from the attention, a
-    constant added to all encoder states changes nothing, and the curves of the two sides are compared in
-    shape.
+    The mean state of a side is left out: a constant added to all encoder states does not change attention,
+    and the curves of the two sides are compared in shape.
     """
 
     mean: Float[Tensor, " width"]
@@ -69,8 +66,7 @@ class Space:
 def space_of(sides: list[Drawn], parts: tuple[str, ...], axes: int = 3) -> Space:
     """Principal axes of these parts of all sides together, every side with equal weight.
 
-    The sign of an axis is free; here the entry largest in size is positive, so that equal components
-    give equal pictures.
+    Signs of axes are free: the entry largest in size is positive, so that equal components look equal.
     """
     matrix = sum(side.second_moment(part) for side in sides for part in parts)
     values, vectors = torch.linalg.eigh(matrix)
@@ -78,9 +74,6 @@ def space_of(sides: list[Drawn], parts: tuple[str, ...], axes: int = 3) -> Space
     largest = vectors.gather(1, vectors.abs().argmax(1, keepdim=True))
     total = float(matrix.trace())
     return Space(vectors * largest.sign(), values / total if total > 0 else values)
-
-
-# Held-out variance of states that components explain, and how far two fits of them are apart.
 
 
 def averages_of(components: Components) -> Components:
@@ -95,9 +88,8 @@ def averages_of(components: Components) -> Components:
 class HeldOutVariance:
     """Squared errors of four predictions of held-out states, summed over batches.
 
-    ``position``: the mean of the fitting samples at the position. ``token``: their mean at the token.
-    ``exact``: mu + chi by least squares. ``averages``: mu + chi by averages. What was never seen is predicted
-    by the grand mean, or for mu + chi by the component that was seen.
+    By the fitting samples' mean at the position, by that at the token, and by mu + chi, exact and averages.
+    What was never seen is predicted by the grand mean, or for mu + chi by the component that was seen.
     """
 
     exact: Components
@@ -136,10 +128,7 @@ class HeldOutVariance:
         return self
 
     def result(self) -> dict[str, float]:
-        """R² around the mean of the held-out states, by name as in :class:`VarianceExplained`.
-
-        ``averages`` is the R² of mu + chi by averages, ``input`` that of the token alone.
-        """
+        """R² around the mean of the held-out states: of mu, of the token, of mu + chi, and unique parts."""
         mean = self._sum / self._count
         total = self._squares - self._count * float(mean.square().sum())
         share = {name: 1 - error / total for name, error in self.errors.items()}
@@ -154,11 +143,9 @@ class HeldOutVariance:
 
 
 def difference(exact: Components) -> dict[str, float]:
-    """How far averages are from the exact fit, over the fitting samples.
+    """Root mean square differences of averages from the exact fit, in mu, in chi and in mu + chi.
 
-    Returns:
-        root mean square differences of mu, of chi and of mu + chi, each over the standard deviation of the
-        states (all as distances in the space of states, occurrences weighted equally).
+    Over the fitting samples, as distances in the space of states, in units of the states' standard deviation.
     """
     averages, pairs = averages_of(exact), exact.pair_counts.double()
     mine = centred_by_piece(exact.temporal, exact.input, exact.pair_counts)
@@ -187,12 +174,8 @@ def measure_state_components(trained: "TrainedModel", fit_samples: int) -> dict:
     """Variance explained on both sides, averages against the exact fit, and for seed 0 what figures draw.
 
     Components are fitted by least squares on the first ``fit_samples`` training samples and judged on the
-    held-out ones, states under teacher forcing.
-
-    Returns:
-        plain JSON: ``quality``; for each side ``held_out`` and ``fitted`` (shares of variance),
-        ``difference`` of averages from the exact fit, ``unseen`` (share of held-out tokens never seen in
-        fitting); for seed 0 ``pictures``: see :func:`pictures`.
+    held-out ones, states under teacher forcing. ``unseen`` is the share of held-out tokens never seen in
+    fitting.
     """
     fitted = fit_components(trained, fit_samples, method="least_squares")
     sides = {"encoder": fitted.encoder, "decoder": fitted.decoder}
@@ -228,13 +211,10 @@ def _read(trace: Trace) -> dict[str, tuple]:
 
 
 def pictures(trained: "TrainedModel", fitted: Fitted) -> dict:
-    """Coordinates of the components in three spaces of principal components, each of both sides together.
+    """Coordinates of the components along three principal axes, of both sides together.
 
-    Returns:
-        ``explained`` (shares of the first three axes) by space: ``temporal`` (fitted to mu), ``input`` (to
-        chi), ``together`` (to both); and for each side ``temporal`` (coordinates of mu in the first space, by
-        position), ``temporal_together``, ``words`` (the most frequent), ``input``, ``input_together``, and
-        ``states``: (word, x, y) of held-out states less their temporal component, in the space of chi.
+    There are three spaces: fitted to mu (``temporal``), to chi (``input``), and to both (``together``).
+    ``states`` are held-out states less their temporal component, (word, x, y) in the space of chi.
     """
     drawn = {"encoder": Drawn.of(fitted.encoder), "decoder": Drawn.of(fitted.decoder)}
     both = list(drawn.values())

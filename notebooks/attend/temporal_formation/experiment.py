@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attnlib.errors import NotMeasured
-from companion.results.aggregate import Point, kind, over_seeds
+from companion.results.aggregate import Point, each_over_seeds, kind, over_seeds
 from companion.results.asks import Ask, ask, specs_of
 from companion.results.checks import changes_of, check_counts, check_names, take_files
 from companion.runs.rungs import point, seeds_of, spec_of
@@ -31,17 +31,14 @@ class Config:
     """Settings; a model is a task × (AED × cell | AO × positions) × seed.
 
     Attributes:
-        scale: ``quick`` or ``paper``: sizes and training settings.
-        task: rungs of the ladder, by name.
-        architecture: ``AED``, ``AO``.
-        cell: recurrent cells of AED.
-        positions: position codes of AO.
-        seeds: models of each kind; as many as the plan has when None, of other cells at most 3, of
-            other codes 5.
-        width: of states and embeddings; the plan's when None.
-        steps: updates of every model; the plan's when None.
+        scale: set by the profile: sizes and training settings.
+        task: rungs of the ladder: one_to_one, reversal, scan, …
+        architecture: AED, AO; cell: the recurrence of AED: gru, lstm, vanilla, ugrnn.
+        positions: the position code of AO: sinusoidal, learned, shuffled, none.
+        seeds: models of each kind; as many as the plan has when None, of other codes at most 5.
+        width: of states and embeddings; steps: updates of every model.
         fit_samples: training samples that the components are fitted on, at most.
-        source, target: two line-parallel text files to use as the task (both or neither).
+        source: a text file of your own, as the task; target: its translation, line by line.
     """
 
     scale: str = "quick"
@@ -106,11 +103,9 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     """Temporal components without words, rebuilt, shifted, and past the lengths trained on.
 
     Returns:
-        values ``<task>.<kind>.{token_accuracy, attention, wordless, rebuilt, state_share, temporal_variance,
-        offsets, longer}.…`` as intervals over seeds, under the names of
-        :func:`~notebooks.attend.temporal_formation.measure.measure_temporal_formation`; tables ``models``
-        (a row a model), ``positions`` (intervals a kind and position of the longest sentences) and
-        ``courses`` (coordinates of the first GRU and AO network of a task).
+        values, intervals over seeds by task and kind, under the names of the measurement; tables ``models``
+        (a row a model), ``positions`` (a row a kind and position of the longest sentences) and ``courses``
+        (coordinates of the first GRU and AO network of a task).
     """
     points: list[Point] = []
     for asked in asks(config):
@@ -122,7 +117,8 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     for name, m in points:
         groups.setdefault(str(name["task"]), {}).setdefault(str(name["kind"]), []).append((name, m))
     values = {
-        task: {label: _summary(group) for label, group in kinds.items()} for task, kinds in groups.items()
+        task: {label: each_over_seeds(group, _summary) for label, group in kinds.items()}
+        for task, kinds in groups.items()
     }
     return values, {
         "models": [name | _coordinates(m) for name, m in points],
@@ -133,36 +129,27 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     }
 
 
-def _summary(group: list[Point]) -> dict:
-    """Intervals over seeds of every number that all models of a kind have."""
-    branches = {
-        "token_accuracy": lambda m: m["quality"]["token_accuracy"],
+def _summary(m: dict) -> dict:
+    """What is averaged over seeds, of one model."""
+    longer = m["longer"] or {"lengths": []}
+    return {
+        "token_accuracy": m["quality"]["token_accuracy"],
         **{
-            name: lambda m, n=name: m[n]
-            for name in ("attention", "wordless", "rebuilt", "state_share", "temporal_variance")
+            name: m[name] for name in ("attention", "wordless", "rebuilt", "state_share", "temporal_variance")
         },
-        "offsets": lambda m: {
+        "offsets": {
             name: {key: found[key] for key in ("slope", "centre_slope")}
             | {f"by_{record['offset']}": {key: record[key] for key in MOVED} for record in found["by_offset"]}
             for name, found in m["offsets"].items()
         },
-        "longer": lambda m: {
+        "longer": {
             f"times_{record['factor']:g}".replace(".", "_"): {
                 key: record[key] for key in ("length", "word_accuracy", "in_place", "leaves")
             }
-            for record in (m["longer"] or {"lengths": []})["lengths"]
+            for record in longer["lengths"]
         },
-        "beyond": lambda m: (m["longer"] or {}).get("average_input") or {},
+        "beyond": longer.get("average_input") or {},
     }
-    return {name: _intervals(group, branch) for name, branch in branches.items()}
-
-
-def _intervals(group: list[Point], branch) -> dict:
-    """The same nesting with an interval in place of each number."""
-    first = branch(group[0][1])
-    if isinstance(first, dict):
-        return {name: _intervals(group, lambda m, n=name: branch(m)[n]) for name in first}
-    return over_seeds(group, branch)
 
 
 def _coordinates(m: dict) -> dict[str, float | None]:

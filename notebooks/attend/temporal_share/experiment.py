@@ -2,17 +2,19 @@
 
 import math
 from dataclasses import dataclass, fields
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from companion.results.aggregate import Point, by_kind, kind, over_seeds
+from companion.results.aggregate import by_kind, each_over_seeds, kind
 from companion.results.asks import Ask, answers, ask, specs_of
 from companion.results.spearman import spearman_of_points
 from companion.results.statistics import hierarchical_bootstrap, stratified_bootstrap
 from companion.runs.spec import ModelSpec
 from notebooks.shared.ladder import DIAL, PAPER_TASKS, LadderConfig, model_specs
-from notebooks.shared.measure import ACROSS_SAMPLES, measure_alignment_terms
+from notebooks.shared.measure import ACROSS_SAMPLES as QUANTITIES
+from notebooks.shared.measure import measure_alignment_terms
 
 if TYPE_CHECKING:
     from companion.runs.store import Store
@@ -31,7 +33,7 @@ class Config(LadderConfig):
 
     Attributes:
         more_cells: cells of AED that are added on some tasks only.
-        cells_on: those tasks.
+        cells_on: the tasks on which they are.
     """
 
     more_cells: tuple[str, ...] = ()
@@ -77,31 +79,24 @@ def asks(config: Config) -> tuple[Ask, ...]:
 def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
     """Spearman correlations between typicality and the shares, tasks and then seeds resampled.
 
-    Temporal share is the covariance share of temporal × temporal, input share that of input × input. The
-    similarity that each of the two alone reaches in the substitution test stands beside them, since shares
-    mislead when terms cancel.
-
-    Returns:
-        values ``spearman.<x>`` and ``by_architecture.<architecture>.spearman.<x>`` with x one of
-        ``temporal_share, input_share, temporal_only, input_only``; ``by_task.<task>.<architecture>.…``;
-        ``across_samples.<task>.<architecture>.<x>``, the correlation among the samples of one network;
-        ``dial.<architecture>.<x>``, the correlation of x with the share of reordered sentences, x also
-        ``typicality``; all as intervals. Table ``points``.
+    Temporal share is the covariance share of temporal × temporal, input share that of input × input; the
+    similarity that each of the two alone reaches in the substitution test does not mislead where terms
+    cancel. Correlations are over all networks, by architecture, along the dial, and among the samples of
+    one network.
     """
     points = answers(asks(config), store)
     rows = [name | {"kind": kind(name)} | _coordinates(m) for name, m in points]
-    architectures = list(dict.fromkeys(str(row["kind"]) for row in rows))
+    by_architecture: dict[str, list[dict]] = {}
+    for row in rows:
+        by_architecture.setdefault(row["kind"], []).append(row)
     values = {
         "spearman": _correlations(rows),
         "by_architecture": {
-            label: {"spearman": _correlations([row for row in rows if row["kind"] == label])}
-            for label in architectures
+            label: {"spearman": _correlations(own)} for label, own in by_architecture.items()
         },
-        "by_task": by_kind(points, _summary),
-        "across_samples": by_kind(points, _across_samples),
-        "dial": {
-            label: _along_dial([row for row in rows if row["kind"] == label]) for label in architectures
-        },
+        "by_task": by_kind(points, lambda group: each_over_seeds(group, _coordinates)),
+        "across_samples": by_kind(points, lambda group: each_over_seeds(group, itemgetter("across_samples"))),
+        "dial": {label: _along_dial(own) for label, own in by_architecture.items()},
         "tasks": len({row["task"] for row in rows}),
     }
     return values, {"points": rows}
@@ -121,34 +116,20 @@ def _coordinates(m: dict) -> dict[str, float | None]:
     }
 
 
-def _summary(group: list[Point]) -> dict:
-    names = _coordinates(group[0][1])
-    return {name: over_seeds(group, lambda m, n=name: _coordinates(m)[n]) for name in names}
-
-
-def _across_samples(group: list[Point]) -> dict:
-    return {name: over_seeds(group, lambda m, n=name: m["across_samples"][n]) for name in ACROSS_SAMPLES}
+def _correlations(rows: list[dict]) -> dict[str, dict]:
+    return {name: _spearman(rows, name) for name in QUANTITIES}
 
 
 def _along_dial(rows: list[dict]) -> dict[str, dict]:
     """Correlation of the dial with each quantity, networks resampled at each of its marks."""
-    marks = [row | {"dial": DIAL.index(str(row["task"]))} for row in rows if row["task"] in DIAL]
+    marks = [row | {"dial": DIAL.index(row["task"])} for row in rows if row["task"] in DIAL]
     if len({row["dial"] for row in marks}) < 3:
         return {}
-    names = ("typicality", "temporal_share", "input_share", "temporal_only", "input_only", "residual_share")
+    names = ("typicality", *QUANTITIES, "residual_share")
     return {name: _spearman(marks, name, against="dial", nested=False) for name in names}
 
 
-def _correlations(rows: list[dict]) -> dict[str, dict]:
-    return {
-        name: _spearman(rows, name)
-        for name in ("temporal_share", "input_share", "temporal_only", "input_only")
-    }
-
-
-def _spearman(
-    rows: list[dict], name: str, *, against: str = "typicality", nested: bool = True
-) -> dict[str, float | int | None]:
+def _spearman(rows: list[dict], name: str, *, against: str = "typicality", nested: bool = True) -> dict:
     """Correlation of a column with another; None where fewer than three points have both.
 
     Nested, tasks are resampled and then the points of each; otherwise the points of each alone, where the
@@ -157,13 +138,10 @@ def _spearman(
     groups: dict[str, list[tuple[float, float]]] = {}
     for row in rows:
         if row[against] is not None and row[name] is not None:
-            groups.setdefault(str(row["task"]), []).append((row[against], row[name]))
-    n = sum(len(group) for group in groups.values())
+            groups.setdefault(row["task"], []).append((row[against], row[name]))
+    n = sum(map(len, groups.values()))
     if n < 3:
         return {"value": None, "low": None, "high": None, "n": n}
-    generator = np.random.default_rng(BOOTSTRAP_SEED)
     resampled = hierarchical_bootstrap if nested else stratified_bootstrap
-    found = resampled(groups, generator, statistic=spearman_of_points).as_dict()
-    return {
-        key: None if isinstance(value, float) and math.isnan(value) else value for key, value in found.items()
-    }
+    found = resampled(groups, np.random.default_rng(BOOTSTRAP_SEED), statistic=spearman_of_points).as_dict()
+    return {key: None if math.isnan(value) else value for key, value in found.items()}

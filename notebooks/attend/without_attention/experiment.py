@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from attnlib.errors import BadInput
-from companion.results.aggregate import Point, over_seeds
+from companion.results.aggregate import Point, each_over_seeds, over_seeds
 from companion.results.asks import Ask, answers, ask, specs_of
 from companion.results.checks import check_counts, check_names
 from companion.results.spearman import spearman
@@ -29,16 +29,15 @@ class Config:
     """Settings; a model is an architecture × length × training × seed, on the one-to-one task.
 
     Attributes:
-        scale: ``quick`` or ``paper``: training settings that are not named here.
-        length: words of a sentence; every model has sentences of one length.
-        words: of the vocabulary; a sentence holds length × log2(words) bits. The task's own three words would
+        scale: set by the profile: training settings that are not named here.
+        length: words of a sentence, one number or several; every model has sentences of one length.
+        words: of the vocabulary. A sentence holds length × log2(words) bits; the task's own three words would
             make most short sentences the same.
-        cell: the recurrence.
+        cell: the recurrence: gru, lstm, vanilla, ugrnn.
         seeds: models of each kind; as many as the plan has when None.
-        width: of states and embeddings; the plan's when None.
-        steps: updates of every model; the plan's when None.
-        less: VED is also trained with this part of the updates (is it room that it lacks, or training?), and
-            so is AED, which needs no more.
+        width: of states and embeddings; steps: updates of every model.
+        less: part of the updates that AED and a second VED are trained with. Is it room that VED lacks, or
+            training?
         fit_samples: training samples that the components are fitted on, at most.
     """
 
@@ -127,16 +126,9 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     """Memory by place, readout by step, and accuracy by length, of VED and of AED.
 
     Returns:
-        values ``<kind>.length_<N>.…`` for the kinds VED, VED_less and AED, and ``<kind>.{shortest,
-        longest}.…`` again; of each: ``token_accuracy`` (end mark left out), ``exact_match``;
-        ``memory.{fitted, held_out}`` (R² of the last encoder state on its words), ``memory.{first, last}``
-        (share of the first and the last word), ``memory.order`` (Spearman correlation of share and position,
-        −1 where the earlier is the louder); ``<way>.on_time`` (the right step's prediction is exchanged),
-        ``<way>.elsewhere`` (mean over the other steps), ``<way>.in_turn`` (share of positions whose largest
-        effect is at their own step), for the ways of
-        :data:`~notebooks.attend.without_attention.measure.WAYS`; ``cancel``: intervals over seeds. Tables
-        ``accuracy``, ``memory``, ``decoder``, ``readout``: means over seeds by place, with intervals where
-        they are drawn.
+        values, intervals over seeds by kind (VED, VED_less, AED) and length, the ``shortest`` and ``longest``
+        again: see :func:`_memory` and :func:`_swap`. Tables ``accuracy``, ``memory``, ``decoder``,
+        ``readout``: means over seeds by place, with intervals where they are drawn.
     """
     values: dict = {}
     tables: dict[str, list[dict]] = {name: [] for name in ("accuracy", "memory", "decoder", "readout")}
@@ -147,7 +139,8 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
         )
         if not memory or not swap:
             continue
-        values.setdefault(label, {})[f"length_{length}"] = _summary(memory, swap)
+        summary = each_over_seeds(memory, _memory) | each_over_seeds(swap, _swap) | {"seeds": len(memory)}
+        values.setdefault(label, {})[f"length_{length}"] = summary
         name = {"kind": label, "length": length, "seeds": len(memory)}
         tables["accuracy"] += _by_place(name, memory, lambda m: m["accuracy"], "position")
         tables["memory"] += _by_place(name, memory, lambda m: m["last"]["share"], "position")
@@ -159,36 +152,40 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     return values, tables
 
 
-def _summary(memory: list[Point], swap: list[Point]) -> dict:
-    found: dict = {
-        # the end mark always stands at one place here, and is nothing to remember
-        "token_accuracy": over_seeds(memory, lambda m: float(np.mean(m["accuracy"][:-1]))),
-        "exact_match": over_seeds(memory, lambda m: m["quality"]["exact_match"]),
+def _memory(m: dict) -> dict:
+    """What is kept: R² of the last encoder state on its words, and the share of each.
+
+    ``memory.order`` is the rank correlation of share and position, −1 where the earlier is the louder.
+    """
+    share = m["last"]["share"]
+    return {
+        "token_accuracy": float(np.mean(m["accuracy"][:-1])),  # without the end mark, which is always last
+        "exact_match": m["quality"]["exact_match"],
         "memory": {
-            "fitted": over_seeds(memory, lambda m: m["last"]["fitted"]),
-            "held_out": over_seeds(memory, lambda m: m["last"]["held_out"]),
-            "first": over_seeds(memory, lambda m: m["last"]["share"][0]),
-            "last": over_seeds(memory, lambda m: m["last"]["share"][-1]),
-            "order": over_seeds(memory, lambda m: _order(m["last"]["share"])),
+            "fitted": m["last"]["fitted"],
+            "held_out": m["last"]["held_out"],
+            "first": share[0],
+            "last": share[-1],
+            "order": float(spearman(list(range(len(share))), share)),
         },
-        "cancel": over_seeds(memory, lambda m: float(np.mean(m["crossed"]["cancel"]))),
-        "seeds": len(memory),
+        "cancel": float(np.mean(m["crossed"]["cancel"])),
     }
-    for way in WAYS:
-        found[way] = {
-            "on_time": over_seeds(swap, lambda m, w=way: _on_time(m[w]["flip"])),
-            "elsewhere": over_seeds(swap, lambda m, w=way: _elsewhere(m[w]["variation"])),
-            "in_turn": over_seeds(swap, lambda m, w=way: _in_turn(m[w]["variation"])),
+
+
+def _swap(m: dict) -> dict:
+    """What exchanging a word does, by way.
+
+    ``on_time``: the prediction of the right step is exchanged; ``elsewhere``: mean over the other steps;
+    ``in_turn``: share of positions whose largest effect is at their own step.
+    """
+    return {
+        way: {
+            "on_time": float(np.asarray(m[way]["flip"])[:, :-1].diagonal().mean()),
+            "elsewhere": _elsewhere(m[way]["variation"]),
+            "in_turn": _in_turn(m[way]["variation"]),
         }
-    return found
-
-
-def _order(shares: list[float]) -> float:
-    return float(spearman(list(range(len(shares))), shares))
-
-
-def _on_time(matrix: list[list[float]]) -> float:
-    return float(np.asarray(matrix)[:, :-1].diagonal().mean())
+        for way in WAYS
+    }
 
 
 def _elsewhere(matrix: list[list[float]]) -> float:

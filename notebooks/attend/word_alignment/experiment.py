@@ -1,12 +1,11 @@
 """Word alignment: attention against gold links, whole and by its terms; and which tokens attend by what."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from companion.results.aggregate import Point, by_kind, kind, over_seeds
+from companion.results.aggregate import Point, by_kind, each_over_seeds, kind, over_seeds
 from companion.results.asks import Ask, answers, ask, specs_of
 from companion.results.checks import changes_of, check_counts, check_names, take_files
 from companion.runs.rungs import seeds_of, spec_of, task_of
@@ -25,10 +24,8 @@ if TYPE_CHECKING:
     from companion.runs.store import Store
 
 
-# Measurements of links and of tokens, gathered into the values and tables of word_alignment.
-
 QUALITIES = ("error_rate", "precision", "recall", "agreement", "mass_on_gold")
-RULES_SHOWN = ("full", "temporal_only", "input_only", "no_residual")  # subsets judged by every rule
+RULES_SHOWN = ("full", "temporal_only", "input_only", "no_residual", "ibm_model_1")  # judged by every rule
 SHOWN_FROM = 0.01  # weights in the example that an eye can see
 
 
@@ -48,65 +45,43 @@ def example_rows(name: dict, example: dict) -> list[dict]:
 
 def summary_of_links(group: list[Point]) -> dict:
     """Intervals over the models of one kind: see :func:`compute`."""
-
-    def over(get: Callable[[dict], float | None]) -> dict:
-        return over_seeds(group, get)
-
-    def qualities(get: Callable[[dict], dict]) -> dict:
-        return {quality: over(lambda m, q=quality: get(m)[q]) for quality in QUALITIES}
-
     first = group[0][1]
+    settled = {"gold": first["gold"], "fitted_on": first["fitted_on"]}  # the same for every seed
+    return each_over_seeds(group, _links_of) | settled
+
+
+def _links_of(m: dict) -> dict:
+    """What is averaged over seeds, of one model."""
+    attention, references = m["attention"], m["references"]
+    both = attention | references
+    agreement = {name: attention[name]["words"]["agreement"] for name in ("input_only", "temporal_only")}
     return {
-        "attention": {s: qualities(lambda m, s=s: m["attention"][s]["words"]) for s in SUBSETS},
+        "attention": {name: _qualities(attention[name]["words"]) for name in SUBSETS},
         "rise_without": {
-            subset.removeprefix("without_"): over(
-                lambda m, s=subset: _less(m["attention"][s]["words"], m["attention"]["full"]["words"])
-            )
-            for subset in SUBSETS
-            if subset.startswith("without_")
+            name.removeprefix("without_"): _less(attention[name], attention["full"])
+            for name in SUBSETS
+            if name.startswith("without_")
         },
-        "references": {
-            name: qualities(lambda m, n=name: m["references"][n]["words"]) for name in first["references"]
-        },
+        "references": {name: _qualities(rules["words"]) for name, rules in references.items()},
         "rules": {
-            rule: {s: qualities(lambda m, s=s, r=rule: m["attention"][s][r]) for s in RULES_SHOWN}
-            | (
-                {}
-                if rule == "read"
-                else {"ibm_model_1": qualities(lambda m, r=rule: m["references"]["ibm_model_1"][r])}
-            )
+            rule: {name: _qualities(both[name][rule]) for name in RULES_SHOWN if rule in both[name]}
             for rule in RULES
         },
-        **{
-            f"better_than_{name}": over(
-                lambda m, n=name: _less(m["references"][n]["words"], m["attention"]["full"]["words"])
-            )
-            for name in first["references"]
-        },
-        "input_over_temporal": over(
-            lambda m: (
-                m["attention"]["input_only"]["words"]["agreement"]
-                - m["attention"]["temporal_only"]["words"]["agreement"]
-            )
-        ),
-        "by_prediction": {
-            outcome: over(lambda m, o=outcome: m["by_prediction"][o]["agreement"])
-            for outcome in first["by_prediction"]
-        },
-        "quality": {
-            name: over(lambda m, n=name: m["quality"][n]) for name in ("token_accuracy", "perplexity", "loss")
-        },
-        "quality_of_judged": {
-            name: over(lambda m, n=name: m["quality_of_judged"][n]) for name in ("token_accuracy", "loss")
-        },
-        "gold": first["gold"],
-        "fitted_on": first["fitted_on"],
+        **{f"better_than_{name}": _less(rules, attention["full"]) for name, rules in references.items()},
+        "input_over_temporal": agreement["input_only"] - agreement["temporal_only"],
+        "by_prediction": {outcome: found["agreement"] for outcome, found in m["by_prediction"].items()},
+        "quality": {name: m["quality"][name] for name in ("token_accuracy", "perplexity", "loss")},
+        "quality_of_judged": {name: m["quality_of_judged"][name] for name in ("token_accuracy", "loss")},
     }
+
+
+def _qualities(found: dict) -> dict:
+    return {quality: found[quality] for quality in QUALITIES}
 
 
 def _less(first: dict, second: dict) -> float | None:
     """Error rate of the first − that of the second; None where either is undefined."""
-    rates = first["error_rate"], second["error_rate"]
+    rates = first["words"]["error_rate"], second["words"]["error_rate"]
     return None if None in rates else rates[0] - rates[1]
 
 
@@ -114,9 +89,9 @@ def alignment_rows(name: dict, found: dict) -> list[dict]:
     """Every subset by the rule of the page, those of the page by every rule."""
     judged = [(source, rule) for source in found["references"] for rule in found["references"][source]]
     judged += [(s, rule) for s in SUBSETS for rule in RULES if rule == "words" or s in RULES_SHOWN]
+    both = found["references"] | found["attention"]
     return [
         name | {"kind": kind(name), "links_from": source, "rule": rule} | both[source][rule]
-        for both in [found["references"] | found["attention"]]
         for source, rule in judged
     ]
 
@@ -131,8 +106,8 @@ def summary_of_classes(group: list[Point]) -> dict:
                     share: over_seeds(group, lambda m, r=role, c=label, s=share: m["classes"][r][c][s])
                     for share in (*SHARES, *ALONE)
                 }
-                | {"rows": first[role][label]["rows"]}
-                for label in first[role]
+                | {"rows": entry["rows"]}
+                for label, entry in first[role].items()
             }
             for role in ROLES
         }
@@ -173,24 +148,23 @@ class Config:
     """Settings; a model is a task × architecture × seed, with a GRU where it is recurrent.
 
     Attributes:
-        scale: ``quick`` or ``paper``: sizes and training settings.
-        task: rungs of the ladder that have gold links.
-        tokens_of: rungs whose tokens are looked at one by one.
-        architecture: ``AED``, ``AO``; VED has no attention.
+        scale: set by the profile: sizes and training settings.
+        task: rungs of the ladder that have gold links: reordering_50, europarl_de_en, reversal, …
+        tokens_of: rungs whose tokens are looked at one by one: multi30k_en_fr, scan, …
+        architecture: AED, AO.
         seeds: models of each kind; as many as the plan has when None.
-        text_seeds: the same for Europarl alone; as ``seeds`` when None.
-        width: of states and embeddings; the plan's when None.
-        steps: updates of every model; the plan's when None.
-        text_steps: the same for Europarl alone, where ``steps`` is None.
+        text_seeds: the same for Europarl alone.
+        width: of states and embeddings; steps: updates of every model.
+        text_steps: the same for Europarl alone, where steps is None.
         n_train: pairs of Europarl to train on beside those with gold links; all when None.
         max_length: words of such a pair on either side, at most; the task's own limit when None.
         fit_samples: training samples that the components are fitted on, at most.
         judged_samples: samples with gold links that are judged, at most.
         iterations: of expectation-maximisation in IBM Model 1.
         listed: tokens in the table, the most frequent ones of each role.
-        source, target: two line-parallel text files to use as the task (both or neither).
-        links: a third file with word alignments of some of their lines (see
-            :func:`companion.data.parallel.aligned`); without it only tokens are looked at.
+        source: a text file of your own, as the task; target: its translation, line by line.
+        links: a third file with word alignments of some of their lines, "0-0 1-2"; without it only tokens are
+            looked at.
     """
 
     TASKS: ClassVar[tuple[tuple[str, ...], ...]] = (QUICK_TASKS, PAPER_TASKS)  # of the profiles
@@ -257,8 +231,7 @@ def _specs(config: Config, rungs: tuple[str, ...]) -> tuple[ModelSpec, ...]:
 
 def asks(config: Config) -> tuple[Ask, ...]:
     """What it asks of each model."""
-    links, tokens = _asks(config)
-    return links + tokens
+    return sum(_asks(config), ())
 
 
 def _asks(config: Config) -> tuple[tuple[Ask, ...], tuple[Ask, ...]]:
@@ -282,18 +255,10 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     """Alignment error against gold links by subset of terms, and parts token by token.
 
     Returns:
-        values, intervals over seeds, for each task and architecture ``<task>.<kind>.``:
-        ``attention.<subset>.<quality>`` and ``references.{ibm_model_1, diagonal}.<quality>``, qualities being
-        those of :class:`~attnlib.probes.alignment_error.AlignmentQuality`; ``rise_without.<term>`` (error
-        rate when the term is left out − that of the full attention); ``rules.<rule>.<subset or
-        ibm_model_1>.<quality>``; ``better_than_diagonal`` and ``better_than_ibm_model_1`` (their error rate −
-        that of the full attention), ``input_over_temporal`` (agreement of attention from χ·χ alone − from
-        μ·μ alone); ``by_prediction.{right, wrong}``; ``quality.{token_accuracy, perplexity, loss}``;
-        ``gold`` (what the links are like). ``tokens.<task>.<kind>.classes.<role>.<class>.<share>``.
-        Tables: ``alignment`` (a row a model, subset and rule), ``classes`` (a row a model, role and class),
-        ``tokens`` (a row a kind, role and token, with intervals over seeds), ``example`` (a row an entry of
-        the matrices of one sentence, for the first model of each kind on the last two tasks; entries below
-        one hundredth of what is not the full attention are left out).
+        values, intervals over seeds by task and kind, of tokens by role and class below ``tokens``; tables
+        ``alignment`` (a row a model, subset and rule), ``classes`` (a row a model, role and class),
+        ``tokens`` (a row a kind, role and token) and ``example`` (a row an entry of the matrices of one
+        sentence, for the first model of each kind on the last two tasks).
     """
     links, tokens = (answers(asked, store) for asked in _asks(config))
     values = by_kind(links, summary_of_links) | {"tokens": by_kind(tokens, summary_of_classes)}

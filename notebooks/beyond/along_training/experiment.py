@@ -1,12 +1,13 @@
 """Along training: when temporal and input terms take over attention, and when words are known."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from attnlib.errors import BadInput, UnknownName
-from companion.results.aggregate import Point, over_seeds
+from companion.results.aggregate import Point, over_seeds, paired
 from companion.results.asks import Ask, answers, ask, specs_of
 from companion.results.statistics import takeover_step
 from companion.runs.recipe import RecipeSpec
@@ -19,56 +20,60 @@ if TYPE_CHECKING:
 # Quantities that grow along training, when each takes over, and their intervals over seeds.
 #
 # Which quantities stand for "terms take over attention" was decided from what random networks have, before
-# any order of takeovers had been seen. A covariance share is of no use there: it divides by the variance of
-# the scores, so that the nine terms of a random network have sizeable shares of scores which hardly vary, and
-# an input share begins by falling. What a set of terms *rebuilds* of the attention, its similarity to the
-# full one, is near 1 for any set as long as attention is uniform; less that of uniform attention, it starts
-# near 0 and grows as attention comes to be made of these terms. So temporal is μμ alone and input is χχ
-# alone, as everywhere in this book. Shares are reported beside them. ``with_input``, ``beyond`` and the order
-# by ``word_accuracy`` were added after trial networks had shown that input by input stays at 0 on the tasks
-# made by rule.
-#
-# *Translation* is the share of the lexical probe that falls on the right source word
-# (:mod:`notebooks.beyond.along_training.measure`): one quantity for all tasks, chance at the start, low for
-# sure and wrong probes. Beside it stand ``gain``, the logarithm of β at its best position less that of its
-# mean, which needs no links, and ``word_accuracy``, whether β is largest at the right word, however little.
+# any order of takeovers had been seen. A covariance share divides by the variance of the scores, so that the
+# nine terms of a random network have sizeable shares of scores which hardly vary. What a set of terms
+# *rebuilds* of the attention, its similarity to the full one less that of uniform attention, starts near 0
+# and grows as attention comes to be made of these terms. ``with_input``, ``beyond`` and the order by
+# ``word_accuracy`` were added after trial networks had shown that input by input stays at 0 on the tasks made
+# by rule. *Translation* is the share of the lexical probe on the right source word
+# (:mod:`notebooks.beyond.along_training.measure`); ``gain`` is the logarithm of β at its best position less
+# that of its mean, which needs no links.
 
 Points = dict[str, list[Point]]  # by task
 TERMS = ("temporal", "input", "with_input", "beyond")
-QUANTITIES: dict[str, Callable[[dict, int], float | None]] = {
-    "temporal": lambda m, i: m["rebuilt.temporal_only"][i],
-    "input": lambda m, i: m["rebuilt.input_only"][i],
-    "with_input": lambda m, i: m["rebuilt.with_input"][i],  # the five terms with an input component
-    # What positions alone do not rebuild: whatever depends on the words of the sample is in there.
-    "beyond": lambda m, i: 1 - m["rebuilt.temporal_only"][i] - m["uniform"][i],
-    "translation": lambda m, i: m["translation"][i],
-    "gain": lambda m, i: m["best_over_mean"][i],
-    "word_accuracy": lambda m, i: m["word_accuracy"][i],
-    "token_accuracy": lambda m, i: m["token_accuracy"][i],
-    "on_word": lambda m, i: m["on_word"][i],
-    "on_end": lambda m, i: m["on_end"][i],
-    "attention_accuracy": lambda m, i: m["attention_accuracy"][i],
-    "agreement": lambda m, i: m["agreement"][i],
-    "agreement_by_chance": lambda m, i: m["agreement_by_chance"][i],
-    "temporal_share": lambda m, i: m["share.temporal_temporal"][i],
-    "input_share": lambda m, i: m["share.input_input"][i],
-    "residual_share": lambda m, i: _residual(m, i),
-    "uniform": lambda m, i: m["uniform"][i],
+QUANTITIES: dict[str, str] = {  # what a network's measurement calls them, or see :func:`at_look`
+    "temporal": "rebuilt.temporal_only",
+    "input": "rebuilt.input_only",
+    "with_input": "rebuilt.with_input",  # the five terms with an input component
+    "beyond": "",  # what positions alone do not rebuild: whatever depends on the words of the sample
+    "translation": "translation",
+    "gain": "best_over_mean",
+    "word_accuracy": "word_accuracy",
+    "token_accuracy": "token_accuracy",
+    "on_word": "on_word",
+    "on_end": "on_end",
+    "attention_accuracy": "attention_accuracy",
+    "agreement": "agreement",
+    "agreement_by_chance": "agreement_by_chance",
+    "temporal_share": "share.temporal_temporal",
+    "input_share": "share.input_input",
+    "residual_share": "",  # of all five terms with a residual
+    "uniform": "uniform",
 }
 OF_UNIFORM = ("translation", "gain", "word_accuracy", "token_accuracy")
 
 
-def _residual(measured: dict, look: int) -> float | None:
-    shares = [
-        measured[f"share.{queries}_{keys}"][look] for queries, keys in PAIRS if "residual" in (queries, keys)
-    ]
-    return None if None in shares else sum(shares)
+def at_look(measured: dict, quantity: str, look: int) -> float | None:
+    """A quantity of one network at a look; None where it is undefined."""
+    if quantity == "beyond":
+        return 1 - measured["rebuilt.temporal_only"][look] - measured["uniform"][look]
+    if quantity == "residual_share":
+        shares = [
+            measured[f"share.{one}_{other}"][look] for one, other in PAIRS if "residual" in (one, other)
+        ]
+        return None if None in shares else sum(shares)
+    return measured[QUANTITIES[quantity]][look]
 
 
 def course(measured: dict, quantity: str) -> list[float]:
     """A quantity of one network by look; NaN where it is undefined."""
-    found = (QUANTITIES[quantity](measured, look) for look in range(len(measured["steps"])))
-    return [math.nan if value is None else value for value in found]
+    found = (at_look(measured, quantity, look) for look in range(len(measured["steps"])))
+    return [math.nan if one is None else one for one in found]
+
+
+def _each(names: Iterable[str], points: list[Point], of: Callable[[dict, str], float | None]) -> dict:
+    """An interval over seeds for each of the names."""
+    return {name: over_seeds(points, lambda measured, n=name: of(measured, n)) for name in names}
 
 
 def takeover(measured: dict, quantity: str, least: float) -> float | None:
@@ -90,72 +95,33 @@ def order_values(found: Points, least: float) -> dict:
     """``order`` and, with other quantities in place of these, ``order_by_{shares, gain, accuracy}``."""
 
     def orders(quantities: dict[str, str], reference: str) -> dict:
+        names = {f"{name}_after_translation": quantity for name, quantity in quantities.items()}
         return {
-            task: {
-                f"{name}_after_translation": over_seeds(
-                    points, lambda m, q=quantity: after(m, q, reference, least)
-                )
-                for name, quantity in quantities.items()
-            }
+            task: _each(names, points, lambda measured, n: after(measured, names[n], reference, least))
             for task, points in found.items()
         }
 
-    same = {name: name for name in TERMS}
-    others = {"on_word": "on_word", "agreement": "agreement", "token_accuracy": "token_accuracy"}
+    same = {name: name for name in (*TERMS, "on_word", "agreement", "token_accuracy")}
     return {
-        "order": orders(same | others, "translation"),
+        "order": orders(same, "translation"),
         "order_by_shares": orders({"temporal": "temporal_share", "input": "input_share"}, "translation"),
-        "order_by_gain": orders(same | others, "gain"),
-        "order_by_accuracy": orders(same | others, "word_accuracy"),
+        "order_by_gain": orders(same, "gain"),
+        "order_by_accuracy": orders(same, "word_accuracy"),
     }
 
 
-def takeover_values(found: Points, least: float) -> dict:
-    """log2 of the takeover step of every quantity."""
-    return {
-        task: {name: over_seeds(points, lambda m, q=name: _log(takeover(m, q, least))) for name in QUANTITIES}
-        for task, points in found.items()
+def last_values(points: list[Point], names: Iterable[str]) -> dict:
+    """Quantities at the last look, and the chance of translation."""
+    found = _each(names, points, lambda measured, name: course(measured, name)[-1])
+    return found | {"chance": over_seeds(points, itemgetter("chance"))}
+
+
+def uniform_values(points: list[Point], learned: list[Point]) -> dict:
+    """Knowledge at the last look of networks whose attention is held uniform, and of their twins."""
+    return last_values(points, OF_UNIFORM) | {
+        "above_chance": over_seeds(points, lambda m: m["translation"][-1] - m["chance"]),
+        "less_learned": paired(points, learned, lambda m: m["translation"][-1]),
     }
-
-
-def last_values(found: Points) -> dict:
-    """Every quantity at the last look, and the chance of translation."""
-    return {
-        task: {name: over_seeds(points, lambda m, q=name: course(m, q)[-1]) for name in QUANTITIES}
-        | {"chance": over_seeds(points, lambda m: m["chance"])}
-        for task, points in found.items()
-    }
-
-
-def term_values(found: Points) -> dict:
-    """Covariance shares of the nine terms at the last look."""
-    return {
-        task: {
-            f"{queries}_{keys}": over_seeds(points, lambda m, n=f"share.{queries}_{keys}": m[n][-1])
-            for queries, keys in PAIRS
-        }
-        for task, points in found.items()
-    }
-
-
-def uniform_values(found: Points, learned: Points) -> dict:
-    """Knowledge at the last look of networks whose attention is held uniform."""
-    values = {}
-    for task, points in found.items():
-        twins = {name["seed"]: measured["translation"][-1] for name, measured in learned.get(task, ())}
-        pairs = [
-            (name, {"less": measured["translation"][-1] - twins[name["seed"]]})
-            for name, measured in points
-            if name["seed"] in twins
-        ]
-        values[task] = {
-            name: over_seeds(points, lambda m, q=name: course(m, q)[-1]) for name in OF_UNIFORM
-        } | {
-            "chance": over_seeds(points, lambda m: m["chance"]),
-            "above_chance": over_seeds(points, lambda m: m["translation"][-1] - m["chance"]),
-            "less_learned": over_seeds(pairs, lambda m: m["less"]),
-        }
-    return values
 
 
 def course_rows(found: Points, attention: str) -> list[dict]:
@@ -163,22 +129,19 @@ def course_rows(found: Points, attention: str) -> list[dict]:
     names = tuple(QUANTITIES) if attention == "learned" else OF_UNIFORM
     return [
         {"task": task, "attention": attention, "quantity": name, "step": step}
-        | over_seeds(points, lambda m, q=name, i=i: QUANTITIES[q](m, i))
+        | over_seeds(points, lambda m, q=name, i=i: at_look(m, q, i))
         for task, points in found.items()
         for name in names
         for i, step in enumerate(points[0][1]["steps"])
     ]
 
 
-def takeover_rows(found: Points, least: float) -> list[dict]:
+def takeover_rows(found: dict[str, dict], networks: Points) -> list[dict]:
     """A row a task and quantity: log2 of the step, and how many networks have none."""
-    logs = takeover_values(found, least)
     return [
-        {"task": task, "quantity": name}
-        | logs[task][name]
-        | {"left_out": len(points) - logs[task][name]["n"]}
-        for task, points in found.items()
-        for name in QUANTITIES
+        {"task": task, "quantity": name} | own | {"left_out": len(networks[task]) - own["n"]}
+        for task, quantities in found.items()
+        for name, own in quantities.items()
     ]
 
 
@@ -209,19 +172,21 @@ class Config:
     """Settings; a network is a task × seed, its attention learned and, on some tasks, held uniform as well.
 
     Attributes:
-        task: of :data:`TASKS`.
-        uniform: tasks on which networks with attention held uniform are trained as well.
+        task: ``one_to_one``, ``reordering``, ``copying_sample``, ``copying_permutation``, ``multi30k_en_fr``.
+        uniform: tasks on which attention is held uniform as well.
         seeds: networks of each kind.
-        shortest, longest: words of a sentence in one-to-one translation.
-        fewest_phrases, most_phrases: of a sentence in reordering, whose dial is at p = 0.5.
+        shortest: fewest words of a sentence in one-to-one translation; longest: most words of one.
+        fewest_phrases: fewest phrases of a sentence in reordering. Its dial is at p = 0.5.
+        most_phrases: most phrases of one.
         length: words of a sentence to copy.
-        n_train, n_held_out: sentences of tasks made by rule.
+        n_train: sentences to train on, of tasks made by rule; n_held_out: held-out sentences of these.
         text_words: of either vocabulary of captions.
         width: of states and embeddings.
-        steps: updates; text_steps: the same for captions.
-        batch_size, learning_rate: of Adam; looks_per_doubling: looks between a step and twice the step.
+        steps: updates in training; text_steps: the same for captions.
+        batch_size: sentences of an update.
+        learning_rate: of Adam; looks_per_doubling: looks between a step and twice the step.
         fitted: training samples that components are fitted on; judged: held-out samples.
-        least: smallest rise from the first look to the last of a quantity that is said to take over.
+        least: smallest rise of what is said to take over.
     """
 
     task: tuple[str, ...] = QUICK_TASKS
@@ -271,26 +236,21 @@ def _options(config: Config, task: str) -> dict[str, object]:
     return sizes | own.get(task, {"length": config.length})
 
 
-def _specs(config: Config, task: str, attention: str = "learned") -> tuple[RecipeSpec, ...]:
-    return tuple(
+def _ask(config: Config, task: str, attention: str = "learned") -> tuple[Ask, ...]:
+    names = ("width", "batch_size", "learning_rate", "looks_per_doubling")
+    settings = {name: getattr(config, name) for name in names}
+    specs = (
         RecipeSpec.of(
             "along_training",
             seed=seed,
             task=task,
             options=tuple(sorted(_options(config, task).items())),
             attention=attention,
-            width=config.width,
             steps=config.text_steps if task == TEXT else config.steps,
-            batch_size=config.batch_size,
-            learning_rate=config.learning_rate,
-            looks_per_doubling=config.looks_per_doubling,
+            **settings,
         )
         for seed in range(config.seeds)
     )
-
-
-def _ask(config: Config, task: str, attention: str = "learned") -> tuple[Ask, ...]:
-    specs = _specs(config, task, attention)
     return ask(specs, measure_along_training, fitted=config.fitted, judged=config.judged)
 
 
@@ -332,37 +292,38 @@ PROFILES = {
 def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
     """Courses of what attention is made of and of what is known, and when each takes over.
 
-    The quantities, and why they are these, stand in :mod:`notebooks.beyond.along_training.experiment`.
-
     Returns:
-        values ``order.<task>.<quantity>_after_translation`` (log2 of the ratio of two takeover steps, of the
-        networks that have both: 1 is twice as late), ``order_by_shares``,
-        ``order_by_gain``, ``order_by_accuracy`` (the same with covariance shares for terms, and with other
-        measures of knowledge); ``takeover.<task>.
-        <quantity>`` (log2 of the step) and ``left_out.<task>.<quantity>`` (networks without one);
-        ``last.<task>.<quantity>``, at the last look; ``terms.<task>.<decoder part>_<encoder part>``,
-        covariance shares at the last look; ``uniform.<task>.{translation, above_chance, word_accuracy,
-        token_accuracy, less_learned}``, at the last look of networks whose attention is held uniform
-        (less_learned: their translation less that of the network of the same seed whose attention is
-        learned); intervals over seeds. Tables ``courses`` (a row a task, attention, quantity and look),
-        ``takeovers`` (a row a task and quantity) and ``networks`` (a row a network and quantity).
+        values by task: ``order.<quantity>_after_translation``, log2 of the ratio of two takeover steps (1 is
+        twice as late), also by covariance shares and by other measures of knowledge; ``takeover.<quantity>``,
+        log2 of the step, and ``left_out``, networks without one; ``last``, quantities at the last look, and
+        ``terms``, covariance shares there; ``uniform``, see :func:`uniform_values`. Tables ``courses`` (a row
+        a task, attention, quantity and look), ``takeovers`` (a row a task and quantity) and ``networks``.
     """
     learned = {task: answers(_ask(config, task), store) for task in config.task}
     uniform = {task: answers(_ask(config, task, "uniform"), store) for task in config.uniform}
     learned, uniform = ({task: own for task, own in found.items() if own} for found in (learned, uniform))
+
+    def of_tasks(summary: Callable[[list[Point]], dict]) -> dict[str, dict]:
+        return {task: summary(points) for task, points in learned.items()}
+
+    takeovers = of_tasks(
+        lambda points: _each(QUANTITIES, points, lambda m, name: _log(takeover(m, name, config.least)))
+    )
+    rows = takeover_rows(takeovers, learned)
     values = order_values(learned, config.least) | {
-        "takeover": takeover_values(learned, config.least),
+        "takeover": takeovers,
         "left_out": {
-            task: {row["quantity"]: row["left_out"] for row in takeover_rows({task: own}, config.least)}
-            for task, own in learned.items()
+            task: {row["quantity"]: row["left_out"] for row in rows if row["task"] == task}
+            for task in learned
         },
-        "last": last_values(learned),
-        "terms": term_values(learned),
-        "uniform": uniform_values(uniform, learned),
+        "last": of_tasks(lambda points: last_values(points, QUANTITIES)),
+        "terms": of_tasks(
+            lambda points: _each(map("_".join, PAIRS), points, lambda m, name: m[f"share.{name}"][-1])
+        ),
+        "uniform": {task: uniform_values(own, learned.get(task, [])) for task, own in uniform.items()},
     }
-    tables = {
+    return values, {
         "courses": course_rows(learned, "learned") + course_rows(uniform, "uniform"),
-        "takeovers": takeover_rows(learned, config.least),
+        "takeovers": rows,
         "networks": network_rows(learned, config.least),
     }
-    return values, tables

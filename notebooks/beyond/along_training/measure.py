@@ -22,7 +22,7 @@ from attnlib.probes.ibm_model_1 import IBMModel1
 from attnlib.probes.lexical_probe import PAIRS_AT_ONCE, log_probability_of_pairs
 from attnlib.training.corpus import Corpus, evaluation_batches
 from attnlib.training.vocabulary import EOS
-from companion.runs.along_training import Settings, load_task, network_at
+from notebooks.beyond.along_training.along_training import Settings, load_task, network_at
 
 if TYPE_CHECKING:
     from companion.runs.recipe import Recording
@@ -39,11 +39,9 @@ if TYPE_CHECKING:
 #     best over mean       log max_t β_st − log mean_t β_st
 #
 # The first is step 5 of Snell et al. 2021's Figure 1, the alignment that a dictionary makes, with β for the
-# dictionary. It is |W_s| over the length where β knows nothing and 1 where only the right word tells. What
-# the decoder state knows by itself, a factor of a whole row, has no part in it as long as probabilities are
-# small. It is of words, not of places: where a word stands twice both places do. The third needs no links;
-# but it is never negative, and a network that is sure of wrong words has as much of it as one that is sure of
-# right ones.
+# dictionary: |W_s| over the length where β knows nothing, 1 where only the right word tells. It is of words,
+# not of places: where a word comes twice both places count. The third needs no links; but a network that is
+# sure of wrong words has as much of it as one that is sure of right ones.
 
 
 @dataclass(frozen=True)
@@ -136,16 +134,14 @@ def measure_along_training(recording: "Recording", *, fitted: int, judged: int) 
         fitted: training samples that the components are fitted on; judged: held-out samples.
 
     Returns:
-        ``steps``; ``chance``, the share of source positions that hold the right word; by look, lists:
+        ``steps``; ``chance``, the share of source positions that hold the right word; lists by look:
         ``token_accuracy`` (end marks left out), ``translation`` (share of β on the right word),
-        ``word_accuracy`` (whether its largest entry is there), ``best_over_mean`` (nats);
-        unless attention is held uniform also ``on_word`` (attention on the right word),
-        ``on_end`` (on the end mark of the source), ``attention_accuracy`` (whether its largest entry is at
-        the very link), ``agreement`` 𝒜(α, β) and ``agreement_by_chance``; ``share.<decoder part>_<encoder
-        part>``, covariance shares (None where scores do not vary); ``rebuilt.{temporal_only, input_only,
-        with_input, no_residual}``, similarity to the full attention of what these terms alone build, less
-        that of uniform attention (with_input: the five terms that have an input component on either side),
-        and ``uniform``, the latter; ``seen``, the share of source positions whose word the components know.
+        ``word_accuracy`` and ``best_over_mean``; unless attention is held uniform also ``on_word`` and
+        ``on_end`` (attention on the right word, on the end mark of the source), ``attention_accuracy``,
+        ``agreement`` 𝒜(α, β) and ``agreement_by_chance``; ``share.<decoder part>_<encoder part>`` (None where
+        scores do not vary); ``rebuilt.<terms>``, similarity to the full attention of what these terms build
+        alone less that of uniform attention, ``uniform``; ``seen``, the share of source positions whose word
+        the components know.
     """
     settings = recording.spec.resolved
     task = load_task(settings)

@@ -128,7 +128,7 @@ def state_rows(states: dict[str, Components]) -> list[dict]:
 
 
 def _fitted(network: Transformer, corpus: Corpus) -> tuple[Fit, dict[str, Components]]:
-    """The first pass over a corpus, and the two-way fit of all states that are embedded or attended to."""
+    """The first pass over the corpus, and the two-way fit of what is embedded and what attentions read."""
     fit, states = Fit(), {}
     places = int(max(corpus.source_lengths.max(), corpus.target_lengths.max())) + 1
     words = max(network.config.source_size, network.config.target_size)

@@ -3,7 +3,8 @@
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,17 +39,6 @@ MEASURES = ("agreement", "kendall")
 # By the ending of a number's name: which samples choose the first run's checkpoint, and which report. The
 # second run's is chosen on the half that selects, or on all that report.
 CHOICES = {"": ("selecting", "reporting"), "_optimistic": ("all", "all")}
-NAMES = (
-    *(
-        f"{measure}{what}{choice}"
-        for measure in MEASURES
-        for what in ("", "_xi", "_starred")
-        for choice in CHOICES
-    ),
-    "above_chance",
-    "rises",
-    "falls",
-)
 
 
 def whole(sums: dict[str, list], place: int) -> RowMean:
@@ -72,20 +62,18 @@ class Column:
         self.one_kind = first == second
         self.looked_up = self.sides.split("~")[1]
         self.normal = {run.seed: run for run in runs.normal}
-        self.pairs = [pair for pair in runs.pairs(column) if pair in answers]
         self._courses: dict[tuple, ComparisonRun | None] = {}
+        self.pairs = [pair for pair in runs.pairs(column) if pair in answers]
 
     def intervals(self) -> dict[str, dict]:
-        """Every number of :data:`NAMES` over seeds; see :meth:`interval`."""
-        found = {name: self.interval(name) for name in NAMES if "_xi" not in name and "_starred" not in name}
-        for measure in MEASURES:
-            for choice in CHOICES:
-                for what in ("xi", "starred"):
-                    found[f"{measure}_{what}{choice}"] = _jackknifed(
-                        self.seeds,
-                        lambda seeds, m=measure, c=choice, w=what: self._contextualised(m, c, w, seeds),
-                    )
-        return {name: found[name] for name in NAMES}
+        """Every number over seeds; see :meth:`interval`."""
+        found = {}
+        for measure, (choice, what) in product(MEASURES, product(CHOICES, ("xi", "starred"))):
+            found[measure + choice] = self.interval(measure + choice)
+            found[f"{measure}_{what}{choice}"] = _jackknifed(
+                self.seeds, partial(self._contextualised, measure, choice, what)
+            )
+        return found | {name: self.interval(name) for name in ("above_chance", "rises", "falls")}
 
     def interval(self, name: str) -> dict:
         """The mean over ordered pairs of seeds and its interval, see :func:`over_pairs`."""
@@ -137,9 +125,8 @@ class Column:
                 found.append(xi.value if what == "xi" else float(not xi.exceeded))
         return _mean(found)
 
-    def _course(self, measure: str, choice: str, seed: int, other: int) -> ComparisonRun | None:
+    def _course(self, *key: object) -> ComparisonRun | None:
         """𝒜(α, α̂(τ)) and p̂(τ) of the network with another seed; None where it has not been asked."""
-        key = measure, choice, seed, other
         if key not in self._courses:
             self._courses[key] = self._read_course(*key)
         return self._courses[key]
@@ -204,27 +191,20 @@ def row(runs: Runs, answers: Answers) -> dict:
     """The numbers of one data set.
 
     Returns:
-        by part of the data and measure of quality, by column of :data:`COLUMNS`, as intervals over seeds
-        (:meth:`Column.interval`)
-
-        * ``agreement`` and ``kendall`` in percent, ``…_xi`` their ξ, and the same with ``_optimistic``, the
-          paper's choice of checkpoints; ``…_starred``, the share of seeds that have ξ* there;
-        * ``above_chance``, agreement less 𝒜̂ of the same second run;
-        * ``rises`` and ``falls``, agreement at the best checkpoint less that at the first, and at the last.
-
-        ``chance`` is 𝒜̂ of β at uniform attention; ``final``, for ξ*, how good networks with learned attention
-        are in the end, on the samples that report, and ``final_optimistic`` on all. With accuracy
-        ``majority``, that of giving the commonest answer always.
+        by part of the data, measure of quality and column of :data:`COLUMNS`, as intervals over seeds:
+        ``agreement`` and ``kendall`` in percent, ``…_xi`` their ξ, ``…_starred``, the share of seeds that
+        have ξ* there, and the same with ``_optimistic``, the paper's choice of checkpoints; ``above_chance``,
+        agreement less 𝒜̂ of the same second run; ``rises`` and ``falls``, agreement at the best checkpoint
+        less that at the first, and at the last. ``chance`` is 𝒜̂ of β at uniform attention; ``final``, for
+        ξ*, how good networks with learned attention are in the end, on the samples that report, and
+        ``final_optimistic`` on all; ``majority``, the accuracy of giving the commonest answer always.
     """
     alone = [answer for asked, answer in answers.items() if len(asked) == 1]
     found: dict = {}
-    for part, qualities in ((p, q) for answer in alone for p, q in answer["parts"].items()):
-        for quality in qualities:
-            found.setdefault(part, {}).setdefault(quality, None)
-    return {
-        part: {quality: _numbers(runs, answers, part, quality) for quality in qualities}
-        for part, qualities in found.items()
-    }
+    for part, quality in ((p, q) for answer in alone for p, of in answer["parts"].items() for q in of):
+        if quality not in found.setdefault(part, {}):
+            found[part][quality] = _numbers(runs, answers, part, quality)
+    return found
 
 
 def weakest(values: dict) -> dict:
@@ -239,16 +219,15 @@ def weakest(values: dict) -> dict:
         }
         rows = {name: interval for name, interval in rows.items() if interval["n"]}
         if rows:
-            name = min(rows, key=lambda name: _low(rows[name]))
+            lowest = {
+                n: own["value" if own["low"] is None or math.isnan(own["low"]) else "low"]
+                for n, own in rows.items()
+            }
+            name = min(lowest, key=lowest.get)
             found[column] = {"above_chance": rows[name] | {"weakest_of": sorted(rows)}, "data": name}
         else:
             found[column] = {"above_chance": over_seeds([], float), "data": ""}
     return found
-
-
-def _low(interval: dict) -> float:
-    low = interval["low"]
-    return interval["value"] if low is None or math.isnan(low) else low
 
 
 def saliency_read(answers: Answers) -> dict[str, dict[str, dict]]:
@@ -315,12 +294,11 @@ def ties_read(runs: Runs, answers: Answers) -> dict:
     """The numbers of one set of sentence pairs.
 
     Returns:
-        by column that looks up β and way of counting ties (``counted``, ``broken``) ``largest``, agreement at
-        the best of all checkpoints, as the tables have it by the paper's choice, and ``falls``, how far it
-        lies above the last one, the best chosen on one half of the samples and both read on the other;
-        ``tied``, target words whose largest β is tied at the last checkpoint at uniform attention, and
-        ``chance`` there, with ties counted, and ``ends``, how many of the tied words are end marks, as
-        intervals over its seeds; ``chance_broken``, a number.
+        by column that looks up β and way of counting ties (``counted``, ``broken``): ``largest``, agreement
+        at the best of all checkpoints, and ``falls``, how far it is above the last one, the best chosen on
+        one half of the samples and both read on the other. At the last checkpoint at uniform attention
+        ``tied``, target words whose largest β is tied, ``ends``, how many of these are end marks, and
+        ``chance``, with ties counted; ``chance_broken``, a number.
     """
     found: dict = {}
     for column in _columns():
@@ -385,7 +363,8 @@ STEPS = 36_250  # 20 epochs of Multi30k's 29,000 pairs in batches of 16 (section
 # 30 epochs of the pairs at hand (A.8), which are 8,630. Of its 7,283 validation pairs as many are looked at
 # as Multi30k has; all of them at every checkpoint would be seven times the work.
 IWSLT14 = {"steps": 16_180, "probed_validation": VALIDATION_PAIRS}
-LONG = ("imdb", "yelp", "twenty_newsgroups", "amazon")  # median texts of 70 to 200 words
+LONG_REVIEWS = ("amazon", "imdb", "yelp")
+LONG = ("twenty_newsgroups", *LONG_REVIEWS)  # median texts of 70 to 200 words
 
 
 @dataclass(frozen=True)
@@ -393,26 +372,30 @@ class Config:
     """Settings. A row is a data set; each is trained on ``seeds`` times with every kind of network.
 
     Attributes:
-        classification: sets of labelled texts, see :func:`companion.data.labelled_sets.names`.
-        translation: sets of sentence pairs, see :data:`companion.data.parallel.NAMES`.
+        classification: sets of labelled texts.
+        translation: sets of sentence pairs.
         only_at_hand: 1 leaves out the sets whose files are not on this machine.
-        data: a reader's own table of labelled texts, in place of all the sets; a tenth is held out.
-        source, target: a reader's own two line-parallel files, likewise.
-        seeds: networks of each kind on short texts; long_seeds: the same on long texts and on sentence pairs;
-            main_seeds: the same on Multi30k from English to German.
-        frozen: networks with all but the attention layer frozen as drawn, of each set of texts (Table 10);
-            0 for none.
-        n_train, n_validation: texts to use; 0 for all that the paper used. Of a reader's own table, all are
-            used where these are left at the profile's.
-        train_pairs, validation_pairs: sentence pairs to use; 0 for all, and for a sample of IWSLT14's
-            validation pairs.
-        width: of states; embedding_width: of the classifiers' embeddings.
+        data: path of your own table of labelled texts (.tsv or .csv). It replaces all the sets; a tenth is
+            held out.
+        source: path of your own text file, line by line what target has.
+        target: path of your own second text file.
+        seeds: networks of each kind on short texts.
+        long_seeds: the same on long texts and on sentence pairs.
+        main_seeds: the same on Multi30k from English to German.
+        frozen: networks with all but the attention layer frozen as drawn, of each set of texts; 0 for none.
+        n_train: texts to train on; 0 for all that the paper used. All of a reader's own table are used where
+            this is left at the profile's.
+        n_validation: texts to judge on; 0 for all, as above.
+        train_pairs: sentence pairs to train on; 0 for all.
+        validation_pairs: sentence pairs to judge on; 0 for all, and for a sample of IWSLT14's.
+        width: of states.
+        embedding_width: of the classifiers' embeddings.
         learning_rate: of Adam.
-        steps: updates of the classifiers; translation_steps: of the others; 0 for the paper's on Multi30k,
-            36,250, whatever the set and however many its pairs, but on IWSLT14 16,180: as many epochs as the
-            paper's, of the pairs at hand.
+        steps: updates of the classifiers.
+        translation_steps: updates of the translators; 0 for the paper's. These are 36,250 on Multi30k, and as
+            many on other sets but IWSLT14, which has as many epochs as the paper's, of the pairs we have.
         pieces: size of the vocabulary of sentence pairs.
-        training_part: 1 looks at a sample of the training pairs too (Tables 7 and 8).
+        training_part: 1 judges on a sample of the training pairs too.
     """
 
     classification: tuple[str, ...] = CLASSIFICATION
@@ -445,17 +428,13 @@ class Config:
             raise BadInput("data is a table of labelled texts, source and target are pairs: give one of them")
         if self.translation_steps < 0:
             raise BadInput(f"translation_steps is {self.translation_steps}; it must be at least 0")
-        for name in ("seeds", "long_seeds", "main_seeds"):
-            if getattr(self, name) < 2:
+        for name in ("seeds", "long_seeds", "main_seeds", "frozen"):
+            given, none = getattr(self, name), "0 or " if name == "frozen" else ""
+            if given < 2 and not (none and given == 0):
                 raise BadInput(
-                    f"{name} is {getattr(self, name)}; a network is compared with others of other seeds, "
-                    "so give at least 2"
+                    f"{name} is {given}; a network is compared with others of other seeds, so give "
+                    f"{none}at least 2"
                 )
-        if self.frozen < 0 or self.frozen == 1:
-            raise BadInput(
-                f"frozen is {self.frozen}; networks are compared with others of other seeds, so give 0 or "
-                "at least 2"
-            )
         if self.data is not None:  # refused now, not in the first training
             labelled_sets.read_own(self.data, {})
         if self.source is not None:
@@ -469,16 +448,7 @@ class Config:
 PROFILES = {
     "quick": Config(),
     "paper": Config(
-        classification=(
-            "sst",
-            "sst_as_text",
-            "sms_spam",
-            "ag_news",
-            "twenty_newsgroups",
-            "amazon",
-            "imdb",
-            "yelp",
-        ),
+        classification=("sst", "sst_as_text", "sms_spam", "ag_news", "twenty_newsgroups", *LONG_REVIEWS),
         translation=("multi30k_en_de", "multi30k_de_en", "iwslt14_de_en"),
         only_at_hand=0,
         seeds=4,
@@ -536,15 +506,10 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     """The rows of the tables, as far as their runs are there.
 
     Returns:
-        values ``<data set>.<part>.<quality>.<column>.{agreement, kendall}…``, in percent, see
-        :func:`row`; ``weakest.<column>``, the smallest
-        ``above_chance`` of all data sets (by the lower end of its interval); ``<data set>.saliency.…`` of
-        sentence pairs, see :func:`saliency_read`, and
-        ``<data set>.ties.…``, see :func:`ties_read`. Tables ``courses``
-        and ``ties``, a row a pair of runs and checkpoint, see
-        :func:`courses` and
-        :func:`ties_courses`. A set that is not at hand has
-        ``cannot_be_run`` with the reason.
+        values by data set, in percent: its parts (:func:`row`) and, of sentence pairs, ``saliency``
+        (:func:`saliency_read`) and ``ties`` (:func:`ties_read`); a set that is not at hand has
+        ``cannot_be_run`` with the reason; ``weakest``, see :func:`weakest`. Tables :func:`courses` and
+        ``ties`` (:func:`ties_courses`), a row a pair of runs and checkpoint.
     """
     values, along, tied = {}, [], []
     for name, runs in rows(config).items():
@@ -558,15 +523,10 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
                 values[name]["ties"] = ties_read(runs, found)
                 tied += [{"data": name} | line for line in ties_courses(runs, found)]
             along += [{"data": name} | line for line in courses(runs, answers)]
-    absent = {name: {"cannot_be_run": f"data: {name} is not at hand"} for name in _absent(config)}
+    own = config.data is not None or config.source is not None
+    left_out = [n for n in (*config.classification, *config.translation) if not own and n not in rows(config)]
+    absent = {name: {"cannot_be_run": f"data: {name} is not at hand"} for name in left_out}
     return values | absent | {"weakest": weakest(values)}, {"courses": along, "ties": tied}
-
-
-def _absent(config: Config) -> list[str]:
-    """The sets that are left out because their files are not on this machine."""
-    if config.data is not None or config.source is not None:
-        return []
-    return [name for name in (*config.classification, *config.translation) if name not in rows(config)]
 
 
 def _chosen(config: Config, name: str) -> int:

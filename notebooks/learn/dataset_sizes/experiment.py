@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from attnlib.errors import BadInput, NotMeasured, UnknownName
 from companion.results.asks import Ask, ask, specs_of
 from companion.runs.recipe import RecipeSpec
-from companion.runs.text_sizes import PAIRS, at_hand
 from notebooks.learn.dataset_sizes.measure import QUANTILES, measure_text_sizes
+from notebooks.learn.dataset_sizes.text_sizes import PAIRS, at_hand
 
 if TYPE_CHECKING:
     from companion.runs.store import Store
@@ -111,9 +111,9 @@ class Config:
     """Settings.
 
     Attributes:
-        sets: names of :func:`companion.data.labelled_sets.names` and :data:`companion.data.parallel.NAMES`.
-        readings: of labelled texts; sentence pairs have one, which counts as ``published``.
-        absent: ``skip`` passes over sets whose files are not on this machine, ``stop`` stops the run there.
+        sets: names of data sets, such as sst, imdb, news_it_pt.
+        readings: of labelled texts: published, cleaned. Sentence pairs have one, which counts as published.
+        absent: sets whose files are not on this machine: skip or stop.
 
     Raises:
         BadInput: no set or no reading. UnknownName: another word for ``absent``.
@@ -174,20 +174,18 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     """Everything that Table 9 has a number for, ours and printed.
 
     A quantity is *compared* where we have all the data that the paper had; what rests on a part of a set is
-    shown beside the printed number and not held against it.
+    only shown.
 
     Returns:
-        values ``<set>.<reading>.{train, validation}.{texts, median}``; of sentence pairs, medians
-        ``source_median`` and ``target_median``, and where both are printed ``median_differs``, the sum of
-        their distances from them. ``….words.{kept, different}``, see :mod:`companion.runs.text_sizes`;
-        where the set is whole also ``….words.room``, how far the printed size lies inside these two
-        (negative: outside), and ``….words.room_by_parameters``, the same of the size that the paper's
-        parameters give. ``<set>.whole_test.{texts, median}``. A set that is passed over has
-        ``cannot_be_run`` with the reason; one that the store knows nothing of has nothing.
-        Tables ``sizes`` (a row a set, reading, part and quantity, with ``compared`` and ``equal``),
-        ``lengths`` (quantiles of the lengths), ``words`` and ``dropped``.
+        values by set and reading: ``texts`` and ``median`` of each part (of sentence pairs one median a
+        side, and ``median_differs``, the sum of their distances from the printed ones); ``words``, the
+        bounds ``kept`` and ``different``, and ``room``, how far the printed size is inside these two
+        (negative: outside), ``room_by_parameters`` of the size that the parameters give. ``whole_test`` of
+        a set; ``cannot_be_run`` with the reason where it is passed over; nothing where the store knows
+        nothing of it. Tables ``sizes`` (a row a set, reading, part and quantity), ``lengths`` (quantiles of
+        the lengths), ``words`` and ``dropped``.
     """
-    values: dict = {name: _missing(name) for name in config.sets}
+    values: dict = {name: {"cannot_be_run": f"data: {name} is not at hand"} for name in config.sets}
     tables: dict[str, list[dict]] = {"sizes": [], "lengths": [], "words": [], "dropped": []}
     for (name, reading, spec), asked in zip(_planned(config), asks(config), strict=True):
         if "cannot_be_run" in values[name]:
@@ -205,7 +203,12 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
         values[name][reading] = _by_part(sizes) | {"words": _words(found, name)}
         tables["sizes"] += sizes
         tables["lengths"] += _lengths(row, found)
-        tables["words"].append(row | _vocabulary(found, printed(name)))
+        tables["words"].append(
+            row
+            | {bound: found[bound] for bound in ("kept", "different")}
+            | {"printed": getattr(printed(name), "vocabulary", None)}
+            | {"by_parameters": getattr(printed(name), "vocabulary_by_parameters", None)}
+        )
         tables["dropped"] += [
             row | dict(zip(("part", "what", "why", "count"), line, strict=True)) for line in found["dropped"]
         ]
@@ -222,10 +225,6 @@ def _planned(config: Config) -> Iterator[tuple[str, str, RecipeSpec]]:
         if name in WHOLE_TEST:
             whole = RecipeSpec.of("text_sizes", data=name, n_validation=WHOLE_TEST[name])
             yield name, READINGS[0], whole
-
-
-def _missing(name: str) -> dict:
-    return {"cannot_be_run": f"data: {name} is not at hand"}
 
 
 def _sizes(row: dict, found: dict, expected: Printed | None) -> Iterator[dict]:
@@ -258,9 +257,7 @@ def _by_part(sizes: list[dict]) -> dict:
     for row in sizes:
         values.setdefault(row["part"], {})[row["what"]] = row["found"]
     for part, own in values.items():
-        pairs = [
-            row for row in sizes if row["part"] == part and row["what"] in ("source_median", "target_median")
-        ]
+        pairs = [row for row in sizes if row["part"] == part and row["what"].endswith("_median")]
         if pairs and all(row["compared"] for row in pairs):
             own["median_differs"] = sum(abs(row["found"] - row["printed"]) for row in pairs)
     return values
@@ -269,27 +266,17 @@ def _by_part(sizes: list[dict]) -> dict:
 def _words(found: dict, name: str) -> dict:
     """Bounds of the vocabulary, and how far the printed sizes lie inside."""
     expected = printed(name)
-    bounds = {"kept": found["kept"]}
-    if found["different"] is None:
-        return bounds
-    bounds["different"] = found["different"]
+    low, high = found["kept"], found["different"]
+    if high is None:
+        return {"kept": low}
+    bounds = {"kept": low, "different": high}
     if expected is not None and comparable(name, "train.texts"):
-        bounds["room"] = _inside(found, expected.vocabulary)
-        bounds["room_by_parameters"] = _inside(found, expected.vocabulary_by_parameters)
+        for key, size in (
+            ("room", expected.vocabulary),
+            ("room_by_parameters", expected.vocabulary_by_parameters),
+        ):
+            bounds[key] = min(size - low, high - size)
     return bounds
-
-
-def _inside(found: dict, size: int) -> int:
-    return min(size - found["kept"], found["different"] - size)
-
-
-def _vocabulary(found: dict, expected: Printed | None) -> dict:
-    return {
-        "kept": found["kept"],
-        "different": found["different"],
-        "printed": getattr(expected, "vocabulary", None),
-        "by_parameters": getattr(expected, "vocabulary_by_parameters", None),
-    }
 
 
 def _lengths(row: dict, found: dict) -> Iterator[dict]:

@@ -18,7 +18,7 @@ def measure_text_sizes(recording: "Recording") -> dict:
         ``parts`` by part: ``texts``, and for each side (``words``, or ``source`` and ``target``)
         ``{"median", "quantiles"}``, the latter at :data:`QUANTILES`; ``kept``; ``different``, None for
         sentence pairs; ``dropped``, a list of [part, what, why, count]. See
-        :mod:`companion.runs.text_sizes`.
+        :mod:`notebooks.learn.dataset_sizes.text_sizes`.
     """
     parts: dict[str, dict] = {}
     for name, tensor in sorted(recording.tensors.items()):

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from attnlib.errors import BadInput
-from attnlib.probes.early_dynamics import compare, derivative_at_random, derivative_in_theory
 from attnlib.probes.ibm_model_1 import CountTables, alignment, translation
 from companion.data import parallel as translation_sets
-from companion.results.aggregate import Point, over_seeds
+from companion.results.aggregate import over_seeds
 from companion.results.asks import Ask, ask, specs_of
 from companion.results.checks import check_names
 from companion.runs.recipe import RecipeSpec
+from notebooks.learn.early_dynamics.derivative import compare, derivative_at_random, derivative_in_theory
 from notebooks.learn.early_dynamics.measure import (
     CORPORA,
     NO_TRANSLATION,
@@ -38,12 +38,12 @@ class Config:
 
     Attributes:
         sentences: pairs in each corpus.
-        seeds: corpora and proxies drawn of each kind.
+        seeds: corpora and bags of words drawn of each kind.
         iterations: of expectation-maximisation, after the count table.
-        widths: of the proxies whose derivative is measured.
-        text: a task of natural sentences to count as well, or ``none``.
-        pairs: of it, from the beginning; 0 for all.
-        absent: ``skip`` leaves out Multi30k En–De where it is not on this machine, ``stop`` stops there.
+        widths: of the bags of words whose derivative is measured.
+        text: natural sentences to count as well (multi30k_en_de, tatoeba_en_fr), or none.
+        pairs: of them, from the beginning; 0 for all.
+        absent: where Multi30k is not on this machine: skip or stop.
     """
 
     sentences: int = 120
@@ -99,50 +99,38 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     """Count tables of five small corpora, and the derivative at initialisation over widths.
 
     Returns:
-        values ``<corpus>.{counted, iterated}.{right, first, aligned}`` as intervals over seeds, from the
-        count table and after the iterations: Trans of the right translation, share of words whose translation
-        is the most probable (tied words share), and α on the right source word; words without a translation
-        are left out. ``<corpus>.chance`` is the mean of 1 / source length; ``permutation.spread`` and
-        ``mixture.spread`` the largest difference between entries of C that should be equal, over their mean;
-        ``polarity.neutral``, how far Trans of the neutral words lies from one half.
-        ``derivative.<corpus>.{logits, derived, printed}.{error, slope, correlation}`` at the largest width:
-        measured dθ̂/dτ against 2 (C − mean C); measured dθ/dτ against 2/N (C − mean C) as derived, and
-        against 2 (C − mean C) as printed; ``….rate``, the exponent of the logits' error in the width;
-        ``….outputs``, N, the number of target words.
-        With a text, ``text.{agreement, chance, derivative_error, derivative_correlation}``, see
-        :mod:`companion.runs.word_counts`, and ``text.{counted, iterated}_words``, how many different target
-        words stand first in the listed rows.
-        Tables ``counts`` (every cell of the first seed's tables), ``alignments`` (α of that seed's first pair
-        from these tables, a row a target word and source word), ``derivative`` (a row a corpus, width and
-        seed) and ``words`` (a row a listed word of the text, most frequent first).
+        values by corpus, intervals over seeds: ``counted`` and ``iterated``, with Trans of the ``right``
+        translation, the share of words whose translation is the most probable (``first``; tied words share)
+        and α on the right source word (``aligned``); words without a translation are left out. ``spread``
+        is the largest difference between entries of C that should be equal, over their mean; ``neutral``
+        how far Trans of neutral words is from one half. ``derivative`` is at the largest width: ``logits``
+        against 2 (C − mean C), probabilities against 2/N (C − mean C) as ``derived`` and 2 (C − mean C) as
+        ``printed``, ``rate``, the exponent of the logits' error in the width, and N, ``outputs``. ``text``
+        has the numbers of :mod:`notebooks.learn.early_dynamics.word_counts`, and how many different target
+        words are first in its rows. Tables ``counts`` and ``alignments`` (the first seed's tables, and α of
+        its first pair), ``derivative`` and ``words`` (a row a listed word of the text, most frequent first).
     """
     values: dict = {"derivative": {}}
-    cells: list[dict] = []
-    linked: list[dict] = []
-    rows: list[dict] = []
+    tables: dict[str, list[dict]] = {"counts": [], "alignments": [], "derivative": [], "words": []}
     for name in CORPORA:
         corpora = [draw(name, config.sentences, seed) for seed in range(config.seeds)]
         found = [CountTables.of(c.corpus, *c.sizes, config.iterations) for c in corpora]
         values[name] = _summary(name, corpora, found)
-        cells += _cells(name, corpora[0], found[0])
-        linked += _links(name, corpora[0], found[0])
+        tables["counts"] += _cells(name, corpora[0], found[0])
+        tables["alignments"] += _links(name, corpora[0], found[0])
         if name in INFORMATIVE:
-            mine = list(_derivatives(name, corpora, config.widths))
+            rows = list(_derivatives(name, corpora, config.widths))
             outputs = {"outputs": len(corpora[0].target_words)}
-            values["derivative"][name] = _convergence(mine, config.widths) | outputs
-            rows += mine
-    words: list[dict] = []
+            values["derivative"][name] = _convergence(rows, config.widths) | outputs
+            tables["derivative"] += rows
     for asked in asks(config):
-        found = asked.answer(store)
-        values["text"] = _of_text(found)
-        words = [row | {stage: _best(row[stage]) for stage in STAGES} for row in found["rows"]]
-    return values, {"counts": cells, "alignments": linked, "derivative": rows, "words": words}
-
-
-def _of_text(found: dict) -> dict:
-    different = {f"{stage}_words": len({row[stage][0][0] for row in found["rows"]}) for stage in STAGES}
-    numbers = {name: found[name] for name in NUMBERS}
-    return numbers | {"listed": len(found["rows"])} | different
+        answer = asked.answer(store)
+        rows = answer["rows"]
+        values["text"] = {name: answer[name] for name in NUMBERS} | {"listed": len(rows)}
+        for stage in STAGES:
+            values["text"][f"{stage}_words"] = len({row[stage][0][0] for row in rows})
+        tables["words"] = [row | {stage: _best(row[stage]) for stage in STAGES} for row in rows]
+    return values, tables
 
 
 def _best(words: list[list]) -> str:
@@ -153,17 +141,25 @@ def _best(words: list[list]) -> str:
 def _summary(name: str, corpora: list[CountCorpus], found: list[CountTables]) -> dict:
     summary: dict = {"chance": float(np.mean(1 / corpora[0].corpus.source_lengths))}
     for stage, place in zip(STAGES, (0, -1), strict=True):
-        points: list[Point] = [
-            ({}, _judged(corpus, tables.counts[place])) for corpus, tables in zip(corpora, found, strict=True)
-        ]
-        summary[stage] = {key: over_seeds(points, lambda m, k=key: m[k]) for key in points[0][1]}
-    pairs = list(zip(corpora, found, strict=True))
+        summary[stage] = _over_seeds(
+            [_judged(c, tables.counts[place]) for c, tables in zip(corpora, found, strict=True)]
+        )
+    first = [tables.counts[0] for tables in found]
     if name in ("permutation", "mixture"):
-        summary["spread"] = max(_spread(c.without_marks(tables.counts[0])) for c, tables in pairs)
+        summary["spread"] = max(
+            _spread(c.without_marks(counts)) for c, counts in zip(corpora, first, strict=True)
+        )
     if name == "polarity":
-        points = [({}, _neutral(c, tables.counts[0])) for c, tables in pairs]
-        summary["neutral"] = over_seeds(points, lambda m: m["distance"])
+        tables = [c.without_marks(translation(counts)) for c, counts in zip(corpora, first, strict=True)]
+        neutral = corpora[0].right == NO_TRANSLATION
+        away = [{"neutral": float(np.abs(table[neutral] - 0.5).mean())} for table in tables]
+        summary |= _over_seeds(away)
     return summary
+
+
+def _over_seeds(rows: list[dict]) -> dict[str, dict]:
+    """Each number of the rows, one a seed, as an interval."""
+    return {key: over_seeds([({}, row) for row in rows], lambda row, k=key: row[k]) for key in rows[0]}
 
 
 def _judged(corpus: CountCorpus, counts: np.ndarray) -> dict[str, float]:
@@ -194,11 +190,6 @@ def _spread(counts: np.ndarray) -> float:
     """Largest difference between entries of C that are not zero, over their mean."""
     met = counts[counts > 0]
     return float((met.max() - met.min()) / met.mean())
-
-
-def _neutral(corpus: CountCorpus, counts: np.ndarray) -> dict[str, float]:
-    table = corpus.without_marks(translation(counts))
-    return {"distance": float(np.abs(table[corpus.right == NO_TRANSLATION] - 0.5).mean())}
 
 
 def _cells(name: str, corpus: CountCorpus, found: CountTables) -> Iterator[dict]:
@@ -250,16 +241,15 @@ def _derivatives(name: str, corpora: list[CountCorpus], widths: tuple[int, ...])
 
 def _convergence(rows: list[dict], widths: tuple[int, ...]) -> dict:
     """What is found at the largest width, and how fast the logits' error falls up to it."""
-    widest: list[Point] = [({}, row) for row in rows if row["width"] == widths[-1]]
-    rates: list[Point] = []
+    widest = _over_seeds(
+        [{k: v for k, v in row.items() if k != "corpus"} for row in rows if row["width"] == widths[-1]]
+    )
+    rates = []
     for seed in sorted({row["seed"] for row in rows}):
         errors = {row["width"]: row["logits_error"] for row in rows if row["seed"] == seed}
         slope, _ = np.polyfit(np.log(list(errors)), np.log(list(errors.values())), 1)
-        rates.append(({}, {"rate": float(slope)}))
+        rates.append({"rate": float(slope)})
     return {
-        against: {
-            field: over_seeds(widest, lambda row, key=f"{against}_{field}": row[key])
-            for field in ("error", "slope", "correlation")
-        }
+        against: {field: widest[f"{against}_{field}"] for field in ("error", "slope", "correlation")}
         for against in ("logits", "derived", "printed")
-    } | {"rate": over_seeds(rates, lambda row: row["rate"])}
+    } | _over_seeds(rates)

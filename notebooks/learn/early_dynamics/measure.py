@@ -1,8 +1,7 @@
 """Small corpora whose count tables the second paper draws, with the translation of every word known.
 
-Snell et al. 2021: Figure 1 (translation), Figure 4 (permutations), Figure 5 (polarity), Figure 8 (a mixture
-of permutations); beside them the control of section 3.3, samples from more words than a sentence has. The
-paper's drawings have four letters or a few sentences; these have words as few, and are drawn from a seed.
+Snell et al. 2021, Figures 1 (translation), 4 (permutations), 5 (polarity) and 8 (mixed permutations), and the
+control of section 3.3, samples from more words than a sentence has. Words are as few as there.
 """
 
 from collections.abc import Callable
@@ -13,10 +12,10 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from attnlib.errors import UnknownName
-from attnlib.probes.early_dynamics import Bags
 from attnlib.training.corpus import Corpus
 from attnlib.training.vocabulary import MARKS
-from companion.runs.word_counts import text_of
+from notebooks.learn.early_dynamics.derivative import Bags
+from notebooks.learn.early_dynamics.word_counts import text_of
 
 if TYPE_CHECKING:
     from companion.runs.recipe import Recording
@@ -39,11 +38,9 @@ NEUTRAL = ("film", "plot", "actor", "scene", "music", "end")
 
 @dataclass(frozen=True, eq=False)
 class CountCorpus:
-    """Sentence pairs with the names of their words.
+    """Sentence pairs with the names of their words; ids start after the marks.
 
-    Attributes:
-        corpus: ids of words start after the marks.
-        right: column of each source word's translation, or -1 where it has none.
+    ``right`` is the column of each source word's translation, or -1 where it has none.
     """
 
     corpus: Corpus
@@ -135,9 +132,6 @@ CORPORA: dict[str, Callable[[int, np.random.Generator], CountCorpus]] = {
     "polarity": _polarity,
 }
 
-
-# What the count table of a text says of its most frequent words, as words.
-
 NUMBERS = ("agreement", "chance", "derivative_error", "derivative_correlation")
 
 
@@ -145,9 +139,8 @@ def measure_word_counts(recording: "Recording") -> dict:
     """The recording with words in place of ids.
 
     Returns:
-        ``rows``: for each listed source word the best target words and their probability, from the count
-        table (``counted``) and after the iterations (``iterated``); ``agreement``, ``chance``,
-        ``derivative_error``, ``derivative_correlation``, ``log_likelihood``.
+        ``rows``, for each listed source word its best target words and their probabilities, from the count
+        table and after the iterations; :data:`NUMBERS` and ``log_likelihood``.
     """
     text = text_of(recording.spec.resolved)
     source, target = text.source_vocabulary.words, text.target_vocabulary.words

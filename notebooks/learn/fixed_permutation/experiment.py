@@ -32,15 +32,15 @@ class Config:
     Networks of one seed start from the same parameters and see the same source sentences in both orders.
 
     Attributes:
-        seeds: networks with learned attention of each order, each with a permutation of its own.
-        controls: networks with uniform attention of each order; at the paper profile more than in
-            :mod:`~notebooks.learn.permutation_copying.experiment`, since their differences are held against a
-            band.
+        seeds: networks with learned attention of each order.
+        controls: networks with uniform attention of each order. The paper profile has more than
+            :mod:`~notebooks.learn.permutation_copying.experiment`: their differences are held against a band.
         length: words of a sentence, drawn from one and a half times as many.
         width: of embeddings and states.
-        steps: updates, within which the paper's networks have learned to copy; every: between two looks.
-        longer_steps: updates of further networks with learned attention in the fixed order, which tell what
-            fails from what is slow; 0 for none; longer_seeds: networks.
+        steps: updates in training.
+        every: updates between two looks.
+        longer_steps: updates of further networks in the fixed order, 0 for none. They tell slow from failed.
+        longer_seeds: networks of these.
     """
 
     seeds: int = 3
@@ -83,25 +83,17 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     """The courses of both orders, and how far the probes under uniform attention are apart.
 
     Returns:
-        values ``<order>.{n, failed, lowest_accuracy, highest_accuracy, …}`` of learned attention, see
-        :func:`~notebooks.shared.copying.outcome`; ``<order>.uniform.{loss, probe_…}``;
-        ``copy_less_permuted.probe_…``, differences of the same between networks of one seed, and
-        ``copy_less_permuted.furthest``, see :func:`furthest`; ``permuted.late_rise``, what accuracy gains in
-        the last quarter of the updates; ``longer``, the outcome of the networks with more updates
-        and ``peak``, their accuracy where it is highest;
-        tables as in :func:`~notebooks.shared.copying.tables`.
+        values by order: the ``outcome`` of learned attention and the probes of ``uniform`` attention, as in
+        :mod:`notebooks.shared.copying`; ``copy_less_permuted``, differences of probes by seed, and their
+        :func:`furthest`; ``permuted.late_rise``, what accuracy gains in the last quarter of the updates;
+        ``longer``, networks with more updates, and ``peak``, their highest accuracy. Its tables.
     """
-    found = [
-        ({name: columns[name] for name in ("order", "network", "seed")} | _longer(columns, config), course)
-        for columns, course in answers(asks(config), store)
-    ]
-    groups = {
-        (order, network): [
-            (name, course) for name, course in found if (name["order"], name["network"]) == (order, network)
-        ]
-        for order in ORDERS
-        for network in (*NETWORKS, LONGER)
-    }
+    found, groups = [], {(order, network): [] for order in ORDERS for network in (*NETWORKS, LONGER)}
+    for columns, course in answers(asks(config), store):
+        more = columns["network"] == "learned" and columns["steps"] > config.steps
+        network = LONGER if more else columns["network"]
+        found.append(({"order": columns["order"], "network": network, "seed": columns["seed"]}, course))
+        groups[columns["order"], network].append(found[-1])
     values: dict[str, dict] = {
         order: outcome(groups[order, "learned"], config.steps) | {"uniform": probes(groups[order, "uniform"])}
         for order in ORDERS
@@ -145,12 +137,6 @@ def furthest(copied: list[Point], permuted: list[Point]) -> dict:
 def _late_rise(course: dict) -> float:
     accuracy = course["accuracy"]
     return accuracy[-1] - accuracy[3 * (len(accuracy) - 1) // 4]
-
-
-def _longer(columns: dict, config: Config) -> dict[str, str]:
-    """Networks of more updates have a name of their own."""
-    more = columns["network"] == "learned" and columns["steps"] > config.steps
-    return {"network": LONGER} if more else {}
 
 
 def _planned(config: Config) -> Iterator[RecipeSpec]:

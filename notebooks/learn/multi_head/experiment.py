@@ -31,18 +31,11 @@ if TYPE_CHECKING:
     from companion.runs.store import Store
 
 
-# Networks of one good head among bad ones: held against bad heads alone, and which head comes to attend.
-
 GOOD = 0  # place of the good head in its network
 
 
 def failures_apart(first: list[Point], second: list[Point]) -> dict[str, float | int | None]:
-    """Share of networks of the first kind that fail less that of the second, in pairs of one seed.
-
-    Returns:
-        the interval of :func:`~companion.results.statistics.share_difference`; of no pairs as
-        :func:`~companion.results.aggregate.over_seeds`.
-    """
+    """Share of networks of the first kind that fail less that of the second, in pairs of one seed."""
     pairs = [(has_failed(one), has_failed(other)) for _, (one, other) in matched(first, second)]
     return share_difference(pairs).as_dict() if pairs else over_seeds([], has_failed)
 
@@ -56,9 +49,8 @@ def good_head(points: list[Point], alone: list[Point], steps: int) -> dict:
         points: networks of one good head; alone: the trials of good heads; steps: updates of each course.
 
     Returns:
-        ``n``, those networks; ``wins``, the share of them in which it has (Wilson's interval); ``weight``,
-        its weight there, and ``best_other``, the largest of another head's, as intervals over them;
-        ``alone``, what :func:`~notebooks.shared.copying.outcome` says of the good heads alone.
+        ``wins``, the share of these ``n`` networks in which it has; ``weight``, its weight there, and
+        ``best_other``, the largest of another head's; ``alone``, the outcome of the good heads alone.
     """
     learned = [(name, course["head_right"][-1]) for name, course in points if not has_failed(course)]
     return {
@@ -74,10 +66,6 @@ def _best_other(weights: list[float]) -> float:
     return max(weights[:GOOD] + weights[GOOD + 1 :], default=0.0)
 
 
-# Which heads stand together in a network: good and bad ones by how they did alone, or any.
-#
-# Source: Snell et al. 2021, section 5.2.
-
 SCENARIOS = ("all_bad", "copied", "one_good", "random", "alone")
 SCREENED = ("all_bad", "copied", "one_good")  # made of heads that were tried alone
 KINDS = ("good", "bad")
@@ -86,7 +74,7 @@ UNSEEN = 100_000  # heads of the random scenario are numbered from here, beyond 
 
 
 def standing(accuracy: list[float]) -> str | None:
-    """What a course alone makes of a head: ``good``, ``bad``, or None for neither.
+    """What a course alone makes of a head (Snell et al., 5.2): ``good``, ``bad``, or None for neither.
 
     >>> standing([0.1, 0.96, 0.8]), standing([0.1, 0.7, 0.5]), standing([0.1, 0.5, 0.7])
     ('good', 'bad', None)
@@ -102,9 +90,8 @@ def sets_of_heads(
     """The heads of each network of a scenario; no networks where good or bad ones are too few.
 
     Good and bad heads are drawn without repetition, by network; in the scenario ``one_good`` the good one
-    stands first. In ``copied`` all heads are the first of ``all_bad``: equal heads learn alike and stay
-    equal, so this is one head whose context is as long as that of several. Heads of ``random`` were never
-    tried, and ``alone`` has the first of each network of these.
+    is first. In ``copied`` all heads are the first of ``all_bad``: equal heads learn alike, so this is one
+    head with a longer context. Heads of ``random`` were never tried; ``alone`` has the first of each.
     """
     if too_few(scenario, heads, good, bad, tried=0):
         return []
@@ -135,22 +122,12 @@ def too_few(scenario: str, heads: int, good: list[int], bad: list[int], *, tried
     return ""
 
 
-# Whether the heads of a network go one way together: drawn to the word to be said, or away from it.
-#
-# Several heads are as many chances to start well only if each goes its own way. A head's way is the side of
-# uniform attention, 1/length everywhere, on which its weight on the word to be said ends.
-
-
 def together(points: list[Point], length: int, step: int) -> dict:
-    """How many heads of each network are drawn to the word to be said, at the last look.
+    """In how many networks all heads end drawn to the right word, none or some; others are driven away.
 
-    Args:
-        points: courses with ``head_right``; length: words of a sentence; step: of an early look.
-
-    Returns:
-        ``n``, networks; counts of them ``all_drawn``, ``none_drawn`` and ``mixed``; ``same``, the share with
-        Wilson's interval of those in which every head is at the early look, ``step``, on the side where it
-        ends.
+    Several heads are as many chances to start well only if each goes its own way: the side of uniform
+    attention, 1/``length`` everywhere, on which its weight on the right word ends. ``same`` is the share of
+    networks in which every head is on its final side at the early look, ``step``.
     """
     ends = [_drawn(course, -1, length) for _, course in points]
     early = [_drawn(course, course["steps"].index(step), length) for _, course in points]
@@ -166,13 +143,7 @@ def together(points: list[Point], length: int, step: int) -> dict:
 
 
 def chances(alone: list[Point], several: list[Point], length: int) -> dict:
-    """Whether more networks of several heads than of one have a head that is drawn to the word to be said.
-
-    Returns:
-        ``alone`` and ``several``, the shares; ``several_less_alone`` in pairs of one seed, with the interval
-        of :func:`~companion.results.statistics.share_difference`; counts of pairs in which ``both`` have
-        such a head, ``several_only``, ``alone_only`` or ``neither``.
-    """
+    """Shares of networks of one head and of several that have a head drawn to the right word, and pairs."""
     pairs = [tuple(any(_drawn(course, -1, length)) for course in both) for _, both in matched(several, alone)]
     shares = [share([any(_drawn(course, -1, length)) for _, course in points]) for points in (alone, several)]
     return {
@@ -205,13 +176,15 @@ class Config:
         trials: data seeds, from 0, on which a head has to be good or bad.
         seeds: networks of each scenario, on data seeds that no head was judged on.
         heads: heads of each.
-        body: the draw of all other parameters, in which heads are tried and combined. Random heads stand in
-            this body and the ones after it, each network in its own.
-        elsewhere: further bodies in which some good and bad heads are tried alone; moved: how many of each.
+        body: all parameters but the query maps of networks of good and bad heads, as a seed. Random heads
+            have this body and the ones after it, each network its own.
+        elsewhere: further bodies in which some good and bad heads are tried alone.
+        moved: good heads, and bad ones, that are tried there.
         length: words of a permutation.
         width: of embeddings and states.
-        steps: updates after which heads and networks are judged; every: updates between two looks.
-        followed: updates of all networks, if that is more. Heads whose attention is driven away from the word
+        steps: updates after which heads and networks are judged.
+        every: updates between two looks.
+        followed: updates in training, if more than steps. Heads whose attention is driven away from the word
             to be said learn too, only later (:mod:`~notebooks.shared.copying`): by the 200 updates of
             the authors' configuration, at full size, too much so to be called bad.
     """
@@ -261,7 +234,7 @@ def asks(config: Config) -> tuple[Ask, ...]:
     Which head is tried again, and the networks of good and bad heads, follow from outcomes; :func:`compute`
     asks them.
     """
-    first = [_spec(config, (head,), 0) for head in range(config.candidates)]
+    first = [_spec(config, (head,), 0, config.body) for head in range(config.candidates)]
     random = [spec for scenario in ("random", "alone") for spec in _scenario(scenario, config, [], [])]
     return ask([*first, *random], measure_copying)
 
@@ -274,32 +247,16 @@ def models(config: Config) -> tuple[RecipeSpec, ...]:
 def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
     """Which single heads are good or bad, and what becomes of networks that combine them.
 
-    Of the courses the first ``steps`` updates count. A head is *good* when, alone, it reaches 95 % accuracy
-    on every data seed, *bad* when it ends under 60 % on every one without having reached it; a head that is
-    neither on one, or not what it was before, is not tried on the next. Heads of a network are drawn among
-    them without repetition. A scenario for which they are too few has no networks, and ``not_run`` says so
-    beside its values.
+    The first ``steps`` updates of a course count. A head is *good*, or *bad*, when it is on every data seed
+    (:func:`standing`); one that is neither, or not what it was before, is not tried on the next. A scenario
+    for which there are too few of them has no networks, and ``not_run`` says so beside its values.
 
     Returns:
-        values ``<scenario>.{n, failed, lowest_accuracy, …}``, see
-        :func:`~notebooks.shared.copying.outcome`; ``<scenario>.head_sets``, how many of its
-        networks' sets of heads are different; ``<scenario>.followed.…``, what became of them in the end, see
-        :func:`~notebooks.shared.copying.followed`; ``<scenario>.turned.…``, which way those use
-        attention that failed, see :func:`~notebooks.shared.copying.turned_away`; ``single`` the same
-        of the heads' first trials, one a head;
-        ``elsewhere_{good, bad}`` the same of such heads alone in other bodies; ``random_over_alone``, the
-        accuracy after ``steps`` updates of random heads less that of the first of them alone, by network;
-        ``all_bad_less_one_good``, the share of failures of the one less that of the other, in pairs that
-        share data and all heads but one (:func:`failures_apart`);
-        ``good_head.…``, which head attends in networks of one good head
-        (:func:`good_head`); ``together.<scenario>.…`` and ``chances.…``, in
-        the end, whether heads of a network go one way, and whether more heads are more chances
-        (:mod:`~notebooks.learn.multi_head.experiment`); ``sides.…``, whether it shows early which way the
-        attention of a single head in a body of its own goes (:func:`~notebooks.shared.copying.sides`);
-        ``heads.{tried, runs, good, bad}``, counts of heads and of runs of single heads, and
-        ``heads.bad_later``, how many would be bad on their first data by all ``followed`` updates;
-        tables ``courses`` (a row a network and checkpoint, to the end of its training) and ``outcomes`` (a
-        row a network, after ``steps`` updates), later trials being the scenario ``again``.
+        values by scenario, ``single`` being the first trials of all heads and ``elsewhere_{good, bad}`` heads
+        in other bodies: see :mod:`notebooks.shared.copying`, ``followed`` to the end of training; counts of
+        ``heads``; differences in pairs that share data and body. Tables ``courses`` (a row a network and
+        checkpoint) and ``outcomes`` (a row a network, after ``steps`` updates); later trials are the
+        scenario ``again``.
 
     Raises:
         NotMeasured: a store that does not train lacks a run of a single head.
@@ -313,33 +270,32 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     found = {name: judged(points, config.steps) for name, points in whole.items()}
     values: dict[str, dict] = {
         name: outcome(points, config.steps)
-        | {"head_sets": _head_sets(points), "turned": turned_away(points, config.length)}
+        | {"head_sets": len({frozenset(columns["heads"].split()) for columns, _ in points})}
+        | {"turned": turned_away(points, config.length)}
         | {"followed": followed(whole[name], config.steps, config.updates)}
         for name, points in found.items()
     }
-    values["random_over_alone"] = paired(
-        found["random"], found["alone"], lambda course: course["accuracy"][-1]
-    )
-    values["all_bad_less_one_good"] = failures_apart(found["all_bad"], found["one_good"])
     good = [point for trial in trials for point in trial if point[0]["heads"][0] in heads["good"]]
-    values["good_head"] = good_head(found["one_good"], judged(good, config.steps), config.steps)
-    values["together"] = {
-        name: together(whole[name], config.length, _early(config)) for name in ("single", *SCENARIOS)
+    early = _early(config)
+    values |= {
+        "random_over_alone": paired(found["random"], found["alone"], lambda course: course["accuracy"][-1]),
+        "all_bad_less_one_good": failures_apart(found["all_bad"], found["one_good"]),
+        "good_head": good_head(found["one_good"], judged(good, config.steps), config.steps),
+        "together": {name: together(whole[name], config.length, early) for name in ("single", *SCENARIOS)},
+        "chances": chances(whole["alone"], whole["random"], config.length),
+        "sides": sides(whole["alone"], config.length, early),
     }
-    values["chances"] = chances(whole["alone"], whole["random"], config.length)
-    values["sides"] = sides(whole["alone"], config.length, _early(config))
     for scenario in SCREENED:
         if reason := too_few(scenario, config.heads, tried=config.candidates, **heads):
             values[scenario]["not_run"] = reason
             if scenario != "copied":
                 values["all_bad_less_one_good"]["not_run"] = reason
-    later = [standing(course["accuracy"]) for _, course in trials[0]]
     values["heads"] = {
         "tried": len(trials[0]),
         "runs": sum(map(len, trials)),
-        "bad_later": later.count("bad"),
+        "bad_later": sum(standing(course["accuracy"]) == "bad" for _, course in trials[0]),
+        **{kind: len(own) for kind, own in heads.items()},
     }
-    values["heads"] |= {kind: len(heads[kind]) for kind in KINDS}
     again = [point for trial in trials[1:] for point in _named("again", trial)]
     everything = [*(point for points in whole.values() for point in points), *again]
     return values, {
@@ -359,11 +315,11 @@ def _screened(config: Config, store: "Store") -> tuple[list[list[Point]], dict[s
     trials = []
     for seed in range(config.trials):
         tried = heads if seed else range(config.candidates)
-        points = _asked([_spec(config, (head,), seed) for head in tried], store)
+        points = _asked([_spec(config, (head,), seed, config.body) for head in tried], store)
         if len(points) < len(tried):
             raise NotMeasured(
                 f"{len(tried) - len(points)} of {len(tried)} single heads have no answer yet on data seed "
-                f"{seed}; which heads are good or bad hangs on all of them"
+                f"{seed}; which heads are good or bad depends on all of them"
             )
         seen = {
             columns["heads"][0]: standing(course["accuracy"])
@@ -376,14 +332,11 @@ def _screened(config: Config, store: "Store") -> tuple[list[list[Point]], dict[s
 
 def _scenario(scenario: str, config: Config, good: list[int], bad: list[int]) -> list[RecipeSpec]:
     """The networks of a scenario; none where good or bad heads are too few."""
+    sets = sets_of_heads(scenario, config.seeds, config.heads, good, bad)
+    moves = 0 if scenario in SCREENED else 1  # to a body of its own
     return [
-        _spec(
-            config,
-            heads,
-            config.trials + seed,
-            config.body if scenario in SCREENED else config.body + seed,
-        )
-        for seed, heads in enumerate(sets_of_heads(scenario, config.seeds, config.heads, good, bad))
+        _spec(config, heads, config.trials + seed, config.body + moves * seed)
+        for seed, heads in enumerate(sets)
     ]
 
 
@@ -393,9 +346,8 @@ def _moved(config: Config, heads: list[int]) -> list[RecipeSpec]:
     return [_spec(config, (head,), 0, body) for body in bodies for head in heads[: config.moved]]
 
 
-def _spec(config: Config, heads: tuple[int, ...], seed: int, body: int | None = None) -> RecipeSpec:
+def _spec(config: Config, heads: tuple[int, ...], seed: int, body: int) -> RecipeSpec:
     settings = {name: getattr(config, name) for name in ("length", "width", "every")}
-    body = config.body if body is None else body
     return RecipeSpec.of("multi_head", heads=heads, body=body, seed=seed, steps=config.updates, **settings)
 
 
@@ -408,13 +360,9 @@ def _named(scenario: str, points: list[Point]) -> list[Point]:
     """The same points under the columns that name a network in this chapter."""
     return [
         (
-            {"scenario": scenario, "heads": " ".join(map(str, columns["heads"]))}
-            | {name: columns[name] for name in ("body", "seed")},
+            {"scenario": scenario, "heads": " ".join(map(str, name["heads"]))}
+            | {"body": name["body"], "seed": name["seed"]},
             course,
         )
-        for columns, course in points
+        for name, course in points
     ]
-
-
-def _head_sets(points: list[Point]) -> int:
-    return len({frozenset(str(name["heads"]).split()) for name, _ in points})

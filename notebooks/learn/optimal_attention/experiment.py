@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 import torch
 
 from attnlib.errors import BadInput
-from attnlib.probes.locality import probability_of_right_label
 from attnlib.probes.optimal_attention import optimal_attention
 from companion.data import labelled_sets, parallel
-from companion.results.aggregate import Point, over_seeds
+from companion.results.aggregate import Point, over_seeds, paired
 from companion.results.asks import Ask, answers, ask, specs_of
 from companion.results.checks import check_counts, check_names
 from companion.runs.recipe import RecipeSpec
@@ -20,109 +19,10 @@ from notebooks.learn.optimal_attention.measure import (
     measure_probe_identity,
 )
 from notebooks.shared.agreement import measure_translation
+from notebooks.shared.locality import probability_of_right_label
 
 if TYPE_CHECKING:
     from companion.runs.store import Store
-
-
-# Optimal attention: from what is known of each network to intervals over seeds, and rows of tables.
-
-_OF_BOTH = ("learned_probe", "chance")
-_OF_OTHERS = ("optimal_other_probe", "optimal_main_probe")
-_OF_SEARCH = ("steepest_probe", "steepest_other_probe", "steepest_main_probe")
-
-
-def quality(points: list[Point]) -> dict:
-    """What :func:`~notebooks.shared.agreement.measure_translation` says of a form.
-
-    Its agreements are of single precision with ties counted; ``agreement`` may be replaced by better ones
-    (:func:`optimum`), ``recorded`` stays.
-    """
-    agreements = {name: over_seeds(points, lambda one, n=name: one[n]) for name in _OF_BOTH}
-    return {
-        "bleu": over_seeds(points, lambda one: one["bleu"][-1]),
-        "best_bleu": over_seeds(points, lambda one: max(one["bleu"])),
-        "accuracy": over_seeds(points, lambda one: one["accuracy"]),
-        "loss": over_seeds(points, lambda one: one["loss"]),
-        "agreement": agreements,
-        "recorded": agreements,
-        "over_chance": {
-            "learned_probe": over_seeds(points, lambda one: one["learned_probe"] - one["chance"])
-        },
-    }
-
-
-def identity(points: list[Point]) -> dict:
-    """Mean differences as intervals, the largest of all networks as a number."""
-    return {
-        name: {
-            "mean": over_seeds(points, lambda one, n=name: one[n]["mean"]),
-            "largest": max((one[name]["largest"] for _, one in points), default=None),
-        }
-        for name in ("all_words", "right_word")
-    }
-
-
-def optimum(points: list[Point]) -> dict:
-    """What is said of α^opt; agreement with its chance on the very samples it was sought for."""
-    branches = {
-        "agreement": (*_OF_BOTH, "optimal_probe", "learned_optimal", *_OF_OTHERS, *_OF_SEARCH),
-        "log_likelihood": ("uniform", "learned", "largest_probe", "optimal"),
-        "largest_probe": ("weight", "unused", "lost"),
-        "dependent": ("share", "optimal_probe", "learned_probe", "unused"),
-    }
-    found: dict = {
-        branch: {name: over_seeds(points, lambda one, b=branch, n=name: one[b].get(n)) for name in names}
-        for branch, names in branches.items()
-    }
-    found["over_chance"] = {
-        name: over_seeds(points, lambda one, n=name: one["agreement"][n] - one["agreement"]["chance"])
-        for name in ("optimal_probe", "learned_probe")
-    }
-    for name, better, worse in (("gain", "optimal", "learned"), ("gain_of_learned", "learned", "uniform")):
-        found[name] = over_seeds(
-            points, lambda one, b=better, w=worse: one["log_likelihood"][b] - one["log_likelihood"][w]
-        )
-    return found | {
-        "positions": over_seeds(points, lambda one: one["positions"]),
-        "words": min((one["words"] for _, one in points), default=0),
-    }
-
-
-def difference(first: list[Point], second: list[Point]) -> dict:
-    """BLEU of the first form less that of the second, within a seed."""
-    summed, joined = ({name["seed"]: one for name, one in points} for points in (first, second))
-    pairs = [({}, {"summed": summed[seed], "joined": joined[seed]}) for seed in summed if seed in joined]
-
-    def of(quality) -> dict:
-        return over_seeds(pairs, lambda both: quality(both["summed"]) - quality(both["joined"]))
-
-    return {"bleu": of(lambda one: one["bleu"][-1]), "best_bleu": of(lambda one: max(one["bleu"]))}
-
-
-def classifier(points: list[Point]) -> dict:
-    """Equation 12 over all checkpoints of all classifiers, and what they learned."""
-    return {
-        "deviation": max((one["deviation"] for _, one in points), default=None),
-        "wrong": sum(one["wrong"] for _, one in points),
-        "checkpoints": sum(len(one["steps"]) for _, one in points),
-        "loss": over_seeds(points, lambda one: one["loss"][-1]),
-        "accuracy": over_seeds(points, lambda one: one["accuracy"]),
-    }
-
-
-def cells(shown: dict | None) -> list[dict]:
-    """A sentence's matrices as rows, a row a pair of positions; none where there is no sentence."""
-    if shown is None:
-        return []
-    right = {f"right_{name}": value for name, value in shown.get("right", {}).items()}
-    return [
-        {"target_position": s, "source_position": t, "target": target, "source": source}
-        | {name: shown[name][s][t] for name in ("attention", "probe", "optimal")}
-        | ({"says": shown["says"][t], "says_with": shown["says_with"][t]} | right if right else {})
-        for s, target in enumerate(shown["target"])
-        for t, source in enumerate(shown["source"])
-    ]
 
 
 PLACE = "Snell et al. 2021, appendix A.1, equations 27-37; section 3.3, equation 12"
@@ -138,16 +38,20 @@ class Config:
 
     Attributes:
         seeds: networks of each kind.
-        dataset: of the translation models; see :data:`companion.data.parallel.NAMES`.
-        texts: of the classifiers; see :func:`companion.data.labelled_sets.names`.
-        absent: ``by_rule`` takes a set made by rule in place of Multi30k, and of SST, where its files are not
-            on this machine; ``stop`` stops there.
-        train_pairs, n_validation: pairs to train on, and to look at; 0 for all. pieces: their vocabulary.
-        width, learning_rate, steps: of the translation models; the classifiers have the same rate.
-        samples: pairs looked at whose optimal attention is sought; 0 for all.
-        probed_training: training pairs that the main model is looked at on as well, 0 for none. In this, as
-            in all else, its networks are those of the agreement tables, which are trained once for both.
-        train_texts, validation_texts: as of pairs.
+        dataset: of the translation models, such as known_lexicon, multi30k_en_de.
+        texts: of the classifiers, such as known_polarity, sst.
+        absent: where Multi30k or SST is not on this machine: by_rule takes a set made by rule, stop stops.
+        train_pairs: sentence pairs to train on; 0 for all.
+        n_validation: pairs they are judged on; 0 for all.
+        pieces: size of their vocabulary.
+        width: of their states and embeddings.
+        learning_rate: of Adam.
+        steps: updates of the translation models.
+        samples: of the pairs judged, those whose best attention is sought; 0 for all.
+        probed_training: training pairs that the main model is judged on too; 0 for none. In this, as in all
+            else, its networks are those of the agreement tables, which are trained once for both.
+        train_texts: labelled texts to train on; 0 for all.
+        validation_texts: labelled texts to judge on; 0 for all.
         classifier_width: of words, and of the state of one direction; 0 for the paper's.
         classifier_steps: updates of the classifiers.
     """
@@ -298,23 +202,21 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     """The worked counterexample, α^opt of trained networks, both forms' quality, and the identities.
 
     Returns:
-        values ``data`` (:func:`data_of`); ``counterexample`` (:func:`counterexample`); for each form
-        ``bleu``, ``best_bleu`` (of all checkpoints), ``accuracy``, ``loss``, ``agreement``, ``over_chance``
-        and ``identity``; for ``summed`` further what :func:`measure_optimal_attention` says of α^opt, and its
-        ``gain`` in nats a word; ``difference`` of summed less joined by seed; ``residual``, the largest;
-        ``classifier``. All but plain largest values are intervals over seeds. Tables ``networks``, a row a
-        network; ``example`` and ``unused`` of the first seed's.
+        values ``data`` (:func:`data_of`), ``counterexample``; ``summed`` and ``joined`` (:func:`quality` and
+        ``identity``, for ``summed`` also :func:`optimum`); ``difference``, BLEU of summed less joined within
+        a seed; ``residual``, the largest; ``classifier``. All but largest values are intervals over seeds.
+        Tables ``networks``, a row a network; ``example`` and ``unused`` of the first seed's.
     """
-    found = {form: _answered(_qualities(config, form), store) for form in FORMS}
-    optima = _answered(_optima(config), store)
+    found = {form: _by_seed(_qualities(config, form), store) for form in FORMS}
+    identities = {form: _by_seed(_identities(config, form), store) for form in FORMS}
+    optima = _by_seed(_optima(config), store)
     values: dict = {"data": data_of(config), "counterexample": counterexample()}
     for form in FORMS:
-        identities = _answered(_identities(config, form), store)
-        values[form] = quality(found[form]) | {"identity": identity(identities)}
+        values[form] = quality(found[form]) | {"identity": identity(identities[form])}
     values["summed"] |= optimum(optima)
-    values["difference"] = difference(found["summed"], found["joined"])
+    values["difference"] = {name: paired(found["summed"], found["joined"], of) for name, of in BLEU.items()}
     values["residual"] = max((one["residual"] for _, one in optima), default=None)
-    values["classifier"] = classifier(_answered(_classifiers(config), store))
+    values["classifier"] = classifier(_by_seed(_classifiers(config), store))
     return values, {
         "networks": [
             name | {"form": form, "bleu": one["bleu"][-1], "agreement": one["learned_probe"]}
@@ -326,6 +228,101 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     }
 
 
-def _answered(asked: Iterable[Ask], store: "Store") -> list[Point]:
-    """Answers that the store knows or may make, named by seed."""
+def _by_seed(asked: Iterable[Ask], store: "Store") -> list[Point]:
+    """Answers that the store knows or may make."""
     return [({"seed": name["seed"]}, found) for name, found in answers(asked, store)]
+
+
+BLEU = {"bleu": lambda one: one["bleu"][-1], "best_bleu": lambda one: max(one["bleu"])}
+
+
+def _intervals(points: list[Point], names: Iterable[str], *branch: str) -> dict[str, dict]:
+    """Numbers of a branch of the answers as intervals over seeds."""
+
+    def of(one: dict, name: str) -> float | None:
+        for key in branch:
+            one = one[key]
+        return one.get(name)
+
+    return {name: over_seeds(points, lambda one, n=name: of(one, n)) for name in names}
+
+
+def quality(points: list[Point]) -> dict:
+    """What :func:`~notebooks.shared.agreement.measure_translation` says of a form.
+
+    Its agreements are of single precision with ties counted; ``agreement`` may be replaced by better ones
+    (:func:`optimum`), ``recorded`` stays.
+    """
+    agreements = _intervals(points, ("learned_probe", "chance"))
+    above = over_seeds(points, lambda one: one["learned_probe"] - one["chance"])
+    return {name: over_seeds(points, of) for name, of in BLEU.items()} | {
+        **_intervals(points, ("accuracy", "loss")),
+        "agreement": agreements,
+        "recorded": agreements,
+        "over_chance": {"learned_probe": above},
+    }
+
+
+def identity(points: list[Point]) -> dict:
+    """Mean differences as intervals, the largest of all networks as a number."""
+    return {
+        name: _intervals(points, ("mean",), name)
+        | {"largest": max((one[name]["largest"] for _, one in points), default=None)}
+        for name in ("all_words", "right_word")
+    }
+
+
+def optimum(points: list[Point]) -> dict:
+    """What is said of α^opt; agreement with its chance on the very samples it was sought for."""
+    likelihood = {
+        name: (lambda one, b=better, w=worse: one["log_likelihood"][b] - one["log_likelihood"][w])
+        for name, better, worse in (("gain", "optimal", "learned"), ("gain_of_learned", "learned", "uniform"))
+    }
+    return (
+        {branch: _intervals(points, names, branch) for branch, names in OPTIMUM.items()}
+        | {
+            "over_chance": {
+                name: over_seeds(points, lambda one, n=name: one["agreement"][n] - one["agreement"]["chance"])
+                for name in ("optimal_probe", "learned_probe")
+            }
+        }
+        | {name: over_seeds(points, of) for name, of in likelihood.items()}
+        | {
+            "positions": over_seeds(points, lambda one: one["positions"]),
+            "words": min((one["words"] for _, one in points), default=0),
+        }
+    )
+
+
+OPTIMUM = {
+    "agreement": ("learned_probe", "chance", "optimal_probe", "learned_optimal", "optimal_other_probe",
+                  "optimal_main_probe", "steepest_probe", "steepest_other_probe", "steepest_main_probe"),
+    "log_likelihood": ("uniform", "learned", "largest_probe", "optimal"),
+    "largest_probe": ("weight", "unused", "lost"),
+    "dependent": ("share", "optimal_probe", "learned_probe", "unused"),
+}  # fmt: skip
+
+
+def classifier(points: list[Point]) -> dict:
+    """Equation 12 over all checkpoints of all classifiers, and what they learned."""
+    return {
+        "deviation": max((one["deviation"] for _, one in points), default=None),
+        "wrong": sum(one["wrong"] for _, one in points),
+        "checkpoints": sum(len(one["steps"]) for _, one in points),
+        "loss": over_seeds(points, lambda one: one["loss"][-1]),
+        "accuracy": over_seeds(points, lambda one: one["accuracy"]),
+    }
+
+
+def cells(shown: dict | None) -> list[dict]:
+    """A sentence's matrices as rows, a row a pair of positions; none where there is no sentence."""
+    if shown is None:
+        return []
+    right = {f"right_{name}": value for name, value in shown.get("right", {}).items()}
+    return [
+        {"target_position": s, "source_position": t, "target": target, "source": source}
+        | {name: shown[name][s][t] for name in ("attention", "probe", "optimal")}
+        | ({"says": shown["says"][t], "says_with": shown["says_with"][t]} | right if right else {})
+        for s, target in enumerate(shown["target"])
+        for t, source in enumerate(shown["source"])
+    ]

@@ -48,21 +48,15 @@ def knowledge_first(learned: list[Point], uniform: list[Point], length: int) -> 
         length: words of a sentence.
 
     Returns:
-        ``stays``, networks that never leave; for both ways ``n``; ``left``, updates until it leaves;
-        ``known`` and ``there``, updates until words are known and until attention is there; ``lead``, the
-        second less the first, of networks that have both, and ``first``, in how many of these words came
-        first; ``held``, the share of words for which the largest β of networks that never attend stands at
-        the right place after as many updates as ``there`` (an interval over these networks), and ``n_held``,
-        times behind it; ``steps_to_learn`` of those that learn, with ``soonest`` and ``latest``. Intervals
-        over networks.
+        ``stays``, networks that never leave; for both ways the updates until attention has ``left``, words
+        are ``known`` and attention is ``there``; ``lead``, the last less the one before, and ``first``, in
+        how many networks words came first; ``held``, the share of words that networks which never attend
+        know after as many updates as ``there`` (over ``n_held`` times); and times to learn.
     """
-    ways: dict[str, list[Point]] = {gone: [] for gone in WAYS}
-    for point in learned:
-        gone = way(point[1], length)
-        if gone is not None:
-            ways[gone].append(point)
-    stays = len(learned) - sum(map(len, ways.values()))
-    return {"stays": stays} | {gone: _group(points, uniform, length) for gone, points in ways.items()}
+    gone = [(way(course, length), (name, course)) for name, course in learned]
+    return {"stays": sum(way is None for way, _ in gone)} | {
+        side: _group([point for way, point in gone if way == side], uniform, length) for side in WAYS
+    }
 
 
 def way(course: dict, length: int) -> str | None:
@@ -79,28 +73,34 @@ def _leaves(course: dict, length: int) -> int | None:
     return _first(course["attention_right"], lambda weight: weight >= high or weight <= low)
 
 
+def _time(course: dict, look: int | None) -> int | None:
+    return None if look is None else course["steps"][look]
+
+
 def _known(course: dict) -> int | None:
-    return _first(course["probe_agreement"], lambda share: share >= HALF)
+    """Updates until words are known."""
+    return _time(course, _first(course["probe_agreement"], lambda share: share >= HALF))
 
 
 def _there(course: dict) -> int | None:
-    return _first(course["attention_accuracy"], lambda share: share >= HALF)
+    """Updates until attention is at the right words."""
+    return _time(course, _first(course["attention_accuracy"], lambda share: share >= HALF))
 
 
 def _lead(course: dict) -> int | None:
     known, there = _known(course), _there(course)
-    return None if known is None or there is None else course["steps"][there] - course["steps"][known]
+    return None if known is None or there is None else there - known
 
 
 def _group(points: list[Point], uniform: list[Point], length: int) -> dict:
     times = [time for _, course in points if (time := steps_to_learn(course)) is not None]
-    arrivals = [course["steps"][place] for _, course in points if (place := _there(course)) is not None]
+    arrivals = [time for _, course in points if (time := _there(course)) is not None]
     seen = [step for step in arrivals if all(step in course["steps"] for _, course in uniform)]
     return {
         "n": len(points),
-        "left": _updates(points, lambda course: _leaves(course, length)),
-        "known": _updates(points, _known),
-        "there": _updates(points, _there),
+        "left": over_seeds(points, lambda course: _time(course, _leaves(course, length))),
+        "known": over_seeds(points, _known),
+        "there": over_seeds(points, _there),
         "lead": over_seeds(points, _lead),
         "first": sum((_lead(course) or 0) > 0 for _, course in points),
         "held": over_seeds(uniform if seen else [], lambda course: _mean_share(course, seen)),
@@ -109,14 +109,6 @@ def _group(points: list[Point], uniform: list[Point], length: int) -> dict:
         "soonest": min(times, default=None),
         "latest": max(times, default=None),
     }
-
-
-def _updates(points: list[Point], look: Callable[[dict], int | None]) -> dict:
-    def at(course: dict) -> int | None:
-        place = look(course)
-        return None if place is None else course["steps"][place]
-
-    return over_seeds(points, at)
 
 
 def _mean_share(course: dict, updates: list[int]) -> float:
@@ -140,17 +132,16 @@ class Config:
     """Settings; a network is a kind of sentences × (learned or uniform attention, or the proxy) × seed.
 
     Attributes:
-        kind: ``permutation``, ``sample``, ``mixture``.
+        kind: of sentences: ``permutation``, ``sample``, ``mixture``.
         seeds: networks with learned attention of each kind.
-        controls: networks with uniform attention, and proxies, of each kind.
+        controls: networks with uniform attention, and bags of words, of each kind.
         length: words of a sentence; the vocabularies grow with it.
         width: of embeddings and states.
-        steps: updates after which networks are judged; every: updates between two looks.
-        followed: updates of the networks with learned attention on permutations and mixtures, if that is
-            more: what fails after ``steps`` may be slow.
-        sample_steps: updates of the networks that copy samples, if that is more. At least as many are needed
-            in :mod:`~notebooks.learn.fixed_permutation.experiment`, so these are its networks where the sizes
-            are the same.
+        steps: updates after which networks are judged.
+        every: updates between two looks.
+        followed: updates of learned attention on permutations and mixtures, if more. What fails may be slow.
+        sample_steps: updates of the networks that copy samples, if more. With as many as
+            :mod:`~notebooks.learn.fixed_permutation.experiment` has, these are its networks.
     """
 
     kind: tuple[str, ...] = KINDS
@@ -199,19 +190,11 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     """The courses of all networks, and what became of them.
 
     Returns:
-        values ``<kind>.{n, failed, lowest_accuracy, steps_to_learn, …}`` of learned attention after ``steps``
-        updates, see :func:`~notebooks.shared.copying.outcome`; ``<kind>.followed.…``, what became
-        of the same networks in the end, see :func:`~notebooks.shared.copying.followed`;
-        ``<kind>.turned.…``, which way those use attention that failed, see
-        :func:`~notebooks.shared.copying.turned_away`; ``<kind>.ways.…``, whether words are known when
-        attention leaves uniform attention, see
-        :func:`knowledge_first`;
-        ``<kind>.uniform.{accuracy, loss, probe_…}`` and ``<kind>.proxy.{accuracy, loss, above_floor,
-        probe_…}`` after ``steps`` updates, see :func:`~notebooks.shared.copying.probes`;
-        ``<kind>.floor``, the entropy log(length) of a word drawn from a set that is known, and
-        ``<kind>.ignorance``, log(words);
-        tables ``courses`` (a row a network and checkpoint, to the end of its training) and ``outcomes`` (a
-        row a network, after ``steps`` updates, and which ``way`` its attention goes).
+        values by kind, of learned attention after ``steps`` updates as in :mod:`notebooks.shared.copying`:
+        its ``outcome``, the same networks ``followed`` to the end, which way those that failed have
+        ``turned``; ``ways``, see :func:`knowledge_first`; the probes of ``uniform`` attention and of the
+        ``proxy``; the entropies ``floor``, log(length), and ``ignorance``, log(words). Tables ``courses`` (a
+        row a network and checkpoint) and ``outcomes`` (a row a network, after ``steps`` updates).
     """
     whole = [
         ({name: columns[name] for name in ("kind", "network", "seed")}, course)

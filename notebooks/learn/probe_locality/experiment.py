@@ -1,6 +1,8 @@
 """Where the lexical probe is local and where it leaks: a keyword to be found at uniform attention."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from attnlib.errors import BadInput
@@ -34,12 +36,15 @@ class Config:
 
     Attributes:
         seeds: networks.
-        words: of the vocabulary, the keyword among them; length: of a sequence.
-        embedding_width, width: of words, and of the state of one direction.
-        steps: updates.
-        every: updates between two looks up to ``until``, closer at the paper profile, since a larger network
-            may go from its first knowledge of the keyword to the leak within few updates; later: between two
-            looks after it.
+        words: of the vocabulary, the keyword among them.
+        length: of a sequence.
+        embedding_width: of words.
+        width: of the state of one direction.
+        steps: updates in training.
+        every: updates between two looks at the start. A larger network may go from its first knowledge of the
+            keyword to the leak within few.
+        until: updates after which looks are further apart.
+        later: updates between two looks from there on.
     """
 
     seeds: int = 3
@@ -87,12 +92,9 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     has no early checkpoint, and counts in the others alone.
 
     Returns:
-        values ``{early, midway, late}.{keyword, next, mean, last, first, step, accuracy}`` and
-        ``{early, midway, late}.<larger>_over_<smaller>``, the difference of two within a network;
-        ``moved.<place>`` and ``moved.<larger>_over_<smaller>``, late less midway within a network, which says
-        whether the course has come to rest; all as intervals over seeds; ``lead``, where in training the last
-        position is above the keyword, see :func:`_lead`;
-        table ``courses``, a row a network and checkpoint.
+        values by stage: γ by place, ``step``, ``accuracy`` and ``<larger>_over_<smaller>``, differences
+        within a network; ``moved``, late less midway, which says whether the course has come to rest;
+        ``lead``, where the last position is above the keyword. Table ``courses``, a row a look at a network.
     """
     courses = [
         [
@@ -106,25 +108,23 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     midway = [[row for row in course if row["step"] <= config.steps / 2][-1] for course in courses]
     late = [course[-1] for course in courses]
     stages = {"early": [row for row in early if row is not None], "midway": midway, "late": late}
-    values = {stage: _summary([({}, row) for row in chosen]) for stage, chosen in stages.items()}
-    values["moved"] = _moved(midway, late)
+    values = {
+        stage: _numbers((*PLACES, "step", "accuracy"), lambda of, own=chosen: over_seeds(_points(own), of))
+        for stage, chosen in stages.items()
+    }
+    values["moved"] = _numbers(PLACES, lambda of: paired(_points(late), _points(midway), of))
     values["lead"] = _lead(courses)
     return values, {"courses": [row for course in courses for row in course]}
 
 
-def _summary(points: list[Point]) -> dict:
-    names = (*PLACES, "step", "accuracy")
-    return {name: over_seeds(points, lambda row, n=name: row[n]) for name in names} | {
-        f"{larger}_over_{smaller}": over_seeds(points, lambda row, a=larger, b=smaller: row[a] - row[b])
-        for larger, smaller in ORDERS
-    }
+def _points(rows: list[dict]) -> list[Point]:
+    return [({"seed": row["seed"]}, row) for row in rows]
 
 
-def _moved(before: list[dict], after: list[dict]) -> dict:
-    """Numbers of the second look less those of the first, network by network."""
-    first, second = ([({"seed": row["seed"]}, row) for row in rows] for rows in (before, after))
-    return {place: paired(second, first, lambda row, n=place: row[n]) for place in PLACES} | {
-        f"{larger}_over_{smaller}": paired(second, first, lambda row, a=larger, b=smaller: row[a] - row[b])
+def _numbers(names: tuple[str, ...], summary: Callable[[Callable[[dict], float]], dict]) -> dict:
+    """A summary of each column, and of the differences between places within a network."""
+    return {name: summary(itemgetter(name)) for name in names} | {
+        f"{larger}_over_{smaller}": summary(lambda row, a=larger, b=smaller: row[a] - row[b])
         for larger, smaller in ORDERS
     }
 
@@ -133,13 +133,11 @@ def _lead(courses: list[list[dict]]) -> dict:
     """The looks at which the last position leads the keyword, network by network.
 
     Returns:
-        ``looks``, how many there are; ``ahead``, at how many of them the interval of the lead is above 0, and
-        ``first`` and ``final``, the updates of the first and last of these (None without any); ``most``, the
-        largest mean lead with its interval, and its ``step`` (None without a course). Looks are many and not
-        corrected for.
+        ``ahead``, at how many of the ``looks`` the interval of the lead is above 0, from the update ``first``
+        to ``final``; ``most``, the largest mean lead, after ``step`` updates. Not corrected for so many.
     """
     leads = {
-        rows[0]["step"]: over_seeds([({}, row) for row in rows], lambda row: row["last"] - row["keyword"])
+        rows[0]["step"]: over_seeds(_points(rows), lambda row: row["last"] - row["keyword"])
         for rows in zip(*courses, strict=True)
     }
     ahead = [step for step, lead in leads.items() if lead["low"] is not None and lead["low"] > 0]

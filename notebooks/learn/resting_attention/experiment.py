@@ -28,6 +28,22 @@ NOWHERE = "nowhere"  # no place has more than half of the texts
 NUMBERS = (*PLACES, *(f"{mark}_{what}" for mark in MARKS for what in ("right", "weight")))
 HALF = 50.0
 POSITIONS = ("all", "words")
+CLASSES = {  # what label 0 and label 1 stand for, in figures and tables
+    "known_polarity": ("minus", "plus"),
+    "sms_spam": ("ham", "spam"),
+    "sst": ("negative or neutral", "very positive"),
+    "sst_as_text": ("negative", "positive"),  # each with the very negative or positive ones
+    "imdb": ("negative", "positive"),
+    "amazon": ("negative", "positive"),
+    "yelp": ("at most two stars", "at least four stars"),
+    "ag_news": ("World", "Business"),
+    "twenty_newsgroups": ("baseball", "hockey"),
+}
+
+
+def class_name(data: str, label: str) -> str:
+    """What a label stands for; labels of other sets are called by number."""
+    return CLASSES[data][int(label)] if data in CLASSES else f"label {label}"
 
 
 @dataclass(frozen=True)
@@ -35,11 +51,15 @@ class Config:
     """Settings of the classifiers, all alike but for their data and seed.
 
     Attributes:
-        data: sets of labelled texts, see :func:`companion.data.labelled_sets.names`; seeds: networks on each.
-        beside: sets to hold them against; beside_seeds: networks on each of these.
+        data: sets of labelled texts (known_polarity, sms_spam, sst, sst_as_text, imdb, …, or a file).
+        seeds: networks on each.
+        beside: sets to compare them with.
+        beside_seeds: networks on each of these.
         only_at_hand: 1 leaves out the sets whose files are not on this machine.
-        n_train, n_validation: texts to use; 0 for all that the paper used.
-        width: of states; embedding_width: of embeddings.
+        n_train: texts to train on; 0 for all that the paper used.
+        n_validation: texts to judge on; 0 for all that the paper used.
+        width: of states.
+        embedding_width: of embeddings.
         learning_rate: of Adam.
         steps: updates.
     """
@@ -110,27 +130,38 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     """Where attention rests by label, and how far two seeds agree with the marks and without.
 
     Returns:
-        by data set ``labels.<label>``: ``texts``, and in percent with Student's interval over networks
-        ``begin``, ``end`` and ``words``, where attention is largest, and what else
-        :func:`~notebooks.learn.resting_attention.measure.measure_resting` has; ``common``, the commoner
-        label; ``resting.{begin, end, words, nowhere}``, how many networks have the largest attention there in
-        more than half of the texts of that label; ``own_mark``, of networks that rest on a mark, see
-        :func:`_own_mark`;
-        ``pairs.<all, words>.<label or both>.{agreement, chance}`` in percent, the mean over ordered pairs of
-        seeds with the jackknife's interval over seeds, ``spread``, the standard deviation of agreement over
-        pairs of seeds drawn at random, which sets with other numbers of seeds can be held against (see
-        :func:`~companion.results.statistics.pair_spread`), and ``lowest`` and ``highest`` agreement of a
-        pair, which reach further the more seeds there are;
-        ``by_mark.<same, different>.<all, words>``, the same pairs parted by whether both networks rest on
-        one mark, or on two: mean, ``lowest``, ``highest`` and ``n`` of their agreement over all texts;
-        tables ``networks``, a row a network and label, and ``pairs``, a row an ordered pair, label and choice
+        by data set, shares in percent: ``labels``, by label what
+        :func:`~notebooks.learn.resting_attention.measure.measure_resting` has, as intervals over networks;
+        ``common``, the commoner label; ``resting``, how many networks have the largest attention at a place
+        in more than half of the texts of that label; ``own_mark``, see :func:`_own_mark`; ``pairs`` by
+        choice of positions and label, see :func:`_agreeing`; ``by_mark``, their agreement over all texts,
+        parted by whether both networks rest on one mark or on two.
+        Tables ``networks``, a row a network and label, and ``pairs``, a row an ordered pair, label and choice
         of positions, with ``marks``: ``same`` or ``different`` where both rest on a mark, else ``other``.
     """
     values: dict = {}
     tables: dict[str, list[dict]] = {"networks": [], "pairs": []}
     for name, runs in rows(config).items():
-        networks = _networks(name, runs, store)
-        pairs = _pairs(name, runs, store)
+        networks = [
+            {"data": name, "seed": run.seed, "label": label}
+            | found
+            | {"words": 100 - found["begin"] - found["end"]}
+            for (run,), answer in gathered(_alone(runs), store).items()
+            for label, found in answer.items()
+        ]
+        pairs = [
+            {
+                "data": name,
+                "seed": one.seed,
+                "second_seed": other.seed,
+                "positions": positions,
+                "label": label,
+            }
+            | found
+            for (one, other), answer in gathered(_together(runs), store).items()
+            for positions, groups in answer.items()
+            for label, found in groups.items()
+        ]
         if networks:
             values[name] = _resting(networks) | {"pairs": _agreeing(pairs)}
             places = _places(networks, values[name]["common"])
@@ -147,26 +178,6 @@ def _alone(runs: Sequence[RecipeSpec]) -> tuple[Ask, ...]:
 
 def _together(runs: Sequence[RecipeSpec]) -> tuple[Ask, ...]:
     return tuple(Ask(one, measure_apart, (), (other,)) for one, other in permutations(runs, 2))
-
-
-def _networks(name: str, runs: Sequence[RecipeSpec], store: "Store") -> list[dict]:
-    return [
-        {"data": name, "seed": run.seed, "label": label}
-        | found
-        | {"words": 100 - found["begin"] - found["end"]}
-        for (run,), answer in gathered(_alone(runs), store).items()
-        for label, found in answer.items()
-    ]
-
-
-def _pairs(name: str, runs: Sequence[RecipeSpec], store: "Store") -> list[dict]:
-    return [
-        {"data": name, "seed": one.seed, "second_seed": other.seed, "positions": positions, "label": label}
-        | found
-        for (one, other), answer in gathered(_together(runs), store).items()
-        for positions, groups in answer.items()
-        for label, found in groups.items()
-    ]
 
 
 def _resting(networks: list[dict]) -> dict:
@@ -228,39 +239,34 @@ def _by_mark(pairs: list[dict]) -> dict:
     for row in pairs:
         if row["label"] == "both" and row["marks"] != "other":
             found.setdefault(row["marks"], {}).setdefault(row["positions"], []).append(row["agreement"])
+    ways = {"mean": statistics.fmean, "lowest": min, "highest": max, "n": len}
     return {
-        marks: {
-            positions: {
-                "mean": statistics.fmean(values),
-                "lowest": min(values),
-                "highest": max(values),
-                "n": len(values),
-            }
-            for positions, values in by_positions.items()
-        }
+        marks: {at: {name: of(values) for name, of in ways.items()} for at, values in by_positions.items()}
         for marks, by_positions in found.items()
     }
 
 
 def _agreeing(pairs: list[dict]) -> dict:
+    """By positions and label: agreement and chance of the mean pair, and how far apart single pairs are.
+
+    ``agreement`` and ``chance`` have the jackknife's interval over seeds. ``spread`` is the standard
+    deviation over pairs of seeds drawn at random (:func:`~companion.results.statistics.pair_spread`; None
+    with fewer than three seeds), which sets with other numbers of seeds can be compared with; ``lowest``
+    and ``highest`` reach further the more seeds there are.
+    """
     found: dict = {}
     for positions in POSITIONS:
         for label in sorted({row["label"] for row in pairs}):
             group = [row for row in pairs if (row["positions"], row["label"]) == (positions, label)]
-            agreed = [row["agreement"] for row in group]
+            agreed = {(row["seed"], row["second_seed"]): row["agreement"] for row in group}
             found.setdefault(positions, {})[label] = {
                 "agreement": _over_pairs(group, "agreement"),
-                "spread": _spread(group),
+                "spread": pair_spread(agreed).as_dict(),
                 "chance": _over_pairs(group, "chance"),
-                "lowest": min(agreed),
-                "highest": max(agreed),
+                "lowest": min(agreed.values()),
+                "highest": max(agreed.values()),
             }
     return found
-
-
-def _spread(pairs: list[dict]) -> dict:
-    """How far apart the agreement of single pairs is; None with fewer than three seeds."""
-    return pair_spread({(row["seed"], row["second_seed"]): row["agreement"] for row in pairs}).as_dict()
 
 
 def _over_pairs(pairs: list[dict], name: str) -> dict:

@@ -1,6 +1,5 @@
 """The context-vector bottleneck: what fits into one vector, by its width and the length of the sentence."""
 
-import math
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, get_args
@@ -18,88 +17,10 @@ from notebooks.shared.words import spec_on_words
 if TYPE_CHECKING:
     from companion.runs.store import Store
 
-
-# From what was measured of the bottleneck's networks to its numbers, each with an interval over seeds.
-
-
-def summary(points: list[Point]) -> dict:
-    """One link and width; see :func:`compute`."""
-    names = ("token_accuracy", "exact_match", "bits", "bits_of_word")
-    ends = {
-        label: {n: over_seeds(points, lambda m, n=n, e=end: quarter(m, n, last=e)) for n in names}
-        for label, end in (("shortest", False), ("longest", True))
-    }
-    return ends | {
-        "capacity": over_seeds(points, capacity),
-        "slope": over_seeds(points, slope),
-        "falls": over_seeds(
-            points,
-            lambda m: quarter(m, "token_accuracy", last=False) - quarter(m, "token_accuracy", last=True),
-        ),
-        "of_each": {"capacity": [capacity(m) for _, m in points], "slope": [slope(m) for _, m in points]},
-        "parameters": points[0][1]["parameters"],
-    }
-
-
-def quarter(measured: dict, name: str, *, last: bool) -> float:
-    """Mean over the shortest or the longest quarter of the lengths."""
-    values = measured[name]
-    number = max(1, len(values) // 4)
-    return float(np.mean(values[-number:] if last else values[:number]))
-
-
-def capacity(measured: dict) -> float:
-    """Bits of a sentence where they are most, mean over three neighbouring lengths where there are three."""
-    window = min(3, len(measured["bits"]))
-    return float(np.convolve(measured["bits"], np.full(window, 1 / window), mode="valid").max())
-
-
-def slope(measured: dict) -> float | None:
-    """Slope of log bits of a word over log length, in the longer half of the lengths; None below two."""
-    half = len(measured["lengths"]) // 2
-    lengths, bits = measured["lengths"][half:], measured["bits_of_word"][half:]
-    if len(lengths) < 2 or min(bits) <= 0:
-        return None
-    return float(np.polyfit([math.log(n) for n in lengths], [math.log(b) for b in bits], 1)[0])
-
-
-def read_off(probed: list[Point], halved: list[Point], judged: list[Point]) -> dict:
-    """What a probe reads off one vector, of sentences of one length.
-
-    Returns:
-        ``first``, ``last``, ``middle`` (bits of the first and the last word, and of one in the middle half),
-        ``first_over_middle``, ``last_over_middle`` (their differences), ``together`` (of the sentence),
-        ``more`` (that less what half the samples to fit on find), ``decoder_over_probe`` (bits that reach the
-        decoder less those together, where sentences of this length were judged); intervals over seeds.
-    """
-
-    def together(measured: dict) -> float | None:
-        if "lengths" not in measured:
-            return float(sum(measured["bits"]))
-        there = dict(zip(measured["lengths"], measured["bits"], strict=True))
-        return there.get(probed[0][1]["length"])
-
-    return {
-        "first": over_seeds(probed, lambda m: m["bits"][0]),
-        "last": over_seeds(probed, lambda m: m["bits"][-1]),
-        "middle": over_seeds(probed, lambda m: middle(m["bits"])),
-        "first_over_middle": over_seeds(probed, lambda m: m["bits"][0] - middle(m["bits"])),
-        "last_over_middle": over_seeds(probed, lambda m: m["bits"][-1] - middle(m["bits"])),
-        "together": over_seeds(probed, together),
-        "more": paired(probed, halved, together),
-        "decoder_over_probe": paired(judged, probed, together),
-    }
-
-
-def middle(bits: list[float]) -> float:
-    """Mean over the middle half of the positions."""
-    quarter_of_them = len(bits) // 4
-    return float(np.mean(bits[quarter_of_them : len(bits) - quarter_of_them]))
-
-
 PLACE = "Primer 1, “The context vector bottleneck”"
 QUESTION = "How much of a sentence fits into one vector, and what changes with attention?"
 ONE_VECTOR = ("initial", "every_step")
+QUANTITIES = ("token_accuracy", "exact_match", "bits", "bits_of_word")
 
 
 @dataclass(frozen=True)
@@ -108,15 +29,16 @@ class Config:
 
     Attributes:
         link: what the decoder gets of the source: ``initial``, ``every_step``, ``attention``.
-        width: of states and embeddings.
+        width: of states and embeddings: one number or several.
         cell: ``gru`` or ``lstm``.
         seeds: networks of each kind.
-        words: of the vocabulary; a sentence of n words holds n · log2(words) bits.
-        shortest, longest: words of a sentence; lengths between are equally frequent.
+        words: size of the vocabulary. A sentence of n words holds n · log2(words) bits.
+        shortest: fewest words of a sentence; longest: most words of a sentence. All
+            lengths between are equally frequent.
         probed: lengths at which a linear probe reads the vector.
-        n_train: sentences to train on; judged: held-out ones, of all lengths together.
-        steps: updates; learning_rate: of Adam.
-        samples: sentences that a probe is fitted on; once more on half as many, where there is most to read.
+        n_train: sentences to train on; judged: held-out sentences, of all lengths together.
+        steps: updates in training; learning_rate: of Adam.
+        samples: sentences that a probe is fitted on. Once more on half as many, where there is most to read.
     """
 
     link: tuple[str, ...] = ("initial", "attention")
@@ -173,12 +95,8 @@ def _specs(config: Config, links: tuple[str, ...]) -> tuple[RecipeSpec, ...]:
     )
 
 
-def asks(config: Config) -> tuple[Ask, ...]:
-    """What it asks of each network: quality by length, and of one vector what a probe reads there."""
-    return (*ask(_specs(config, config.link), measure_by_length), *_probes(config), *_halved(config))
-
-
 def _probes(config: Config) -> tuple[Ask, ...]:
+    """What a probe reads off every single vector, at each length."""
     specs = _specs(config, tuple(link for link in config.link if link in ONE_VECTOR))
     return tuple(
         asked
@@ -189,12 +107,14 @@ def _probes(config: Config) -> tuple[Ask, ...]:
 
 def _halved(config: Config) -> tuple[Ask, ...]:
     """The longest sentences and widest vectors once more, with half the samples to fit a probe on."""
-    if config.samples < 2:
-        return ()
-    settings = {"length": max(config.probed), "samples": config.samples // 2}
-    links = tuple(link for link in config.link if link in ONE_VECTOR)
-    specs = (spec for spec in _specs(config, links) if spec.resolved.width == max(config.width))
-    return ask(specs, measure_summary_bits, **settings)
+    specs = dict.fromkeys(a.spec for a in _probes(config) if a.spec.resolved.width == max(config.width))
+    half = {"length": max(config.probed), "samples": config.samples // 2}
+    return ask(specs, measure_summary_bits, **half) if config.samples > 1 else ()
+
+
+def asks(config: Config) -> tuple[Ask, ...]:
+    """Quality by length of each network, and what a probe reads off one vector."""
+    return (*ask(_specs(config, config.link), measure_by_length), *_probes(config), *_halved(config))
 
 
 def models(config: Config) -> tuple[RecipeSpec, ...]:
@@ -206,60 +126,49 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     """Quality and bits by length, of every link and width.
 
     Returns:
-        values ``<link>.width_<w>.``: ``{shortest, longest}.{token_accuracy, exact_match, bits,
-        bits_of_word}`` (mean over the shortest and the longest quarter of the lengths); ``capacity``
-        (bits of a sentence where it is largest, smoothed over neighbouring lengths), ``slope`` (of the
-        logarithm of the bits of a word over that of the length, in the longer half: −1 where a vector of
-        fixed capacity is shared, 0 where every word keeps its own), ``falls`` (token accuracy, shortest
-        less longest), ``of_each`` (``capacity`` and ``slope`` of every network, by seed), ``parameters``;
-        the same of the widest as ``widest.<link>``; ``wider.<link>`` (capacity of the widest less that of
-        the narrowest); ``attention_gains`` (exact match of the widest with attention, on the longest
-        quarter, less that of ``initial``); ``read.<link>``, what a probe reads off the widest one vector
-        at the longest probed length, see :func:`read_off`;
-        intervals over seeds. Tables ``lengths`` (a row a kind and length) and ``probe`` (a row a kind,
-        probed length and position).
+        values by link and width, see :func:`summary`, and of the widest as ``widest.<link>``;
+        ``wider.<link>``, capacity of the widest less that of the narrowest; ``attention_gains``, exact match
+        of the widest with attention, on the longest quarter, less that of ``initial``; ``read.<link>``, see
+        :func:`read_off`. Tables ``lengths`` (a row a kind and length) and ``probe`` (a row a kind, probed
+        length and position).
     """
     found = _grouped(answers(ask(_specs(config, config.link), measure_by_length), store))
+    probes = _grouped(answers(_probes(config), store), "length")
+    halved = _grouped(answers(_halved(config), store))
     values: dict = {}
     for (link, width), points in found.items():
         values.setdefault(link, {})[f"width_{width}"] = summary(points)
-    widest, narrowest = max(config.width), min(config.width)
-    values["widest"] = {
-        link: own[f"width_{widest}"] for link, own in values.items() if f"width_{widest}" in own
+    wide, narrow, longest = max(config.width), min(config.width), max(config.probed)
+    of = {link: found.get((link, wide), []) for link in (*config.link, "attention", "initial")}
+    values |= {
+        "widest": {link: values[link][f"width_{wide}"] for link in config.link if of[link]},
+        "wider": {
+            link: paired(of[link], found.get((link, narrow), []), capacity)
+            for link in config.link
+            if wide > narrow
+        },
+        "attention_gains": paired(
+            of["attention"], of["initial"], lambda m: quarter(m, "exact_match", last=True)
+        ),
+        "read": {
+            link: read_off(probes[link, wide, longest], halved.get((link, wide), []), of[link])
+            for link in config.link
+            if (link, wide, longest) in probes
+        },
     }
-    values["wider"] = {
-        link: paired(found.get((link, widest), ()), found.get((link, narrowest), ()), capacity)
-        for link in config.link
-        if widest > narrowest
-    }
-    values["attention_gains"] = paired(
-        found.get(("attention", widest), ()),
-        found.get(("initial", widest), ()),
-        lambda m: quarter(m, "exact_match", last=True),
-    )
     lengths = [
         {"link": link, "width": width, "length": length, "quantity": name}
         | over_seeds(points, lambda m, n=name, i=place: m[n][i])
         for (link, width), points in found.items()
         for place, length in enumerate(points[0][1]["lengths"])
-        for name in ("token_accuracy", "exact_match", "bits", "bits_of_word")
+        for name in QUANTITIES
     ]
-    probes = _grouped(answers(_probes(config), store), "length")
     probe = [
         {"link": link, "width": width, "length": length, "position": position}
         | over_seeds(points, lambda m, p=position: m["bits"][p])
         for (link, width, length), points in probes.items()
         for position in range(length)
     ]
-    halved = _grouped(answers(_halved(config), store))
-    length = max(config.probed)
-    values["read"] = {
-        link: read_off(
-            probes[link, widest, length], halved.get((link, widest), []), found.get((link, widest), [])
-        )
-        for link in config.link
-        if (link, widest, length) in probes
-    }
     return values, {"lengths": lengths, "probe": probe}
 
 
@@ -270,3 +179,84 @@ def _grouped(points: list[Point], *further: str) -> dict[tuple, list[Point]]:
         key = (name["link"], name["width"], *(measured[own] for own in further))
         groups.setdefault(key, []).append((name, measured))
     return groups
+
+
+def summary(points: list[Point]) -> dict:
+    """One link and width, intervals over seeds: both ends of the lengths, and how the bits go with length.
+
+    ``falls`` is token accuracy at the short end less that at the long one; ``of_each`` has the numbers of
+    every network, by seed.
+    """
+    return {
+        label: {
+            name: over_seeds(points, lambda m, n=name, e=end: quarter(m, n, last=e)) for name in QUANTITIES
+        }
+        for label, end in (("shortest", False), ("longest", True))
+    } | {
+        "capacity": over_seeds(points, capacity),
+        "slope": over_seeds(points, slope),
+        "falls": over_seeds(
+            points,
+            lambda m: quarter(m, "token_accuracy", last=False) - quarter(m, "token_accuracy", last=True),
+        ),
+        "of_each": {"capacity": [capacity(m) for _, m in points], "slope": [slope(m) for _, m in points]},
+        "parameters": points[0][1]["parameters"],
+    }
+
+
+def quarter(measured: dict, name: str, *, last: bool) -> float:
+    """Mean over the shortest or the longest quarter of the lengths."""
+    values = measured[name]
+    number = max(1, len(values) // 4)
+    return float(np.mean(values[-number:] if last else values[:number]))
+
+
+def capacity(measured: dict) -> float:
+    """Bits of a sentence where they are most, mean over three neighbouring lengths where there are three."""
+    window = min(3, len(measured["bits"]))
+    return float(np.convolve(measured["bits"], np.full(window, 1 / window), mode="valid").max())
+
+
+def slope(measured: dict) -> float | None:
+    """Slope of log bits of a word over log length, in the longer half of the lengths; None below two.
+
+    −1 where a vector of fixed capacity is shared, 0 where every word keeps its own.
+    """
+    half = len(measured["lengths"]) // 2
+    lengths, bits = measured["lengths"][half:], measured["bits_of_word"][half:]
+    if len(lengths) < 2 or min(bits) <= 0:
+        return None
+    return float(np.polyfit(np.log(lengths), np.log(bits), 1)[0])
+
+
+def read_off(probed: list[Point], halved: list[Point], judged: list[Point]) -> dict:
+    """Bits that a probe reads off one vector, of sentences of one length; intervals over seeds.
+
+    Of the first word, the last and one in the middle half, and all ``together``; ``more`` is that less what
+    half the samples to fit on find, ``decoder_over_probe`` what reaches the decoder less it, where sentences
+    of this length were judged.
+    """
+
+    def together(measured: dict) -> float | None:
+        if "lengths" not in measured:
+            return float(sum(measured["bits"]))
+        return dict(zip(measured["lengths"], measured["bits"], strict=True)).get(probed[0][1]["length"])
+
+    words = {
+        "first": lambda bits: bits[0],
+        "last": lambda bits: bits[-1],
+        "middle": middle,
+        "first_over_middle": lambda bits: bits[0] - middle(bits),
+        "last_over_middle": lambda bits: bits[-1] - middle(bits),
+    }
+    return {name: over_seeds(probed, lambda m, of=of: of(m["bits"])) for name, of in words.items()} | {
+        "together": over_seeds(probed, together),
+        "more": paired(probed, halved, together),
+        "decoder_over_probe": paired(judged, probed, together),
+    }
+
+
+def middle(bits: list[float]) -> float:
+    """Mean over the middle half of the positions."""
+    quarter_of_them = len(bits) // 4
+    return float(np.mean(bits[quarter_of_them : len(bits) - quarter_of_them]))

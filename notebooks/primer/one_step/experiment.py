@@ -1,7 +1,11 @@
 """One decoder step of a trained translation network in numbers, and its attention along training."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from attnlib.errors import BadInput, UnknownName
 from attnlib.models.sequence_to_sequence import NAMED
@@ -37,14 +41,15 @@ class Config:
     """Settings; a network is a seed.
 
     Attributes:
-        task: translation of text, by name; the sentences shown are English and French.
-        network: ``bahdanau`` or ``luong``, see :data:`attnlib.models.sequence_to_sequence.NAMED`.
-        seeds: networks; the first is worked in numbers.
-        n_train: pairs to train on; max_words: of either vocabulary; max_length: words of a side.
-        judged: held-out pairs.
-        width: of states and embeddings; steps: updates; looks: at the network on its way.
+        task: set by the profile: translation of text; the sentences shown are English and French.
+        network: ``bahdanau`` or ``luong``.
+        seeds: number of networks. The first is worked in numbers.
+        n_train: pairs to train on; judged: held-out pairs.
+        max_words: size of either vocabulary, at most; max_length: most words of a sentence.
+        width: of states and embeddings; steps: updates in training; looks: evaluations during training.
         learning_rate: of Adam.
-        pair, place: which of :data:`PAIRS`, and which of its target words, is worked in numbers.
+        pair: which sentence is worked in numbers: 0, 1, 2.
+        place: which word of its translation is worked in numbers, counted from 0.
     """
 
     task: str = "tatoeba_en_fr"
@@ -85,26 +90,16 @@ PROFILES = {
 }  # fmt: skip
 
 
-def _ask(config: Config) -> tuple[Ask, ...]:
-    names = ("width", "steps", "looks", "learning_rate", "judged", "task")
-    options = {"n_train": config.n_train, "max_words": config.max_words, "max_length": config.max_length}
-    specs = [
-        RecipeSpec.of(
-            "recurrent_sequences",
-            seed=seed,
-            options=tuple(options.items()),
-            shown=PAIRS,
-            **NETWORKS[config.network],
-            **{name: getattr(config, name) for name in names},
-        )
-        for seed in range(config.seeds)
-    ]
-    return ask(specs, measure_shown_pairs, pair=config.pair, place=config.place)
-
-
 def asks(config: Config) -> tuple[Ask, ...]:
-    """What it asks of each network: its attention on the sentences shown, and one step in numbers."""
-    return _ask(config)
+    """The attention of each network on the sentences shown, and one step in numbers."""
+    names = ("width", "steps", "looks", "learning_rate", "judged", "task")
+    own = {name: getattr(config, name) for name in names} | NETWORKS[config.network]
+    options = tuple((name, getattr(config, name)) for name in ("n_train", "max_words", "max_length"))
+    specs = (
+        RecipeSpec.of("recurrent_sequences", seed=seed, options=options, shown=PAIRS, **own)
+        for seed in range(config.seeds)
+    )
+    return ask(specs, measure_shown_pairs, pair=config.pair, place=config.place)
 
 
 def models(config: Config) -> tuple[RecipeSpec, ...]:
@@ -113,12 +108,8 @@ def models(config: Config) -> tuple[RecipeSpec, ...]:
 
 
 def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
-    """The step in numbers, weights that the primers speak of, and attention along training.
-
-    Returns:
-        what :func:`summary` makes of the networks; without any, no values and empty tables.
-    """
-    points = answers(_ask(config), store)
+    """The step in numbers, weights that the primers speak of, and attention along training."""
+    points = answers(asks(config), store)
     return summary(points) if points else ({}, {name: [] for name in TABLES})
 
 
@@ -126,16 +117,14 @@ def summary(points: list[Point]) -> tuple[dict, dict[str, list[dict]]]:
     """Values and tables of some networks, at least one, measured by :func:`measure_shown_pairs`.
 
     Returns:
-        values ``weights.<name>`` of :data:`WEIGHTS`, ``largest.<name>`` (share of networks whose largest
-        weight of that row is among those source words), both of the last look, ``token_accuracy``,
-        ``exact_match``, intervals over seeds. Tables of the first network: ``worked`` (a row a source word:
-        score, its exponential over the largest, weight), ``context`` (a row a source word and coordinate:
-        the state there, the weighted state, and the context that these add up to), ``predicted`` (the
-        likeliest words after the step) and ``map`` (a row a look, pair, target and source place); and
-        ``learned`` (a row a look and name of :data:`WEIGHTS`, intervals over seeds).
+        values ``weights.<name>`` of :data:`WEIGHTS` and ``largest.<name>`` (share of networks whose largest
+        weight of that row is among those source words), after training; ``token_accuracy``,
+        ``exact_match``; intervals over seeds. Tables of the first network: ``worked`` (a row a source word),
+        ``context`` (a row a source word and coordinate), ``predicted`` and ``map`` (a row a checkpoint, pair,
+        target and source place); of all: ``learned`` (a row a checkpoint and name of :data:`WEIGHTS`).
     """
 
-    def row_of(measured: dict, name: str, look: int) -> list[float]:
+    def row_of(measured: dict, name: str, look: int = -1) -> list[float]:
         pair, target, _ = WEIGHTS[name]
         return measured["attention"][look][pair][target]
 
@@ -144,8 +133,7 @@ def summary(points: list[Point]) -> tuple[dict, dict[str, list[dict]]]:
         return sum(row[source] for source in WEIGHTS[name][2])
 
     def is_largest(measured: dict, name: str) -> float:
-        row = row_of(measured, name, -1)
-        return float(max(range(len(row)), key=row.__getitem__) in WEIGHTS[name][2])
+        return float(np.argmax(row_of(measured, name)) in WEIGHTS[name][2])
 
     values = {
         "weights": {name: over_seeds(points, lambda m, n=name: weight(m, n)) for name in WEIGHTS},
@@ -154,43 +142,31 @@ def summary(points: list[Point]) -> tuple[dict, dict[str, list[dict]]]:
         "exact_match": over_seeds(points, lambda m: m["exact_match"]),
     }
     first = points[0][1]
+    context = [
+        {"coordinate": entry["coordinate"], "context": entry["value"], "source_place": place}
+        | {"source": word["source"], "state": state, "weighted": weighted}
+        for entry in first["context"]
+        for place, (word, state, weighted) in enumerate(
+            zip(first["worked"], entry["states"], entry["weighted"], strict=True)
+        )
+    ]
     learned = [
         {"weight": name, "step": step} | over_seeds(points, lambda m, n=name, i=look: weight(m, n, i))
         for name in WEIGHTS
         for look, step in enumerate(first["steps"])
     ]
-    contents = (first["worked"], list(_context(first)), first["predicted"], list(_map(first)), learned)
+    contents = (first["worked"], context, first["predicted"], list(_map(first)), learned)
     return values, dict(zip(TABLES, contents, strict=True))
 
 
-def _context(measured: dict):
-    """Rows of the context: what each source word adds to some of its coordinates."""
-    for entry in measured["context"]:
-        parts = zip(measured["worked"], entry["states"], entry["weighted"], strict=True)
-        for place, (word, state, weighted) in enumerate(parts):
-            yield {
-                "coordinate": entry["coordinate"],
-                "context": entry["value"],
-                "source_place": place,
-                "source": word["source"],
-                "state": state,
-                "weighted": weighted,
-            }
-
-
-def _map(measured: dict):
+def _map(measured: dict) -> Iterator[dict]:
     """Rows of the interactive map."""
     for look, step in enumerate(measured["steps"]):
         for pair, (source, target) in enumerate(measured["pairs"]):
-            for s, predicted in enumerate(target):
-                for t, word in enumerate(source):
-                    yield {
-                        "step": step,
-                        "pair": pair,
-                        "target_place": s,
-                        "source_place": t,
-                        "target": predicted,
-                        "source": word,
-                        "attention": measured["attention"][look][pair][s][t],
-                        "probability": measured["probability"][look][pair][s],
-                    }
+            for (s, predicted), (t, word) in product(enumerate(target), enumerate(source)):
+                yield {"step": step, "pair": pair, "target_place": s, "source_place": t} | {
+                    "target": predicted,
+                    "source": word,
+                    "attention": measured["attention"][look][pair][s][t],
+                    "probability": measured["probability"][look][pair][s],
+                }

@@ -20,14 +20,12 @@ def measure_shown_pairs(recording: "Recording", *, pair: int, place: int) -> dic
     """What was recorded of the pairs, their words, and the step that predicts word ``place`` of ``pair``.
 
     Returns:
-        ``steps``; ``pairs``, their source and target words as the network reads them, end marks among them;
+        ``steps``; ``pairs``, source and target words as the network reads them, end marks among them;
         ``attention[look][pair][target][source]`` and ``probability[look][pair][target]`` of the right words;
-        ``worked``, a row a source word: ``score``, ``exponential`` (of the score less the largest),
-        ``attention``; ``context``, an entry for each of the :data:`COORDINATES` where the network's context
-        is furthest from zero: ``coordinate`` (from 0), its ``value``, and by source word ``states`` (that
-        coordinate of the encoder state) and ``weighted`` (the same times the attention; they sum to the
-        value); ``predicted``, the likeliest words with their probability; ``token_accuracy``,
-        ``exact_match`` on the held-out samples.
+        ``worked``, by source word: ``exponential`` is of the score less the largest; ``context``, the
+        :data:`COORDINATES` where the context is furthest from zero: its ``value`` there, and by source word
+        that coordinate of the ``states`` and the same ``weighted`` with attention (they sum to the value);
+        ``predicted``, the likeliest words; ``token_accuracy``, ``exact_match`` on the held-out samples.
     """
     settings = recording.spec.resolved
     task, batch = load_task(settings), shown_pairs(settings)

@@ -32,12 +32,13 @@ class Config:
     """Settings; a network is a task × kind × seed.
 
     Attributes:
-        task: by name, see :mod:`companion.data.registry`.
-        network: of :data:`NETWORKS`.
+        task: what they learn: ``number_words``, ``dates``, ``multi30k_en_fr``, …
+        network: ``cho``, ``sutskever``.
         seeds: networks of each kind.
-        digits: most digits of a number in ``number_words``.
-        n_train: samples to train on, at most; judged: held-out ones.
-        width: of states and embeddings; steps: updates; batch_size: samples an update.
+        digits: most digits of a number in number words.
+        n_train: samples to train on, at most.
+        judged: held-out samples.
+        width: of states and embeddings; steps: updates in training; batch_size: samples an update.
         learning_rate: of Adam.
         samples: held-out sentences of one length in which a word is exchanged, at most.
     """
@@ -81,28 +82,21 @@ PROFILES = {
 
 def _groups(config: Config) -> dict[tuple[str, str], tuple[RecipeSpec, ...]]:
     names = ("width", "steps", "batch_size", "learning_rate", "judged")
-    shared = {name: getattr(config, name) for name in names} | {"looks": 1}  # only the end is asked about
+    shared = {name: getattr(config, name) for name in names} | {"looks": 1}  # only the end is measured
     found = {}
     for task, network in product(config.task, config.network):
         options = {"n_train": config.n_train} | OPTIONS.get(task, {})
         if task == "number_words":
             options |= {"max_digits": config.digits, "n_held_out": config.judged}
+        own = {"task": task, "options": tuple(options.items()), **NETWORKS[network], **shared}
         found[task, network] = tuple(
-            RecipeSpec.of(
-                "recurrent_sequences",
-                seed=seed,
-                task=task,
-                options=tuple(options.items()),
-                **NETWORKS[network],
-                **shared,
-            )
-            for seed in range(config.seeds)
+            RecipeSpec.of("recurrent_sequences", seed=seed, **own) for seed in range(config.seeds)
         )
     return found
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
-    """What it asks of each network."""
+    """One measurement of each network."""
     specs = (spec for group in _groups(config).values() for spec in group)
     return ask(dict.fromkeys(specs), measure_error_growth, samples=config.samples)
 
@@ -116,25 +110,16 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     """Quality, and how errors spread.
 
     Returns:
-        values ``<task>.<network>.``: ``token_accuracy`` (teacher-forced, end marks among the words),
-        ``exact_match``, ``length_right``, ``bleu`` (free running), ``parameters``; ``length_guessed`` (share
-        of targets whose length the source's length alone tells) and ``length_over_guess`` (``length_right``
-        less that); ``own_hand`` (teacher-forced less free-running accuracy); ``beam_gain`` (``exact_match``
-        and ``bleu`` of beam search less those of greedy decoding). Of sentences of one ``length``,
-        ``of_length`` in number: ``after_error`` (share of the words after an exchanged one that go wrong,
-        less the same after the right word, mean over places weighted by words) and ``early_over_late`` (the
-        same share, unweighted, of the first third of the places less that of the last third). Intervals over
-        seeds. Tables ``places`` (a row a kind and place) and ``damage`` (a row a kind and place of the
-        exchange), of the same sentences.
+        values by task and network, intervals over seeds (see :func:`_summary`). Tables ``places`` (a row a
+        kind and place) and ``damage`` (a row a kind and place of the exchange), both of sentences of one
+        length.
     """
-    found = {
-        kind: answers(ask(specs, measure_error_growth, samples=config.samples), store)
-        for kind, specs in _groups(config).items()
-    }
-    found = {kind: points for kind, points in found.items() if points}
     values: dict = {}
     tables: dict[str, list[dict]] = {"places": [], "damage": []}
-    for (task, network), points in found.items():
+    for (task, network), specs in _groups(config).items():
+        points = answers(ask(specs, measure_error_growth, samples=config.samples), store)
+        if not points:
+            continue
         values.setdefault(task, {})[network] = _summary(points)
         named = {"task": task, "network": network}
         tables["places"] += [
@@ -163,28 +148,33 @@ def _lost(row: dict) -> float:
 
 
 def _summary(points: list[Point]) -> dict:
-    first = points[0][1]
-    return {name: over_seeds(points, lambda m, n=name: m[n]) for name in QUALITIES} | {
-        "after_error": over_seeds(points, lambda m: after_error(m["damage"])),
-        "early_over_late": over_seeds(points, lambda m: early_over_late(m["damage"])),
-        "own_hand": over_seeds(points, lambda m: m["token_accuracy"] - m["own_accuracy"]),
-        "length_over_guess": over_seeds(points, lambda m: m["length_right"] - m["length_guessed"]),
-        "beam_gain": {
-            name: over_seeds(points, lambda m, n=name: m["beam"][n] - m[n])
-            for name in ("exact_match", "bleu")
-        },
-        # The same for every seed: the samples are.
+    """Qualities of all held-out samples, and differences.
+
+    ``own_hand`` is teacher-forced less free-running accuracy, ``length_over_guess`` how much oftener the
+    length is right than by a guess from the source's alone, ``beam_gain`` beam search less greedy decoding.
+    ``after_error`` and ``early_over_late`` are of the ``of_length`` sentences of one ``length``.
+    """
+    numbers = {name: lambda m, n=name: m[n] for name in QUALITIES} | {
+        "after_error": lambda m: after_error(m["damage"]),
+        "early_over_late": lambda m: early_over_late(m["damage"]),
+        "own_hand": lambda m: m["token_accuracy"] - m["own_accuracy"],
+        "length_over_guess": lambda m: m["length_right"] - m["length_guessed"],
+    }
+    gains = {name: lambda m, n=name: m["beam"][n] - m[n] for name in ("exact_match", "bleu")}
+    first = points[0][1]  # what follows from the samples is the same for every seed
+    return {name: over_seeds(points, of) for name, of in numbers.items()} | {
+        "beam_gain": {name: over_seeds(points, of) for name, of in gains.items()},
         **{name: first[name] for name in ("length_guessed", "length", "of_length", "parameters")},
     }
 
 
 def after_error(damage: list[dict]) -> float:
-    """Mean over places, weighted by the words that follow."""
+    """Share of the words after an exchanged one that it makes wrong, over places, weighted by those words."""
     return float(np.average([_added(row) for row in damage], weights=[row["words_after"] for row in damage]))
 
 
 def early_over_late(damage: list[dict]) -> float:
-    """Share of what follows that an early exchange spoils, less the share that a late one does."""
+    """Share of later words spoilt by an exchange in the first third of the places, less in the last third."""
     number = max(1, len(damage) // 3)
     added = [_added(row) for row in damage]
     return float(np.mean(added[:number]) - np.mean(added[-number:]))

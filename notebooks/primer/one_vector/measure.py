@@ -30,22 +30,18 @@ _WRITTEN, _MEANT = "UNK", "UNSEEN"  # what stands for ``<unk>``: two words, or a
 def measure_error_growth(recording: "Recording", *, samples: int) -> dict:
     """Accuracy by place, read right and read from its own hand; and what one wrong word does to the rest.
 
-    By place are the held-out sentences of one length, that of which the sentences hold most words: among
-    sentences of several lengths, those that reach a late place would be other ones than those that have an
-    early one. At each place in turn the first ``samples`` of them are written right up to there. Then either
-    the right word or another one, drawn evenly, is put down, and the network goes on by itself. What it
-    writes afterwards is held against the right words at the same places, the end mark among them.
+    By place are the held-out sentences of one length, that of which the sentences hold most words: sentences
+    of several lengths would be others at late places than at early ones. At each place in turn the first
+    ``samples`` of them are written right up to there; then the right word or another one, drawn evenly, is
+    put down, and the network goes on by itself. What it writes is compared with the right words at the same
+    places, the end mark among them.
 
     Returns:
-        ``length`` of these sentences, end mark left out, and ``of_length``, their number;
-        ``teacher_forced``, ``free_running``, ``so_far`` (no error up to and with the place, free running) by
-        place; ``damage``, rows of ``place``, ``sentences``, ``words_after`` (their number, end mark counted),
-        ``wrong_after`` and ``wrong_after_right`` (share of them, after the wrong word and after the right
-        one). Over all held-out samples: ``token_accuracy`` and ``own_accuracy`` (words right, end marks among
-        them, the right words read and its own); ``exact_match``, ``length_right`` (share of sentences with as
-        many words as the right one) and ``bleu`` of what is written freely; ``beam``, ``exact_match`` and
-        ``bleu`` of what beam search of width :data:`BEAMS` finds; ``length_guessed``, see
-        :func:`guessed_lengths`; ``parameters``.
+        of the ``of_length`` sentences of ``length`` words, by place: ``teacher_forced``, ``free_running`` and
+        ``so_far`` (no error yet, free running), shares right, and ``damage``, see :func:`damage`. Of all
+        samples: ``token_accuracy`` and ``own_accuracy`` (words right, end marks among them, after right words
+        and its own); ``exact_match``, ``length_right`` and ``bleu`` of what it writes by itself; ``beam``,
+        the same of beam search of width :data:`BEAMS`; ``length_guessed``, see :func:`guessed_lengths`.
     """
     settings = recording.spec.resolved
     task, judged = load_task(settings), judged_samples(settings)
@@ -109,9 +105,8 @@ def guessed_lengths(train: "Corpus", judged: "Corpus") -> np.ndarray:
 def written_bleu(recording: "Recording") -> float:
     """BLEU of what is written; a word that the vocabulary lacks is one that nothing matches.
 
-    Against the words of the text, as :func:`notebooks.primer.scoring_functions.measure.measure_bleu` has it,
-    this is the same but for a missing word that sacreBLEU would split. It needs no text, so it serves every
-    task, and samples from several files.
+    That of :func:`notebooks.primer.scoring_functions.measure.measure_bleu`, but for missing words that
+    sacreBLEU would split; without the text, so for every task.
     """
     settings = recording.spec.resolved
     vocabulary, judged = load_task(settings).target_vocabulary, judged_samples(settings)
@@ -143,12 +138,15 @@ def _same(written: Tensor, wanted: Tensor) -> Tensor:
 
 
 def damage(network: torch.nn.Module, batch: Batch, words: int, seed: int) -> list[dict]:
-    """The rows of ``damage`` in :func:`measure_error_growth`, of places after which a sentence goes on.
+    """A row for each place after which a sentence goes on: ``words_after`` it, and the share of them wrong.
 
     Args:
         batch: sentences of one target length.
         words: of the target vocabulary, marks among them.
         seed: of the words that are drawn.
+
+    Returns:
+        ``wrong_after`` the wrong word, ``wrong_after_right`` after the right one.
     """
     rows = []
     generator = torch.Generator().manual_seed(seed)

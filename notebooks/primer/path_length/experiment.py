@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain, product
 from typing import TYPE_CHECKING, get_args
 
 import numpy as np
@@ -34,14 +34,16 @@ class Config:
     """Settings; a network is a kind × cell × seed. The defaults are those of the chapter on reversal.
 
     Attributes:
-        kind: of :data:`KINDS`.
+        kind: ``one_vector``, ``one_vector_reversed``, ``attention``, ``attention_reversed``.
         cell: ``gru``, ``lstm``.
         seeds: networks of each kind.
-        words: of the vocabulary; shortest, longest: words of a sentence.
-        n_train: sentences to train on; judged: held-out ones.
-        width: of states and embeddings; steps: updates; looks: at the network on its way.
+        words: size of the vocabulary.
+        shortest: fewest words of a sentence in training; longest: most words of a sentence in training.
+        n_train: sentences to train on; judged: held-out sentences.
+        width: of states and embeddings; steps: updates in training; looks: evaluations during training.
         learning_rate: of Adam.
-        length: words of the sentences that gradients are taken on; samples: of those.
+        length: words of the sentences that gradients are taken on.
+        samples: number of sentences that gradients are taken on.
     """
 
     kind: tuple[str, ...] = ("one_vector", "one_vector_reversed", "attention")
@@ -93,22 +95,20 @@ PROFILES = {
 }
 
 
-def _groups(config: Config) -> dict[tuple[str, str], tuple[RecipeSpec, ...]]:
+def _groups(config: Config) -> dict[tuple[str, str], tuple[Ask, ...]]:
+    """The measurements of each kind and cell."""
     found = {}
     for kind, cell in product(config.kind, config.cell):
         link, reverse = KINDS[kind]
         own = {"link": link, "reverse": reverse, "cell": cell, "width": config.width, "looks": config.looks}
-        found[kind, cell] = tuple(spec_on_words(config, seed=seed, **own) for seed in range(config.seeds))
+        specs = (spec_on_words(config, seed=seed, **own) for seed in range(config.seeds))
+        found[kind, cell] = ask(specs, measure_gradients, length=config.length, samples=config.samples)
     return found
 
 
-def _ask(config: Config, specs: tuple[RecipeSpec, ...]) -> tuple[Ask, ...]:
-    return ask(specs, measure_gradients, length=config.length, samples=config.samples)
-
-
 def asks(config: Config) -> tuple[Ask, ...]:
-    """What it asks of each network: its gradients."""
-    return tuple(asked for specs in _groups(config).values() for asked in _ask(config, specs))
+    """The gradients of each network."""
+    return tuple(chain.from_iterable(_groups(config).values()))
 
 
 def models(config: Config) -> tuple[RecipeSpec, ...]:
@@ -124,85 +124,76 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     what they need not go.
 
     Returns:
-        values ``<kind>.<cell>.{untrained, trained}.``: ``decay``, the slope of log10 of the mean norm over
-        distance (decades a step: 0 where distance does not matter); ``aligned``, the share of a row that
-        falls on the source word at the same place; ``apart``, by how many decades the distance that is
-        reached most is above the one reached least; ``first_over_last``, log10 of the norm for the pair of
-        first words over that for the pair of last words; the first cell's again as ``<kind>.main``; intervals
-        over seeds. ``flatter.{untrained, trained}``: decay with attention less that with one vector, paired
-        by seed. Tables ``matrices`` (a row a kind, stage and pair of places: mean norm over the largest of
-        the matrix) and ``decay`` (a row a kind, stage and distance).
+        values by kind, cell and stage, see :func:`_summary`, the first cell's again as ``main``; ``flatter``,
+        by stage: decay with attention less that with one vector, paired by seed. Tables ``matrices`` (a row a
+        kind, stage and pair of places: mean norm over the largest of the matrix) and ``decay`` (a row a kind,
+        stage and distance).
     """
-    found = {kind: answers(_ask(config, specs), store) for kind, specs in _groups(config).items()}
-    found = {kind: points for kind, points in found.items() if points}
+    found = {kind: answers(asked, store) for kind, asked in _groups(config).items()}
     values: dict = {}
-    for (kind, cell), points in found.items():
-        values.setdefault(kind, {})[cell] = {
-            stage: _summary(points, stage, reverse=KINDS[kind][1]) for stage in STAGES
-        }
-    for own in values.values():
-        own["main"] = own[next(iter(own))]
-    flatter = {stage: _flatter(found, config.cell[0], stage) for stage in STAGES}
     tables: dict[str, list[dict]] = {"matrices": [], "decay": []}
     for (kind, cell), points in found.items():
-        for stage in STAGES:
+        for stage in STAGES if points else ():
+            reverse = KINDS[kind][1]
+            values.setdefault(kind, {}).setdefault(cell, {})[stage] = _summary(points, stage, reverse=reverse)
             named = {"kind": kind, "cell": cell, "stage": stage}
-            tables["matrices"] += _matrix(named, points)
-            tables["decay"] += _decay(named, points, reverse=KINDS[kind][1])
+            mean = np.mean([measured[stage] for _, measured in points], axis=0)
+            tables["matrices"] += [
+                named | {"target": s + 1, "source": t + 1, "norm": float(mean[s, t] / mean.max())}
+                for s, t in np.ndindex(mean.shape)
+            ]
+            by_seed = [({}, _by_distance(measured[stage], reverse=reverse)) for _, measured in points]
+            tables["decay"] += [
+                named | {"distance": distance} | over_seeds(by_seed, lambda m, d=distance: m[d])
+                for distance in by_seed[0][1]
+            ]
+    for own in values.values():
+        own["main"] = own[next(iter(own))]
+    attention, one_vector = (found.get((kind, config.cell[0]), []) for kind in ("attention", "one_vector"))
+    flatter = {
+        stage: paired(attention, one_vector, lambda m, s=stage: decay(m[s], reverse=False))
+        for stage in STAGES
+    }
     return values | {"flatter": flatter}, tables
+
+
+def _pairs(matrix: list[list[float]], *, reverse: bool) -> tuple[list[int], list[float]]:
+    """Distance and log10 of the norm of every pair of places."""
+    places = list(product(range(len(matrix)), repeat=2))
+    norms = [math.log10(max(matrix[target][source], 1e-30)) for target, source in places]
+    return link_distances(places, len(matrix), reverse=reverse), norms
 
 
 def _by_distance(matrix: list[list[float]], *, reverse: bool) -> dict[int, float]:
     """Mean of log10 of the norms, by distance."""
     found: dict[int, list[float]] = {}
-    length = len(matrix)
-    for target, source in product(range(length), repeat=2):
-        (distance,) = link_distances([(target, source)], length, reverse=reverse)
-        found.setdefault(distance, []).append(math.log10(max(matrix[target][source], 1e-30)))
+    for distance, norm in zip(*_pairs(matrix, reverse=reverse), strict=True):
+        found.setdefault(distance, []).append(norm)
     return {distance: float(np.mean(own)) for distance, own in sorted(found.items())}
 
 
 def decay(matrix: list[list[float]], *, reverse: bool) -> float:
     """Slope of log10 of the norm over distance, every pair of places counted once."""
-    length = len(matrix)
-    pairs = list(product(range(length), repeat=2))
-    distances = link_distances(pairs, length, reverse=reverse)
-    norms = [math.log10(max(matrix[target][source], 1e-30)) for target, source in pairs]
-    return float(np.polyfit(distances, norms, 1)[0])
-
-
-def _apart(matrix: list[list[float]], *, reverse: bool) -> float:
-    by_distance = _by_distance(matrix, reverse=reverse).values()
-    return max(by_distance) - min(by_distance)
+    return float(np.polyfit(*_pairs(matrix, reverse=reverse), 1)[0])
 
 
 def _summary(points: list[Point], stage: str, *, reverse: bool) -> dict:
+    """Intervals over seeds of what the gradients of one stage show.
+
+    ``decay`` is in decades a step; ``aligned`` the share of a row on the source word at the same place;
+    ``apart``, in decades, the distance reached most above the one reached least; ``first_over_last`` log10 of
+    the norm of the pair of first words over that of the last.
+    """
+
+    def apart(measured: dict) -> float:
+        means = _by_distance(measured[stage], reverse=reverse).values()
+        return max(means) - min(means)
+
     return {
         "decay": over_seeds(points, lambda m: decay(m[stage], reverse=reverse)),
         "aligned": over_seeds(points, lambda m: m[f"aligned_{stage}"]),
-        "apart": over_seeds(points, lambda m: _apart(m[stage], reverse=reverse)),
+        "apart": over_seeds(points, apart),
         "first_over_last": over_seeds(
             points, lambda m: math.log10(max(m[stage][0][0], 1e-30) / max(m[stage][-1][-1], 1e-30))
         ),
     }
-
-
-def _flatter(found: dict, cell: str, stage: str) -> dict:
-    both = (found.get((kind, cell), []) for kind in ("attention", "one_vector"))
-    return paired(*both, lambda m: decay(m[stage], reverse=False))
-
-
-def _matrix(named: dict, points: list[Point]) -> list[dict]:
-    mean = np.mean([measured[named["stage"]] for _, measured in points], axis=0)
-    return [
-        named | {"target": s + 1, "source": t + 1, "norm": float(mean[s, t] / mean.max())}
-        for s, t in np.ndindex(mean.shape)
-    ]
-
-
-def _decay(named: dict, points: list[Point], *, reverse: bool) -> list[dict]:
-    by_seed = [({}, _by_distance(measured[named["stage"]], reverse=reverse)) for _, measured in points]
-    return [
-        named | {"distance": distance} | over_seeds(by_seed, lambda m, d=distance: m[d])
-        for distance in by_seed[0][1]
-    ]

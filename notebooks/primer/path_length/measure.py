@@ -25,8 +25,7 @@ def measure_gradients(recording: "Recording", *, length: int, samples: int) -> d
 
     Returns:
         ``trained``, ``untrained``: matrices ``[target][source]``, the mean norm over samples;
-        ``aligned_<stage>``: share of a row that falls on the source word at the same place; ``length``,
-        ``samples``.
+        ``aligned_<stage>``: share of a row that falls on the source word at the same place.
     """
     settings, module = recording.spec.resolved, registry.load(recording.spec.recipe)
     drawn = {"min_length": length, "max_length": length, "n_train": 1, "n_held_out": samples}

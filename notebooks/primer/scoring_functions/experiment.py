@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import chain, product
 from math import ceil
-from typing import TYPE_CHECKING, TypeVar, get_args
+from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from attnlib.errors import BadInput, UnknownName
 from attnlib.models.attention import Scoring
 from attnlib.models.sequence_to_sequence import NAMED
 from companion.data.parallel import NAMES as TEXTS
-from companion.results.aggregate import Point, over_seeds, paired
+from companion.results.aggregate import Point, matched, over_seeds, paired
 from companion.results.asks import Ask, answers, ask, specs_of
 from companion.runs.recipe import RecipeSpec
 from notebooks.primer.scoring_functions.measure import (
@@ -29,8 +29,6 @@ from notebooks.shared.measure import measure_learning_curve
 if TYPE_CHECKING:
     from companion.runs.store import Store
 
-
-# Settings of the chapter on scoring functions: the grid of networks, and those with names on captions.
 
 DECODERS: dict[str, dict[str, object]] = {
     "luong": {},
@@ -74,23 +72,24 @@ class Config:
     """Settings: a grid of networks on tasks made by rule, and the four that have names on captions.
 
     Attributes:
-        task: ``reordering`` (p = 0.5), ``number_words``.
-        scoring: see :mod:`attnlib.models.attention`.
-        directions: of the encoder: 1, 2, or both.
+        task: ``reordering`` (half of the sentences may be), ``number_words``.
+        scoring: ``dot``, ``scaled_dot``, ``general``, ``concat``, ``additive``.
+        directions: of the encoder: 1, 2 or both.
         decoder: ``luong``, ``luong_feeding`` (with input feeding), ``bahdanau``.
-        asked: those of the scores with which Luong's decoder is also asked by the previous state.
+        asked: scores with which Luong's decoder has the previous state as the query too.
         seeds: networks of each kind.
-        shortest, longest: phrases of a sentence to reorder; digits of a number.
-        n_train: sentences to train on; judged: held-out ones.
-        width: of states and embeddings; steps: updates; looks: at the network on its way.
+        shortest: fewest phrases of a sentence to reorder, or digits of a number; longest: most of them.
+        n_train: sentences to train on; judged: held-out sentences.
+        width: of states and embeddings; steps: updates in training; looks: evaluations during training.
         learning_rate: of Adam.
         threshold: share of words right whose first time tells how fast a network learns.
         samples: sentences that the probe of encoder states is fitted on.
-        named: networks trained on captions: ``cho``, ``sutskever``, ``bahdanau``, ``luong``; none by default.
-        text: the captions, a task with references as text.
-        text_pairs: sentence pairs to train on, 0 for all.
-        text_words: of the vocabulary of each side; text_epochs: passes over the pairs.
-        text_width, text_looks, text_rate, text_threshold: width, looks, learning rate and threshold there.
+        named: networks trained on captions: ``cho``, ``sutskever``, ``bahdanau``, ``luong``.
+        text: the captions: ``multi30k_en_de``, …
+        text_pairs: pairs of captions to train on, 0 for all.
+        text_words: size of each vocabulary of captions; text_epochs: passes over the captions.
+        text_width: of the networks on captions; text_looks: evaluations of them during training.
+        text_rate: of Adam on captions; text_threshold: the same as threshold, on captions.
     """
 
     task: tuple[str, ...] = ("reordering",)
@@ -183,47 +182,26 @@ def specs_of_kind(config: Config, kind: Kind) -> tuple[RecipeSpec, ...]:
     """The networks of a kind, seed by seed."""
     sizes = dict(zip(SIZES[kind.task], (config.shortest, config.longest), strict=True))
     options = sizes | {"n_train": config.n_train, "n_held_out": config.judged}
-    names = ("width", "steps", "looks", "learning_rate", "judged")
-    return tuple(
-        RecipeSpec.of(
-            "asked_before" if kind.decoder == BEFORE else "recurrent_sequences",
-            seed=seed,
-            task=kind.task,
-            options=tuple(options.items()),
-            scoring=kind.scoring,
-            bidirectional=kind.directions == 2,
-            batch_size=BATCH,
-            **DECODERS.get(kind.decoder, {}),
-            **{name: getattr(config, name) for name in names},
-        )
-        for seed in range(config.seeds)
-    )
+    own = {"task": kind.task, "options": tuple(options.items()), "scoring": kind.scoring}
+    own |= {"bidirectional": kind.directions == 2, "batch_size": BATCH, **DECODERS.get(kind.decoder, {})}
+    own |= {name: getattr(config, name) for name in ("width", "steps", "looks", "learning_rate", "judged")}
+    recipe = "asked_before" if kind.decoder == BEFORE else "recurrent_sequences"
+    return tuple(RecipeSpec.of(recipe, seed=seed, **own) for seed in range(config.seeds))
 
 
 def specs_of_name(config: Config, name: str) -> tuple[RecipeSpec, ...]:
     """The networks of a name on captions, seed by seed."""
     options: dict[str, object] = {"held_out_from_train": 0, "max_words": config.text_words}
     options |= {"n_train": config.text_pairs} if config.text_pairs else {}
-    return tuple(
-        RecipeSpec.of(
-            "recurrent_sequences",
-            seed=seed,
-            task=config.text,
-            options=tuple(options.items()),
-            width=config.text_width,
-            steps=config.text_epochs * ceil((config.text_pairs or CAPTIONS) / BATCH),
-            looks=config.text_looks,
-            learning_rate=config.text_rate,
-            batch_size=BATCH,
-            judged=VALIDATION,
-            **NAMED[name],
-        )
-        for seed in range(config.seeds)
-    )
+    own = {"task": config.text, "options": tuple(options.items()), "width": config.text_width}
+    own |= {"steps": config.text_epochs * ceil((config.text_pairs or CAPTIONS) / BATCH)}
+    own |= {"looks": config.text_looks, "learning_rate": config.text_rate, "batch_size": BATCH}
+    own |= {"judged": VALIDATION, **NAMED[name]}
+    return tuple(RecipeSpec.of("recurrent_sequences", seed=seed, **own) for seed in range(config.seeds))
 
 
 def comparisons(config: Config, task: str) -> dict[str, list[tuple[Kind, Kind]]]:
-    """Pairs of kinds that differ in one thing, by what it is; the first is held against the second."""
+    """Pairs of kinds that differ in one thing, by what it is; the first is compared with the second."""
     kinds = [kind for kind in grid(config) if kind.task == task and kind.decoder != BEFORE]
     one = [kind for kind in kinds if kind.directions == 1]
     pairs = {
@@ -240,7 +218,6 @@ def comparisons(config: Config, task: str) -> dict[str, list[tuple[Kind, Kind]]]
 
 # From learning curves of networks to what a kind of network reaches, and how two kinds differ.
 
-AnyKind = TypeVar("Kind")
 QUANTITIES = ("token_accuracy", "exact_match", "updates")
 
 
@@ -287,7 +264,7 @@ def late_rise(measured: dict) -> float:
 
 
 def effect(
-    measured: Mapping[AnyKind, list[Point]], pairs: Iterable[tuple[AnyKind, AnyKind]], threshold: float
+    measured: Mapping[object, list[Point]], pairs: Iterable[tuple[object, object]], threshold: float
 ) -> dict[str, dict]:
     """By how much the first kind of a pair exceeds the second: mean over pairs, intervals over seeds.
 
@@ -295,10 +272,8 @@ def effect(
     """
     by_seed: dict[object, list[tuple[dict, dict]]] = {}
     for first, second in pairs:
-        others = {name["seed"]: found for name, found in measured.get(second, ())}
-        for name, found in measured.get(first, ()):
-            if name["seed"] in others:
-                by_seed.setdefault(name["seed"], []).append((found, others[name["seed"]]))
+        for name, both in matched(measured.get(first, ()), measured.get(second, ())):
+            by_seed.setdefault(name["seed"], []).append(both)
     most = max(map(len, by_seed.values()), default=0)
     complete = [({"seed": seed}, {"pairs": own}) for seed, own in by_seed.items() if len(own) == most]
 
@@ -330,32 +305,31 @@ def _networks(config: Config) -> dict[Kind | str, tuple[RecipeSpec, ...]]:
     return by_kind | {name: specs_of_name(config, name) for name in NAMED if name in config.named}
 
 
-def _asked_kinds(config: Config) -> tuple[Kind, ...]:
-    """Those of which it is measured which state asks: one direction, and the scores in ``asked``."""
+def _asked_kinds(config: Config) -> dict[Kind, tuple[Ask, ...]]:
+    """Which state the scores come from: one direction, and the scores in ``asked``."""
     every = (Kind(task, own, 1, score) for task, score, own in product(config.task, config.asked, ASKERS))
-    return tuple(kind for kind in every if kind in grid(config))
+    return {k: ask(specs_of_kind(config, k), measure_asking_state) for k in every if k in grid(config)}
 
 
-def _probed_kinds(config: Config) -> tuple[Kind, ...]:
-    """Those whose encoder states are read: Bahdanau's, and the same with the other encoder."""
+def _probed_kinds(config: Config) -> dict[Kind, tuple[Ask, ...]]:
+    """What encoder states know: of Bahdanau's network, and the same with the other encoder."""
     tasks = [task for task in config.task if config.longest >= READABLE[task]]
     every = (Kind(task, "bahdanau", d, "additive") for task, d in product(tasks, config.directions))
-    return tuple(kind for kind in every if kind in grid(config))
-
-
-def _context(config: Config, kind: Kind) -> tuple[Ask, ...]:
     settings = {"size": config.longest, "samples": config.samples}
-    return ask(specs_of_kind(config, kind), measure_context_of_states, **settings)
+    return {
+        kind: ask(specs_of_kind(config, kind), measure_context_of_states, **settings)
+        for kind in every
+        if kind in grid(config)
+    }
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
-    """What it asks: of each network how it learned, of some what they cost, ask with, know and write."""
+    """How each network learned; what some cost, which state is their query, what they know and write."""
     networks = _networks(config)
     return (
         *(asked for specs in networks.values() for asked in ask(specs, measure_learning_curve)),
         *ask((specs[0] for specs in networks.values()), measure_cost),
-        *(a for k in _asked_kinds(config) for a in ask(networks[k], measure_asking_state)),
-        *(asked for kind in _probed_kinds(config) for asked in _context(config, kind)),
+        *chain(*_asked_kinds(config).values(), *_probed_kinds(config).values()),
         *(a for name in config.named for a in ask(networks[name], measure_bleu)),
     )
 
@@ -369,33 +343,17 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     """What every network of the grid costs and reaches, and by how much kinds differ.
 
     Returns:
-        values, by task of the grid:
-
-        * ``<decoder>.<one | two>.<scoring>``: ``token_accuracy`` (teacher-forced, in the end),
-          ``exact_match``, ``updates`` (to the threshold; all of them where it is never reached), ``reached``
-          (networks), and the cost, see :func:`measure_cost`;
-        * ``effects.<name>``, the first three: of what :func:`comparisons` holds against each other, means
-          over all else, seed by seed;
-        * ``who_asks.<scoring>.<decoder>``: see :func:`measure_asking_state`;
-        * ``context.<one | two>``: bits of the word ``before``, of the word itself (``own``) and of the word
-          ``after`` in an encoder state of Bahdanau's network.
-
-        And ``translation``: of each name on captions the same as of a kind, with ``bleu``, ``bleu_of_each``
-        (network, by seed) and ``late_rise``, see :func:`late_rise`; ``gains``, by how much attention helps;
-        ``signature`` and ``sentences`` of BLEU. Intervals are over seeds. Tables
-        ``grid``, ``costs``, ``curves``, ``context``, ``translation``, ``translation_curves``.
+        values by task of the grid: ``<decoder>.<one | two>.<scoring>``, see :func:`summary` and
+        :func:`measure_cost`; ``effects``, what :func:`comparisons` compares, means over all else;
+        ``who_asks``, see :func:`measure_asking_state`; ``context``, bits of the word ``before``, of the word
+        itself and of the word ``after`` in an encoder state of Bahdanau's network. And ``translation``, see
+        :func:`_translation`. Intervals are over seeds.
     """
     networks = _networks(config)
-    measured = {
-        kind: points
-        for kind, specs in networks.items()
-        if (points := answers(ask(specs, measure_learning_curve), store))
-    }
-    costs = {
-        kind: found[0][1]
-        for kind in measured
-        if (found := answers(ask(networks[kind][:1], measure_cost), store))
-    }
+    measured = {kind: answers(ask(specs, measure_learning_curve), store) for kind, specs in networks.items()}
+    measured = {kind: points for kind, points in measured.items() if points}
+    costs = {kind: answers(ask(networks[kind][:1], measure_cost), store) for kind in measured}
+    costs = {kind: found[0][1] for kind, found in costs.items() if found}
     values: dict = {}
     tables: dict[str, list[dict]] = {name: [] for name in ("grid", "costs", "curves", "context")}
     for kind in grid(config):
@@ -411,10 +369,25 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     for task in config.task if values else ():
         pairs = comparisons(config, task)
         effects = {name: effect(measured, own, config.threshold) for name, own in pairs.items()}
-        context, rows = _context_of_states(config, task, store)
-        found = {"effects": effects, "who_asks": _who_asks(config, task, store), "context": context}
-        values.setdefault(task, {}).update(found)
-        tables["context"] += rows
+        asking: dict[str, dict] = {}
+        for kind, asked in _asked_kinds(config).items():
+            if kind.task == task:
+                points = answers(asked, store)
+                asking.setdefault(kind.scoring, {})[kind.decoder] = {
+                    name: over_seeds(points, lambda m, n=name: m[n])
+                    for name in ("present", "previous", "weight_on_gold")
+                }
+        context = {}
+        for kind, asked in _probed_kinds(config).items():
+            if kind.task == task and (points := answers(asked, store)):
+                at = {
+                    offset: over_seeds(points, lambda m, i=i: m["bits"][i])
+                    for i, offset in enumerate(OFFSETS)
+                }
+                context[DIRECTIONS[kind.directions]] = {"before": at[-1], "own": at[0], "after": at[1]}
+                tables["context"] += [kind.columns | {"offset": offset} | one for offset, one in at.items()]
+        own = {"effects": effects, "who_asks": asking, "context": context}
+        values.setdefault(task, {}).update(own)
     values["translation"], further = _translation(config, networks, measured, costs, store)
     return values, tables | further
 
@@ -424,33 +397,10 @@ def _rows(name: dict, found: dict) -> list[dict]:
     return [name | {"quantity": own} | found[own] for own in found if isinstance(found[own], dict)]
 
 
-def _who_asks(config: Config, task: str, store: "Store") -> dict:
-    found: dict[str, dict] = {}
-    for kind in _asked_kinds(config):
-        if kind.task == task:
-            points = answers(ask(specs_of_kind(config, kind), measure_asking_state), store)
-            found.setdefault(kind.scoring, {})[kind.decoder] = {
-                name: over_seeds(points, lambda m, n=name: m[n])
-                for name in ("present", "previous", "weight_on_gold")
-            }
-    return found
-
-
-def _context_of_states(config: Config, task: str, store: "Store") -> tuple[dict, list[dict]]:
-    found, rows = {}, []
-    for kind in _probed_kinds(config):
-        if kind.task == task and (points := answers(_context(config, kind), store)):
-            bits = [over_seeds(points, lambda m, i=i: m["bits"][i]) for i in range(len(OFFSETS))]
-            at = dict(zip(OFFSETS, bits, strict=True))
-            found[DIRECTIONS[kind.directions]] = {"before": at[-1], "own": at[0], "after": at[1]}
-            rows += [kind.columns | {"offset": offset} | one for offset, one in at.items()]
-    return found, rows
-
-
 def _translation(
     config: Config, networks: dict, measured: dict, costs: dict, store: "Store"
 ) -> tuple[dict, dict[str, list[dict]]]:
-    """The networks with names on captions; empty where none is asked for."""
+    """The networks with names on captions: like the grid, with ``bleu``, and ``gains`` by attention."""
     values: dict = {}
     bleu: dict[str, list[Point]] = {}
     tables: dict[str, list[dict]] = {"translation": [], "translation_curves": []}
@@ -466,9 +416,9 @@ def _translation(
         tables["translation_curves"] += [{"network": name} | row for row in curve_rows(measured[name])]
         for _, one in bleu[name][:1]:
             values |= {what: one[what] for what in ("signature", "sentences")}
-    values["gains"] = {}
-    for gain, (first, second) in GAINS.items():
-        own = effect(measured, [(first, second)], config.text_threshold)
-        own["bleu"] = paired(bleu.get(first, ()), bleu.get(second, ()), lambda m: m["bleu"])
-        values["gains"][gain] = own
+    values["gains"] = {
+        gain: effect(measured, [pair], config.text_threshold)
+        | {"bleu": paired(*(bleu.get(name, ()) for name in pair), lambda m: m["bleu"])}
+        for gain, pair in GAINS.items()
+    }
     return values, tables

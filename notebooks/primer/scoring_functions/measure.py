@@ -38,9 +38,8 @@ def measure_cost(recording: "Recording") -> dict:
     """Parameters, and multiplications for one sample of mean length, end marks included.
 
     Returns:
-        ``parameters``; ``score_parameters``; ``source``, ``target`` (steps); ``score`` and ``rest``
-        (multiplications of the score and of all else); and by part, ``encoder``, ``decoder``, ``context``,
-        ``output``, see :func:`attnlib.models.sequence_to_sequence.sample_products`.
+        steps of ``source`` and ``target``; multiplications of the ``score``, of the ``rest`` and by part, see
+        :func:`attnlib.models.sequence_to_sequence.sample_products`.
     """
     network, judged = _network(recording), judged_samples(recording.spec.resolved)
     steps = [round(float(own.mean())) + 1 for own in (judged.source_lengths, judged.target_lengths)]

@@ -55,15 +55,18 @@ def pattern_values(found: Points) -> dict:
         if not points:
             continue
         by_name = {name: _learned(points, lambda m, s, n=name: m[s]["all"][n]) for name in PATTERNS}
-        values.setdefault(kind, {})[task] = {
-            state: {name: by_name[name][state] for name in PATTERNS} for state in (*STATES, "learned")
-        } | {
+        values.setdefault(kind, {})[task] = _states_first(by_name) | {
             "token_accuracy": over_seeds(points, lambda m: m["token_accuracy"][-1]),
             "exact_match": over_seeds(points, lambda m: m["exact_match"]),
             "parameters": points[0][1]["parameters"],
         }
         values["references"].setdefault(task, points[0][1]["references"])
     return values
+
+
+def _states_first(by_name: dict[str, dict]) -> dict:
+    """``{state: {name: …}}`` of ``{name: {state: …}}``."""
+    return {state: {name: by_name[name][state] for name in by_name} for state in (*STATES, "learned")}
 
 
 def differences(found: Points) -> dict:
@@ -137,27 +140,25 @@ def mean_over_heads(measured: dict, state: str, attention: str, level: str) -> f
 
 def reciprocity_values(found: Points) -> dict:
     """By kind of network, task, attention, state and level, the mean over heads; and self- less cross-."""
+
+    def less(measured: dict, level: str) -> float | None:
+        pair = [mean_over_heads(measured, "trained", kind, level) for kind in ("encoder_self", "cross")]
+        return None if None in pair else pair[0] - pair[1]
+
     values: dict = {}
     for (kind, task), points in found.items():
         own = values.setdefault(kind, {}).setdefault(task, {})
         for attention in ("encoder_self", "cross", "cross_on_source"):
-            by_level = {
-                level: _learned(points, lambda m, s, a=attention, v=level: mean_over_heads(m, s, a, v))
-                for level in LEVELS
-            }
-            own[attention] = {
-                state: {level: by_level[level][state] for level in LEVELS} for state in (*STATES, "learned")
-            }
-        own["self_less_cross"] = {level: over_seeds(points, _self_less_cross(level)) for level in LEVELS[:3]}
+            own[attention] = _states_first(
+                {
+                    level: _learned(points, lambda m, s, a=attention, v=level: mean_over_heads(m, s, a, v))
+                    for level in LEVELS
+                }
+            )
+        own["self_less_cross"] = {
+            level: over_seeds(points, lambda m, v=level: less(m, v)) for level in LEVELS[:3]
+        }
     return values
-
-
-def _self_less_cross(level: str) -> Callable[[dict], float | None]:
-    def of(measured: dict) -> float | None:
-        pair = [mean_over_heads(measured, "trained", kind, level) for kind in ("encoder_self", "cross")]
-        return None if None in pair else pair[0] - pair[1]
-
-    return of
 
 
 def class_values(found: Points) -> dict:
@@ -219,30 +220,32 @@ def course_rows(found: Points) -> list[dict]:
     ]
 
 
-def _by_head(found: Points, groups: Callable[[dict, str], Iterator[tuple[dict, list]]]) -> list[dict]:
+def _by_head(found: Points, groups: Callable[[dict], Iterator[tuple[dict, list]]]) -> list[dict]:
+    """A row a head; ``groups`` gives columns and, by layer and head, the numbers of one state."""
     return [
-        {"kind": kind, "task": task, "seed": name["seed"], "state": state}
-        | group
-        | {"layer": layer + 1, "head": head + 1}
-        | numbers
-        for (kind, task), points in found.items()
-        for name, measured in points
-        for state in STATES
-        for group, layers in groups(measured, state)
+        row | group | {"layer": layer + 1, "head": head + 1} | numbers
+        for row, measured in _by_network(found)
+        for group, layers in groups(measured[row["state"]])
         for layer, heads in enumerate(layers)
         for head, numbers in enumerate(heads)
     ]
 
 
+def _by_network(found: Points) -> Iterator[tuple[dict, dict]]:
+    """The columns and the measurement of every network, in each state."""
+    for (kind, task), points in found.items():
+        for name, measured in points:
+            for state in STATES:
+                yield {"kind": kind, "task": task, "seed": name["seed"], "state": state}, measured
+
+
 def network_rows(found: Points) -> list[dict]:
     """Patterns of every network, the mean over its heads, and its sentences without a fault."""
     return [
-        {"kind": kind, "task": task, "seed": name["seed"], "state": state}
-        | measured[state]["all"]
-        | {"exact_match": measured["exact_match"] if state == "trained" else None}
-        for (kind, task), points in found.items()
-        for name, measured in points
-        for state in STATES
+        row
+        | measured[row["state"]]["all"]
+        | {"exact_match": measured["exact_match"] if row["state"] == "trained" else None}
+        for row, measured in _by_network(found)
     ]
 
 
@@ -259,18 +262,15 @@ def agreement_rows(found: dict[tuple[str, str, str, str], list[Point]]) -> list[
 
 def head_rows(found: Points) -> list[dict]:
     """Patterns of every head of every network."""
-    return _by_head(found, lambda measured, state: iter([({}, measured[state]["heads"])]))
+    return _by_head(found, lambda measured: iter([({}, measured["heads"])]))
 
 
 def reciprocity_rows(found: Points) -> list[dict]:
     """Reciprocity of every head of every network, numbers that a kind of attention lacks as None."""
     empty = dict.fromkeys(LEVELS)
-
-    def groups(measured: dict, state: str) -> Iterator[tuple[dict, list]]:
-        for attention, layers in measured[state].items():
-            yield {"attention": attention} | empty, layers
-
-    return _by_head(found, groups)
+    return _by_head(
+        found, lambda measured: (({"attention": name} | empty, layers) for name, layers in measured.items())
+    )
 
 
 def layer_rows(found: Points) -> list[dict]:
@@ -346,15 +346,22 @@ class Config:
     Attributes:
         kind: ``recurrent`` (Luong's decoder with attention), ``transformer``.
         task: ``translation``, ``summary``, of the same sentences.
-        tied: tasks on which a Transformer is trained as well whose self-attention has symmetric scores.
-        seeds: networks of each kind, at least 2: those of one task are compared.
-        shortest, longest: words of a sentence.
-        n_train: sentences to train on; judged: held-out ones.
-        scoring: of the recurrent network; width, steps, learning_rate: its as well. A narrow network with dot
-            scores gets stuck for some seeds, so it is wider than the Transformer.
-        transformer_width, heads, layers, positions, transformer_steps, transformer_rate: the Transformer's.
+        tied: tasks on which a Transformer whose self-attention has symmetric scores is trained as well.
+        seeds: networks of each kind, at least 2. Those of one task are compared.
+        shortest: fewest words of a sentence; longest: most words of a sentence.
+        n_train: sentences to train on; judged: held-out sentences.
+        scoring: of the recurrent network: ``dot``, ``general``, ``additive``, ``concat``, ``scaled_dot``.
+        width: of states and embeddings of the recurrent network. A narrow one with dot scores gets stuck for
+            some seeds, so it is wider than the Transformer.
+        steps: updates in training of the recurrent network.
+        learning_rate: of Adam, for the recurrent network.
+        transformer_width: of the Transformer; heads: of each of its layers.
+        layers: of the Transformer's encoder, and of its decoder.
+        positions: ``sinusoidal``, ``learned``, ``none``.
+        transformer_steps: updates in training of the Transformer.
+        transformer_rate: of Adam, for the Transformer.
         warmup: updates over which its learning rate rises.
-        looks: at how many steps every network is judged along the way.
+        looks: evaluations during training.
     """
 
     kind: tuple[str, ...] = KINDS
@@ -395,35 +402,20 @@ class Config:
         return (*free, *(("tied", task) for task in self.tied))
 
 
-def _spec(config: Config, kind: str, task: str, seed: int) -> RecipeSpec:
-    options = {
-        "min_length": config.shortest,
-        "max_length": config.longest,
-        "n_train": config.n_train,
-        "n_held_out": config.judged,
-    }
-    common = {"task": f"lexicon_{task}", "options": tuple(options.items())}
-    common |= {"judged": config.judged, "looks": config.looks}
-    if kind == "recurrent":
-        own = {"scoring": config.scoring, "width": config.width, "steps": config.steps}
-        return RecipeSpec.of(
-            "recurrent_sequences", seed=seed, learning_rate=config.learning_rate, **own, **common
-        )
-    shape = {name: getattr(config, name) for name in ("heads", "layers", "positions", "warmup")}
-    return RecipeSpec.of(
-        "transformer_sequences",
-        seed=seed,
-        width=config.transformer_width,
-        steps=config.transformer_steps,
-        learning_rate=config.transformer_rate,
-        tied=kind == "tied",
-        **shape,
-        **common,
-    )
-
-
 def _specs(config: Config, kind: str, task: str) -> tuple[RecipeSpec, ...]:
-    return tuple(_spec(config, kind, task, seed) for seed in range(config.seeds))
+    sizes = {"min_length": config.shortest, "max_length": config.longest}
+    options = sizes | {"n_train": config.n_train, "n_held_out": config.judged}
+    own = {"task": f"lexicon_{task}", "options": tuple(options.items())}
+    own |= {"judged": config.judged, "looks": config.looks}
+    if kind == "recurrent":
+        recipe = "recurrent_sequences"
+        own |= {name: getattr(config, name) for name in ("scoring", "width", "steps", "learning_rate")}
+    else:
+        recipe = "transformer_sequences"
+        own |= {name: getattr(config, name) for name in ("heads", "layers", "positions", "warmup")}
+        own |= {"width": config.transformer_width, "steps": config.transformer_steps}
+        own |= {"learning_rate": config.transformer_rate, "tied": kind == "tied"}
+    return tuple(RecipeSpec.of(recipe, seed=seed, **own) for seed in range(config.seeds))
 
 
 def _pairs(config: Config, kind: str, first: str, second: str, state: str) -> tuple[Ask, ...]:
@@ -447,7 +439,7 @@ def _layered(config: Config) -> tuple[tuple[str, str], ...]:
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
-    """What it asks: patterns of all networks, agreement of pairs, and what is inside the Transformers."""
+    """Patterns of all networks, agreement of pairs, and what is inside the Transformers."""
     asked = [a for pair in config.kinds for a in ask(_specs(config, *pair), measure_patterns)]
     asked += [a for pair in config.kinds for a in ask(_specs(config, *pair)[:1], measure_example)]
     asked += [a for compared in _compared(config) for a in _pairs(config, *compared)]
@@ -488,18 +480,9 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     """Patterns by kind of network and task, and the symmetry of the Transformers' attentions.
 
     Returns:
-        values ``<kind>.<task>.``: ``trained``, ``untrained`` and ``learned`` (their difference) of what
-        :func:`measure_patterns` finds, ``token_accuracy``, ``exact_match``, ``parameters``;
-        ``references.<task>.{gold, even}``; ``differs.<kind>.{trained, untrained}`` (translation less
-        summary); ``agreement.<kind>.{sentence, same_word}.{translation, summary, seeds, between,
-        task_effect, untrained}`` (seeds is the mean of the two, the effect seeds less between; intervals of
-        the jackknife, a seed left out with all its pairs);
-        ``symmetry.<kind>.<task>.<attention>.{trained, untrained, learned}.<level>`` and
-        ``….self_less_cross.<level>`` (means over heads); ``classes.<kind>.<task>.{trained,
-        untrained}.{to_topics, from_topics, one_way}``;
-        ``sources.<kind>.<task>.<attention>.{queries, keys}_from_{source, target}``; intervals over seeds.
-        Tables ``courses``, ``networks``, ``heads``, ``agreement`` (a row a pair), ``example``,
-        ``reciprocity`` (a row a head), ``layers`` (the same, means over heads), ``classes`` and ``sources``.
+        values by kind and task, see :func:`pattern_values`; ``references`` by task; ``differs`` (translation
+        less summary), ``agreement``, ``symmetry``, ``classes`` and ``sources`` by kind, each by its function
+        above. ``learned`` is trained less untrained. Intervals are over seeds.
     """
 
     def found(measure: Callable[..., dict], kinds: tuple[tuple[str, str], ...], first: int | None = None):

@@ -125,18 +125,14 @@ _BATCH = 128
 
 @torch.no_grad()
 def measure_reciprocity(recording: "Recording") -> dict:
-    """Is what one word gives another what it gets from it? See
-    :mod:`notebooks.primer.what_a_task_teaches.measure`.
-
-    Matrices are of words, end marks left out, so that self- and cross-attention are of the same things.
+    """Is what one word gives another what it gets from it? Of words, end marks left out.
 
     Returns:
-        ``trained``, ``untrained``: by kind a list by layer of lists by head, of ``scores`` and ``weights``
-        (reciprocity before and after the softmax), ``ratio`` (|A − Aᵀ| / |A + Aᵀ|, A the attention, as it
-        stands), and in self-attention ``halved`` (reciprocity of the attention that the symmetric half of
-        the scores would give) and ``maps``. The kinds: ``encoder_self``; ``cross``, its rows in the order of
-        the source words that they translate, where each source word is translated once; ``cross_on_source``,
-        the maps of the cross-attention with the encoder states on both sides.
+        by state and kind a list by layer of lists by head, of ``scores`` and ``weights`` (reciprocity before
+        and after the softmax), ``ratio``, and in self-attention ``halved`` (of the attention that the
+        symmetric half of the scores would give) and ``maps``. The kinds: ``encoder_self``; ``cross``, its
+        rows in the order of the source words that they translate, where each is translated once;
+        ``cross_on_source``, the maps of the cross-attention with the encoder states on both sides.
     """
     settings = recording.spec.resolved
     judged, links = judged_samples(settings), load_task(settings).gold
@@ -188,10 +184,9 @@ def measure_classes(recording: "Recording") -> dict:
     """Which kinds of words attend to which, mean over layers and heads.
 
     Returns:
-        ``trained``, ``untrained``: ``encoder_self`` and ``cross``, each ``{asking: {answering: …}}`` over
-        :data:`CLASSES`: attention over what even attention would give; in self-attention a word's attention
-        to itself is left out. A word of the target has the class of the source word that it comes from. None
-        where there is no such pair.
+        by state and kind of attention ``{class of the query: {class of the key: …}}``, over what even
+        attention would give, a word's attention to itself left out; None where there is no such pair. A word
+        of the target has the class of the source word that it comes from.
     """
     settings = recording.spec.resolved
     judged, task = judged_samples(settings), load_task(settings)

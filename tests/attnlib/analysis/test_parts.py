@@ -145,9 +145,8 @@ def finished(tmp_path_factory):
 @pytest.mark.parametrize(
     ("killed_at", "seconds"),
     [
-        *(((number,), 0.0) for number in (0, 1, 18, 4, 9, 19)),
-        *(((number,), 3600.0) for number in (3, 14)),
-        ((2, 7, 11, 4, 9, 14), 0.0),
+        *(((0,), 0.0), ((1,), 0.0), ((18,), 0.0), ((4,), 0.0), ((9,), 0.0), ((19,), 0.0), ((3,), 3600.0)),
+        *(((14,), 3600.0), ((2, 7, 11, 4, 9, 14), 0.0)),
     ],
 )  # 4, 9, 14 and 19 are judged
 def test_a_pass_that_was_killed_goes_on_to_the_same_bytes(tmp_path, finished, killed_at, seconds):

@@ -94,7 +94,7 @@ def test_links_from_chapter_to_chapter_lead_to_built_notebooks():
         for link in re.findall(r"\]\(([\w./]+\.(?:md|ipynb))\)", chapter.read_text(encoding="utf-8"))
         if "book/" not in link
     ]
-    assert len(linked) > 5
+    assert linked
     pages = {path.relative_to(ROOT / "notebooks").with_suffix(".ipynb") for path in chapters}
     pages |= {path.relative_to(ROOT / "book") for path in (ROOT / "book").rglob("*.md")}
     missing = [

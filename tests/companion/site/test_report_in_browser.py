@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from attnlib.analysis import Analysis, write_report
-from attnlib.analysis.results import KINDS, Example
 from attnlib.analysis.judge import NINE
+from attnlib.analysis.results import KINDS, Example
 
 LAYERS, HEADS = 3, 16
 HOSTILE = [

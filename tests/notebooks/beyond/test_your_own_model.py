@@ -28,7 +28,7 @@ def result(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(experiment.PROFILES, "quick", SMALL)
         values, tables = your_own_model.compute(config, Store(tmp_path_factory.mktemp("models")))
-    return Result("your_own_model", "quick", vars(config), values, tables, code={}, data={})
+    return Result("your_own_model", "quick", vars(config), values, tables, data={})
 
 
 class Frame(HTMLParser):

@@ -15,20 +15,12 @@ from companion.data.labelled_sets import Source
 from companion.data.sources import dataset
 from companion.results.result import Result
 from companion.results.run import run
-from companion.runs import text_sizes
 from companion.runs.recipe import RecipeSpec, Recording
-from companion.runs.text_sizes import Settings, at_hand, checksums, record
-from notebooks.learn.dataset_sizes import experiment
-from notebooks.learn.dataset_sizes.drawing import length_ranges
+from notebooks.learn.dataset_sizes import experiment, text_sizes
 from notebooks.learn.dataset_sizes.experiment import PRINTED, PROFILES, Config, comparable, compute, printed
 from notebooks.learn.dataset_sizes.measure import measure_text_sizes
-from notebooks.learn.dataset_sizes.sentences import (
-    dropped_table,
-    sizes_sentence,
-    sizes_table,
-    whole_test_sentence,
-    words_table,
-)
+from notebooks.learn.dataset_sizes.tables import sizes_table
+from notebooks.learn.dataset_sizes.text_sizes import Settings, at_hand, checksums, record
 
 PUBLISHED = Path(__file__).parents[3] / "claims" / "published" / "snell2021_tables.csv"
 
@@ -164,11 +156,6 @@ def test_equal_different_and_not_compared():
     assert table.loc["Yelp, as published", "texts"] == "7 of 88,821"
     assert table.loc["Multi30k De–En, as published", "median length"] == "14 ✓ / 15.5 (printed 14)"
     assert table.loc["News En–Nl", "texts"] == "cannot be run: data (printed 52,070)"
-    assert sizes_sentence(result).startswith(
-        "Of 10 printed counts and medians that rest on data we have whole, 4 "
-    )
-    assert "judged on, 5,130 where 1,421 is printed" in sizes_sentence(result)
-    assert words_table(result).loc["SST, labels from 0, as published", "printed"] == "11,022"
 
 
 def test_a_vocabulary_outside_its_bounds_has_no_room():
@@ -184,29 +171,6 @@ def test_the_whole_test_part_of_imdb_stands_beside_the_texts_drawn():
     result = result_of(config, found)
     assert result.value("imdb.whole_test.median") == 178
     assert {row["found"] for row in result.tables["sizes"]} == {4_000, 177.0}
-    assert "over all 25,000 of them the median is 178, over those drawn here 177; 178" in whole_test_sentence(
-        result
-    )
-    assert whole_test_sentence(result_of(Config(sets=("sst",), absent="stop"), {"sst": found["imdb"]})) == ""
-
-
-def test_chosen_numbers_are_not_counted_and_medians_of_our_draws_stand_apart():
-    config = Config(sets=("imdb", "sms_spam"), readings=("published",), absent="stop")
-    found = {"imdb": counted(4_000, 181.0), ("imdb", 25_000): counted(25_000, 178.0)}
-    words = sizes_sentence(result_of(config, found | {"sms_spam": counted(3_500, 13.0)}))
-    assert words == (
-        "Of 2 printed counts and medians that rest on data we have whole, 1 come out exactly; a number of "
-        "texts that is ours to choose is not among them. Different: IMDB, texts trained on, 4,000 where "
-        "25,000 is printed. Of our own draws, so no test: IMDB, median length judged on, 181 where 178 is "
-        "printed; SMS, median length trained on, 13 where 13 is printed; SMS, median length judged on, 13 "
-        "where 13 is printed."
-    )
-    alone = Config(sets=("sms_spam",), readings=("published",), absent="stop")
-    words = sizes_sentence(result_of(alone, {"sms_spam": counted(3_500, 12.0)}))
-    assert words.startswith("No printed count or median is counted here")
-    assert "SMS, median length trained on, 12 where 13 is printed" in words
-    part = Config(sets=("yelp",), readings=("published",), absent="stop")
-    assert sizes_sentence(result_of(part, {"yelp": counted(7, 74.0)})).startswith("No printed count")
 
 
 def test_a_set_that_is_not_counted_yet_is_left_out_and_is_not_called_absent():
@@ -214,7 +178,6 @@ def test_a_set_that_is_not_counted_yet_is_left_out_and_is_not_called_absent():
     result = result_of(config, {("imdb", 25_000): counted(25_000, 178.0), "yelp": counted(7, 74.0)})
     assert result.values["imdb"] == {"whole_test": {"texts": 25_000, "median": 178}}
     assert {row["data"] for row in result.tables["sizes"]} == {"yelp"}
-    assert whole_test_sentence(result) == ""
     assert result_of(config, {"yelp": counted(7, 74.0)}).values["imdb"] == {}
 
 
@@ -230,13 +193,6 @@ def test_without_counting_anew_a_missing_set_is_named_and_the_others_make_the_re
     assert part.value("known_lexicon.published.train.texts") == 4_000
 
 
-def test_what_was_left_out_is_listed_by_reading():
-    line = ["train", "texts", "no word in it", 1_200]
-    config = Config(sets=("sst",), absent="stop")
-    table = dropped_table(result_of(config, {"sst": counted(5, 3.0, dropped=[line])}))
-    assert table.loc["SST, labels from 0"].tolist() == ["train", "texts: no word in it", "1,200", "1,200"]
-
-
 def test_without_data_the_made_sets_are_counted_and_the_others_say_why(tmp_path, monkeypatch):
     monkeypatch.setenv("ATTNLIB_DATA", str(tmp_path))
     monkeypatch.setenv("ATTNLIB_CACHE", str(tmp_path / "cache"))
@@ -250,19 +206,8 @@ def test_without_data_the_made_sets_are_counted_and_the_others_say_why(tmp_path,
     )
     assert made["words"]["kept"] == 4 + labelled_sets.N_NEUTRAL + 2 * labelled_sets.N_POLAR
     assert result.value("known_lexicon.published.train.texts") == 4_000
-    assert sizes_sentence(result).startswith("No set that the paper used")
-    assert len(length_ranges(result).axes[0].get_yticks()) == 3  # labelled texts, sources, targets
     with pytest.raises(DataUnavailable):
         run("dataset_sizes", "paper", out=tmp_path, models=tmp_path / "models", overrides={"sets": "sst"})
-
-
-def test_the_figure_marks_what_is_printed():
-    config = Config(sets=("sst", "yelp", "known_polarity"), readings=("published",), absent="stop")
-    made = {name: counted(9, 12.0) for name in config.sets}
-    axes = length_ranges(result_of(config, made)).axes[0]
-    widths = [line.get_markeredgewidth() for line in axes.lines if line.get_marker() == "D"]
-    assert widths == [1.6, 0.8]  # SST whole, Yelp in part, none of the made set
-    assert [label.get_text() for label in axes.get_yticklabels()][::-1][:2] == ["SST, labels from 0", "Yelp"]
 
 
 def test_profiles_name_sets_that_there_are():
@@ -277,14 +222,16 @@ def test_profiles_name_sets_that_there_are():
     assert spec.resolved.data == "imdb"
 
 
-def test_settings_that_cannot_be_are_refused():
-    with pytest.raises(UnknownName, match="did you mean 'sst'"):
-        Settings(data="sts")
-    with pytest.raises(UnknownName, match="no reading"):
-        Settings(reading="clean")
-    with pytest.raises(BadInput, match="at least 1"):
-        Settings(pieces=0)
-    with pytest.raises(BadInput, match="at least one"):
-        Config(sets=())
-    with pytest.raises(UnknownName, match="no way with absent sets 'stopp'; did you mean 'stop'"):
-        Config(absent="stopp")
+@pytest.mark.parametrize(
+    ("settings", "given", "error", "message"),
+    [
+        (Settings, {"data": "sts"}, UnknownName, "did you mean 'sst'"),
+        (Settings, {"reading": "clean"}, UnknownName, "no reading"),
+        (Settings, {"pieces": 0}, BadInput, "at least 1"),
+        (Config, {"sets": ()}, BadInput, "at least one"),
+        (Config, {"absent": "stopp"}, UnknownName, "no way with absent sets 'stopp'; did you mean 'stop'"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(settings, given, error, message):
+    with pytest.raises(error, match=message):
+        settings(**given)

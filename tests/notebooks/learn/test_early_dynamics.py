@@ -4,19 +4,9 @@ import numpy as np
 import pytest
 
 from attnlib.errors import BadInput, UnknownName
-from attnlib.plots.style import as_svg
 from attnlib.probes.ibm_model_1 import cooccurrence
-from companion.results.result import Result
-from companion.results.run import run
-from notebooks.learn.early_dynamics.drawing import alignment_grids, convergence, count_grids
 from notebooks.learn.early_dynamics.experiment import INFORMATIVE, Config, compute, models
 from notebooks.learn.early_dynamics.measure import CORPORA, NEGATIVE, NO_TRANSLATION, POSITIVE, draw
-from notebooks.learn.early_dynamics.sentences import (
-    counts_table,
-    derivative_table,
-    early_dynamics_sentences,
-    text_table,
-)
 
 NUMBERS = {"agreement": 0.7, "chance": 0.1, "derivative_error": 1.5, "derivative_correlation": 0.5}
 TINY = {"sentences": 40, "seeds": 2, "iterations": 3, "widths": (64, 512), "text": "none"}
@@ -79,8 +69,6 @@ def test_alignments_are_of_the_first_pair_and_share_each_target_word_out(found):
     assert right["source"] == words[right["source_position"]]
     assert right["target"] == drawn.target_words[drawn.corpus.target(0)[0] - 4]
     assert right["value"] == max(row["value"] for row in own)  # Trans of its label is 1, of a neutral word ½
-    figure = alignment_grids(Result("e", "quick", {}, found[0], found[1], {}, {}), ("lexicon", "polarity"))
-    assert [len(axes.get_yticks()) for axes in figure.axes] == [4, 4, 1, 1]
 
 
 def test_multi30k_is_left_out_where_it_is_not_at_hand_unless_asked_to_stop(monkeypatch):
@@ -104,16 +92,6 @@ def test_the_printed_slope_is_the_derived_one_over_the_number_of_output_words(fo
     assert {row["corpus"] for row in tables["counts"]} == set(CORPORA)
 
 
-def test_it_runs_without_models_and_gives_equal_results(tmp_path):
-    assert models(Config(**TINY)) == ()
-    first, second = (
-        run("early_dynamics", out=tmp_path / name, models=tmp_path, overrides=TINY) for name in "ab"
-    )
-    assert first.values == second.values
-    assert first.models == []
-    assert not first.stale
-
-
 def test_a_text_is_counted_where_there_is_one():
     class Given:
         """A store that knows the counts of one text."""
@@ -121,23 +99,17 @@ def test_a_text_is_counted_where_there_is_one():
         def kept(self, spec, measure):
             assert dict(spec.settings) == {"iterations": 3, "task": "scan"}
             rows = [("a", "ein"), ("dog", "Hund")]
-            return (
-                NUMBERS
-                | {"log_likelihood": [-2.0, -1.0]}
-                | {
-                    "rows": [
-                        {"source": source, "counted": [[".", 0.5], [right, 0.25]], "iterated": [[right, 1.0]]}
-                        for source, right in rows
-                    ]
-                }
-            )
+            return NUMBERS | {
+                "log_likelihood": [-2.0, -1.0],
+                "rows": [
+                    {"source": source, "counted": [[".", 0.5], [right, 0.25]], "iterated": [[right, 1.0]]}
+                    for source, right in rows
+                ],
+            }
 
     values, tables = compute(Config(**TINY | {"text": "scan", "pairs": 0}), Given())
     assert values["text"] == NUMBERS | {"listed": 2, "counted_words": 1, "iterated_words": 2}
     assert tables["words"][1] == {"source": "dog", "counted": ". 0.50, Hund 0.25", "iterated": "Hund 1.00"}
-    result = Result("early_dynamics", "quick", {"widths": [64, 512]}, values, tables, {}, {})
-    assert text_table(result).loc["a", "Trans, iterated"] == "ein 1.00"
-    assert "1 different target words stand first for the 2 most" in early_dynamics_sentences(result)
 
 
 @pytest.mark.parametrize(
@@ -157,51 +129,3 @@ def test_settings_that_cannot_be(settings, message):
 def test_an_unknown_corpus_is_said():
     with pytest.raises(UnknownName, match="no corpus 'permutations'; did you mean 'permutation'"):
         draw("permutations", 4, seed=0)
-
-
-# Figures of count tables and early dynamics, drawn from a small result.
-
-
-@pytest.fixture(scope="module")
-def result() -> Result:
-    config = Config(sentences=20, seeds=2, iterations=2, widths=(16, 64), text="none")
-    values, tables = compute(config, store=None)
-    return Result("early_dynamics", "quick", {}, values, tables, {}, {})
-
-
-def test_grids_show_every_entry_where_words_are_few(result):
-    figure = count_grids(result, ("permutation", "mixture"), ("counts", "translation"))
-    first = figure.axes[0]
-    assert [text.get_text() for text in first.texts] == ["5"] * 16  # 20 sentences, a quarter each
-    assert [label.get_text() for label in first.get_xticklabels()] == ["A′", "B′", "C′", "D′"]
-    assert {text.get_text() for text in figure.axes[3].texts} == {"0.25", "0.00"}
-    assert first.images[0].get_clim() == (0, 5)
-
-
-def test_many_words_are_grey_cells_alone(result):
-    figure = count_grids(result, ("lexicon",))
-    assert len(figure.axes) == 3
-    assert not figure.axes[0].texts
-    assert figure.axes[1].images[0].get_array().shape == (12, 12)
-
-
-def test_convergence_draws_the_means_and_the_missing_factor(result):
-    figure = convergence(result)
-    left, right = figure.axes
-    assert len(left.lines) == 8
-    drawn = left.lines[0].get_ydata()
-    rows = [row for row in result.tables["derivative"] if (row["corpus"], row["width"]) == ("lexicon", 16)]
-    assert drawn[0] == pytest.approx(sum(row["logits_error"] for row in rows) / len(rows))
-    assert {text.get_text() for text in right.texts} == {"1/12", "1/6", "1/8", "1/2"}
-    assert as_svg(figure) == as_svg(convergence(result))
-
-
-def test_tables_and_sentences_have_the_numbers(result):
-    counts, derivative = counts_table(result), derivative_table(result)
-    assert counts.loc["permutations", "Trans of the right word, from C"] == "0.25 ± 0.00"
-    assert counts.loc["labels", "α, uniform"] == "0.25"
-    assert derivative.loc["a lexicon", "1/|O|"] == "0.083"
-    sentences = early_dynamics_sentences(Result(**vars(result) | {"config": {"widths": [16, 64]}}))
-    assert sentences.count("\n") == 3
-    assert "At width 64" in sentences
-    assert "100 % have their translation as" in sentences

@@ -1,7 +1,6 @@
-"""Optimal attention in tiny trained networks, end to end: samples, measures, figures and sentences."""
+"""Optimal attention: tiny trained networks end to end, the counterexample by hand, the summaries."""
 
 import math
-from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -9,7 +8,6 @@ import torch
 
 from attnlib.errors import BadInput, NotMeasured
 from attnlib.models.translator import BilinearTranslator, Readout, TranslatorConfig
-from attnlib.plots.style import as_images
 from attnlib.training.corpus import Batch, collate
 from companion.data import labelled_sets, parallel
 from companion.results.run import run
@@ -18,7 +16,6 @@ from companion.runs.translation import recorded_network
 from companion.runs.translation_data import load_pieces
 from notebooks.learn.agreement import experiment as agreement
 from notebooks.learn.optimal_attention import experiment
-from notebooks.learn.optimal_attention.drawing import agreements, sentence_maps, triangle
 from notebooks.learn.optimal_attention.experiment import COUNTEREXAMPLE, Config, counterexample
 from notebooks.learn.optimal_attention.measure import (
     _descent,
@@ -28,18 +25,7 @@ from notebooks.learn.optimal_attention.measure import (
     measure_optimal_attention,
     measure_probe_identity,
 )
-from notebooks.learn.optimal_attention.sentences import (
-    counterexample_sentences,
-    difference_sentence,
-    identity_table,
-    optimal_sentences,
-    outcome_sentences,
-    quality_table,
-    unused_sentence,
-    unused_table,
-    which_sentences,
-    worked_table,
-)
+from notebooks.learn.optimal_attention.tables import identity_table, power_text, unused_table, worked_table
 from notebooks.shared.agreement import measure_translation, recorded_batches, recorded_probe
 
 TINY = {
@@ -111,58 +97,11 @@ def test_what_is_measured_fits_together(made):
         measure_optimal_attention(translator(made[1], "joined"), samples=0)
 
 
-def test_the_result_is_drawn_and_told(made):
+def test_tables_have_a_row_a_kind_and_a_row_a_position(made):
     result, _ = made
-    assert as_images(triangle())[0].startswith("<?xml")
-    left, right = agreements(result).axes
-    assert sum(line.get_marker() == "o" for line in left.lines) == 6
-    assert sum(line.get_marker() == "o" for line in right.lines) == 4
-    if result.tables["example"]:
-        source = {row["source_position"] for row in result.tables["example"]}
-        first = sentence_maps(result).axes[0]
-        assert len(first.get_xticks()) == len(source)
-    assert optimal_sentences(result).count("\n") == 6
-    outcomes = outcome_sentences(result)
-    assert outcomes.count("this point has not happened") == 3
-    off = result.values | {"classifier": result.values["classifier"] | {"deviation": 0.1}}
-    assert "classifiers: this point has happened" in outcome_sentences(replace(result, values=off))
-    unknown = result.values | {"classifier": result.values["classifier"] | {"deviation": None}}
-    assert outcome_sentences(replace(result, values=unknown)).endswith("classifiers: undecided.")
-    assert "0.859" in counterexample_sentences(result)
-    assert len(quality_table(result)) == 2
-    assert "published" not in quality_table(result)
-    assert "translate known lexicon: trained on all of its pairs, looked at on 12 others" in which_sentences(
-        result
-    )
-    of_a_part = replace(result, values=result.values | {"data": {"translation": "multi30k_en_de"}})
-    assert "published" not in quality_table(of_a_part)
-    of_the_paper = replace(of_a_part, config=result.config | {"n_validation": 0})
-    assert quality_table(of_the_paper)["published"].tolist() == ["38.2", "37.9"]
-    assert "published" not in difference_sentence(result)
-    for ends, words in (
-        ((-2.6, -0.2), "the other one"),
-        ((-2.6, 0.1), "undecided"),
-        ((0.1, 0.9), "published one"),
-    ):
-        bleu = {"value": sum(ends) / 2, "low": ends[0], "high": ends[1], "n": 3}
-        own = of_the_paper.values | {"difference": {"bleu": bleu}}
-        assert words in difference_sentence(replace(of_the_paper, values=own))
-    assert "53 %" in optimal_sentences(of_the_paper)
-    assert "53 %" not in optimal_sentences(result)
-    near = of_the_paper.values["summed"]["agreement"] | {
-        "optimal_other_probe": {"value": 0.5, "low": 0.4, "high": 0.6, "n": 2},
-        "optimal_probe": {"value": 0.9, "low": 0.8, "high": 1.0, "n": 2},
-        "optimal_main_probe": {"value": 0.4, "low": 0.35, "high": 0.45, "n": 2},
-    }
-    values = of_the_paper.values | {"summed": of_the_paper.values["summed"] | {"agreement": near}}
-    words = optimal_sentences(replace(of_the_paper, values=values))
-    assert "as these intervals reach: it is within reach with that of another run." in words
-    single = {name: one | {"low": None, "high": None, "n": 1} for name, one in near.items()}
-    values = of_the_paper.values | {"summed": of_the_paper.values["summed"] | {"agreement": single}}
-    assert "The published" not in optimal_sentences(replace(of_the_paper, values=values))
     assert identity_table(result)["largest (nats)"].iloc[0].startswith("below 1e−")
     assert len(unused_table(result)) == len(result.tables["unused"])
-    assert unused_sentence(result).startswith("The word" if result.tables["unused"] else "No word")
+    assert [power_text(value) for value in (None, 0, 3e-8, 0.5)] == ["–", "0", "below 1e−7", "0.500"]
 
 
 @pytest.mark.parametrize("profile", ["quick", "paper"])
@@ -189,9 +128,6 @@ def test_sets_made_by_rule_stand_in_for_those_that_are_not_at_hand(monkeypatch):
     assert experiment.data_of(Config(dataset="iwslt14_de_en", texts="my.tsv")) == chosen
     specs = experiment._translators(Config(), "joined")
     assert [dict(spec.settings)["dataset"] for spec in specs] == 3 * ["known_lexicon"]
-
-
-# Optimal attention by hand: the counterexample through the measure, the identities, the summaries.
 
 
 def one_sentence():

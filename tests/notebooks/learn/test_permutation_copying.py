@@ -7,41 +7,17 @@ import pytest
 import torch
 
 from attnlib.errors import BadInput, NotMeasured, UnknownName
-from attnlib.files import rounded
 from attnlib.models.copier import BagOfWords, Copier, CopierConfig
 from companion.data.synthetic import copy_batch, draw_sources
-from companion.results.config import plain
-from companion.results.result import Result
 from companion.results.run import run
-from companion.runs import permutation_copying
 from companion.runs import permutation_copying as recipe
 from notebooks.learn.fixed_permutation import experiment as fixed_permutation
 from notebooks.learn.permutation_copying import experiment
-from notebooks.learn.permutation_copying.drawing import first_updates
-from notebooks.learn.permutation_copying.experiment import (
-    NETWORKS,
-    PROFILES,
-    Config,
-    knowledge_first,
-    way,
-)
-from notebooks.learn.permutation_copying.experiment import (
-    models as models_of,
-)
-from notebooks.learn.permutation_copying.sentences import (
-    copying_sentences,
-    followed_sentence,
-    late_outcome,
-    order_sentences,
-    ways_table,
-    what_changed,
-)
-from notebooks.shared.copying import ATTENTION, PROBES, followed
+from notebooks.learn.permutation_copying.experiment import NETWORKS, PROFILES, Config, knowledge_first, way
+from notebooks.shared.copying import ATTENTION, PROBES
 
 TINY = {"seeds": 2, "controls": 1, "length": 4, "width": 8, "steps": 4, "every": 2}
 TINY |= {"followed": 4, "sample_steps": 6}
-
-STILL = {"attention_accuracy": [0.5] * 3}
 
 
 @pytest.fixture(scope="module")
@@ -75,15 +51,11 @@ def test_the_result_has_every_network_and_repeats(tmp_path, models):
     assert len(result.tables["courses"]) == 12 * 3 + 3  # three networks on samples have a look more
     assert {row["kind"] for row in result.tables["courses"]} == set(kinds)
     assert result.values["mixture"]["ignorance"] == pytest.approx(math.log(8), rel=1e-6)
+    for kind in ("permutation", "mixture"):  # the floor of a known set
+        assert result.values[kind]["proxy"]["above_floor"]["value"] >= 0
     run_tiny(tmp_path / "b", models)
     name = "permutation_copying.json"
     assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
-
-
-def test_the_proxy_stays_above_the_floor_of_a_known_set(tmp_path, models):
-    result = run_tiny(tmp_path, models)
-    for kind in ("permutation", "mixture"):
-        assert result.values[kind]["proxy"]["above_floor"]["value"] >= 0
 
 
 def test_what_is_archived_is_not_trained_again_and_what_is_missing_is_said(tmp_path, models):
@@ -128,45 +100,15 @@ def test_what_fails_is_told_from_what_is_slow():
     """Of three networks below 95 % after four updates one learns later; a fourth forgets."""
     courses = [[0.1, 0.5, 0.9, 0.96], [0.1, 0.5, 0.9, 0.94], [0.1, 0.2, 0.2, 0.2], [0.1, 0.95, 0.96, 0.5]]
     config = Config(**TINY | {"seeds": 4, "followed": 6})
-    values, tables = experiment.compute(
-        config, Given({"permutation": courses, "sample": [[0.1, 0.97, 1, 1]] * 4})
-    )
+    values, _ = experiment.compute(config, Given({"permutation": courses}))
     found, later = values["permutation"], values["permutation"]["followed"]
     assert (found["failed"]["value"], later["failed"]["value"], later["late"]) == (0.75, 0.75, 1)
     assert (found["never"], later["never"], later["steps"]) == (3, 2, 6)
     assert found["steps_to_learn"]["value"] == (4 + 4 + 4 + 2) / 4
     assert later["steps_to_learn"]["value"] == (6 + 6 + 6 + 2) / 4
-    words = copying_sentences(Result("permutation_copying", "quick", plain(config), values, tables, {}, {}))
-    assert "3 of 4 networks are below 95 % accuracy after 4 updates" in words
-    assert "Followed to 6 updates, 3 of 4 are below 95 %" in words
-    assert "2 of 4 do not reach 95 % within 6 updates" in words
-    made = Result("permutation_copying", "quick", plain(config), values, tables, {}, {})
-    assert late_outcome(made).startswith("1 of 3 failures on permutations of ")
-    assert late_outcome(made).endswith(" had gone after 6 updates.")
-    assert "1 of the 3 that were below it after 4 updates had then learned to copy, none of 1 with" in words
     assert later["late_attending"] == 0  # all attend at half of the words
     turned = found["turned"]["drawn"]
     assert (turned["n"], turned["weight"]["value"], found["turned"]["away"]["n"]) == (3, 0.5 * 4, 0)
-    assert words.count("Followed to") == 1  # of samples none failed
-    values["sample"]["proxy"]["probe_gain"] = {"value": 3115.02, "low": 2999.1, "high": 3230.9, "n": 4}
-    words = copying_sentences(Result("permutation_copying", "quick", plain(config), values, tables, {}, {}))
-    assert "gives the right word 3,115 [2,999, 3,231] times the probability" in words
-    assert "as if for one of the two sets" not in words
-    result = Result("permutation_copying", "quick", plain(config), {"mixture": found}, {}, {}, {})
-    result.tables["courses"] = [
-        {"kind": "mixture", "network": "learned", "steps": steps, "attention_accuracy": end}
-        for steps, end in ((6, 0.5), (6, 0.02), (4, 0.5), (6, 0.45))
-    ]
-    assert " In the end 2 of 3 have their largest weight" in copying_sentences(result)
-
-
-@pytest.mark.parametrize(
-    ("ends", "told"),
-    [((0.96, 0.97), "All of the 2 that were below it"), ((0.5, 0.6), "None of the 2 that were below it")],
-)
-def test_all_late_and_none_late_are_said_so(ends, told):
-    points = [({}, {"steps": [0, 4, 6], "accuracy": [0.1, 0.3, end]} | STILL) for end in ends]
-    assert told in followed_sentence(followed(points, 4, 6), 2, 4)
 
 
 def test_only_networks_with_learned_attention_are_followed():
@@ -180,16 +122,8 @@ def test_only_networks_with_learned_attention_are_followed():
         ("sample", "proxy"): 4,
     }
     assert {
-        (spec.resolved.kind, spec.resolved.network): spec.resolved.steps for spec in models_of(config)
+        (spec.resolved.kind, spec.resolved.network): spec.resolved.steps for spec in experiment.models(config)
     } == steps
-
-
-def test_a_course_that_cannot_be_cut_where_it_is_judged_is_refused_before_it_is_trained():
-    with pytest.raises(BadInput, match=r"steps is 5.*take a multiple of 2"):
-        Config(**TINY | {"steps": 5})
-    assert Config(**TINY | {"steps": 7}).updates("sample", "learned") == 7  # nothing goes on after it
-    with pytest.raises(BadInput, match="take a multiple of 2"):
-        Config(**TINY | {"steps": 7, "followed": 8})
 
 
 @pytest.mark.parametrize("profile", ["quick", "paper"])
@@ -205,10 +139,6 @@ def test_networks_on_samples_are_those_that_copy_in_the_chapter_on_a_fixed_order
     both += [min(PROFILES[profile].controls, fixed_permutation.PROFILES[profile].controls)]
     names = zip(("learned", "uniform"), both, strict=True)
     assert shared == {(name, seed) for name, number in names for seed in range(number)}
-    others = [spec.resolved for spec in experiment.models(PROFILES[profile]) if spec not in own]
-    assert {one.steps for one in others if one.network != "learned"} == {200}
-    later = {"quick": 200, "paper": 500}[profile]
-    assert {one.steps for one in others if one.network == "learned"} == {later}
 
 
 def test_a_look_says_what_a_network_that_copies_by_attention_does():
@@ -247,22 +177,29 @@ def test_a_proxy_that_knows_the_dictionary_agrees_everywhere(monkeypatch):
 
 def test_equal_seeds_see_the_same_sentences_and_uses_do_not_share_them():
     settings = recipe.Settings(length=6, seed=3)
-    drawn = recipe._sources(settings, 4, permutation_copying.TRAINING, 0)
-    assert torch.equal(drawn, recipe._sources(settings, 4, permutation_copying.TRAINING, 0))
-    others = [(permutation_copying.TRAINING, 1), (permutation_copying.HELD_OUT,)]
+    drawn = recipe._sources(settings, 4, recipe.TRAINING, 0)
+    assert torch.equal(drawn, recipe._sources(settings, 4, recipe.TRAINING, 0))
+    others = [(recipe.TRAINING, 1), (recipe.HELD_OUT,)]
     assert not any(torch.equal(drawn, recipe._sources(settings, 4, *use)) for use in others)
     assert recipe._order(settings) is None
     order = recipe._order(recipe.Settings(length=6, seed=3, order="permuted"))
     assert sorted(order.tolist()) == list(range(6))
 
 
-def test_settings_that_cannot_be_are_refused():
-    with pytest.raises(UnknownName, match="did you mean 'mixture'"):
-        Config(kind=("mixtur",))
-    with pytest.raises(BadInput, match="seeds is 0"):
-        Config(seeds=0)
-    with pytest.raises(UnknownName, match="did you mean 'permuted'"):
-        recipe.Settings(order="permutd")
+@pytest.mark.parametrize(
+    ("settings", "given", "error", "message"),
+    [
+        (Config, {"kind": ("mixtur",)}, UnknownName, "did you mean 'mixture'"),
+        (Config, {"seeds": 0}, BadInput, "seeds is 0"),
+        (Config, TINY | {"steps": 5}, BadInput, r"steps is 5.*take a multiple of 2"),
+        (Config, TINY | {"steps": 7, "followed": 8}, BadInput, "take a multiple of 2"),
+        (recipe.Settings, {"order": "permutd"}, UnknownName, "did you mean 'permuted'"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(settings, given, error, message):
+    with pytest.raises(error, match=message):
+        settings(**given)
+    assert Config(**TINY | {"steps": 7}).updates("sample", "learned") == 7  # nothing goes on after it
 
 
 # Which way attention goes, when, and what networks that never attend know of words by then.
@@ -317,8 +254,6 @@ def test_at_the_same_look_neither_comes_first_and_words_that_never_come_do_not()
     without = course((0.1, 0.3, 0.5, 0.9), (0, 0.2, 0.5, 1))
     drawn = knowledge_first(points(together, without), points(*HELD), LENGTH)["drawn"]
     assert (drawn["first"], drawn["lead"]["n"], drawn["there"]["n"]) == (0, 1, 2)
-    told = what_changed(result([together, without], HELD)).splitlines()[0]
-    assert told.endswith("words came first in 0 of 2 networks whose attention got there, and not in 2.")
 
 
 def test_networks_that_get_there_later_than_the_others_were_followed_are_held_against_nothing():
@@ -332,67 +267,3 @@ def test_no_networks_is_no_error():
     found = knowledge_first([], [], LENGTH)
     assert found["stays"] == 0
     assert all(found[side]["n"] == 0 and found[side]["lead"]["value"] is None for side in ("drawn", "away"))
-
-
-def result(learned, held, kind="permutation"):
-    ways = knowledge_first(points(*learned), points(*held), LENGTH)
-    values = {kind: {"ways": ways, "followed": {"steps": 30}, "failed": {"value": 0}, "n": len(learned)}}
-    rows, outcomes = [], []
-    for network, courses in (("learned", learned), ("uniform", held)):
-        for seed, own in enumerate(courses):
-            name = {"kind": kind, "network": network, "seed": seed}
-            rows += [
-                name | {column: values[place] for column, values in own.items()}
-                for place in range(len(STEPS))
-            ]
-            outcomes.append(name | {"way": way(own, LENGTH) if network == "learned" else None})
-    config = {"kind": [kind], "length": LENGTH, "steps": 30}
-    tables = {"courses": rows, "outcomes": outcomes}
-    return Result("permutation_copying", "quick", config, rounded(values), tables, {}, {})
-
-
-def test_a_row_a_way_says_when_words_are_known_and_attention_is_there():
-    table = ways_table(result([DRAWN, DRAWN, AWAY, STAYS], HELD))
-    ways = ("drawn", "driven away", "near uniform attention")
-    drawn, away, stays = (table.loc[f"permutations of 10 words, {way}"] for way in ways)
-    assert (drawn["networks"], away["networks"], stays["networks"]) == ("2", "1", "1")
-    assert (drawn["leaves after"], drawn["β right after"]) == ("20 ± 0", "10 ± 0")
-    assert drawn["β of held ones"].startswith("0.25 ± ")
-    assert (drawn["copies after"], away["copies after"]) == ("20", "none does")
-    assert (away["β right after"], stays["leaves after"]) == ("–", "–")
-
-
-@pytest.mark.parametrize(
-    ("held", "told"),
-    [
-        ((0.20, 0.21), "words come first here, too, but not while attention is uniform"),
-        ((0.80, 0.81), "these words can be learned while attention is uniform"),
-        ((0.20, 0.81), None),
-    ],
-)
-def test_what_others_know_by_then_is_said_by_the_whole_interval(held, told):
-    others = [course((0.1,) * 4, known=(0, 0.1, share, 0.9)) for share in held]
-    words = order_sentences(result([DRAWN], others))
-    assert "words come first in 1 of 1 networks" in words
-    assert told in words if told else "So " not in words
-
-
-def test_nothing_is_said_where_attention_never_gets_there():
-    assert order_sentences(result([AWAY, STAYS], HELD)) == ""
-
-
-def test_what_would_change_our_mind_is_answered_without_samples():
-    told = what_changed(result([DRAWN], HELD)).splitlines()
-    assert len(told) == 3
-    assert told[0].endswith("In all of 1 networks whose attention got there, words came first.")
-    assert told[1] == "* Of the second point: it takes networks on samples and on permutations to tell."
-
-
-def test_a_curve_a_network_and_held_networks_in_the_middle_alone():
-    figure = first_updates(result([DRAWN, AWAY, STAYS], HELD))
-    above, below, attended = figure.axes
-    drawn = [line for line in above.lines if len(line.get_xdata()) == len(STEPS)]
-    assert len(drawn) == 3
-    assert sum(len(line.get_xdata()) == len(STEPS) for line in below.lines) == 3 + len(HELD)
-    assert sum(len(line.get_xdata()) == len(STEPS) for line in attended.lines) == 3
-    assert max(drawn[0].get_ydata()) == pytest.approx(9)

@@ -5,17 +5,9 @@ from itertools import pairwise
 import pytest
 
 from attnlib.errors import BadInput, NotMeasured
-from companion.results.result import Result
 from companion.results.run import run
-from companion.runs.keyword import checkpoints
-from notebooks.learn.probe_locality.drawing import locality_courses
 from notebooks.learn.probe_locality.experiment import PLACES, PROFILES, Config, asks, compute
-from notebooks.learn.probe_locality.sentences import (
-    locality_sentences,
-    locality_table,
-    networks_words,
-    outcome_sentences,
-)
+from notebooks.learn.probe_locality.keyword import checkpoints
 
 TINY = {"seeds": 2, "words": 6, "length": 6, "embedding_width": 4, "width": 3, "steps": 4, "every": 2}
 
@@ -92,14 +84,13 @@ def test_a_network_that_is_not_known_yet_is_left_out():
 def test_without_training_a_missing_network_is_named_and_the_others_make_the_result(tmp_path):
     archive, none = tmp_path / "archive", tmp_path / "none"
     run("probe_locality", out=tmp_path, models=tmp_path / "models", overrides=TINY, archive=archive)
-    next(archive.glob("*.json")).unlink()
+    next(archive.glob("loose/*.jsonl")).unlink()
     part = run("probe_locality", out=tmp_path, models=none, overrides=TINY, archive=archive, trains=False)
     (missing,) = part.missing
     assert missing.startswith("keyword ")
     assert missing.endswith(": 1")
     assert part.value("late.keyword.n") == 1
     assert len(part.tables["courses"]) == 3
-    assert locality_sentences(part)
 
 
 def test_midway_is_the_last_look_of_the_first_half():
@@ -118,82 +109,11 @@ def test_the_paper_profile_looks_closely_where_the_leak_may_begin():
     assert looks[-1] == 4_000
 
 
-def test_long_training_is_as_long_as_the_papers_classifiers_get():
-    (spec,) = {asked.spec.resolved.steps for asked in asks(PROFILES["paper"])}
-    assert spec == 4_000
-
-
-@pytest.mark.parametrize(
-    ("ends", "told"),
-    [((4.0, 4.5), "It still grows"), ((-4.0, -4.5), "It shrinks again"), ((4.0, -4.5), "is not shown")],
-)
-def test_whether_the_lead_of_the_end_has_come_to_rest_follows_from_its_interval(ends, told):
-    courses = [course([0.5, 0.8, 1.0], last=[0.0, 0.0, end]) for end in ends]
-    values, _ = compute(Config(seeds=2, steps=20), Given(courses))
-    words = locality_sentences(Result("probe_locality", "quick", {}, values, {}, {}, {}))
-    assert told in words.splitlines()[-1]
-    assert "Between 10 and 20 updates" in words
-
-
-def test_tiny_networks_end_to_end_and_their_figure(tmp_path):
+def test_tiny_networks_end_to_end(tmp_path):
     result = run("probe_locality", out=tmp_path, models=tmp_path / "models", overrides=TINY)
     assert len(result.tables["courses"]) == 2 * 3
     assert result.values["late"]["step"]["value"] == 4
-    assert "companion.runs.keyword" in result.code["modules"]
     assert len(result.models) == len(asks(Config(**TINY))) == 2
-    figure = locality_courses(result)
-    for axes, steps in zip(figure.axes, ([0, 2], [0, 2, 4]), strict=True):
-        assert len(axes.lines) == 6  # five places and zero
-        assert axes.lines[0].get_xdata().tolist() == steps
-    keyword = [row["keyword"] for row in result.tables["courses"] if row["step"] == 4]
-    assert figure.axes[1].lines[0].get_ydata()[-1] == pytest.approx(sum(keyword) / 2)
-    assert networks_words(result) == "2 networks"
-    table = locality_table(result)
-    assert list(table.index) in (["midway", "late"], ["early", "midway", "late"])
-    assert table.loc["late", "updates"] == "4 ± 0"
-
-
-def test_sentences_say_which_is_larger():
-    early = course([0.5, 0.8], keyword=[0.0, 4.0], next=[0.0, 2.0], mean=[0.0, 1.0], last=[0.0, 0.5])
-    late = {name: [*values[:-1], values[-1]] for name, values in early.items()}
-    values, _ = compute(Config(seeds=2, steps=10), Given([early, late]))
-    words = locality_sentences(Result("probe_locality", "quick", {}, values, {}, {}, {}))
-    assert "at the keyword 4.00" in words
-    assert "last position 0.50" in words
-    assert "order at the keyword, one after it, mean over positions, last position, first position" in words
-
-
-@pytest.mark.parametrize(
-    ("means", "told"),
-    [
-        ((2.0, 2.1), "mean is 2.05 ± 0.64, the keyword 4.00 ± 0.00; the mean less"),
-        ((2.0, 2.1), "The mean stays below the keyword."),
-        ((6.0, 6.1), "The mean is above the keyword."),
-        ((2.0, 6.0), "Which of the two is larger cannot be told."),
-        ((6.0,), "Which of the two is larger cannot be told."),
-    ],
-)
-def test_the_mean_is_held_against_the_keyword(means, told):
-    courses = [course([0.5, 0.8], keyword=[0.0, 4.0], mean=[0.0, mean]) for mean in means]
-    values, _ = compute(Config(seeds=len(means), steps=10), Given(courses))
-    assert told in locality_sentences(Result("probe_locality", "quick", {}, values, {}, {}, {}))
-
-
-def test_no_log_odds_are_minus_zero():
-    values, _ = compute(
-        Config(seeds=1, steps=10), Given([course([0.5, 0.8], next=[0, -0.001], last=[0, -0.2])])
-    )
-    words = locality_sentences(Result("probe_locality", "quick", {}, values, {}, {}, {}))
-    assert "one after it 0.00, mean over positions 0.00, last position −0.20" in words
-
-
-def test_the_outcome_names_the_place_that_is_largest_in_the_end():
-    courses = [course([0.5, 0.8], keyword=[0.0, 4.0], last=[0.0, end]) for end in (5.0, 6.0)]
-    values, _ = compute(Config(seeds=2, steps=10), Given(courses))
-    words = outcome_sentences(Result("probe_locality", "quick", {}, values, {}, {}, {}))
-    assert "Largest in the end: last position." in words
-    assert "(not to be told from none)" in words  # 1 and 2: two networks cannot tell
-    assert "γ is 5.50 ± 6.35 at the last position, 4.00 ± 0.00 at the keyword" in words
 
 
 @pytest.mark.parametrize("setting", [{"seeds": 0}, {"length": 3}, {"words": 1}])

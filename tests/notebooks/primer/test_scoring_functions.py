@@ -1,4 +1,4 @@
-"""Scores, directions and decoders: numbers by hand, measures on tiny networks, figures and sentences."""
+"""Scores, directions and decoders: numbers by hand, measures on tiny networks, and the experiment by hand."""
 
 from types import SimpleNamespace
 
@@ -7,28 +7,18 @@ import pytest
 import torch
 
 from attnlib.errors import BadInput, UnknownName
-from attnlib.plots.style import as_svg
 from attnlib.training.corpus import Corpus, collate
 from attnlib.training.vocabulary import EOS, PAD, Vocabulary
-from companion.results.config import override, plain
-from companion.results.result import Result
+from companion.results.config import override
 from companion.runs.recurrent_sequences import recorded_network
 from companion.runs.sequence_course import judged_samples, load_task
 from companion.runs.store import Store
 from notebooks.primer.scoring_functions import measure as written_bleu
-from notebooks.primer.scoring_functions.drawing import (
-    context_of_states,
-    learning_curves,
-    reached_and_cost,
-    translation,
-    who_asks,
-)
 from notebooks.primer.scoring_functions.experiment import (
     BEFORE,
     PROFILES,
     Config,
     Kind,
-    asks,
     comparisons,
     compute,
     effect,
@@ -45,43 +35,18 @@ from notebooks.primer.scoring_functions.measure import (
     measure_context_of_states,
     measure_cost,
 )
-from notebooks.primer.scoring_functions.sentences import (
-    asking_sentences,
-    context_sentences,
-    effect_sentence,
-    effects_table,
-    has_names,
-    order_outcome,
-    scoring_table,
-    short_of_note,
-    translation_sentences,
-)
 from notebooks.shared.measure import measure_learning_curve
 
 TINY = Config(
-    scoring=("dot", "additive"),
-    asked=("dot",),
-    seeds=2,
-    longest=3,
-    n_train=300,
-    judged=40,
-    width=6,
-    steps=4,
-    looks=2,
-    samples=200,
-)
+    scoring=("dot", "additive"), asked=("dot",), seeds=2, longest=3, n_train=300, judged=40, width=6, steps=4,
+    looks=2, samples=200,
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
     torch.set_num_threads(1)
     return Store(tmp_path_factory.mktemp("models"))
-
-
-@pytest.fixture(scope="module")
-def result(store):
-    values, tables = compute(TINY, store)
-    return Result("scoring_functions", "quick", plain(TINY), values, tables, {}, {})
 
 
 def recording_of(store, kind, config=TINY):
@@ -225,74 +190,6 @@ def test_bleu_is_held_against_the_words_of_the_text(monkeypatch):
         written_bleu.measure_bleu(recording_of(*ids))
 
 
-def test_values_and_tables_have_every_kind(store, result):
-    own = result.values["reordering"]
-    assert set(own["luong"]["one"]) == {"dot", "additive"}
-    assert set(own["bahdanau"]["two"]) == {"additive"}
-    assert set(own[BEFORE]["one"]) == {"dot"}
-    assert own["effects"]["two_directions"]["exact_match"]["n"] == 2
-    assert own["effects"]["concat"]["updates"]["value"] is None
-    assert set(own["who_asks"]["dot"]) == {"luong", BEFORE, "bahdanau"}
-    assert set(own["context"]) == {"one", "two"}
-    assert result.values["translation"]["gains"]["luong_over_sutskever"]["bleu"]["n"] == 0
-    kinds = grid(TINY)
-    assert len(result.tables["costs"]) == len(kinds)
-    assert len(result.tables["curves"]) == 3 * len(kinds)
-    assert len(result.tables["context"]) == 2 * len(OFFSETS)
-    assert {asked.spec for asked in asks(TINY)} == set(models(TINY))
-
-
-def test_figures_and_sentences_say_what_the_result_says(result):
-    titles = [axes.get_title() for axes in learning_curves(result, "reordering").get_axes()]
-    assert titles == [
-        f"{decoder}, {encoder}"
-        for encoder in ("one direction", "two directions")
-        for decoder in ("Luong", "Bahdanau")
-    ]
-    (legend,) = who_asks(result).legends
-    assert [text.get_text() for text in legend.get_texts()] == ["present", "previous", "Bahdanau"]
-    for figure in (reached_and_cost(result, "reordering"), context_of_states(result), translation(result)):
-        assert as_svg(figure).startswith("<?xml")
-    table = scoring_table(result)
-    assert len(table) == len(grid(TINY))
-    assert table.loc[("reordering", "Luong", "one", "dot"), "… of the score"] == "0"
-    assert len(effects_table(result)) == 4
-    assert "Whose scores" in asking_sentences(result)
-    assert context_sentences(result).count("bits of the word before") == 2
-    assert "belong to the paper profile" in translation_sentences(result)
-    assert not has_names(result)
-    assert "“previous state asks, against present”" in effect_sentence(result)
-    without = Result("x", "quick", result.config, {"reordering": {"effects": {}}}, {}, {}, {})
-    assert "no network is asked by the other state" in effect_sentence(without)
-
-
-def test_networks_with_names_stand_in_the_same_table_with_bleu(result):
-    interval = {"value": 20.0, "low": 18.0, "high": 22.0, "n": 3}
-    own = result.values["reordering"]["luong"]["one"]["dot"] | {"bleu": interval}
-    own |= {"bleu_of_each": [22.0, 18.0, 20.0], "late_rise": {"value": 0.06, "low": 0.05, "high": 0.07}}
-    gains = {name: {"bleu": interval} for name in ("bahdanau_over_cho", "luong_over_sutskever")}
-    named = {"cho": own, "luong": own, "gains": gains, "signature": "nrefs:1|…", "sentences": 1_014}
-    curves = [row | {"network": "cho"} for row in result.tables["curves"][:3]]
-    curves += [row | {"network": "luong"} for row in curves]
-    changed = Result(
-        "scoring_functions",
-        "paper",
-        result.config,
-        result.values | {"translation": named},
-        result.tables | {"translation_curves": curves},
-        {},
-        {},
-    )
-    assert has_names(changed)
-    assert "for 5 passes" in translation_sentences(changed)
-    assert scoring_table(changed)["BLEU"].iloc[-1] == "20.0 ± 2.0"
-    assert "Bahdanau's over Cho's, 20.00 [18.00, 22.00]" in translation_sentences(changed)
-    assert "nrefs:1|…" in translation_sentences(changed)
-    assert "Cho, 18.0, 20.0 and 22.0; Luong" in translation_sentences(changed)
-    assert translation_sentences(changed).endswith("by: Cho, 0.06 [0.05, 0.07]; Luong, 0.06 [0.05, 0.07].")
-    assert "20.0" in [text.get_text() for text in translation(changed).get_axes()[1].texts]
-
-
 BLEU = {"cho": 10.0, "sutskever": 14.0, "bahdanau": 31.0, "luong": 20.0}
 RIGHT = {"dot": 0.5, "concat": 0.7, "additive": 0.6}
 
@@ -321,8 +218,10 @@ class ByHand:
 
 def test_what_claims_read_has_the_sign_of_the_first_less_the_second():
     config = override(TINY, {"scoring": "dot,concat,additive", "named": "cho,sutskever,bahdanau,luong"})
-    values, _ = compute(config, ByHand(config))
-    own = values["reordering"]
+    values, tables = compute(config, ByHand(config))
+    own, kinds = values["reordering"], grid(config)
+    assert (len(tables["grid"]), len(tables["curves"])) == (3 * len(kinds), 2 * len(kinds))
+    assert own["effects"]["scaled_dot"]["updates"]["n"] == 0
     gains = {name: found["bleu"]["value"] for name, found in values["translation"]["gains"].items()}
     assert gains == {
         "bahdanau_over_cho": pytest.approx(31 - 10),
@@ -354,79 +253,3 @@ def test_what_claims_read_has_the_sign_of_the_first_less_the_second():
 def test_settings_that_make_no_sense_are_refused(given, error, message):
     with pytest.raises(error, match=message):
         override(PROFILES["quick"], given)
-
-
-# What the chapter on scoring functions says of its effects: by intervals, and of which scores.
-
-TASKS = ("reordering", "number_words")
-
-
-def interval(value, half=0.1):
-    return {"value": value, "low": value - half, "high": value + half, "n": 3}
-
-
-def kind(right, reached=3):
-    return {"exact_match": interval(right), "updates": interval(100.0), "reached": reached}
-
-
-@pytest.fixture
-def result_of_asking() -> Result:
-    effect = {name: interval(0.0) for name in ("token_accuracy", "exact_match", "updates")}
-    names = ("scaled_dot", "general", "concat", "additive", "previous_state")
-    values = {
-        task: {
-            "luong": {"one": {"dot": kind(0.9), "general": kind(0.9)}},
-            BEFORE: {"one": {"dot": kind(0.4), "general": kind(0.8)}},
-            "effects": {name: dict(effect) for name in names},
-            "who_asks": {
-                score: {name: {"weight_on_gold": interval(0.7)} for name in ("luong", BEFORE)}
-                for score in ("dot", "general")
-            },
-        }
-        for task in TASKS
-    }
-    return Result("scoring_functions", "quick", {"task": list(TASKS)}, values, {}, {}, {})
-
-
-def test_scores_that_lose_by_the_other_state_asking_are_named(result_of_asking):
-    whole = (
-        "lie apart, with dot in reordering and dot in number words; everywhere else the two intervals meet."
-    )
-    assert effect_sentence(result_of_asking).endswith(whole)
-    for task in TASKS:
-        result_of_asking.values[task][BEFORE]["one"]["dot"] = kind(0.8)
-    assert effect_sentence(result_of_asking).endswith(
-        "With no score do the intervals of sentences without a fault lie apart."
-    )
-
-
-def test_what_is_rounding_alone_is_given_as_a_power_of_ten(result_of_asking):
-    scores = {"luong": (0.0, 0.7), "bahdanau": (0.7, 2.4e-7)}
-    for name, (present, previous) in scores.items():
-        result_of_asking.values["reordering"]["who_asks"]["dot"].setdefault(name, {}).update(
-            present=interval(present, 0.0), previous=interval(previous, 0.0)
-        )
-    first = asking_sentences(result_of_asking).splitlines()[0]
-    assert "are off by 0 of their standard deviation" in first
-    assert first.endswith("it is 0.70 [0.70, 0.70] and less than $10^{-6}$.")
-
-
-def test_an_order_turns_round_only_where_intervals_are_clear_on_both_sides(result_of_asking):
-    first, second = (result_of_asking.values[task]["effects"]["general"] for task in TASKS)
-    assert order_outcome(result_of_asking).endswith("no score turns round by more than its interval.")
-    first["exact_match"] = interval(0.3)
-    assert order_outcome(result_of_asking).endswith(
-        "turned round in none: general (sentences without a fault)."
-    )
-    second["exact_match"] = interval(-0.3)
-    assert order_outcome(result_of_asking).endswith(
-        "it has happened, held against dot, with general (sentences without a fault)."
-    )
-    result_of_asking.config["task"] = ["reordering"]
-    assert "One task alone" in order_outcome(result_of_asking)
-
-
-def test_a_label_is_explained_only_where_a_network_carries_it(result_of_asking):
-    assert short_of_note(result_of_asking, "reordering") == ""
-    result_of_asking.values["reordering"]["luong"]["one"]["dot"]["reached"] = 2
-    assert "“2 of 3”" in short_of_note(result_of_asking, "reordering")

@@ -8,7 +8,7 @@ from companion.results.result import Result
 from companion.runs.looks import padded_cells
 from companion.runs.store import Store
 from notebooks.learn.agreement.experiment import saliency_read
-from notebooks.learn.agreement.sentences import nearest_sentences, readings_table
+from notebooks.learn.agreement.tables import saliency_table
 from notebooks.shared.agreement import measure_saliency_readings, translator_runs
 
 TINY = {
@@ -75,19 +75,15 @@ def test_the_largest_of_all_checkpoints_counts_and_pairs_make_the_interval():
     assert found["logit"]["kendall"]["value"] == 0.5
 
 
-def test_the_page_names_the_reading_that_comes_nearest_to_print():
+def test_the_table_has_what_is_printed():
     values = {"multi30k_en_de": {"validation": {}, "saliency": saliency_read(answers(24, 28))}}
     result = Result("agreement", "paper", {}, values, {}, {}, {})
-    table = readings_table(result)
+    table = saliency_table(result)
     assert table.loc["Multi30k En–De", "printed"].tolist() == ["27.06", "3.93"]
-    words = nearest_sentences(result)
-    assert (
-        "𝒜(Δ, βᵘᶠ) of Table 5 by the derivative of the log-probability, 1.1 away (the logit's 11.1)" in words
-    )
+    assert table.iloc[1, 0] == "26.0 ± 25.4"
 
 
 @pytest.mark.parametrize("found", [{}, {"saliency": saliency_read({})}])
-def test_nothing_is_told_where_no_network_was_asked(found):
+def test_the_table_is_empty_where_no_network_was_asked(found):
     result = Result("agreement", "paper", {}, {"multi30k_en_de": {"validation": {}} | found}, {}, {}, {})
-    assert readings_table(result).empty
-    assert nearest_sentences(result) == ""
+    assert saliency_table(result).empty

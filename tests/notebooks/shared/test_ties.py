@@ -10,9 +10,8 @@ from attnlib.probes.agreement import halves
 from attnlib.training.vocabulary import EOS
 from companion.results.result import Result
 from companion.runs.recipe import Recording
-from notebooks.learn.agreement.drawing import ties_along_training
 from notebooks.learn.agreement.experiment import ties_courses, ties_read
-from notebooks.learn.agreement.sentences import ties_sentences, ties_table
+from notebooks.learn.agreement.tables import ties_table
 from notebooks.shared.agreement import classifier_runs, gathered, measure_ties, translator_runs
 
 SELECTING = set(halves(4)[0].tolist())
@@ -123,27 +122,21 @@ def test_nothing_asked_is_no_number():
     assert ties_courses(runs, {}) == []
 
 
-def test_the_page_tells_both_ways(asked):
+def test_the_table_has_both_ways(asked):
     values = {"multi30k_en_de": {"validation": {}, "ties": ties_read(*asked)}}
     rows = [{"data": "multi30k_en_de"} | row for row in ties_courses(*asked)]
     result = Result("agreement", "paper", {}, values, {"ties": rows}, {}, {})
     table = ties_table(result)
     assert table.loc["Multi30k En–De", "𝒜(α, βᵘᶠ)"].tolist()[:3] == ["100.0 ± 0.0", "75.0 ± 0.0", "31.02"]
     assert table.loc["Multi30k En–De", "chance, at the end"].tolist()[:3] == ["75.0 ± 0.0", "50.0", "7.11"]
-    words = ties_sentences(result)
-    assert "is tied for 50.0 ± 0.0 % of the target words, of which 100 ± 0 % are end marks" in words
-    assert [axes.get_title(loc="left") for axes in ties_along_training(result).axes][1] == (
-        "bag of words,\nprobe at uniform attention"
-    )
 
 
-def test_nothing_is_told_where_no_run_was_asked():
+def test_the_table_is_empty_where_no_run_was_asked():
     result = Result("agreement", "paper", {}, {"multi30k_en_de": {"validation": {}}}, {}, {}, {})
     assert ties_table(result).empty
-    assert ties_sentences(result) == ""
 
 
-def test_a_fall_is_told_by_its_interval_and_measured_between_best_and_last():
+def test_a_fall_is_measured_between_best_and_last():
     """Right by half at the first look and by none at the last: counted 50 less 0, in every pair."""
     runs = translator_runs(3, {"dataset": "known_lexicon"})
     looks = [[1, 2, 0], [0, 2, 0]]
@@ -153,8 +146,3 @@ def test_a_fall_is_told_by_its_interval_and_measured_between_best_and_last():
     found = ties_read(runs, {(ask.spec, *ask.beside): answer for ask in runs.ties()})
     assert found["alpha_beta_uf"]["broken"]["falls"]["value"] == 50
     assert found["ends"]["n"] == 0  # no word is tied
-    rows = [{"data": "multi30k_en_de"}]
-    values = {"multi30k_en_de": {"validation": {}, "ties": found}}
-    words = ties_sentences(Result("agreement", "paper", {}, values, {"ties": rows}, {}, {}))
-    assert "with ties broken 50.0 ± 0.0 below its best at the last checkpoint" in words
-    assert "end marks" not in words

@@ -8,8 +8,8 @@ from attnlib.probes.ibm_model_1 import cooccurrence, translation
 from attnlib.training.corpus import Corpus, Task
 from attnlib.training.vocabulary import Vocabulary
 from companion.runs.recipe import RecipeSpec
-from companion.runs.word_counts import Settings, checksums, record, text_of
 from notebooks.learn.early_dynamics.measure import measure_word_counts
+from notebooks.learn.early_dynamics.word_counts import Settings, checksums, record, text_of
 
 GERMAN = Vocabulary.of(["ein", "Hund", "Mann", "rennt"], open=True)
 ENGLISH = Vocabulary.of(["a", "dog", "man", "runs"], open=True)
@@ -26,7 +26,7 @@ def text(monkeypatch):
         corpus = Corpus.from_ids([GERMAN.encode(s) for s in sources], [ENGLISH.encode(t) for t in targets])
         return Task(name, GERMAN, ENGLISH, corpus, corpus, {"file": "digest"})
 
-    monkeypatch.setattr("companion.runs.word_counts.registry.load", load)
+    monkeypatch.setattr("notebooks.learn.early_dynamics.word_counts.registry.load", load)
 
 
 def test_iterations_find_the_translations(tmp_path):

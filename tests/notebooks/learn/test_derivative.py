@@ -7,7 +7,9 @@ import pytest
 import torch
 
 from attnlib.errors import BadInput
-from attnlib.probes.early_dynamics import (
+from attnlib.probes.ibm_model_1 import cooccurrence
+from attnlib.training.corpus import Corpus
+from notebooks.learn.early_dynamics.derivative import (
     Bags,
     compare,
     derivative_at_random,
@@ -15,8 +17,6 @@ from attnlib.probes.early_dynamics import (
     gradients,
     random_proxy,
 )
-from attnlib.probes.ibm_model_1 import cooccurrence
-from attnlib.training.corpus import Corpus
 
 SOURCE_WORDS, TARGET_WORDS = 10, 14
 WIDTHS = tuple(2**power for power in range(6, 13, 2))

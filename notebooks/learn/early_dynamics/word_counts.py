@@ -15,12 +15,17 @@ from torch import Tensor
 
 from attnlib.errors import BadInput
 from attnlib.probes.agreement import RowMean, agreement, chance_agreement
-from attnlib.probes.early_dynamics import Bags, compare, derivative_at_random, derivative_in_theory
 from attnlib.probes.ibm_model_1 import CountTables, Table, alignment, translation
 from attnlib.training.corpus import Task
 from attnlib.training.course import Report
 from attnlib.training.vocabulary import UNK
 from companion.data import registry
+from notebooks.learn.early_dynamics.derivative import (
+    Bags,
+    compare,
+    derivative_at_random,
+    derivative_in_theory,
+)
 
 TOP = 4  # target words kept for each source word
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from attnlib.errors import BadInput
 from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig
-from attnlib.probes.locality import apart, locality, probability_of_right_label
 from companion.runs.labelled_course import lexical_probe, log_polarity
+from notebooks.shared.locality import apart, locality, probability_of_right_label
 
 
 def test_places_by_hand():

@@ -6,9 +6,9 @@ import torch
 from attnlib.errors import BadInput, UnknownName
 from attnlib.models.encoder_decoder import UniformEncoderDecoder
 from attnlib.training.corpus import collate
-from companion.runs.along_training import load_task, network_at, new_network, spaced_looks
 from companion.runs.recipe import RecipeSpec
 from companion.runs.store import Store
+from notebooks.beyond.along_training.along_training import load_task, network_at, new_network, spaced_looks
 
 OPTIONS = (("length", 4), ("n_held_out", 6), ("n_train", 60))
 TINY = {"task": "copying_sample", "options": OPTIONS, "width": 6, "batch_size": 16, "looks_per_doubling": 1}

@@ -15,10 +15,10 @@ from torch import Tensor
 
 from attnlib.errors import BadInput
 from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig, classification_loss
-from attnlib.probes.locality import apart, locality
 from attnlib.training.course import Course, Report, run_course
 from companion.data.synthetic import KeywordBatch, keyword_batch
 from companion.runs.looks import gathered_looks, keep_look
+from notebooks.shared.locality import apart, locality
 
 PARAMETERS, TRAINING, HELD_OUT = range(3)  # what a seed is used for
 

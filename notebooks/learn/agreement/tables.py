@@ -1,0 +1,360 @@
+"""The tables of the page on agreement: numbers of the result, and of the paper where it prints them."""
+
+import re
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from companion.book.numbers import written
+from companion.book.project import Project, find_root
+from companion.claims import Claim, ClaimVerdict, load_papers
+from companion.claims.tables import published_table
+from companion.claims.verify import verify
+from companion.results.result import Result
+from notebooks.shared.data_names import data_name, data_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+HEADS = {
+    "alpha_beta_uf": "𝒜(α, βᵘᶠ)",
+    "beta_uf_beta_px": "𝒜(βᵘᶠ, βᵖˣ)",
+    "delta_beta_uf": "𝒜(Δ, βᵘᶠ)",
+    "alpha_beta": "𝒜(α, β)",
+}
+LETTERS = {"agreement": "𝒜", "kendall": "τ"}
+CHOICES = {"": "apart", "_optimistic": "as in the paper"}  # who chooses the checkpoint, see the page
+PARTS = {"validation": ("validation",), "training": ("train", "training")}  # of texts and of sentence pairs
+# What the paper's tables beyond the first are of: measure, part, quality.
+VARIANTS = {
+    "Kendall's τ, performance as accuracy (Table 3)": ("kendall", "validation", "accuracy"),
+    "Kendall's τ, performance as BLEU (Table 4)": ("kendall", "validation", "bleu"),
+    "Agreement, performance as BLEU (Table 6)": ("agreement", "validation", "bleu"),
+    "Agreement on training samples (Table 7)": ("agreement", "training", "accuracy"),
+    "Agreement on training samples, performance as BLEU (Table 8)": ("agreement", "training", "bleu"),
+}
+
+
+def agreement_table(
+    result: Result,
+    *,
+    measure: str = "agreement",
+    part: str = "validation",
+    quality: str = "accuracy",
+    choice: str = "",
+) -> "pd.DataFrame":
+    """A row a data set that has such numbers: those of Table 5 with the half widths of their intervals.
+
+    Args:
+        measure: ``agreement`` or ``kendall``, in percent.
+        part: ``validation`` or ``training``.
+        quality: of the networks, ``accuracy`` or ``bleu``; it chooses checkpoints, and ξ is in its terms.
+        choice: of checkpoints, one of :data:`CHOICES`.
+    """
+
+    def row(found: dict) -> dict[str, str]:
+        agreements = {HEADS[column]: found[column][f"{measure}{choice}"] for column in HEADS}
+        cells = {"n": runs_behind(agreements.values())}
+        for head, interval in agreements.items():
+            cells[head.replace("𝒜", LETTERS[measure])] = interval_percent(interval)
+        if measure == "agreement":
+            cells["chance"] = interval_percent(found["chance"])
+        for column, head in HEADS.items():
+            star = "*" if (found[column][f"{measure}_starred{choice}"]["value"] or 0) > 0.5 else ""
+            cells[head.replace("𝒜", "ξ")] = interval_percent(found[column][f"{measure}_xi{choice}"]) + star
+        return cells | {"ξ*": interval_percent(found[f"final{choice}"])}
+
+    return _table(result, part, quality, row)
+
+
+def both_choices(result: Result, **of: str) -> "pd.DataFrame":
+    """:func:`agreement_table` with two rows a data set, one for either choice of checkpoints."""
+    tables = {words: agreement_table(result, choice=choice, **of) for choice, words in CHOICES.items()}
+    return _interleaved(tables)
+
+
+def variants(result: Result) -> str:
+    """:func:`both_choices` for Tables 3, 4 and 6 to 8, folded, as Markdown; what has no row is left out."""
+    folded = []
+    for title, (measure, part, quality) in VARIANTS.items():
+        table = both_choices(result, measure=measure, part=part, quality=quality)
+        if len(table):
+            folded.append(f"<details>\n<summary>{title}</summary>\n\n{_markdown(table)}\n\n</details>\n")
+    return "\n".join(folded) or "Nothing of this has been run yet."
+
+
+def choice_table(result: Result) -> "pd.DataFrame":
+    """What the paper's choice of checkpoint adds to the agreement, and how far it rises and falls."""
+
+    def row(found: dict) -> dict[str, str]:
+        own = found["alpha_beta_uf"]
+        return {
+            "n": runs_behind([own["agreement"]]),
+            "chosen on one half, read on the other": interval_percent(own["agreement"]),
+            "largest of all checkpoints": interval_percent(own["agreement_optimistic"]),
+            "above the first checkpoint": interval_percent(own["rises"]),
+            "above the last checkpoint": interval_percent(own["falls"]),
+        }
+
+    return _table(result, "validation", "accuracy", row)
+
+
+def frozen_table(result: Result) -> "pd.DataFrame":
+    """Attention trained alone and attention of another seed, with the probe at uniform attention."""
+
+    def row(found: dict, choice: str) -> dict[str, str]:
+        shown = {
+            "𝒜(α, αᶠʳ)": found["alpha_alpha_frozen"][f"agreement{choice}"],
+            "𝒜(α, βᵘᶠ)": found["alpha_beta_uf"][f"agreement{choice}"],
+            "𝒜(α, α of another seed)": found["alpha_alpha"][f"agreement{choice}"],
+        }
+        kendall = {"τ(α, α of another seed)": found["alpha_alpha"][f"kendall{choice}"]}
+        if not found["alpha_alpha_frozen"]["agreement"]["n"]:
+            return {}
+        cells = {head: interval_percent(interval) for head, interval in (shown | kendall).items()}
+        return {"n": runs_behind(shown.values())} | cells
+
+    return _interleaved(
+        {
+            words: _table(result, "validation", "accuracy", lambda found, choice=choice: row(found, choice))
+            for choice, words in CHOICES.items()
+        }
+    )
+
+
+def _table(result: Result, part: str, quality: str, row: Callable[[dict], dict[str, str]]) -> "pd.DataFrame":
+    """A row a data set that has numbers of the part and quality; none where ``row`` gives nothing."""
+    import pandas as pd
+
+    rows = {}
+    for name in data_of(result):
+        of_part = next((result.values[name][own] for own in PARTS[part] if own in result.values[name]), {})
+        if quality in of_part and (cells := row(of_part[quality])):
+            rows[data_name(name)] = cells
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def _interleaved(tables: "dict[str, pd.DataFrame]") -> "pd.DataFrame":
+    """Tables of equal rows as one: each row once of every table, named by it."""
+    import pandas as pd
+
+    rows = {
+        (name, words): dict(zip(table.columns, table.loc[name], strict=True))
+        for name in next(iter(tables.values())).index
+        for words, table in tables.items()
+    }
+    return pd.DataFrame.from_dict(rows, orient="index") if rows else pd.DataFrame()
+
+
+def _markdown(table: "pd.DataFrame") -> str:
+    """A table whose rows are named by data set and choice."""
+    lines = [f"| | checkpoints | {' | '.join(table.columns)} |", "|---" * (2 + len(table.columns)) + "|"]
+    before = None
+    for (name, words), cells in zip(table.index, table.to_numpy(), strict=True):
+        lines.append(f"| {'' if name == before else name} | {words} | {' | '.join(cells)} |")
+        before = name
+    return "\n".join(lines).replace("*", "\\*")
+
+
+def runs_behind(intervals: Iterable[dict]) -> str:
+    """How many networks of a kind are behind a row's numbers, ``3``, or ``2–4`` where that differs."""
+    counts = sorted({interval["n"] for interval in intervals if interval["n"]})
+    return "–".join(str(count) for count in dict.fromkeys((counts[0], counts[-1]))) if counts else "–"
+
+
+def networks_caption(result: Result, names: Iterable[str] | None = None) -> str:
+    """How many networks a set has, for captions: ``n, networks of each kind: 4 on SST; 2–4 on SMS``."""
+    counts = []
+    for name in data_of(result) if names is None else names:
+        found = result.values[name]["validation"]["accuracy"]
+        counts.append(f"{runs_behind(found[column]['agreement'] for column in HEADS)} on {data_name(name)}")
+    return f"n, networks of each kind: {'; '.join(counts)}" if counts else "no networks yet"
+
+
+def interval_percent(interval: dict) -> str:
+    """``53 ± 2``; a dash where there is no number."""
+    return written(interval, ["±", ".0f"])
+
+
+def _tenths(interval: dict) -> str:
+    return written(interval, ["±", ".1f"])
+
+
+# What ties in the lexical probe and readings of saliency do to sentence pairs.
+
+
+def ties_table(result: Result) -> "pd.DataFrame":
+    """A row a set of pairs and column of the tables, and one for chance; empty where no run was asked."""
+    import pandas as pd
+
+    printed = printed_agreement()
+    rows = {}
+    for name in sets_with_ties(result):
+        found = result.values[name]["ties"]
+        for column, head in HEADS.items():
+            counted, broken = (found[column][way] for way in ("counted", "broken"))
+            rows[data_name(name), head] = {
+                "ties agree": _tenths(counted["largest"]),
+                "ties broken": _tenths(broken["largest"]),
+                "printed": _printed(printed.get((name, column))),
+                "ties agree, above the last": _tenths(counted["falls"]),
+                "ties broken, above the last": _tenths(broken["falls"]),
+            }
+        rows[data_name(name), "chance, at the end"] = {
+            "ties agree": _tenths(found["chance"]),
+            "ties broken": f"{found['chance_broken']:.1f}",
+            "printed": _printed(printed.get((name, "chance"))),
+        }
+    return pd.DataFrame.from_dict(rows, orient="index").fillna("")
+
+
+def sets_with_ties(result: Result) -> list[str]:
+    """The sets of sentence pairs whose runs have been asked for their ties."""
+    asked = {row["data"] for row in result.tables.get("ties", ())}
+    return [name for name in data_of(result) if name in asked]
+
+
+READINGS_OF_SALIENCY = {
+    "logit": "derivative of the logit, as in the tables",
+    "log_probability": "derivative of the log-probability",
+    "gradient_norm": "length of its gradient",
+}
+COLUMNS = {"agreement": ("𝒜(Δ, βᵘᶠ)", "5"), "kendall": ("τ(Δ, βᵘᶠ)", "3")}  # heading, table that prints it
+
+
+def saliency_table(result: Result) -> "pd.DataFrame":
+    """A row a set of pairs and reading, and one for what is printed; empty where no network was asked."""
+    import pandas as pd
+
+    rows, printed = {}, {(c.published.reference.table, c.keys[0]): c.published.value for c in _numbers()}
+    for name in data_of(result):
+        found = result.values[name].get("saliency", {})
+        if not found.get("logit", {}).get("agreement", {}).get("n"):
+            continue
+        for reading, title in READINGS_OF_SALIENCY.items():
+            cells = {head: _tenths(found[reading][measure]) for measure, (head, _) in COLUMNS.items()}
+            rows[data_name(name), title] = cells
+        row = {
+            head: printed.get((table, f"{name}.validation.accuracy.delta_beta_uf.{measure}_optimistic"))
+            for measure, (head, table) in COLUMNS.items()
+        }
+        if any(row.values()):
+            rows[data_name(name), "printed"] = {head: _printed(number) for head, number in row.items()}
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+# What the second paper prints, with ours: tables, readings of a name, and how near is near.
+
+# A printed name, and our two sets with what tells them apart.
+READINGS = {
+    "SST": {"sst": "the filter of labels that gives Table 9's counts", "sst_as_text": "the text's filter"},
+    "Multi30k": {"multi30k_en_de": "English to German", "multi30k_de_en": "German to English"},
+}
+ROUNDED = ("2", "10")  # tables that print numbers of Table 5 again, rounded
+# The proxy writes no sentences, so that in the tables by BLEU, too, its checkpoint is the most accurate one:
+# what they print of two probes is printed again. ξ is of a network that has its BLEU.
+PROXY_BY_BLEU = re.compile(r"\.bleu\.beta_uf_beta_px\.(?!.*_xi)")
+
+
+def distances_table(rows: Iterable[ClaimVerdict]) -> "pd.DataFrame":
+    """How far ours are from the printed numbers under either reading; a name without both is left out.
+
+    Each number of ours counts once, where both readings have it, with what is printed to most digits; one
+    that has two keys, too.
+
+    Args:
+        rows: verdicts of the printed numbers, see :func:`companion.claims.verify.verify`.
+    """
+    import pandas as pd
+
+    apart: dict[str, dict[str, float]] = {}
+    for row in sorted(rows, key=lambda row: row.claim.published.reference.table in ROUNDED):
+        key = row.claim.keys[0]
+        ours = row.judgement.evidence.get(key)
+        if ours is not None and ours.defined and not PROXY_BY_BLEU.search(key):
+            data, number = key.split(".", 1)
+            apart.setdefault(data, {}).setdefault(number, abs(ours.value - row.claim.published.value))
+    found = []
+    for printed, sets in READINGS.items():
+        both = pd.DataFrame({title: apart.get(data, {}) for data, title in sets.items()}).dropna()
+        for title, other in zip(both, reversed(both.columns), strict=True) if len(both) else ():
+            cells = len(both), f"{both[title].mean():.1f}", int((both[title] < both[other]).sum())
+            found.append((printed, title, *cells))
+    columns = [
+        "printed name",
+        "read as",
+        "printed numbers",
+        "ours are away, on average",
+        "nearer than the other",
+    ]
+    return pd.DataFrame(found, columns=columns).set_index("printed name")
+
+
+def two_readings(result: Result) -> "pd.DataFrame":
+    """:func:`distances_table` of the book; empty with a reader's data."""
+    return distances_table([] if "own" in result.values else _printed_numbers())
+
+
+def baselines_table(result: Result) -> "pd.DataFrame":
+    """How often the commonest answer is right in each printed set that was run, and how near is near then.
+
+    The tables judge the paper profile, whichever is shown; empty with a reader's data or before any run.
+    """
+    import pandas as pd
+
+    path = Project(find_root()).results("paper") / "agreement.json"
+    lowest: dict[str, Claim] = {}
+    for claim in _numbers("5"):
+        if claim.judge.unrelated:
+            name = claim.judge.unrelated.partition(".")[0]
+            lowest[name] = min(lowest.get(name, claim), claim, key=lambda claim: claim.published.value)
+    rows = {}
+    if "own" not in result.values and path.is_file():
+        judged = Result.load(path)
+        for name in data_of(judged):
+            common = judged.values[name]["validation"]["accuracy"]["majority"] if name in lowest else None
+            if common is not None:
+                judge = lowest[name].judge
+                met = f"{judge.published:g} ± {judge.short_of(common).allowed:.2g}"
+                rows[data_name(name)] = {
+                    "commonest answer, %": f"{common:.1f}",
+                    "lowest printed accuracy": met,
+                }
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def printed_tables(result: Result, *tables: str) -> str:
+    """Published tables as Markdown, ours below each number that was judged; none with a reader's data."""
+    if "own" in result.values:
+        return "These are your own data; the paper prints nothing of them."
+    rows = _printed_numbers()
+    return "\n".join(published_table(_paper().tables, name, rows) for name in tables)
+
+
+def printed_agreement() -> dict[tuple[str, str], float]:
+    """What Table 5 has of the columns of Table 2 and of chance, by our name of the data set and column."""
+    found = {}
+    for claim in _numbers("5"):
+        data, *_, column, measure = claim.keys[0].split(".")
+        if measure in ("agreement_optimistic", "chance"):
+            found[data, "chance" if measure == "chance" else column] = claim.published.value
+    return found
+
+
+def _printed_numbers() -> list[ClaimVerdict]:
+    return [row for row in verify(find_root(), experiment="agreement") if row.claim.number]
+
+
+def _paper():
+    (paper,) = (one for one in load_papers(find_root() / "claims") if one.name == "snell2021")
+    return paper
+
+
+def _numbers(*tables: str) -> list[Claim]:
+    """The claims about printed numbers, of these tables or of all."""
+    claims = [claim for claim in _paper().claims if claim.number]
+    return [claim for claim in claims if not tables or claim.published.reference.table in tables]
+
+
+def _printed(number: float | None) -> str:
+    return "–" if number is None else f"{number:g}"
