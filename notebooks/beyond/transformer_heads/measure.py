@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from attnlib.adapters import transformer_pass
+from attnlib.adapters.library_models import transformer_pass
 from attnlib.analysis.fit import Fit
 from attnlib.analysis.judge import NINE, Judgement
 from attnlib.analysis.results import head_rows, term_rows

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from attnlib.adapters import transformer_pass
+from attnlib.adapters.library_models import transformer_pass
 from attnlib.analysis.analyse import analyse
 from attnlib.analysis.results import Analysis
 from attnlib.analysis.stream import Stream

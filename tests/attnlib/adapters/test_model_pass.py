@@ -8,7 +8,6 @@ import torch
 from attnlib.adapters import ModelPass
 from attnlib.errors import BadInput
 from tests.attnlib.adapters.adapter_builders import (
-    DOUBLE,
     SOURCE_MASK,
     TARGET_MASK,
     attended_of,
@@ -178,10 +177,6 @@ def test_sites_are_the_states_that_projections_read():
     assert list(sites) == ["decoder", "encoder", "upper"]
     assert [side for side, _ in sites.values()] == ["target", "source", "target"]
     assert sites["upper"][1] is second.query_inputs
-
-
-def test_scores_of_doubles_are_doubles():
-    assert checked().scores.dtype == DOUBLE
 
 
 # What is refused.

@@ -94,15 +94,6 @@ def test_the_model_is_left_as_it_was():
     assert torch.backends.mha.get_fastpath_enabled() == before
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
-def test_other_precisions(dtype):
-    model = drawn(Reader()).to(dtype)
-    (one,) = Modules(model, [HOOKED], run, start=2).trace(BATCH).attended
-    computed = torch.promote_types(dtype, torch.float32)
-    assert one.attention.dtype == dtype
-    assert one.scores.dtype == one.query_inputs.dtype == one.key_inputs.dtype == computed
-
-
 # The check, and what is refused.
 
 

@@ -11,13 +11,6 @@ from attnlib.errors import BadInput
 BATCH = TokenBatch.of_rows([[5, 6, 7], [8]], [[3], [4, 2]])
 
 
-def test_rows_are_padded_at_the_right():
-    assert BATCH.source.tolist() == [[5, 6, 7], [8, 0, 0]]
-    assert BATCH.target.tolist() == [[3, 0], [4, 2]]
-    assert BATCH.target_mask.tolist() == [[True, False], [True, True]]
-    assert BATCH.read is None
-
-
 def test_packed_hand_worked():
     # Padding (9) at the left, at the right, in between, and a last column that is padding alone.
     source = torch.tensor([[9, 1, 2, 9], [3, 9, 4, 9]])
@@ -40,13 +33,6 @@ def test_labels_that_do_not_count_are_0_at_padding():
             replace(BATCH, target_mask=torch.ones(2, 2, dtype=torch.bool), **{name: ids})
     with pytest.raises(BadInput, match="source hold -1 at valid position 0 of row 0"):
         replace(BATCH, source=BATCH.source - 6)
-
-
-def test_a_batch_padded_at_the_right_stays_as_it_is():
-    packed = BATCH.packed()
-    for name in ("source", "source_mask", "target", "target_mask"):
-        assert torch.equal(getattr(packed, name), getattr(BATCH, name))
-    assert packed.read is None
 
 
 def test_a_batch_moves_with_all_that_it_has():

@@ -256,10 +256,6 @@ def test_losses_are_those_of_all_batches_once(tmp_path, every):
     assert kept(tmp_path, losing(), 2, every).losses == whole
 
 
-def test_losses_of_a_corpus_too_small_to_hold_out():
-    assert analyse(losing(3)).losses == Losses(3, 6)
-
-
 def test_attentions_that_nothing_checked_are_named(tmp_path):
     """Those without the model's own attention, in any batch of either reading; through files as well."""
 

@@ -86,12 +86,6 @@ def test_attentions_layers_and_heads_as_asked(corpus, tmp_path):
     assert [row["position_bias_share"] != 0 for row in rows] == [False, False, True, True]
 
 
-def test_special_pieces_left_out(corpus, tmp_path, whole):
-    analysed(corpus, tmp_path, "--ignore-special")
-    assert all(row["on_ignored"] > 0 for row in table_of(tmp_path))
-    assert all(row["on_ignored"] == 0 for row in table_of(whole[0]))
-
-
 # In shards.
 
 
@@ -374,13 +368,6 @@ def test_another_text_or_model_in_the_same_folder_is_refused(corpus, whole, tmp_
     refused(other, "(source is ")
     other = [tmp_path / "tiny" if word == corpus / "tiny" else word for word in words]
     refused(other, "(model is ")
-
-
-def test_a_damaged_part_is_named(corpus, tmp_path):
-    analysed(corpus, tmp_path)
-    path = tmp_path / "parts" / "fit-0-of-1" / "averages.safetensors"
-    path.write_bytes(path.read_bytes()[:-1])
-    refused(given(corpus, tmp_path), f"{path} is not what")
 
 
 def test_a_request_is_checked_before_anything_is_loaded(tmp_path):

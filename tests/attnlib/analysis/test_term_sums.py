@@ -99,13 +99,6 @@ def test_shares_sum_to_one_ignore_constants_and_halves_are_the_whole(batch, cut)
         assert other.spread == pytest.approx(whole.spread)
 
 
-def test_merging_leaves_both_as_they_are():
-    first, second = (sums_of(*terms_of({"input·input": row})) for row in ([1.0, 0.0], [0.0, 3.0]))
-    _ = first + second
-    assert first.result().spread == 0.5
-    assert second.result().rows == 1
-
-
 @settings(max_examples=30)
 @given(batches())
 def test_causal_rows_are_prefixes(batch):

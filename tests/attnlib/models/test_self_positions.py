@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from attnlib.adapters import transformer_pass
+from attnlib.adapters.library_models import transformer_pass
 from attnlib.decomposition.components import Components
 from attnlib.errors import BadInput
 from attnlib.models.multi_head_attention import (

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from attnlib.adapters import transformer_pass
+from attnlib.adapters.library_models import transformer_pass
 from attnlib.analysis.fit import Fit
 from attnlib.analysis.judge import Judgement
 from attnlib.decomposition.components import Components
