@@ -12,14 +12,16 @@ in one file a kind of run, ``<folder>/<kind>.jsonl``, sorted; jobs write a small
 packed files.
 """
 
+import argparse
 import fcntl
 import json
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from attnlib.errors import CorruptFile
+from attnlib.errors import AttnlibError, CorruptFile
 from attnlib.files import rounded, write_text_atomic
 from companion.runs.fingerprint import fingerprint
 from companion.runs.keys import Spec, code_of, first_equal, identity
@@ -208,3 +210,21 @@ def _locked(folder: Path) -> Iterator[None]:
     with (folder / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Pack loose answers: ``python -m companion.runs.archive results/paper/archive --answers build/answers``."""
+    parser = argparse.ArgumentParser(prog="python -m companion.runs.archive", description=main.__doc__)
+    parser.add_argument("archive", help="folder of packed answers")
+    parser.add_argument("--answers", required=True, help="folder of loose ones, such as a machine brought back")
+    options = parser.parse_args(arguments)
+    try:
+        print(f"packed: {Archive(options.archive, options.answers).pack()} training runs")
+    except AttnlibError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -8,7 +8,7 @@ import pytest
 
 from attnlib.errors import CorruptFile, NotMeasured
 from companion.results.asks import answers, ask, not_measured, specs_of
-from companion.runs.archive import Archive, Question
+from companion.runs.archive import Archive, Question, main
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
 
@@ -112,6 +112,14 @@ def test_packing_moves_answers_into_one_file_a_kind_of_run_and_loses_none(tmp_pa
     before = path.read_bytes()
     archive.write(path.stem, archive._of_kind(path.stem).values())
     assert path.read_bytes() == before
+
+
+def test_the_command_packs_what_a_machine_brought_back(tmp_path, capsys):
+    away = Archive(tmp_path / "archive", tmp_path / "answers")
+    away.put(Question(SPECS[0], widths, {"factor": 2}), {}, {"width": 16})
+    assert main([str(tmp_path / "archive"), "--answers", str(tmp_path / "answers")]) == 0
+    assert capsys.readouterr().out == "packed: 1 training runs\n"
+    assert Archive(tmp_path / "archive").get(Question(SPECS[0], widths, {"factor": 2})) == {"width": 16}
 
 
 def test_a_line_that_is_none_is_named(tmp_path):
