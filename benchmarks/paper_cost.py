@@ -23,6 +23,7 @@ from attnlib.training.course import paper_checkpoints, regular_checkpoints
 from companion.results import registry
 from companion.results.answer import all_asks, unanswered
 from companion.runs import labelled_course
+from companion.runs.archive import Archive
 from companion.runs.recipe import RecipeSpec
 
 
@@ -63,7 +64,7 @@ def run_shortly(spec: RecipeSpec, steps: int) -> tuple[float, float]:
 
 def lacking(names: list[str]) -> dict[str, dict[str, list[RecipeSpec]]]:
     """Networks without an answer, by experiment and kind; each in the first experiment that asks it."""
-    asks, keys = all_asks("paper"), set(unanswered("paper", Path("results/paper/models")))
+    asks, keys = all_asks("paper"), set(unanswered("paper", Archive("results/paper/archive")))
     specs = {asks[key][0].spec for key in keys}
     found: dict[str, dict[str, list[RecipeSpec]]] = {}
     for name in names:

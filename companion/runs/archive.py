@@ -213,10 +213,10 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Pack loose answers: ``python -m companion.runs.archive results/paper/archive --answers build/answers``."""
+    """Pack loose answers into the files of an archive: --answers build/answers, say."""
     parser = argparse.ArgumentParser(prog="python -m companion.runs.archive", description=main.__doc__)
     parser.add_argument("archive", help="folder of packed answers")
-    parser.add_argument("--answers", required=True, help="folder of loose ones, such as a machine brought back")
+    parser.add_argument("--answers", required=True, help="folder of loose ones")
     options = parser.parse_args(arguments)
     try:
         print(f"packed: {Archive(options.archive, options.answers).pack()} training runs")
