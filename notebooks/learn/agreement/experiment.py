@@ -296,9 +296,9 @@ def ties_read(runs: Runs, answers: Answers) -> dict:
     Returns:
         by column that looks up β and way of counting ties (``counted``, ``broken``): ``largest``, agreement
         at the best of all checkpoints, and ``falls``, how far it is above the last one, the best chosen on
-        one half of the samples and both read on the other. At the last checkpoint at uniform attention ``tied``,
-        target words whose largest β is tied, ``ends``, how many of these are end marks, and ``chance``, with
-        ties counted; ``chance_broken``, a number.
+        one half of the samples and both read on the other. At the last checkpoint at uniform attention
+        ``tied``, target words whose largest β is tied, ``ends``, how many of these are end marks, and
+        ``chance``, with ties counted; ``chance_broken``, a number.
     """
     found: dict = {}
     for column in _columns():
