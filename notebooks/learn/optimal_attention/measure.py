@@ -38,20 +38,17 @@ def measure_optimal_attention(recording: "Recording", *others: "Recording", samp
     """α^opt of every right word, and what it agrees with.
 
     Args:
-        others: recordings of other runs on the same samples, whose β is compared as well: one of this form,
-            ``other_probe``, and one of the main model, ``main_probe``.
+        others: recordings on the same samples whose β is compared as well: of another run of this form,
+            ``other_probe``, and of the main model, ``main_probe``.
         samples: the first so many validation samples; 0 for all.
 
     Returns:
-        ``words``, ``samples``; ``agreement`` of ``<first>_<second>`` among ``optimal``, ``learned``,
-        ``probe``, ``other_probe``, ``main_probe`` and ``steepest``, how fast the loss falls with each weight
-        at uniform attention, where a search begins (equation 10), with ``chance`` (of any attention with β);
-        ``log_likelihood`` in nats a word under ``uniform``, ``learned``, ``optimal`` attention and all of it
-        on the ``largest_probe``; ``largest_probe``: mean α^opt at the top of β (``weight``), the share of
-        words where that is below :data:`UNUSED`, and ``lost``, the nats that these words lose where it is
-        followed; ``positions`` that α^opt uses, on average; ``dependent``: the share of words that depend on
-        attention, with agreement and ``unused`` of these alone; ``residual``, the largest, and
-        ``iterations``; ``example``, ``unused_example``.
+        ``agreement`` (equation 10) of ``<first>_<second>`` among ``optimal``, ``learned``, ``probe``, those
+        of other runs and ``steepest``, how fast the loss falls with each weight at uniform attention, with
+        ``chance``; ``log_likelihood`` in nats a word by attention; ``largest_probe``: mean α^opt at the top
+        of β (``weight``), the share of words where that is below :data:`UNUSED`, and what these lose where
+        it is followed (``lost``); ``positions`` that α^opt uses; ``dependent``, the same of words that
+        depend on attention; ``words``, ``samples``, the largest ``residual``, ``iterations``; two examples.
 
     Raises:
         BadInput: a model of another form, for which α^opt is not the solution of a convex problem.
@@ -214,17 +211,9 @@ def _nested(found: dict[str, float | None]) -> dict:
     return nested
 
 
-# How far a prediction follows from the lexical probe and the attention alone, in trained networks.
-#
-# Snell et al. 2021, section 3.3, equation 12. Where the logits are linear in the attention, a position alone
-# gives the logits γ_l + γ_s, and their mean over the attention is the network's own. With β_l(o) the
-# probability of word o from position l alone,
-#
-#     p(o) ∝ exp( Σ_l α_l log β_l(o) )
-#
-# for every word o: a weighted geometric mean of whole distributions, normalised. With two outputs this is
-# equation 12, p = σ( Σ_l α_l σ⁻¹(β_l) ). With more it needs β of all words, not of the right one alone; and
-# with a nonlinear layer after the sum it does not hold.
+# How far a prediction follows from the lexical probe and the attention alone (section 3.3, equation 12). Where the
+# logits are linear in the attention, p(o) ∝ exp( Σ_l α_l log β_l(o) ) for every word o. With two outputs this is
+# equation 12, p = σ( Σ_l α_l σ⁻¹(β_l) ); with more it needs β of all words; after a nonlinear layer it fails.
 
 
 @torch.no_grad()

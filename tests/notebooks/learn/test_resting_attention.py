@@ -49,32 +49,19 @@ SURE = [1.0, -1, -1, 2.0, -1.0, 5, 1.0, 3.0, -1, -2.0, -4.0, 9, 9, 1.0]
 
 def test_shares_are_of_the_texts_of_a_label():
     found = measure_resting(recorded(ONE, SURE, LENGTHS, LABELS))
-    assert found == {
-        "0": {
-            "texts": 3,
-            "begin": pytest.approx(200 / 3),  # the third has two largest, of which the first is the mark
-            "end": pytest.approx(100 / 3),
-            "begin_right": pytest.approx(200 / 3),
-            "end_right": pytest.approx(200 / 3),
-            "begin_weight": pytest.approx(110 / 3),
-            "end_weight": pytest.approx(70 / 3),
-        },
-        "1": {"texts": 1, "begin": 0, "end": 0, "begin_right": 0, "end_right": 100}
-        | {"begin_weight": pytest.approx(10), "end_weight": pytest.approx(10)},
-    }
+    shares = {"begin": 200 / 3, "end": 100 / 3}  # the third has two largest, of which the first is the mark
+    shares |= {"begin_right": 200 / 3, "end_right": 200 / 3, "begin_weight": 110 / 3, "end_weight": 70 / 3}
+    assert found["0"] == pytest.approx({"texts": 3} | shares)
+    rarer = {"texts": 1, "begin": 0, "end": 0, "begin_right": 0, "end_right": 100}
+    assert found["1"] == pytest.approx(rarer | {"begin_weight": 10, "end_weight": 10})
 
 
 def test_what_disagrees_over_all_positions_may_agree_among_the_words():
     first, second = (recorded(values, SURE, LENGTHS, LABELS) for values in (ONE, OTHER))
     found = measure_apart(first, second)
-    assert {label: cell["agreement"] for label, cell in found["all"].items()} == {
-        "both": 25,
-        "0": 0,
-        "1": 100,
-    }
-    assert {label: cell["agreement"] for label, cell in found["words"].items()} == dict.fromkeys(
-        ("both", "0", "1"), 100
-    )
+    agreement = {at: {label: cell["agreement"] for label, cell in own.items()} for at, own in found.items()}
+    assert agreement["all"] == {"both": 25, "0": 0, "1": 100}
+    assert agreement["words"] == dict.fromkeys(("both", "0", "1"), 100)
     # One of four, three, three and four positions; among words one of two, one, one and two.
     assert found["all"]["both"]["chance"] == pytest.approx(100 * (1 / 4 + 1 / 3 + 1 / 3 + 1 / 4) / 4)
     assert found["words"]["both"]["chance"] == pytest.approx(75)
@@ -137,9 +124,7 @@ def test_a_network_without_a_majority_rests_nowhere():
         def kept(self, spec, measure, beside=()):
             found = super().kept(spec, measure, beside)
             return (
-                {label: row | {"begin": 40.0, "end": 30.0} for label, row in found.items()}
-                if not beside
-                else found
+                found if beside else {name: row | {"begin": 40.0, "end": 30.0} for name, row in found.items()}
             )
 
     values, _ = compute(Config(data=("known_polarity",), beside=()), Torn(0, 1, 2))
