@@ -309,23 +309,25 @@ class Config:
     """Settings; a network is a task × kind of positions × seed. Neither paper gives any.
 
     Attributes:
-        task: of :data:`TASKS`.
-        positions: of :data:`~attnlib.models.multi_head_attention.Positions`.
-        anchored: kinds of positions with which a network is trained as well on the reordering family without
-            reordering (:data:`ANCHORED`), a control: word for word like one-to-one translation, but its first
-            word is always one of two that stand nowhere else. No prediction is judged by these. None at the
-            quick profile, to save their training.
+        task: one_to_one, reordering, scan, lexicon_translation.
+        positions: sinusoidal, learned, relative, rotary, none.
+        anchored: kinds of positions for the control with an opening word. It is the reordering family without
+            reordering: word for word like one-to-one translation, but its first word is always one of two
+            that are nowhere else. No prediction is judged by it. None at quick, to save its training.
         seeds: networks of each kind.
-        words: of the vocabulary of one-to-one translation; shortest, longest: words of its sentences.
-        reordered: of the reordering family, the share of sentences that may be reordered; fewest_phrases,
-            most_phrases: its sentences have twice as many words and one more.
-        n_train: sentences to train on; judged: held-out ones; fit_samples: training sentences, at most, that
-            components are fitted on.
-        width, heads, layers: of the network.
-        steps, learning_rate, warmup: of its training; looks: at it along the way. The quick profile's rate is
-            high so that 200 steps are enough for relative and rotary positions, which learn slowest.
-        least_spread: a head whose scores have a smaller standard deviation along their rows has no shares:
-            its attention is within about 5 % of even, and its terms add up to next to nothing.
+        words: size of the vocabulary of one-to-one translation.
+        shortest: fewest words of its sentences; longest: most words of its sentences.
+        reordered: share of sentences that may be reordered, in the reordering family.
+        fewest_phrases: fewest phrases of its sentences, which have twice as many words and one more.
+        most_phrases: most phrases of its sentences.
+        n_train: sentences to train on; judged: held-out sentences.
+        fit_samples: training sentences, at most, that components are fitted on.
+        width: of the states; heads: of every attention; layers: of encoder and of decoder.
+        steps: updates in training. The quick profile's learning rate is high so that 200 are enough for
+            relative and rotary positions, which learn slowest.
+        learning_rate: of Adam; warmup: updates over which it rises; looks: evaluations during training.
+        least_spread: smallest standard deviation of a head's scores along their rows for it to have shares.
+            Below a twentieth attention is within about 5 % of even, and terms add up to next to nothing.
     """
 
     task: tuple[str, ...] = ("one_to_one", "reordering")

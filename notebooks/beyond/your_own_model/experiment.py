@@ -21,9 +21,10 @@ class Config:
     """Settings.
 
     Attributes:
-        like: profile of the chapter on Transformers, whose first network is looked at.
-        task, positions: which of its networks.
-        samples: sentences that go through the model; batch_size: at once.
+        like: profile of the chapter on Transformers whose first network is looked at.
+        task: what that network was trained on, such as one_to_one or reordering.
+        positions: how it knows positions, such as sinusoidal, relative or rotary.
+        samples: sentences that go through the model; batch_size: how many at once.
     """
 
     like: str = "quick"
@@ -50,8 +51,7 @@ PROFILES = {"quick": Config(), "paper": Config(like="paper", samples=9_600)}
 def asks(config: Config) -> tuple[Ask, ...]:
     """What it asks: a report on one network."""
     specs = experiment.specs(experiment.PROFILES[config.like], config.task, config.positions)
-    settings = {"samples": config.samples, "batch_size": config.batch_size}
-    return ask([next(specs)], measure_report, **settings)
+    return ask([next(specs)], measure_report, samples=config.samples, batch_size=config.batch_size)
 
 
 def models(config: Config) -> tuple[RecipeSpec, ...]:
@@ -60,14 +60,6 @@ def models(config: Config) -> tuple[RecipeSpec, ...]:
 
 
 def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
-    """What the report says.
-
-    Returns:
-        values ``fitted``, ``judged``, ``held_out``, ``example``; tables ``heads``, ``terms``, ``states``; see
-        :func:`~notebooks.beyond.your_own_model.measure.measure_report`.
-    """
-    found = answers(asks(config), store)
-    if not found:
-        return {}, {name: [] for name in ROWS}
-    measured = dict(found[0][1])
-    return measured, {name: measured.pop(name) for name in ROWS}
+    """What the report says: values and tables as in `measure_report`; nothing without its network."""
+    measured = next((dict(found) for _, found in answers(asks(config), store)), {})
+    return measured, {name: measured.pop(name, []) for name in ROWS}

@@ -10,12 +10,7 @@ from companion.results.result import Result
 from companion.runs.store import Store
 from notebooks.beyond.transformer_heads import experiment
 from notebooks.beyond.your_own_model import experiment as your_own_model
-from notebooks.beyond.your_own_model.sentences import (
-    analysis_of,
-    framed_report,
-    heads_table,
-    reading_sentences,
-)
+from notebooks.beyond.your_own_model.report import analysis_of, framed_report
 
 SMALL = replace(
     experiment.PROFILES["quick"], n_train=80, judged=20, steps=2, width=8, looks=1, warmup=1, seeds=1
@@ -31,21 +26,13 @@ def result(tmp_path_factory):
     return Result("your_own_model", "quick", vars(config), values, tables, data={})
 
 
-class Frame(HTMLParser):
-    """The attributes of every element, and of the page in the frame."""
-
-    def __init__(self):
-        super().__init__()
-        self.seen: list[tuple[str, dict]] = []
-
-    def handle_starttag(self, tag, attrs):
-        self.seen.append((tag, dict(attrs)))
-
-
-def parsed(text):
-    frame = Frame()
-    frame.feed(text)
-    return frame.seen
+def parsed(text: str) -> list[tuple[str, dict]]:
+    """Every element with its attributes."""
+    found: list[tuple[str, dict]] = []
+    parser = HTMLParser()
+    parser.handle_starttag = lambda tag, attributes: found.append((tag, dict(attributes)))
+    parser.feed(text)
+    return found
 
 
 def test_every_head_of_every_attention_has_a_row(result):
@@ -77,21 +64,14 @@ def test_the_frame_holds_the_page_and_lets_nothing_run(result):
     assert sum(tag == "h2" for tag, _ in inside) >= 5
 
 
-def test_table_and_sentences_say_the_same(result):
-    heads = heads_table(result)
-    assert len(heads) == SMALL.layers * SMALL.heads
-    largest = max(row["temporal_share"] for row in result.tables["heads"] if row["kind"] == "cross")
-    assert f"{largest:.2f}".replace("-", "−") in reading_sentences(result)
-    assert f"{largest:.2f}".replace("-", "−") in set(heads["temporal share"])
-    shares = heads[["temporal share", "input share", "mixed share", "with a residual"]]
-    sums = shares.map(lambda shown: float(shown.replace("−", "-"))).sum(axis=1)
-    assert sums.to_numpy() == pytest.approx(1, abs=0.02)  # of four numbers shown to a hundredth each
-
-
-def test_what_is_not_there_is_refused():
-    with pytest.raises(UnknownName, match="no profile 'large'"):
-        your_own_model.Config(like="large")
-    with pytest.raises(UnknownName, match="no task 'scan'"):
-        your_own_model.Config(task="scan")
-    with pytest.raises(BadInput, match="both start at 1"):
-        your_own_model.Config(samples=0)
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"like": "large"}, UnknownName, "no profile 'large'"),
+        ({"task": "scan"}, UnknownName, "no task 'scan'"),
+        ({"samples": 0}, BadInput, "both start at 1"),
+    ],
+)
+def test_what_is_not_there_is_refused(given, error, message):
+    with pytest.raises(error, match=message):
+        your_own_model.Config(**given)
