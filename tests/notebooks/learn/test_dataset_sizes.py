@@ -16,7 +16,7 @@ from companion.data.sources import dataset
 from companion.results.result import Result
 from companion.results.run import run
 from companion.runs.recipe import RecipeSpec, Recording
-from notebooks.learn.dataset_sizes import experiment, text_sizes
+from notebooks.learn.dataset_sizes import experiment
 from notebooks.learn.dataset_sizes.experiment import PRINTED, PROFILES, Config, comparable, compute, printed
 from notebooks.learn.dataset_sizes.measure import measure_text_sizes
 from notebooks.learn.dataset_sizes.tables import sizes_table
@@ -30,7 +30,7 @@ def lengths(median):
 
 
 def counted(texts, median, kept=10, different=20):
-    parts = dict.fromkeys(("train", "validation"), {"texts": texts, "words": lengths(median)})
+    parts = {key: {"texts": texts, "words": lengths(median)} for key in ("train", "validation")}
     return {"parts": parts, "kept": kept, "different": different, "dropped": []}
 
 
