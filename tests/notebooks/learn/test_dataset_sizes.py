@@ -30,13 +30,13 @@ def lengths(median):
 
 
 def counted(texts, median, kept=10, different=20):
-    parts = dict.fromkeys(("train", "validation"), {"texts": texts, "words": lengths(median)})
+    parts = {part: {"texts": texts, "words": lengths(median)} for part in ("train", "validation")}
     return {"parts": parts, "kept": kept, "different": different, "dropped": []}
 
 
 def pairs(texts, source, target):
     part = {"texts": texts, "source": lengths(source), "target": lengths(target)}
-    return counted(0, 0, 8_000, None) | {"parts": dict.fromkeys(("train", "validation"), part)}
+    return counted(0, 0, 8_000, None) | {"parts": {"train": part, "validation": part}}
 
 
 class Given:
