@@ -36,7 +36,7 @@ def counted(texts, median, kept=10, different=20):
 
 def pairs(texts, source, target):
     part = {"texts": texts, "source": lengths(source), "target": lengths(target)}
-    return counted(0, 0, 8_000, None) | {"parts": dict.fromkeys(("train", "validation"), part)}
+    return counted(0, 0, 8_000, None) | {"parts": {"train": part, "validation": part}}
 
 
 class Given:
