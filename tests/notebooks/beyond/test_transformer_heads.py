@@ -202,7 +202,7 @@ def test_differences_by_hand():
     assert found["rotary"]["value"] == pytest.approx((0.1 + 0.4) / 2)
     assert sinusoidal_less(rows)["rotary"]["value"] == pytest.approx((0.3 + 0.1) / 2)
     more = [head(ANCHORED, "rotary", seed, number=0.9) for seed in numbers]
-    assert anchored_less_free([*rows, *more], ANCHORED)["rotary"]["value"] == pytest.approx(0.25)
+    assert anchored_less_free([*rows, *more])["rotary"]["value"] == pytest.approx(0.25)
     lacking = [
         row for row in rows if (row["seed"], row["positions"], row["task"]) != (1, "rotary", "reordering")
     ]
