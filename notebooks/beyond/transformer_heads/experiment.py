@@ -28,10 +28,11 @@ if TYPE_CHECKING:
     from companion.runs.store import Store
 
 
-# Tables of the chapter on Transformers: a row a head, and means over heads with intervals over seeds.
+# Tables: a row a head, and means over heads with intervals over seeds.
 
 NAMES = ("task", "positions", "seed")
 SHARES = tuple(name for name in NUMBERS if name.endswith("_share"))
+ANCHORED = "in_order"  # the reordering family without reordering: word for word, after a word that opens
 
 
 def head_table(points: list[Point], least_spread: float) -> list[dict]:
@@ -52,85 +53,68 @@ def head_table(points: list[Point], least_spread: float) -> list[dict]:
     return rows
 
 
-def layer_rows(heads: list[dict]) -> list[dict]:
-    """A row a task, positions, kind of attention, layer, state and number: means over heads."""
-    rows = []
-    for group, own in _groups(heads, ("task", "positions", "kind", "layer", "state")):
-        for number in NUMBERS:
-            by_seed = [({}, {number: mean(members, number)}) for _, members in _groups(own, ("seed",))]
-            interval = over_seeds(by_seed, lambda m, n=number: m[n])
-            rows.append(group | {"layer": f"layer_{group['layer']}", "number": number} | interval)
-    return rows
-
-
-def network_rows(points: list[Point]) -> list[dict]:
-    """What the networks can do, a row a task, positions and number."""
-    of: dict[str, Callable[[dict], float]] = {
-        "token_accuracy": lambda m: m["token_accuracy"][-1],
-        "exact_match": lambda m: m["exact_match"],
-        "parameters": lambda m: m["parameters"],
-    }
+def interval_rows(rows: list[dict], names: tuple[str, ...], numbers: Iterable[str]) -> list[dict]:
+    """A row for each group of these columns and each number: means over a seed's rows, then over seeds."""
     return [
-        group | {"number": number} | over_seeds([(one["named"], one["measured"]) for one in own], value)
-        for group, own in _groups(_flat(points), ("task", "positions"))
-        for number, value in of.items()
+        dict(zip(names, group, strict=True))
+        | {"number": number}
+        | _over(own, lambda seed, n=number: mean(row[n] for row in seed))
+        for group, own in _split(rows, *names).items()
+        for number in numbers
     ]
 
 
-def state_table(points: list[Point]) -> list[dict]:
-    """Shares of the variance of states, a row a task, positions, site, state and share."""
-    rows = [
+def tables_of(heads: list[dict], points: list[Point]) -> dict[str, list[dict]]:
+    """Means over the heads of a layer, what the networks can do, variance of states, and the nine terms."""
+    networks = [
+        _named(name)
+        | {"token_accuracy": measured["token_accuracy"][-1]}
+        | {number: measured[number] for number in ("exact_match", "parameters")}
+        for name, measured in points
+    ]
+    states = [
         _named(name) | {"state": state} | row
         for name, measured in points
         for state in STATES
         for row in measured[state]["states"]
     ]
-    return [
-        group | {"number": share} | over_seeds([({}, row) for row in own], lambda row, s=share: row[s])
-        for group, own in _groups(rows, ("task", "positions", "site", "state"))
-        for share in VARIANCE
-    ]
-
-
-def term_table(points: list[Point]) -> list[dict]:
-    """Covariance shares of the nine terms of the trained cross-attention, means over heads."""
-    rows = [_named(name) | row for name, measured in points for row in measured["terms"]]
-    found = []
-    for group, own in _groups(rows, ("task", "positions", "layer", "term")):
-        by_seed = [({}, mean(members, "share")) for _, members in _groups(own, ("seed",))]
-        found.append(group | {"layer": group["layer"] + 1} | over_seeds(by_seed, lambda share: share))
-    return found
-
-
-def repeated_rows(points: list[Point]) -> list[dict]:
-    """A row a network and reading, see :mod:`notebooks.beyond.transformer_heads.measure`."""
-    return [
-        {"positions": name["positions"], "seed": name["seed"], "read": read} | numbers
+    terms = [
+        _named(name) | row | {"layer": row["layer"] + 1}
         for name, measured in points
-        for read, numbers in measured.items()
+        for row in measured["terms"]
     ]
+    kinds = ("task", "positions")
+    layers = interval_rows(heads, (*kinds, "kind", "layer", "state"), NUMBERS)
+    shares = interval_rows(terms, (*kinds, "layer", "term"), ("share",))
+    return {
+        "heads": heads,
+        "layers": [row | {"layer": f"layer_{row['layer']}"} for row in layers],
+        "networks": interval_rows(networks, kinds, ("token_accuracy", "exact_match", "parameters")),
+        "states": interval_rows(states, (*kinds, "site", "state"), VARIANCE),
+        "terms": [{column: row[column] for column in row if column != "number"} for row in shares],
+    }
 
 
-def mean(rows: Iterable[dict], number: str) -> float | None:
-    """Over the rows that have this number; None where none has."""
-    found = [row[number] for row in rows if row[number] is not None]
+def mean(numbers: Iterable[float | None]) -> float | None:
+    """Of those that are defined; None where none is."""
+    found = [number for number in numbers if number is not None]
     return float(np.mean(found)) if found else None
-
-
-def _groups(rows: list[dict], names: tuple[str, ...]) -> list[tuple[dict, list[dict]]]:
-    """Rows with the same values of these columns, in the order of their first appearance."""
-    found: dict[tuple, list[dict]] = {}
-    for row in rows:
-        found.setdefault(tuple(row[name] for name in names), []).append(row)
-    return [(dict(zip(names, key, strict=True)), own) for key, own in found.items()]
-
-
-def _flat(points: list[Point]) -> list[dict]:
-    return [_named(name) | {"named": name, "measured": measured} for name, measured in points]
 
 
 def _named(name: dict[str, object]) -> dict[str, object]:
     return {column: name[column] for column in NAMES}
+
+
+def _split(rows: list[dict], *names: str) -> dict[tuple, list[dict]]:
+    """Rows by their values of these columns, in the order of their first appearance."""
+    found: dict[tuple, list[dict]] = {}
+    for row in rows:
+        found.setdefault(tuple(row[name] for name in names), []).append(row)
+    return found
+
+
+def _over(rows: list[dict], of_seed: Callable[[list[dict]], float | None]) -> dict:
+    return over_seeds([({}, own) for own in _split(rows, "seed").values()], of_seed)
 
 
 # From heads of single networks to the numbers that the predictions on Transformers are judged by.
@@ -146,9 +130,9 @@ AGAINST = {  # name of a correlation with typicality → number of a head
 }
 
 
-def cross_heads(heads: list[dict], state: str = "trained") -> list[dict]:
-    """The rows of cross-attention of networks in this state."""
-    return [row for row in heads if row["kind"] == "cross" and row["state"] == state]
+def cross_heads(heads: list[dict]) -> list[dict]:
+    """The rows of cross-attention of trained networks."""
+    return _where(heads, kind="cross", state="trained")
 
 
 def correlations(heads: list[dict]) -> dict[str, dict]:
@@ -162,12 +146,11 @@ def correlations(heads: list[dict]) -> dict[str, dict]:
 
 def _correlation(rows: list[dict], number: str) -> dict:
     """All heads of a network are drawn together: a network is a matrix (heads, 2), NaN where undefined."""
-    groups: dict[tuple, dict[int, list]] = {}
-    for row in rows:
-        point = (row["typicality"], row[number])
-        pair = (math.nan, math.nan) if None in point or not row["varies"] else point
-        groups.setdefault((row["task"], row["positions"]), {}).setdefault(row["seed"], []).append(pair)
-    networks = {str(name): list(own.values()) for name, own in groups.items()}
+    networks: dict[str, list[list]] = {}
+    for (task, positions, _), own in _split(rows, *NAMES).items():
+        points = [(row["typicality"], row[number]) if row["varies"] else (None, None) for row in own]
+        pairs = [(math.nan, math.nan) if None in point else point for point in points]
+        networks.setdefault(str((task, positions)), []).append(pairs)
     defined = sum(not math.isnan(pair[0]) for own in networks.values() for net in own for pair in net)
     counted = {"heads": defined, "left_out": len(rows) - defined}
     if defined < 3:
@@ -183,89 +166,83 @@ def _spearman_of_networks(networks: np.ndarray) -> float:
     return spearman_of_points(points) if len(points) > 1 else math.nan
 
 
-def last_less_first(heads: list[dict], number: str = "residual_share") -> dict:
-    """Of the last layer less the first, mean over heads; then over a seed's networks; then over seeds."""
-    rows = cross_heads(heads)
-    ends = {
-        place: pick((row["layer"] for row in rows), default=0)
-        for place, pick in (("first", min), ("last", max))
-    }
+def _where(rows: list[dict], **columns: object) -> list[dict]:
+    return [row for row in rows if all(row[name] == value for name, value in columns.items())]
 
-    def of_network(own: list[dict]) -> float | None:
-        means = [mean([r for r in own if r["layer"] == ends[place]], number) for place in ("last", "first")]
-        return _less(*means)
+
+def _less(rows: list[dict], number: str, first: dict, second: dict) -> float | None:
+    """Mean number of the rows with the first's values of columns, less that of those with the second's."""
+    one, two = (mean(row[number] for row in _where(rows, **chosen)) for chosen in (first, second))
+    return None if one is None or two is None else one - two
+
+
+def last_less_first(heads: list[dict]) -> dict:
+    """Residual share of the last layer less the first: over heads, then a seed's networks, then seeds."""
+    rows = cross_heads(heads)
+    last, first = ({"layer": pick((row["layer"] for row in rows), default=0)} for pick in (max, min))
 
     def of_seed(own: list[dict]) -> float | None:
-        networks = _split(own, lambda row: (row["task"], row["positions"]))
-        found = [value for value in map(of_network, networks.values()) if value is not None]
-        return float(np.mean(found)) if found else None
+        networks = _split(own, "task", "positions").values()
+        return mean(_less(network, "residual_share", last, first) for network in networks)
 
     return _over(rows, of_seed)
 
 
-def one_to_one_less_reordering(heads: list[dict], number: str = "temporal_share") -> dict[str, dict]:
-    """One task less the other, by kind of positions, of means over heads; and seed by seed the least."""
+def one_to_one_less_reordering(heads: list[dict]) -> dict[str, dict]:
+    """Temporal share of one task less the other's, by kind of positions; and seed by seed the least."""
     rows = cross_heads(heads)
-    kinds = list(dict.fromkeys(row["positions"] for row in rows))
+    kinds = [kind for (kind,) in _split(rows, "positions")]
 
-    def differences(own: list[dict]) -> list[float | None]:
-        return [
-            _less(
-                *(
-                    mean(_where(own, task=task, positions=kind), number)
-                    for task in ("one_to_one", "reordering")
-                )
-            )
-            for kind in kinds
-        ]
+    def less(own: list[dict], kind: str) -> float | None:
+        tasks = ({"task": task, "positions": kind} for task in ("one_to_one", "reordering"))
+        return _less(own, "temporal_share", *tasks)
 
     def smallest(own: list[dict]) -> float | None:
-        found = differences(own)
-        return None if None in found or not found else min(found)
+        found = [less(own, kind) for kind in kinds]
+        return None if None in found else min(found)
 
-    by_kind = {kind: _over(rows, lambda own, i=i: differences(own)[i]) for i, kind in enumerate(kinds)}
+    by_kind = {kind: _over(rows, lambda own, k=kind: less(own, k)) for kind in kinds}
     return by_kind | {"smallest": _over(rows, smallest)}
 
 
-def sinusoidal_less(heads: list[dict], number: str = "temporal_share") -> dict[str, dict]:
-    """In one-to-one translation, mean over heads and layers with sinusoidal positions less with others."""
+def sinusoidal_less(heads: list[dict]) -> dict[str, dict]:
+    """Temporal share in one-to-one translation, with sinusoidal positions less with others."""
     rows = _where(cross_heads(heads), task="one_to_one")
-    kinds = [kind for kind in dict.fromkeys(row["positions"] for row in rows) if kind != "sinusoidal"]
+    chosen = {
+        kind: ({"positions": "sinusoidal"}, {"positions": kind}) for (kind,) in _split(rows, "positions")
+    }
+    return {
+        kind: _over(rows, lambda own, k=kind: _less(own, "temporal_share", *chosen[k]))
+        for kind in chosen
+        if kind != "sinusoidal"
+    }
 
-    def of_seed(own: list[dict], kind: str) -> float | None:
-        return _less(*(mean(_where(own, positions=one), number) for one in ("sinusoidal", kind)))
 
-    return {kind: _over(rows, lambda own, k=kind: of_seed(own, k)) for kind in kinds}
-
-
-def anchored_less_free(heads: list[dict], anchored: str, number: str = "temporal_share") -> dict[str, dict]:
-    """With a word that always opens less without, word for word both: by kind of positions that has both."""
+def anchored_less_free(heads: list[dict]) -> dict[str, dict]:
+    """Temporal share with a word that always opens less without, by kind of positions that has both."""
     rows = cross_heads(heads)
-
-    def of_seed(own: list[dict], kind: str) -> float | None:
-        tasks = (anchored, "one_to_one")
-        return _less(*(mean(_where(own, task=task, positions=kind), number) for task in tasks))
-
-    kinds = dict.fromkeys(row["positions"] for row in _where(rows, task=anchored))
-    return {kind: _over(rows, lambda own, k=kind: of_seed(own, k)) for kind in kinds}
+    chosen = {
+        kind: [{"task": task, "positions": kind} for task in (ANCHORED, "one_to_one")]
+        for (kind,) in _split(_where(rows, task=ANCHORED), "positions")
+    }
+    return {
+        kind: _over(rows, lambda own, k=kind: _less(own, "temporal_share", *chosen[k])) for kind in chosen
+    }
 
 
 def repeated_values(rows: list[dict]) -> dict:
     """By kind of positions: at words read that the source has once, again, and their difference."""
-    values: dict = {}
-    for kind, own in _split(rows, lambda row: row["positions"]).items():
-
-        def of_seed(members: list[dict], number: str, read: str) -> float | None:
-            return mean(_where(members, read=read), number)
-
-        def less(members: list[dict], number: str) -> float | None:
-            return _less(*(of_seed(members, number, read) for read in READ))
-
-        values[kind] = {
-            read: {n: _over(own, lambda m, n=n, r=read: of_seed(m, n, r)) for n in ("attention", "accuracy")}
+    numbers, pair = ("attention", "accuracy"), [{"read": read} for read in READ]
+    return {
+        kind: {
+            read: {
+                n: _over(_where(own, read=read), lambda m, n=n: mean(row[n] for row in m)) for n in numbers
+            }
             for read in READ
-        } | {"once_less_again": {n: _over(own, lambda m, n=n: less(m, n)) for n in ("attention", "accuracy")}}
-    return values
+        }
+        | {"once_less_again": {n: _over(own, lambda m, n=n: _less(m, n, *pair)) for n in numbers}}
+        for (kind,), own in _split(rows, "positions").items()
+    }
 
 
 def nested(rows: list[dict], names: tuple[str, ...]) -> dict:
@@ -279,29 +256,9 @@ def nested(rows: list[dict], names: tuple[str, ...]) -> dict:
     return found
 
 
-def _over(rows: list[dict], of_seed: Callable[[list[dict]], float | None]) -> dict:
-    return over_seeds([({}, own) for own in _split(rows, lambda row: row["seed"]).values()], of_seed)
-
-
-def _split(rows: list[dict], by: Callable[[dict], object]) -> dict[object, list[dict]]:
-    found: dict[object, list[dict]] = {}
-    for row in rows:
-        found.setdefault(by(row), []).append(row)
-    return found
-
-
-def _where(rows: list[dict], **columns: str) -> list[dict]:
-    return [row for row in rows if all(row[name] == value for name, value in columns.items())]
-
-
-def _less(first: float | None, second: float | None) -> float | None:
-    return None if first is None or second is None else first - second
-
-
 PLACE = "Part IV, “Transformers”; after Aitken et al. 2021, contributions 1 and 2"
 QUESTION = "Do temporal terms form typical attention in a Transformer too, and in which layers?"
 TASKS = ("one_to_one", "reordering", "scan", "lexicon_translation")
-ANCHORED = "in_order"  # the reordering family without reordering: word for word, after a word that opens
 
 
 @dataclass(frozen=True)
@@ -373,13 +330,9 @@ def _options(config: Config, task: str) -> dict[str, object]:
     """Those of the task; SCAN holds out a share of its commands and is otherwise as it is."""
     sizes = {"n_train": config.n_train, "n_held_out": config.judged}
     phrases = {"min_phrases": config.fewest_phrases, "max_phrases": config.most_phrases}
+    lengths = {"min_length": config.shortest, "max_length": config.longest}
     own = {
-        "one_to_one": {
-            "n_words": config.words,
-            "min_length": config.shortest,
-            "max_length": config.longest,
-        }
-        | sizes,
+        "one_to_one": {"n_words": config.words} | lengths | sizes,
         "reordering": {"p": config.reordered} | phrases | sizes,
         ANCHORED: {"p": 0.0} | phrases | sizes,
         "scan": {"n_train": config.n_train},
@@ -454,20 +407,10 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     """Shares of the terms by kind of attention, layer, task and positions; the predictions; two controls.
 
     Returns:
-        values ``correlation.{temporal, input, …}``: rank correlation, over all heads of the trained networks'
-        cross-attention, of typicality and that share, with an interval from resampling tasks × positions and
-        then seeds; beside it ``heads`` and ``left_out`` (whose scores hardly vary).
-        ``residual.last_less_first``, ``one_to_one_less_reordering.{<positions>, smallest}`` and
-        ``sinusoidal_less.<positions>``: paired differences of cross-attention, intervals over seeds.
-        The controls: ``anchored_less_free.<positions>`` (temporal share of cross-attention in
-        :data:`ANCHORED` less that in one-to-one translation) and ``repeated.<positions>.{once, again,
-        once_less_again}.{attention, accuracy}``, see
-        :func:`~notebooks.beyond.transformer_heads.measure.measure_repeated`.
-        ``networks.<task>.<positions>.{token_accuracy, exact_match, parameters}``,
-        ``layers.<task>.<positions>.<kind>.layer_<n>.<state>.<number>`` of
-        :data:`~notebooks.beyond.transformer_heads.measure.NUMBERS`, means over heads,
-        ``states.<task>.<positions>.<site>.<state>.<share>``; intervals over seeds. Tables ``heads`` (a row
-        a head), ``layers``, ``networks``, ``states``, ``terms`` (of cross-attention), ``repeated``.
+        values: rank correlations over all heads of the trained networks' cross-attention, with intervals from
+        resampling tasks × positions and then seeds; paired differences, with intervals over seeds; and
+        ``networks``, ``layers`` (means over heads) and ``states`` as in the tables of that name. Tables
+        ``heads`` (a row a head), ``layers``, ``networks``, ``states``, ``terms``, ``repeated``.
     """
     points = [
         (name | {"task": task}, measured)
@@ -475,22 +418,19 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
         for name, measured in answers(_heads(config, task, positions), store)
     ]
     heads = head_table(points, config.least_spread)
-    repeated = repeated_rows(answers(_repeated(config), store))
-    tables = {
-        "heads": heads,
-        "layers": layer_rows(heads),
-        "networks": network_rows(points),
-        "states": state_table(points),
-        "terms": term_table(points),
-        "repeated": repeated,
-    }
+    repeated = [
+        {"positions": name["positions"], "seed": name["seed"], "read": read} | numbers
+        for name, measured in answers(_repeated(config), store)
+        for read, numbers in measured.items()
+    ]
+    tables = tables_of(heads, points) | {"repeated": repeated}
     judged = [row for row in heads if row["task"] != ANCHORED]
     values = {
         "correlation": correlations(judged),
         "residual": {"last_less_first": last_less_first(judged)},
         "one_to_one_less_reordering": one_to_one_less_reordering(judged),
         "sinusoidal_less": sinusoidal_less(judged),
-        "anchored_less_free": anchored_less_free(heads, ANCHORED),
+        "anchored_less_free": anchored_less_free(heads),
         "repeated": repeated_values(repeated),
         "networks": nested(tables["networks"], ("task", "positions")),
         "layers": nested(tables["layers"], ("task", "positions", "kind", "layer", "state")),

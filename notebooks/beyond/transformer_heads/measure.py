@@ -52,15 +52,11 @@ _BATCH = 256
 def measure_heads(recording: "Recording", *, fit_samples: int) -> dict:
     """Terms of every head of every attention, judged on held-out samples, and the variance of its inputs.
 
-    Args:
-        fit_samples: training samples, at most, that components and average attention are taken from.
+    ``fit_samples``: training samples, at most, for components and average attention.
 
     Returns:
-        ``trained``, ``untrained``: ``heads``, a row a head (``kind``, ``layer``, ``head`` from 0, and
-        :data:`NUMBERS`), and ``states``, a row for each of the states that attentions read, see
-        :func:`state_rows`; ``terms``, a row a term and head of the trained network's cross-attention, with
-        its covariance ``share``; ``token_accuracy`` by look, ``steps``, ``exact_match`` of what the network
-        writes by itself; ``parameters``. What is not defined is None.
+        by state of the network, rows of heads (layer and head from 0) and of the states that attentions read;
+        of the trained one the terms of cross-attention, and what it gets right. What is not defined is None.
     """
     settings = recording.spec.resolved
     train, judged = load_task(settings).train, judged_samples(settings)
@@ -92,11 +88,9 @@ def measure_heads(recording: "Recording", *, fit_samples: int) -> dict:
 def numbers_of_heads(judgement: Judgement) -> list[dict]:
     """A row a head: :func:`~attnlib.analysis.results.head_rows` and what it leaves to be added.
 
-    ``mixed_share`` is the covariance share of temporal·input and input·temporal together, so that the shares
-    of temporal, input, mixed, residual and position bias sum to one. ``content_share`` is that of the four
-    terms without a temporal component on either side: words, and what states say of other words, compared
-    with each other. ``position_rebuilds`` is what temporal terms and the position bias rebuild together;
-    without a bias, that is ``temporal_rebuilds``.
+    Shares of temporal, input, mixed, residual and position bias sum to one. ``content_share`` is that of the
+    four terms without a temporal component: words, and what states say of other words, with each other.
+    ``position_rebuilds`` is what temporal terms and the position bias rebuild together.
     """
     rows = []
     for row in head_rows(judgement):
@@ -111,12 +105,10 @@ def numbers_of_heads(judgement: Judgement) -> list[dict]:
 
 
 def state_rows(states: dict[str, Components]) -> list[dict]:
-    """Of the variance of states: what position and word explain, as shares.
+    """Of the variance of states, the shares that position and word explain; the four of a site sum to one.
 
-    Returns:
-        rows of ``site``, ``temporal_unique`` (what positions add to the best fit of words alone),
-        ``input_unique`` (what words add to that of positions), ``shared`` (what either would explain) and
-        ``residual`` (what the best sum of both leaves). The four sum to one.
+    ``temporal_unique`` is what positions add to the best fit of words alone, ``input_unique`` the converse,
+    ``shared`` what either would explain, ``residual`` what the best sum of both leaves.
     """
     rows = []
     for site, components in states.items():
@@ -177,12 +169,10 @@ READ = ("once", "again")
 
 @torch.no_grad()
 def measure_repeated(recording: "Recording") -> dict:
-    """Steps from the second word on, by whether the word read there occurs again in the source.
+    """Attention on the aligned word, and words predicted right, by whether the word read occurs again.
 
-    Returns:
-        ``once``, ``again``: ``attention`` on the aligned word, mean over layers and heads of the trained
-        network's cross-attention, ``accuracy`` of the words predicted, and ``steps`` counted; means are None
-        where there is no step.
+    Of the steps from the second word on; means over layers and heads of the trained network's
+    cross-attention, None where there is no step.
 
     Raises:
         BadInput: the task is not one-to-one translation, so place s is not aligned with place s.

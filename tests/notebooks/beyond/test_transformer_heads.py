@@ -20,26 +20,8 @@ from companion.results.config import override
 from companion.results.spearman import spearman
 from companion.runs.sequence_course import judged_samples
 from companion.runs.store import Store
-from notebooks.beyond.transformer_heads.experiment import (
-    ANCHORED,
-    PROFILES,
-    Config,
-    anchored_less_free,
-    compute,
-    correlations,
-    head_table,
-    last_less_first,
-    models,
-    one_to_one_less_reordering,
-    repeated_values,
-    sinusoidal_less,
-)
-from notebooks.beyond.transformer_heads.measure import (
-    measure_repeated,
-    numbers_of_heads,
-    state_rows,
-    steps_by_reading,
-)
+from notebooks.beyond.transformer_heads import experiment, measure
+from notebooks.beyond.transformer_heads.experiment import ANCHORED, PROFILES, Config, compute, models
 
 TINY = Config(
     positions=("sinusoidal", "relative", "rotary"), anchored=("rotary",), seeds=2, n_train=300, judged=60,
@@ -70,7 +52,7 @@ def head(task="one_to_one", positions="sinusoidal", seed=0, layer=1, number=0.0,
 def test_steps_that_read_a_double_by_hand():
     # A B A C: after reading A (steps 1 and 3) the word has a double, after B it has none. D E: never.
     batch = collate(Corpus.from_ids([[4, 5, 4, 6], [7, 8]], [[4, 5, 4, 6], [7, 8]]), [0, 1])
-    once, again = steps_by_reading(batch)
+    once, again = measure.steps_by_reading(batch)
     assert once.nonzero().tolist() == [[0, 2], [1, 1]]
     assert again.nonzero().tolist() == [[0, 1], [0, 3]]
 
@@ -78,12 +60,12 @@ def test_steps_that_read_a_double_by_hand():
 def test_repeated_words_are_counted_in_one_to_one_alone(store):
     specs = {(spec.resolved.task, spec.resolved.seed): spec for spec in models(TINY)}
     recording = store.recording(specs["one_to_one", 0])
-    found = measure_repeated(recording)
+    found = measure.measure_repeated(recording)
     lengths = judged_samples(recording.spec.resolved).source_lengths
     assert found["once"]["steps"] + found["again"]["steps"] == (lengths - 1).sum()
     assert all(0 < found[read]["attention"] < 1 for read in found)
     with pytest.raises(BadInput, match="the task is reordering"):
-        measure_repeated(store.recording(specs["reordering", 0]))
+        measure.measure_repeated(store.recording(specs["reordering", 0]))
 
 
 @pytest.mark.parametrize("positions", ["sinusoidal", "relative", "rotary"])
@@ -98,7 +80,7 @@ def test_shares_of_a_head_sum_to_one_and_a_bias_is_counted(positions):
     batch = collate(Corpus.from_ids(texts, texts), range(60))
     one = transformer_pass(network, batch)
     judgement = Judgement(Fit().update(one)).update(one)
-    rows = numbers_of_heads(judgement)
+    rows = measure.numbers_of_heads(judgement)
     assert len(rows) == len(KINDS) * 2 * 2
     shares = judgement.heads["cross.1", 0].terms.result().covariance
     content = ("input·input", "input·residual", "residual·input", "residual·residual")
@@ -124,7 +106,7 @@ def test_variance_of_states_by_hand():
     sums.update((3.0 * tokens + place)[..., None], tokens, everywhere)
     signs = Components(2, 2, 1, method="least_squares")
     signs.update(((2.0 * tokens - 1) * (2 * place - 1))[..., None], tokens, everywhere)
-    added, product = state_rows({"added": sums, "product": signs})
+    added, product = measure.state_rows({"added": sums, "product": signs})
     assert (added["input_unique"], added["temporal_unique"]) == pytest.approx((0.9, 0.1))  # 9 : 1
     assert (added["residual"], product["residual"]) == (0, 1)
 
@@ -148,7 +130,7 @@ def test_correlation_is_over_heads_and_leaves_out_those_without_shares():
         for typical in draw.random(4):
             rows.append(head(task, seed=seed, typicality=typical, temporal_share=typical**3))
         rows.append(head(task, seed=seed, typicality=0.99, temporal_share=None, varies=0))
-    found = correlations(rows)
+    found = experiment.correlations(rows)
     own = found["temporal"]
     assert (own["value"], own["low"], own["high"]) == pytest.approx((1, 1, 1))
     assert (own["heads"], own["left_out"], own["n"]) == (24, 6, 6)
@@ -164,7 +146,7 @@ def test_correlation_agrees_with_the_plain_one():
         for seed in range(5)
     ]
     expected = spearman(*(np.array([row[name] for row in rows]) for name in ("typicality", "input_share")))
-    assert correlations(rows)["input"]["value"] == pytest.approx(expected)
+    assert experiment.correlations(rows)["input"]["value"] == pytest.approx(expected)
 
 
 def test_last_less_first_by_hand():
@@ -181,7 +163,7 @@ def test_last_less_first_by_hand():
         head(seed=0, layer=3, number=5.0) | {"state": "untrained"},
         head(seed=0, layer=3, number=5.0) | {"kind": "encoder_self"},
     ]
-    found = last_less_first(rows)
+    found = experiment.last_less_first(rows)
     assert found["value"] == pytest.approx(np.mean([np.mean([0.4, 0.0]), 0.4]))
     assert found["n"] == 2
 
@@ -197,16 +179,18 @@ def test_differences_by_hand():
         for positions, pair in kinds.items()
         for task, number in zip(("one_to_one", "reordering"), pair, strict=True)
     ]
-    found = one_to_one_less_reordering(rows)
+    found = experiment.one_to_one_less_reordering(rows)
     assert found["smallest"]["value"] == pytest.approx(0.1)  # rotary's 0.1, then sinusoidal's 0.1
     assert found["rotary"]["value"] == pytest.approx((0.1 + 0.4) / 2)
-    assert sinusoidal_less(rows)["rotary"]["value"] == pytest.approx((0.3 + 0.1) / 2)
+    assert experiment.sinusoidal_less(rows)["rotary"]["value"] == pytest.approx((0.3 + 0.1) / 2)
     more = [head(ANCHORED, "rotary", seed, number=0.9) for seed in numbers]
-    assert anchored_less_free([*rows, *more], ANCHORED)["rotary"]["value"] == pytest.approx(0.25)
+    assert experiment.anchored_less_free([*rows, *more])["rotary"]["value"] == pytest.approx(0.25)
     lacking = [
         row for row in rows if (row["seed"], row["positions"], row["task"]) != (1, "rotary", "reordering")
     ]
-    assert one_to_one_less_reordering(lacking)["smallest"]["n"] == 1  # a seed without a kind has no smallest
+    assert (
+        experiment.one_to_one_less_reordering(lacking)["smallest"]["n"] == 1
+    )  # a seed without a kind has no smallest
 
 
 def test_repeated_values_are_paired_by_seed():
@@ -215,25 +199,24 @@ def test_repeated_values_are_paired_by_seed():
         for seed, pair in enumerate([(0.8, 0.5), (0.6, 0.5)])
         for read, value in zip(("once", "again"), pair, strict=True)
     ]
-    found = repeated_values(rows)["rotary"]
+    found = experiment.repeated_values(rows)["rotary"]
     assert found["once_less_again"]["attention"]["value"] == pytest.approx(0.2)
     assert found["once_less_again"]["accuracy"]["value"] == 0
 
 
 def test_flat_heads_have_no_shares():
-    measured = {"heads": [{"kind": "cross", "layer": 0, "head": 1, "spread": 0.04, "typicality": 0.99}]}
-    measured["heads"][0] |= {name: 0.5 for name in _shares()}
-    (name,) = ({"task": "one_to_one", "positions": "none", "seed": 0},)
-    (row, _) = head_table([(name, {"trained": measured, "untrained": measured})], 0.05)
-    assert (row["layer"], row["head"], row["varies"], row["typicality"]) == (1, 2, 0, 0.99)
-    assert all(row[share] is None for share in _shares())
-    assert head_table([(name, {"trained": measured, "untrained": measured})], 0.04)[0]["varies"] == 1
-
-
-def _shares():
-    return [
+    shares = [
         f"{part}_share" for part in ("temporal", "input", "mixed", "residual", "position_bias", "content")
     ]
+    flat = {"kind": "cross", "layer": 0, "head": 1, "spread": 0.04, "typicality": 0.99}
+    measured = {"heads": [flat | dict.fromkeys(shares, 0.5)]}
+    points = [
+        ({"task": "one_to_one", "positions": "none", "seed": 0}, dict.fromkeys(experiment.STATES, measured))
+    ]
+    row, _ = experiment.head_table(points, 0.05)
+    assert (row["layer"], row["head"], row["varies"], row["typicality"]) == (1, 2, 0, 0.99)
+    assert all(row[share] is None for share in shares)
+    assert experiment.head_table(points, 0.04)[0]["varies"] == 1
 
 
 def test_values_and_tables_have_every_kind(computed):
@@ -241,19 +224,11 @@ def test_values_and_tables_have_every_kind(computed):
     kinds = 2 * 3 + 1
     assert len(tables["heads"]) == kinds * 2 * 2 * len(KINDS) * TINY.layers * TINY.heads
     assert values["correlation"]["temporal"]["n"] == 2 * 3 * 2  # the control is not among them
-    assert set(values["one_to_one_less_reordering"]) == {*TINY.positions, "smallest"}
-    assert set(values["sinusoidal_less"]) == {"relative", "rotary"}
-    assert set(values["anchored_less_free"]) == {"rotary"}
-    assert set(values["repeated"]) == set(TINY.positions)
-    assert set(values["layers"][ANCHORED]) == {"rotary"}
-    one = [
-        row["temporal_share"]
-        for row in tables["heads"]
-        if (row["task"], row["positions"], row["kind"]) == ("reordering", "rotary", "cross")
-        and (row["layer"], row["state"], row["varies"]) == (2, "trained", 1)
-    ]
+    assert set(values["anchored_less_free"]) == set(values["layers"][ANCHORED]) == {"rotary"}
+    named = {"task": "reordering", "positions": "rotary", "kind": "cross", "layer": 2, "state": "trained"}
+    rows = [row for row in tables["heads"] if named.items() <= row.items() and row["varies"]]
     own = values["layers"]["reordering"]["rotary"]["cross"]["layer_2"]["trained"]["temporal_share"]["value"]
-    assert own == pytest.approx(np.mean(one))
+    assert own == pytest.approx(np.mean([row["temporal_share"] for row in rows]))
     shares = [row["value"] for row in tables["terms"] if (row["positions"], row["layer"]) == ("relative", 1)]
     assert math.fsum(shares) == pytest.approx(2)  # of two tasks
 
