@@ -17,6 +17,10 @@ WHERE_USED = {
     "companion/data/pieces.py": {"sentencepiece"},
     "companion/data/bleu.py": {"sacrebleu"},
     "companion/results/statistics.py": {"scipy"},  # only ``compute`` asks for intervals
+    "attnlib/adapters/hugging_face.py": {"transformers"},
+    "attnlib/analysis/checkpoint.py": {"transformers"},
+    "attnlib/analysis/command.py": {"rich"},
+    "attnlib/analysis/report.py": {"jinja2", "markupsafe"},
 }
 
 
