@@ -21,6 +21,7 @@ from attnlib.errors import BadInput, UnknownName
 from companion.book.project import Figure, Project, discover, find_root
 from companion.data.text import read_parallel
 from companion.results import registry
+from companion.results.config import converted
 
 CELL = re.compile(
     r"(?P<head>^```\{code-cell\}[^\n]*\n:tags: \[parameters[^\n]*\n\n)(?P<source>.*?)(?=^```$)",
@@ -213,32 +214,14 @@ def from_word(name: str, word: str, default: object) -> object:
     Raises:
         BadInput: the word does not fit; says what was given and what was expected.
     """
-    if isinstance(default, bool):
-        answers = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-        if word.lower() not in answers:
-            raise BadInput(f"parameter {name!r} got {word!r}; expected true or false")
-        return answers[word.lower()]
-    if isinstance(default, int | float):
-        kind = type(default)
+    if default is None:
         try:
-            return kind(word)
-        except ValueError as error:
-            noun = "a whole number" if kind is int else "a number"
-            raise BadInput(f"parameter {name!r} got {word!r}; expected {noun}, such as {default}") from error
-    if isinstance(default, tuple | list):
-        item = default[0] if default else ""
-        parts = [part.strip() for part in word.strip("()[]").split(",") if part.strip()]
-        return type(default)(from_word(name, part, item) for part in parts)
-    if isinstance(default, str):
-        return word
-    if default is not None:
-        raise BadInput(
-            f"parameter {name!r} has a {type(default).__name__} as default and cannot be given with -p"
-        )
-    try:
-        return ast.literal_eval(word)
-    except (ValueError, SyntaxError):
-        return word
+            return ast.literal_eval(word)
+        except (ValueError, SyntaxError):
+            return word
+    if not isinstance(default, tuple | list):
+        return converted(name, word, type(default))
+    return type(default)(converted(name, word, tuple[type((*default, "")[0]), ...]))
 
 
 def absolute(value: object, folder: Path) -> object:

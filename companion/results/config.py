@@ -4,29 +4,56 @@ import hashlib
 import json
 from dataclasses import asdict, fields, replace
 from pathlib import Path
-from types import NoneType, UnionType
+from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
+from pydantic import TypeAdapter
+
 from attnlib.errors import BadInput, UnknownName
+
+WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "text", Path: "a path"}
 
 
 def override(config: Any, values: dict[str, object]) -> Any:
     """The configuration with some settings replaced; text is converted to the field's type.
 
-    A field of several names takes them as a list or separated by commas: ``task=scan,one_to_one``; nothing
-    after the sign leaves none.
-
     Raises:
         UnknownName: no such setting (the message has the nearest).
         BadInput: the value does not have the field's type.
     """
-    hints = get_type_hints(type(config))
-    changed = {}
-    for name, value in values.items():
-        if name not in hints:
-            raise UnknownName("parameter", name, hints)
-        changed[name] = _converted(name, value, hints[name])
-    return replace(config, **changed)
+    hints, known = get_type_hints(type(config)), [field.name for field in fields(config)]
+    for name in values:
+        if name not in known:
+            raise UnknownName("parameter", name, known)
+    return replace(config, **{name: converted(name, value, hints[name]) for name, value in values.items()})
+
+
+def converted(name: str, value: object, hint: Any) -> object:
+    """A value of the command line or of a notebook as what a type hint says.
+
+    Several names are a list or separated by commas: ``task=scan,one_to_one``; nothing after the sign leaves
+    none of them.
+
+    Raises:
+        BadInput: it does not fit; says what was given and what was expected.
+    """
+    one_of = [each for each in get_args(hint) if each is not NoneType]
+    several = get_origin(hint) is tuple
+    given = value.strip() if isinstance(value, str) else value
+    if isinstance(given, str) and given.lower() == "none" and NoneType in get_args(hint):
+        given = None
+    if several and isinstance(given, str):
+        given = [part.strip() for part in given.strip("()[]").split(",")] if given else []
+    elif several and not isinstance(given, list | tuple):
+        given = [given]
+    try:
+        if isinstance(given, bool) and hint is not bool:  # it would pass for a number
+            raise ValueError
+        return TypeAdapter(hint).validate_python(given)
+    except ValueError as error:  # as pydantic's are
+        item = one_of[0] if one_of else hint
+        expected = WORDS.get(item, item) if not several else f"{WORDS.get(item, item)}, or several with commas"
+        raise BadInput(f"parameter {name!r} takes {expected}; got {value!r}") from error
 
 
 def plain(config: Any) -> dict:
@@ -45,32 +72,3 @@ def path_fields(config: Any) -> tuple[str, ...]:
     return tuple(
         field.name for field in fields(config) if Path in (hints[field.name], *get_args(hints[field.name]))
     )
-
-
-def _converted(name: str, value: object, hint: Any) -> object:
-    if isinstance(hint, UnionType):
-        options = [option for option in get_args(hint) if option is not NoneType]
-        if value is None or (isinstance(value, str) and value.lower() == "none"):
-            return None
-        return _converted(name, value, options[0])
-    if get_origin(hint) is tuple:
-        items = (
-            [part for part in value.split(",") if value.strip()]
-            if isinstance(value, str)
-            else value
-            if isinstance(value, list | tuple)
-            else [value]
-        )
-        return tuple(_converted(name, item, get_args(hint)[0]) for item in items)
-    try:
-        if hint in (int, float) and not isinstance(value, bool):
-            number = hint(value)
-            if hint is float or number == float(value):
-                return number
-        elif hint is str and isinstance(value, str):
-            return value.strip()
-        elif hint is Path and isinstance(value, str | Path):
-            return Path(value)
-    except (TypeError, ValueError):
-        pass
-    raise BadInput(f"parameter {name!r} takes {getattr(hint, '__name__', hint)}; got {value!r}")

@@ -31,11 +31,11 @@ def test_a_word_takes_the_type_of_the_default(word, default, value):
 @pytest.mark.parametrize(
     ("word", "default", "message"),
     [
-        ("three", 3, "'seeds' got 'three'; expected a whole number, such as 3"),
-        ("3.5", 3, "expected a whole number"),
-        ("much", 0.5, "expected a number"),
-        ("perhaps", True, "expected true or false"),
-        ("1,x", (0,), "got 'x'; expected a whole number"),
+        ("three", 3, "'seeds' takes a whole number; got 'three'"),
+        ("3.5", 3, "takes a whole number"),
+        ("much", 0.5, "takes a number"),
+        ("perhaps", True, "takes true or false"),
+        ("1,x", (0,), "takes a whole number, or several with commas; got '1,x'"),
     ],
 )
 def test_a_word_of_the_wrong_type_says_what_was_expected(word, default, message):
