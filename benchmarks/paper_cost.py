@@ -21,8 +21,8 @@ import torch
 
 from attnlib.training.course import paper_checkpoints, regular_checkpoints
 from companion.results import registry
-from companion.results.answer import all_asks, unanswered
 from companion.runs import labelled_course
+from companion.runs.answer import all_asks, unanswered
 from companion.runs.archive import Archive
 from companion.runs.recipe import RecipeSpec
 

@@ -96,7 +96,6 @@ BETWEEN_FIGURES = {
 }
 
 NODE = [
-    ROOT / "companion/results/answer.py",
     *(path for path in FILES["companion"] if path.parent.name in ("data", "runs")),
     *(path for path in FILES["notebooks"] if path.name in ("experiment.py", "measure.py")),
 ]

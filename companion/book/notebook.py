@@ -22,7 +22,8 @@ from companion.book.project import Project, current_project
 from companion.claims.verdicts import in_short
 from companion.claims.verify import is_stale
 from companion.results import registry
-from companion.results.config import config_hash, override, path_fields, plain
+from companion.results.config import config_hash, path_fields, plain
+from companion.results.request import Request
 from companion.results.result import Result, as_csv, kinds_of
 from companion.results.run import code_of, run
 from companion.runs.keys import model_key
@@ -199,21 +200,21 @@ def open_page(figure: str, profile: str | Mapping = "quick", **parameters: objec
         sys.path.insert(0, str(project.root))
     experiment = figure.rpartition("/")[2]
     if isinstance(profile, Mapping):
-        settings = fields(registry.profile_config(experiment, profile["profile"]))
+        settings = fields(Request(figure, profile["profile"]).standard)
         parameters = {field.name: profile.get(field.name) for field in settings}
         profile = profile["profile"]
     given = {name: value for name, value in parameters.items() if value is not None}
-    config = override(registry.profile_config(experiment, profile), given)
+    config = Request(figure, profile, given).config
     given |= {name: str(getattr(config, name).resolve()) for name in path_fields(config) if name in given}
-    config = override(config, given)
-    folder = _results_folder(project, experiment, profile, config, own=bool(given))
+    request = Request(figure, profile, given)
+    folder = _results_folder(project, request)
     own = os.environ.get("ATTNLIB_RUN_DIR") is not None or bool(given)
     paper = project.results("paper") / f"{experiment}.json"
     files = os.environ.get("ATTNLIB_FIGURE_FILES", folder / f"{experiment}.files")
     result, missing = None, ""
     try:
-        result = _current(folder, experiment, config) or run(
-            experiment, profile, out=folder, models=project.models, overrides=given, report=_counter()
+        result = _current(folder, request) or run(
+            request, out=folder, models=project.models, report=_counter()
         )
     except DataUnavailable as error:
         missing = str(error)
@@ -238,7 +239,7 @@ def described(result: Result) -> str:
     count, of = (seeds, "seed") if seeds else (len(result.models), "trained network")
     size = [f"{count} {of}{'' if count == 1 else 's'}"]
     size += [f"width {width}"] if width else []
-    standard = plain(registry.profile_config(result.experiment, result.profile))
+    standard = plain(Request(result.experiment, result.profile).standard)
     own = [f"{name} = {_shown(value)}" for name, value in config.items() if value != standard.get(name)]
     states = ["stale: its code has changed since"] if is_stale(result) else []
     if result.missing:
@@ -253,23 +254,24 @@ def _shown(value: object) -> str:
     return Path(value).name if isinstance(value, str) else str(value)
 
 
-def _results_folder(project: Project, experiment: str, profile: str, config: object, *, own: bool) -> Path:
+def _results_folder(project: Project, request: Request) -> Path:
     if folder := os.environ.get("ATTNLIB_RUN_DIR"):
         return Path(folder)
-    if own:  # plain papermill with parameters: apart from the book, as `attnlib run -p` does
-        return project.build / "runs" / f"{experiment}-{config_hash(config)}"
-    return project.results(profile)
+    if request.parameters:  # plain papermill with parameters: apart from the book, as `attnlib run -p` does
+        return project.build / "runs" / f"{request.experiment}-{config_hash(request.config)}"
+    return project.results(request.profile)
 
 
-def _current(folder: Path, experiment: str, config: object) -> Result | None:
+def _current(folder: Path, request: Request) -> Result | None:
     """The result in a folder, if it was made by today's code with these settings from the same data."""
-    path = folder / f"{experiment}.json"
+    path = folder / f"{request.experiment}.json"
     if not path.is_file():
         return None
     result = Result.load(path)
-    specs = registry.load(experiment).models(config)
+    specs = registry.load(request.experiment).models(request.config)
     found = (result.config, result.provenance.get("code"), result.models)
-    return result if found == (plain(config), code_of(experiment), [model_key(s) for s in specs]) else None
+    today = (plain(request.config), code_of(request.experiment), [model_key(spec) for spec in specs])
+    return result if found == today else None
 
 
 def _counter():

@@ -1,21 +1,26 @@
-"""Run an experiment where only numpy, torch, safetensors and jaxtyping are installed.
+"""Compute the result of an experiment, training what it lacks: ``python -m companion.results FIGURE``.
 
-python -m companion.results alignment_breakdown --profile paper --out DIR
+It runs where the book is built. On a machine with numpy, torch, safetensors and jaxtyping alone,
+``python -m companion.runs.answer FIGURE`` trains and measures; the answers are computed with here.
 """
 
 import argparse
 import sys
 from pathlib import Path
 
-import torch
-
-from attnlib.errors import AttnlibError, BadInput
-from attnlib.training.allocator import keep_freed_memory
-from companion.results import registry
-from companion.results.config import override
-from companion.results.run import run
-from companion.runs.archive import Archive
-from companion.runs.train import printed_report
+try:
+    from attnlib.errors import AttnlibError, BadInput
+    from attnlib.training.allocator import keep_freed_memory
+    from companion.results import registry
+    from companion.results.request import Request
+    from companion.results.run import run
+    from companion.runs.answer import progress
+    from companion.runs.archive import Archive
+except ModuleNotFoundError as error:
+    sys.exit(
+        f"error: {error.name} is not installed, and a result is computed where the book is built; here "
+        "`python -m companion.runs.answer FIGURE` trains its models and measures them"
+    )
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -25,8 +30,9 @@ def main(arguments: list[str] | None = None) -> int:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("name", metavar="EXPERIMENT", help=f"one of: {', '.join(registry.names())}")
+    parser.add_argument("name", metavar="FIGURE", nargs="?", help=f"one of: {', '.join(registry.names())}")
     parser.add_argument("--profile", default="quick", help="quick or paper (default: quick)")
+    parser.add_argument("--run", metavar="RUN.JSON", help="what `attnlib run -p` left, in their place")
     parser.add_argument("--out", default=".", help="folder for the result (default: this folder)")
     parser.add_argument("--models", help="folder of trained models (default: OUT/models)")
     parser.add_argument("--device", default="auto", help="cpu, cuda, or auto: cuda where there is one")
@@ -43,26 +49,22 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--list-models", action="store_true", help="print the specs of its models and stop")
     options = parser.parse_args(arguments)
-    device = options.device
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
+    if not (options.name or options.run):
+        parser.error("which figure? give its id, or --run RUN.JSON")
     try:
-        overrides = dict(_pair(text) for text in options.parameters)
+        own = dict(_pair(text) for text in options.parameters)
+        request = Request.read(options.run) if options.run else Request(options.name, options.profile, own)
         if options.list_models:
-            config = override(registry.profile_config(options.name, options.profile), overrides)
-            for spec in registry.load(options.name).models(config):
+            for spec in registry.load(request.experiment).models(request.config):
                 print(spec.to_json())
             return 0
-        folder = Path(options.models or Path(options.out) / "models")
         result = run(
-            options.name,
-            options.profile,
+            request,
             out=options.out,
-            models=folder,
-            overrides=overrides,
-            device=device,
+            models=Path(options.models or Path(options.out) / "models"),
+            device=_device(options.device),
             threads=options.threads,
-            report=printed_report,
+            report=progress(),
             archive=Archive(options.archive, options.answers) if options.archive else None,
             trains=not options.no_training,
         )
@@ -71,6 +73,12 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     print(Path(options.out) / f"{result.experiment}.json")
     return 0
+
+
+def _device(name: str) -> str:
+    import torch
+
+    return ("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name
 
 
 def _pair(text: str) -> tuple[str, str]:

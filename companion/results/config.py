@@ -51,8 +51,8 @@ def converted(name: str, value: object, hint: Any) -> object:
             raise ValueError
         return TypeAdapter(hint).validate_python(given)
     except ValueError as error:  # as pydantic's are
-        item = one_of[0] if one_of else hint
-        expected = WORDS.get(item, item) if not several else f"{WORDS.get(item, item)}, or several with commas"
+        expected = WORDS.get(one_of[0] if one_of else hint, hint)
+        expected = f"{expected}, or several with commas" if several else expected
         raise BadInput(f"parameter {name!r} takes {expected}; got {value!r}") from error
 
 

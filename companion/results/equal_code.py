@@ -25,8 +25,8 @@ from pathlib import Path
 
 from attnlib.errors import AttnlibError, BadInput
 from attnlib.files import write_json_atomic
-from companion.results.answer import all_asks
 from companion.results.recompute import ARCHIVE
+from companion.runs.answer import all_asks
 from companion.runs.archive import Archive, Question
 from companion.runs.keys import EQUAL_CODE, code_of, identity
 
@@ -88,7 +88,8 @@ def answered(checkout: Path, runs: Iterable[str], folder: Path) -> dict[str, lis
     Raises:
         BadInput: the checkout cannot do so; the message has its last words.
     """
-    command = [sys.executable, "-m", "companion.results.answer", *runs]
+    today = (checkout / "companion" / "runs" / "answer.py").is_file()
+    command = [sys.executable, "-m", f"companion.{'runs' if today else 'results'}.answer", *runs]
     command += ["--archive", folder / "none", "--answers", folder / "answers", "--models", folder / "models"]
     environment = os.environ | {"PYTHONPATH": str(checkout), "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, cwd=checkout, env=environment, stdout=subprocess.PIPE, text=True)

@@ -16,11 +16,11 @@ from attnlib.files import write_json_atomic
 from companion.results import registry
 from companion.results.result import Result
 from companion.results.run import run
+from companion.runs.answer import ARCHIVE
 from companion.runs.archive import Archive
 from companion.runs.fingerprint import ROOT
 
 RESULTS = ROOT / "results" / "paper"
-ARCHIVE = RESULTS / "archive"
 BESIDE = (
     "code",
     "models",

@@ -38,15 +38,3 @@ def load(name: str) -> ModuleType:
     if module is None:
         raise UnknownName("experiment", name, names())
     return import_module(module)
-
-
-def profile_config(name: str, profile: str) -> object:
-    """The configuration of an experiment at a profile.
-
-    Raises:
-        UnknownName: no such experiment or profile.
-    """
-    profiles = load(name).PROFILES
-    if profile not in profiles:
-        raise UnknownName("profile", profile, profiles)
-    return profiles[profile]

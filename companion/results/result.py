@@ -52,11 +52,11 @@ class Result:
     def stale(self) -> bool:
         """Whether the code, or the plan of training, has changed since these numbers were made."""
         from companion.results import registry
-        from companion.results.config import override
+        from companion.results.request import Request
         from companion.results.run import code_of
 
         try:
-            config = override(registry.profile_config(self.experiment, self.profile), self.config)
+            config = Request(self.experiment, self.profile, self.config).config
             specs = registry.load(self.experiment).models(config)
         except (BadInput, ModuleNotFoundError):  # the experiment or a setting was renamed or removed since
             return "code" in self.provenance

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 
 import torch
 
@@ -14,8 +13,9 @@ from attnlib.errors import BadInput, DataUnavailable, NotMeasured
 from attnlib.files import rounded, write_text_atomic
 from companion.results import registry
 from companion.results.asks import not_measured
-from companion.results.config import override, plain
+from companion.results.config import plain
 from companion.results.provenance import provenance
+from companion.results.request import Request
 from companion.results.result import Result
 from companion.runs.archive import Archive
 from companion.runs.fingerprint import fingerprint
@@ -53,7 +53,7 @@ class NotingStore(Store):
 
 
 def run(
-    name: str,
+    figure: str | Request,
     profile: str = "quick",
     *,
     out: str | Path,
@@ -68,6 +68,7 @@ def run(
     """Compute an experiment and save its result.
 
     Args:
+        figure: of which figure, by its id or last part; or the whole request, profile and settings included.
         out: folder for ``<name>.json``, its tables and its provenance.
         models: folder of trained models; what is missing is trained into it.
         overrides: settings that differ from the profile's, by name; text is converted.
@@ -81,17 +82,17 @@ def run(
         NotMeasured: ``trains`` is False and no answer is there.
         DataUnavailable: a data set that is not at hand.
     """
-    module = registry.load(name)
-    config = override(registry.profile_config(name, profile), overrides or {})
+    request = figure if isinstance(figure, Request) else Request(figure, profile, overrides or {})
+    request.config  # noqa: B018  refused before anything else is looked at
     _check_machine(device, threads)
     for folder in (out, models):  # before hours of work, not after
-        probe = Path(folder) / f".{name}.writable"
+        probe = Path(folder) / f".{request.experiment}.writable"
         write_text_atomic(probe, "")
         probe.unlink(missing_ok=True)  # another process may have probed at the same moment
     started = time.monotonic()
     with _threads(threads):
         store = NotingStore(models, device, report, archive=archive, trains=trains)
-        result = _computed(name, profile, module, config, store, started)
+        result = _computed(request, store, started)
     result.save(out)
     return result
 
@@ -106,15 +107,15 @@ def _threads(number: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _computed(
-    name: str, profile: str, module: ModuleType, config, store: NotingStore, started: float
-) -> Result:
+def _computed(request: Request, store: NotingStore, started: float) -> Result:
+    name, config = request.experiment, request.config
+    module = registry.load(name)
     specs = module.models(config)
     code = code_of(name)  # read at once: an edit while this runs must not pass for what ran
     missing = () if store.trains else not_measured(module.asks(config), store)
     specs = tuple(spec for spec in specs if spec not in missing)
     if missing and not specs:
-        raise NotMeasured(f"nothing is measured yet of what {name} asks at the {profile} profile")
+        raise NotMeasured(f"nothing is measured yet of what {name} asks at the {request.profile} profile")
     try:  # what is not at hand stops the run before anything is trained
         data = data_of(specs)
     except DataUnavailable:
@@ -126,7 +127,7 @@ def _computed(
     used = [spec for spec in dict.fromkeys([*specs, *store.used]) if spec not in missing]
     return Result(
         experiment=name,
-        profile=profile,
+        profile=request.profile,
         config=plain(config),
         values=rounded(values),
         tables=rounded(tables),

@@ -35,7 +35,7 @@ def project(tmp_path, monkeypatch):
         monkeypatch.delenv(name, raising=False)
     calls = []
 
-    def fake_run(name, profile, *, out, models, overrides, report):
+    def fake_run(request, *, out, models, report):
         calls.append((profile, out, overrides))
         result = replace(QUICK, profile=profile)
         result.save(out)
@@ -113,13 +113,13 @@ def test_a_result_of_other_data_is_not_current(project, monkeypatch):
     monkeypatch.setenv("ATTNLIB_ROOT", str(root))
     made = []
 
-    def fake_run(name, profile, *, out, models, overrides, report):
+    def fake_run(request, *, out, models, report):
         from companion.results import registry
-        from companion.results.config import override, plain
+        from companion.results.config import plain
         from companion.results.run import code_of
         from companion.runs.keys import model_key
 
-        config = override(registry.profile_config(name, profile), overrides)
+        name, config = request.experiment, request.config
         specs = registry.load(name).models(config)
         made.append(out)
         origin = {"code": code_of(name), "models": [model_key(s) for s in specs]}

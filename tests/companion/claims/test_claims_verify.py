@@ -11,6 +11,7 @@ from companion.claims import Estimate, Verdict, verdict_of
 from companion.claims.verify import is_stale, read_expected, summaries, verify, verify_command
 from companion.results import registry
 from companion.results.config import plain
+from companion.results.request import Request
 from companion.results.result import Result
 from companion.results.run import code_of
 
@@ -253,7 +254,7 @@ def test_what_changed_fits_on_a_screen_and_all_of_it_is_there_on_demand(root, ca
 def test_a_plan_of_training_that_hangs_on_data_not_on_this_machine_makes_nothing_stale(root, monkeypatch):
     """Where a set is not at hand, a plan leaves its networks out."""
     monkeypatch.setattr(registry, "names", lambda: ("temporal_share",))
-    config = registry.profile_config("temporal_share", "quick")
+    config = Request("temporal_share").config
     origin = {"code": code_of("temporal_share"), "models": ["a network of another plan"]}
     made = replace(result(9), experiment="temporal_share", config=plain(config), provenance=origin)
     made = replace(made, data={"scan/train.txt": "0" * 64})

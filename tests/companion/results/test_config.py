@@ -9,6 +9,7 @@ from attnlib.errors import BadInput, UnknownName
 from companion.results import registry
 from companion.results.asks import specs_of
 from companion.results.config import config_hash, override, path_fields, plain
+from companion.results.request import Request
 from notebooks.attend.robustness import experiment
 from notebooks.attend.temporal_formation import experiment as temporal_formation
 from notebooks.attend.word_alignment import experiment as word_alignment
@@ -127,4 +128,4 @@ def test_unknown_experiment_and_profile_name_the_nearest():
     with pytest.raises(UnknownName, match="did you mean 'temporal_share'"):
         registry.load("temporal_shares")
     with pytest.raises(UnknownName, match="did you mean 'paper'"):
-        registry.profile_config("temporal_share", "papers")
+        override(Request("temporal_share", "papers").standard, {})

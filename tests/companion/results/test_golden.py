@@ -5,9 +5,9 @@ import os
 
 import pytest
 
-from companion.results.answer import all_asks
 from companion.results.recompute import ARCHIVE, RESULTS, committed, recomputed
 from companion.results.result import Result, _as_rows, _line
+from companion.runs.answer import all_asks
 from companion.runs.archive import Archive
 from companion.runs.keys import code_of, identity
 from companion.runs.recipe import RecipeSpec

@@ -13,6 +13,7 @@ from attnlib.errors import BadInput
 from attnlib.training.evaluate import traces
 from companion.results.aggregate import by_kind, over_seeds
 from companion.results.run import run
+from companion.runs.archive import Archive
 from companion.runs.store import Store
 from notebooks.shared.ladder import PROFILES, model_specs
 from notebooks.shared.measure import measure_alignment_terms
@@ -44,8 +45,18 @@ for name in ("matplotlib", "pandas", "yaml", "scipy", "pooch", "typer", "rich"):
     except ModuleNotFoundError:
         continue
     raise SystemExit(f"{name} got past the blocker")
-from companion.results.__main__ import main
+"""
+ANSWER = """
+from dataclasses import replace
+from companion.runs.answer import main
+from notebooks.attend.temporal_share import experiment
+tiny = {"task": ("one_to_one",), "seeds": 1, "width": 8, "steps": 3, "fit_samples": 200}
+experiment.PROFILES["quick"] = replace(experiment.PROFILES["quick"], **tiny)
 raise SystemExit(main(sys.argv[1:]))
+"""
+COMPUTE = """
+import runpy
+runpy.run_module("companion.results", run_name="__main__")
 """
 
 
@@ -66,20 +77,35 @@ def run_tiny(name, out, models):
     return run(name, out=out, models=models, overrides=TINY)
 
 
-def test_four_packages_are_enough_and_the_bytes_are_the_same(tmp_path, models):
+def bare(code, *words):
+    """A script on a machine that has four packages."""
+    command = [sys.executable, "-c", BLOCKER + code, *map(str, words)]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    return subprocess.run(command, capture_output=True, text=True, env=environment)
+
+
+def test_four_packages_train_and_measure_and_what_is_computed_of_it_is_the_same(tmp_path, models):
     here = run_tiny("temporal_share", tmp_path / "here", models)
-    parameters = [word for key, value in TINY.items() for word in ("-p", f"{key}={value}")]
-    done = subprocess.run(
-        [sys.executable, "-c", BLOCKER, "temporal_share", "--out", str(tmp_path / "bare"), *parameters],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-    )
+    places = ["--archive", tmp_path / "none", "--answers", tmp_path / "answers"]
+    words = ["attend/temporal_share", "--profile", "quick", *places, "--models", tmp_path / "there"]
+    done = bare(ANSWER, *words)
     assert done.returncode == 0, done.stderr
+    assert done.stdout == "attend/temporal_share: 2 answers\n"
+    assert "step 3 of 3" in done.stderr
+    archive = Archive(tmp_path / "none", tmp_path / "answers")
+    new = {"out": tmp_path / "computed", "models": tmp_path / "empty"}
+    run("temporal_share", overrides=TINY, archive=archive, trains=False, **new)
     path = "temporal_share.json"
-    assert (tmp_path / "here" / path).read_bytes() == (tmp_path / "bare" / path).read_bytes()
+    assert (tmp_path / "here" / path).read_bytes() == (tmp_path / "computed" / path).read_bytes()
     assert not here.stale
     assert set(here.provenance) >= {"commit", "dirty", "date", "device", "threads", "packages", "seconds"}
+
+
+def test_a_machine_with_four_packages_is_told_in_a_line_what_it_can_do():
+    done = bare(COMPUTE, "temporal_share")
+    assert done.returncode == 1
+    assert len(done.stderr.splitlines()) == 1
+    assert "python -m companion.runs.answer FIGURE" in done.stderr
 
 
 @pytest.mark.parametrize("name", ["alignment_breakdown", "attention_matrices"])

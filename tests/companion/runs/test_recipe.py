@@ -1,6 +1,5 @@
 """A recipe's run as a product: made once, found again, resumed, archived; wrong words are said."""
 
-import json
 import shutil
 
 import pytest
@@ -11,7 +10,6 @@ from companion.runs import permutation_copying, registry
 from companion.runs.keys import model_key
 from companion.runs.looks import gathered_looks, keep_look
 from companion.runs.recipe import RecipeSpec
-from companion.runs.record import main
 from companion.runs.store import Store
 
 TINY = {"length": 4, "width": 8, "batch_size": 4, "steps": 4, "every": 2, "held_out": 6}
@@ -116,15 +114,6 @@ def test_wrong_words_are_refused():
     with pytest.raises(BadInput, match="no recipe spec"):
         RecipeSpec.from_json('{"task": "scan"}')
     assert "permutation_copying" in registry.names()
-
-
-def test_the_command_makes_the_product_and_errors_are_one_line(tmp_path, capsys):
-    assert main(["--spec", SPEC.to_json(), "--models", str(tmp_path)]) == 0
-    assert (tmp_path / model_key(SPEC) / "history.json").is_file()
-    assert "permutation_copying" in capsys.readouterr().err
-    for text in ("{", json.dumps({"recipe": "none"})):
-        assert main(["--spec", text, "--models", str(tmp_path)]) == 2
-        assert capsys.readouterr().err.startswith("error: ")
 
 
 def test_looks_are_stacked_by_checkpoint_and_a_gap_is_said(tmp_path):

@@ -1,7 +1,6 @@
 """Training is a function of the spec: bit-identical, whatever interrupts it."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -205,28 +204,6 @@ def test_specs_survive_json_and_their_keys_tell_them_apart():
 def test_a_spec_that_makes_no_sense_is_refused(tmp_path, wrong, error, message):
     with pytest.raises(error, match=message):
         Store(tmp_path).model(replace(SPEC, **wrong))
-
-
-def test_training_from_the_command_line(tmp_path):
-    command = [
-        sys.executable,
-        "-m",
-        "companion.runs.train",
-        "--spec",
-        SPEC.to_json(),
-        "--models",
-        str(tmp_path),
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"})
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / model_key(SPEC) / "history.json").is_file()
-    wrong = subprocess.run(
-        [*command[:4], '{"task": "one_to_one", "stepz": 1}', *command[5:]], capture_output=True, text=True
-    )
-    assert wrong.returncode == 2
-    assert "unknown fields ['stepz']" in wrong.stderr
-    broken = subprocess.run([*command[:4], "{bad", *command[5:]], capture_output=True, text=True)
-    assert (broken.returncode, "not a model spec" in broken.stderr) == (2, True)
 
 
 CALLS = []

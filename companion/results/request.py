@@ -1,0 +1,70 @@
+"""A figure that is asked for: what the command line was told, read once and handed down as it is."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from attnlib.errors import UnknownName
+from attnlib.files import write_json_atomic
+from companion.results import registry
+from companion.results.config import override
+
+
+@dataclass(frozen=True)
+class Request:
+    """An experiment at one setting; with parameters of its own, the content of a run's ``run.json``.
+
+    Attributes:
+        figure: id of the figure, such as ``attend/temporal_share``; the experiment's name alone will do.
+        parameters: settings that differ from the profile's, by name.
+    """
+
+    figure: str
+    profile: str = "quick"
+    parameters: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def experiment(self) -> str:
+        """Name of the experiment: the last part of the figure's id."""
+        return self.figure.rpartition("/")[2]
+
+    @property
+    def standard(self) -> Any:
+        """The experiment's configuration at the profile.
+
+        Raises:
+            UnknownName: no such experiment or profile.
+        """
+        profiles = registry.load(self.experiment).PROFILES
+        if self.profile not in profiles:
+            raise UnknownName("profile", self.profile, profiles)
+        return profiles[self.profile]
+
+    @cached_property
+    def config(self) -> Any:
+        """The same with the parameters in their places.
+
+        Raises:
+            UnknownName, BadInput: as `standard`; a parameter that the experiment does not have or cannot use.
+        """
+        return override(self.standard, dict(self.parameters))
+
+    @property
+    def name(self) -> str:
+        """Of its folder below ``build/runs``: equal requests are one run."""
+        digest = hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:12]
+        return f"{self.figure.replace('/', '-')}-{digest}"
+
+    def write(self, path: Path) -> None:
+        """Record it for :meth:`read`; a file that says the same already is left as it is."""
+        if not path.is_file() or self.read(path) != self:
+            write_json_atomic(path, asdict(self))
+
+    @classmethod
+    def read(cls, path: str | Path) -> "Request":
+        """The request recorded in a ``run.json``."""
+        return cls(**json.loads(Path(path).read_text(encoding="utf-8")))

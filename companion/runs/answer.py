@@ -1,0 +1,141 @@
+"""Train and measure where only numpy, torch, safetensors and jaxtyping are installed, and keep the answers.
+
+    python -m companion.runs.answer attend/temporal_share           all that the figure asks of its models
+    python -m companion.runs.answer scan-AED-gru-s0-a1b2c3d4e5f6    all that is asked of one model, by its key
+    python -m companion.runs.answer '{"task": "scan", "architecture": "AED"}'    trains it, and asks nothing
+
+Answers are some kilobytes a model and stand in for it wherever the book is built. Nothing needs anything of
+the rest, so it runs on as many machines as there are, and what one has answered is not asked again.
+"""
+
+import argparse
+import hashlib
+import json
+import sys
+import time
+
+import torch
+
+from attnlib.errors import AttnlibError, BadInput, UnknownName
+from attnlib.training.allocator import keep_freed_memory
+from companion.results import registry
+from companion.results.asks import Ask
+from companion.runs.archive import Archive
+from companion.runs.fingerprint import ROOT
+from companion.runs.keys import Spec, identity, model_key
+from companion.runs.recipe import RecipeSpec
+from companion.runs.spec import ModelSpec
+from companion.runs.store import Store, answer_name
+
+ARCHIVE = ROOT / "results" / "paper" / "archive"  # answers at the paper profile, packed
+ANSWERS = ROOT / "build" / "answers"  # new ones, until they are packed
+
+
+def progress():
+    """A store's report: a line on standard error for each network trained, and one a minute until then."""
+    told = time.monotonic()
+
+    def report(spec: Spec, step: int, steps: int, loss: float) -> None:
+        nonlocal told
+        if step >= steps or time.monotonic() - told > 60:
+            told = time.monotonic()
+            print(f"{spec.setting}: step {step} of {steps}, loss {loss:.4f}", file=sys.stderr, flush=True)
+
+    return report
+
+
+def asks_of(name: str, profile: str) -> tuple[Ask, ...]:
+    """What the experiment of a figure asks at a profile; nothing where it does not have the profile."""
+    module = registry.load(name)
+    return tuple(module.asks(module.PROFILES[profile])) if profile in module.PROFILES else ()
+
+
+def all_asks(profile: str) -> dict[str, list[Ask]]:
+    """What the experiments with this profile ask, by the key of the model."""
+    found: dict[str, list[Ask]] = {}
+    for name in registry.names():
+        for asked in asks_of(name, profile):
+            found.setdefault(model_key(asked.spec), []).append(asked)
+    return {key: list(dict.fromkeys(asks)) for key, asks in found.items()}
+
+
+def unanswered(profile: str, archive: Archive) -> dict[str, str]:
+    """The models that lack an answer in an archive, with a hash of what they are asked."""
+    lacking = {}
+    for key, asks in all_asks(profile).items():
+        questions = [asked.question for asked in asks]
+        if any(archive.get(question) is None for question in questions):
+            names = sorted(map(answer_name, questions))
+            lacking[key] = hashlib.sha256("\n".join(names).encode()).hexdigest()[:12]
+    return lacking
+
+
+def answer(wanted: list[str], profile: str, store: Store) -> None:
+    """Answer for figures, keys of models, or specs as JSON; a line each.
+
+    Raises:
+        UnknownName, BadInput: none of the three. All are looked up before the first is trained.
+    """
+    found: dict[str, list[Ask] | Spec] = {}
+    models: dict[str, list[Ask]] = {}
+    for word in wanted:
+        name = word.rpartition("/")[2]
+        if word.startswith("{"):
+            found[word] = _spec(word)
+        elif name in registry.names():
+            found[word] = list(asks_of(name, profile))
+        else:
+            models = models or all_asks(profile)
+            models |= {identity(own[0].spec): own for own in models.values()}
+            if word not in models:
+                raise UnknownName("figure or model", word, [*registry.names(), *models])
+            found[word] = models[word]
+    for word, asks in found.items():
+        if isinstance(asks, list):
+            for asked in asks:
+                asked.answer(store)
+            print(f"{word}: {len(asks)} answers")
+        else:
+            store.model(asks) if isinstance(asks, ModelSpec) else store.recording(asks)
+            print(f"{model_key(asks)}: trained")
+
+
+def _spec(text: str) -> Spec:
+    try:
+        content = json.loads(text)
+        return RecipeSpec.from_json(text) if "recipe" in content else ModelSpec.from_json(text)
+    except (ValueError, TypeError) as error:
+        raise BadInput(f"not the spec of a model or recipe: {error}") from error
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Parse, answer, and say how many answers there were; errors are one line and exit code 2."""
+    parser = argparse.ArgumentParser(
+        prog="python -m companion.runs.answer",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("wanted", metavar="FIGURE|KEY|SPEC", nargs="+", help="several may be given")
+    parser.add_argument("--profile", default="paper", help="whose experiments ask (default: paper)")
+    parser.add_argument("--archive", default=ARCHIVE, help="folder of packed answers (default: %(default)s)")
+    parser.add_argument("--answers", default=ANSWERS, help="folder for new ones (default: %(default)s)")
+    parser.add_argument("--models", default=ROOT / "build" / "models", help="folder of trained models")
+    parser.add_argument("--device", default="cpu", help="cpu or cuda (default: cpu)")
+    parser.add_argument(
+        "--threads", type=int, default=1, help="torch threads; numbers repeat for equal numbers"
+    )
+    options = parser.parse_args(arguments)
+    torch.set_num_threads(max(1, options.threads))
+    archive = Archive(options.archive, options.answers)
+    store = Store(options.models, options.device, progress(), archive=archive)
+    try:
+        answer(options.wanted, options.profile, store)
+    except AttnlibError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    keep_freed_memory()
+    sys.exit(main())
