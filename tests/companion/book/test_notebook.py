@@ -36,8 +36,8 @@ def project(tmp_path, monkeypatch):
     calls = []
 
     def fake_run(request, *, out, models, report):
-        calls.append((profile, out, overrides))
-        result = replace(QUICK, profile=profile)
+        calls.append((request.profile, out, request.parameters))
+        result = replace(QUICK, profile=request.profile)
         result.save(out)
         return result
 
