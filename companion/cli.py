@@ -52,9 +52,13 @@ def run(
     explain: Annotated[bool, typer.Option("--explain", help="Only say what would be done, and why.")] = False,
 ) -> None:
     """Bring figures up to date, with the models and results they need; nothing current is done again."""
+    from companion.book.parameters import read_request
+    from companion.book.project import current_project
     from companion.commands import run_figures
 
-    raise typer.Exit(run_figures(figure, profile, parameter or [], jobs, explain))
+    project = current_project()
+    requests = [read_request(project, name, profile, parameter or []) for name in figure]
+    raise typer.Exit(run_figures(requests, jobs, explain))
 
 
 @app.command()

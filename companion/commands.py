@@ -1,12 +1,9 @@
 """What ``attnlib figures``, ``run``, ``book`` and ``serve`` do."""
 
-import hashlib
-import json
 import os
 import subprocess
 import sys
 from importlib.util import find_spec
-from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
@@ -14,31 +11,10 @@ from rich.text import Text
 
 from attnlib.errors import AttnlibError, BadInput, DataUnavailable
 from companion.book import workflow
-from companion.book.execute import notebook_parameters
-from companion.book.parameters import absolute, check_known, check_parallel, from_word, split_assignments
-from companion.book.plan import Plan, Run, bring_data
-from companion.book.project import (
-    PROFILES,
-    Figure,
-    Project,
-    check_profile,
-    current_project,
-    discover,
-    find,
-    minutes,
-    place_in_paper,
-)
-from companion.data.sources import (
-    cache_folder,
-    check,
-    dataset,
-    fetch,
-    mirror_folder,
-    names,
-)
-from companion.data.sources import (
-    find as find_of_sources,
-)
+from companion.book.project import PROFILES, Project, current_project, discover, minutes, place_in_paper
+from companion.data.sources import cache_folder, check, dataset, fetch, mirror_folder, names
+from companion.data.sources import find as find_of_sources
+from companion.results.request import Request
 
 
 def list_figures() -> None:
@@ -69,26 +45,59 @@ def list_figures() -> None:
     console.print("minutes: with the training of its models, which figures share.")
 
 
-def run_figures(names: list[str], profile: str, words: list[str], jobs: int, explain: bool) -> int:
-    """Bring figures up to date, or run them with parameters of their own; the exit code."""
+def run_figures(requests: list[Request], jobs: int, explain: bool) -> int:
+    """Bring figures up to date, or run them with parameters of their own; the exit code.
+
+    Raises:
+        BadInput: a setting that cannot be. DataUnavailable: a run of its own needs data that is not at hand.
+    """
     project = current_project()
     mirror_folder()  # a wrong one is said here, in a line, and not from inside Snakemake
-    check_profile(profile, PROFILES)
-    figures = [find(project, name) for name in names]
-    assignments = split_assignments(words)
-    if assignments:
-        runs = [prepare_run(project, figure, profile, assignments, explain=explain) for figure in figures]
-        return max(_own_run(project, run, jobs, explain) for run in runs)
-    outputs = [project.executed(profile) / f"{figure.id}.ipynb" for figure in figures]
+    outputs = [_prepared(project, request, explain) for request in requests]
+    if not explain:
+        _bring_data(project, [request for request in requests if not request.parameters])
     targets = [path.relative_to(project.root).as_posix() for path in outputs]
-    if explain:
-        return _explain(*workflow.planned(project, targets, {}))
-    _bring_data(project, profile)
-    code = _outcome(workflow.run(project, targets, jobs))
-    for path in outputs:
-        if path.is_file():
+    code = min(1, workflow.run(project, targets, jobs, explain=explain))
+    for path, request in zip(outputs, requests, strict=True):
+        if path.is_file() and not explain:
             print(path)
+            taken = minutes(path.parent, path.stem) if request.parameters else None
+            if taken is not None:
+                print(f"{taken:.1f} minutes, with the training of its models, now or before")
     return code
+
+
+def _prepared(project: Project, request: Request, explain: bool) -> Path:
+    """The executed notebook to make; a run of its own is recorded, ``build/runs/<figure>-<hash>/run.json``."""
+    from companion.book.plan import PlannedResult
+
+    if not request.parameters:
+        return project.executed(request.profile) / f"{request.figure}.ipynb"
+    result = PlannedResult(project, request, _folder(project, request))
+    result.specs  # noqa: B018  refuses values that cannot be
+    if not explain:
+        _bring_data(project, [request])
+        if result.cannot_run:
+            raise DataUnavailable(result.cannot_run)
+    folder = project.root / result.folder
+    request.write(folder / "run.json")
+    return folder / f"{request.experiment}.ipynb"
+
+
+def _bring_data(project: Project, requests: list[Request]) -> None:
+    """Download what figures read; planning takes two seconds, so not where a mirror has everything."""
+    if not os.environ.get("ATTNLIB_DATA"):
+        from companion.book.plan import PlannedResult, bring_data
+        from companion.results import registry
+
+        known = (request for request in requests if request.experiment in registry.names())
+        bring_data(PlannedResult(project, request, _folder(project, request)) for request in known)
+
+
+def _folder(project: Project, request: Request) -> str:
+    """Where a result goes, relative to the checkout."""
+    own = project.build / "runs" / request.name if request.parameters else project.results(request.profile)
+    return own.relative_to(project.root).as_posix()
 
 
 def build_book(jobs: int, explain: bool) -> int:
@@ -97,25 +106,22 @@ def build_book(jobs: int, explain: bool) -> int:
     Where a figure fails the site is built all the same, with a page in its place that shows the error.
     """
     project = current_project()
-    mirror_folder()
+    mirror_folder()  # a wrong one is said here, in a line, and not from inside Snakemake
     if explain:
-        return _explain(*workflow.planned(project, ["book"], {}))
-    _bring_data(project, "quick")
-    outcome = workflow.run(project, ["book"], jobs)
-    code = _outcome(outcome)
-    if outcome.failed and "site" not in outcome.failed:
-        site = [sys.executable, "-m", "companion.book.site", "--root", str(project.root)]
-        code = max(code, subprocess.run(site, stdout=subprocess.DEVNULL, check=False).returncode)
-        outdate(project)
+        return min(1, workflow.run(project, ["book"], jobs, explain=True))
+    if not workflow.is_current(project):
+        inputs = workflow.state(project, workflow.INPUTS)
+        _bring_data(project, [Request(figure) for figure in discover(project)])
+        code = workflow.run(project, ["book"], jobs)
+        if code == 0:
+            workflow.mark_current(project, inputs)
+        elif code == 1:
+            subprocess.run([sys.executable, "-m", "companion.book.site", "--root", project.root], check=False)
+    else:
+        code = 0
     if project.site.is_file():
         print(project.site)
-    return code
-
-
-def outdate(project: Project) -> None:
-    """Make the site older than all it is built from, so that what failed is tried again the next time."""
-    if project.site.is_file():
-        os.utime(project.site, (1, 1))
+    return min(1, code)
 
 
 def serve_site(port: int) -> None:
@@ -141,96 +147,6 @@ def serve_site(port: int) -> None:
             server.serve_forever()
         except KeyboardInterrupt:
             print()
-
-
-def prepare_run(
-    project: Project, figure: Figure, profile: str, assignments: dict[str, str], *, explain: bool = False
-) -> Run:
-    """Check a run's parameters and record it in a folder of its own, ``build/runs/<figure>-<hash>/run.json``.
-
-    Args:
-        explain: only to plan it: no data is downloaded, and none that is missing stands in the way.
-
-    Raises:
-        UnknownName: a parameter that the notebook does not have.
-        BadInput: a value of the wrong type; text files that do not match, or have next to nothing in them.
-        DataUnavailable: it needs data that is not at hand.
-    """
-    if "profile" in assignments:
-        raise BadInput(f"-p profile={assignments['profile']}: say --profile {assignments['profile']} instead")
-    known = notebook_parameters(figure)
-    check_known(assignments, (name for name in known if name != "profile"))
-    parameters = _typed(figure, profile, assignments, known)
-    if parameters.get("source") and parameters.get("target"):
-        check_parallel(parameters["source"], parameters["target"])
-    content = {"figure": figure.id, "profile": profile, "parameters": parameters}
-    digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
-    folder = project.build / "runs" / f"{figure.id.replace('/', '-')}-{digest}"
-    run = Run(**content, caller=os.getcwd(), folder=str(folder))
-    if not explain:
-        _bring_data(project, profile, run)
-    result = Plan(project, profile, run).result_of(figure.id)  # refuses values that cannot be
-    if result is not None and result.cannot_run and not explain:
-        raise DataUnavailable(result.cannot_run)
-    run.write()
-    return run
-
-
-def _typed(
-    figure: Figure, profile: str, assignments: dict[str, str], known: dict[str, object]
-) -> dict[str, object]:
-    """Values in the types of the experiment's settings, or else of the notebook's defaults."""
-    from companion.results import registry
-    from companion.results.config import override, path_fields, plain
-
-    config = (
-        registry.profile_config(figure.experiment, profile) if figure.experiment in registry.names() else None
-    )
-    paths = path_fields(config) if config is not None else ()
-    own = {name: word for name, word in assignments.items() if config is not None and hasattr(config, name)}
-    own |= {name: absolute(word, Path.cwd()) for name, word in own.items() if name in paths}
-    typed = plain(override(config, own)) if own else {}
-    return {
-        name: typed[name] if name in own else from_word(name, word, known[name])
-        for name, word in assignments.items()
-    }
-
-
-def _own_run(project: Project, run: Run, jobs: int, explain: bool) -> int:
-    folder = Path(run.folder)
-    notebook = folder / f"{find(project, run.figure).experiment}.ipynb"
-    targets, config = [notebook.relative_to(project.root).as_posix()], {"run": str(folder / "run.json")}
-    if explain:
-        return _explain(*workflow.planned(project, targets, config))
-    code = _outcome(workflow.run(project, targets, jobs, config))
-    if code == 0:
-        print(folder)
-        taken = minutes(folder, notebook.stem)
-        if taken is not None:
-            print(f"{taken:.1f} minutes, with the training of its models, now or before")
-    return code
-
-
-def _bring_data(project: Project, profile: str, run: Run | None = None) -> None:
-    """Download what the figures read; planning takes two seconds, so not where a mirror has everything."""
-    if not os.environ.get("ATTNLIB_DATA"):
-        bring_data(Plan(project, profile, run))
-
-
-def _explain(jobs: list[workflow.Job], notes: list[str]) -> int:
-    console = Console(highlight=False, soft_wrap=True)
-    for note in notes:
-        console.print(Text(note))
-    for job in jobs:
-        console.print(Text.assemble(str(job), (f"  ({job.reason})", "dim")))
-    count = f"{len(jobs)} job{'s' if len(jobs) > 1 else ''} would be done."
-    console.print(count if jobs else "Nothing to do: everything is up to date.")
-    return 0
-
-
-def _outcome(outcome: workflow.Outcome) -> int:
-    """The exit code of a command: 1 when a figure, a training or the site failed."""
-    return 1 if outcome.code else 0
 
 
 # What ``attnlib data list``, ``fetch`` and ``check`` do.

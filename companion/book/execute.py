@@ -16,9 +16,9 @@ from nbformat import NotebookNode
 
 from attnlib.errors import AttnlibError, BadInput
 from attnlib.files import write_text_atomic
-from companion.book.parameters import check_known, defaults, parameters_cell
-from companion.book.plan import Run
+from companion.book.parameters import check_known, notebook_parameters
 from companion.book.project import PROFILES, Figure, Project, current_project, find
+from companion.results.request import Request
 
 
 class FigureFailed(AttnlibError):
@@ -33,7 +33,6 @@ class Execution:
         output: the executed notebook.
         files: folder for the figure's svg, png and csv.
         run_folder: of a run with parameters of its own, which also gets the results; None for the book.
-        folder: the kernel's working folder; the output's own for the book, as under nbval.
     """
 
     figure: Figure
@@ -41,7 +40,6 @@ class Execution:
     files: Path
     parameters: Mapping[str, object] = field(default_factory=dict)
     run_folder: Path | None = None
-    folder: Path | None = None
 
     @property
     def partial(self) -> Path:
@@ -61,22 +59,10 @@ def for_the_book(figure: Figure, project: Project, profile: str = "quick") -> Ex
     return Execution(figure, output, output.with_suffix(".files"), parameters)
 
 
-def for_a_run(figure: Figure, parameters: Mapping[str, object], run_folder: Path, caller: Path) -> Execution:
+def for_a_run(figure: Figure, parameters: Mapping[str, object], run_folder: Path) -> Execution:
     """The execution of a run with parameters of its own, apart from the book."""
     output = run_folder / f"{figure.experiment}.ipynb"
-    return Execution(figure, output, output.with_suffix(".files"), parameters, run_folder, caller)
-
-
-def notebook_parameters(figure: Figure) -> dict[str, object]:
-    """The parameters of a figure's notebook with their defaults.
-
-    Raises:
-        BadInput: the notebook has not exactly one cell tagged ``parameters``, or it is not plain assignments.
-    """
-    import jupytext
-
-    cell = parameters_cell(jupytext.read(figure.path).cells, figure.id)
-    return defaults(cell["source"], figure.id)
+    return Execution(figure, output, output.with_suffix(".files"), parameters, run_folder)
 
 
 def execute(execution: Execution, project: Project) -> Path:
@@ -99,7 +85,7 @@ def execute(execution: Execution, project: Project) -> Path:
 
     figure = execution.figure
     check_known(execution.parameters, notebook_parameters(figure))
-    folder = execution.folder or execution.output.parent
+    folder = execution.output.parent  # the kernel's working folder, as under nbval
     for needed in (execution.output.parent, execution.files):
         _writable(needed)
     for old in (execution.partial, execution.error):
@@ -227,9 +213,9 @@ def main(arguments: list[str] | None = None) -> int:
         project = current_project()
         figure = find(project, given.figure)
         if given.run:
-            run = Run.read(given.run)
-            parameters = {"profile": run.profile, **run.parameters}
-            execution = for_a_run(figure, parameters, Path(run.folder), Path(run.caller))
+            request = Request.read(given.run)
+            parameters = {"profile": request.profile, **request.parameters}
+            execution = for_a_run(figure, parameters, Path(given.run).resolve().parent)
         else:
             execution = for_the_book(figure, project, given.profile)
     except AttnlibError as error:

@@ -18,10 +18,11 @@ from dataclasses import fields
 from pathlib import Path
 
 from attnlib.errors import BadInput, UnknownName
-from companion.book.project import Figure, Project, discover, find_root
+from companion.book.project import PROFILES, Figure, Project, discover, find, find_root
 from companion.data.text import read_parallel
 from companion.results import registry
-from companion.results.config import converted
+from companion.results.config import path_fields, plain
+from companion.results.request import Request
 
 CELL = re.compile(
     r"(?P<head>^```\{code-cell\}[^\n]*\n:tags: \[parameters[^\n]*\n\n)(?P<source>.*?)(?=^```$)",
@@ -205,31 +206,43 @@ def check_known(names: Iterable[str], known: Iterable[str]) -> None:
             raise UnknownName("parameter", name, known)
 
 
-def from_word(name: str, word: str, default: object) -> object:
-    """A word of the command line as a value of the default's type; where that is None, a literal or text.
+def read_request(project: Project, name: str, profile: str, words: Iterable[str]) -> Request:
+    """What ``attnlib run NAME --profile PROFILE -p WORD …`` asks for, every word checked and typed.
 
-    >>> from_word("seeds", "0,1", (5,))
-    (0, 1)
+    Paths are seen from the caller's folder.
 
     Raises:
-        BadInput: the word does not fit; says what was given and what was expected.
+        UnknownName: a figure, profile or parameter that there is not.
+        BadInput: a value of the wrong type; text files that do not match, or have next to nothing in them.
     """
-    if default is None:
-        try:
-            return ast.literal_eval(word)
-        except (ValueError, SyntaxError):
-            return word
-    if not isinstance(default, tuple | list):
-        return converted(name, word, type(default))
-    return type(default)(converted(name, word, tuple[type((*default, "")[0]), ...]))
+    figure = find(project, name)
+    if profile not in PROFILES:
+        raise UnknownName("profile", profile, PROFILES)
+    given: dict[str, object] = split_assignments(words)
+    if not given:
+        return Request(figure.id, profile)
+    if "profile" in given:
+        raise BadInput(f"-p profile={given['profile']}: say --profile {given['profile']} instead")
+    check_known(given, (known for known in notebook_parameters(figure) if known != "profile"))
+    for path in path_fields(Request(figure.id, profile).standard):
+        if path in given:
+            given[path] = str(Path(str(given[path])).expanduser().resolve())
+    typed = plain(Request(figure.id, profile, given).config)
+    if given.get("source") and given.get("target"):
+        check_parallel(str(given["source"]), str(given["target"]))
+    return Request(figure.id, profile, {name: typed[name] for name in given})
 
 
-def absolute(value: object, folder: Path) -> object:
-    """A path as seen from ``folder``, the caller's; every other value as it is.
+def notebook_parameters(figure: Figure) -> dict[str, object]:
+    """The parameters of a figure's notebook with their defaults.
 
-    Only for values typed as paths: a word such as ``scan`` may well be a file's name too.
+    Raises:
+        BadInput: the notebook has not exactly one cell tagged ``parameters``, or it is not plain assignments.
     """
-    return str((folder / Path(str(value)).expanduser()).resolve()) if value is not None else None
+    import jupytext
+
+    cell = parameters_cell(jupytext.read(figure.path).cells, figure.id)
+    return defaults(cell["source"], figure.id)
 
 
 def check_parallel(source: str | Path, target: str | Path) -> None:

@@ -3,7 +3,6 @@
 import ast
 import json
 import os
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -128,18 +127,6 @@ def find(project: Project, name: str) -> Figure:
         if wanted in (figure.id, figure.experiment):
             return figure
     raise UnknownName("figure", name, figures)
-
-
-def check_profile(name: str, options: Iterable[str]) -> str:
-    """``name`` itself when it is one of ``options``.
-
-    Raises:
-        UnknownName: it is not.
-    """
-    options = tuple(options)
-    if name not in options:
-        raise UnknownName("profile", name, options)
-    return name
 
 
 def place_in_paper(figure: Figure, project: Project) -> str:
