@@ -97,14 +97,17 @@ rule book:
     input:
         "build/_build/html/index.html",
         [f"build/notebooks/{figure}.ipynb" for figure in FIGURES],  # one that failed is tried again
+    message: "the book is up to date"
 
 
 rule figures:
     input: [f"build/notebooks/{figure}.ipynb" for figure in FIGURES]
+    message: "the figures are up to date"
 
 
 rule paper:
     input: lambda _: results("paper")
+    message: "the paper profile is up to date"
 
 
 rule result:

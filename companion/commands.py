@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from importlib.util import find_spec
+from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
@@ -68,7 +69,7 @@ def run_figures(requests: list[Request], jobs: int, explain: bool) -> int:
 
 
 def _prepared(project: Project, request: Request, explain: bool) -> Path:
-    """The executed notebook to make; a run of its own is recorded, ``build/runs/<figure>-<hash>/run.json``."""
+    """The executed notebook to make; a run of its own is recorded in ``build/runs/<run>/run.json``."""
     from companion.book.plan import PlannedResult
 
     if not request.parameters:
@@ -115,7 +116,7 @@ def build_book(jobs: int, explain: bool) -> int:
         code = workflow.run(project, ["book"], jobs)
         if code == 0:
             workflow.mark_current(project, inputs)
-        elif code == 1:
+        elif not all((project.executed("quick") / f"{one}.ipynb").is_file() for one in discover(project)):
             subprocess.run([sys.executable, "-m", "companion.book.site", "--root", project.root], check=False)
     else:
         code = 0

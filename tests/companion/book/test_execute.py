@@ -16,8 +16,8 @@ from companion.book.execute import (
     for_the_book,
     main,
     normalise,
-    notebook_parameters,
 )
+from companion.book.parameters import notebook_parameters
 from companion.book.project import Figure, Project, find
 
 HEADER = """---
@@ -101,14 +101,12 @@ def test_files_of_figures_that_a_notebook_no_longer_makes_go_once_it_has_run(pro
     assert {path.name for path in files.iterdir()} == {"second.csv"}
 
 
-def test_a_run_with_parameters_keeps_to_its_folder_and_hides_the_injected_cell(project, tmp_path):
+def test_a_run_with_parameters_keeps_to_its_folder_and_hides_the_injected_cell(project):
     figure = write(project, "own", 'import os\nprint(task, os.environ["ATTNLIB_RUN_DIR"], os.getcwd())')
-    caller = tmp_path / "caller"
-    caller.mkdir()
     run = project.build / "runs" / "own-1"
-    output = execute(for_a_run(figure, {"task": "scan"}, run, caller), project)
+    output = execute(for_a_run(figure, {"task": "scan"}, run), project)
     assert output == run / "own.ipynb"
-    assert texts(output) == "scan ./build/runs/own-1 ./caller\n"
+    assert texts(output) == "scan ./build/runs/own-1 ./build/runs/own-1\n"
     injected = nbformat.read(output, as_version=4).cells[2]
     assert injected.metadata["tags"] == ["injected-parameters", "remove-cell"]
     assert not (project.build / "notebooks").exists()
@@ -154,7 +152,7 @@ def test_a_figure_that_cannot_start_says_so_and_exits_with_2(project, monkeypatc
 def test_an_unknown_parameter_is_an_error_with_the_nearest(project, tmp_path):
     figure = write(project, "known", "1")
     with pytest.raises(UnknownName, match="no parameter 'tsk'; did you mean 'task'"):
-        execute(for_a_run(figure, {"tsk": "scan"}, tmp_path / "run", tmp_path), project)
+        execute(for_a_run(figure, {"tsk": "scan"}, tmp_path / "run"), project)
     assert notebook_parameters(figure) == {"profile": "quick", "task": None}
 
 

@@ -5,42 +5,7 @@ from pathlib import Path
 import pytest
 
 from attnlib.errors import BadInput
-from companion.book.parameters import check_parallel, defaults, from_word, parameters_cell, split_assignments
-
-
-@pytest.mark.parametrize(
-    ("word", "default", "value"),
-    [
-        ("scan", "one_to_one", "scan"),
-        ("3", 1, 3),
-        ("1e-3", 0.1, 0.001),
-        ("0,1", (5,), (0, 1)),
-        ("(0, 1)", (5,), (0, 1)),
-        ("AED, AO", ("VED",), ("AED", "AO")),
-        ("false", True, False),
-        ("3", None, 3),
-        ("scan", None, "scan"),
-    ],
-)
-def test_a_word_takes_the_type_of_the_default(word, default, value):
-    result = from_word("name", word, default)
-    assert result == value
-    assert type(result) is type(value)
-
-
-@pytest.mark.parametrize(
-    ("word", "default", "message"),
-    [
-        ("three", 3, "'seeds' takes a whole number; got 'three'"),
-        ("3.5", 3, "takes a whole number"),
-        ("much", 0.5, "takes a number"),
-        ("perhaps", True, "takes true or false"),
-        ("1,x", (0,), "takes a whole number, or several with commas; got '1,x'"),
-    ],
-)
-def test_a_word_of_the_wrong_type_says_what_was_expected(word, default, message):
-    with pytest.raises(BadInput, match=message):
-        from_word("seeds", word, default)
+from companion.book.parameters import check_parallel, defaults, parameters_cell, split_assignments
 
 
 def test_assignments():

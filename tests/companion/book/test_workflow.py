@@ -13,10 +13,8 @@ import pytest
 
 from attnlib.errors import BadInput
 from companion.book import workflow
-from companion.book.plan import Plan, imports_of
+from companion.book.plan import imports_of, planned
 from companion.book.project import Figure, Project, discover, find_root
-from companion.book.workflow import Job, JobReader, readable
-from companion.commands import outdate
 
 ROOT = Path(__file__).parents[3]
 NOTEBOOK = """---
@@ -52,20 +50,25 @@ def edit(project: Project, name: str, cell: str) -> None:
     path.write_text(NOTEBOOK.format(cell=cell), encoding="utf-8")
 
 
+def said(capfd) -> str:
+    """All that Snakemake and its jobs have said since."""
+    found = capfd.readouterr()
+    return found.out + found.err
+
+
 def test_only_what_changed_is_redone_and_a_failure_leaves_the_rest_standing(project, capfd):
-    assert set(workflow.planned(project, ["figures"], {})[0]) == {
-        Job("figure", "attend/one", "not made yet"),
-        Job("figure", "attend/two", "not made yet"),
-    }
+    assert workflow.run(project, ["figures"], 1, explain=True) == 0
+    told = said(capfd)
+    for name in ("one", "two"):
+        assert f"draw attend/{name}\n" in told
+        assert f"Missing output files: build/notebooks/attend/{name}.ipynb" in told
+    assert not (project.build / "notebooks").exists()
     edit(project, "two", "1 / 0")
-    outcome = workflow.run(project, ["figures"], 2)
-    assert outcome.code != 0
-    assert outcome.failed == {"figure"}
-    said = capfd.readouterr().err
-    assert "draw figure attend/one  (not made yet)" in said
-    assert "draw figure attend/two  (failed)" in said
-    assert "error: attend/two: cell 3, line 14" in said
-    assert "ZeroDivisionError: division by zero" in said
+    assert workflow.run(project, ["figures"], 2) == 1
+    told = said(capfd)
+    assert "Error in rule figure:" in told
+    assert "error: attend/two: cell 3, line 14" in told
+    assert "ZeroDivisionError: division by zero" in told
     made = project.executed("quick") / "attend" / "one.ipynb"
     before = made.stat().st_mtime_ns
     assert not made.with_name("two.ipynb").exists()
@@ -73,64 +76,41 @@ def test_only_what_changed_is_redone_and_a_failure_leaves_the_rest_standing(proj
     assert "ZeroDivisionError" in made.with_name("two.error.txt").read_text(encoding="utf-8")
 
     edit(project, "two", "print(2)")
-    assert workflow.run(project, ["figures"], 2) == workflow.Outcome(0, frozenset())
+    assert workflow.run(project, ["figures"], 2) == 0
     assert made.stat().st_mtime_ns == before
     assert made.with_name("two.ipynb").is_file()
 
     edit(project, "one", "print(3)")
-    (job,), notes = workflow.planned(project, ["figures"], {})
-    assert notes == []
-    assert job == Job("figure", "attend/one", "changed: notebooks/attend/one.md")
+    said(capfd)
+    assert workflow.run(project, ["figures"], 1, explain=True) == 0
+    told = said(capfd)
+    assert "Updated input files: notebooks/attend/one.md" in told
+    assert "draw attend/two" not in told
 
 
-def test_a_figure_that_failed_is_tried_again_though_the_site_was_built_without_it(project):
+def test_a_figure_that_failed_is_tried_again_though_the_site_was_built_without_it(project, capfd):
     (project.root / "_config.yml").touch()
-    assert workflow.run(project, ["figures"], 2).code == 0
+    assert workflow.run(project, ["figures"], 2) == 0
     (project.executed("quick") / "attend" / "one.ipynb").unlink()  # as a failure leaves it
     project.site.parent.mkdir(parents=True)
     project.site.touch()
-    outdate(project)
-    jobs, _ = workflow.planned(project, ["book"], {})
-    assert Job("figure", "attend/one", "not made yet") in jobs
+    said(capfd)
+    workflow.run(project, ["book"], 1, explain=True)
+    assert "draw attend/one\n" in said(capfd)
 
 
-def test_jobs_are_read_from_the_log_as_they_begin():
-    log = """Building DAG of jobs...
-[Fri Nov 20 10:35:42 2026]
-localrule train:
-    output: build/trained/scan-AED-gru-w64-s0-and-2-more-0642a296fa29
-    jobid: 3
-    reason: Missing output files: build/trained/scan-AED-gru-w64-s0-and-2-more-0642a296fa29
-    wildcards: batch=scan-AED-gru-w64-s0-and-2-more-0642a296fa29
-rule run_result:
-    input: a, b, c
-    output: build/runs/attend-x-0123456789ab/x.json
-    reason: Params have changed since last execution: x; Input files updated by another job: a, b, c
-rule answer:
-    output: build/answers/translation-s0-0642a296fa29~0123456789ab
-    reason: Missing output files: build/answers/translation-s0-0642a296fa29~0123456789ab
-rule book:
-    input: build/_build/html/index.html
-    reason: Input files updated by another job: build/_build/html/index.html
-1 of 5 steps (20%) done
-Error in rule train:
-    message: None
-    output: build/trained/scan-AO-gru-w64-s0-0642a296fa29 (corrupted)
-    shell:
-        exit 1"""
-    reader = JobReader()
-    jobs = [job for line in log.splitlines() if (job := reader.feed(line))]
-    assert jobs == [
-        Job("train", "scan-AED-gru-w64-s0-and-2-more", "not made yet"),
-        Job("result", "x", "code, settings or data behind it changed; made anew: a and 2 more"),
-        Job("answer", "translation-s0-0642a296fa29", "not made yet"),
-        Job("train", "scan-AO-gru-w64-s0", "failed"),
-    ]
-    assert str(jobs[0]) == "train scan-AED-gru-w64-s0-and-2-more"
-
-
-def test_a_reason_that_is_not_known_is_passed_on():
-    assert readable("The moon is full") == "The moon is full"
+def test_a_book_is_current_until_something_changes(project):
+    for path in ("_config.yml", "book/index.md", "build/_build/html/index.html"):
+        (project.root / path).parent.mkdir(parents=True, exist_ok=True)
+        (project.root / path).touch()
+    assert not workflow.is_current(project)
+    workflow.mark_current(project, workflow.state(project, workflow.INPUTS))
+    assert workflow.is_current(project)
+    edit(project, "one", "print(4)")
+    assert not workflow.is_current(project)
+    workflow.mark_current(project, workflow.state(project, workflow.INPUTS))
+    project.site.unlink()
+    assert not workflow.is_current(project)
 
 
 def test_two_builds_of_one_checkout_do_not_meet(project):
@@ -221,14 +201,10 @@ def test_a_figure_has_a_title(project):
     assert Figure("attend/one", project.notebooks / "attend" / "one.md").title == "A figure"
 
 
-def test_what_trains_on_in_its_own_job_and_what_it_waits_for_are_begun_first():
-    plan = Plan(Project(ROOT))
-    assert plan.long_tails == ["multi_head"]
-    marks = plan.trained(plan.results["multi_head"])
-    targets = [*marks, "build/results/quick/multi_head.json"]
-    call = [*workflow.command(Project(ROOT), targets, 2, config={}, dry=True), "--forceall"]
-    done = subprocess.run(call, capture_output=True, text=True, check=True)
-    begun = [
-        line for line in (done.stdout + done.stderr).splitlines() if line.startswith(("rule ", "localrule "))
-    ]
-    assert sorted({line.split()[1] for line in begun}) == ["first_result:", "first_train:"]
+def test_the_longest_results_come_first():
+    project = Project(ROOT)
+    long, short, unknown = (
+        planned(project, name, "quick").seconds
+        for name in ("learn/agreement", "learn/early_dynamics", "beyond/your_own_model")
+    )
+    assert short < long < unknown

@@ -8,7 +8,7 @@ import pytest
 from attnlib.errors import BadInput, UnknownName
 from companion.results import registry
 from companion.results.asks import specs_of
-from companion.results.config import config_hash, override, path_fields, plain
+from companion.results.config import config_hash, converted, override, path_fields, plain
 from companion.results.request import Request
 from notebooks.attend.robustness import experiment
 from notebooks.attend.temporal_formation import experiment as temporal_formation
@@ -25,6 +25,36 @@ def test_text_becomes_the_type_of_the_field():
     assert config == replace(QUICK, task=("scan", "one_to_one"), seeds=2, steps=10, architecture=("AO",))
     assert override(config, {"steps": "none"}).steps is None
     assert override(QUICK, {"source": "a.en", "target": "b.fr"}).source == Path("a.en")
+
+
+@pytest.mark.parametrize(
+    ("word", "hint", "value"),
+    [
+        ("3", int, 3),
+        ("1e-3", float, 0.001),
+        ("0,1", tuple[int, ...], (0, 1)),
+        ("(0, 1)", tuple[int, ...], (0, 1)),
+        ("AED, AO", tuple[str, ...], ("AED", "AO")),
+        ("none", int | None, None),
+        ("false", bool, False),
+    ],
+)
+def test_a_word_of_the_command_line_takes_the_type_of_its_setting(word, hint, value):
+    assert converted("name", word, hint) == value
+
+
+@pytest.mark.parametrize(
+    ("word", "hint", "expected"),
+    [
+        ("3.5", int, "a whole number; got '3.5'"),
+        ("much", float, "a number"),
+        ("perhaps", bool, "true or false"),
+        ("1,x", tuple[int, ...], "a whole number, or several with commas; got '1,x'"),
+    ],
+)
+def test_a_word_of_the_wrong_type_says_what_was_expected(word, hint, expected):
+    with pytest.raises(BadInput, match=f"parameter 'seeds' takes {expected}"):
+        converted("seeds", word, hint)
 
 
 @pytest.mark.parametrize(
