@@ -4,7 +4,6 @@ import json
 import shutil
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,9 +11,11 @@ from typer.testing import CliRunner
 
 from attnlib.cli import app
 from attnlib.errors import DataUnavailable
-from companion.book.plan import Plan, PlannedResult, Run
+from companion.book.parameters import read_request
+from companion.book.plan import PlannedResult, planned, planned_run
 from companion.book.project import Project, find, minutes, place_in_paper
-from companion.commands import prepare_run
+from companion.commands import _prepared
+from companion.results.request import Request
 from companion.runs.spec import ModelSpec
 
 ROOT = Path(__file__).parents[2]
@@ -33,7 +34,6 @@ seeds = None
 steps = None
 source = None
 target = None
-digits = 3
 ```
 """
 
@@ -88,7 +88,6 @@ def test_help_names_every_command_in_a_sentence():
         ("run alignment_breakdown -p sed=1", "no parameter 'sed'; did you mean 'seeds'"),
         ("run alignment_breakdown -p seeds", "expected name=value"),
         ("run alignment_breakdown -p seeds=many", "parameter 'seeds' takes a whole number; got 'many'"),
-        ("run alignment_breakdown -p digits=many", "parameter 'digits' takes a whole number; got 'many'"),
         ("run alignment_breakdown -p task=scam", "no task 'scam'; did you mean 'scan'"),
         ("run alignment_breakdown -p task=scam --explain", "no task 'scam'; did you mean 'scan'"),
         ("run alignment_breakdown -p profile=paper", "say --profile paper instead"),
@@ -109,80 +108,67 @@ def test_an_unknown_command_is_refused():
     assert attnlib("figurs").exit_code == 2
 
 
+def prepared(project, name: str, *words: str, profile: str = "quick"):
+    """A run of its own as recorded, and what is planned of it."""
+    request = read_request(project, name, profile, words)
+    folder = _prepared(project, request, explain=True).parent
+    assert Request.read(folder / "run.json") == request
+    return request, planned_run(project, folder.name)
+
+
 def test_a_run_is_recorded_apart_from_the_book_with_the_callers_paths(project, tmp_path):
     for name in ("my.en", "my.fr"):
         (tmp_path / name).write_text("a b c\n" * 40, encoding="utf-8")
-    figure = find(project, "alignment_breakdown")
-    words = {"source": "my.en", "target": "my.fr", "seeds": "1", "digits": "4"}
-    run = prepare_run(project, figure, "quick", words)
-    folder = Path(run.folder)
-    assert folder.parent == project.build / "runs"
-    assert folder.name.startswith("attend-alignment_breakdown-")
-    assert run.parameters == {
-        "source": str(tmp_path / "my.en"), "target": str(tmp_path / "my.fr"), "seeds": 1, "digits": 4,
+    words = ["source=my.en", "target=my.fr", "seeds=1"]
+    request, result = prepared(project, "alignment_breakdown", *words)
+    assert request.parameters == {
+        "source": str(tmp_path / "my.en"), "target": str(tmp_path / "my.fr"), "seeds": 1,
     }  # fmt: skip
-    assert Run.read(folder / "run.json") == run
-    assert prepare_run(project, figure, "quick", words) == run
-    assert prepare_run(project, figure, "quick", words | {"seeds": "2"}).folder != run.folder
-
-    planned = Plan(project, "quick", run).result_of(figure.id)
-    assert planned.path == f"build/runs/{folder.name}/alignment_breakdown.json"
-    assert "-p seeds=1" in planned.arguments
-    assert "digits" not in planned.arguments  # the notebook's own, not the experiment's
-    assert {spec.task for spec in planned.specs.values()} == {"parallel"}
+    assert result.folder == f"build/runs/{request.name}"
+    assert request.name.startswith("attend-alignment_breakdown-")
+    record = project.root / result.folder / "run.json"
+    before = record.stat().st_mtime_ns
+    assert prepared(project, "attend/alignment_breakdown", *words)[0] == request
+    assert record.stat().st_mtime_ns == before  # the workflow depends on it
+    other, _ = prepared(project, "alignment_breakdown", *words[:2], "seeds=2")
+    assert other.name != request.name
+    assert f"--run {result.folder}/run.json" in result.arguments
+    assert {spec.task for spec in result.specs.values()} == {"parallel"}
 
 
 @pytest.mark.parametrize(
     ("profile", "words", "archived"),
     [
-        ("paper", {"classification": "amazon", "translation": ""}, True),
-        ("paper", {"classification": "", "translation": "multi30k_de_en"}, True),
-        ("paper", {"classification": "amazon", "translation": "", "long_seeds": "2"}, False),  # part of a row
-        ("paper", {"classification": "amazon", "translation": "", "steps": "7"}, False),
-        ("quick", {"seeds": "2"}, False),
+        ("paper", ["classification=amazon", "translation="], True),
+        ("paper", ["classification=", "translation=multi30k_de_en"], True),
+        ("paper", ["classification=amazon", "translation=", "long_seeds=2"], False),  # part of a row
+        ("paper", ["classification=amazon", "translation=", "steps=7"], False),
+        ("quick", ["seeds=2"], False),
     ],
 )
 def test_a_row_of_the_books_tables_shares_its_answers(project, profile, words, archived):
     (project.notebooks / "learn").mkdir()
     shutil.copy(ROOT / "notebooks" / "learn" / "agreement.md", project.notebooks / "learn")
-    run = prepare_run(project, find(project, "agreement"), profile, words, explain=True)
-    planned = Plan(project, profile, run).result_of("learn/agreement")
-    assert planned.archived is archived
-    assert ("--archive results/paper/archive" in planned.arguments) is archived
+    _, result = prepared(project, "agreement", *words, profile=profile)
+    assert result.archived is archived
+    assert ("--archive results/paper/archive" in result.arguments) is archived
 
 
-def test_a_run_starts_in_the_folder_it_was_last_asked_from(project, tmp_path, monkeypatch):
-    figure = find(project, "alignment_breakdown")
-    first = prepare_run(project, figure, "quick", {"digits": "4"}, explain=True)
-    record = Path(first.folder) / "run.json"
-    before = record.stat().st_mtime_ns
-    (tmp_path / "elsewhere").mkdir()
-    monkeypatch.chdir(tmp_path / "elsewhere")
-    second = prepare_run(project, figure, "quick", {"digits": "4"}, explain=True)
-    assert (first.folder, first.caller) == (second.folder, str(tmp_path))
-    assert Run.read(record).caller == str(tmp_path / "elsewhere")
-    assert record.stat().st_mtime_ns == before  # the workflow depends on it
-    (record.parent / "caller.txt").unlink()
-    assert Run.read(record).caller == first.folder
-
-
-def test_explaining_downloads_nothing_and_says_what_cannot_be_run(project, monkeypatch):
-    from companion.book import workflow
-
+@pytest.mark.parametrize(
+    "words", ["book", "run alignment_breakdown", "run alignment_breakdown -p seeds=1"]
+)
+def test_explaining_is_a_dry_run_and_downloads_nothing(project, monkeypatch, words):
     def refuse(*_):
         raise AssertionError("nothing is to be downloaded")
 
-    note = "cannot be run: data: alignment_breakdown (quick): not at hand"
-    monkeypatch.setattr("companion.commands.bring_data", refuse)
-    monkeypatch.setattr(workflow, "planned", lambda *_: ([workflow.Job("site", "", "not made yet")], [note]))
-    for words in (
-        "book",
-        "run alignment_breakdown",
-        "run alignment_breakdown -p digits=4",
-    ):
-        result = attnlib(*words.split(), "--explain")
-        assert result.exit_code == 0, result.output
-        assert result.stdout.splitlines() == [note, "build book  (not made yet)", "1 job would be done."]
+    explained = []
+    monkeypatch.setattr("companion.commands._bring_data", refuse)
+    monkeypatch.setattr(
+        "companion.book.workflow.run", lambda *_, explain: explained.append(explain) or 0
+    )
+    result = attnlib(*words.split(), "--explain")
+    assert result.exit_code == 0, result.output
+    assert explained == [True]
 
 
 @pytest.mark.parametrize("words", ["book", "book --explain", "run alignment_breakdown"])
@@ -196,21 +182,22 @@ def test_a_mirror_that_is_not_there_is_one_line(project, monkeypatch, words):
 
 
 def test_data_that_is_not_at_hand_is_said_before_anything_is_trained(project):
-    figure = find(project, "alignment_breakdown")
+    request = read_request(project, "alignment_breakdown", "quick", ["task=multi30k_en_fr"])
     with pytest.raises(DataUnavailable, match="attnlib data fetch multi30k"):
-        prepare_run(project, figure, "quick", {"task": "multi30k_en_fr"})
+        _prepared(project, request, explain=False)
     assert not (project.build / "runs").exists()
-    book = Plan(project, "quick").result_of(figure.id)
+    book = planned(project, "attend/alignment_breakdown", "quick")
     assert "multi30k" in book.cannot_run
     assert not book.current
 
 
-def test_a_readers_own_files_that_are_gone_are_data_that_is_not_at_hand(tmp_path):
+def test_a_readers_own_files_that_are_gone_are_data_that_is_not_at_hand(project, tmp_path):
     gone = tuple({"source": str(tmp_path / "a"), "target": str(tmp_path / "b")}.items())
-    own = ModelSpec("parallel", "AED", 3, task_options=gone)
-    planned = PlannedResult("x", "quick", "x.json", {"key": own}, "", False, tmp_path)
+    planned = PlannedResult(project, Request("temporal_share"), "build/results/quick")
+    planned.__dict__["specs"] = {"key": ModelSpec("parallel", "AED", 3, task_options=gone)}
     assert f"cannot read {tmp_path / 'a'}" in planned.cannot_run
-    by_rule = replace(planned, specs={"key": ModelSpec("reordering", "AED", 3)})
+    by_rule = PlannedResult(project, Request("temporal_share"), "build/results/quick")
+    by_rule.__dict__["specs"] = {"key": ModelSpec("reordering", "AED", 3)}
     assert by_rule.cannot_run == ""
 
 
