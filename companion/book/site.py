@@ -96,18 +96,19 @@ def describe_image(figure: str, number: int, cell: NotebookNode) -> bool:
 ORDER = ("paper", "quick")  # as the page shows them
 
 
-def origin_markdown(figure: str, root: Path) -> str:
+def origin_markdown(figure: str, root: Path, judged: list[ClaimVerdict] | None = None) -> str:
     """The closing sections of a figure's page, as MyST Markdown.
 
     Args:
         figure: id, such as ``attend/temporal_share``.
         root: the checkout.
+        judged: the verdicts on all claims, to spare judging them again for every page.
     """
     experiment = figure.rpartition("/")[2]
     project = Project(root)
-    claims = (root / "claims").is_dir()
-    rows = verify(root, experiment=experiment) if claims else []
-    rows = [row for row in rows if not row.claim.number]  # these stand in tables of the page's own
+    rows = _judged(root) if judged is None else judged
+    # Numbers stand in tables of the page's own.
+    rows = [row for row in rows if row.claim.experiment == experiment and not row.claim.number]
     results = {profile: project.results(profile) / f"{experiment}.json" for profile in ORDER}
     boxes = [_provenance(Result.load(path)) for path in results.values() if path.is_file()]
     parts = []
@@ -116,6 +117,10 @@ def origin_markdown(figure: str, root: Path) -> str:
     if boxes:
         parts += ["## Where the numbers come from", *boxes]
     return "\n\n".join(parts) + "\n"
+
+
+def _judged(root: Path) -> list[ClaimVerdict]:
+    return verify(root) if (root / "claims").is_dir() else []
 
 
 def _verdicts(rows: list[ClaimVerdict], up: str) -> str:
@@ -198,7 +203,9 @@ DOWNLOAD_LABELS = {
 }
 
 
-def figure_page(figure: str, root: Path, executed: Path) -> tuple[str, str, tuple[Path, ...]]:
+def figure_page(
+    figure: str, root: Path, executed: Path, judged: list[ClaimVerdict] | None = None
+) -> tuple[str, str, tuple[Path, ...]]:
     """Suffix, text and downloads of the page of one figure.
 
     In an executed notebook every image output carries alternative text, either in the metadata of its cell
@@ -212,6 +219,7 @@ def figure_page(figure: str, root: Path, executed: Path) -> tuple[str, str, tupl
         root: the repository; the notebook's source and its experiment become downloads.
         executed: folder with ``<figure>.ipynb``, ``<figure>.files/`` and, after a failure,
             ``<figure>.error.txt``.
+        judged: see `origin_markdown`.
 
     Returns:
         ``(".ipynb" or ".md", text, files to offer)``.
@@ -250,7 +258,7 @@ def figure_page(figure: str, root: Path, executed: Path) -> tuple[str, str, tupl
     products = (executed / f"{figure}.files").glob("*")
     files = tuple(sorted(path for path in products if path.suffix in (".csv", ".svg", ".png")))
     downloads = f"## Downloads, and how to rerun this page\n\n{_download_list(figure, files + sources)}"
-    text = f"{origin_markdown(figure, root)}\n{downloads}"
+    text = f"{origin_markdown(figure, root, judged)}\n{downloads}"
     cell = nbformat.v4.new_markdown_cell(text)
     cell["id"] = "downloads"
     notebook.cells.append(cell)
@@ -544,6 +552,7 @@ def stage(root: Path, executed: Path, folder: Path) -> Staged:
     pages = toc_pages(toc)
     sources = root / "notebooks"
     figures = {path.relative_to(sources).with_suffix("").as_posix() for path in sources.rglob("*.md")}
+    judged = _judged(root)
     wanted: dict[str, bytes | Path] = {}
     for path in sorted(book.rglob("*")):
         name = path.relative_to(book).as_posix()
@@ -559,7 +568,7 @@ def stage(root: Path, executed: Path, folder: Path) -> Staged:
         elif page in figures or any(
             (executed / f"{page}{end}").is_file() for end in (".ipynb", ".error.txt")
         ):
-            suffix, text, downloads = figure_page(page, root, executed)
+            suffix, text, downloads = figure_page(page, root, executed, judged)
             wanted[page + suffix] = text.encode()
             for download in downloads:
                 wanted[f"_files/figures/{page}/{download.name}"] = download
