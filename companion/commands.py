@@ -74,7 +74,7 @@ def _prepared(project: Project, request: Request, explain: bool) -> Path:
 
     if not request.parameters:
         return project.executed(request.profile) / f"{request.figure}.ipynb"
-    result = PlannedResult(project, request, _folder(project, request))
+    result = PlannedResult(project, request)
     result.specs  # noqa: B018  refuses values that cannot be
     if not explain:
         _bring_data(project, [request])
@@ -92,13 +92,7 @@ def _bring_data(project: Project, requests: list[Request]) -> None:
         from companion.results import registry
 
         known = (request for request in requests if request.experiment in registry.names())
-        bring_data(PlannedResult(project, request, _folder(project, request)) for request in known)
-
-
-def _folder(project: Project, request: Request) -> str:
-    """Where a result goes, relative to the checkout."""
-    own = project.build / "runs" / request.name if request.parameters else project.results(request.profile)
-    return own.relative_to(project.root).as_posix()
+        bring_data(PlannedResult(project, request) for request in known)
 
 
 def build_book(jobs: int, explain: bool) -> int:
@@ -107,19 +101,18 @@ def build_book(jobs: int, explain: bool) -> int:
     Where a figure fails the site is built all the same, with a page in its place that shows the error.
     """
     project = current_project()
-    mirror_folder()  # a wrong one is said here, in a line, and not from inside Snakemake
+    mirror_folder()
     if explain:
         return min(1, workflow.run(project, ["book"], jobs, explain=True))
+    code = 0
     if not workflow.is_current(project):
-        inputs = workflow.state(project, workflow.INPUTS)
-        _bring_data(project, [Request(figure) for figure in discover(project)])
+        inputs, figures = workflow.state(project, workflow.INPUTS), discover(project)
+        _bring_data(project, [Request(figure) for figure in figures])
         code = workflow.run(project, ["book"], jobs)
         if code == 0:
             workflow.mark_current(project, inputs)
-        elif not all((project.executed("quick") / f"{one}.ipynb").is_file() for one in discover(project)):
+        elif not all((project.executed("quick") / f"{figure}.ipynb").is_file() for figure in figures):
             subprocess.run([sys.executable, "-m", "companion.book.site", "--root", project.root], check=False)
-    else:
-        code = 0
     if project.site.is_file():
         print(project.site)
     return min(1, code)

@@ -36,15 +36,17 @@ ANSWERS = "build/answers"  # new ones, until they are packed
 
 @dataclass(frozen=True, eq=False)  # told apart by identity: the specs cannot be hashed
 class PlannedResult:
-    """One experiment at one setting, and what it takes.
-
-    Attributes:
-        folder: where its files go, relative to the checkout.
-    """
+    """One experiment at one setting, and what it takes."""
 
     project: Project
     request: Request
-    folder: str
+
+    @property
+    def folder(self) -> str:
+        """Where its files go, relative to the checkout."""
+        own = self.project.build / "runs" / self.request.name
+        folder = own if self.request.parameters else self.project.results(self.request.profile)
+        return folder.relative_to(self.project.root).as_posix()
 
     @property
     def path(self) -> str:
@@ -113,16 +115,14 @@ class PlannedResult:
 @cache
 def planned(project: Project, figure: str, profile: str) -> PlannedResult | None:
     """The result that a figure of the book is drawn from; None when no experiment has its name."""
-    folder = project.results(profile).relative_to(project.root).as_posix()
-    request = Request(figure, profile)
-    return PlannedResult(project, request, folder) if request.experiment in registry.names() else None
+    result = PlannedResult(project, Request(figure, profile))
+    return result if result.request.experiment in registry.names() else None
 
 
 @cache
 def planned_run(project: Project, name: str) -> PlannedResult:
     """The result of a run with parameters of its own, by the name of its folder in ``build/runs``."""
-    folder = f"build/runs/{name}"
-    return PlannedResult(project, Request.read(project.root / folder / "run.json"), folder)
+    return PlannedResult(project, Request.read(project.build / "runs" / name / "run.json"))
 
 
 def paper_result(project: Project, figure: Figure) -> str:

@@ -36,18 +36,21 @@ def command(project: Project, targets: Iterable[str], jobs: int, *, explain: boo
 def run(project: Project, targets: Iterable[str], jobs: int, *, explain: bool = False) -> int:
     """Do what is out of date for ``targets``, or only say it; Snakemake's exit code.
 
-    A failed job does not hold up the others. Ctrl-C reaches Snakemake as well, which ends its jobs.
+    A failed job does not hold up the others.
+
+    Raises:
+        BadInput: see `sole_worker`. KeyboardInterrupt: once Snakemake, which hears Ctrl-C too, has ended.
     """
     mirror = mirror_folder()  # as seen from the caller's folder: jobs run in the checkout
     environment = {**os.environ, **({"ATTNLIB_DATA": str(mirror)} if mirror else {})}
     with sole_worker(project) if not explain else nullcontext() as lock:
         call = command(project, targets, jobs, explain=explain)
         process = subprocess.Popen(call, env=environment, pass_fds=() if lock is None else (lock,))
-        while True:
-            try:
-                return process.wait()
-            except KeyboardInterrupt:
-                continue
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            process.wait()
+            raise
 
 
 @contextmanager

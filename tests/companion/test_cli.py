@@ -193,10 +193,10 @@ def test_data_that_is_not_at_hand_is_said_before_anything_is_trained(project):
 
 def test_a_readers_own_files_that_are_gone_are_data_that_is_not_at_hand(project, tmp_path):
     gone = tuple({"source": str(tmp_path / "a"), "target": str(tmp_path / "b")}.items())
-    planned = PlannedResult(project, Request("temporal_share"), "build/results/quick")
+    planned = PlannedResult(project, Request("temporal_share"))
     planned.__dict__["specs"] = {"key": ModelSpec("parallel", "AED", 3, task_options=gone)}
     assert f"cannot read {tmp_path / 'a'}" in planned.cannot_run
-    by_rule = PlannedResult(project, Request("temporal_share"), "build/results/quick")
+    by_rule = PlannedResult(project, Request("temporal_share"))
     by_rule.__dict__["specs"] = {"key": ModelSpec("reordering", "AED", 3)}
     assert by_rule.cannot_run == ""
 
