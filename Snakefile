@@ -90,7 +90,7 @@ STALE = [name for name in IDS if (result := planned(PROJECT, IDS[name], "paper")
 wildcard_constraints:
     key=r"[^/]+",
     run=r"[^/]+",
-    experiment=r"(?!run$)[a-z0-9_]+",
+    experiment=r"(?!run\.)[a-z0-9_]+",  # no rule makes a run.json
 
 
 rule book:
