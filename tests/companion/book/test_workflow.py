@@ -15,6 +15,7 @@ from attnlib.errors import BadInput
 from companion.book import workflow
 from companion.book.plan import imports_of, planned
 from companion.book.project import Figure, Project, discover, find_root
+from companion.results.request import Request
 
 ROOT = Path(__file__).parents[3]
 NOTEBOOK = """---
@@ -97,6 +98,19 @@ def test_a_figure_that_failed_is_tried_again_though_the_site_was_built_without_i
     said(capfd)
     workflow.run(project, ["book"], 1, explain=True)
     assert "draw attend/one\n" in said(capfd)
+
+
+def test_a_run_of_its_own_is_computed_and_drawn_in_its_folder(project, capfd):
+    path = project.notebooks / "primer" / "path_length.md"
+    path.parent.mkdir()
+    shutil.copy(ROOT / "notebooks" / "primer" / path.name, path)
+    request = Request("primer/path_length", "quick", {"seeds": 1})
+    folder = f"build/runs/{request.name}"
+    request.write(project.root / folder / "run.json")
+    assert workflow.run(project, [f"{folder}/path_length.ipynb"], 1, explain=True) == 0
+    told = said(capfd)
+    assert "compute path_length\n" in told
+    assert f"draw primer/path_length --run {folder}/run.json\n" in told
 
 
 def test_a_book_is_current_until_something_changes(project):
