@@ -22,7 +22,6 @@ from companion.book.project import Project, discover
 
 PROJECT = Project(ROOT)
 FIGURES = discover(PROJECT)
-IDS = {figure.experiment: figure.id for figure in FIGURES.values()}
 
 # One thread a job: trainings give the same bits, and the jobs share the cores.
 # Kernels and jobs find the three rooms from whatever folder they work in.
@@ -39,16 +38,8 @@ def files(folder, *patterns):
 
 def results(profile):
     """Results of the figures at a profile that can be made here, or are there."""
-    found = (planned(PROJECT, figure, profile) for figure in FIGURES)
+    found = (planned(PROJECT, figure.experiment, profile) for figure in FIGURES.values())
     return [result.path for result in found if result and runnable(result)]
-
-
-def quick(w):
-    return planned(PROJECT, IDS.get(w.experiment, w.experiment), "quick")
-
-
-def paper(w):
-    return planned(PROJECT, IDS.get(w.experiment, w.experiment), "paper")
 
 
 @cache
@@ -84,7 +75,8 @@ def figure_of(name):
 
 
 # A committed result that is current is a source; no rule may remake it.
-STALE = [name for name in IDS if (result := planned(PROJECT, IDS[name], "paper")) and not result.current]
+PAPER = {figure.experiment: planned(PROJECT, figure.experiment, "paper") for figure in FIGURES.values()}
+STALE = [name for name, result in PAPER.items() if result and not result.current]
 
 
 wildcard_constraints:
@@ -113,9 +105,9 @@ rule paper:
 rule result:
     output: "build/results/quick/{experiment}.json"
     params:
-        arguments=lambda w: quick(w).arguments,
-        stamp=lambda w: quick(w).stamp,
-    priority: lambda w: 1 + int(quick(w).seconds)  # the longest first, so that no core waits for one in the end
+        arguments=lambda w: planned(PROJECT, w.experiment, "quick").arguments,
+        stamp=lambda w: planned(PROJECT, w.experiment, "quick").stamp,
+    priority: lambda w: 1 + int(planned(PROJECT, w.experiment, "quick").seconds)  # the longest first, so that no core waits for one in the end
     message: "compute {wildcards.experiment}"
     shell: '"$ATTNLIB_PYTHON" -m companion.results {params.arguments} >/dev/null'
 
@@ -128,17 +120,17 @@ rule answer:
 
 
 rule paper_result:
-    input: lambda w: answers_of(paper(w))
+    input: lambda w: answers_of(PAPER[w.experiment])
     output: "results/paper/{experiment}.json"
     params:
-        arguments=lambda w: paper(w).arguments,
-        stamp=lambda w: paper(w).stamp,
+        arguments=lambda w: PAPER[w.experiment].arguments,
+        stamp=lambda w: PAPER[w.experiment].stamp,
     wildcard_constraints: experiment="|".join(STALE) or "none_is_stale"
     shell: rules.result.rule.shellcmd
 
 
 rule figure:
-    input: lambda w: sources_of(w.figure, planned(PROJECT, w.figure, "quick"))
+    input: lambda w: sources_of(w.figure, planned(PROJECT, FIGURES[w.figure].experiment, "quick"))
     output: "build/notebooks/{figure}.ipynb"
     params:
         arguments=lambda w: w.figure,
@@ -149,7 +141,7 @@ rule figure:
 
 
 use rule figure as paper_figure with:
-    input: lambda w: sources_of(w.figure, planned(PROJECT, w.figure, "paper"))
+    input: lambda w: sources_of(w.figure, PAPER[FIGURES[w.figure].experiment])
     output: "build/notebooks-paper/{figure}.ipynb"
     params:
         arguments=lambda w: f"{w.figure} --profile paper",

@@ -113,10 +113,9 @@ class PlannedResult:
 
 
 @cache
-def planned(project: Project, figure: str, profile: str) -> PlannedResult | None:
-    """The result that a figure of the book is drawn from; None when no experiment has its name."""
-    result = PlannedResult(project, Request(figure, profile))
-    return result if result.request.experiment in registry.names() else None
+def planned(project: Project, experiment: str, profile: str) -> PlannedResult | None:
+    """A result of the book; None when there is no such experiment."""
+    return PlannedResult(project, Request(experiment, profile)) if experiment in registry.names() else None
 
 
 @cache

@@ -186,7 +186,7 @@ def test_data_that_is_not_at_hand_is_said_before_anything_is_trained(project):
     with pytest.raises(DataUnavailable, match="attnlib data fetch multi30k"):
         _prepared(project, request, explain=False)
     assert not (project.build / "runs").exists()
-    book = planned(project, "attend/alignment_breakdown", "quick")
+    book = planned(project, "alignment_breakdown", "quick")
     assert "multi30k" in book.cannot_run
     assert not book.current
 

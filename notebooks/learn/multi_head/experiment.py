@@ -164,7 +164,6 @@ def _drawn(course: dict, look: int, length: int) -> list[bool]:
 PLACE = "Snell et al. 2021, Figure 6; section 5.2"
 QUESTION = "Do several heads help because one of them is likely to start well?"
 EARLY = 20  # updates after which the way that attention goes may show
-TRAINS_ON = True  # which networks combine good and bad heads follows from how these did alone
 
 
 @dataclass(frozen=True)

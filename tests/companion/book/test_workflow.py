@@ -219,6 +219,6 @@ def test_the_longest_results_come_first():
     project = Project(ROOT)
     long, short, unknown = (
         planned(project, name, "quick").seconds
-        for name in ("learn/agreement", "learn/early_dynamics", "beyond/your_own_model")
+        for name in ("agreement", "early_dynamics", "your_own_model")
     )
     assert short < long < unknown
