@@ -1,0 +1,147 @@
+"""A new figure is a notebook, a folder beside it and its claims: it runs, is judged, and is in the book."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+EXPERIMENT = '''
+"""How often a coin shows heads."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from companion.results.statistics import share_interval
+
+PLACE = "a toy"
+QUESTION = "Is the coin fair?"
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings.
+
+    Attributes:
+        tosses: how often the coin is tossed.
+    """
+
+    tosses: int = 200
+
+
+PROFILES = {"quick": Config(), "paper": Config(tosses=2_000)}
+
+
+def asks(config):
+    return ()
+
+
+def models(config):
+    return ()
+
+
+def compute(config, store):
+    shown = np.random.default_rng(0).random(config.tosses) < 0.5
+    found = share_interval(int(shown.sum()), config.tosses)
+    return {"heads": found.as_dict()}, {"tosses": [{"n": config.tosses}]}
+'''
+NOTEBOOK = """---
+part: IV
+order: 15
+kernelspec:
+  display_name: Python 3
+  language: python
+  name: python3
+---
+
+# A coin
+
+**Is the coin fair?** It shows heads {num}`heads` of the time {verdict}`the-coin-shows-heads = reproduced`.
+
+```{code-cell} python3
+:tags: [parameters, remove-cell]
+
+profile = "quick"
+tosses = None  # how often the coin is tossed: 200; paper 2000
+```
+
+```{code-cell} python3
+:tags: [hide-input]
+
+from companion.book.notebook import open_page
+
+page = open_page("beyond/coin", globals())
+print(page.note())
+```
+"""
+CLAIMS = """
+paper: Coin
+title: A toy
+claims:
+  - id: the-coin-shows-heads
+    place: nowhere
+    says: The coin shows heads at times.
+    experiment: coin
+    keys: [heads]
+    judge: {kind: inequality, relation: ">", threshold: 0.1}
+    profiles: [quick]
+"""
+JUDGE = """
+from companion.claims import verdict_of
+from companion.claims.verify import verify_command
+verify_command(accept=True)
+print(verdict_of("the-coin-shows-heads", "quick").verdict)
+"""
+STAGE = """
+import sys
+from pathlib import Path
+from companion.book.site import stage, table_of_contents, toc_pages
+root = Path(sys.argv[1])
+pages = toc_pages(table_of_contents(root))
+print(pages.index("beyond/coin") - pages.index("beyond/along_training"))
+print(pages.index("beyond/transformer_heads") - pages.index("beyond/coin"))
+stage(root, root / "build" / "notebooks", root / "src")
+print((root / "src" / "beyond" / "coin.ipynb").is_file())
+"""
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """A copy of what the book is made of, with the toy in it."""
+    for folder in ("attnlib", "companion", "claims", "book", "notebooks"):
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("Snakefile", "_config.yml", "pyproject.toml"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    (tmp_path / "notebooks" / "beyond" / "coin").mkdir()
+    (tmp_path / "notebooks" / "beyond" / "coin" / "experiment.py").write_text(EXPERIMENT.lstrip())
+    (tmp_path / "notebooks" / "beyond" / "coin.md").write_text(NOTEBOOK)
+    (tmp_path / "claims" / "coin.yaml").write_text(CLAIMS.lstrip())
+    return tmp_path
+
+
+def test_it_runs_is_judged_and_is_in_the_book(checkout):
+    environment = os.environ | {
+        "ATTNLIB_ROOT": str(checkout),
+        "PYTHONPATH": str(checkout),
+        "OMP_NUM_THREADS": "1",
+    }
+
+    def python(*arguments):
+        done = subprocess.run(
+            [sys.executable, *arguments], cwd=checkout, env=environment, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout.split()
+
+    python("-m", "companion.book.execute", "beyond/coin")
+    result = json.loads((checkout / "build" / "results" / "quick" / "coin.json").read_text())
+    assert 0.4 < result["values"]["heads"]["value"] < 0.6
+    assert python("-c", JUDGE)[-1] == "reproduced"
+    expected = json.loads((checkout / "claims" / "expected.json").read_text())
+    assert expected["the-coin-shows-heads"] == {"quick": "reproduced"}
+    assert python("-c", STAGE, str(checkout))[-3:] == ["1", "1", "True"]
