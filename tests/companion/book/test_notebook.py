@@ -11,7 +11,6 @@ from attnlib.errors import DataUnavailable, UnknownName
 from companion.book import notebook
 from companion.book.notebook import Page, described, open_page
 from companion.book.site import origin_markdown
-from companion.book.tables import interval_range, interval_table, interval_text
 from companion.results.result import Result
 
 QUICK = Result(
@@ -178,17 +177,6 @@ def test_a_note_tells_what_is_stale_and_what_differs_from_the_profile():
     own = replace(standard, config=standard.config | {"seeds": 1, "steps": 5, "source": "/some/where/my.en"})
     made_before = replace(own, config=dict(sorted(own.config.items())), provenance={"code": "0"})
     assert "(1 seed; seeds = 1; source = my.en; steps = 5; stale" in described(made_before)
-
-
-def test_tables_round_and_name(tmp_path):
-    table = interval_table(QUICK, {"x": "ex"}, plain={"coverage": "covered"})
-    assert table.to_dict("index") == {"SCAN, AO": {"ex": "−0.12 ± 0.08", "covered": "0.50"}}
-    assert interval_text({"value": None, "low": None, "high": None, "n": 0}) == "–"
-    assert interval_range({"value": -0.5, "low": -0.75, "high": 0.25, "n": 4}) == "−0.50 [−0.75, 0.25]"
-    assert interval_range({"value": -0.001, "low": -0.002, "high": 0.25, "n": 2}) == "0.00 [0.00, 0.25]"
-    assert interval_range({"value": 0.5, "low": None, "high": None, "n": 1}) == "0.50"
-    assert interval_text({"value": -0.001, "low": None, "high": None, "n": 1}) == "0.00"
-    assert interval_text({"value": 0.5, "low": None, "high": None, "n": 1}) == "0.50"
 
 
 def test_a_page_tells_where_its_numbers_come_from(project):
