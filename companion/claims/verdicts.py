@@ -17,6 +17,7 @@ statement open, for *not reproduced* alone reads as if they spoke against it.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -57,18 +58,20 @@ def weakest(verdicts: Sequence[Verdict]) -> Verdict:
     return min(verdicts, key=list(Verdict).index)
 
 
-class Judge(Fields):
+class Judge(Fields, ABC):
     """A statement about numbers: which of them satisfy it, by default a half-line, and which it is about."""
 
+    @abstractmethod
     def holds(self, value: float) -> bool:
-        raise NotImplementedError
+        """Whether a number satisfies the statement."""
 
     def meets(self, low: float, high: float) -> bool:
         """Whether any number from ``low`` to ``high`` satisfies the statement."""
         return self.holds(low) or self.holds(high)
 
+    @abstractmethod
     def describe(self) -> str:
-        raise NotImplementedError
+        """The statement in short, such as ``> 0.5``."""
 
     def evidence(self, values: Mapping, keys: Sequence[str]) -> dict[str, Estimate]:
         """The estimates of a result that the statement is about."""
