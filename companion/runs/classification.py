@@ -1,28 +1,84 @@
-"""A classifier on labelled texts (Snell et al. 2021, sections 2.4 and A.8), and what it attends to.
+"""A classifier on labelled texts (Snell et al. 2021, sections 2.4 and A.8), looked at along its training.
 
-Besides what :mod:`companion.runs.labelled_course` says, the recording holds by checkpoint and position
+A recording holds for each part, ``validation`` and ``train`` (a sample of the training texts, as many as the
+validation texts), in the order of the texts:
 
-``<part>.attention``
-    where attention is learned (uniform attention is one over the length);
+``<part>.offsets``, ``<part>.labels``
+    positions of text i are ``offsets[i]:offsets[i+1]`` of every row below, marks among them; its label.
+``<part>.correct``, ``<part>.loss``
+    (checkpoints, texts) and (checkpoints,): whether the right label is the likelier one; nats a text.
+``<part>.log_polarity``, and ``<part>.attention`` where it is learned
+    (checkpoints, positions): see :func:`log_polarity`; uniform attention is one over the length.
 ``<part>.saliency``
-    where ``saliency`` is asked for, of the best looks alone (:mod:`companion.runs.looks`), NaN at all
-    others: its backward pass would make every look three times as dear.
+    where asked for, of the part's best looks alone (:mod:`companion.runs.looks`), NaN at all others: its
+    backward pass would make every look three times as dear.
+
+beside ``steps`` (checkpoints) and the loss curve ``loss_steps``, ``losses``.
+:func:`attnlib.probes.agreement.padded` makes rows of equal length.
 """
 
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import get_args
 
+import numpy as np
 import torch
-from torch import Tensor
+from jaxtyping import Float, Int
+from torch import Tensor, nn
 
-from attnlib.errors import BadInput, UnknownName
+from attnlib.errors import UnknownName
 from attnlib.models.classifiers import Attention, AttentiveClassifier, ClassifierConfig, classification_loss
 from attnlib.probes.saliency import saliency
-from attnlib.training.course import Report
-from companion.data.labelled import LabelledBatch
-from companion.runs import labelled_course
-from companion.runs.labelled_course import LabelledSettings, load_task, record_course
+from attnlib.training.course import Course, Report, run_course
+from companion.data import labelled_sets
+from companion.data.labelled import (
+    N_MARKS,
+    LabelledBatch,
+    LabelledBatches,
+    LabelledTask,
+    LabelledTexts,
+    judging_batches,
+)
+from companion.runs.looks import gathered_looks, keep_if_best, keep_look, qualities, seen_where_best
+from companion.runs.spec import check_at_least
+
+_SAMPLE = 0x5A3B  # tells the draw of the training sample apart from other streams of the same seed
+
+# Of a batch: the log odds of label 1 by text, and what is to be kept by position, log odds among it.
+Probe = Callable[[nn.Module, LabelledBatch], tuple[Tensor, dict[str, Tensor]]]
+ByPosition = Callable[[nn.Module, LabelledBatch], Tensor]
+Loss = Callable[[nn.Module, LabelledBatch], Float[Tensor, ""]]
+
+
+@dataclass(frozen=True)
+class LabelledSettings:
+    """Texts and training; the defaults are the paper's (section A.8) on its smallest corpus of reviews.
+
+    Attributes:
+        data: one of :func:`companion.data.labelled_sets.names`, or the path of the reader's own table.
+        reading, n_train, n_validation, split_seed: see :func:`companion.data.labelled.prepare`; a size of 0
+            stands for the data set's own.
+        steps, batch_size, learning_rate: of the training, by Adam at its other defaults.
+        embedding_width: of a word's vector.
+        seed: of the parameters and of the order of the batches.
+    """
+
+    data: str = "sst"
+    reading: str = "cleaned"
+    n_train: int = 0
+    n_validation: int = 0
+    split_seed: int = 0
+    steps: int = 4_000
+    batch_size: int = 32
+    learning_rate: float = 1e-3
+    embedding_width: int = 300
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_at_least(0, self, "n_train", "n_validation", "split_seed", "seed")
+        check_at_least(1, self, "steps", "batch_size", "embedding_width")
 
 
 @dataclass(frozen=True)
@@ -33,9 +89,6 @@ class Settings(LabelledSettings):
         attention: ``learned``; ``uniform``, which gives β^uf; ``alone``, with all else frozen as drawn (A.6).
         width: of the state of one direction.
         saliency: whether to record it, at the best looks.
-
-    Raises:
-        UnknownName: another kind of attention. BadInput: a size that cannot be.
     """
 
     attention: str = "learned"
@@ -46,13 +99,7 @@ class Settings(LabelledSettings):
         super().__post_init__()
         if self.attention not in get_args(Attention):
             raise UnknownName("attention", self.attention, get_args(Attention))
-        if self.width < 1:
-            raise BadInput(f"width is {self.width}; it must be at least 1")
-
-
-def checksums(settings: Settings) -> dict[str, str]:
-    """sha256 of the content of each data file read, by "dataset/file"."""
-    return labelled_course.checksums(settings)
+        check_at_least(1, self, "width")
 
 
 def record(
@@ -61,9 +108,7 @@ def record(
     """Train the classifier and look at it along the way; see the module for what is returned.
 
     Raises:
-        DataUnavailable, CorruptFile, BadInput: texts that cannot be had, see
-            :func:`companion.data.labelled_sets.load_labelled`.
-        TrainingDiverged: the loss is not finite.
+        DataUnavailable, CorruptFile, BadInput: texts that cannot be had. TrainingDiverged.
     """
     config = ClassifierConfig(
         len(load_task(settings).vocabulary), settings.embedding_width, settings.width, settings.attention
@@ -87,3 +132,159 @@ def _saliency(model: AttentiveClassifier, batch: LabelledBatch) -> Tensor:
 
 def _loss(model: AttentiveClassifier, batch: LabelledBatch) -> Tensor:
     return classification_loss(model(batch.tokens, batch.mask).logit, batch.labels)
+
+
+def checkpoints(steps: int) -> tuple[int, ...]:
+    """The steps at which classifiers are evaluated (section A.8), and the last one.
+
+    >>> checkpoints(600)
+    (0, 10, 50, 100, 150, 200, 250, 500, 600)
+    """
+    planned = (0, 10, 50, 100, 150, 200, *range(250, steps, 250))
+    return (*(step for step in planned if step < steps), steps)
+
+
+def checksums(settings: LabelledSettings) -> dict[str, str]:
+    """sha256 of the content of each data file read, by "dataset/file"; none for texts made by rule."""
+    return labelled_sets.checksums(settings.data)
+
+
+def load_task(settings: LabelledSettings) -> LabelledTask:
+    """The texts of the settings, prepared once a process for as long as the files stay as they are."""
+    return _load(
+        tuple(sorted(checksums(settings).items())),
+        settings.data,
+        settings.reading,
+        settings.n_train or None,
+        settings.n_validation or None,
+        settings.split_seed,
+    )
+
+
+@lru_cache(maxsize=1)
+def _load(_: tuple, data: str, reading: str, n_train, n_validation, split_seed) -> LabelledTask:
+    return labelled_sets.load_labelled(
+        data,
+        reading=reading,
+        n_train=n_train,
+        n_validation=n_validation,
+        split_seed=split_seed,
+    )
+
+
+def probed_parts(task: LabelledTask, split_seed: int) -> dict[str, LabelledTexts]:
+    """The texts that are looked at: all of validation, and as many of training, the same for every run."""
+    order = np.random.default_rng([_SAMPLE, split_seed]).permutation(len(task.train))
+    sample = np.sort(order[: len(task.validation)])
+    return {"validation": task.validation, "train": task.train.subset(sample)}
+
+
+def record_course(
+    model: nn.Module,
+    settings: LabelledSettings,
+    folder: Path,
+    *,
+    loss: Loss,
+    probe: Probe,
+    at_best: Mapping[str, ByPosition],
+    device: str,
+    report: Report | None,
+) -> dict[str, Tensor]:
+    """Train ``model`` and look at it at :func:`checkpoints`; see the module for what is returned.
+
+    Args:
+        at_best: by name what is to be seen by position of the best looks alone, because it is dear.
+
+    Raises:
+        TrainingDiverged: the loss is not finite.
+    """
+    task = load_task(settings)
+    parts = probed_parts(task, settings.split_seed)
+    course = Course(settings.steps, settings.seed, settings.learning_rate, checkpoints(settings.steps))
+
+    def visit(step: int, network: nn.Module) -> None:
+        found = {}
+        for part, texts in parts.items():
+            found |= {f"{part}.{name}": value for name, value in look(network, texts, probe, device).items()}
+        if at_best:
+            keep_if_best(folder, step, network, {part: qualities(found, part) for part in parts})
+        keep_look(folder, step, found)
+
+    def see(network: nn.Module, part: str) -> dict[str, Tensor]:
+        return {
+            f"{part}.{name}": _row(network, parts[part], values, device) for name, values in at_best.items()
+        }
+
+    batches = LabelledBatches(task.train, settings.batch_size, seed=settings.seed)
+    records = run_course(model, batches, loss, course, folder, visit=visit, device=device, report=report)
+    found = gathered_looks(folder, course.checkpoints)
+    if at_best:
+        found |= seen_where_best(folder, model, course.checkpoints, see)
+    for part, texts in parts.items():
+        found[f"{part}.offsets"] = torch.from_numpy(_offsets(texts))
+        found[f"{part}.labels"] = torch.from_numpy(texts.labels)
+    return found | {
+        "loss_steps": torch.tensor([entry["step"] for entry in records]),
+        "losses": torch.tensor([entry["loss"] for entry in records]),
+    }
+
+
+def look(model: nn.Module, texts: LabelledTexts, probe: Probe, device: str) -> dict[str, Tensor]:
+    """One checkpoint's look at some texts: what ``probe`` finds by position, flat, and how right it is."""
+    correct = torch.zeros(len(texts), dtype=torch.bool)
+    rows: dict[str, Tensor] = {}
+    total = 0.0
+    with torch.no_grad():
+        for batch, places in _placed(texts, device):
+            moved = batch.to(device)
+            logit, found = probe(model, moved)
+            found["log_polarity"] = log_polarity(found.pop("log_odds"), moved.labels)
+            correct[batch.indices] = ((logit > 0) == (moved.labels == 1)).cpu()
+            total += len(batch) * classification_loss(logit, moved.labels).item()
+            for name, values in found.items():
+                row = rows.setdefault(name, torch.empty(_offsets(texts)[-1]))
+                row[places] = values.cpu()[batch.mask]
+    return rows | {"correct": correct, "loss": torch.tensor(total / len(texts))}
+
+
+def _row(
+    model: nn.Module, texts: LabelledTexts, values: ByPosition, device: str
+) -> Float[Tensor, " positions"]:
+    """One thing alone that is to be known by position, flat."""
+    row = torch.empty(_offsets(texts)[-1])
+    for batch, places in _placed(texts, device):
+        row[places] = values(model, batch.to(device)).detach().cpu()[batch.mask]
+    return row
+
+
+def _placed(texts: LabelledTexts, device: str) -> Iterator[tuple[LabelledBatch, Int[Tensor, " valid"]]]:
+    """Batches, and where the valid positions of each stand in the flat row."""
+    offsets = torch.from_numpy(_offsets(texts))
+    for batch in judging_batches(texts, positions=_positions(device)):
+        yield batch, (offsets[batch.indices][:, None] + torch.arange(batch.mask.shape[1]))[batch.mask]
+
+
+def _positions(device: str) -> int:
+    """Positions of a batch that is only looked at: few are faster on a CPU (by a third), many on a GPU."""
+    return 2_048 if torch.device(device).type == "cpu" else 65_536
+
+
+def _offsets(texts: LabelledTexts) -> np.ndarray:
+    """Where the positions of each text begin, its marks counted."""
+    return texts.offsets + N_MARKS * np.arange(len(texts) + 1)
+
+
+def log_polarity(
+    log_odds: Float[Tensor, "batch length"], labels: Int[Tensor, " batch"]
+) -> Float[Tensor, "batch length"]:
+    """Log odds of label 1 by position, turned towards the right label of each text.
+
+    A classifier whose readout is linear gives such log odds to every position. With the right label y
+    (equation 9 of Snell et al. 2021; γ in equation 22), log polarity is (2y − 1) · log odds. The lexical
+    probe β is its sigmoid; polarity, the score s of Sun and Lu (2020), is β / (1 − β). All three put
+    positions into one order; far from zero the other two run into the ends of floating point.
+
+    >>> log_polarity(torch.tensor([[2.0, -1.0], [2.0, -1.0]]), torch.tensor([1, 0])).tolist()
+    [[2.0, -1.0], [-2.0, 1.0]]
+    """
+    return log_odds * (2 * labels[:, None] - 1)

@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnlib.errors import BadInput, UnknownName
+from attnlib.errors import UnknownName
 from attnlib.models.copier import (
     BagOfWords,
     Copier,
@@ -30,6 +30,7 @@ from attnlib.models.copier import (
 from attnlib.training.course import Course, Report, regular_checkpoints, run_course
 from companion.data.synthetic import copy_batch, draw_sources, words_of
 from companion.runs.looks import gathered_looks, keep_look
+from companion.runs.spec import check_at_least
 
 # Streams of random numbers by purpose: what one seed draws for different ends does not hang together.
 
@@ -134,9 +135,7 @@ class Settings:
         for name, known in (("network", get_args(Network)), ("order", get_args(Order))):
             if getattr(self, name) not in known:
                 raise UnknownName(name, getattr(self, name), known)
-        for name in ("width", "batch_size", "steps", "every", "held_out"):
-            if getattr(self, name) < 1:
-                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
+        check_at_least(1, self, "width", "batch_size", "steps", "every", "held_out")
 
 
 def checksums(settings: Settings) -> dict[str, str]:

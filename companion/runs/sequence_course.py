@@ -34,6 +34,7 @@ from companion.data import registry
 from companion.data.pieces import EqualLengthBatches
 from companion.runs.looks import gathered_looks, keep_look
 from companion.runs.loop import prediction_loss
+from companion.runs.spec import check_at_least
 
 if TYPE_CHECKING:
     from companion.runs.recipe import Recording
@@ -79,9 +80,7 @@ class SequenceSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("steps", "batch_size", "looks", "judged"):
-            if getattr(self, name) < 1:
-                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
+        check_at_least(1, self, "steps", "batch_size", "looks", "judged")
         if bool(self.source) != bool(self.target):
             raise BadInput("source and target go together: two text files, line by line translations")
         object.__setattr__(self, "options", tuple(sorted(self.options)))

@@ -7,6 +7,13 @@ from dataclasses import dataclass, fields
 from attnlib.errors import BadInput
 
 
+def check_at_least(least: int, settings: object, *names: str) -> None:
+    """Raise BadInput where one of some settings is smaller."""
+    for name in names:
+        if getattr(settings, name) < least:
+            raise BadInput(f"{name} is {getattr(settings, name)}; it must be at least {least}")
+
+
 @dataclass(frozen=True)
 class ModelSpec:
     """Everything that goes into a trained model; equal specs are the same model, trained once.
@@ -38,9 +45,7 @@ class ModelSpec:
     task_options: tuple[tuple[str, object], ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("steps", "width", "batch_size"):
-            if getattr(self, name) < 1:
-                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
+        check_at_least(1, self, "steps", "width", "batch_size")
 
     @property
     def setting(self) -> str:

@@ -14,7 +14,7 @@ from attnlib.training.vocabulary import BOS, EOS, UNK
 from companion.data.bleu import bleu_counts
 from companion.runs import translation, translation_proxy
 from companion.runs.looks import padded_cells, valid_cells
-from companion.runs.translation_data import load_pieces, probed_parts
+from companion.runs.translation import load_pieces, probed_parts
 
 TINY = translation.Settings(
     dataset="known_lexicon", width=16, steps=55, n_train=400, n_validation=12, probed_training=5, seed=1

@@ -12,8 +12,7 @@ from attnlib.training.corpus import Batch, collate
 from companion.data import labelled_sets, parallel
 from companion.results.run import run
 from companion.runs.store import Store
-from companion.runs.translation import recorded_network
-from companion.runs.translation_data import load_pieces
+from companion.runs.translation import load_pieces, recorded_network
 from notebooks.learn.agreement import experiment as agreement
 from notebooks.learn.optimal_attention import experiment
 from notebooks.learn.optimal_attention.experiment import COUNTEREXAMPLE, Config, counterexample
