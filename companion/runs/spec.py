@@ -71,11 +71,7 @@ class ModelSpec:
 
     @property
     def roots(self) -> tuple[Callable, ...]:
-        """The code that makes the model: training and what the task's name leads to.
-
-        Raises:
-            UnknownName: the task does not exist.
-        """
+        """The code that makes the model: training and what the task's name leads to."""
         from attnlib.training import evaluate
         from companion.data import registry
         from companion.runs import loop
@@ -83,21 +79,14 @@ class ModelSpec:
         return (loop.train, loop.new_model, evaluate.evaluate, registry.builder(self.task))
 
     def to_json(self) -> str:
-        """One line of JSON that :meth:`from_json` turns into an equal spec."""
+        """One line that :meth:`from_json` turns into an equal spec."""
         return json.dumps(self.content, sort_keys=True)
 
     @classmethod
     def from_json(cls, text: str) -> "ModelSpec":
-        """The spec that :meth:`to_json` wrote.
-
-        Raises:
-            BadInput: the text is not an object with the spec's fields.
-        """
-        content = json.loads(text)
-        unknown = set(content) - {field.name for field in fields(cls)}
-        if unknown:
-            raise BadInput(
-                f"unknown fields {sorted(unknown)} in a model spec; it has {[f.name for f in fields(cls)]}"
-            )
+        """The spec that :meth:`to_json` wrote; BadInput where its fields are others."""
+        content, known = json.loads(text), [field.name for field in fields(cls)]
+        if unknown := sorted(set(content) - set(known)):
+            raise BadInput(f"unknown fields {unknown} in a model spec; it has {known}")
         content["task_options"] = tuple(sorted(dict(content.get("task_options", ())).items()))
         return cls(**content)
