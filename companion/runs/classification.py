@@ -60,7 +60,6 @@ class LabelledSettings:
         data: one of :func:`companion.data.labelled_sets.names`, or the path of the reader's own table.
         reading, n_train, n_validation, split_seed: see :func:`companion.data.labelled.prepare`; a size of 0
             stands for the data set's own.
-        steps, batch_size, learning_rate: of the training, by Adam at its other defaults.
         embedding_width: of a word's vector.
         seed: of the parameters and of the order of the batches.
     """
@@ -105,11 +104,7 @@ class Settings(LabelledSettings):
 def record(
     settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None
 ) -> dict[str, Tensor]:
-    """Train the classifier and look at it along the way; see the module for what is returned.
-
-    Raises:
-        DataUnavailable, CorruptFile, BadInput: texts that cannot be had. TrainingDiverged.
-    """
+    """Train the classifier and look at it along the way; see the module for what is returned."""
     config = ClassifierConfig(
         len(load_task(settings).vocabulary), settings.embedding_width, settings.width, settings.attention
     )
@@ -150,7 +145,7 @@ def checksums(settings: LabelledSettings) -> dict[str, str]:
 
 
 def load_task(settings: LabelledSettings) -> LabelledTask:
-    """The texts of the settings, prepared once a process for as long as the files stay as they are."""
+    """The texts, prepared once a process for as long as the files stay as they are."""
     return _load(
         tuple(sorted(checksums(settings).items())),
         settings.data,
@@ -164,11 +159,7 @@ def load_task(settings: LabelledSettings) -> LabelledTask:
 @lru_cache(maxsize=1)
 def _load(_: tuple, data: str, reading: str, n_train, n_validation, split_seed) -> LabelledTask:
     return labelled_sets.load_labelled(
-        data,
-        reading=reading,
-        n_train=n_train,
-        n_validation=n_validation,
-        split_seed=split_seed,
+        data, reading=reading, n_train=n_train, n_validation=n_validation, split_seed=split_seed
     )
 
 
@@ -192,11 +183,7 @@ def record_course(
 ) -> dict[str, Tensor]:
     """Train ``model`` and look at it at :func:`checkpoints`; see the module for what is returned.
 
-    Args:
-        at_best: by name what is to be seen by position of the best looks alone, because it is dear.
-
-    Raises:
-        TrainingDiverged: the loss is not finite.
+    ``at_best`` has by name what is seen by position of the best looks alone, because it is dear.
     """
     task = load_task(settings)
     parts = probed_parts(task, settings.split_seed)
@@ -250,7 +237,6 @@ def look(model: nn.Module, texts: LabelledTexts, probe: Probe, device: str) -> d
 def _row(
     model: nn.Module, texts: LabelledTexts, values: ByPosition, device: str
 ) -> Float[Tensor, " positions"]:
-    """One thing alone that is to be known by position, flat."""
     row = torch.empty(_offsets(texts)[-1])
     for batch, places in _placed(texts, device):
         row[places] = values(model, batch.to(device)).detach().cpu()[batch.mask]
@@ -270,7 +256,6 @@ def _positions(device: str) -> int:
 
 
 def _offsets(texts: LabelledTexts) -> np.ndarray:
-    """Where the positions of each text begin, its marks counted."""
     return texts.offsets + N_MARKS * np.arange(len(texts) + 1)
 
 

@@ -1,8 +1,8 @@
-"""Recipes by name: every module of this package, or beside a figure that alone needs it, that has ``record``.
+"""Recipes by name: every module of this package, or among the figures that need it, that has ``record``.
 
 There is no list to edit. A recipe has ``Settings`` (a frozen dataclass of plain values with a ``seed``),
 ``record(settings, folder, *, device, report)``, which trains one network and returns named tensors, and
-``checksums(settings)``, the data files it reads with their sha256. One that reads a task by name also has
+``checksums(settings)`` where it reads files: their sha256. One that reads a task by name also has
 ``builders(settings)``, the functions that make the task.
 """
 
@@ -18,7 +18,7 @@ from companion.runs.fingerprint import ROOT
 @cache
 def _modules() -> dict[str, str]:
     """Name → module, found from the source text, so that nothing heavy is imported."""
-    sources = [*Path(__file__).parent.glob("*.py"), *ROOT.glob("notebooks/*/*/*.py")]
+    sources = [*Path(__file__).parent.glob("*.py"), *ROOT.glob("notebooks/**/*.py")]
     found = (path for path in sources if "\ndef record(" in path.read_text(encoding="utf-8"))
     return {path.stem: ".".join(path.relative_to(ROOT).with_suffix("").parts) for path in found}
 

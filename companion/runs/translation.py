@@ -59,7 +59,6 @@ class TranslationSettings:
         longest: leave out pairs with more pieces on a side; 0 for none.
         probed_validation: so many validation pairs are probed, a sample drawn once; 0 for all.
         probed_training: so many training pairs are probed like them (Table 7); 0 for none.
-        width: of every state and of the embeddings.
         steps: updates; 36,250 are 20 epochs of Multi30k.
         seed: of parameters, of the order of batches, and of dropout.
     """
@@ -107,7 +106,6 @@ class Settings(TranslationSettings):
         self.config(words=1)  # what it cannot be, the network's own settings say
 
     def config(self, words: int) -> TranslatorConfig:
-        """What the network is built from, given the size of its vocabulary."""
         return TranslatorConfig(
             words, self.width, dropout=self.dropout, attention=self.attention, form=self.form
         )
@@ -122,7 +120,6 @@ class Probed:
 
 
 def checkpoints(settings: Settings) -> tuple[int, ...]:
-    """Numbers of updates after which it is looked at: the paper's, and the last."""
     return paper_checkpoints(settings.steps)
 
 
@@ -140,22 +137,18 @@ def record(
         ``steps``, and for each part probed (``validation``, and ``training`` where asked for) by checkpoint
 
         * ``<part>.log_probe``, where learned ``<part>.attention``, and where asked for ``<part>.saliency``
-          (of the part's best looks, :mod:`companion.runs.looks`, NaN at others), over all valid pairs
-          of positions: see :func:`companion.runs.looks.padded_cells`. In float32: agreement and Kendall's τ
-          live on their order, and half precision would tie 7 % of the neighbouring values in a row of
-          attention and 92 % of those in a row of the probe (an untrained network on Multi30k; in float32
-          below 0.1 %).
+          (of the part's best looks, NaN at others) over all valid pairs of positions: see
+          :func:`companion.runs.looks.padded_cells`. In float32, since agreement lives on their order: half
+          precision would tie 7 % of the neighbouring values in a row of attention, 92 % in one of the probe.
         * ``<part>.right``: by sample, how many words are predicted right; ``<part>.loss``: by sample, the
-          negative log-likelihood of its words, summed, in nats. Divided by the words in ``target_mask``
-          these are accuracy and loss of any part of the samples.
+          negative log-likelihood of its words, summed, in nats.
         * ``<part>.bleu_counts``: by sample, of greedy translations; see :func:`companion.data.bleu.bleu`.
 
         and ``<part>.{source, source_mask, target_output, target_mask}``, which do not change; where asked
         for, ``network.<parameter>`` as they are in the end, for :func:`recorded_network`.
 
     Raises:
-        TrainingDiverged: the loss is not finite.
-        DataUnavailable, CorruptFile, BadInput: see :func:`load_pieces`.
+        TrainingDiverged: the loss is not finite. Others: see :func:`load_pieces`.
     """
     data = load_pieces(settings)
     parts = probed_parts(data, settings)
@@ -195,11 +188,7 @@ def record(
 
 
 def recorded_network(settings: Settings, recording: Mapping[str, Tensor]) -> BilinearTranslator:
-    """The trained network of a recording, in evaluation mode.
-
-    Raises:
-        BadInput: the recording does not have it.
-    """
+    """The trained network of a recording, in evaluation mode; BadInput where it was not kept."""
     state = {name.removeprefix(_NETWORK): recording[name] for name in recording if name.startswith(_NETWORK)}
     if not state:
         raise BadInput("the recording has no network; record it with keep_network=True")
@@ -230,7 +219,6 @@ def look_at(network: BilinearTranslator, part: Probed, *, device: str = "cpu") -
 
 
 def _cells(network: BilinearTranslator, trace: TranslatorTrace, batch: Batch) -> dict[str, Tensor]:
-    """What is recorded of every pair of positions, padded."""
     found = {
         "log_probe": log_lexical_probe(
             network.readout,
@@ -247,7 +235,7 @@ def _cells(network: BilinearTranslator, trace: TranslatorTrace, batch: Batch) ->
 
 
 def saliency_look(network: BilinearTranslator, part: Probed, device: str = "cpu") -> Tensor:
-    """Saliency over all valid pairs of positions, on the CPU; samples in the order of the corpus."""
+    """Saliency over all valid pairs of positions; samples in the order of the corpus."""
     batches = (batch.to(device) for batch in evaluation_batches(part.corpus, LOOK_BATCH))
     cells = (
         (
@@ -262,10 +250,7 @@ def saliency_look(network: BilinearTranslator, part: Probed, device: str = "cpu"
 
 @torch.no_grad()
 def bleu_look(network: BilinearTranslator, part: Probed, pieces: Pieces, *, device: str = "cpu") -> Tensor:
-    """Counts for BLEU of greedy translations, by sample; int32, (samples, 10).
-
-    A translation is cut off at twice the source's pieces and ten more.
-    """
+    """Counts for BLEU of greedy translations, which are cut off at twice the source and ten more."""
     written: list[list[int]] = [[] for _ in range(len(part.corpus))]
     for batch in evaluation_batches(part.corpus, LOOK_BATCH):
         batch = batch.to(device)
@@ -276,10 +261,7 @@ def bleu_look(network: BilinearTranslator, part: Probed, pieces: Pieces, *, devi
 
 
 def load_pieces(settings: TranslationSettings) -> PieceCorpus:
-    """The pairs of the settings as pieces, every source with its begin mark, loaded once a process.
-
-    The vocabulary is kept in the cache folder. Errors as :func:`read_translation` and :func:`piece_corpus`.
-    """
+    """The pairs as pieces, every source with its begin mark; errors as of the data that it reads."""
     return _load(
         settings.dataset,
         settings.source,
@@ -329,11 +311,7 @@ def checksums(settings: TranslationSettings) -> dict[str, str]:
 
 
 def probed_parts(data: PieceCorpus, settings: TranslationSettings) -> dict[str, Probed]:
-    """The validation set or a sample of it, and a sample of the training set where one is asked for.
-
-    Raises:
-        BadInput: more pairs are to be probed than there are.
-    """
+    """The validation set or a sample of it, and a sample of the training set where one is asked for."""
     validation = data.validation, data.validation_targets
     probed = settings.probed_validation
     parts = {"validation": _sample(*validation, probed, "validation") if probed else Probed(*validation)}
@@ -343,7 +321,6 @@ def probed_parts(data: PieceCorpus, settings: TranslationSettings) -> dict[str, 
 
 
 def _sample(corpus: Corpus, targets: tuple[str, ...], count: int, part: str) -> Probed:
-    """So many pairs, drawn once and kept in the order of the corpus."""
     if count > len(corpus):
         raise BadInput(f"probed_{part} is {count}, but there are {len(corpus)} {part} pairs")
     chosen = np.sort(np.random.default_rng(_PROBED_SEED).permutation(len(corpus))[:count])
@@ -355,10 +332,7 @@ def _sample(corpus: Corpus, targets: tuple[str, ...], count: int, part: str) -> 
 
 
 def masks_of(parts: dict[str, Probed]) -> dict[str, Tensor]:
-    """``<part>.source_mask`` and ``<part>.target_mask``, true at words and marks, and the words read.
-
-    ``<part>.source`` and ``<part>.target_output`` are their ids, marks included; padded to the longest.
-    """
+    """Of each part the ids read and predicted, marks included, and masks; padded to the longest."""
     found = {}
     for name, part in parts.items():
         batch = collate(part.corpus, np.arange(len(part.corpus)))

@@ -31,7 +31,7 @@ __all__ = ["Settings", "checksums", "record"]
 
 @dataclass(frozen=True)
 class Settings(TranslationSettings):
-    """The data and the training, as for the network that the proxy stands for."""
+    """As for the network that the proxy stands for."""
 
 
 def record(
@@ -39,9 +39,8 @@ def record(
 ) -> dict[str, Tensor]:
     """Train the proxy and look at it at every checkpoint.
 
-    Returns:
-        ``steps``, by checkpoint ``<part>.log_probe``, ``<part>.right`` and ``<part>.loss``, and the words and
-        masks, all as :func:`companion.runs.translation.record` has them; errors as there.
+    Recorded are ``steps``, ``<part>.log_probe``, ``<part>.right``, ``<part>.loss``, words and masks, all as
+    :func:`companion.runs.translation.record` has them; errors as there.
     """
     data = load_pieces(settings)
     parts = probed_parts(data, settings)
@@ -70,7 +69,6 @@ def record(
 
 @torch.no_grad()
 def look_at(proxy: TranslationProxy, part: Probed, device: str = "cpu") -> dict[str, Tensor]:
-    """What :func:`record` keeps of one checkpoint; samples in the order of the corpus."""
     cells = []
     right = torch.zeros(len(part.corpus), dtype=torch.int32)
     loss = torch.zeros(len(part.corpus))

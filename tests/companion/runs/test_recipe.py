@@ -6,11 +6,12 @@ import pytest
 import torch
 
 from attnlib.errors import BadInput, CorruptFile, NotMeasured, UnknownName
-from companion.runs import permutation_copying, registry
+from companion.runs import registry
 from companion.runs.keys import model_key
 from companion.runs.looks import gathered_looks, keep_look
 from companion.runs.recipe import RecipeSpec
 from companion.runs.store import Store
+from notebooks.shared import permutation_copying
 
 TINY = {"length": 4, "width": 8, "batch_size": 4, "steps": 4, "every": 2, "held_out": 6}
 SPEC = RecipeSpec.of("permutation_copying", seed=1, **TINY)

@@ -108,11 +108,8 @@ class Settings:
     """One network and what it copies; the defaults are the paper's, as far as its text and configuration say.
 
     Attributes:
-        kind: of sentences.
         network: with ``learned`` attention, with ``uniform`` attention, or the bag-of-words ``proxy``.
         order: ``copy``, or one ``permuted`` order for all sentences (section 6.2), drawn with the seed.
-        length: words of a sentence.
-        width: of embeddings and states.
         steps: updates; every: updates between two looks.
         held_out: sentences that it is judged on.
         seed: draws parameters, sentences and order, each from a stream of its own.
@@ -136,11 +133,6 @@ class Settings:
             if getattr(self, name) not in known:
                 raise UnknownName(name, getattr(self, name), known)
         check_at_least(1, self, "width", "batch_size", "steps", "every", "held_out")
-
-
-def checksums(settings: Settings) -> dict[str, str]:
-    """None: the sentences are made by rule."""
-    return {}
 
 
 def record(
@@ -234,7 +226,6 @@ def _look_at_proxy(model: BagOfWords, held_out: CopyBatch) -> dict[str, Tensor]:
 
 
 def _probed(probe: Tensor, batch: CopyBatch) -> dict[str, Tensor]:
-    """Three numbers on β, (batch, target, source)."""
     right = _at_place(probe, batch.place)
     return {
         "probe_right": right.mean(),
