@@ -1,0 +1,24 @@
+"""What the tests of training runs share."""
+
+import pytest
+
+
+@pytest.fixture(autouse=True, scope="module")
+def cache(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ATTNLIB_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture
+def kill_at():
+    """A report that ends a run at an update, by a KeyboardInterrupt."""
+
+    def kill_at(update):
+        def report(*told):
+            if told[-3] == update:  # (spec,) step, steps, loss
+                raise KeyboardInterrupt
+
+        return report
+
+    return kill_at
