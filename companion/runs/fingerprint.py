@@ -5,10 +5,9 @@ its network. Equal fingerprints mean that the same statements would run, whereve
 
     fingerprint(measure_readout)       # "5f0c9b6a4d21e377", the same after its module was moved or merged
 
-From a function, every function, class and constant of this project that it refers to is followed, through
-imports and re-exports, and what these refer to. The hash of each covers its own syntax and, in place of the
-names it refers to, the hashes of what they mean (a Merkle hash; symbols that refer to each other are hashed
-together).
+From a function, every function, class and constant of this project that it refers to is followed, and what
+these refer to. The hash of each covers its own syntax and, in place of the names it refers to, the hashes of
+what they mean (a Merkle hash; symbols that refer to each other are hashed together).
 
 Left out, since they can move no number: comments, docstrings, annotations, import statements, where a
 module lies, names of top-level symbols and of locals, checks of input (an ``if`` that only raises), texts
@@ -26,10 +25,10 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("attnlib", "companion", "notebooks")
@@ -44,6 +43,7 @@ DATA_SETS = frozenset({"Dataset", "dataset"})  # make a data set: such a constan
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
+_CHECKS = "checks"  # a function without a body that counts
 Symbol = tuple[str, str]  # module, name
 Root = Callable | str
 _ELSEWHERE: dict[str, Path] = {}  # files of modules outside of this project whose functions are fingerprinted
@@ -85,7 +85,12 @@ def data_sets(*roots: Root) -> tuple[str, ...]:
 
 def _defined(root: Root) -> list[Symbol]:
     """The definition that is meant; of a module all."""
-    module, _, name = root.partition(":") if isinstance(root, str) else _where(root)
+    if not isinstance(root, str):
+        root = getattr(root, "__wrapped__", root)
+        if root.__module__.partition(".")[0] not in PACKAGES:  # it is read from its file, and not followed
+            _ELSEWHERE[root.__module__] = Path(root.__code__.co_filename)
+        root = f"{root.__module__}:{root.__qualname__}"
+    module, _, name = root.partition(":")
     readable = name.isidentifier() and (_path(module) or _path(f"{module}.{name}"))
     found = _resolve(module, name) if readable else None
     if isinstance(found, str) and _path(found):
@@ -95,14 +100,6 @@ def _defined(root: Root) -> list[Symbol]:
     return [found]
 
 
-def _where(root: Callable) -> tuple[str, str, str]:
-    """Module and name of a function; a module outside of this project is read from its file, not followed."""
-    root = getattr(root, "__wrapped__", root)
-    if root.__module__.partition(".")[0] not in PACKAGES:
-        _ELSEWHERE[root.__module__] = Path(root.__code__.co_filename)
-    return root.__module__, ":", root.__qualname__
-
-
 def _joined(digests: Iterable[str]) -> str:
     return hashlib.sha256("\n".join(sorted(digests)).encode()).hexdigest()[:16]
 
@@ -110,12 +107,11 @@ def _joined(digests: Iterable[str]) -> str:
 # -- modules and names --
 
 
-@dataclass
-class _Module:
-    """The top level of a module: name → its definitions, or what an import binds it to."""
+class _Module(NamedTuple):
+    """The top level of a module: name → its definitions, or the dotted path that an import binds it to."""
 
-    definitions: dict[str, list[ast.stmt]] = field(default_factory=dict)
-    imports: dict[str, str] = field(default_factory=dict)  # name → dotted path
+    definitions: dict[str, list[ast.stmt]]
+    imports: dict[str, str]
 
 
 def _path(module: str) -> Path | None:
@@ -123,16 +119,15 @@ def _path(module: str) -> Path | None:
     if module.partition(".")[0] not in PACKAGES:
         return _ELSEWHERE.get(module)
     base = ROOT.joinpath(*module.split("."))
-    candidates = (base.with_suffix(".py"), base / "__init__.py")
-    return next((path for path in candidates if path.is_file()), None)
+    return next(filter(Path.is_file, (base.with_suffix(".py"), base / "__init__.py")), None)
 
 
 @cache
 def _module(name: str) -> _Module:
-    found = _Module()
+    found = _Module({}, {})
     for statement in _top_level(ast.parse(_path(name).read_text(encoding="utf-8")).body):
         if isinstance(statement, ast.Import | ast.ImportFrom):
-            found.imports |= _imported(statement)
+            found.imports.update(_imported(statement))
         elif isinstance(statement, _Function | ast.ClassDef):
             found.definitions.setdefault(statement.name, []).append(statement)
         elif isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign):
@@ -197,8 +192,7 @@ def _at(dotted: str) -> Symbol | str:
 # -- one symbol --
 
 
-@dataclass(frozen=True)
-class _Form:
+class _Form(NamedTuple):
     """The syntax of a symbol as text; a reference to another one is ``<n>``, the n-th of ``refers_to``."""
 
     text: str
@@ -211,9 +205,6 @@ def _form(symbol: Symbol) -> _Form:
     writer = _Writer(module)
     parts = [writer.definition(statement, name) for statement in _module(module).definitions[name]]
     return _Form("\n".join(parts), tuple(writer.refers_to))
-
-
-_EMPTY_FUNCTION = "checks"
 
 
 class _Writer:
@@ -306,7 +297,7 @@ class _Writer:
         with self._scope(dict.fromkeys(bound) | {each: f"argument {each}" for each in names}, imports):
             body = self._body(node.body)
         if not body and not decorators:
-            return _EMPTY_FUNCTION
+            return _CHECKS
         return f"def {name}[{decorators}]({shape} {','.join(names)}; {defaults}){{{body}}}"
 
     def _arguments(self, node: ast.arguments) -> tuple[list[str], str]:
@@ -330,7 +321,7 @@ class _Writer:
             elif not isinstance(statement, _Function) and (text := self._statement(statement)):
                 fields.append(text)
         methods = sorted((each for each in node.body if isinstance(each, _Function)), key=lambda m: m.name)
-        written = filter(lambda text: text != _EMPTY_FUNCTION, map(self._method, methods))
+        written = filter(lambda text: text != _CHECKS, map(self._method, methods))
         return f"class {name}({','.join(head)}){{{';'.join([*fields, *written])}}}"
 
     def _method(self, node: _Function) -> str:

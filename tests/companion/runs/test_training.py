@@ -54,9 +54,7 @@ def test_an_interrupted_training_ends_in_the_same_bits(tmp_path, kill_at, stop):
     with pytest.raises(KeyboardInterrupt):
         train(SPEC, task(), tmp_path / "cut", report=kill_at(stop + 1), seconds_between_checkpoints=0)
     done = []
-    resumed, resumed_records = train(
-        SPEC, task(), tmp_path / "cut", report=lambda *told: done.append(told[0])
-    )
+    resumed, same = train(SPEC, task(), tmp_path / "cut", report=lambda *told: done.append(told[0]))
     assert done[0] == stop + 1, "the steps before the interruption must not be made again"
     assert torch.equal(weights(whole), weights(resumed))
     assert records == same
