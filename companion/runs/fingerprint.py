@@ -369,12 +369,10 @@ class _Writer:
                 head = f"for {self._node(node.iter)} as {self._node(node.target)}"
                 body, rest = self._body(node.body), self._body(node.orelse)
                 return f"{head}{{{body}}}else{{{rest}}}" if body or rest else ""
-            case ast.While():
+            case ast.While() | ast.If():
                 test, body, rest = self._node(node.test), self._body(node.body), self._body(node.orelse)
-                return f"while {test}{{{body}}}else{{{rest}}}"
-            case ast.If():
-                test, body, rest = self._node(node.test), self._body(node.body), self._body(node.orelse)
-                return f"if {test}{{{body}}}else{{{rest}}}" if body or rest else ""
+                word = type(node).__name__.lower()
+                return f"{word} {test}{{{body}}}else{{{rest}}}" if body or rest or word == "while" else ""
             case ast.With():
                 return f"with {','.join(map(self._node, node.items))}{{{self._body(node.body)}}}"
             case ast.Try():

@@ -50,11 +50,6 @@ class Settings:
                 raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
 
 
-def checksums(settings: Settings) -> dict[str, str]:
-    """None: the sentences are made by rule."""
-    return {}
-
-
 def new_network(settings: Settings) -> Copier:
     """The untrained network: the body's parameters, and each head's query map from its own number."""
     words, width = words_of(settings.kind, settings.length), settings.width
