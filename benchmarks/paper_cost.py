@@ -21,10 +21,10 @@ import torch
 
 from attnlib.training.course import paper_checkpoints, regular_checkpoints
 from companion.results import registry
-from companion.runs import classification
 from companion.runs.answer import all_asks, unanswered
 from companion.runs.archive import Archive
 from companion.runs.recipe import RecipeSpec
+from notebooks.shared import classification
 
 
 def looks_of(spec: RecipeSpec) -> int:

@@ -29,7 +29,7 @@ def names() -> tuple[str, ...]:
 
 
 def load(name: str) -> ModuleType:
-    """The module of a recipe, say :mod:`companion.runs.translation`; UnknownName where there is none."""
+    """The module of a recipe, say :mod:`notebooks.shared.translation`; UnknownName where there is none."""
     if name not in _modules():
         raise UnknownName("recipe", name, names())
     return import_module(_modules()[name])

@@ -3,13 +3,6 @@
 import pytest
 
 
-@pytest.fixture(autouse=True, scope="module")
-def cache(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ATTNLIB_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield
-
-
 @pytest.fixture
 def kill_at():
     """A report that ends a run at an update, by a KeyboardInterrupt."""

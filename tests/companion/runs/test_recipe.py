@@ -39,6 +39,7 @@ def forbid(monkeypatch):
 
 @pytest.mark.parametrize(("name", "settings", "stop", "looks"), KINDS, ids=[kind[0] for kind in KINDS])
 def test_a_killed_run_ends_in_the_same_recording(tmp_path, monkeypatch, kill_at, name, settings, stop, looks):
+    monkeypatch.setenv("ATTNLIB_CACHE", str(tmp_path))
     spec = RecipeSpec.of(name, **settings)
     whole = Store(tmp_path / "whole").recording(spec)
     with monkeypatch.context() as patch:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from attnlib.errors import BadInput
 from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig
-from companion.runs.classification import log_polarity
+from notebooks.shared.classification import log_polarity
 from notebooks.shared.locality import apart, locality, probability_of_right_label
 
 

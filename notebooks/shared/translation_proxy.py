@@ -1,6 +1,6 @@
 """The bag-of-words proxy of the translation model along its training: β^px (Snell et al. 2021, section 2.3).
 
-Data, batches, optimiser and checkpoints are those of :mod:`companion.runs.translation`, and so is the order
+Data, batches, optimiser and checkpoints are those of :mod:`notebooks.shared.translation`, and so is the order
 of what is recorded.
 """
 
@@ -15,7 +15,7 @@ from attnlib.training.corpus import evaluation_batches
 from attnlib.training.course import Course, Report, run_course
 from companion.data.pieces import EqualLengthBatches
 from companion.runs.looks import gathered_looks, joined_cells, keep_look, valid_cells
-from companion.runs.translation import (
+from notebooks.shared.translation import (
     LOOK_BATCH,
     Probed,
     TranslationSettings,
@@ -40,7 +40,7 @@ def record(
     """Train the proxy and look at it at every checkpoint.
 
     Recorded are ``steps``, ``<part>.log_probe``, ``<part>.right``, ``<part>.loss``, words and masks, all as
-    :func:`companion.runs.translation.record` has them; errors as there.
+    :func:`notebooks.shared.translation.record` has them; errors as there.
     """
     data = load_pieces(settings)
     parts = probed_parts(data, settings)

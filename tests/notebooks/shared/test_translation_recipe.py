@@ -12,9 +12,9 @@ from attnlib.probes.saliency import translation_saliency
 from attnlib.training.corpus import collate
 from attnlib.training.vocabulary import BOS, EOS, UNK
 from companion.data.bleu import bleu_counts
-from companion.runs import translation, translation_proxy
 from companion.runs.looks import padded_cells
-from companion.runs.translation import load_pieces, probed_parts
+from notebooks.shared import translation, translation_proxy
+from notebooks.shared.translation import load_pieces, probed_parts
 
 TINY = translation.Settings(
     dataset="known_lexicon", width=16, steps=55, n_train=400, n_validation=12, probed_training=5, seed=1

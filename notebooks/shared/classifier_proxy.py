@@ -1,7 +1,7 @@
 """The bag-of-words proxy of the classifiers (Snell et al. 2021, section 2.3), recorded like them: β^px.
 
 Its log odds depend on the word alone. They are kept by position all the same, as those of
-:mod:`companion.runs.classification` are, so that the two can be held against each other.
+:mod:`notebooks.shared.classification` are, so that the two can be held against each other.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from torch import Tensor
 from attnlib.models.classifiers import ClassifierProxy, classification_loss
 from attnlib.training.course import Report
 from companion.data.labelled import LabelledBatch
-from companion.runs.classification import LabelledSettings, checksums, load_task, record_course
+from notebooks.shared.classification import LabelledSettings, checksums, load_task, record_course
 
 __all__ = ["Settings", "checksums", "record"]
 

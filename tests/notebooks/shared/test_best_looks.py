@@ -4,9 +4,10 @@ import pytest
 import torch
 from torch.nn import Linear
 
-from companion.runs import classification, looks, translation
+from companion.runs import looks
 from companion.runs.looks import CHOOSING, GROUPS, keep_if_best, qualities, seen_where_best
 from companion.runs.recipe import RecipeSpec, Recording
+from notebooks.shared import classification, translation
 from notebooks.shared.agreement import measure_agreement, measure_course
 
 TEXTS = classification.Settings(
