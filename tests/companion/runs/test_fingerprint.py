@@ -9,47 +9,46 @@ from companion.runs.fingerprint import fingerprint, symbols
 
 CACHED = (module._module, module._resolve, module._form, module._checksums)
 
+NUMBERS = """
+from attnlib.errors import BadInput
+
+UNIT = 3
+
+def scaled(values, factor):
+    check_factor(factor)
+    return [each * factor * UNIT for each in values]
+
+def check_factor(factor):
+    if factor < 1:
+        raise BadInput(f"factor is {factor}")
+
+class Box:
+    rows = 2
+
+    def __init__(self, values):
+        self.values = values
+
+    def size(self):
+        return len(self.values) * self.rows
+
+def even(n):
+    return n == 0 or odd(n - 1)
+
+def odd(n):
+    return n != 0 and even(n - 1)
+"""
+MAIN = """
+import numpy as np
+from attnlib.toy.numbers import Box, scaled
+
+def measure(values, *, factor=2):
+    total = scaled(values, factor)
+    return {"total": float(np.linalg.norm(total)), "box": Box(total).size()}
+"""
 FIRST = {
-    name: textwrap.dedent(text)
-    for name, text in {
-        "attnlib/toy/__init__.py": "from attnlib.toy.numbers import scaled\n",
-        "attnlib/toy/main.py": """
-        import numpy as np
-        from attnlib.toy.numbers import Box, scaled
-
-        def measure(values, *, factor=2):
-            total = scaled(values, factor)
-            return {"total": float(np.linalg.norm(total)), "box": Box(total).size()}
-    """,
-        "attnlib/toy/numbers.py": """
-        from attnlib.errors import BadInput
-
-        UNIT = 3
-
-        def scaled(values, factor):
-            check_factor(factor)
-            return [each * factor * UNIT for each in values]
-
-        def check_factor(factor):
-            if factor < 1:
-                raise BadInput(f"factor is {factor}")
-
-        class Box:
-            rows = 2
-
-            def __init__(self, values):
-                self.values = values
-
-            def size(self):
-                return len(self.values) * self.rows
-
-        def even(n):
-            return n == 0 or odd(n - 1)
-
-        def odd(n):
-            return n != 0 and even(n - 1)
-    """,
-    }.items()
+    "attnlib/toy/__init__.py": "from attnlib.toy.numbers import scaled\n",
+    "attnlib/toy/main.py": MAIN,
+    "attnlib/toy/numbers.py": NUMBERS,
 }
 
 
@@ -122,20 +121,14 @@ def test_what_moves_a_number_counts(tree, old, new):
 
 
 def test_moving_merging_and_renaming_change_nothing(tree):
-    before = tree(FIRST)
-    numbers = FIRST["attnlib/toy/numbers.py"]
-    merged = {
-        "companion/one.py": numbers + FIRST["attnlib/toy/main.py"].replace("from attnlib.toy.numbers", "#")
-    }
+    before, main = tree(FIRST), "attnlib/toy/main.py"
+    merged = {"companion/one.py": NUMBERS + MAIN.replace("from attnlib.toy.numbers", "#")}
     assert tree(merged, "companion.one:measure") == before
     renamed = {name: text.replace("Box", "Crate").replace("UNIT", "STEP").replace("scaled", "stretched")
                for name, text in FIRST.items()}  # fmt: skip
     assert tree(renamed) == before
-    through_package = edited("from attnlib.toy.numbers import Box, scaled",
-                             "from attnlib import toy\nfrom attnlib.toy.numbers import Box",
-                             "attnlib/toy/main.py")  # fmt: skip
-    name = "attnlib/toy/main.py"
-    assert tree(through_package | {name: through_package[name].replace("scaled(", "toy.scaled(")}) == before
+    text = MAIN.replace("numbers import Box, scaled", "numbers import Box\nfrom attnlib import toy")
+    assert tree(FIRST | {main: text.replace("scaled(", "toy.scaled(")}) == before
 
 
 def test_which_of_two_functions_is_meant_counts(tree):

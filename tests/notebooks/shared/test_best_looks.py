@@ -11,14 +11,9 @@ from notebooks.shared import classification, translation
 from notebooks.shared.agreement import measure_agreement, measure_course
 
 TEXTS = classification.Settings(
-    data="known_polarity",
-    n_train=100,
-    n_validation=20,
-    embedding_width=8,
-    width=8,
-    steps=300,
+    data="known_polarity", n_train=100, n_validation=20, embedding_width=8, width=8, steps=300,
     learning_rate=0.05,
-)
+)  # fmt: skip
 PAIRS = translation.Settings(
     dataset="known_lexicon", n_train=60, n_validation=12, probed_training=8, width=16, dropout=0.0, steps=160,
     learning_rate=0.02, saliency=True,
