@@ -21,10 +21,10 @@ import torch
 
 from attnlib.training.course import paper_checkpoints, regular_checkpoints
 from companion.results import registry
-from companion.runs import labelled_course
 from companion.runs.answer import all_asks, unanswered
 from companion.runs.archive import Archive
 from companion.runs.recipe import RecipeSpec
+from notebooks.shared import classification
 
 
 def looks_of(spec: RecipeSpec) -> int:
@@ -33,7 +33,7 @@ def looks_of(spec: RecipeSpec) -> int:
     if spec.recipe.startswith("translation"):
         return len(paper_checkpoints(settings.steps))
     if spec.recipe.startswith("classif"):
-        return len(labelled_course.checkpoints(settings.steps))
+        return len(classification.checkpoints(settings.steps))
     if spec.recipe == "along_training":
         return len(settings.looks)
     every = settings.every if hasattr(settings, "every") else max(1, settings.steps // settings.looks)

@@ -98,6 +98,7 @@ BETWEEN_FIGURES = {
 NODE = [
     *(path for path in FILES["companion"] if path.parent.name in ("data", "runs")),
     *(path for path in FILES["notebooks"] if path.name in ("experiment.py", "measure.py")),
+    *(path for path in FILES["notebooks"] if "\ndef record(" in path.read_text(encoding="utf-8")),
 ]
 
 

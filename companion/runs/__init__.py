@@ -1,1 +1,1 @@
-"""Training runs: what defines one, how each kind trains, and what is kept of it."""
+"""Training runs: what defines one, what trains it, and what is kept of it."""

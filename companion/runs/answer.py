@@ -44,19 +44,18 @@ def progress():
     return report
 
 
-def asks_of(name: str, profile: str) -> tuple[Ask, ...]:
+def asks_of(name: str, profile: str) -> list[Ask]:
     """What the experiment of a figure asks at a profile; nothing where it does not have the profile."""
     module = registry.load(name)
-    return tuple(module.asks(module.PROFILES[profile])) if profile in module.PROFILES else ()
+    return list(module.asks(module.PROFILES[profile])) if profile in module.PROFILES else []
 
 
 def all_asks(profile: str) -> dict[str, list[Ask]]:
     """What the experiments with this profile ask, by the key of the model."""
     found: dict[str, list[Ask]] = {}
-    for name in registry.names():
-        for asked in asks_of(name, profile):
-            found.setdefault(model_key(asked.spec), []).append(asked)
-    return {key: list(dict.fromkeys(asks)) for key, asks in found.items()}
+    for asked in dict.fromkeys(asked for name in registry.names() for asked in asks_of(name, profile)):
+        found.setdefault(model_key(asked.spec), []).append(asked)
+    return found
 
 
 def unanswered(profile: str, archive: Archive) -> dict[str, str]:
@@ -65,17 +64,13 @@ def unanswered(profile: str, archive: Archive) -> dict[str, str]:
     for key, asks in all_asks(profile).items():
         questions = [asked.question for asked in asks]
         if any(archive.get(question) is None for question in questions):
-            names = sorted(map(answer_name, questions))
-            lacking[key] = hashlib.sha256("\n".join(names).encode()).hexdigest()[:12]
+            names = "\n".join(sorted(map(answer_name, questions)))
+            lacking[key] = hashlib.sha256(names.encode()).hexdigest()[:12]
     return lacking
 
 
 def answer(wanted: list[str], profile: str, store: Store) -> None:
-    """Answer for figures, keys of models, or specs as JSON; a line each.
-
-    Raises:
-        UnknownName, BadInput: none of the three. All are looked up before the first is trained.
-    """
+    """Answer for figures, keys of models, or specs as JSON; all are looked up before any is trained."""
     found: dict[str, list[Ask] | Spec] = {}
     models: dict[str, list[Ask]] = {}
     for word in wanted:
@@ -83,7 +78,7 @@ def answer(wanted: list[str], profile: str, store: Store) -> None:
         if word.startswith("{"):
             found[word] = _spec(word)
         elif name in registry.names():
-            found[word] = list(asks_of(name, profile))
+            found[word] = asks_of(name, profile)
         else:
             models = models or all_asks(profile)
             models |= {identity(own[0].spec): own for own in models.values()}

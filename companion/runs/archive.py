@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from attnlib.errors import AttnlibError, CorruptFile
+from attnlib.errors import AttnlibError, BadInput, CorruptFile
 from attnlib.files import rounded, write_text_atomic
 from companion.runs.fingerprint import fingerprint
 from companion.runs.keys import Spec, code_of, first_equal, identity
@@ -52,17 +52,14 @@ class Question:
     @property
     def key(self) -> str:
         """What tells it from other questions to the same run, whatever code answers them."""
-        return _line({"measure": self.name, "settings": _plain(self.settings), "with": self._others})
-
-    @property
-    def _others(self) -> list[list[str]]:
-        return [[identity(spec), code_of(spec)] for spec in self.beside]
+        others = [[identity(spec), code_of(spec)] for spec in self.beside]
+        return _line({"measure": self.name, "settings": dict(self.settings), "with": others})
 
     def answer(self, found: dict) -> dict:
         """The line of an answer."""
         line = {"run": identity(self.spec), "measure": self.name, "code": self.code, "found": found}
-        line |= {"settings": _plain(self.settings)} if self.settings else {}
-        return line | ({"with": self._others} if self.beside else {})
+        asked = json.loads(self.key)  # empty settings and companions are left out
+        return line | {name: asked[name] for name in ("settings", "with") if asked[name]}
 
 
 @dataclass
@@ -114,7 +111,7 @@ class Archive:
         """Add an answer. One by other code gives way, and so do all about a network by other code."""
         spec = question.spec
         path = self.loose / f"{identity(spec)}.jsonl"
-        with _locked(self.loose):
+        with locked(self.loose):
             run = _read(path).get(identity(spec))
             if run is None or run.code != code_of(spec):
                 line = {"run": identity(spec), "code": code_of(spec), "spec": spec.content}
@@ -125,23 +122,21 @@ class Archive:
     def pack(self) -> int:
         """Move loose answers into the packed files, one a kind of run, sorted; how many runs there were."""
         loose = sorted(self.loose.glob("*.jsonl"))
-        kinds: dict[str, dict[str, _Run]] = {}
+        kinds = set()
         for path in loose:
             for name, run in _read(path).items():
-                packed = kinds.setdefault(_kind(run.line["spec"]), self._of_kind(_kind(run.line["spec"])))
-                packed[name] = _joined(packed.get(name), run)
-        for kind, runs in kinds.items():
-            self.write(kind, runs.values())
+                kinds.add(kind := _kind(run.line["spec"]))
+                self._of_kind(kind)[name] = _joined(self._of_kind(kind).get(name), run)
+        for kind in kinds:
+            self.write(kind, self._of_kind(kind).values())
         for path in loose:
             path.unlink()
         return len(loose)
 
     def write(self, kind: str, runs: Iterable[_Run]) -> None:
         """One packed file."""
-        ordered = sorted(runs, key=lambda run: run.line["run"])
-        write_text_atomic(
-            self.folder / f"{kind}.jsonl", "\n".join(line for run in ordered for line in run.lines) + "\n"
-        )
+        lines = [line for run in sorted(runs, key=lambda run: run.line["run"]) for line in run.lines]
+        write_text_atomic(self.folder / f"{kind}.jsonl", "\n".join(lines) + "\n")
         self._packed.pop(kind, None)
 
     def runs(self) -> Iterator[_Run]:
@@ -174,11 +169,7 @@ def _joined(packed: _Run | None, loose: _Run | None) -> _Run | None:
 
 
 def _read(path: Path) -> dict[str, _Run]:
-    """The runs of a file by their names; none where there is no file.
-
-    Raises:
-        CorruptFile: a line is no JSON, or an answer comes before its run.
-    """
+    """The runs of a file by their names; none where there is no file. CorruptFile names a bad line."""
     if not path.is_file():
         return {}
     runs: dict[str, _Run] = {}
@@ -196,19 +187,22 @@ def _read(path: Path) -> dict[str, _Run]:
     return runs
 
 
-def _plain(settings: Mapping[str, object]) -> dict:
-    return json.loads(json.dumps(dict(settings), default=str))
-
-
 def _line(content: object) -> str:
-    return json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str)
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+def locked(folder: Path, name: str = ".lock") -> Iterator[None]:
+    """Two processes never write the same at once; the lock goes with the process that holds it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = (folder / name).open("w")
+    except OSError as error:
+        raise BadInput(
+            f"cannot write {folder}: {error.strerror}; choose a folder you may write to"
+        ) from error
+    with handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
         yield
 
 

@@ -5,10 +5,9 @@ its network. Equal fingerprints mean that the same statements would run, whereve
 
     fingerprint(measure_readout)       # "5f0c9b6a4d21e377", the same after its module was moved or merged
 
-From a function, every function, class and constant of this project that it refers to is followed, through
-imports and re-exports, and what these refer to. The hash of each covers its own syntax and, in place of the
-names it refers to, the hashes of what they mean (a Merkle hash; symbols that refer to each other are hashed
-together).
+From a function, every function, class and constant of this project that it refers to is followed, and what
+these refer to. The hash of each covers its own syntax and, in place of the names it refers to, the hashes of
+what they mean (a Merkle hash; symbols that refer to each other are hashed together).
 
 Left out, since they can move no number: comments, docstrings, annotations, import statements, where a
 module lies, names of top-level symbols and of locals, checks of input (an ``if`` that only raises), texts
@@ -25,36 +24,26 @@ import builtins
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("attnlib", "companion", "notebooks")
 ERRORS = "attnlib.errors"
 
 # Symbols that are left out wherever they are used, by name: files and locks, progress, looking things up.
-OUTSIDE = frozenset(
-    {
-        "atomic_path",
-        "write_json_atomic",
-        "write_text_atomic",
-        "discard_unsound",
-        "load_newest",
-        "save_checkpoint",
-        "Report",
-        "locate",
-        "find",
-        "cache_folder",
-    }
-)
+OUTSIDE = {"atomic_path", "write_json_atomic", "write_text_atomic", "discard_unsound", "load_newest"}
+OUTSIDE |= {"save_checkpoint", "Report", "locate", "find", "cache_folder"}
 # Modules whose symbols are looked up by name: what they find is a root of its own.
 REGISTRIES = frozenset({"companion.data.registry", "companion.runs.registry"})
-DATA_SETS = frozenset(
-    {"Dataset", "dataset"}
-)  # what makes a data set: a constant made so counts with its checksums
+DATA_SETS = frozenset({"Dataset", "dataset"})  # make a data set: such a constant counts with its checksums
 
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+_Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
+_CHECKS = "checks"  # a function without a body that counts
 Symbol = tuple[str, str]  # module, name
 Root = Callable | str
 _ELSEWHERE: dict[str, Path] = {}  # files of modules outside of this project whose functions are fingerprinted
@@ -64,9 +53,8 @@ def fingerprint(*roots: Root) -> str:
     """Sixteen hex digits over the code that some functions or classes need.
 
     Args:
-        roots: top-level functions or classes, or their names as ``"module:name"``, which imports nothing;
-        their
-            order does not count.
+        roots: top-level functions or classes, or their names as ``"module:name"``, which imports nothing; in
+            any order.
 
     >>> fingerprint("attnlib.files:rounded") == fingerprint(*2 * ["attnlib.files:rounded"])
     True
@@ -86,37 +74,30 @@ def symbols(*roots: Root) -> frozenset[str]:
         if symbol not in seen:
             seen.add(symbol)
             waiting.extend(_form(symbol).refers_to)
-    return frozenset(f"{module}:{name}" for module, name in seen)
+    return frozenset(map(":".join, seen))
 
 
 def data_sets(*roots: Root) -> tuple[str, ...]:
     """The data sets among what a fingerprint covers, as ``module:name`` of their constants, sorted."""
-    return tuple(
-        sorted(name for name in symbols(*roots) if _form(tuple(name.split(":"))).text.startswith("data "))
-    )
+    found = (name for name in symbols(*roots) if _form(tuple(name.split(":"))).text.startswith("data "))
+    return tuple(sorted(found))
 
 
 def _defined(root: Root) -> list[Symbol]:
     """The definition that is meant; of a module all."""
-    module, _, name = root.partition(":") if isinstance(root, str) else _where(root)
-    found = (
-        _resolve(module, name)
-        if name.isidentifier() and (_path(module) or _path(f"{module}.{name}"))
-        else None
-    )
+    if not isinstance(root, str):
+        root = getattr(root, "__wrapped__", root)
+        if root.__module__.partition(".")[0] not in PACKAGES:  # it is read from its file, and not followed
+            _ELSEWHERE[root.__module__] = Path(root.__code__.co_filename)
+        root = f"{root.__module__}:{root.__qualname__}"
+    module, _, name = root.partition(":")
+    readable = name.isidentifier() and (_path(module) or _path(f"{module}.{name}"))
+    found = _resolve(module, name) if readable else None
     if isinstance(found, str) and _path(found):
         return [(found, each) for each in _module(found).definitions]
     if not isinstance(found, tuple):
         raise ValueError(f"{root!r} is no top-level function or class of a module that can be read")
     return [found]
-
-
-def _where(root: Callable) -> tuple[str, str, str]:
-    """Module and name of a function; a module outside of this project is read from its file, not followed."""
-    root = getattr(root, "__wrapped__", root)
-    if root.__module__.partition(".")[0] not in PACKAGES:
-        _ELSEWHERE[root.__module__] = Path(root.__code__.co_filename)
-    return root.__module__, ":", root.__qualname__
 
 
 def _joined(digests: Iterable[str]) -> str:
@@ -126,12 +107,11 @@ def _joined(digests: Iterable[str]) -> str:
 # -- modules and names --
 
 
-@dataclass
-class _Module:
-    """The top level of a module: name → its definitions, or what an import binds it to."""
+class _Module(NamedTuple):
+    """The top level of a module: name → its definitions, or the dotted path that an import binds it to."""
 
-    definitions: dict[str, list[ast.stmt]] = field(default_factory=dict)
-    imports: dict[str, str] = field(default_factory=dict)  # name → dotted path
+    definitions: dict[str, list[ast.stmt]]
+    imports: dict[str, str]
 
 
 def _path(module: str) -> Path | None:
@@ -139,58 +119,53 @@ def _path(module: str) -> Path | None:
     if module.partition(".")[0] not in PACKAGES:
         return _ELSEWHERE.get(module)
     base = ROOT.joinpath(*module.split("."))
-    candidates = (base.with_suffix(".py"), base / "__init__.py")
-    return next((path for path in candidates if path.is_file()), None)
+    return next(filter(Path.is_file, (base.with_suffix(".py"), base / "__init__.py")), None)
 
 
 @cache
 def _module(name: str) -> _Module:
-    path = _path(name)
-    found = _Module()
-    for statement in _top_level(ast.parse(path.read_text(encoding="utf-8")).body):
+    found = _Module({}, {})
+    for statement in _top_level(ast.parse(_path(name).read_text(encoding="utf-8")).body):
         if isinstance(statement, ast.Import | ast.ImportFrom):
-            found.imports |= _imported(statement)
-        elif isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found.imports.update(_imported(statement))
+        elif isinstance(statement, _Function | ast.ClassDef):
             found.definitions.setdefault(statement.name, []).append(statement)
         elif isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign):
             targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-            for target in targets:
-                for node in ast.walk(target):
-                    if isinstance(node, ast.Name):
-                        found.definitions.setdefault(node.id, []).append(statement)
+            for node in (node for target in targets for node in ast.walk(target)):
+                if isinstance(node, ast.Name):
+                    found.definitions.setdefault(node.id, []).append(statement)
     return found
 
 
 def _top_level(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
     """Statements of a module, those within ``if`` and ``try`` too, without what only type checkers read."""
     for statement in body:
-        if isinstance(statement, ast.If) and not _is_type_checking(statement.test):
-            yield from _top_level([*statement.body, *statement.orelse])
-        elif isinstance(statement, ast.Try):
-            handled = [line for handler in statement.handlers for line in handler.body]
-            yield from _top_level([*statement.body, *handled, *statement.orelse, *statement.finalbody])
-        elif not isinstance(statement, ast.If):
-            yield statement
-
-
-def _is_type_checking(test: ast.expr) -> bool:
-    return isinstance(test, ast.Name) and test.id == "TYPE_CHECKING"
+        match statement:
+            case ast.If(test=ast.Name(id="TYPE_CHECKING")):
+                continue
+            case ast.If():
+                yield from _top_level([*statement.body, *statement.orelse])
+            case ast.Try():
+                handled = [line for handler in statement.handlers for line in handler.body]
+                yield from _top_level([*statement.body, *handled, *statement.orelse, *statement.finalbody])
+            case _:
+                yield statement
 
 
 def _imported(statement: ast.Import | ast.ImportFrom) -> dict[str, str]:
-    if isinstance(statement, ast.Import):
-        return {a.asname or a.name.partition(".")[0]: a.name if a.asname else a.name.partition(".")[0]
-                for a in statement.names}  # fmt: skip
-    return {a.asname or a.name: f"{statement.module}.{a.name}" for a in statement.names}
+    if isinstance(statement, ast.ImportFrom):
+        return {a.asname or a.name: f"{statement.module}.{a.name}" for a in statement.names}
+    return {a.asname or top: a.name if a.asname else top
+            for a in statement.names for top in [a.name.partition(".")[0]]}  # fmt: skip
 
 
 @cache
 def _resolve(module: str, name: str) -> Symbol | str | None:
     """What a name means at the top level of a module.
 
-    Returns:
-        a symbol of this project, the dotted path of anything else that is imported (a module of this project
-        included), or None for a name that is neither.
+    A symbol of this project, the dotted path of anything else that is imported (a module of this project
+    included), or None for a name that is neither.
     """
     if _path(module) is None:
         return f"{module}.{name}"
@@ -217,8 +192,7 @@ def _at(dotted: str) -> Symbol | str:
 # -- one symbol --
 
 
-@dataclass(frozen=True)
-class _Form:
+class _Form(NamedTuple):
     """The syntax of a symbol as text; a reference to another one is ``<n>``, the n-th of ``refers_to``."""
 
     text: str
@@ -231,10 +205,6 @@ def _form(symbol: Symbol) -> _Form:
     writer = _Writer(module)
     parts = [writer.definition(statement, name) for statement in _module(module).definitions[name]]
     return _Form("\n".join(parts), tuple(writer.refers_to))
-
-
-_EMPTY_FUNCTION = "checks"
-_Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class _Writer:
@@ -258,14 +228,12 @@ class _Writer:
         targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
         plain = all(isinstance(target, ast.Name) for target in targets)
         place = "" if plain else f"{name} in {[ast.dump(target) for target in targets]}"
-        value = statement.value
-        if (
-            isinstance(value, ast.Call)
-            and isinstance(value.func, ast.Name)
-            and self._makes_data(value.func.id)
-        ):
-            return f"data {_checksums(self.module, name)}"
-        return f"{place}= {self._node(value) if value is not None else 'nothing'}"
+        match statement.value:
+            case None:
+                return f"{place}= nothing"
+            case ast.Call(func=ast.Name(id=maker)) if self._makes_data(maker):
+                return f"data {_checksums(self.module, name)}"
+        return f"{place}= {self._node(statement.value)}"
 
     def _makes_data(self, name: str) -> bool:
         found = _resolve(self.module, name)
@@ -280,19 +248,16 @@ class _Writer:
                     scope[name] = f"local {self.locals}"
                     self.locals += 1
                 return scope[name]
-        return self._meaning(name)
+        found = self._global(name)
+        if found is None:
+            return f"{'builtin' if hasattr(builtins, name) else 'name'} {name}"
+        return self._reference(found)
 
     def _global(self, name: str) -> Symbol | str | None:
         for imports in reversed(self.imports):
             if name in imports:
                 return _at(imports[name])
         return _resolve(self.module, name)
-
-    def _meaning(self, name: str) -> str:
-        found = self._global(name)
-        if found is None:
-            return f"{'builtin' if hasattr(builtins, name) else 'name'} {name}"
-        return self._reference(found)
 
     def _reference(self, found: Symbol | str) -> str:
         if isinstance(found, str):
@@ -323,26 +288,23 @@ class _Writer:
 
     # definitions
 
-    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> str:
-        arguments = node.args
-        decorators = [self._node(each) for each in node.decorator_list]
-        defaults = [
-            self._node(each) if each else "-" for each in (*arguments.defaults, *arguments.kw_defaults)
-        ]
-        names = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-        names += [each for each in (arguments.vararg, arguments.kwarg) if each]
-        shape = (
-            len(arguments.posonlyargs),
-            len(arguments.args),
-            bool(arguments.vararg),
-            bool(arguments.kwarg),
-        )
-        with self._scope(node, {each.arg: f"argument {each.arg}" for each in names}):
+    def _function(self, node: _Function, name: str) -> str:
+        decorators = ",".join(map(self._node, node.decorator_list))
+        names, defaults = self._arguments(node.args)
+        places = len(node.args.posonlyargs), len(node.args.args)
+        shape = (*places, bool(node.args.vararg), bool(node.args.kwarg))
+        bound, imports = _bound(node)
+        with self._scope(dict.fromkeys(bound) | {each: f"argument {each}" for each in names}, imports):
             body = self._body(node.body)
         if not body and not decorators:
-            return _EMPTY_FUNCTION
-        listed = ",".join(each.arg for each in names)
-        return f"def {name}[{','.join(decorators)}]({shape} {listed}; {','.join(defaults)}){{{body}}}"
+            return _CHECKS
+        return f"def {name}[{decorators}]({shape} {','.join(names)}; {defaults}){{{body}}}"
+
+    def _arguments(self, node: ast.arguments) -> tuple[list[str], str]:
+        """Their names, and their defaults as text."""
+        names = [*node.posonlyargs, *node.args, *node.kwonlyargs, *filter(None, (node.vararg, node.kwarg))]
+        defaults = (self._node(each) if each else "-" for each in (*node.defaults, *node.kw_defaults))
+        return [each.arg for each in names], ",".join(defaults)
 
     def _class(self, node: ast.ClassDef, name: str) -> str:
         head = [self._node(each) for each in (*node.decorator_list, *node.bases)]
@@ -358,21 +320,24 @@ class _Writer:
                 fields.append(f"{targets}:={self._node(statement.value)}")
             elif not isinstance(statement, _Function) and (text := self._statement(statement)):
                 fields.append(text)
-        methods = sorted(
-            (each for each in node.body if isinstance(each, _Function)), key=lambda each: each.name
-        )
-        written = filter(lambda text: text != _EMPTY_FUNCTION, map(self._method, methods))
+        methods = sorted((each for each in node.body if isinstance(each, _Function)), key=lambda m: m.name)
+        written = filter(lambda text: text != _CHECKS, map(self._method, methods))
         return f"class {name}({','.join(head)}){{{';'.join([*fields, *written])}}}"
 
-    def _method(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+    def _method(self, node: _Function) -> str:
         met, self.locals = self.locals, 0  # each numbers its own names, so that their order does not count
         text = self._function(node, node.name)
         self.locals = met
         return text
 
-    def _scope(self, node: ast.AST, given: dict[str, str]) -> "_Scope":
-        bound, imports = _bound(node)
-        return _Scope(self, dict.fromkeys(bound) | given, imports)
+    @contextmanager
+    def _scope(self, names: dict[str, str | None], imports: dict[str, str] | None = None) -> Iterator[None]:
+        """Names of a function, lambda or comprehension, while the writer is inside."""
+        self.scopes.append(names)
+        self.imports.append(imports or {})
+        yield
+        self.scopes.pop()
+        self.imports.pop()
 
     # statements
 
@@ -388,7 +353,9 @@ class _Writer:
                 return ""
             case ast.Expr(value=ast.Call(func=ast.Name(id=name))) if self._only_checks(name):
                 return ""
-            case ast.If(body=[ast.Raise()], orelse=[]) if not _assigns(node.test):
+            case ast.If(body=[ast.Raise()], orelse=[]) if not any(
+                isinstance(each, ast.NamedExpr) for each in ast.walk(node.test)
+            ):
                 return ""
             case ast.Raise(exc=exc):
                 return f"raise {self._node(exc.func if isinstance(exc, ast.Call) else exc) if exc else ''}"
@@ -398,8 +365,22 @@ class _Writer:
                 return f"{self._name(node.name)}:{self._function(node, '')}"
             case ast.ClassDef():
                 return f"{self._name(node.name)}:{self._class(node, '')}"
-            case ast.If() | ast.For() | ast.While() | ast.With() | ast.Try() | ast.Match():
-                return self._block(node)
+            case ast.For():
+                head = f"for {self._node(node.iter)} as {self._node(node.target)}"
+                body, rest = self._body(node.body), self._body(node.orelse)
+                return f"{head}{{{body}}}else{{{rest}}}" if body or rest else ""
+            case ast.While() | ast.If():
+                test, body, rest = self._node(node.test), self._body(node.body), self._body(node.orelse)
+                word = type(node).__name__.lower()
+                return f"{word} {test}{{{body}}}else{{{rest}}}" if body or rest or word == "while" else ""
+            case ast.With():
+                return f"with {','.join(map(self._node, node.items))}{{{self._body(node.body)}}}"
+            case ast.Try():
+                body = self._body([*node.body, *node.orelse])
+                caught = ((text, each.type) for each in node.handlers if (text := self._handler(each)))
+                handlers = "".join(f"except {self._node(kind)}{{{text}}}" for text, kind in caught)
+                last = self._body(node.finalbody)
+                return f"try{{{body}}}{handlers}finally{{{last}}}" if handlers or last else body
         return self._node(node)
 
     def _only_checks(self, name: str) -> bool:
@@ -407,36 +388,10 @@ class _Writer:
         if any(name in scope for scope in self.scopes):
             return False
         found = self._global(name)
-        if not isinstance(found, tuple):
-            return False
-        return all(isinstance(each, ast.FunctionDef) and all(map(_is_check, each.body))
-                   for each in _module(found[0]).definitions[found[1]])  # fmt: skip
-
-    def _block(self, node: ast.stmt) -> str:
-        match node:
-            case ast.For():
-                head = f"for {self._node(node.iter)} as {self._node(node.target)}"
-                body, rest = self._body(node.body), self._body(node.orelse)
-                return f"{head}{{{body}}}else{{{rest}}}" if body or rest else ""
-            case ast.While():
-                test, body, rest = self._node(node.test), self._body(node.body), self._body(node.orelse)
-                return f"while {test}{{{body}}}else{{{rest}}}"
-            case ast.If():
-                test, body, rest = self._node(node.test), self._body(node.body), self._body(node.orelse)
-                return f"if {test}{{{body}}}else{{{rest}}}" if body or rest else ""
-            case ast.With():
-                items = ",".join(self._node(item) for item in node.items)
-                return f"with {items}{{{self._body(node.body)}}}"
-            case ast.Try():
-                body = self._body([*node.body, *node.orelse])
-                handlers = [
-                    f"except {self._node(h.type) if h.type else ''}{{{text}}}"
-                    for h in node.handlers
-                    if (text := self._handler(h))
-                ]
-                last = self._body(node.finalbody)
-                return f"try{{{body}}}{''.join(handlers)}finally{{{last}}}" if handlers or last else body
-        return self._node(node)
+        definitions = _module(found[0]).definitions[found[1]] if isinstance(found, tuple) else [None]
+        return all(
+            isinstance(each, ast.FunctionDef) and all(map(_is_check, each.body)) for each in definitions
+        )
 
     def _handler(self, handler: ast.ExceptHandler) -> str:
         """What is done about an error; empty where another one is raised, which only rewords it."""
@@ -456,16 +411,11 @@ class _Writer:
                 return self._attribute(node)
             case ast.Constant(value=value):
                 return f"{type(value).__name__} {value!r}"
-            case ast.Lambda(args=arguments):
-                names = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-                names += [each for each in (arguments.vararg, arguments.kwarg) if each]
-                defaults = [
-                    self._node(each) if each else "-"
-                    for each in (*arguments.defaults, *arguments.kw_defaults)
-                ]
-                with _Scope(self, {each.arg: None for each in names}, {}):
-                    listed = ",".join(self._name(each.arg) for each in names)
-                    return f"lambda {listed};{','.join(defaults)}:{self._node(node.body)}"
+            case ast.Lambda():
+                names, defaults = self._arguments(node.args)
+                with self._scope(dict.fromkeys(names)):
+                    listed = ",".join(map(self._name, names))
+                    return f"lambda {listed};{defaults}:{self._node(node.body)}"
             case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
                 return self._comprehension(node)
             case ast.AST():
@@ -484,10 +434,10 @@ class _Writer:
     def _each(self, node: object) -> str:
         return self._statement(node) if isinstance(node, ast.stmt) else self._node(node)
 
-    def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> str:
+    def _comprehension(self, node: _Comprehension) -> str:
         first = self._node(node.generators[0].iter)  # read outside of the comprehension's own scope
         names = {n.id: None for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
-        with _Scope(self, names, {}):
+        with self._scope(names):
             parts = [first]
             for place, generator in enumerate(node.generators):
                 source = "" if place == 0 else self._node(generator.iter)
@@ -495,21 +445,6 @@ class _Writer:
                 parts.append(f"{self._node(generator.target)} in {source} if {tests}")
             made = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
             return f"{type(node).__name__}({';'.join(parts)}: {','.join(map(self._node, made))})"
-
-
-class _Scope:
-    """A scope of names while the writer is inside a function, lambda or comprehension."""
-
-    def __init__(self, writer: _Writer, names: dict[str, str | None], imports: dict[str, str]):
-        self.writer, self.names, self.known = writer, names, imports
-
-    def __enter__(self) -> None:
-        self.writer.scopes.append(self.names)
-        self.writer.imports.append(self.known)
-
-    def __exit__(self, *_: object) -> None:
-        self.writer.scopes.pop()
-        self.writer.imports.pop()
 
 
 def _bound(function: ast.AST) -> tuple[list[str], dict[str, str]]:
@@ -526,15 +461,13 @@ def _bound(function: ast.AST) -> tuple[list[str], dict[str, str]]:
             outer |= set(node.names)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             names[node.id] = None
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        elif isinstance(node, _Function | ast.ClassDef):
             names[node.name] = None
             continue
-        elif isinstance(node, ast.Lambda | ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
+        elif isinstance(node, ast.Lambda | _Comprehension):
             names |= {n.target.id: None for n in ast.walk(node) if isinstance(n, ast.NamedExpr)}
             continue
-        elif (isinstance(node, ast.ExceptHandler) and node.name) or (
-            isinstance(node, ast.MatchAs | ast.MatchStar) and node.name
-        ):
+        elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name:
             names[node.name] = None
         waiting.extend(reversed(list(ast.iter_child_nodes(node))))
     return [name for name in names if name not in outer], imports
@@ -552,10 +485,6 @@ def _is_check(node: ast.stmt) -> bool:
     return False
 
 
-def _assigns(test: ast.expr) -> bool:
-    return any(isinstance(node, ast.NamedExpr) for node in ast.walk(test))
-
-
 @cache
 def _checksums(module: str, name: str) -> str:
     """The checksums of a data set's files, as JSON; where it comes from and its name do not count."""
@@ -569,9 +498,26 @@ _DIGESTS: dict[Symbol, str] = {}
 
 
 def _digest_of(root: Symbol) -> str:
+    """The hash of a symbol, after those of all it needs: component by component (Tarjan 1972)."""
+    index: dict[Symbol, int] = {}
+    low: dict[Symbol, int] = {}
+    stack: list[Symbol] = []
+
+    def visit(symbol: Symbol) -> None:
+        index[symbol] = low[symbol] = len(index)
+        stack.append(symbol)
+        for child in _form(symbol).refers_to:
+            if child not in index and child not in _DIGESTS:
+                visit(child)
+            if child in stack:
+                low[symbol] = min(low[symbol], low[child])
+        if low[symbol] == index[symbol]:
+            place = stack.index(symbol)
+            _DIGESTS.update(_digests(stack[place:]))
+            del stack[place:]
+
     if root not in _DIGESTS:
-        for component in _components(root):
-            _DIGESTS.update(_digests(component))
+        visit(root)
     return _DIGESTS[root]
 
 
@@ -593,38 +539,3 @@ def _digests(component: Sequence[Symbol]) -> dict[Symbol, str]:
 def _hashed(form: _Form, near: dict[Symbol, str]) -> str:
     children = [near.get(child) or _DIGESTS[child] for child in form.refers_to]
     return hashlib.sha256("\n".join([form.text, *children]).encode()).hexdigest()[:16]
-
-
-def _components(root: Symbol) -> list[list[Symbol]]:
-    """Strongly connected components of what ``root`` needs, each after those it refers to (Tarjan 1972)."""
-    index: dict[Symbol, int] = {}
-    low: dict[Symbol, int] = {}
-    stack: list[Symbol] = []
-    found: list[list[Symbol]] = []
-    work: list[tuple[Symbol, Iterator[Symbol]]] = []
-
-    def enter(symbol: Symbol) -> None:
-        index[symbol] = low[symbol] = len(index)
-        stack.append(symbol)
-        work.append((symbol, iter(_form(symbol).refers_to)))
-
-    enter(root)
-    while work:
-        symbol, children = work[-1]
-        for child in children:
-            if child in _DIGESTS:
-                continue
-            if child not in index:
-                enter(child)
-                break
-            if child in stack:
-                low[symbol] = min(low[symbol], index[child])
-        else:
-            work.pop()
-            if work:
-                low[work[-1][0]] = min(low[work[-1][0]], low[symbol])
-            if low[symbol] == index[symbol]:
-                place = stack.index(symbol)
-                found.append(stack[place:])
-                del stack[place:]
-    return found

@@ -10,40 +10,17 @@ import json
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Protocol
 
 from companion.runs.fingerprint import ROOT, fingerprint
+from companion.runs.recipe import RecipeSpec
+from companion.runs.spec import ModelSpec
 
 EQUAL_CODE = ROOT / "results" / "paper" / "archive" / "equal_code.json"
-
-
-class Spec(Protocol):
-    """What defines a trained network or a training run that was recorded; frozen, so that equal ones are one.
-
-    ``content`` is plain JSON of what differs from the defaults, ``front`` the readable part of its names,
-    ``roots`` the functions and classes whose code makes it, those found by name included, ``setting`` the
-    spec in a few words.
-    """
-
-    @property
-    def content(self) -> dict[str, object]: ...
-
-    @property
-    def front(self) -> str: ...
-
-    @property
-    def roots(self) -> tuple[Callable, ...]: ...
-
-    @property
-    def setting(self) -> str: ...
+Spec = ModelSpec | RecipeSpec
 
 
 def model_key(spec: Spec) -> str:
-    """Folder name of a spec's product.
-
-    Raises:
-        UnknownName: the spec's task does not exist.
-    """
+    """Folder name of a spec's product; UnknownName where its task does not exist."""
     return _named(spec, code_of(spec))
 
 

@@ -22,11 +22,7 @@ def keep_look(folder: Path, step: int, tensors: dict[str, Tensor]) -> None:
 
 
 def gathered_looks(folder: Path, steps: tuple[int, ...]) -> dict[str, Tensor]:
-    """All looks on top of each other, checkpoints first; ``steps`` among them.
-
-    Raises:
-        CorruptFile: the look of a checkpoint is not there, though the course has passed it.
-    """
+    """All looks on top of each other, checkpoints first; ``steps`` among them."""
     missing = [step for step in steps if not _path(folder, step).is_file()]
     if missing:
         raise CorruptFile(
@@ -41,8 +37,6 @@ def gathered_looks(folder: Path, steps: tuple[int, ...]) -> dict[str, Tensor]:
 def _path(folder: Path, step: int) -> Path:
     return folder / f"look-{step:08d}.safetensors"
 
-
-# How good a network is at one look: on all the samples it was looked at, and on either half of them.
 
 # The samples that quality is taken of. A checkpoint is chosen on all, the paper's way, or on half of them.
 GROUPS = ("all", "selecting", "reporting")
@@ -59,9 +53,6 @@ def qualities(look: Mapping[str, Tensor], part: str) -> dict[str, dict[str, floa
     Returns:
         by measure of quality and group of :data:`GROUPS`. Accuracy is that of texts, or of words under
         teacher forcing.
-
-    Raises:
-        BadInput: fewer than two samples.
     """
     text = f"{part}.correct" in look
     right = look[f"{part}.correct" if text else f"{part}.right"].double()
@@ -84,12 +75,9 @@ def _members(samples: int) -> dict[str, Bool[Tensor, " samples"]]:
     return dict(zip(GROUPS, (torch.ones_like(selects), selects, ~selects), strict=True))
 
 
-# What is dear to see is seen of a network where it was best, and nowhere else.
-#
-# A checkpoint is chosen afterwards where the network was best, the earliest of equals, so that no other look
-# is ever asked. Every part of the data chooses for itself: the tables of training samples have the network
-# where it was best on these. Which looks those are is known in the end: until then the network is kept as it
-# was where it is best so far.
+# What is dear to see is seen of a network where it was best, the earliest of equals, and nowhere else: no
+# other look is ever asked. Every part of the data chooses for itself. Which looks those are is known in the
+# end: until then the network is kept as it was where it is best so far.
 
 _NOTES = "qualities.json"
 Notes = Mapping[int, Mapping[str, Mapping[str, float]]]  # by step and part, a number a measure and group
@@ -100,11 +88,8 @@ def keep_if_best(
 ) -> None:
     """Keep the network if on any part, by any measure, on any group that may choose, it is at its best.
 
-    Kept are files in ``folder``, so that a killed run goes on alike; those that are best no longer go.
-
-    Args:
-        step: of the look; steps ascend, the last one may come again.
-        found: by part, see :func:`qualities`.
+    Kept are files in ``folder``, so that a killed run goes on alike; those that are best no longer go. Steps
+    ascend, the last one may come again.
     """
     own = {
         part: {f"{name}.{group}": groups[group] for name, groups in measures.items() for group in CHOOSING}
@@ -122,17 +107,11 @@ def keep_if_best(
 
 
 def seen_where_best(
-    folder: Path,
-    network: nn.Module,
-    steps: Sequence[int],
-    see: Callable[[nn.Module, str], dict[str, Tensor]],
+    folder: Path, network: nn.Module, steps: Sequence[int], see: Callable[[nn.Module, str], dict[str, Tensor]]
 ) -> dict[str, Tensor]:
-    """What ``see`` finds of the network where it was best, checkpoints first, NaN at all other ``steps``.
+    """What ``see`` finds of the network on a part, where it was best on this: NaN at all other ``steps``.
 
     The network is in evaluation mode meanwhile, and afterwards what it was before.
-
-    Args:
-        see: of the network on one part, which is the part that it was best on; names of its own a part.
     """
     final = {name: value.clone() for name, value in network.state_dict().items()}
     rows: dict[str, Tensor] = {}
@@ -166,10 +145,8 @@ def _weights_path(folder: Path, step: int) -> Path:
     return folder / f"best-{step:08d}.safetensors"
 
 
-# What is known of every pair of positions, kept without its padding, and padded again.
-#
-# Sentences differ in length: of Multi30k's validation set padded to its longest pair, seven cells in eight
-# are padding. Kept are the valid cells alone, by sample, target position and source position.
+# What is known of every pair of positions is kept without its padding (seven cells in eight of Multi30k's
+# validation set), by sample, target position and source position.
 
 
 def valid_cells(
@@ -201,8 +178,7 @@ def padded_cells(
 def joined_cells(batches: Iterable[tuple[Tensor, Tensor, Tensor]]) -> Shaped[Tensor, " cells"]:
     """Valid cells in the order of the samples, from padded batches in any order.
 
-    Args:
-        batches: (index of each sample, its padded cells, which of them are valid), batch by batch.
+    A batch is (index of each sample, its padded cells, which of them are valid).
     """
     found = {}
     for indices, padded, valid in batches:

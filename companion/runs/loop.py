@@ -67,9 +67,6 @@ def train(
 
     Returns:
         the model on ``device``, and records {step, loss} along the way.
-
-    Raises:
-        TrainingDiverged: the loss is not finite; names step, seed and setting.
     """
     model = new_model(spec, task).to(device)
     optimiser = torch.optim.Adam(

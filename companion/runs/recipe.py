@@ -14,7 +14,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 from torch import Tensor
 
-from attnlib.errors import BadInput, CorruptFile
+from attnlib.errors import BadInput, CorruptFile, UnknownName
 from attnlib.files import atomic_path
 from attnlib.training.checkpoint import discard_unsound
 from attnlib.training.course import Report
@@ -44,7 +44,7 @@ class RecipeSpec:
         Raises:
             UnknownName, BadInput: a recipe, setting or value that cannot be used.
         """
-        chosen = registry.settings_of(recipe, {**settings, "seed": seed})
+        chosen = _settings(recipe, {**settings, "seed": seed})
         differs = {
             field.name: getattr(chosen, field.name)
             for field in fields(chosen)
@@ -55,21 +55,21 @@ class RecipeSpec:
     @property
     def resolved(self) -> object:
         """The recipe's ``Settings``, defaults filled in; errors as :meth:`of`."""
-        return registry.settings_of(self.recipe, {**dict(self.settings), "seed": self.seed})
+        return _settings(self.recipe, {**dict(self.settings), "seed": self.seed})
 
     @property
     def roots(self) -> tuple[Callable, ...]:
-        """The code that makes the recording, and opens it: see :func:`companion.runs.registry.roots`."""
-        return registry.roots(self.recipe, self.resolved)
+        """The code that makes the recording and opens it."""
+        recipe = vars(registry.load(self.recipe))
+        parts = ("record", "Settings", "new_network", "recorded_network")
+        builders = recipe["builders"](self.resolved) if "builders" in recipe else ()
+        return (*(recipe[part] for part in parts if part in recipe), *builders)
 
     @property
     def checksums(self) -> dict[str, str]:
-        """The data files read, with their sha256.
-
-        Raises:
-            DataUnavailable, CorruptFile: they are not at hand, or not what they should be.
-        """
-        return registry.load(self.recipe).checksums(self.resolved)
+        """The data files read, with their sha256; they have to be at hand."""
+        checksums = getattr(registry.load(self.recipe), "checksums", None)
+        return checksums(self.resolved) if checksums else {}
 
     @property
     def content(self) -> dict[str, object]:
@@ -85,7 +85,8 @@ class RecipeSpec:
     @property
     def kind(self) -> str:
         """The spec in a few words, without its seed."""
-        return " ".join([self.recipe, *(f"{name}={_word(value)}" for name, value in self.settings)])
+        words = ((name, value if isinstance(value, tuple) else [value]) for name, value in self.settings)
+        return " ".join([self.recipe, *(f"{name}={','.join(map(str, value))}" for name, value in words)])
 
     @property
     def setting(self) -> str:
@@ -93,25 +94,20 @@ class RecipeSpec:
         return f"{self.kind} seed {self.seed}"
 
     def to_json(self) -> str:
-        """One line of JSON that :meth:`from_json` turns into an equal spec."""
+        """One line that :meth:`from_json` turns into an equal spec."""
         return json.dumps(self.content, sort_keys=True)
 
     @classmethod
     def from_json(cls, text: str) -> "RecipeSpec":
-        """The spec that :meth:`to_json` wrote.
-
-        Raises:
-            BadInput: the text is not an object with the spec's fields. UnknownName: see :meth:`of`.
-        """
-        content = json.loads(text)
-        known = {field.name for field in fields(cls)}
+        """The spec that :meth:`to_json` wrote; BadInput where its fields are others."""
+        content, known = json.loads(text), {field.name for field in fields(cls)}
         if not isinstance(content, dict) or not set(content) <= known or "recipe" not in content:
             raise BadInput(f"{text!r} is no recipe spec; expected an object of {', '.join(sorted(known))}")
         settings = {name: _hashable(value) for name, value in dict(content.get("settings", ())).items()}
         return cls.of(content["recipe"], seed=content.get("seed", 0), **settings)
 
     def make(self, folder: Path, *, device: str = "cpu", report: Report | None = None) -> dict[str, object]:
-        """Follow the recipe and write its recording into ``folder``; checkpoints go below it.
+        """Follow the recipe and write its recording into ``folder``, checkpoints below it.
 
         Returns:
             what its history says beyond time and machine: the shapes of the tensors.
@@ -125,19 +121,14 @@ class RecipeSpec:
         return {"tensors": {name: list(value.shape) for name, value in sorted(tensors.items())}}
 
     def open(self, folder: Path, history: dict, *, device: str = "cpu") -> "Recording":
-        """The recording that :meth:`make` left.
-
-        Raises:
-            CorruptFile: it cannot be read; the message says what to delete.
-        """
+        """The recording that :meth:`make` left; CorruptFile says what to delete where it cannot be read."""
         path = folder / RECORDING
         try:
-            tensors = load_file(path, device=device)
+            return Recording(self, load_file(path, device=device), history)
         except (SafetensorError, OSError) as error:
             raise CorruptFile(
                 f"{path} cannot be read ({error}); delete the folder {folder.name} and it is recorded anew"
             ) from error
-        return Recording(self, tensors, history)
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,11 +140,6 @@ class Recording:
     history: dict
 
     def __getitem__(self, name: str) -> Tensor:
-        """The tensor of this name.
-
-        Raises:
-            BadInput: the recipe records no such tensor; the message has what it records.
-        """
         if name not in self.tensors:
             raise BadInput(
                 f"recipe {self.spec.recipe} records no {name!r}; "
@@ -162,8 +148,17 @@ class Recording:
         return self.tensors[name]
 
 
-def _word(value: object) -> str:
-    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+def _settings(recipe: str, given: dict[str, object]) -> object:
+    """The ``Settings`` of a recipe with some of its defaults replaced."""
+    settings = registry.load(recipe).Settings
+    known = [field.name for field in fields(settings)]
+    for name in given:
+        if name not in known:
+            raise UnknownName(f"setting of recipe {recipe}", name, known)
+    try:
+        return settings(**given)
+    except TypeError as error:
+        raise BadInput(f"recipe {recipe} cannot be set up: {error}; it has {', '.join(known)}") from error
 
 
 def _hashable(value: object) -> object:

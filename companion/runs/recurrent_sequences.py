@@ -2,17 +2,14 @@
 
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from attnlib.models.sequence_to_sequence import SequenceConfig, SequenceToSequence
 from attnlib.training.course import Report
+from companion.runs.recipe import Recording
 from companion.runs.sequence_course import SequenceSettings, builders, checksums, record_course, restored
-
-if TYPE_CHECKING:
-    from companion.runs.recipe import Recording
 
 __all__ = ["Settings", "builders", "checksums", "new_network", "record", "recorded_network"]
 
@@ -55,6 +52,6 @@ def record(
     return record_course(new_network, settings, folder, device=device, report=report)
 
 
-def recorded_network(recording: "Recording") -> SequenceToSequence:
+def recorded_network(recording: Recording) -> SequenceToSequence:
     """The trained network, in evaluation mode."""
     return restored(new_network, recording)

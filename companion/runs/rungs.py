@@ -6,8 +6,6 @@ change of the plan shows there, and a new entry leaves the results of the others
 
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
@@ -17,17 +15,6 @@ from companion.runs.spec import ModelSpec
 
 _DIAL = re.compile(r"reordering_(\d{1,3})")
 _FEWER_SEEDS = 3  # of cells other than the GRU
-
-
-@dataclass(frozen=True)
-class Training:
-    """How the models of a rung are trained at one scale, on what of its task, and how many of them."""
-
-    steps: int
-    seeds: int
-    batch_size: int
-    learning_rate: float
-    task_options: Mapping[str, object] = field(default_factory=dict)
 
 
 @cache
@@ -40,30 +27,15 @@ def scales() -> tuple[str, ...]:
     return tuple(_plan())
 
 
-def width_of(scale: str) -> int:
-    """Width of states and embeddings at a scale.
+def _training(scale: str, rung: str) -> dict:
+    """How the models of a rung are trained at one scale, on what of its task, and how many ``seeds`` of them.
 
-    Raises:
-        UnknownName: no such scale.
+    Tasks that the plan does not name, such as the reader's own text, share one entry.
     """
-    return _scale(scale)["width"]
-
-
-def _scale(scale: str) -> dict:
     if scale not in _plan():
         raise UnknownName("scale", scale, scales())
-    return _plan()[scale]
-
-
-def training_of(scale: str, rung: str) -> Training:
-    """The plan's entry for a rung; tasks it does not name, such as the reader's own text, share one."""
-    plan, (task, _) = _scale(scale), task_of(rung)
-    return Training(**plan["rungs"].get(task, plan["other"]))
-
-
-def rungs() -> tuple[str, ...]:
-    """Names that a message offers: the tasks, and five marks of the dial."""
-    return (*registry.names(), *(f"reordering_{percent}" for percent in (0, 25, 50, 75, 100)))
+    plan, (task, _) = _plan()[scale], task_of(rung)
+    return {"width": plan["width"]} | plan["rungs"].get(task, plan["other"])
 
 
 def task_of(rung: str) -> tuple[str, dict[str, object]]:
@@ -77,7 +49,8 @@ def task_of(rung: str) -> tuple[str, dict[str, object]]:
             raise BadInput(f"{rung}: the dial goes from reordering_0 to reordering_100, in percent")
         return "reordering", {"p": int(dial[1]) / 100}
     if rung not in registry.names():
-        raise UnknownName("task", rung, rungs())
+        marks = (f"reordering_{percent}" for percent in (0, 25, 50, 75, 100))
+        raise UnknownName("task", rung, [*registry.names(), *marks])
     return rung, {}
 
 
@@ -91,7 +64,7 @@ def rung_of(spec: ModelSpec) -> str:
 
 def seeds_of(scale: str, rung: str, architecture: str = "AED", cell: str = "gru") -> range:
     """The seeds that the plan has of a kind of model; of cells other than the GRU at most three."""
-    planned = training_of(scale, rung).seeds
+    planned = _training(scale, rung)["seeds"]
     return range(planned if cell == "gru" or architecture == "AO" else min(planned, _FEWER_SEEDS))
 
 
@@ -102,14 +75,9 @@ def spec_of(
 
     ``task_options`` among the changes (a dict) are added to those of the rung and the plan.
     """
-    training, (task, options) = training_of(scale, rung), task_of(rung)
-    options = {**training.task_options, **options, **dict(changes.pop("task_options", {}))}
-    planned = {
-        "steps": training.steps,
-        "batch_size": training.batch_size,
-        "learning_rate": training.learning_rate,
-        "width": width_of(scale),
-    }
+    planned, (task, options) = _training(scale, rung), task_of(rung)
+    options = {**planned.get("task_options", {}), **options, **dict(changes.pop("task_options", {}))}
+    planned = {name: planned[name] for name in ("steps", "batch_size", "learning_rate", "width")}
     return ModelSpec(
         task=task,
         architecture=architecture,

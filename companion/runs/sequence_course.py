@@ -20,7 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -34,9 +34,8 @@ from companion.data import registry
 from companion.data.pieces import EqualLengthBatches
 from companion.runs.looks import gathered_looks, keep_look
 from companion.runs.loop import prediction_loss
-
-if TYPE_CHECKING:
-    from companion.runs.recipe import Recording
+from companion.runs.recipe import Recording
+from companion.runs.spec import check_at_least
 
 NewNetwork = Callable[[Any, int, int], nn.Module]  # of settings and the sizes of the two vocabularies
 
@@ -49,7 +48,6 @@ class SequenceSettings:
     """Task and training; the networks have further settings of their own.
 
     Attributes:
-        task: by name, see :mod:`companion.data.registry`.
         options: those of the task, as (name, value) pairs in any order.
         source, target: two line-parallel files of the reader's own, as the task; both or neither.
         steps: updates, of batch_size samples each.
@@ -57,11 +55,7 @@ class SequenceSettings:
         clip: largest norm of the gradient of all parameters together.
         looks: at how many steps the network is looked at, beside the beginning.
         judged: held-out samples that are looked at, at most.
-        shown: pairs of sentences, words separated by spaces, that the network is shown at every look; a word
-            that the vocabulary lacks is ``<unk>``.
-
-    Raises:
-        BadInput: a size below 1, or one file without the other.
+        shown: pairs of sentences, words separated by spaces, that the network is shown at every look.
     """
 
     task: str = "one_to_one"
@@ -79,9 +73,7 @@ class SequenceSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("steps", "batch_size", "looks", "judged"):
-            if getattr(self, name) < 1:
-                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
+        check_at_least(1, self, "steps", "batch_size", "looks", "judged")
         if bool(self.source) != bool(self.target):
             raise BadInput("source and target go together: two text files, line by line translations")
         object.__setattr__(self, "options", tuple(sorted(self.options)))
@@ -102,7 +94,7 @@ def builders(settings: SequenceSettings) -> tuple[Callable[..., Task], ...]:
 
 
 def checksums(settings: SequenceSettings) -> dict[str, str]:
-    """sha256 of the content of each data file read, by "dataset/file"; none for tasks made by rule."""
+    """sha256 of the content of each data file read; none for tasks made by rule."""
     return load_task(settings).checksums
 
 
@@ -117,7 +109,6 @@ def _load(name: str, options: tuple[tuple[str, object], ...]) -> Task:
 
 
 def judged_samples(settings: SequenceSettings) -> Corpus:
-    """The held-out samples that are looked at."""
     held_out = load_task(settings).held_out
     return held_out.subset(range(min(settings.judged, len(held_out))))
 
@@ -125,12 +116,7 @@ def judged_samples(settings: SequenceSettings) -> Corpus:
 def record_course(
     new_network: NewNetwork, settings: SequenceSettings, folder: Path, *, device: str, report: Report | None
 ) -> dict[str, Tensor]:
-    """Train a new network and look at it along the way; see the module for what is returned.
-
-    Raises:
-        TrainingDiverged: the loss is not finite.
-        UnknownName, BadInput, DataUnavailable: a task that cannot be had.
-    """
+    """Train a new network and look at it along the way; see the module for what is returned."""
     task, judged = load_task(settings), judged_samples(settings)
     network = new_network(settings, len(task.source_vocabulary), len(task.target_vocabulary))
     every = max(1, settings.steps // settings.looks)
@@ -184,7 +170,6 @@ def look_at(network: nn.Module, corpus: Corpus, device: str = "cpu") -> dict[str
 
 
 def shown_pairs(settings: SequenceSettings) -> Batch | None:
-    """The pairs that are shown, as one batch; None where there are none."""
     if not settings.shown:
         return None
     task = load_task(settings)
@@ -219,7 +204,7 @@ def written(network: nn.Module, corpus: Corpus, device: str = "cpu") -> Tensor:
     return rows[:, : max(1, int((rows != PAD).sum(1).max()))]
 
 
-def restored(new_network: NewNetwork, recording: "Recording") -> nn.Module:
+def restored(new_network: NewNetwork, recording: Recording) -> nn.Module:
     """The trained network of a recording, in evaluation mode."""
     tensors = recording.tensors
     state = {name.removeprefix(_NETWORK): tensors[name] for name in tensors if name.startswith(_NETWORK)}

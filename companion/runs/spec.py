@@ -7,6 +7,13 @@ from dataclasses import dataclass, fields
 from attnlib.errors import BadInput
 
 
+def check_at_least(least: int, settings: object, *names: str) -> None:
+    """Raise BadInput where one of some settings is smaller."""
+    for name in names:
+        if getattr(settings, name) < least:
+            raise BadInput(f"{name} is {getattr(settings, name)}; it must be at least {least}")
+
+
 @dataclass(frozen=True)
 class ModelSpec:
     """Everything that goes into a trained model; equal specs are the same model, trained once.
@@ -38,9 +45,7 @@ class ModelSpec:
     task_options: tuple[tuple[str, object], ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("steps", "width", "batch_size"):
-            if getattr(self, name) < 1:
-                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
+        check_at_least(1, self, "steps", "width", "batch_size")
 
     @property
     def setting(self) -> str:
@@ -66,11 +71,7 @@ class ModelSpec:
 
     @property
     def roots(self) -> tuple[Callable, ...]:
-        """The code that makes the model: training and what the task's name leads to.
-
-        Raises:
-            UnknownName: the task does not exist.
-        """
+        """The code that makes the model: training and what the task's name leads to."""
         from attnlib.training import evaluate
         from companion.data import registry
         from companion.runs import loop
@@ -78,21 +79,14 @@ class ModelSpec:
         return (loop.train, loop.new_model, evaluate.evaluate, registry.builder(self.task))
 
     def to_json(self) -> str:
-        """One line of JSON that :meth:`from_json` turns into an equal spec."""
+        """One line that :meth:`from_json` turns into an equal spec."""
         return json.dumps(self.content, sort_keys=True)
 
     @classmethod
     def from_json(cls, text: str) -> "ModelSpec":
-        """The spec that :meth:`to_json` wrote.
-
-        Raises:
-            BadInput: the text is not an object with the spec's fields.
-        """
-        content = json.loads(text)
-        unknown = set(content) - {field.name for field in fields(cls)}
-        if unknown:
-            raise BadInput(
-                f"unknown fields {sorted(unknown)} in a model spec; it has {[f.name for f in fields(cls)]}"
-            )
+        """The spec that :meth:`to_json` wrote; BadInput where its fields are others."""
+        content, known = json.loads(text), [field.name for field in fields(cls)]
+        if unknown := sorted(set(content) - set(known)):
+            raise BadInput(f"unknown fields {unknown} in a model spec; it has {known}")
         content["task_options"] = tuple(sorted(dict(content.get("task_options", ())).items()))
         return cls(**content)

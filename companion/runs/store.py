@@ -1,12 +1,10 @@
 """Trained models as products: made once for each spec, found again by everyone who needs them."""
 
-import fcntl
 import hashlib
 import json
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -15,7 +13,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 
-from attnlib.errors import BadInput, CorruptFile, NotMeasured
+from attnlib.errors import CorruptFile, NotMeasured
 from attnlib.files import atomic_path, rounded, write_json_atomic
 from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.training.checkpoint import discard_unsound
@@ -23,10 +21,10 @@ from attnlib.training.corpus import Task
 from attnlib.training.course import Report
 from attnlib.training.evaluate import evaluate
 from companion.data import registry
-from companion.runs.archive import Archive, Question
+from companion.runs.archive import Archive, Question, locked
 from companion.runs.keys import Spec, model_key
 from companion.runs.loop import new_model, train
-from companion.runs.product import ProductSpec
+from companion.runs.recipe import RecipeSpec, Recording
 from companion.runs.spec import ModelSpec
 
 
@@ -37,13 +35,13 @@ class TrainedModel:
     spec: ModelSpec
     task: Task
     model: EncoderDecoder
-    history: dict  # records of the loss, held-out quality, seconds, threads: see Store._train
+    history: dict  # records of the loss, held-out quality, seconds, threads, device
 
 
 class Store:
     """A folder of trained models, ``<folder>/<key>/{model.safetensors, history.json, spec.json}``.
 
-    Products of another kind, which their specs make themselves, stand beside the models: :meth:`recording`.
+    What recipes record stands beside the models: :meth:`recording`.
 
     Args:
         folder: where products and checkpoints live.
@@ -77,42 +75,30 @@ class Store:
             NotMeasured: it has to be trained, and this store does not.
             CorruptFile: the product cannot be read; the message says what to delete.
         """
-        folder = self.product(spec)
-        task = load_task(spec.task, spec.task_options)
-        self._made(spec, folder, lambda: self._train(spec, task, folder))
+        task, path = load_task(spec.task, spec.task_options), self._made(spec) / "model.safetensors"
         network = new_model(spec, task).to(self.device)
         try:
-            network.load_state_dict(load_file(folder / "model.safetensors", device=self.device))
+            network.load_state_dict(load_file(path, device=self.device))
         except (SafetensorError, RuntimeError, OSError) as error:
             raise CorruptFile(
-                f"{folder / 'model.safetensors'} cannot be read ({error}); delete the folder "
-                f"{folder.name} and the model is trained anew"
+                f"{path} cannot be read ({error}); delete the folder {path.parent.name} and the model is "
+                "trained anew"
             ) from error
         return TrainedModel(spec, task, network.eval(), self.history(spec))
 
-    def recording(self, spec: ProductSpec):
-        """What a spec of another kind makes, from the folder if it is there, else made now.
+    def recording(self, spec: RecipeSpec) -> Recording:
+        """What a recipe's run records, from the folder if it is there, else made now; errors as above."""
+        return spec.open(self._made(spec), self.history(spec), device=self.device)
 
-        Returns:
-            what ``spec.open`` returns; for a recipe a :class:`~companion.runs.recipe.Recording`.
-
-        Raises:
-            NotMeasured, CorruptFile: as :meth:`model`; and what ``spec.make`` raises.
-        """
+    def _made(self, spec: Spec) -> Path:
+        """The folder of a product that is whole, made by this process or another."""
         folder = self.product(spec)
-        self._made(spec, folder, lambda: self._record(spec, folder))
-        return spec.open(folder, self.history(spec), device=self.device)
-
-    def _opened(self, spec: Spec):
-        return self.model(spec) if isinstance(spec, ModelSpec) else self.recording(spec)
-
-    def _made(self, spec: Spec, folder: Path, make: Callable[[], None]) -> None:
-        """The product is whole afterwards, made by this process or another."""
-        with _locked(folder):
+        with locked(folder):
             if not (folder / "history.json").is_file():
                 if not self.trains:
                     raise NotMeasured(f"{spec.setting} is not trained yet")
-                make()
+                self._make(spec, folder)
+        return folder
 
     def history(self, spec: Spec) -> dict:
         """The record of a finished training: see :class:`TrainedModel`."""
@@ -137,31 +123,41 @@ class Store:
         path = self.product(spec) / f"{answer_name(question)}.json"
         if self.archive and not path.is_file() and (archived := self.archive.get(question)) is not None:
             return archived
-        with _locked(path.parent, f".{path.stem}.lock"):  # a lock of its own: measuring takes the model's
+        with locked(path.parent, f".{path.stem}.lock"):  # a lock of its own: measuring takes the model's
             if not path.is_file():
-                opened = [self._opened(one) for one in (spec, *beside)]
+                models = (spec, *beside)
+                opened = [self.model(m) if isinstance(m, ModelSpec) else self.recording(m) for m in models]
                 write_json_atomic(path, rounded(measure(*opened, **settings)))
         found = json.loads(path.read_text(encoding="utf-8"))
         if self.archive and self.archive.get(question) is None:
             self.archive.put(question, self.history(spec), found)
         return found
 
-    def _report_of(self, spec: Spec) -> Report | None:
-        if self.report is None:
-            return None
-        return lambda step, steps, loss: self.report(spec, step, steps, loss)
+    def _make(self, spec: Spec, folder: Path) -> None:
+        """Write a product, its history last: its presence says that the product is whole."""
 
-    def _record(self, spec: ProductSpec, folder: Path) -> None:
+        def report(step: int, steps: int, loss: float) -> None:
+            if self.report is not None:
+                self.report(spec, step, steps, loss)
+
         started = time.monotonic()
-        found = spec.make(folder, device=self.device, report=self._report_of(spec))
-        self._finish(spec, folder, found, started)
+        if isinstance(spec, ModelSpec):
+            found = self._train(spec, folder, report)
+        else:
+            found = spec.make(folder, device=self.device, report=report)
+        run = {
+            "seconds": round(time.monotonic() - started, 1),  # of this process: less after a resumption
+            "threads": torch.get_num_threads(),
+            "device": self.device,
+        }
+        write_json_atomic(folder / "spec.json", spec.content)
+        write_json_atomic(folder / "history.json", found | run)
         shutil.rmtree(folder / "checkpoints", ignore_errors=True)
 
-    def _train(self, spec: ModelSpec, task: Task, folder: Path) -> None:
-        started = time.monotonic()
-        discard_unsound(folder / "checkpoints")
-        report = self._report_of(spec)
-        network, records = train(spec, task, folder / "checkpoints", device=self.device, report=report)
+    def _train(self, spec: ModelSpec, folder: Path, report: Report) -> dict:
+        task, checkpoints = load_task(spec.task, spec.task_options), folder / "checkpoints"
+        discard_unsound(checkpoints)
+        network, records = train(spec, task, checkpoints, device=self.device, report=report)
         found = {
             "records": records,
             "held_out": evaluate(network.eval(), task.held_out),
@@ -169,19 +165,7 @@ class Store:
         }
         with atomic_path(folder / "model.safetensors") as temporary:
             temporary.write_bytes(save({name: value.cpu() for name, value in network.state_dict().items()}))
-        self._finish(spec, folder, found, started)
-        for checkpoint in (folder / "checkpoints").glob("step-*"):
-            checkpoint.unlink()
-
-    def _finish(self, spec: Spec, folder: Path, found: dict, started: float) -> None:
-        """Write spec and history, the history last: its presence says that the product is whole."""
-        run = {
-            "seconds": round(time.monotonic() - started, 1),  # of this process: less after a resumption
-            "threads": torch.get_num_threads(),
-            "device": self.device,
-        }
-        write_json_atomic(folder / "spec.json", json.loads(spec.to_json()))
-        write_json_atomic(folder / "history.json", found | run)
+        return found
 
 
 def answer_name(question: Question) -> str:
@@ -195,18 +179,3 @@ def answer_name(question: Question) -> str:
 def load_task(name: str, options: tuple[tuple[str, object], ...]) -> Task:
     """A task by name and options, loaded once a process."""
     return registry.load(name, **dict(options))
-
-
-@contextmanager
-def _locked(folder: Path, name: str = ".lock") -> Iterator[None]:
-    """Two processes never make the same product at once; the lock goes with the process that holds it."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        handle = (folder / name).open("w")
-    except OSError as error:
-        raise BadInput(
-            f"cannot write {folder}: {error.strerror}; choose a folder you may write to"
-        ) from error
-    with handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -10,10 +9,8 @@ from torch import Tensor
 from attnlib.models.multi_head_attention import TransformerConfig
 from attnlib.models.transformer import Transformer, tie_encoder
 from attnlib.training.course import Report
+from companion.runs.recipe import Recording
 from companion.runs.sequence_course import SequenceSettings, builders, checksums, record_course, restored
-
-if TYPE_CHECKING:
-    from companion.runs.recipe import Recording
 
 __all__ = ["Settings", "builders", "checksums", "new_network", "record", "recorded_network"]
 
@@ -63,6 +60,6 @@ def record(
     return record_course(new_network, settings, folder, device=device, report=report)
 
 
-def recorded_network(recording: "Recording") -> Transformer:
+def recorded_network(recording: Recording) -> Transformer:
     """The trained network, in evaluation mode."""
     return restored(new_network, recording)

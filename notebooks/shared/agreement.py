@@ -29,7 +29,7 @@ from companion.data.bleu import bleu
 from companion.results.asks import Ask
 from companion.runs.looks import CHOOSING, GROUPS, padded_cells, qualities
 from companion.runs.recipe import RecipeSpec
-from companion.runs.translation import recorded_network
+from notebooks.shared.translation import recorded_network
 
 if TYPE_CHECKING:
     from companion.runs.recipe import Recording

@@ -158,7 +158,7 @@ def turned_away(points: list[Point], length: int) -> dict:
     Returns:
         ``drawn`` of the networks with at least 1/length on the right word, ``away`` of the others: ``weight``
         on the right word and ``later`` on words that come later, in multiples of 1/length; what they say
-        with attention moved, see :func:`~companion.runs.permutation_copying.moved_attention`; and
+        with attention moved, see :func:`~notebooks.shared.permutation_copying.moved_attention`; and
         differences by network.
     """
     failed = [(name, course) for name, course in points if has_failed(course)]

@@ -15,7 +15,7 @@ from attnlib.models.copier import Copier, CopierConfig, CopyBatch, copier_loss
 from attnlib.training.course import Course, Report, regular_checkpoints, run_course
 from companion.data.synthetic import copy_batch, draw_sources, words_of
 from companion.runs.looks import gathered_looks, keep_look
-from companion.runs.permutation_copying import HEAD, HELD_OUT, PARAMETERS, TRAINING, look_at_copier, stream
+from notebooks.shared.permutation_copying import HEAD, HELD_OUT, PARAMETERS, TRAINING, look_at_copier, stream
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Settings:
         heads: a number for each head, which draws its first query map; equal numbers are equal maps.
         body: draws all other parameters.
         kind, length, width, batch_size, learning_rate, steps, every, held_out: as in
-            :class:`companion.runs.permutation_copying.Settings`.
+            :class:`notebooks.shared.permutation_copying.Settings`.
         seed: draws the sentences, nothing else.
     """
 
@@ -48,11 +48,6 @@ class Settings:
         for name in ("batch_size", "steps", "every", "held_out"):
             if getattr(self, name) < 1:
                 raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
-
-
-def checksums(settings: Settings) -> dict[str, str]:
-    """None: the sentences are made by rule."""
-    return {}
 
 
 def new_network(settings: Settings) -> Copier:
@@ -77,7 +72,7 @@ def record(
     """Train the network and look at it on held-out sentences along the way.
 
     Returns:
-        by checkpoint what :func:`companion.runs.permutation_copying.look_at_copier` sees, and
+        by checkpoint what :func:`notebooks.shared.permutation_copying.look_at_copier` sees, and
         ``head_right`` (checkpoints, heads), the weight of each head on the right place.
 
     Raises:

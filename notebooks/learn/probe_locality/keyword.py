@@ -66,11 +66,6 @@ class Settings:
             raise BadInput(f"length is {self.length}; keyword, next, first and last need 4 positions")
 
 
-def checksums(settings: Settings) -> dict[str, str]:
-    """None: the sequences are made by rule."""
-    return {}
-
-
 def checkpoints(settings: Settings) -> tuple[int, ...]:
     """The steps it is looked at: close together at first, then far apart, and the last one.
 

@@ -5,7 +5,6 @@ import torch
 
 from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig
 from attnlib.probes.saliency import saliency
-from companion.runs.labelled_course import lexical_probe, log_polarity, polarity
 
 TOKENS = torch.tensor([[1, 5, 6, 7, 2], [1, 4, 2, 0, 0]])
 MASK = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]]).bool()
@@ -67,18 +66,3 @@ def test_the_backward_pass_is_not_left_to_cudnn(monkeypatch):
     )
     saliency(classifier().eval(), TOKENS, MASK, LABELS)
     assert asked == [False]
-
-
-def test_polarity_is_beta_over_one_minus_beta():
-    towards = log_polarity(torch.tensor([[1.5, -0.5], [1.5, -0.5]]).double(), torch.tensor([1, 0]))
-    assert towards.tolist() == [[1.5, -0.5], [-1.5, 0.5]]
-    beta = lexical_probe(towards)
-    torch.testing.assert_close(polarity(towards), beta / (1 - beta))
-    # Texts of either label: what speaks for one speaks as much against the other.
-    torch.testing.assert_close(beta[0] + beta[1], torch.ones(2).double())
-
-
-def test_log_polarity_tells_apart_what_beta_cannot():
-    far = torch.tensor([40.0, 50.0])
-    assert lexical_probe(far)[0] == lexical_probe(far)[1] == 1
-    assert polarity(far)[0] < polarity(far)[1]

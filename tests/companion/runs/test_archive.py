@@ -36,8 +36,13 @@ def archived(tmp_path):
     return tmp_path
 
 
+def silent(folder):
+    """A store that does not train."""
+    return Store(folder / "models", archive=folder / "archive", trains=False)
+
+
 def test_an_archived_answer_needs_no_model(archived):
-    store = Store(archived / "models", archive=archived / "archive", trains=False)
+    store = silent(archived)
     assert store.kept(SPECS[0], widths, factor=2) == {"width": 16, "third": 0.3333333}
     assert store.history(SPECS[0])["held_out"].keys() == {"loss", "token_accuracy", "exact_match"}
     assert not CALLS
@@ -45,7 +50,7 @@ def test_an_archived_answer_needs_no_model(archived):
 
 
 def test_another_setting_or_model_is_not_answered(archived):
-    store = Store(archived / "models", archive=archived / "archive", trains=False)
+    store = silent(archived)
     with pytest.raises(NotMeasured, match="one_to_one AO width 8 seed 0 is not trained yet"):
         store.kept(SPECS[0], widths, factor=3)
     assert not_measured(ask(SPECS, widths, factor=2), store) == (SPECS[1],)
@@ -54,19 +59,11 @@ def test_another_setting_or_model_is_not_answered(archived):
 
 
 def test_a_store_that_trains_answers_what_is_missing_and_archives_it(archived):
-    store = Store(archived / "models", archive=archived / "archive")
-    assert len(answers(ask(SPECS, widths, factor=2), store)) == 2
+    fresh = answers(ask(SPECS, widths, factor=2), Store(archived / "models", archive=archived / "archive"))
     assert CALLS == [1]
-    question = Question(SPECS[1], widths, {"factor": 2})
-    assert Archive(archived / "archive").get(question)["width"] == 16
-
-
-def test_fresh_and_archived_answers_are_equal(tmp_path):
-    fresh = Store(tmp_path / "models", archive=tmp_path / "archive").kept(SPECS[0], widths, factor=2)
-    again = Store(tmp_path / "none", archive=tmp_path / "archive", trains=False).kept(
-        SPECS[0], widths, factor=2
-    )
-    assert fresh == again
+    shutil.rmtree(archived / "models")
+    assert answers(ask(SPECS, widths, factor=2), silent(archived)) == fresh
+    assert len(fresh) == 2
 
 
 def test_answers_by_other_code_are_not_found_and_give_way(tmp_path, monkeypatch):
@@ -115,11 +112,11 @@ def test_packing_moves_answers_into_one_file_a_kind_of_run_and_loses_none(tmp_pa
 
 
 def test_the_command_packs_what_a_machine_brought_back(tmp_path, capsys):
-    away = Archive(tmp_path / "archive", tmp_path / "answers")
-    away.put(Question(SPECS[0], widths, {"factor": 2}), {}, {"width": 16})
+    question = Question(SPECS[0], widths, {"factor": 2})
+    Archive(tmp_path / "archive", tmp_path / "answers").put(question, {}, {"width": 16})
     assert main([str(tmp_path / "archive"), "--answers", str(tmp_path / "answers")]) == 0
     assert capsys.readouterr().out == "packed: 1 training runs\n"
-    assert Archive(tmp_path / "archive").get(Question(SPECS[0], widths, {"factor": 2})) == {"width": 16}
+    assert Archive(tmp_path / "archive").get(question) == {"width": 16}
 
 
 def test_a_line_that_is_none_is_named(tmp_path):
@@ -137,18 +134,14 @@ def apart(first, second, unit):
 
 
 def test_an_answer_about_two_models_is_kept_with_the_first_and_named_by_the_second(tmp_path):
-    (one,) = ask(SPECS[:1], apart, unit=10)
-    one = replace(one, beside=(SPECS[1],))
-    archive = tmp_path / "archive"
-    store = Store(tmp_path / "models", archive=archive)
-    assert one.answer(store) == {"apart": 10}
+    one = replace(ask(SPECS[:1], apart, unit=10)[0], beside=(SPECS[1],))
+    assert one.answer(Store(tmp_path / "models", archive=tmp_path / "archive")) == {"apart": 10}
     assert specs_of([one]) == tuple(SPECS)
     shutil.rmtree(tmp_path / "models")
-    silent = Store(tmp_path / "models", archive=archive, trains=False)
-    assert one.answer(silent) == {"apart": 10}
+    assert one.answer(silent(tmp_path)) == {"apart": 10}
     assert CALLS == [(0, 1)]
     with pytest.raises(NotMeasured):  # the same question beside another model is another question
-        replace(one, beside=(SPECS[0],)).answer(silent)
+        replace(one, beside=(SPECS[0],)).answer(silent(tmp_path))
 
 
 def test_answers_come_in_the_order_of_the_questions(tmp_path):

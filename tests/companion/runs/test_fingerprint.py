@@ -9,48 +9,53 @@ from companion.runs.fingerprint import fingerprint, symbols
 
 CACHED = (module._module, module._resolve, module._form, module._checksums)
 
+NUMBERS = """
+from attnlib.errors import BadInput
+
+UNIT = 3
+
+def scaled(values, factor):
+    check_factor(factor)
+    return [each * factor * UNIT for each in values]
+
+def check_factor(factor):
+    if factor < 1:
+        raise BadInput(f"factor is {factor}")
+
+class Box:
+    rows = 2
+
+    def __init__(self, values):
+        self.values = values
+
+    def size(self):
+        return len(self.values) * self.rows
+
+def even(n):
+    return n == 0 or odd(n - 1)
+
+def odd(n):
+    return n != 0 and even(n - 1)
+"""
+MAIN = """
+import numpy as np
+from attnlib.toy.numbers import Box, scaled
+
+def measure(values, *, factor=2):
+    total = scaled(values, factor)
+    return {"total": float(np.linalg.norm(total)), "box": Box(total).size()}
+"""
 FIRST = {
-    name: textwrap.dedent(text)
-    for name, text in {
-        "attnlib/toy/__init__.py": "from attnlib.toy.numbers import scaled\n",
-        "attnlib/toy/main.py": """
-        import numpy as np
-        from attnlib.toy.numbers import Box, scaled
-
-        def measure(values, *, factor=2):
-            total = scaled(values, factor)
-            return {"total": float(np.linalg.norm(total)), "box": Box(total).size()}
-    """,
-        "attnlib/toy/numbers.py": """
-        from attnlib.errors import BadInput
-
-        UNIT = 3
-
-        def scaled(values, factor):
-            check_factor(factor)
-            return [each * factor * UNIT for each in values]
-
-        def check_factor(factor):
-            if factor < 1:
-                raise BadInput(f"factor is {factor}")
-
-        class Box:
-            rows = 2
-
-            def __init__(self, values):
-                self.values = values
-
-            def size(self):
-                return len(self.values) * self.rows
-
-        def even(n):
-            return n == 0 or odd(n - 1)
-
-        def odd(n):
-            return n != 0 and even(n - 1)
-    """,
-    }.items()
+    "attnlib/toy/__init__.py": "from attnlib.toy.numbers import scaled\n",
+    "attnlib/toy/main.py": MAIN,
+    "attnlib/toy/numbers.py": NUMBERS,
 }
+
+
+def forget():
+    for function in CACHED:
+        function.cache_clear()
+    module._DIGESTS.clear()
 
 
 @pytest.fixture
@@ -58,9 +63,7 @@ def tree(tmp_path, monkeypatch):
     """Fingerprint of a function in a tree of modules given as texts."""
 
     def found(files, root="attnlib.toy.main:measure"):
-        for function in CACHED:
-            function.cache_clear()
-        module._DIGESTS.clear()
+        forget()
         for path in tmp_path.rglob("*.py"):
             path.unlink()
         for name, text in files.items():
@@ -72,9 +75,7 @@ def tree(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "ROOT", tmp_path)
     yield found
     monkeypatch.undo()
-    for function in CACHED:
-        function.cache_clear()
-    module._DIGESTS.clear()
+    forget()
 
 
 def edited(old, new, name="attnlib/toy/numbers.py"):
@@ -82,16 +83,16 @@ def edited(old, new, name="attnlib/toy/numbers.py"):
     return FIRST | {name: FIRST[name].replace(old, new)}
 
 
+ANNOTATED = 'def scaled(values: list[float], factor: int) -> list:\n    "Scale."'
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        (
-            "def scaled(values, factor):",
-            'def scaled(values: list[float], factor: int) -> list:\n    "Scale."',
-        ),
+        ("def scaled(values, factor):", ANNOTATED),
         ("UNIT = 3", "# units\nUNIT: int = 3"),
-        ("for each in values", "for one in values"),
-        ("each * factor", "(each * factor)"),
+        ("[each * factor * UNIT for each in values]", "[one * factor * UNIT for one in values]"),
+        ("each * factor * UNIT", "(each * factor) * UNIT"),
         ('f"factor is {factor}"', '"factor must be at least 1"'),
         ("if factor < 1:", "if factor < 0:"),
         ("check_factor(factor)\n    return", "return"),
@@ -100,13 +101,7 @@ def edited(old, new, name="attnlib/toy/numbers.py"):
     ],
 )
 def test_what_can_move_no_number_does_not_count(tree, old, new):
-    before = tree(FIRST)
-    files = edited(old, new)
-    if "for one in" in new:
-        files = edited("[each * factor * UNIT for each in values]", "[one * factor * UNIT for one in values]")
-    if new == "(each * factor)":
-        files = edited("each * factor * UNIT", "(each * factor) * UNIT")
-    assert tree(files) == before
+    assert tree(edited(old, new)) == tree(FIRST)
 
 
 @pytest.mark.parametrize(
@@ -126,38 +121,24 @@ def test_what_moves_a_number_counts(tree, old, new):
 
 
 def test_moving_merging_and_renaming_change_nothing(tree):
-    before = tree(FIRST)
-    numbers = FIRST["attnlib/toy/numbers.py"]
-    merged = {
-        "companion/one.py": numbers + FIRST["attnlib/toy/main.py"].replace("from attnlib.toy.numbers", "#")
-    }
+    before, main = tree(FIRST), "attnlib/toy/main.py"
+    merged = {"companion/one.py": NUMBERS + MAIN.replace("from attnlib.toy.numbers", "#")}
     assert tree(merged, "companion.one:measure") == before
     renamed = {name: text.replace("Box", "Crate").replace("UNIT", "STEP").replace("scaled", "stretched")
                for name, text in FIRST.items()}  # fmt: skip
     assert tree(renamed) == before
-    through_package = edited("from attnlib.toy.numbers import Box, scaled",
-                             "from attnlib import toy\nfrom attnlib.toy.numbers import Box",
-                             "attnlib/toy/main.py")  # fmt: skip
-    name = "attnlib/toy/main.py"
-    assert tree(through_package | {name: through_package[name].replace("scaled(", "toy.scaled(")}) == before
+    text = MAIN.replace("numbers import Box, scaled", "numbers import Box\nfrom attnlib import toy")
+    assert tree(FIRST | {main: text.replace("scaled(", "toy.scaled(")}) == before
 
 
 def test_which_of_two_functions_is_meant_counts(tree):
-    text = """
-        def first(x):
-            return x + 1
-
-        def second(x):
-            return x + 2
-
-        def measure(x):
-            return {used}(x) - {other}(x)
-    """
-    one, two = (text.replace("{used}", used).replace("{other}", other)
-                for used, other in (("first", "second"), ("second", "first")))  # fmt: skip
-    assert tree({"attnlib/m.py": one}, "attnlib.m:measure") != tree(
-        {"attnlib/m.py": two}, "attnlib.m:measure"
+    functions = "def first(x):\n    return x + 1\n\ndef second(x):\n    return x + 2\n\n"
+    bodies = ("first(x) - second(x)", "second(x) - first(x)")
+    one, two = (
+        tree({"attnlib/m.py": f"{functions}def measure(x):\n    return {body}\n"}, "attnlib.m:measure")
+        for body in bodies
     )
+    assert one != two
 
 
 def test_functions_that_call_each_other_are_told_apart(tree):
@@ -167,11 +148,9 @@ def test_functions_that_call_each_other_are_told_apart(tree):
     assert tree(changed, "attnlib.toy.numbers:even") != of["even"]
 
 
-def test_fields_of_settings_are_in_the_key_and_not_in_the_code(tree):
-    text = """
-        from dataclasses import dataclass
-
-        @dataclass
+@pytest.mark.parametrize(("name", "equal"), [("TinySettings", True), ("Tiny", False)])
+def test_fields_of_settings_are_in_the_key_and_not_in_the_code(tree, name, equal):
+    text = f"""
         class {name}:
             width: int = 3
 
@@ -181,11 +160,9 @@ def test_fields_of_settings_are_in_the_key_and_not_in_the_code(tree):
         def measure():
             return {name}().twice()
     """
-    for name, equal in (("TinySettings", True), ("Tiny", False)):
-        one = text.replace("{name}", name)
-        two = one.replace("width: int = 3", "width: int = 3\n            depth: int = 1")
-        assert (tree({"attnlib/m.py": one}, "attnlib.m:measure")
-                == tree({"attnlib/m.py": two}, "attnlib.m:measure")) == equal  # fmt: skip
+    texts = (text, text.replace("width: int = 3", "width: int = 3\n            depth: int = 1"))
+    one, two = (tree({"attnlib/m.py": text}, "attnlib.m:measure") for text in texts)
+    assert (one == two) == equal
 
 
 def test_a_data_set_counts_with_its_checksums(monkeypatch):

@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from attnlib.errors import BadInput, CorruptFile, NotMeasured, UnknownName
-from companion.runs import permutation_copying, registry
 from companion.runs.keys import model_key
 from companion.runs.looks import gathered_looks, keep_look
 from companion.runs.recipe import RecipeSpec
@@ -14,6 +13,19 @@ from companion.runs.store import Store
 
 TINY = {"length": 4, "width": 8, "batch_size": 4, "steps": 4, "every": 2, "held_out": 6}
 SPEC = RecipeSpec.of("permutation_copying", seed=1, **TINY)
+TEXTS = {"data": "known_polarity", "n_train": 100, "n_validation": 20, "embedding_width": 8, "steps": 60}
+PAIRS = {"dataset": "known_lexicon", "width": 16, "steps": 55, "n_train": 60, "n_validation": 12}
+WORDS = (("max_length", 7), ("n_train", 60), ("n_held_out", 20))
+SEQUENCES = {"task": "lexicon_summary", "options": WORDS, "width": 8, "steps": 4, "batch_size": 8, "looks": 2}
+KINDS = [  # settings, updates before the kill, and the looks there are
+    ("permutation_copying", TINY, 3, [0, 2, 4]),
+    ("classification", TEXTS | {"width": 8}, 55, [0, 10, 50, 60]),
+    ("classifier_proxy", TEXTS, 55, [0, 10, 50, 60]),
+    ("translation", PAIRS | {"saliency": True, "probed_training": 5, "seed": 1}, 52, [0, 50, 55]),
+    ("translation_proxy", PAIRS, 52, [0, 50, 55]),
+    ("recurrent_sequences", SEQUENCES, 3, [0, 2, 4]),
+    ("transformer_sequences", SEQUENCES | {"heads": 2, "layers": 1}, 3, [0, 2, 4]),
+]
 
 
 def last_loss(recording, factor):
@@ -25,12 +37,32 @@ def forbid(monkeypatch):
     monkeypatch.setattr(RecipeSpec, "make", None)
 
 
+@pytest.mark.parametrize(("name", "settings", "stop", "looks"), KINDS, ids=[kind[0] for kind in KINDS])
+def test_a_killed_run_ends_in_the_same_recording(tmp_path, monkeypatch, kill_at, name, settings, stop, looks):
+    monkeypatch.setenv("ATTNLIB_CACHE", str(tmp_path))
+    spec = RecipeSpec.of(name, **settings)
+    whole = Store(tmp_path / "whole").recording(spec)
+    with monkeypatch.context() as patch:
+        patch.setattr("time.monotonic", iter(range(0, 10**6, 7)).__next__)  # a checkpoint every ninth update
+        with pytest.raises(KeyboardInterrupt):
+            Store(tmp_path / "cut", report=kill_at(stop)).recording(spec)
+    assert not (tmp_path / "cut" / model_key(spec) / "history.json").exists()
+    done = []
+    resumed = Store(tmp_path / "cut", report=lambda _, step, *__: done.append(step)).recording(spec)
+    assert done[0] > (1 if stop > 9 else 0)
+    assert whole["steps"].tolist() == looks
+    assert whole.tensors.keys() == resumed.tensors.keys()
+    for tensor, value in whole.tensors.items():
+        torch.testing.assert_close(resumed[tensor], value, rtol=0, atol=0, equal_nan=True)
+
+
 def test_a_spec_survives_json_and_drops_defaults():
     assert RecipeSpec.from_json(SPEC.to_json()) == SPEC
     assert RecipeSpec.of("permutation_copying", seed=1, kind="permutation", **TINY) == SPEC
     assert dict(SPEC.settings) == TINY
-    assert SPEC.resolved == permutation_copying.Settings(seed=1, **TINY)
+    assert (SPEC.resolved.seed, SPEC.resolved.width, SPEC.resolved.order) == (1, 8, "copy")
     assert SPEC.setting.endswith("width=8 seed 1")
+    assert RecipeSpec.of("transformer_sequences", warmup=100) == RecipeSpec("transformer_sequences")
 
 
 def test_keys_tell_settings_seeds_and_code_apart(monkeypatch):
@@ -46,39 +78,19 @@ def test_keys_tell_settings_seeds_and_code_apart(monkeypatch):
 def test_a_recording_is_made_once_and_leaves_no_checkpoints(tmp_path, monkeypatch):
     first = Store(tmp_path).recording(SPEC)
     folder = tmp_path / model_key(SPEC)
-    assert sorted(path.name for path in folder.iterdir()) == [
-        ".lock",
-        "history.json",
-        "recording.safetensors",
-        "spec.json",
-    ]
+    files = [".lock", "history.json", "recording.safetensors", "spec.json"]
+    assert sorted(path.name for path in folder.iterdir()) == files
     assert RecipeSpec.from_json((folder / "spec.json").read_text()) == SPEC
     assert {"seconds", "threads", "device"} <= first.history.keys()
     forbid(monkeypatch)
     again = Store(tmp_path).recording(SPEC)
-    assert {name: value.tolist() for name, value in again.tensors.items()} == {
-        name: value.tolist() for name, value in first.tensors.items()
-    }
-
-
-def test_an_interrupted_run_ends_in_the_same_numbers(tmp_path, monkeypatch):
-    whole = Store(tmp_path / "whole").recording(SPEC)
-    kept, seen = permutation_copying.keep_look, []
-
-    def killed(folder, step, tensors):
-        if step == 2 and not seen:
-            seen.append(step)
-            raise KeyboardInterrupt
-        kept(folder, step, tensors)
-
-    monkeypatch.setattr(permutation_copying, "keep_look", killed)
-    with pytest.raises(KeyboardInterrupt):
-        Store(tmp_path / "cut").recording(SPEC)
-    assert not (tmp_path / "cut" / model_key(SPEC) / "history.json").exists()
-    resumed = Store(tmp_path / "cut").recording(SPEC)
-    assert seen == [2]
-    for name, value in whole.tensors.items():
-        assert torch.equal(value, resumed[name]), name
+    for name, value in first.tensors.items():
+        assert torch.equal(value, again[name])
+    with pytest.raises(BadInput, match="records no 'los'; it records: accuracy"):
+        again["los"]
+    (folder / "recording.safetensors").write_bytes(b"nothing of the kind")
+    with pytest.raises(CorruptFile, match=f"delete the folder {model_key(SPEC)}"):
+        Store(tmp_path).recording(SPEC)
 
 
 def test_answers_are_kept_beside_it_and_outlive_it_in_the_archive(tmp_path, monkeypatch):
@@ -94,26 +106,32 @@ def test_answers_are_kept_beside_it_and_outlive_it_in_the_archive(tmp_path, monk
         bare.kept(SPEC, last_loss, factor=3)
 
 
-def test_a_damaged_recording_says_what_to_delete(tmp_path):
-    Store(tmp_path).recording(SPEC)
-    (tmp_path / model_key(SPEC) / "recording.safetensors").write_bytes(b"nothing of the kind")
-    with pytest.raises(CorruptFile, match=f"delete the folder {model_key(SPEC)}"):
-        Store(tmp_path).recording(SPEC)
+@pytest.mark.parametrize(
+    ("recipe", "settings", "error", "message"),
+    [
+        ("permutation_copyin", {}, UnknownName, "did you mean 'permutation_copying'"),
+        ("permutation_copying", {"widht": 3}, UnknownName, "did you mean 'width'"),
+        ("classification", {"attention": "even"}, UnknownName, "no attention 'even'"),
+        ("classification", {"width": 0}, BadInput, "width is 0"),
+        ("classification", {"steps": 0}, BadInput, "steps is 0"),
+        ("classification", {"n_train": -1}, BadInput, "n_train is -1"),
+        ("translation", {"attention": "hard"}, UnknownName, "attention"),
+        ("translation_proxy", {"longest": -1}, BadInput, "longest is -1"),
+        ("transformer_sequences", {"heads": 3}, BadInput, "which 3 heads do not divide"),
+        ("transformer_sequences", {"positions": "sine"}, UnknownName, "no positions 'sine'"),
+        ("transformer_sequences", {"layers": 0}, BadInput, "layers is 0"),
+        ("transformer_sequences", {"batch_size": 0}, BadInput, "batch_size is 0"),
+        ("recurrent_sequences", {"source": "a.txt"}, BadInput, "source and target go together"),
+    ],
+)
+def test_a_run_that_cannot_be_is_refused(recipe, settings, error, message):
+    with pytest.raises(error, match=message):
+        RecipeSpec.of(recipe, **settings)
 
 
-def test_an_unknown_tensor_is_named_with_those_there_are(tmp_path):
-    with pytest.raises(BadInput, match="records no 'los'; it records: accuracy"):
-        Store(tmp_path).recording(SPEC)["los"]
-
-
-def test_wrong_words_are_refused():
-    with pytest.raises(UnknownName, match="did you mean 'permutation_copying'"):
-        RecipeSpec.of("permutation_copyin")
-    with pytest.raises(UnknownName, match="did you mean 'width'"):
-        RecipeSpec.of("permutation_copying", widht=3)
+def test_what_is_no_spec_is_refused():
     with pytest.raises(BadInput, match="no recipe spec"):
         RecipeSpec.from_json('{"task": "scan"}')
-    assert "permutation_copying" in registry.names()
 
 
 def test_looks_are_stacked_by_checkpoint_and_a_gap_is_said(tmp_path):

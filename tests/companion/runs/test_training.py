@@ -48,26 +48,16 @@ def test_equal_specs_give_equal_bits_and_other_seeds_others(tmp_path):
     assert not torch.equal(weights(first), weights(other))
 
 
-class Interrupted(Exception):
-    pass
-
-
 @pytest.mark.parametrize("stop", [1, 5, 11])
-def test_an_interrupted_training_ends_in_the_same_bits(tmp_path, stop):
-    def interrupt(step, steps, loss):
-        if step == stop + 1:
-            raise Interrupted
-
+def test_an_interrupted_training_ends_in_the_same_bits(tmp_path, kill_at, stop):
     whole, records = train(SPEC, task(), tmp_path / "whole")
-    with pytest.raises(Interrupted):
-        train(SPEC, task(), tmp_path / "cut", report=interrupt, seconds_between_checkpoints=0)
+    with pytest.raises(KeyboardInterrupt):
+        train(SPEC, task(), tmp_path / "cut", report=kill_at(stop + 1), seconds_between_checkpoints=0)
     done = []
-    resumed, resumed_records = train(
-        SPEC, task(), tmp_path / "cut", report=lambda step, steps, loss: done.append(step)
-    )
+    resumed, same = train(SPEC, task(), tmp_path / "cut", report=lambda *told: done.append(told[0]))
     assert done[0] == stop + 1, "the steps before the interruption must not be made again"
     assert torch.equal(weights(whole), weights(resumed))
-    assert records == resumed_records
+    assert records == same
 
 
 def test_kill_nine_and_resume_in_a_new_process(tmp_path):
@@ -92,43 +82,41 @@ def test_kill_nine_and_resume_in_a_new_process(tmp_path):
     assert torch.equal(weights(whole), weights(resumed))
 
 
-def test_a_corrupt_checkpoint_falls_back_to_the_one_before_and_says_so(tmp_path, caplog):
+def checkpoints(folder, *steps):
+    """A model and its optimiser, saved at steps."""
     model = new_model(SPEC, task())
     optimiser = torch.optim.Adam(model.parameters())
-    for step in (1, 2, 3):
-        save_checkpoint(tmp_path, model, optimiser, Progress(step, [{"step": step}]))
-    assert sorted(path.name for path in tmp_path.glob("*.safetensors")) == [
-        "step-00000002.safetensors",
-        "step-00000003.safetensors",
-    ]
-    newest = tmp_path / "step-00000003.safetensors"
+    for step in steps:
+        save_checkpoint(folder, model, optimiser, Progress(step, [{"step": step}]))
+    return model, optimiser
+
+
+def test_a_corrupt_checkpoint_falls_back_to_the_one_before_and_says_so(tmp_path, caplog):
+    trained = checkpoints(tmp_path, 1, 2, 3)
+    names = [f"step-0000000{step}.safetensors" for step in (2, 3)]
+    assert sorted(path.name for path in tmp_path.glob("*.safetensors")) == names
+    newest = tmp_path / names[-1]
     content = bytearray(newest.read_bytes())
     content[-1] ^= 1
     newest.write_bytes(bytes(content))
-    assert load_newest(tmp_path, model, optimiser) == Progress(2, [{"step": 2}])
+    assert load_newest(tmp_path, *trained) == Progress(2, [{"step": 2}])
     assert "step-00000003.safetensors is corrupt" in caplog.text
     newest.with_suffix(".json").unlink()
-    assert load_newest(tmp_path, model, optimiser).step == 2
-    assert load_newest(tmp_path / "nothing", model, optimiser) == Progress(0, [])
+    assert load_newest(tmp_path, *trained).step == 2
+    assert load_newest(tmp_path / "nothing", *trained) == Progress(0, [])
 
 
 @pytest.mark.parametrize("damage", [b"", b"{}", b"not json"])
 def test_a_damaged_checkpoint_never_pushes_out_a_sound_one(tmp_path, damage, caplog):
-    model = new_model(SPEC, task())
-    optimiser = torch.optim.Adam(model.parameters())
-    for step in (100, 200):
-        save_checkpoint(tmp_path, model, optimiser, Progress(step, []))
+    checkpoints(tmp_path, 100, 200)
     (tmp_path / "step-00000200.json").write_bytes(damage)
     (tmp_path / "step-00000100.safetensors").write_bytes(b"cut")
-    assert [path.name for path in discard_unsound(tmp_path)] == [
-        "step-00000100.safetensors",
-        "step-00000200.safetensors",
-    ]
+    names = [f"step-00000{step}.safetensors" for step in (100, 200)]
+    assert [path.name for path in discard_unsound(tmp_path)] == names
     assert "step-00000200.safetensors is corrupt or incomplete" in caplog.text
-    for step in (50, 60):
-        save_checkpoint(tmp_path, model, optimiser, Progress(step, []))
+    trained = checkpoints(tmp_path, 50, 60)
     assert discard_unsound(tmp_path) == []
-    assert load_newest(tmp_path, model, optimiser).step == 60
+    assert load_newest(tmp_path, *trained).step == 60
 
 
 def test_a_loss_that_is_not_finite_stops_with_step_seed_and_setting(tmp_path):

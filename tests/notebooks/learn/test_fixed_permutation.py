@@ -5,12 +5,12 @@ import torch
 
 from attnlib.errors import BadInput, NotMeasured
 from companion.results.run import run
-from companion.runs import permutation_copying as recipe
 from companion.runs.keys import model_key
 from companion.runs.recipe import RecipeSpec
 from companion.runs.store import Store
 from notebooks.learn.fixed_permutation import experiment
 from notebooks.learn.fixed_permutation.experiment import Config, furthest
+from notebooks.shared import permutation_copying as recipe
 from notebooks.shared.copying import PROBES
 
 TINY = {"seeds": 2, "controls": 1, "length": 4, "width": 8, "steps": 4, "every": 2}

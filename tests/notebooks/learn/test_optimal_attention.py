@@ -12,8 +12,6 @@ from attnlib.training.corpus import Batch, collate
 from companion.data import labelled_sets, parallel
 from companion.results.run import run
 from companion.runs.store import Store
-from companion.runs.translation import recorded_network
-from companion.runs.translation_data import load_pieces
 from notebooks.learn.agreement import experiment as agreement
 from notebooks.learn.optimal_attention import experiment
 from notebooks.learn.optimal_attention.experiment import COUNTEREXAMPLE, Config, counterexample
@@ -27,6 +25,7 @@ from notebooks.learn.optimal_attention.measure import (
 )
 from notebooks.learn.optimal_attention.tables import identity_table, power_text, unused_table, worked_table
 from notebooks.shared.agreement import measure_translation, recorded_batches, recorded_probe
+from notebooks.shared.translation import load_pieces, recorded_network
 
 TINY = {
     "dataset": "known_lexicon", "texts": "known_polarity", "seeds": 2, "train_pairs": 0, "train_texts": 0,

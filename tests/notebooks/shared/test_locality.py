@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from attnlib.errors import BadInput
 from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig
-from companion.runs.labelled_course import lexical_probe, log_polarity
+from notebooks.shared.classification import log_polarity
 from notebooks.shared.locality import apart, locality, probability_of_right_label
 
 
@@ -39,7 +39,7 @@ def test_equation_12_is_an_identity(attention):
     labels = torch.tensor([1, 0, 1, 1, 0, 0, 1])
     with torch.no_grad():
         trace = model(tokens, mask)
-    probe = lexical_probe(log_polarity(trace.log_odds, labels))
+    probe = torch.sigmoid(log_polarity(trace.log_odds, labels))
     right = torch.sigmoid(trace.logit * (2 * labels - 1))
     assert torch.allclose(probability_of_right_label(trace.attention, probe), right, atol=1e-12)
 

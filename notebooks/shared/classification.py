@@ -1,4 +1,4 @@
-"""What the recipes of classifiers share: their texts, the steps they are looked at, and how a look is kept.
+"""A classifier on labelled texts (Snell et al. 2021, sections 2.4 and A.8), looked at along its training.
 
 A recording holds for each part, ``validation`` and ``train`` (a sample of the training texts, as many as the
 validation texts), in the order of the texts:
@@ -7,27 +7,30 @@ validation texts), in the order of the texts:
     positions of text i are ``offsets[i]:offsets[i+1]`` of every row below, marks among them; its label.
 ``<part>.correct``, ``<part>.loss``
     (checkpoints, texts) and (checkpoints,): whether the right label is the likelier one; nats a text.
-``<part>.log_polarity``
-    (checkpoints, positions): β and polarity before they are squashed, see
-    :mod:`companion.runs.labelled_course`. What is seen at the part's best looks alone
-    (:mod:`companion.runs.looks`) has this form too, NaN elsewhere.
+``<part>.log_polarity``, and ``<part>.attention`` where it is learned
+    (checkpoints, positions): see :func:`log_polarity`; uniform attention is one over the length.
+``<part>.saliency``
+    where asked for, of the part's best looks alone (:mod:`companion.runs.looks`), NaN at all others: its
+    backward pass would make every look three times as dear.
 
-beside ``steps`` (checkpoints) and the loss curve ``loss_steps``, ``losses``. What else there is by position,
-the recipes say. :func:`attnlib.probes.agreement.padded` makes rows of equal length.
+beside ``steps`` (checkpoints) and the loss curve ``loss_steps``, ``losses``.
+:func:`attnlib.probes.agreement.padded` makes rows of equal length.
 """
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from attnlib.errors import BadInput
-from attnlib.models.classifiers import classification_loss
+from attnlib.errors import UnknownName
+from attnlib.models.classifiers import Attention, AttentiveClassifier, ClassifierConfig, classification_loss
+from attnlib.probes.saliency import saliency
 from attnlib.training.course import Course, Report, run_course
 from companion.data import labelled_sets
 from companion.data.labelled import (
@@ -39,48 +42,7 @@ from companion.data.labelled import (
     judging_batches,
 )
 from companion.runs.looks import gathered_looks, keep_if_best, keep_look, qualities, seen_where_best
-
-# What a position by itself says of the right label: the lexical probe of classifiers, and polarity.
-#
-# A classifier whose readout is linear gives log odds of label 1 to every position. Turned towards the right
-# label y (equation 9 of Snell et al. 2021; γ in equation 22),
-#
-#     log polarity_l = (2y − 1) · log odds_l;     β_l = σ(log polarity_l);     polarity_l = β_l / (1 − β_l)
-#
-# Polarity is the score s_l of Sun and Lu (2020). All three put positions into one order; far from zero β and
-# polarity run into the ends of floating point, where different positions become equal. Log polarity does not.
-
-
-def log_polarity(
-    log_odds: Float[Tensor, "batch length"], labels: Int[Tensor, " batch"]
-) -> Float[Tensor, "batch length"]:
-    """Log odds turned towards the right label of each text.
-
-    >>> log_polarity(torch.tensor([[2.0, -1.0], [2.0, -1.0]]), torch.tensor([1, 0])).tolist()
-    [[2.0, -1.0], [-2.0, 1.0]]
-    """
-    return log_odds * (2 * labels[:, None] - 1)
-
-
-def lexical_probe(log_polarity: Float[Tensor, "*any"]) -> Float[Tensor, "*any"]:
-    """β: the probability of the right label if the network attended to the position alone (equation 9).
-
-    >>> lexical_probe(torch.tensor([0.0])).tolist()
-    [0.5]
-    """
-    return torch.sigmoid(log_polarity)
-
-
-def polarity(log_polarity: Float[Tensor, "*any"]) -> Float[Tensor, "*any"]:
-    """β / (1 − β), between 0 and infinity, 1 where a position speaks for neither label.
-
-    Computed without β, whose rounding it would magnify.
-
-    >>> polarity(torch.tensor([0.0])).tolist()
-    [1.0]
-    """
-    return torch.exp(log_polarity)
-
+from companion.runs.spec import check_at_least
 
 _SAMPLE = 0x5A3B  # tells the draw of the training sample apart from other streams of the same seed
 
@@ -98,12 +60,8 @@ class LabelledSettings:
         data: one of :func:`companion.data.labelled_sets.names`, or the path of the reader's own table.
         reading, n_train, n_validation, split_seed: see :func:`companion.data.labelled.prepare`; a size of 0
             stands for the data set's own.
-        steps, batch_size, learning_rate: of the training, by Adam at its other defaults.
         embedding_width: of a word's vector.
         seed: of the parameters and of the order of the batches.
-
-    Raises:
-        BadInput: a size or number of steps that cannot be.
     """
 
     data: str = "sst"
@@ -118,12 +76,57 @@ class LabelledSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("n_train", "n_validation", "split_seed", "seed"):
-            if getattr(self, name) < 0:
-                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 0")
-        for name in ("steps", "batch_size", "embedding_width"):
-            if getattr(self, name) < 1:
-                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
+        check_at_least(0, self, "n_train", "n_validation", "split_seed", "seed")
+        check_at_least(1, self, "steps", "batch_size", "embedding_width")
+
+
+@dataclass(frozen=True)
+class Settings(LabelledSettings):
+    """One network and its texts.
+
+    Attributes:
+        attention: ``learned``; ``uniform``, which gives β^uf; ``alone``, with all else frozen as drawn (A.6).
+        width: of the state of one direction.
+        saliency: whether to record it, at the best looks.
+    """
+
+    attention: str = "learned"
+    width: int = 256
+    saliency: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.attention not in get_args(Attention):
+            raise UnknownName("attention", self.attention, get_args(Attention))
+        check_at_least(1, self, "width")
+
+
+def record(
+    settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None
+) -> dict[str, Tensor]:
+    """Train the classifier and look at it along the way; see the module for what is returned."""
+    config = ClassifierConfig(
+        len(load_task(settings).vocabulary), settings.embedding_width, settings.width, settings.attention
+    )
+    model = AttentiveClassifier(config, torch.Generator().manual_seed(settings.seed))
+
+    def probe(network: AttentiveClassifier, batch: LabelledBatch) -> tuple[Tensor, dict[str, Tensor]]:
+        trace = network(batch.tokens, batch.mask)
+        found = {} if settings.attention == "uniform" else {"attention": trace.attention}
+        return trace.logit, found | {"log_odds": trace.log_odds}
+
+    at_best = {"saliency": _saliency} if settings.saliency else {}
+    return record_course(
+        model, settings, folder, loss=_loss, probe=probe, at_best=at_best, device=device, report=report
+    )
+
+
+def _saliency(model: AttentiveClassifier, batch: LabelledBatch) -> Tensor:
+    return saliency(model, batch.tokens, batch.mask, batch.labels)[0]
+
+
+def _loss(model: AttentiveClassifier, batch: LabelledBatch) -> Tensor:
+    return classification_loss(model(batch.tokens, batch.mask).logit, batch.labels)
 
 
 def checkpoints(steps: int) -> tuple[int, ...]:
@@ -142,7 +145,7 @@ def checksums(settings: LabelledSettings) -> dict[str, str]:
 
 
 def load_task(settings: LabelledSettings) -> LabelledTask:
-    """The texts of the settings, prepared once a process for as long as the files stay as they are."""
+    """The texts, prepared once a process for as long as the files stay as they are."""
     return _load(
         tuple(sorted(checksums(settings).items())),
         settings.data,
@@ -156,11 +159,7 @@ def load_task(settings: LabelledSettings) -> LabelledTask:
 @lru_cache(maxsize=1)
 def _load(_: tuple, data: str, reading: str, n_train, n_validation, split_seed) -> LabelledTask:
     return labelled_sets.load_labelled(
-        data,
-        reading=reading,
-        n_train=n_train,
-        n_validation=n_validation,
-        split_seed=split_seed,
+        data, reading=reading, n_train=n_train, n_validation=n_validation, split_seed=split_seed
     )
 
 
@@ -184,11 +183,7 @@ def record_course(
 ) -> dict[str, Tensor]:
     """Train ``model`` and look at it at :func:`checkpoints`; see the module for what is returned.
 
-    Args:
-        at_best: by name what is to be seen by position of the best looks alone, because it is dear.
-
-    Raises:
-        TrainingDiverged: the loss is not finite.
+    ``at_best`` has by name what is seen by position of the best looks alone, because it is dear.
     """
     task = load_task(settings)
     parts = probed_parts(task, settings.split_seed)
@@ -242,7 +237,6 @@ def look(model: nn.Module, texts: LabelledTexts, probe: Probe, device: str) -> d
 def _row(
     model: nn.Module, texts: LabelledTexts, values: ByPosition, device: str
 ) -> Float[Tensor, " positions"]:
-    """One thing alone that is to be known by position, flat."""
     row = torch.empty(_offsets(texts)[-1])
     for batch, places in _placed(texts, device):
         row[places] = values(model, batch.to(device)).detach().cpu()[batch.mask]
@@ -262,5 +256,20 @@ def _positions(device: str) -> int:
 
 
 def _offsets(texts: LabelledTexts) -> np.ndarray:
-    """Where the positions of each text begin, its marks counted."""
     return texts.offsets + N_MARKS * np.arange(len(texts) + 1)
+
+
+def log_polarity(
+    log_odds: Float[Tensor, "batch length"], labels: Int[Tensor, " batch"]
+) -> Float[Tensor, "batch length"]:
+    """Log odds of label 1 by position, turned towards the right label of each text.
+
+    A classifier whose readout is linear gives such log odds to every position. With the right label y
+    (equation 9 of Snell et al. 2021; γ in equation 22), log polarity is (2y − 1) · log odds. The lexical
+    probe β is its sigmoid; polarity, the score s of Sun and Lu (2020), is β / (1 − β). All three put
+    positions into one order; far from zero the other two run into the ends of floating point.
+
+    >>> log_polarity(torch.tensor([[2.0, -1.0], [2.0, -1.0]]), torch.tensor([1, 0])).tolist()
+    [[2.0, -1.0], [-2.0, 1.0]]
+    """
+    return log_odds * (2 * labels[:, None] - 1)

@@ -1,6 +1,6 @@
 """The bag-of-words proxy of the translation model along its training: β^px (Snell et al. 2021, section 2.3).
 
-Data, batches, optimiser and checkpoints are those of :mod:`companion.runs.translation`, and so is the order
+Data, batches, optimiser and checkpoints are those of :mod:`notebooks.shared.translation`, and so is the order
 of what is recorded.
 """
 
@@ -12,28 +12,26 @@ from torch import Tensor
 
 from attnlib.models.translator import TranslationProxy
 from attnlib.training.corpus import evaluation_batches
-from attnlib.training.course import Course, Report, paper_checkpoints, run_course
+from attnlib.training.course import Course, Report, run_course
 from companion.data.pieces import EqualLengthBatches
-from companion.runs import translation_data
 from companion.runs.looks import gathered_looks, joined_cells, keep_look, valid_cells
-from companion.runs.translation_data import Probed, TranslationSettings, load_pieces, masks_of, probed_parts
+from notebooks.shared.translation import (
+    LOOK_BATCH,
+    Probed,
+    TranslationSettings,
+    checkpoints,
+    checksums,
+    load_pieces,
+    masks_of,
+    probed_parts,
+)
 
-LOOK_BATCH = 64  # samples that are looked at together
+__all__ = ["Settings", "checksums", "record"]
 
 
 @dataclass(frozen=True)
 class Settings(TranslationSettings):
-    """The data and the training, as for the network that the proxy stands for."""
-
-
-def checksums(settings: Settings) -> dict[str, str]:
-    """sha256 of each data file read; empty for the corpus made by rule."""
-    return translation_data.checksums(settings)
-
-
-def checkpoints(settings: Settings) -> tuple[int, ...]:
-    """Numbers of updates after which it is looked at: the paper's, and the last."""
-    return paper_checkpoints(settings.steps)
+    """As for the network that the proxy stands for."""
 
 
 def record(
@@ -41,13 +39,8 @@ def record(
 ) -> dict[str, Tensor]:
     """Train the proxy and look at it at every checkpoint.
 
-    Returns:
-        ``steps``, by checkpoint ``<part>.log_probe``, ``<part>.right`` and ``<part>.loss``, and the words and
-        masks, all as :func:`companion.runs.translation.record` has them.
-
-    Raises:
-        TrainingDiverged: the loss is not finite.
-        DataUnavailable, CorruptFile, BadInput: see :func:`companion.runs.translation_data.load_pieces`.
+    Recorded are ``steps``, ``<part>.log_probe``, ``<part>.right``, ``<part>.loss``, words and masks, all as
+    :func:`notebooks.shared.translation.record` has them; errors as there.
     """
     data = load_pieces(settings)
     parts = probed_parts(data, settings)
@@ -76,7 +69,6 @@ def record(
 
 @torch.no_grad()
 def look_at(proxy: TranslationProxy, part: Probed, device: str = "cpu") -> dict[str, Tensor]:
-    """What :func:`record` keeps of one checkpoint; samples in the order of the corpus."""
     cells = []
     right = torch.zeros(len(part.corpus), dtype=torch.int32)
     loss = torch.zeros(len(part.corpus))

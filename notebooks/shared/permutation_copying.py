@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnlib.errors import BadInput, UnknownName
+from attnlib.errors import UnknownName
 from attnlib.models.copier import (
     BagOfWords,
     Copier,
@@ -30,6 +30,7 @@ from attnlib.models.copier import (
 from attnlib.training.course import Course, Report, regular_checkpoints, run_course
 from companion.data.synthetic import copy_batch, draw_sources, words_of
 from companion.runs.looks import gathered_looks, keep_look
+from companion.runs.spec import check_at_least
 
 # Streams of random numbers by purpose: what one seed draws for different ends does not hang together.
 
@@ -107,11 +108,8 @@ class Settings:
     """One network and what it copies; the defaults are the paper's, as far as its text and configuration say.
 
     Attributes:
-        kind: of sentences.
         network: with ``learned`` attention, with ``uniform`` attention, or the bag-of-words ``proxy``.
         order: ``copy``, or one ``permuted`` order for all sentences (section 6.2), drawn with the seed.
-        length: words of a sentence.
-        width: of embeddings and states.
         steps: updates; every: updates between two looks.
         held_out: sentences that it is judged on.
         seed: draws parameters, sentences and order, each from a stream of its own.
@@ -134,14 +132,7 @@ class Settings:
         for name, known in (("network", get_args(Network)), ("order", get_args(Order))):
             if getattr(self, name) not in known:
                 raise UnknownName(name, getattr(self, name), known)
-        for name in ("width", "batch_size", "steps", "every", "held_out"):
-            if getattr(self, name) < 1:
-                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
-
-
-def checksums(settings: Settings) -> dict[str, str]:
-    """None: the sentences are made by rule."""
-    return {}
+        check_at_least(1, self, "width", "batch_size", "steps", "every", "held_out")
 
 
 def record(
@@ -235,7 +226,6 @@ def _look_at_proxy(model: BagOfWords, held_out: CopyBatch) -> dict[str, Tensor]:
 
 
 def _probed(probe: Tensor, batch: CopyBatch) -> dict[str, Tensor]:
-    """Three numbers on β, (batch, target, source)."""
     right = _at_place(probe, batch.place)
     return {
         "probe_right": right.mean(),

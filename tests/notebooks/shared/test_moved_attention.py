@@ -8,7 +8,7 @@ from torch.nn import functional
 
 from attnlib.models.copier import Copier, CopierConfig
 from companion.data.synthetic import copy_batch, draw_sources
-from companion.runs.permutation_copying import moved_attention, weight_on_later
+from notebooks.shared.permutation_copying import moved_attention, weight_on_later
 
 LENGTH = 6
 

@@ -12,9 +12,9 @@ from attnlib.probes.saliency import translation_saliency
 from attnlib.training.corpus import collate
 from attnlib.training.vocabulary import BOS, EOS, UNK
 from companion.data.bleu import bleu_counts
-from companion.runs import translation, translation_proxy
-from companion.runs.looks import padded_cells, valid_cells
-from companion.runs.translation_data import load_pieces, probed_parts
+from companion.runs.looks import padded_cells
+from notebooks.shared import translation, translation_proxy
+from notebooks.shared.translation import load_pieces, probed_parts
 
 TINY = translation.Settings(
     dataset="known_lexicon", width=16, steps=55, n_train=400, n_validation=12, probed_training=5, seed=1
@@ -22,13 +22,6 @@ TINY = translation.Settings(
 PROXY = translation_proxy.Settings(
     dataset="known_lexicon", width=32, steps=250, n_train=1000, n_validation=70, learning_rate=0.01
 )
-
-
-@pytest.fixture(autouse=True, scope="module")
-def cache(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ATTNLIB_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -39,29 +32,6 @@ def recorded(tmp_path_factory):
 @pytest.fixture(scope="module")
 def proxied(tmp_path_factory):
     return translation_proxy.record(PROXY, tmp_path_factory.mktemp("proxy"))
-
-
-class Killed(Exception):
-    pass
-
-
-@pytest.mark.parametrize("recipe", [translation, translation_proxy])
-def test_a_killed_run_ends_in_the_same_recording(tmp_path, recorded, recipe):
-    settings = TINY if recipe is translation else replace(PROXY, steps=55)
-    whole = recorded if recipe is translation else recipe.record(settings, tmp_path / "whole")
-
-    def kill(step, steps, loss):
-        if step == 52:
-            raise Killed
-
-    with pytest.raises(Killed):
-        recipe.record(settings, tmp_path / "cut", report=kill)
-    assert len(list((tmp_path / "cut").glob("look-*"))) == 2  # of steps 0 and 50
-    again = recipe.record(settings, tmp_path / "cut")
-    assert whole.keys() == again.keys()
-    for name, values in whole.items():
-        assert torch.equal(values, again[name]), name
-    assert whole["steps"].tolist() == [0, 50, 55]
 
 
 @torch.no_grad()
@@ -97,17 +67,20 @@ def test_what_is_recorded_before_training_is_what_the_network_does_sample_by_sam
                 assert recorded[f"{name}.bleu_counts"][0, i].tolist() == expected.tolist()
 
 
-def test_the_training_part_is_the_same_in_every_run_and_of_training_pairs():
-    data = load_pieces(TINY)
-    parts, others = (probed_parts(data, replace(TINY, seed=seed)) for seed in (1, 2))
-    assert parts["training"].references == others["training"].references
-    assert len(parts["training"].corpus) == 5
-    assert set(parts["training"].references) <= set(data.train_targets)
-    for i, reference in enumerate(parts["training"].references):
-        assert data.pieces.decode([parts["training"].corpus.target(i)]) == [reference]
-    assert set(probed_parts(data, replace(TINY, probed_training=0))) == {"validation"}
-    with pytest.raises(BadInput, match="probed_training is 401, but there are 400 training pairs"):
-        probed_parts(data, replace(TINY, probed_training=401))
+@pytest.mark.parametrize("part", ["training", "validation"])
+def test_a_sample_is_drawn_once_and_kept_in_the_order_of_the_corpus(part):
+    data, name = load_pieces(TINY), f"probed_{part}"
+    chosen, others = (probed_parts(data, replace(TINY, seed=seed, **{name: 7}))[part] for seed in (1, 2))
+    assert chosen.references == others.references
+    known = data.train_targets if part == "training" else data.validation_targets
+    places = [known.index(reference) for reference in chosen.references]
+    assert len(chosen.corpus) == 7
+    assert places == sorted(places)
+    assert places != list(range(7))  # drawn, not the first
+    for i, reference in enumerate(chosen.references):
+        assert data.pieces.decode([chosen.corpus.target(i)]) == [reference]
+    with pytest.raises(BadInput, match=rf"{name} is 401, but there are \d+ {part} pairs"):
+        probed_parts(data, replace(TINY, **{name: 401}))
 
 
 def test_a_source_has_a_mark_at_either_end_in_training_and_wherever_it_is_looked_at(recorded, proxied):
@@ -115,32 +88,13 @@ def test_a_source_has_a_mark_at_either_end_in_training_and_wherever_it_is_looked
     for corpus in (data.train, data.validation):
         for i in range(len(corpus)):
             assert corpus.source(i)[0] == BOS
-            assert min(corpus.source(i)[1:]) > UNK
-            assert min(corpus.target(i)) > UNK
-    sampled = probed_parts(data, replace(TINY, probed_validation=7))
-    assert all(part.corpus.source(i)[0] == BOS for part in sampled.values() for i in range(len(part.corpus)))
+            assert min(*corpus.source(i)[1:], *corpus.target(i)) > UNK
     for found, parts in ((recorded, ("validation", "training")), (proxied, ("validation",))):
         for part in parts:
             source, mask = found[f"{part}.source"], found[f"{part}.source_mask"]
             assert (source[:, 0] == BOS).all()
             assert (source.gather(1, mask.sum(1, keepdim=True) - 1) == EOS).all()
             assert ((source == BOS).sum(1) == 1).all()
-
-
-def test_a_sample_of_the_validation_part_is_the_same_in_every_run():
-    data = load_pieces(TINY)
-    parts, others = (
-        probed_parts(data, replace(TINY, seed=seed, probed_validation=7))["validation"] for seed in (1, 2)
-    )
-    assert parts.references == others.references
-    assert len(parts.corpus) == 7
-    places = [data.validation_targets.index(reference) for reference in parts.references]
-    assert places == sorted(places)
-    assert places != list(range(7))  # drawn, not the first
-    for i, reference in enumerate(parts.references):
-        assert data.pieces.decode([parts.corpus.target(i)]) == [reference]
-    with pytest.raises(BadInput, match="probed_validation is 13, but there are 12 validation pairs"):
-        probed_parts(data, replace(TINY, probed_validation=13))
 
 
 def test_uniform_attention_starts_in_the_same_place_and_learns_otherwise(tmp_path, recorded):
@@ -177,12 +131,6 @@ def test_saliency_where_it_is_asked_for(tmp_path):
         torch.testing.assert_close(saliency[i, :target, :source], alone, rtol=1e-3, atol=1e-5)
 
 
-def test_another_seed_is_another_run_of_the_same_samples(tmp_path, recorded):
-    other = translation.record(replace(TINY, seed=2, steps=1), tmp_path)
-    assert other["validation.source"].equal(recorded["validation.source"])
-    assert not other["validation.attention"][0].equal(recorded["validation.attention"][0])
-
-
 def test_the_proxy_finds_the_translations_of_a_known_lexicon(proxied):
     """β^px is largest where the right word's translation stands, for nearly every word."""
     masks = proxied["validation.source_mask"], proxied["validation.target_mask"]
@@ -212,19 +160,8 @@ def test_the_proxys_record_is_of_every_sample_alone(proxied):
         assert proxied["validation.right"][0, i] == (alone.target_output == logits.argmax()).sum()
 
 
-def test_cells_go_back_to_their_places(recorded):
-    masks = recorded["validation.source_mask"], recorded["validation.target_mask"]
-    attention = padded_cells(recorded["validation.attention"], *masks)
-    torch.testing.assert_close(attention.sum(-1), masks[1].float().expand(3, -1, -1))
-    assert valid_cells(*masks).sum() == recorded["validation.attention"].shape[1]
-
-
-def test_checksums_and_settings_that_cannot_be():
+def test_checksums_and_a_set_that_is_unknown():
     assert translation.checksums(TINY) == translation_proxy.checksums(PROXY) == {}
     assert len(translation.checksums(translation.Settings())) == 4
-    with pytest.raises(UnknownName, match="attention"):
-        translation.Settings(attention="hard")
-    with pytest.raises(BadInput, match="longest is -1"):
-        translation_proxy.Settings(longest=-1)
     with pytest.raises(UnknownName, match="translation set"):
         load_pieces(replace(TINY, dataset="multi31k"))

@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 import torch
 
-from attnlib.errors import BadInput, UnknownName
+from attnlib.errors import BadInput
 from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig
 from attnlib.probes.agreement import padded
 from companion.data.labelled import collate_labelled
 from companion.data.labelled_sets import polarity_of
-from companion.runs import classification, classifier_proxy
-from companion.runs.labelled_course import load_task, probed_parts
+from notebooks.shared import classification, classifier_proxy
+from notebooks.shared.classification import load_task, probed_parts
 
 SMALL = {"data": "known_polarity", "n_train": 300, "n_validation": 50, "embedding_width": 12}
 SETTINGS = classification.Settings(**SMALL, steps=100, learning_rate=8e-3, width=12)
@@ -42,32 +42,18 @@ def polarities(part="validation"):
 
 
 def test_what_is_recorded_by_kind(recordings):
-    by_position = {
-        "learned": {"attention", "saliency", "log_polarity"},
-        "uniform": {"saliency", "log_polarity"},
-        "alone": {"attention", "saliency", "log_polarity"},
-        "proxy": {"log_polarity"},
-    }
-    for kind, names in by_position.items():
-        found = recordings[kind]
+    for kind, found in recordings.items():
+        names = {"log_polarity"} | ({"saliency"} if kind != "proxy" else set())
+        names |= {"attention"} if kind in ("learned", "alone") else set()
         assert found["steps"].tolist() == CHECKPOINTS
         for part in ("validation", "train"):
             positions = int(found[f"{part}.offsets"][-1])
-            assert len(found[f"{part}.labels"]) == 50
+            assert {found[f"{part}.{name}"].shape for name in names} == {(4, positions)}
             assert found[f"{part}.correct"].shape == (4, 50)
-            assert found[f"{part}.loss"].shape == (4,)
-            assert {name: found[f"{part}.{name}"].shape for name in names} == dict.fromkeys(
-                names, (4, positions)
-            )
         assert {name.partition(".")[2] for name in found if "." in name} == {
             "offsets", "labels", "correct", "loss", *names
         }  # fmt: skip
         assert found["losses"].shape == found["loss_steps"].shape
-
-
-def test_saliency_can_be_left_out(tmp_path):
-    found = classification.record(replace(SETTINGS, saliency=False, steps=1), tmp_path)
-    assert not [name for name in found if name.endswith("saliency")]
 
 
 def test_attention_sums_to_one_over_every_text(recordings):
@@ -134,14 +120,10 @@ def test_the_look_before_training_is_that_of_each_text_alone(recordings):
 
 
 def test_the_proxy_gives_a_word_the_same_log_odds_wherever_it_stands(recordings):
-    task, found = load_task(SETTINGS), recordings["proxy"]
-    tokens = []
-    for i in range(len(task.validation)):
-        tokens += [1, *task.validation.text(i).tolist(), 2]
-    signs = 2 * found["validation.labels"] - 1
-    lengths = found["validation.offsets"].diff()
-    towards = found["validation.log_polarity"][-1] * signs.repeat_interleave(lengths)
-    tokens = torch.tensor(tokens)
+    texts, found = load_task(SETTINGS).validation, recordings["proxy"]
+    tokens = torch.tensor([token for i in range(len(texts)) for token in (1, *texts.text(i).tolist(), 2)])
+    signs = (2 * found["validation.labels"] - 1).repeat_interleave(found["validation.offsets"].diff())
+    towards = found["validation.log_polarity"][-1] * signs
     for word in tokens.unique():
         same = towards[tokens == word]
         torch.testing.assert_close(same, same[:1].expand_as(same))
@@ -152,26 +134,6 @@ def test_runs_of_other_seeds_look_at_the_same_texts(recordings, tmp_path):
     for name in ("train.offsets", "train.labels", "validation.offsets"):
         assert torch.equal(other[name], recordings["learned"][name])
     assert not torch.equal(other["train.attention"][0], recordings["learned"]["train.attention"][0])
-
-
-class Killed(Exception):
-    pass
-
-
-def test_a_killed_run_goes_on_to_the_same_recording(recordings, tmp_path, monkeypatch):
-    def kill(step, steps, loss):
-        if step == 60:
-            raise Killed
-
-    monkeypatch.setattr(
-        "attnlib.training.course.time.monotonic", iter(range(0, 10**6, 7)).__next__
-    )  # a checkpoint after every ninth update
-    with pytest.raises(Killed):
-        classification.record(SETTINGS, tmp_path, report=kill)
-    again = classification.record(SETTINGS, tmp_path)
-    assert again.keys() == recordings["learned"].keys()
-    for name, value in again.items():
-        torch.testing.assert_close(value, recordings["learned"][name], rtol=0, atol=0, equal_nan=True)
 
 
 def test_checksums_name_the_files():
@@ -190,20 +152,6 @@ def test_a_readers_own_table_goes_through_the_same_recipe(tmp_path):
     found = classification.record(settings, tmp_path / "run")
     assert len(found["validation.labels"]) == 5  # a tenth
     assert list(classification.checksums(settings)) == ["own/mine.tsv"]
-
-
-@pytest.mark.parametrize(
-    ("settings", "error", "message"),
-    [
-        ({"attention": "even"}, UnknownName, "no attention 'even'"),
-        ({"width": 0}, BadInput, "width is 0"),
-        ({"steps": 0}, BadInput, "steps is 0"),
-        ({"n_train": -1}, BadInput, "n_train is -1"),
-    ],
-)
-def test_settings_that_cannot_be(settings, error, message):
-    with pytest.raises(error, match=message):
-        classification.Settings(**settings)
 
 
 def test_offsets_that_do_not_fit_are_refused():

@@ -1,7 +1,7 @@
 """The bag-of-words proxy of the classifiers (Snell et al. 2021, section 2.3), recorded like them: β^px.
 
 Its log odds depend on the word alone. They are kept by position all the same, as those of
-:mod:`companion.runs.classification` are, so that the two can be held against each other.
+:mod:`notebooks.shared.classification` are, so that the two can be held against each other.
 """
 
 from dataclasses import dataclass
@@ -13,8 +13,9 @@ from torch import Tensor
 from attnlib.models.classifiers import ClassifierProxy, classification_loss
 from attnlib.training.course import Report
 from companion.data.labelled import LabelledBatch
-from companion.runs import labelled_course
-from companion.runs.labelled_course import LabelledSettings, load_task, record_course
+from notebooks.shared.classification import LabelledSettings, checksums, load_task, record_course
+
+__all__ = ["Settings", "checksums", "record"]
 
 
 @dataclass(frozen=True)
@@ -22,21 +23,10 @@ class Settings(LabelledSettings):
     """A proxy and its texts: all as for the classifier that it stands for."""
 
 
-def checksums(settings: Settings) -> dict[str, str]:
-    """sha256 of the content of each data file read, by "dataset/file"."""
-    return labelled_course.checksums(settings)
-
-
 def record(
     settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None
 ) -> dict[str, Tensor]:
-    """Train the proxy and look at it along the way; see :mod:`companion.runs.labelled_course`.
-
-    Raises:
-        DataUnavailable, CorruptFile, BadInput: texts that cannot be had, see
-            :func:`companion.data.labelled_sets.load_labelled`.
-        TrainingDiverged: the loss is not finite.
-    """
+    """Train the proxy and look at it along the way; errors as for the classifier."""
     generator = torch.Generator().manual_seed(settings.seed)
     model = ClassifierProxy(len(load_task(settings).vocabulary), settings.embedding_width, generator)
     return record_course(

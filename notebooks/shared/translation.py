@@ -1,10 +1,18 @@
 """The translation model along its training: attention, lexical probe and quality at every checkpoint.
 
-Snell et al. 2021, sections 2.1, 2.2 and A.8. With ``attention="uniform"`` the probe is β^uf.
+Snell et al. 2021, sections 2.1, 2.2 and A.8. With ``attention="uniform"`` the probe is β^uf. A source has two
+marks, one at its beginning and one at its end, as the classifiers' texts have::
+
+    source   <bos>  the  cat  sat  <eos>
+
+both of them positions that may be attended to. The paper does not say; that its sources have two shows in its
+random baseline, which is arithmetic of the lengths: ``python benchmarks/source_marks.py`` holds what is
+printed against either reading.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -16,12 +24,13 @@ from attnlib.models.search import translate
 from attnlib.models.translator import BilinearTranslator, TranslatorConfig, TranslatorTrace
 from attnlib.probes.lexical_probe import log_lexical_probe
 from attnlib.probes.saliency import translation_saliency
-from attnlib.training.corpus import Batch, evaluation_batches
+from attnlib.training.corpus import Batch, Corpus, collate, evaluation_batches
 from attnlib.training.course import Course, Report, paper_checkpoints, run_course
-from attnlib.training.vocabulary import EOS, PAD
+from attnlib.training.vocabulary import BOS, EOS, PAD
 from companion.data.bleu import bleu_counts
-from companion.data.pieces import EqualLengthBatches, Pieces
-from companion.runs import translation_data
+from companion.data.parallel import read_translation, translation_checksums
+from companion.data.pieces import EqualLengthBatches, PieceCorpus, Pieces, piece_corpus
+from companion.data.sources import cache_folder
 from companion.runs.looks import (
     gathered_looks,
     joined_cells,
@@ -31,10 +40,46 @@ from companion.runs.looks import (
     seen_where_best,
     valid_cells,
 )
-from companion.runs.translation_data import Probed, TranslationSettings, load_pieces, masks_of, probed_parts
+from companion.runs.spec import check_at_least
 
 LOOK_BATCH = 64  # samples that are looked at together
 _NETWORK = "network."
+_PROBED_SEED = 0x9806  # the pairs probed are the same in every run, so that runs can be compared
+
+
+@dataclass(frozen=True)
+class TranslationSettings:
+    """The data and the training; the defaults are the paper's (section A.8).
+
+    Attributes:
+        dataset: one of :data:`companion.data.parallel.NAMES`; ``"known_lexicon"`` needs no data.
+        source, target: paths of a reader's own files, for ``"parallel_files"``.
+        pieces: size of the shared vocabulary, four marks included.
+        n_train, n_validation: use only so many pairs from the beginning; 0 for all.
+        longest: leave out pairs with more pieces on a side; 0 for none.
+        probed_validation: so many validation pairs are probed, a sample drawn once; 0 for all.
+        probed_training: so many training pairs are probed like them (Table 7); 0 for none.
+        steps: updates; 36,250 are 20 epochs of Multi30k.
+        seed: of parameters, of the order of batches, and of dropout.
+    """
+
+    dataset: str = "multi30k_en_de"
+    source: str = ""
+    target: str = ""
+    pieces: int = 8_000
+    n_train: int = 0
+    n_validation: int = 0
+    longest: int = 0
+    probed_validation: int = 0
+    probed_training: int = 0
+    width: int = 256
+    batch_size: int = 16
+    learning_rate: float = 1e-3
+    steps: int = 36_250
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_at_least(0, self, "n_train", "n_validation", "longest", "probed_validation", "probed_training")
 
 
 @dataclass(frozen=True)
@@ -61,19 +106,20 @@ class Settings(TranslationSettings):
         self.config(words=1)  # what it cannot be, the network's own settings say
 
     def config(self, words: int) -> TranslatorConfig:
-        """What the network is built from, given the size of its vocabulary."""
         return TranslatorConfig(
             words, self.width, dropout=self.dropout, attention=self.attention, form=self.form
         )
 
 
-def checksums(settings: Settings) -> dict[str, str]:
-    """sha256 of each data file read; empty for the corpus made by rule."""
-    return translation_data.checksums(settings)
+@dataclass(frozen=True, eq=False)
+class Probed:
+    """Samples that are probed at every checkpoint, in a fixed order, and their targets as text."""
+
+    corpus: Corpus
+    references: tuple[str, ...]
 
 
 def checkpoints(settings: Settings) -> tuple[int, ...]:
-    """Numbers of updates after which it is looked at: the paper's, and the last."""
     return paper_checkpoints(settings.steps)
 
 
@@ -91,22 +137,18 @@ def record(
         ``steps``, and for each part probed (``validation``, and ``training`` where asked for) by checkpoint
 
         * ``<part>.log_probe``, where learned ``<part>.attention``, and where asked for ``<part>.saliency``
-          (of the part's best looks, :mod:`companion.runs.looks`, NaN at others), over all valid pairs
-          of positions: see :func:`companion.runs.looks.padded_cells`. In float32: agreement and Kendall's τ
-          live on their order, and half precision would tie 7 % of the neighbouring values in a row of
-          attention and 92 % of those in a row of the probe (an untrained network on Multi30k; in float32
-          below 0.1 %).
+          (of the part's best looks, NaN at others) over all valid pairs of positions: see
+          :func:`companion.runs.looks.padded_cells`. In float32, since agreement lives on their order: half
+          precision would tie 7 % of the neighbouring values in a row of attention, 92 % in one of the probe.
         * ``<part>.right``: by sample, how many words are predicted right; ``<part>.loss``: by sample, the
-          negative log-likelihood of its words, summed, in nats. Divided by the words in ``target_mask``
-          these are accuracy and loss of any part of the samples.
+          negative log-likelihood of its words, summed, in nats.
         * ``<part>.bleu_counts``: by sample, of greedy translations; see :func:`companion.data.bleu.bleu`.
 
         and ``<part>.{source, source_mask, target_output, target_mask}``, which do not change; where asked
         for, ``network.<parameter>`` as they are in the end, for :func:`recorded_network`.
 
     Raises:
-        TrainingDiverged: the loss is not finite.
-        DataUnavailable, CorruptFile, BadInput: see :func:`companion.runs.translation_data.load_pieces`.
+        TrainingDiverged: the loss is not finite. Others: see :func:`load_pieces`.
     """
     data = load_pieces(settings)
     parts = probed_parts(data, settings)
@@ -146,11 +188,7 @@ def record(
 
 
 def recorded_network(settings: Settings, recording: Mapping[str, Tensor]) -> BilinearTranslator:
-    """The trained network of a recording, in evaluation mode.
-
-    Raises:
-        BadInput: the recording does not have it.
-    """
+    """The trained network of a recording, in evaluation mode; BadInput where it was not kept."""
     state = {name.removeprefix(_NETWORK): recording[name] for name in recording if name.startswith(_NETWORK)}
     if not state:
         raise BadInput("the recording has no network; record it with keep_network=True")
@@ -181,7 +219,6 @@ def look_at(network: BilinearTranslator, part: Probed, *, device: str = "cpu") -
 
 
 def _cells(network: BilinearTranslator, trace: TranslatorTrace, batch: Batch) -> dict[str, Tensor]:
-    """What is recorded of every pair of positions, padded."""
     found = {
         "log_probe": log_lexical_probe(
             network.readout,
@@ -198,7 +235,7 @@ def _cells(network: BilinearTranslator, trace: TranslatorTrace, batch: Batch) ->
 
 
 def saliency_look(network: BilinearTranslator, part: Probed, device: str = "cpu") -> Tensor:
-    """Saliency over all valid pairs of positions, on the CPU; samples in the order of the corpus."""
+    """Saliency over all valid pairs of positions; samples in the order of the corpus."""
     batches = (batch.to(device) for batch in evaluation_batches(part.corpus, LOOK_BATCH))
     cells = (
         (
@@ -213,10 +250,7 @@ def saliency_look(network: BilinearTranslator, part: Probed, device: str = "cpu"
 
 @torch.no_grad()
 def bleu_look(network: BilinearTranslator, part: Probed, pieces: Pieces, *, device: str = "cpu") -> Tensor:
-    """Counts for BLEU of greedy translations, by sample; int32, (samples, 10).
-
-    A translation is cut off at twice the source's pieces and ten more.
-    """
+    """Counts for BLEU of greedy translations, which are cut off at twice the source and ten more."""
     written: list[list[int]] = [[] for _ in range(len(part.corpus))]
     for batch in evaluation_batches(part.corpus, LOOK_BATCH):
         batch = batch.to(device)
@@ -224,3 +258,86 @@ def bleu_look(network: BilinearTranslator, part: Probed, pieces: Pieces, *, devi
         for index, row in zip(batch.indices.tolist(), words.tolist(), strict=True):
             written[index] = [word for word in row if word not in (PAD, EOS)]
     return torch.from_numpy(bleu_counts(pieces.decode(written), part.references).astype(np.int32))
+
+
+def load_pieces(settings: TranslationSettings) -> PieceCorpus:
+    """The pairs as pieces, every source with its begin mark; errors as of the data that it reads."""
+    return _load(
+        settings.dataset,
+        settings.source,
+        settings.target,
+        settings.pieces,
+        settings.n_train or None,
+        settings.n_validation or None,
+        settings.longest or None,
+    )
+
+
+@lru_cache(maxsize=2)
+def _load(
+    name: str,
+    source: str,
+    target: str,
+    size: int,
+    n_train: int | None,
+    n_validation: int | None,
+    longest: int | None,
+) -> PieceCorpus:
+    data = piece_corpus(
+        read_translation(name, source=source, target=target),
+        size=size,
+        n_train=n_train,
+        n_validation=n_validation,
+        longest=longest,
+        folder=cache_folder() / "pieces",
+    )
+    return replace(data, train=begun(data.train), validation=begun(data.validation))
+
+
+def begun(corpus: Corpus) -> Corpus:
+    """The corpus with a begin mark before every source; the end mark is added by ``collate``.
+
+    >>> begun(Corpus.from_ids([[5, 6], [], [7]], [[8], [9], [4]])).source_ids.tolist()
+    [1, 5, 6, 1, 1, 7]
+    """
+    ids = np.insert(corpus.source_ids, corpus.source_offsets[:-1], BOS)
+    offsets = corpus.source_offsets + np.arange(len(corpus) + 1)
+    return replace(corpus, source_ids=ids, source_offsets=offsets)
+
+
+def checksums(settings: TranslationSettings) -> dict[str, str]:
+    """sha256 of each data file read; empty for the corpus made by rule."""
+    return translation_checksums(settings.dataset, source=settings.source, target=settings.target)
+
+
+def probed_parts(data: PieceCorpus, settings: TranslationSettings) -> dict[str, Probed]:
+    """The validation set or a sample of it, and a sample of the training set where one is asked for."""
+    validation = data.validation, data.validation_targets
+    probed = settings.probed_validation
+    parts = {"validation": _sample(*validation, probed, "validation") if probed else Probed(*validation)}
+    if settings.probed_training:
+        parts["training"] = _sample(data.train, data.train_targets, settings.probed_training, "training")
+    return parts
+
+
+def _sample(corpus: Corpus, targets: tuple[str, ...], count: int, part: str) -> Probed:
+    if count > len(corpus):
+        raise BadInput(f"probed_{part} is {count}, but there are {len(corpus)} {part} pairs")
+    chosen = np.sort(np.random.default_rng(_PROBED_SEED).permutation(len(corpus))[:count])
+    pairs = Corpus.from_ids(
+        [corpus.source(i)[1:] for i in chosen],  # a corpus is made of words, and the mark goes before them
+        [corpus.target(i) for i in chosen],
+    )
+    return Probed(begun(pairs), tuple(targets[i] for i in chosen))
+
+
+def masks_of(parts: dict[str, Probed]) -> dict[str, Tensor]:
+    """Of each part the ids read and predicted, marks included, and masks; padded to the longest."""
+    found = {}
+    for name, part in parts.items():
+        batch = collate(part.corpus, np.arange(len(part.corpus)))
+        for field in ("source", "source_mask", "target_output", "target_mask"):
+            values = getattr(batch, field)
+            # ids of at most a few ten thousand pieces
+            found[f"{name}.{field}"] = values if values.dtype == torch.bool else values.to(torch.int32)
+    return found

@@ -1,0 +1,58 @@
+"""What is kept of a network on any task: against each sample by itself, and nothing at padding."""
+
+import numpy as np
+import pytest
+import torch
+
+from attnlib.models.search import greedy_search
+from attnlib.models.sequence_to_sequence import SequenceConfig, SequenceToSequence
+from attnlib.training.corpus import Corpus, collate
+from attnlib.training.vocabulary import PAD
+from companion.runs.recipe import RecipeSpec, Recording
+from companion.runs.sequence_course import judged_samples, load_task, look_at, written
+from companion.runs.transformer_sequences import new_network, record, recorded_network
+
+CORPUS = Corpus.from_ids([[4, 5, 6], [7, 8, 4, 5, 6], [5]], [[4, 5], [6, 7, 4, 4], [5]])
+
+
+@pytest.mark.parametrize("word", [4, PAD])  # it says the word of the padding too, which is right nowhere
+def test_looks_are_those_of_each_sample_by_itself_and_zero_at_padding(word):
+    network = SequenceToSequence(SequenceConfig(9, 8, width=6), torch.Generator().manual_seed(0)).eval()
+    with torch.no_grad():
+        network.readout.bias[word] = 20.0  # always likeliest
+    found = look_at(network, CORPUS)
+    for i in range(3):
+        alone = collate(CORPUS, [i])
+        logs = network(alone).logits.detach().log_softmax(-1)[0]
+        length = logs.shape[0]
+        chosen = -logs[torch.arange(length), alone.target_output[0]]
+        torch.testing.assert_close(found["loss"][i, :length], chosen)
+        assert found["right"][i, :length].tolist() == [int(w == word) for w in alone.target_output[0]]
+        assert not found["loss"][i, length:].any()
+        assert not found["right"][i, length:].any()
+
+
+def test_what_is_written_is_what_each_source_gets_alone():
+    network = SequenceToSequence(SequenceConfig(9, 8, width=6), torch.Generator().manual_seed(2)).eval()
+    rows = written(network, CORPUS)
+    most = 2 * int(CORPUS.target_lengths.max()) + 10
+    for i in range(3):
+        alone = collate(CORPUS, [i])
+        words = greedy_search(network, alone.source, alone.source_mask, most).words[0, 0]
+        own = rows[i].numpy()
+        assert np.array_equal(own[own != PAD], words[words != PAD].numpy())
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_the_recorded_network_is_the_trained_one(tmp_path, tied):
+    spec = RecipeSpec.of(
+        "transformer_sequences", tied=tied, task="lexicon_summary", width=8, heads=2, layers=1, steps=4,
+        options=(("max_length", 7), ("n_train", 60), ("n_held_out", 20)), batch_size=8, looks=2,
+    )  # fmt: skip
+    found, judged = record(spec.resolved, tmp_path), judged_samples(spec.resolved)
+    network = recorded_network(Recording(spec, found, {}))
+    torch.testing.assert_close(look_at(network, judged)["loss"], found["loss"][-1])
+    assert ("network.encoder.0.self_attention.key_map.weight" in found) is not tied
+    task = load_task(spec.resolved)
+    start = new_network(spec.resolved, len(task.source_vocabulary), len(task.target_vocabulary)).eval()
+    torch.testing.assert_close(look_at(start, judged)["loss"], found["loss"][0])
