@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from attnlib.errors import BadInput
 from attnlib.probes.agreement import RowMean, halves
-from attnlib.probes.contextualised import Chosen, ComparisonRun, Contextualised, best_checkpoint
+from notebooks.learn.agreement.contextualised import Chosen, ComparisonRun, Contextualised, best_checkpoint
 
 RUN = ComparisonRun((0, 50, 100, 500), (0.1, 0.4, 0.3, 0.6), (0.2, 0.5, 0.6, 0.9))
 

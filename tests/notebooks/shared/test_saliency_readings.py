@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from attnlib.probes.saliency import READINGS, saliency_readings, translation_saliency
+from attnlib.probes.saliency import translation_saliency
+from notebooks.shared.saliency_readings import READINGS, saliency_readings
 from tests.attnlib.probes.tiny_translator import batch_of, logits_of, model_of
 
 

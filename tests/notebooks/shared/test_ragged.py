@@ -5,8 +5,8 @@ from itertools import pairwise
 import torch
 from torch.overrides import TorchFunctionMode
 
-from attnlib.probes.agreement import RaggedRows
 from companion.runs.looks import joined_cells, valid_cells
+from notebooks.shared.ragged import RaggedRows
 
 
 def test_every_value_is_met_once_whatever_the_size_of_the_batches():

@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from attnlib.plots.attention_map import attention_map
+from notebooks.primer.one_step.attention_map import attention_map
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from attnlib.errors import BadInput
-from attnlib.probes.ibm_model_1 import (
+from attnlib.probes.ibm_model_1 import IBMModel1
+from attnlib.training.corpus import Corpus
+from notebooks.learn.early_dynamics.count_tables import (
     CountTables,
-    IBMModel1,
     alignment,
     cooccurrence,
     log_likelihood,
     shared_counts,
     translation,
 )
-from attnlib.training.corpus import Corpus
 
 SIZE = 12
 
