@@ -41,7 +41,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="How attention forms in encoder-decoder networks. [bold]attnlib analyse[/bold] looks at a model of "
-    "yours; in a checkout of the book, [bold]attnlib figures[/bold] lists what [bold]attnlib run[/bold] reruns.",
+    "yours; with a checkout of the book, [bold]attnlib figures[/bold] lists what there is to rerun.",
     rich_markup_mode="rich",
 )
 
