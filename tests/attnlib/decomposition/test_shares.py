@@ -155,14 +155,6 @@ def test_ties_broken_by_rounding_alone_count_as_ties():
     assert results["temporal_only"].argmax_agreement == 1.0
 
 
-def test_named_subsets():
-    assert len(ALL_PAIRS) == 9
-    assert len(SUBSETS) == 4 + 9
-    assert SUBSETS["no_residual"] == {(d, e) for d in PART_NAMES[:2] for e in PART_NAMES[:2]}
-    assert SUBSETS["without_temporal_residual"] == ALL_PAIRS - {("temporal", "residual")}
-    assert not SUBSETS["uniform"]
-
-
 @settings(max_examples=40)
 @given(batches())
 def test_substitution_agrees_with_a_loop_of_rows_and_merges_in_any_order_of_names(batch):
