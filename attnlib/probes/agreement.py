@@ -142,13 +142,10 @@ def _undefined_where(
     return agrees.masked_fill(undefined, torch.nan)
 
 
-# Agreement with ties of the probe broken at random, and how many rows have a tie at their top.
-#
-# Equation 10 of Snell et al. 2021 counts only what is larger, so that where several positions of v share the
-# largest value each of them agrees (:mod:`attnlib.probes.agreement`). log β of a translator is a difference
-# of logits in single precision, and comes out as 0 at every position from which a word is all but certain.
-# Here such a tie does not help: it is broken at random, and what comes of that on average is computed, not
-# drawn.
+# Agreement with ties of the probe broken at random. Equation 10 counts only what is larger, so that where
+# several positions of v share the largest value each of them agrees. log β of a translator is a difference of
+# logits in single precision, 0 at every position from which a word is all but certain. Here such a tie does
+# not help: what breaking it at random comes to on average is computed, not drawn.
 
 
 def agreement_with_ties_broken(

@@ -39,9 +39,7 @@ def saliency(
     return found * mask, trace
 
 
-# Saliency in translation: how much the right word's score moves with a source word's vector.
-#
-# The embedding of source position t is multiplied by a gate g_t, and with all gates at 1
+# In translation, with a gate g_t on the embedding of source position t and all gates at 1,
 #
 #     Δ[s, t] = ∂/∂g_t logit_s[right word of s] = ⟨∂ logit_s[right word] / ∂e_t, e_t⟩,
 #
