@@ -20,14 +20,17 @@ def all_valid(*shape):
     return torch.ones(shape, dtype=torch.bool)
 
 
-def of_terms(sums, rows, source_mask=None):
-    """What the sums come to on one sample: zeros but for {(decoder part, encoder part): matrix}."""
+def terms_of(rows):
+    """One sample's terms, zeros but for {(decoder part, encoder part): matrix}, and masks of all valid."""
     target, source = np.shape(next(iter(rows.values())))
     terms = torch.zeros(3, 3, 1, target, source, dtype=torch.float64)
     for pair, matrix in rows.items():
         terms[pair] = torch.tensor(matrix, dtype=torch.float64)
-    mask = all_valid(1, source) if source_mask is None else torch.tensor([source_mask])
-    return sums.update(terms, all_valid(1, target), mask).result()
+    return terms, all_valid(1, target), all_valid(1, source)
+
+
+def of_terms(sums, rows):
+    return sums.update(*terms_of(rows)).result()
 
 
 @st.composite
@@ -113,14 +116,17 @@ def test_undefined_where_nothing_varies():
 
 def test_undefined_where_the_terms_cancel_up_to_rounding():
     """0.1 + 0.2 - 0.3 is not zero in floating point: such a total has no variance to share."""
-    shares = of_terms(ShareSums(), {(0, 0): [[0.1, 0.0]], (1, 1): [[0.2, 0.0]], (2, 2): [[-0.3, 0.0]]})
+    rows = {(0, 0): [[0.1, 0.0]], (1, 1): [[0.2, 0.0]], (2, 2): [[-0.3, 0.0]]}
+    shares = of_terms(ShareSums(), rows)
+    assert covariance_shares_by_sample(*terms_of(rows)).isnan().all()
     assert shares.covariance.isnan().all()
     assert math.isnan(shares.temporal)
     assert shares.mean_absolute[2, 2].item() == pytest.approx(0.5)
 
 
 def test_rows_with_one_valid_position_are_left_out():
-    shares = of_terms(ShareSums(), {(0, 0): [[1.0, 5.0], [2.0, 7.0]]}, [True, False])
+    terms, targets, _ = terms_of({(0, 0): [[1.0, 5.0], [2.0, 7.0]]})
+    shares = ShareSums().update(terms, targets, torch.tensor([[True, False]])).result()
     assert (shares.rows, shares.rows_left_out, shares.entries) == (0, 2, 0)
 
 
