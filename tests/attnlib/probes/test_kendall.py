@@ -77,6 +77,7 @@ def test_undefined_rows_are_counted():
     assert found[0] == -1
     assert RowMean.of(found, mask.any(-1)) == RowMean(total=-1.0, rows=1, undefined=3)
     assert math.isnan(kendall(torch.zeros(1, 1), torch.zeros(1, 1)).item())
+    assert math.isnan(kendall(torch.tensor([[torch.nan, 1.0, 2.0]]), torch.tensor([[1.0, 2.0, 3.0]])).item())
 
 
 def test_infinities_have_their_place():
