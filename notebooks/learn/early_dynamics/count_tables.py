@@ -32,9 +32,6 @@ def cooccurrence(corpus: Corpus, n_source: int, n_target: int) -> Table:
     >>> corpus = Corpus.from_ids([[4, 5], [4]], [[4, 4], [5]])
     >>> cooccurrence(corpus, 6, 6)[4:, 4:].tolist()
     [[1.0, 1.0], [1.0, 0.0]]
-
-    Raises:
-        BadInput: an id beyond its vocabulary.
     """
     _check_counts(corpus, n_source, n_target)
     counts = np.zeros((n_source, n_target))
@@ -66,11 +63,7 @@ def alignment(table: Table, source, target) -> Float[np.ndarray, "target source"
 
 
 def shared_counts(corpus: Corpus, table: Table) -> Table:
-    """The next count table: every target word shared by α among the words of its source.
-
-    Raises:
-        BadInput: an id beyond its vocabulary.
-    """
+    """The next count table: every target word shared by α among the words of its source."""
     _check_counts(corpus, *table.shape)
     counts = np.zeros_like(table)
     for i in range(len(corpus)):
@@ -104,11 +97,7 @@ class CountTables:
 
     @classmethod
     def of(cls, corpus: Corpus, n_source: int, n_target: int, iterations: int = 0) -> "CountTables":
-        """C, and the tables of so many iterations after it.
-
-        Raises:
-            BadInput: an id beyond its vocabulary, or a negative number of iterations.
-        """
+        """C, and the tables of so many iterations after it."""
         if iterations < 0:
             raise BadInput(f"iterations is {iterations}; it must be at least 0")
         counts = [cooccurrence(corpus, n_source, n_target)]

@@ -74,13 +74,6 @@ def test_hand_worked_shares():
     assert (shares.rows, shares.entries, shares.rows_left_out) == (1, 2, 0)
 
 
-def test_opposed_terms_have_a_negative_covariance_share():
-    """-1 1 against 3 -3: total 2 -2, covariance shares -1/2 and 3/2; absolute shares do not see it."""
-    shares = of_terms(ShareSums(), {(0, 0): [[-1.0, 1.0]], (1, 1): [[3.0, -3.0]]})
-    assert (shares.covariance[0, 0], shares.covariance[1, 1]) == (-0.5, 1.5)
-    assert shares.mean_absolute[0, 0] == 0.25
-
-
 @settings(max_examples=50)
 @given(batches(), st.integers(0, 12))
 def test_agree_with_numpy_sum_to_one_ignore_constants_and_stream(batch, cut):
@@ -122,12 +115,6 @@ def test_undefined_where_the_terms_cancel_up_to_rounding():
     assert shares.covariance.isnan().all()
     assert math.isnan(shares.temporal)
     assert shares.mean_absolute[2, 2].item() == pytest.approx(0.5)
-
-
-def test_rows_with_one_valid_position_are_left_out():
-    terms, targets, _ = terms_of({(0, 0): [[1.0, 5.0], [2.0, 7.0]]})
-    shares = ShareSums().update(terms, targets, torch.tensor([[True, False]])).result()
-    assert (shares.rows, shares.rows_left_out, shares.entries) == (0, 2, 0)
 
 
 # The substitution test.

@@ -56,12 +56,6 @@ def test_hand_worked():
     assert (result.coverage, result.cells, result.samples) == (1.0, 1, 3)
 
 
-def test_rows_are_averaged_within_a_sample():
-    """One row alike, one row opposed: half."""
-    first, second = torch.tensor([[1.0, 0.0], [1.0, 0.0]]), torch.tensor([[1.0, 0.0], [0.0, 1.0]])
-    assert typicality([first, second], minimum=2).per_sample.tolist() == [0.5, 0.5]
-
-
 def test_cells_of_thirty():
     result = typicality([torch.eye(3)] * 30 + [torch.eye(2)] * 29)
     assert (result.value, result.coverage, result.cells) == (1.0, 30 / 59, 1)
