@@ -135,7 +135,7 @@ class GrowingComponents:
         self.tables.pair_counts[rows, :places] += tables["pair_counts"]
 
     def _in_use(self) -> dict[str, Tensor]:
-        """Tokens in the order of first sight, and the tables up to the last of them and the last place seen."""
+        """Tokens in the order of first sight, and the tables up to the last one and the last place."""
         rows, places = len(self._order), self.tables.position_counts.nonzero()
         columns = int(places.max()) + 1 if len(places) else 1
         return {
