@@ -8,32 +8,18 @@ from importlib import import_module
 
 __version__ = "0.1.0"
 
-_PUBLIC = {
-    "Analysis": "attnlib.analysis",
-    "AttnlibError": "attnlib.errors",
-    "Components": "attnlib.decomposition.components",
-    "Checkpoint": "attnlib.analysis",
-    "EncoderDecoder": "attnlib.models.encoder_decoder",
-    "GrowingComponents": "attnlib.decomposition.growing",
-    "Hooked": "attnlib.adapters",
-    "HuggingFace": "attnlib.adapters",
-    "ModelConfig": "attnlib.models.config",
-    "ModelPass": "attnlib.adapters",
-    "Modules": "attnlib.adapters",
-    "ParallelText": "attnlib.analysis",
-    "Part": "attnlib.analysis",
-    "Parts": "attnlib.decomposition.components",
-    "Stream": "attnlib.analysis",
-    "TokenBatch": "attnlib.adapters",
-    "Trace": "attnlib.models.trace",
-    "alignment_terms": "attnlib.decomposition.terms",
-    "analyse": "attnlib.analysis",
-    "lexical_probe": "attnlib.adapters",
-    "pass_of_tensors": "attnlib.adapters",
-    "report": "attnlib.analysis",
-    "text_batches": "attnlib.adapters",
-    "write_report": "attnlib.analysis",
+_NAMES = {
+    "adapters": "Hooked HuggingFace ModelPass Modules TokenBatch lexical_probe pass_of_tensors text_batches",
+    "analysis": "Analysis Checkpoint ParallelText Part Stream analyse report write_report",
+    "decomposition.components": "Components Parts",
+    "decomposition.growing": "GrowingComponents",
+    "decomposition.terms": "alignment_terms",
+    "errors": "AttnlibError",
+    "models.config": "ModelConfig",
+    "models.encoder_decoder": "EncoderDecoder",
+    "models.trace": "Trace",
 }
+_PUBLIC = {name: f"attnlib.{module}" for module, names in _NAMES.items() for name in names.split()}
 __all__ = ["__version__", *_PUBLIC]
 
 

@@ -40,8 +40,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="How attention forms in encoder-decoder networks: rerun the figures of the book, check its claims, "
-    "get its data. Start with [bold]attnlib figures[/bold], then [bold]attnlib run[/bold] one of them.",
+    help="How attention forms in encoder-decoder networks. [bold]attnlib analyse[/bold] looks at a model of "
+    "yours; with a checkout of the book, [bold]attnlib figures[/bold] lists what there is to rerun.",
     rich_markup_mode="rich",
 )
 
@@ -123,32 +123,11 @@ def analyse(
     ] = "all",
 ) -> None:
     """Say how an encoder-decoder attends: its attention split into temporal and input-driven terms."""
+    options = dict(locals())
     from attnlib.analysis.command import Request, analyse_command, numbers
 
-    analyse_command(
-        Request(
-            out=out,
-            model=model,
-            source=source,
-            target=target,
-            traces=traces,
-            source_language=source_language,
-            target_language=target_language,
-            prefix=prefix,
-            kinds=tuple(kinds.split(",")),
-            layers=numbers(layers),
-            heads=numbers(heads),
-            ignore_special=ignore_special,
-            batch_size=batch_size,
-            longest=longest,
-            every=every,
-            probed=probed,
-            device=device,
-            shards=shards,
-            shard=shard,
-            stage=stage,
-        )
-    )
+    options |= {"kinds": tuple(kinds.split(",")), "layers": numbers(layers), "heads": numbers(heads)}
+    analyse_command(Request(**options))
 
 
 def main() -> None:

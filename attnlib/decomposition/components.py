@@ -28,8 +28,6 @@ from attnlib.decomposition.two_way import VarianceExplained, two_way, variance_e
 from attnlib.errors import BadInput, CorruptFile, UnknownName
 from attnlib.files import atomic_path
 
-# The three parts of a batch of hidden states.
-
 PART_NAMES = ("temporal", "input", "residual")
 
 
@@ -109,11 +107,8 @@ def sums_by_token(
 def _dealt_out(
     rows: Int[np.ndarray, " rows"], offsets: Int[np.ndarray, " bags"]
 ) -> tuple[Int[np.ndarray, " rows"], Int[np.ndarray, " bags"], Int[np.ndarray, " bags"]]:
-    """The same bags in another order, dealt into heaps like cards, and that order.
-
-    Threads take equal numbers of neighbouring bags. Frequent words have full bags, rare ones a row or two: as
-    sorted, one thread would get most of the rows.
-    """
+    """The same bags dealt into heaps like cards, and that order: threads take equal numbers of neighbouring
+    bags, and as sorted one would get most rows, since frequent words have full bags and rare ones do not."""
     dealt = np.concatenate([np.arange(heap, len(offsets), HEAPS) for heap in range(HEAPS)])
     lengths = np.diff(offsets, append=len(rows))[dealt]
     dealt_offsets = np.cumsum(lengths) - lengths
@@ -153,9 +148,6 @@ def _bag_sums(states: Tensor, rows: np.ndarray, offsets: np.ndarray) -> Tensor:
     flat = states.reshape(-1, states.shape[-1])
     indices, starts = (torch.from_numpy(array).to(flat.device) for array in (rows, offsets))
     return F.embedding_bag(indices, flat, starts, mode="sum")
-
-
-# What `Components` asks of a batch, with errors that name the place.
 
 
 def checked_mask(

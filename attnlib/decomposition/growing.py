@@ -19,7 +19,7 @@ from attnlib.errors import BadInput, CorruptFile
 from attnlib.files import atomic_path
 
 _FORMAT = "attnlib.growing_components/1"
-_TABLES = ("position_sums", "token_sums", "pair_counts")
+_TABLES = ("tokens", "position_sums", "token_sums", "pair_counts")
 _FIRST_ROWS, _FIRST_POSITIONS = 256, 16
 _IDS = 1 << 24  # more than any vocabulary has: a larger id is a mistake, and would cost a long list
 
@@ -61,7 +61,7 @@ class GrowingComponents:
     @property
     def bytes(self) -> int:
         """Memory of what is in use; with the spare rows and columns it is up to four times as much."""
-        return sum(table.nbytes for table in self._in_use().values())
+        return sum(table.nbytes for name, table in self._in_use().items() if name != "tokens")
 
     def update(
         self,
@@ -95,18 +95,8 @@ class GrowingComponents:
         if self.width != other.width:
             raise BadInput(f"cannot merge components of width {self.width} with those of {other.width}")
         merged = GrowingComponents(self.width)
-        places = max(self.tables.n_positions, other.tables.n_positions)
         for part in (self, other):
-            order = np.array(part._order, dtype=np.int64)
-            merged._make_room(order, places)
-            used = len(order)
-            rows = torch.from_numpy(merged._rows[order]) if used else torch.empty(0, dtype=torch.int64)
-            mine, theirs = merged.tables, part.tables
-            mine.position_sums[: theirs.n_positions] += theirs.position_sums
-            mine.token_sums.index_add_(0, rows, theirs.token_sums[:used])
-            counts = mine.pair_counts[rows]
-            counts[:, : theirs.n_positions] += theirs.pair_counts[:used]
-            mine.pair_counts[rows] = counts
+            merged._add(part._in_use())
         return merged
 
     __add__ = merge
@@ -114,9 +104,8 @@ class GrowingComponents:
     def save(self, path: str | Path) -> None:
         """Write what is in use as safetensors; the file appears whole or not at all."""
         tables = {name: table.clone() for name, table in self._in_use().items()}
-        tokens = torch.tensor(self._order, dtype=torch.int64)
         with atomic_path(path) as temporary:
-            save_file(tables | {"tokens": tokens}, temporary, metadata={"format": _FORMAT})
+            save_file(tables, temporary, metadata={"format": _FORMAT})
 
     @classmethod
     def load(cls, path: str | Path) -> "GrowingComponents":
@@ -129,22 +118,28 @@ class GrowingComponents:
             with safe_open(path, framework="pt") as file:
                 if (file.metadata() or {}).get("format") != _FORMAT:
                     raise CorruptFile(f"{path} holds no growing components (format {_FORMAT})")
-                found = {name: file.get_tensor(name) for name in ("tokens", *_TABLES)}
+                found = {name: file.get_tensor(name) for name in _TABLES}
         except SafetensorError as error:
             raise CorruptFile(f"{path} cannot be read as safetensors ({error}): make it again") from error
         loaded = cls(found["token_sums"].shape[1])
-        used, places = found["pair_counts"].shape
-        loaded._make_room(found["tokens"].numpy(), places)
-        loaded.tables.position_sums[:places] = found["position_sums"]
-        loaded.tables.token_sums[:used] = found["token_sums"]
-        loaded.tables.pair_counts[:used, :places] = found["pair_counts"]
+        loaded._add(found)
         return loaded
 
+    def _add(self, tables: dict[str, Tensor]) -> None:
+        """What was in use elsewhere."""
+        tokens, places = tables["tokens"].numpy(), tables["pair_counts"].shape[1]
+        self._make_room(tokens, places)
+        rows = torch.from_numpy(self._rows[tokens])
+        self.tables.position_sums[:places] += tables["position_sums"]
+        self.tables.token_sums[rows] += tables["token_sums"]
+        self.tables.pair_counts[rows, :places] += tables["pair_counts"]
+
     def _in_use(self) -> dict[str, Tensor]:
-        """The tables up to the last token and the last place seen."""
+        """Tokens in the order of first sight, and the tables up to the last one and the last place."""
         rows, places = len(self._order), self.tables.position_counts.nonzero()
         columns = int(places.max()) + 1 if len(places) else 1
         return {
+            "tokens": torch.tensor(self._order, dtype=torch.int64),
             "position_sums": self.tables.position_sums[:columns],
             "token_sums": self.tables.token_sums[:rows],
             "pair_counts": self.tables.pair_counts[:rows, :columns],

@@ -91,11 +91,8 @@ class ShareSums:
         return Shares(absolute, covariance, self.entries, self.rows, self.rows_left_out)
 
 
-# The shares and the substitution test for single samples, to compare the samples of one network.
-#
-# The definitions are those of :mod:`attnlib.decomposition.shares` and
-# :mod:`attnlib.decomposition.substitution`, pooled over the rows of one sample instead of all. Samples with a
-# single valid source position have neither.
+# The shares and the substitution test for single samples: the same definitions, pooled over the rows of one
+# sample instead of all. Samples with a single valid source position have neither.
 
 
 def covariance_shares_by_sample(

@@ -14,20 +14,6 @@ PART_COLOURS = {"temporal": "#0072b2", "input": "#d55e00", "residual": "#999999"
 PART_SYMBOLS = {"temporal": "μ", "input": "χ", "residual": "Δ"}
 INK = "#222222"
 DOTS = 150  # an inch, of everything made of pixels
-TASK_MARKERS = {
-    "one_to_one": "o",
-    "permutation": "p",
-    "reversal": "H",
-    "scan": "^",
-    "scan_extended": "v",
-    "multi30k_en_fr": "D",
-    "multi30k_en_de": "d",
-    "tatoeba_en_fr": "X",
-    "europarl_de_en": "*",
-}
-ARCHITECTURE_MARKERS = {
-    "AED": "o", "AO": "s", "VED": "D", "AED-lstm": "^", "AED-vanilla": "v", "AED-ugrnn": "<",
-}  # fmt: skip
 TASK_NAMES = {
     "one_to_one": "one-to-one",
     "permutation": "fixed permutation",
@@ -74,13 +60,6 @@ def task_name(task: str) -> str:
     if task.startswith("reordering_"):
         return f"reordering {task.rpartition('_')[2]} %"
     return TASK_NAMES.get(task, task.replace("_", " "))
-
-
-def marker_of(task: str) -> dict[str, object]:
-    """Shape and size of a task's points; the marks of the dial are squares that grow with it."""
-    if task.startswith("reordering_"):
-        return {"marker": "s", "ms": 3.5 + int(task.rpartition("_")[2]) / 16}
-    return {"marker": TASK_MARKERS.get(task, "P"), "ms": 7}
 
 
 def as_svg(figure: Figure) -> str:

@@ -10,7 +10,6 @@ from torch import Tensor
 
 from attnlib.errors import BadInput, NotMeasured
 from attnlib.probes.agreement import (
-    RaggedRows,
     RowMean,
     agreement,
     agreement_with_ties_broken,
@@ -22,13 +21,14 @@ from attnlib.probes.agreement import (
     places as top_places,
 )
 from attnlib.probes.kendall import kendall
-from attnlib.probes.saliency import READINGS, saliency_readings
 from attnlib.training.corpus import Batch
 from attnlib.training.vocabulary import BOS, EOS
 from companion.data.bleu import bleu
 from companion.results.asks import Ask
 from companion.runs.looks import CHOOSING, GROUPS, padded_cells, qualities
 from companion.runs.recipe import RecipeSpec
+from notebooks.shared.ragged import RaggedRows
+from notebooks.shared.saliency_readings import READINGS, saliency_readings
 from notebooks.shared.translation import recorded_network
 
 if TYPE_CHECKING:

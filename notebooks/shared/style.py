@@ -4,15 +4,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from attnlib.plots.style import (
-    ARCHITECTURE_MARKERS,
-    INK,
-    PART_COLOURS,
-    PART_SYMBOLS,
-    marker_of,
-    style,
-    task_name,
-)
+from attnlib.plots.style import INK, PART_COLOURS, PART_SYMBOLS, style, task_name
 
 __all__ = [
     "ARCHITECTURE_MARKERS",
@@ -26,6 +18,29 @@ __all__ = [
     "style",
     "task_name",
 ]
+
+
+TASK_MARKERS = {
+    "one_to_one": "o",
+    "permutation": "p",
+    "reversal": "H",
+    "scan": "^",
+    "scan_extended": "v",
+    "multi30k_en_fr": "D",
+    "multi30k_en_de": "d",
+    "tatoeba_en_fr": "X",
+    "europarl_de_en": "*",
+}
+ARCHITECTURE_MARKERS = {
+    "AED": "o", "AO": "s", "VED": "D", "AED-lstm": "^", "AED-vanilla": "v", "AED-ugrnn": "<",
+}  # fmt: skip
+
+
+def marker_of(task: str) -> dict[str, object]:
+    """Shape and size of a task's points; the marks of the dial are squares that grow with it."""
+    if task.startswith("reordering_"):
+        return {"marker": "s", "ms": 3.5 + int(task.rpartition("_")[2]) / 16}
+    return {"marker": TASK_MARKERS.get(task, "P"), "ms": 7}
 
 
 def blank() -> Figure:

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 
 from attnlib.errors import BadInput, UnknownName
 from attnlib.probes.agreement import RowMean
-from attnlib.probes.contextualised import ComparisonRun, best_checkpoint
-from attnlib.probes.saliency import READINGS
 from companion.data import labelled_sets, parallel
 from companion.results.aggregate import over_seeds
 from companion.results.asks import Ask, specs_of
 from companion.results.checks import check_counts
 from companion.results.statistics import jackknife_interval
 from companion.runs.recipe import RecipeSpec
+from notebooks.learn.agreement.contextualised import ComparisonRun, best_checkpoint
 from notebooks.shared.agreement import (
     COLUMNS,
     HALVES,
@@ -28,6 +27,7 @@ from notebooks.shared.agreement import (
     gathered,
     translator_runs,
 )
+from notebooks.shared.saliency_readings import READINGS
 
 if TYPE_CHECKING:
     from companion.runs.store import Store

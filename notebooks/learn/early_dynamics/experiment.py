@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from attnlib.errors import BadInput
-from attnlib.probes.ibm_model_1 import CountTables, alignment, translation
 from companion.data import parallel as translation_sets
 from companion.results.aggregate import over_seeds
 from companion.results.asks import Ask, ask, specs_of
 from companion.results.checks import check_names
 from companion.runs.recipe import RecipeSpec
+from notebooks.learn.early_dynamics.count_tables import CountTables, alignment, translation
 from notebooks.learn.early_dynamics.derivative import compare, derivative_at_random, derivative_in_theory
 from notebooks.learn.early_dynamics.measure import (
     CORPORA,

@@ -15,11 +15,11 @@ from torch import Tensor
 
 from attnlib.errors import BadInput
 from attnlib.probes.agreement import RowMean, agreement, chance_agreement
-from attnlib.probes.ibm_model_1 import CountTables, Table, alignment, translation
 from attnlib.training.corpus import Task
 from attnlib.training.course import Report
 from attnlib.training.vocabulary import UNK
 from companion.data import registry
+from notebooks.learn.early_dynamics.count_tables import CountTables, Table, alignment, translation
 from notebooks.learn.early_dynamics.derivative import (
     Bags,
     compare,

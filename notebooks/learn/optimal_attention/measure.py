@@ -13,10 +13,11 @@ from torch import Tensor
 from torch.nn.functional import linear
 
 from attnlib.errors import BadInput
-from attnlib.probes.agreement import RowMean, agreement, agreement_with_ties_broken, chance_agreement, padded
+from attnlib.probes.agreement import RowMean, agreement, agreement_with_ties_broken, chance_agreement
 from attnlib.probes.lexical_probe import log_lexical_probe
 from attnlib.probes.optimal_attention import OptimalAttention, optimal_attention
 from notebooks.shared.agreement import recorded_batches, recorded_probe
+from notebooks.shared.ragged import padded
 from notebooks.shared.translation import load_pieces, recorded_network
 
 if TYPE_CHECKING:

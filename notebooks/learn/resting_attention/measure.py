@@ -7,7 +7,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attnlib.errors import BadInput
-from attnlib.probes.agreement import RaggedRows, RowMean, agreement, chance_agreement, padded
+from attnlib.probes.agreement import RowMean, agreement, chance_agreement
+from notebooks.shared.ragged import RaggedRows, padded
 
 if TYPE_CHECKING:
     from companion.runs.recipe import Recording

@@ -1,4 +1,7 @@
-"""Components: hand-worked integers, a two-line loop, a pandas group-by, and the laws the sums must obey."""
+"""Components: hand-worked integers, a two-line loop, a pandas group-by, and the laws the sums must obey.
+
+What both kinds must do alike, refusing bad batches and half files, is tested for both here.
+"""
 
 from itertools import pairwise
 
@@ -10,7 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attnlib.decomposition import Components
+from attnlib.decomposition.growing import GrowingComponents
 from attnlib.errors import BadInput, CorruptFile
+
+DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+DEVICES = ["cpu"] + ["cuda"] * torch.cuda.is_available()
+TOLERANCES = [(torch.float64, 1e-12), (torch.float32, 1e-5)]
 
 
 def components_loop(states, tokens, mask, n_tokens):
@@ -37,8 +45,7 @@ def corpora(draw):
     batch, length, width = draw(st.integers(1, 70)), draw(st.integers(1, 6)), draw(st.integers(1, 4))
     n_tokens = draw(st.sampled_from([1, 2, 7, 200]))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    offset = draw(st.sampled_from([0.0, 1e3]))
-    states = rng.normal(size=(batch, length, width)) + offset
+    states = rng.normal(size=(batch, length, width)) + draw(st.sampled_from([0.0, 1e3]))
     tokens = rng.integers(0, n_tokens, size=(batch, length))
     if draw(st.booleans()):
         mask = np.arange(length) < rng.integers(1, length + 1, size=(batch, 1))
@@ -60,17 +67,11 @@ def fitted(corpus, dtype=torch.float64, rows=slice(None)):
     return components.update(states[rows], tokens[rows], mask[rows])
 
 
-def assert_same(found, expected, scale, tolerance):
+def assert_same(found, expected, corpus, tolerance):
+    scale = np.abs(corpus[0][corpus[2]]).max()
     for mine, theirs in zip(found, expected, strict=True):
         difference = np.abs(np.asarray(mine) - np.asarray(theirs)).max(initial=0.0)
         assert difference <= tolerance * scale, f"differ by {difference / scale} of the largest state"
-
-
-def largest(corpus):
-    return np.abs(corpus[0][corpus[2]]).max()
-
-
-TOLERANCES = [(torch.float64, 1e-12), (torch.float32, 1e-5)]
 
 
 def test_hand_worked():
@@ -91,13 +92,18 @@ def test_hand_worked():
 
 @settings(max_examples=60, deadline=None)
 @given(corpora(), st.sampled_from(TOLERANCES))
-def test_agrees_with_a_loop_and_with_pandas(corpus, precision):
+def test_agrees_with_a_loop_and_with_pandas_and_parts_rebuild_the_states(corpus, precision):
     dtype, tolerance = precision
     components = fitted(corpus, dtype)
-    found = components.temporal, components.input
-    scale = largest(corpus)
-    assert_same(found, components_loop(*corpus), scale, tolerance)
-    assert_same(found, components_pandas(*corpus), scale, tolerance)
+    for oracle in (components_loop, components_pandas):
+        assert_same((components.temporal, components.input), oracle(*corpus), corpus, tolerance)
+    states, tokens, mask = tensors(*corpus[:3], dtype)
+    parts = components.split(states, tokens, mask)
+    for part in parts:
+        assert part.dtype == dtype
+        assert not part[~mask].any()
+    assert_same([parts.total()[mask]], [states[mask]], corpus, tolerance)
+    assert parts.unseen_tokens == parts.unseen_positions == 0
 
 
 @settings(max_examples=60, deadline=None)
@@ -107,29 +113,133 @@ def test_any_split_merged_in_any_order_is_the_whole(corpus, precision, data):
     batch = len(corpus[0])
     cuts = [0, *sorted(data.draw(st.lists(st.integers(0, batch), max_size=4))), batch]
     rows = data.draw(st.permutations(range(batch)))
-    pieces = [fitted(corpus, dtype, rows[a:b]) for a, b in pairwise(cuts)]
-    order = data.draw(st.permutations(pieces))
+    order = data.draw(st.permutations([fitted(corpus, dtype, rows[a:b]) for a, b in pairwise(cuts)]))
     while len(order) > 1:
         at = data.draw(st.integers(0, len(order) - 2))
         order[at : at + 2] = [order[at].merge(order[at + 1])]
-    whole = fitted(corpus, dtype)
-    assert torch.equal(order[0].pair_counts, whole.pair_counts)
-    assert_same(
-        (order[0].temporal, order[0].input), (whole.temporal, whole.input), largest(corpus), tolerance
-    )
+    merged, whole = order[0], fitted(corpus, dtype)
+    assert torch.equal(merged.pair_counts, whole.pair_counts)
+    assert_same((merged.temporal, merged.input), (whole.temporal, whole.input), corpus, tolerance)
 
 
-@settings(max_examples=60, deadline=None)
-@given(corpora(), st.sampled_from(TOLERANCES))
-def test_parts_rebuild_the_states_and_are_zero_at_padding(corpus, precision):
-    dtype, tolerance = precision
-    states, tokens, mask = tensors(*corpus[:3], dtype)
-    parts = fitted(corpus, dtype).split(states, tokens, mask)
-    for part in parts:
-        assert part.dtype == dtype
-        assert not part[~mask].any()
-    assert_same([parts.total()[mask]], [states[mask]], largest(corpus), tolerance)
-    assert parts.unseen_tokens == parts.unseen_positions == 0
+# Precisions, layouts and devices: the sums must not depend on how the states arrive.
+
+
+def drawn(batch, length=5, width=3, n_tokens=11, *, ragged=False, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    states = torch.randn(batch, length, width, generator=generator, dtype=torch.float64)
+    tokens = torch.randint(n_tokens, (batch, length), generator=generator)
+    lengths = torch.randint(1, length + 1, (batch, 1), generator=generator) if ragged else length
+    return states, tokens, torch.arange(length).expand(batch, length) < lengths
+
+
+def exact_sums(states, tokens, mask, n_tokens):
+    kept = states.double()[mask]
+    by_position = torch.zeros(mask.shape[1], states.shape[2], dtype=torch.float64)
+    by_token = torch.zeros(n_tokens, states.shape[2], dtype=torch.float64)
+    return by_position.index_add_(0, mask.nonzero()[:, 1], kept), by_token.index_add_(0, tokens[mask], kept)
+
+
+@pytest.mark.parametrize("ragged", [False, True])
+@pytest.mark.parametrize(
+    ("batch", "n_tokens"), [*((batch, 2) for batch in (1, 31, 32, 33, 64, 200)), (50, 100_000)]
+)
+def test_sums_are_exact_around_the_size_of_a_bag_and_beyond_sixteen_bits(batch, n_tokens, ragged):
+    states, tokens, mask = drawn(batch, n_tokens=n_tokens, ragged=ragged)
+    states = torch.round(8 * states)  # integers: every sum is exact in float32
+    components = Components(n_tokens, 5, 3).update(states.float(), tokens, mask)
+    by_position, by_token = exact_sums(states, tokens, mask, n_tokens)
+    assert torch.equal(components.position_sums, by_position)
+    assert torch.equal(components.token_sums, by_token)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_parts_come_in_the_dtype_and_on_the_device_of_the_states(dtype, device):
+    states, tokens, mask = (tensor.to(device) for tensor in drawn(40, ragged=True))
+    states = states.to(dtype)
+    components = Components(11, 5, 3).update(states, tokens, mask)
+    parts = components.split(states, tokens, mask)
+    assert {(part.dtype, part.device) for part in parts} == {(dtype, states.device)}
+    step = torch.finfo(dtype).eps * states.abs().max()
+    assert (parts.total() - states)[mask].abs().max() <= 4 * step
+    by_position, _ = exact_sums(states.cpu(), tokens.cpu(), mask.cpu(), 11)
+    assert torch.allclose(components.position_sums, by_position, rtol=1e-5, atol=1e-5)
+
+
+def test_half_precision_sums_do_not_saturate():
+    """4,096 ones: in float16 a running sum would stop at 2,048."""
+    ones = torch.ones(4096, 1, 2, dtype=torch.float16)
+    tokens, mask = torch.zeros(4096, 1, dtype=torch.int64), torch.ones(4096, 1, dtype=torch.bool)
+    components = Components(1, 1, 2).update(ones, tokens, mask)
+    assert components.position_sums.tolist() == components.token_sums.tolist() == [[4096.0, 4096.0]]
+
+
+@pytest.mark.parametrize("ragged", [False, True])
+def test_a_large_mean_is_kept_to_float32_rounding(ragged):
+    """One token 200,000 times, a mean 1,000 times the spread: a running sum in float32 loses 1e-4 there."""
+    states = 1000.1 + torch.randn(100_000, 2, 4, generator=torch.Generator().manual_seed(0))
+    tokens = torch.zeros(100_000, 2, dtype=torch.int64)
+    mask = torch.ones(100_000, 2, dtype=torch.bool)
+    mask[: 1000 * ragged, 1] = False
+    by_position, by_token = exact_sums(states, tokens, mask, 1)
+    components = Components(1, 2, 4).update(states, tokens, mask)
+    assert (components.position_sums / by_position - 1).abs().max() < 2e-7
+    assert (components.token_sums / by_token - 1).abs().max() < 2e-7
+
+
+@pytest.mark.parametrize("ragged", [False, True])
+def test_neither_memory_layout_nor_the_integers_of_tokens_matter(ragged):
+    states, tokens, mask = drawn(64, ragged=ragged)
+    plain = Components(11, 5, 3).update(states, tokens, mask)
+    parts = plain.split(states, tokens, mask)
+    turned = states.transpose(0, 1).contiguous().transpose(0, 1)
+    strided = torch.stack((states, states + 1), dim=-1)[..., 0]
+    layouts = [(other, tokens) for other in (turned, strided, states.clone().requires_grad_())]
+    for other, ids in layouts + [(states, tokens.to(integer)) for integer in (torch.uint8, torch.int32)]:
+        again = Components(11, 5, 3).update(other, ids, mask)
+        assert torch.equal(again.token_sums, plain.token_sums)
+        assert torch.equal(again.position_sums, plain.position_sums)
+        assert torch.equal(again.split(other, ids, mask).stack(), parts.stack())
+        assert not again.split(other, ids, mask).total().requires_grad
+
+
+def test_unseen_tokens_and_positions_are_counted_and_have_no_component():
+    components = Components(6, 7, 3).update(*drawn(40, n_tokens=4))
+    states = torch.ones(2, 6, 3, dtype=torch.float64)
+    tokens = torch.tensor([[0, 5, 5, 1, 1, 2], [3, 2, 1, 0, 5, 5]])
+    mask = torch.tensor([[True] * 6, [True] * 4 + [False] * 2])
+    parts = components.split(states, tokens, mask)
+    assert (parts.unseen_tokens, parts.valid, parts.unseen_share, parts.unseen_positions) == (2, 10, 0.2, 1)
+    assert not parts.input[0, 1:3].any()
+    assert not parts.temporal[0, 5].any()
+    assert torch.allclose(parts.total()[mask], states[mask])
+
+
+def test_columns_of_padding_beyond_the_table_are_no_error():
+    states, tokens, mask = drawn(3, length=5)
+    mask = mask & (torch.arange(5) < 4)
+    components = Components(11, 4, 3).update(states, tokens, mask)
+    assert not components.split(states, tokens, mask).total()[:, 4].any()
+    assert components.position_counts.tolist() == [3, 3, 3, 3]
+
+
+def test_results_follow_a_later_update():
+    """The solved tables are kept between calls: an update must throw them away."""
+    first, second = drawn(10, seed=1), drawn(10, seed=2)
+    components = Components(11, 5, 3).update(*first)
+    before = components.temporal.clone()
+    components.split(*first)
+    components.update(*second)
+    both = [torch.cat(pair) for pair in zip(first, second, strict=True)]
+    whole = Components(11, 5, 3).update(*both)
+    assert not torch.allclose(components.temporal, before)
+    assert (components.split(*both).stack() - whole.split(*both).stack()).abs().max() < 1e-12
+
+
+# What cannot be, of both kinds.
+
+MAKE = {"fixed": lambda: Components(5, 3, 4), "growing": lambda: GrowingComponents(4)}
 
 
 def batch_of(states=(2, 3, 4), tokens=None, mask=None):
@@ -138,51 +248,83 @@ def batch_of(states=(2, 3, 4), tokens=None, mask=None):
     return torch.ones(states), tokens, mask
 
 
+def sums_of(components):
+    tables = getattr(components, "tables", components)
+    return tables.position_sums, tables.token_sums, tables.pair_counts
+
+
+def diverged():
+    states, tokens, mask = batch_of()
+    states[1, 2, 0] = torch.nan
+    return states, tokens + 1, mask
+
+
 BAD = {
-    "outside the vocabulary": batch_of(tokens=[[0, 0, 5], [0, 0, 0]]),
     "Token -1 at sample 1, position 2": batch_of(tokens=[[0, 0, 0], [0, 0, -1]]),
-    "Mask of shape": batch_of(mask=[[True, True], [True, True]]),
-    "Tokens of shape": batch_of(tokens=[[0, 0], [0, 0]]),
+    "Token 10000000000 at sample 0, position 1": batch_of(tokens=[[0, 10**10, 0], [0, 0, 0]]),
+    "Tokens of torch.float32": batch_of(tokens=[[0.0] * 3] * 2),
+    r"Tokens of shape \(2, 2\)": batch_of(tokens=[[0, 0], [0, 0]]),
+    r"Mask of shape \(2, 2\)": batch_of(mask=[[True, True], [True, True]]),
+    "Mask of torch.int64: expected torch.bool": batch_of(mask=[[1, 1, 1], [1, 1, 0]]),
     "Row 1 of the mask is all padding": batch_of(mask=[[True] * 3, [False] * 3]),
-    "Position 3 is valid but the table holds 3": batch_of(states=(2, 4, 4)),
-    "expected torch.bool": batch_of(mask=[[1, 1, 1], [1, 1, 0]]),
     r"States of shape \(2, 3, 5\)": batch_of(states=(2, 3, 5)),
+    r"States of shape \(2, 3\)": (torch.ones(2, 3), *batch_of()[1:]),
+    "not finite.*first at sample 1, position 2": diverged(),
+}
+BAD_AT_A_FIXED_SIZE = {
+    "Token 5 at sample 0, position 2 is outside the vocabulary": batch_of(tokens=[[0, 0, 5], [0, 0, 0]]),
+    "Position 3 is valid but the table holds 3": batch_of(states=(2, 4, 4)),
 }
 
 
-@pytest.mark.parametrize("message", BAD)
-def test_bad_input_is_named_and_leaves_the_sums_alone(message):
-    components = Components(5, 3, 4).update(*batch_of())
-    before = components.token_sums.clone()
-    for call in (components.update, components.split):
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [(kind, message) for kind in MAKE for message in BAD] + [("fixed", one) for one in BAD_AT_A_FIXED_SIZE],
+)
+def test_a_batch_that_is_refused_is_named_and_leaves_the_sums_alone(kind, message):
+    components = MAKE[kind]().update(*batch_of())
+    before = [table.clone() for table in sums_of(components)]
+    calls = [components.update] + [components.split] * ("finite" not in message)
+    for call in calls:
         with pytest.raises(BadInput, match=message):
-            call(*BAD[message])
-    assert torch.equal(components.token_sums, before)
+            call(*(BAD | BAD_AT_A_FIXED_SIZE)[message])
+    assert all(map(torch.equal, sums_of(components), before))
+    assert components.split(*batch_of(tokens=[[1, 0, 0], [0, 0, 0]])).unseen_tokens == 1
 
 
-def test_a_state_that_is_not_finite_is_named_and_leaves_the_sums_alone():
-    states, tokens, mask = batch_of()
-    states[1, 2, 0] = torch.nan
-    components = Components(5, 3, 4).update(*batch_of())
-    before = components.position_sums.clone()
-    with pytest.raises(BadInput, match=r"not finite.*sample 1, position 2"):
-        components.update(states, tokens, mask)
-    assert torch.equal(components.position_sums, before)
+@pytest.mark.parametrize("kind", MAKE)
+def test_nothing_to_add_and_nothing_to_split_with(kind):
+    empty = torch.empty(0, 3, 4), torch.empty(0, 3, dtype=torch.int64), torch.empty(0, 3, dtype=torch.bool)
+    with pytest.raises(BadInput, match="no samples yet"):
+        MAKE[kind]().update(*empty).split(*batch_of())
 
 
-def test_merging_different_sizes():
-    with pytest.raises(BadInput, match=r"'width': 4} with those of .*'width': 2}"):
-        Components(5, 3, 4).merge(Components(5, 3, 2))
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: Components(0, 5, 3), "n_tokens=0"),
+        (lambda: Components(5, 3, 4) + Components(5, 3, 2), r"'width': 4} with those of .*'width': 2}"),
+        (lambda: GrowingComponents(2) + GrowingComponents(3), "width 2 with those of 3"),
+    ],
+)
+def test_sizes_that_do_not_fit(call, message):
+    with pytest.raises(BadInput, match=message):
+        call()
 
 
-def test_save_and_load(tmp_path):
-    components = Components(5, 3, 4).update(*batch_of())
-    components.save(tmp_path / "c.safetensors")
-    loaded = Components.load(tmp_path / "c.safetensors")
-    assert torch.equal(loaded.temporal, components.temporal)
-    assert torch.equal(loaded.input, components.input)
-    assert torch.equal((loaded + components).pair_counts, 2 * components.pair_counts)
-    whole = (tmp_path / "c.safetensors").read_bytes()
-    (tmp_path / "cut.safetensors").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(CorruptFile, match=r"cut\.safetensors"):
-        Components.load(tmp_path / "cut.safetensors")
+@pytest.mark.parametrize("kind", MAKE)
+def test_saved_loaded_and_what_is_no_file_of_it(kind, tmp_path):
+    components, path = MAKE[kind]().update(*batch_of()), tmp_path / "c.safetensors"
+    components.save(path)
+    loaded = type(components).load(path)
+    assert torch.equal(loaded.split(*batch_of()).stack(), components.split(*batch_of()).stack())
+    assert all(map(torch.equal, sums_of(loaded + components), sums_of(components + components)))
+    whole = path.read_bytes()
+    MAKE["growing" if kind == "fixed" else "fixed"]().save(path)
+    with pytest.raises(CorruptFile, match=r"holds no (growing )?components"):
+        type(components).load(path)
+    path.write_bytes(whole[:-9])
+    with pytest.raises(CorruptFile, match=r"c\.safetensors"):
+        type(components).load(path)
+    with pytest.raises(FileNotFoundError):
+        type(components).load(tmp_path / "absent")

@@ -1,4 +1,4 @@
-"""Shares: by hand, against numpy's covariance, and the laws they must obey."""
+"""Shares and the substitution test: by hand, against a loop of rows, and the laws they must obey."""
 
 import math
 
@@ -8,106 +8,100 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attnlib.decomposition import ShareSums
-from attnlib.decomposition.substitution import valid_rows
-from attnlib.errors import BadInput
+from attnlib.decomposition import PART_NAMES, SUBSETS, ShareSums, SubstitutionSums
+from attnlib.decomposition.shares import covariance_shares_by_sample, similarity_by_sample
+from attnlib.decomposition.substitution import ALL_PAIRS, valid_rows
+from attnlib.errors import BadInput, UnknownName
+
+LOG2 = math.log(2)
 
 
 def all_valid(*shape):
     return torch.ones(shape, dtype=torch.bool)
 
 
-def terms_from(rows):
-    """(3, 3, 1, target, source) of zeros but for the given {(decoder part, encoder part): matrix}."""
-    size = torch.tensor(next(iter(rows.values()))).shape
-    terms = torch.zeros(3, 3, 1, *size, dtype=torch.float64)
+def terms_of(rows):
+    """One sample's terms, zeros but for {(decoder part, encoder part): matrix}, and masks of all valid."""
+    target, source = np.shape(next(iter(rows.values())))
+    terms = torch.zeros(3, 3, 1, target, source, dtype=torch.float64)
     for pair, matrix in rows.items():
         terms[pair] = torch.tensor(matrix, dtype=torch.float64)
-    return terms
+    return terms, all_valid(1, target), all_valid(1, source)
+
+
+def of_terms(sums, rows):
+    return sums.update(*terms_of(rows)).result()
 
 
 @st.composite
-def batches(draw, *, dtype=torch.float64):
+def batches(draw):
     """(terms, target mask, source mask), garbage at padding."""
     generator = torch.Generator().manual_seed(draw(st.integers(0, 2**32 - 1)))
     batch, target, source = draw(st.integers(1, 12)), draw(st.integers(1, 4)), draw(st.integers(2, 6))
-    terms = torch.randn(3, 3, batch, target, source, generator=generator, dtype=dtype)
+    terms = torch.randn(3, 3, batch, target, source, generator=generator, dtype=torch.float64)
     target_mask = torch.arange(target) < torch.randint(1, target + 1, (batch, 1), generator=generator)
     source_mask = torch.arange(source) < torch.randint(1, source + 1, (batch, 1), generator=generator)
     source_mask[0] = True
-    valid = target_mask[:, :, None] & source_mask[:, None, :]
+    padding = ~(target_mask[:, :, None] & source_mask[:, None, :])
     return (
-        terms.masked_fill(~valid, draw(st.sampled_from([0.0, math.nan, math.inf]))),
+        terms.masked_fill(padding, draw(st.sampled_from([0.0, math.nan, math.inf]))),
         target_mask,
         source_mask,
     )
 
 
-def test_hand_worked():
+def rows_of(terms, target_mask, source_mask):
+    """The (9, positions) terms of every row with more than one valid position."""
+    for sample, target in target_mask.nonzero().tolist():
+        row = terms[:, :, sample, target][:, :, source_mask[sample]].flatten(0, 1)
+        if row.shape[1] > 1:
+            yield row
+
+
+def part_of(batch, rows):
+    terms, target_mask, source_mask = batch
+    return terms[:, :, rows], target_mask[rows], source_mask[rows]
+
+
+# Shares.
+
+
+def test_hand_worked_shares():
     """Temporal 1 -1 and input 3 -3 after centring, total 4 -4: a quarter and three quarters, either way."""
-    terms = terms_from({(0, 0): [[6.0, 4.0]], (1, 1): [[10.0, 4.0]]})
-    shares = ShareSums().update(terms, all_valid(1, 1), all_valid(1, 2)).result()
+    shares = of_terms(ShareSums(), {(0, 0): [[6.0, 4.0]], (1, 1): [[10.0, 4.0]]})
     assert shares.mean_absolute[0, 0] == shares.covariance[0, 0] == shares.temporal == 0.25
     assert shares.mean_absolute[1, 1] == shares.covariance[1, 1] == 0.75
     assert (shares.rows, shares.entries, shares.rows_left_out) == (1, 2, 0)
 
 
-def test_opposed_terms_have_a_negative_covariance_share():
-    """-1 1 against 3 -3: total 2 -2, covariance shares -1/2 and 3/2; absolute shares do not see it."""
-    terms = terms_from({(0, 0): [[-1.0, 1.0]], (1, 1): [[3.0, -3.0]]})
-    shares = ShareSums().update(terms, all_valid(1, 1), all_valid(1, 2)).result()
-    assert shares.covariance[0, 0] == -0.5
-    assert shares.covariance[1, 1] == 1.5
-    assert shares.mean_absolute[0, 0] == 0.25
-
-
 @settings(max_examples=50)
-@given(batches())
-def test_agrees_with_numpy_over_a_loop_of_rows(batch):
-    terms, target_mask, source_mask = batch
-    columns, rows = [], 0
-    for sample in range(terms.shape[2]):
-        kept = terms[:, :, sample][:, :, :, source_mask[sample]].numpy().reshape(9, terms.shape[3], -1)
-        for target in np.flatnonzero(target_mask[sample]):
-            if kept.shape[2] > 1:
-                columns.append(kept[:, target] - kept[:, target].mean(1, keepdims=True))
-                rows += 1
-    pooled = np.concatenate(columns, axis=1)
+@given(batches(), st.integers(0, 12))
+def test_agree_with_numpy_sum_to_one_ignore_constants_and_stream(batch, cut):
+    rows = [row - row.mean(1, keepdim=True) for row in rows_of(*batch)]
+    pooled = torch.cat(rows, 1).numpy()
     total = pooled.sum(0)
     shares = ShareSums().update(*batch).result()
     covariance = [np.cov(term, total, bias=True)[0, 1] / total.var() for term in pooled]
     means = np.abs(pooled).mean(1)
     assert np.allclose(shares.covariance.flatten(), covariance, rtol=1e-9, atol=1e-12)
     assert np.allclose(shares.mean_absolute.flatten(), means / means.sum(), rtol=1e-12)
-    assert (shares.rows, shares.entries) == (rows, pooled.shape[1])
-    assert shares.rows + shares.rows_left_out == int(target_mask.sum())
+    assert (shares.rows, shares.entries) == (len(rows), pooled.shape[1])
+    assert shares.rows + shares.rows_left_out == int(batch[1].sum())
+    assert shares.covariance.sum().item() == pytest.approx(1)
+    assert shares.mean_absolute.sum().item() == pytest.approx(1)
 
-
-@settings(max_examples=50)
-@given(batches(), st.integers(0, 12))
-def test_sum_to_one_ignore_constants_and_stream(batch, cut):
-    terms, target_mask, source_mask = batch
-    whole = ShareSums().update(*batch).result()
-    assert whole.covariance.sum().item() == pytest.approx(1)
-    assert whole.mean_absolute.sum().item() == pytest.approx(1)
-
-    shifted = terms + torch.linspace(-50, 50, 9, dtype=terms.dtype).view(3, 3, 1, 1, 1)
-    moved = ShareSums().update(shifted, target_mask, source_mask).result()
-    assert torch.allclose(moved.covariance, whole.covariance, atol=1e-8)
-
-    pieces = [
-        ShareSums().update(terms[:, :, rows], target_mask[rows], source_mask[rows])
-        for rows in (slice(None, cut), slice(cut, None))
-    ]
-    merged = (pieces[1] + pieces[0]).result()
-    assert torch.allclose(merged.covariance, whole.covariance, rtol=1e-10)
-    assert torch.allclose(merged.mean_absolute, whole.mean_absolute, rtol=1e-10)
-    assert (merged.rows, merged.entries) == (whole.rows, whole.entries)
+    shifted = batch[0] + torch.linspace(-50, 50, 9, dtype=torch.float64).view(3, 3, 1, 1, 1)
+    moved = ShareSums().update(shifted, *batch[1:]).result()
+    assert torch.allclose(moved.covariance, shares.covariance, atol=1e-8)
+    first, second = (ShareSums().update(*part_of(batch, rows)) for rows in (slice(cut), slice(cut, None)))
+    merged = (second + first).result()
+    assert torch.allclose(merged.covariance, shares.covariance, rtol=1e-10)
+    assert torch.allclose(merged.mean_absolute, shares.mean_absolute, rtol=1e-10)
+    assert (merged.rows, merged.entries) == (shares.rows, shares.entries)
 
 
 def test_undefined_where_nothing_varies():
-    flat = terms_from({(0, 0): [[2.0, 2.0, 2.0]]})
-    shares = ShareSums().update(flat, all_valid(1, 1), all_valid(1, 3)).result()
+    shares = of_terms(ShareSums(), {(0, 0): [[2.0, 2.0, 2.0]]})
     assert shares.mean_absolute.isnan().all()
     assert shares.covariance.isnan().all()
     assert ShareSums().result().covariance.isnan().all()
@@ -115,23 +109,101 @@ def test_undefined_where_nothing_varies():
 
 def test_undefined_where_the_terms_cancel_up_to_rounding():
     """0.1 + 0.2 - 0.3 is not zero in floating point: such a total has no variance to share."""
-    terms = terms_from({(0, 0): [[0.1, 0.0]], (1, 1): [[0.2, 0.0]], (2, 2): [[-0.3, 0.0]]})
-    assert terms.sum() != 0
-    shares = ShareSums().update(terms, all_valid(1, 1), all_valid(1, 2)).result()
+    rows = {(0, 0): [[0.1, 0.0]], (1, 1): [[0.2, 0.0]], (2, 2): [[-0.3, 0.0]]}
+    shares = of_terms(ShareSums(), rows)
+    assert covariance_shares_by_sample(*terms_of(rows)).isnan().all()
     assert shares.covariance.isnan().all()
     assert math.isnan(shares.temporal)
     assert shares.mean_absolute[2, 2].item() == pytest.approx(0.5)
 
 
-def test_rows_with_one_valid_position_are_left_out():
-    terms = terms_from({(0, 0): [[1.0, 5.0], [2.0, 7.0]]})
-    shares = ShareSums().update(terms, all_valid(1, 2), torch.tensor([[True, False]])).result()
-    assert (shares.rows, shares.rows_left_out, shares.entries) == (0, 2, 0)
+# The substitution test.
 
 
-def test_masks_that_do_not_fit():
-    terms = torch.zeros(3, 3, 2, 4, 5)
-    with pytest.raises(BadInput, match=r"expected \(batch, target\) and \(batch, source\)"):
-        ShareSums().update(terms, all_valid(2, 5), all_valid(2, 4))
-    with pytest.raises(BadInput, match="target mask of"):
-        valid_rows(terms, all_valid(3, 4), all_valid(2, 5))
+def test_hand_worked_substitution():
+    """First entries: temporal alone 2/3 (ratio 2:1), input alone 4/5 (4:1), uniform 1/2, full 8/9 (8:1)."""
+    results = of_terms(SubstitutionSums(), {(0, 0): [[LOG2, 0.0]], (1, 1): [[2 * LOG2, 0.0]]})
+    similarities = {"temporal_only": 2 / 3, "input_only": 4 / 5, "uniform": 1 / 2, "no_residual": 8 / 9}
+    similarities |= {"without_temporal_temporal": 4 / 5, "without_residual_input": 8 / 9}
+    for name, first in similarities.items():
+        assert results[name].similarity == pytest.approx(1 - (8 / 9 - first))
+    assert results["uniform"].argmax_agreement == 0.5
+    assert results["temporal_only"].argmax_agreement == 1.0
+
+
+def test_a_term_the_other_way_round_disagrees():
+    results = of_terms(SubstitutionSums(), {(0, 0): [[0.0, 1.0, 2.0]], (2, 1): [[9.0, 0.0, 0.0]]})
+    assert results["temporal_only"].argmax_agreement == 0.0
+    assert results["without_residual_input"].argmax_agreement == 0.0
+    assert results["without_temporal_temporal"].argmax_agreement == 1.0
+
+
+def test_ties_broken_by_rounding_alone_count_as_ties():
+    """One word twice: input alone cannot tell the places apart, whatever the last bit of the product says."""
+    terms = torch.zeros(3, 3, 1, 1, 3)
+    terms[1, 1] = torch.tensor([1.0, 1.0 + 1e-7, 0.0])
+    terms[0, 0, ..., 0] = 0.5
+    results = SubstitutionSums().update(terms, all_valid(1, 1), all_valid(1, 3)).result()
+    assert results["input_only"].argmax_agreement == 0.5
+    assert results["temporal_only"].argmax_agreement == 1.0
+
+
+@settings(max_examples=40)
+@given(batches())
+def test_substitution_agrees_with_a_loop_of_rows_and_merges_in_any_order_of_names(batch):
+    subsets = {"decoder residual": [("residual", part) for part in PART_NAMES], "all": ALL_PAIRS, "none": []}
+    results = SubstitutionSums(subsets).update(*batch).result()
+    similarity, agreement, uniform = [], [], []
+    for row in rows_of(*batch):
+        full, part = row.sum(0), row[6:].sum(0)
+        similarity.append(float(1 - (full.softmax(0) - part.softmax(0)).abs().sum() / 2))
+        agreement.append(float(full.argmax() == part.argmax()))
+        uniform.append(1 / len(full))
+    assert results["decoder residual"].similarity == pytest.approx(np.mean(similarity))
+    assert results["decoder residual"].argmax_agreement == pytest.approx(np.mean(agreement))
+    assert results["all"].similarity == pytest.approx(1)
+    assert results["all"].argmax_agreement == 1
+    assert results["none"].argmax_agreement == pytest.approx(np.mean(uniform))
+    assert all(result.rows == len(agreement) for result in results.values())
+
+    first = SubstitutionSums(subsets).update(*part_of(batch, slice(1)))
+    turned = SubstitutionSums(dict(reversed(subsets.items()))).update(*part_of(batch, slice(1, None)))
+    merged = first.merge(turned).result()
+    for name, result in results.items():
+        assert merged[name].similarity == pytest.approx(result.similarity)
+        assert merged[name].argmax_agreement == pytest.approx(result.argmax_agreement)
+
+
+# Single samples: the pooled definitions applied to one sample at a time are the oracle.
+
+
+@settings(max_examples=30)
+@given(batches())
+def test_each_sample_has_what_it_has_alone(batch):
+    shares = covariance_shares_by_sample(*batch)
+    similar = {n: similarity_by_sample(*batch, SUBSETS[n]) for n in ("temporal_only", "no_residual")}
+    for sample in range(len(batch[1])):
+        alone = part_of(batch, slice(sample, sample + 1))
+        expected = ShareSums().update(*alone).result().covariance  # NaN where only one position is valid
+        torch.testing.assert_close(shares[sample], expected, equal_nan=True)
+        rebuilt = SubstitutionSums().update(*alone).result()
+        for name, found in similar.items():
+            assert float(found[sample]) == pytest.approx(rebuilt[name].similarity, nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda terms: ShareSums().update(terms, all_valid(2, 5), all_valid(2, 4)), BadInput, "expected"),
+        (lambda terms: valid_rows(terms, all_valid(3, 4), all_valid(2, 5)), BadInput, "target mask of"),
+        (lambda _: SubstitutionSums({"mine": [("temporal", "residuals")]}), UnknownName, "'residual'"),
+        (lambda _: SubstitutionSums().merge(SubstitutionSums({"none": []})), BadInput, "same subsets"),
+    ],
+)
+def test_what_does_not_fit(call, error, message):
+    with pytest.raises(error, match=message):
+        call(torch.zeros(3, 3, 2, 4, 5))
+
+
+def test_nothing_is_not_a_number():
+    assert math.isnan(SubstitutionSums().result()["uniform"].similarity)

@@ -9,7 +9,7 @@ from attnlib.decomposition import PART_NAMES, Components, Parts, alignment_terms
 from attnlib.errors import BadInput, UnknownName
 
 
-def side(batch, length, width, dtype, generator, scale=1.0):
+def side(batch, length, width, dtype, generator, scale):
     """(states, mask, parts) of a random side, states at padding not finite."""
     states = scale + torch.randn(batch, length, width, generator=generator, dtype=torch.float64).to(dtype)
     tokens = torch.randint(7, (batch, length), generator=generator)
@@ -25,14 +25,12 @@ def both_sides(draw):
     batch, target, source, width = (draw(st.integers(1, high)) for high in (8, 5, 6, 9))
     dtype, tolerance = draw(st.sampled_from([(torch.float64, 1e-12), (torch.float32, 1e-5)]))
     scale = draw(st.sampled_from([0.0, 30.0]))
-    decoder = side(batch, target, width, dtype, generator, scale)
-    encoder = side(batch, source, width, dtype, generator, scale)
-    return decoder, encoder, tolerance
+    return *(side(batch, length, width, dtype, generator, scale) for length in (target, source)), tolerance
 
 
 @settings(max_examples=60)
 @given(both_sides())
-def test_terms_sum_to_the_score_and_are_zero_at_padding(sides):
+def test_terms_sum_to_the_score_and_each_is_the_product_of_its_two_parts(sides):
     (decoder, target_mask, decoder_parts), (encoder, source_mask, encoder_parts), tolerance = sides
     terms = alignment_terms(decoder_parts, encoder_parts)
     scores = decoder @ encoder.transpose(1, 2)
@@ -42,26 +40,18 @@ def test_terms_sum_to_the_score_and_are_zero_at_padding(sides):
     assert (terms.sum((0, 1)) - scores).abs().max() <= tolerance * scale
     valid = target_mask[:, :, None] & source_mask[:, None, :]
     assert not terms[:, :, ~valid].any()
-
-
-@settings(max_examples=20)
-@given(both_sides())
-def test_each_term_is_the_product_of_its_two_parts(sides):
-    (_, _, decoder), (_, _, encoder), tolerance = sides
-    terms = alignment_terms(decoder, encoder, scale=0.5)
-    for i, left in enumerate(decoder):
-        for j, right in enumerate(encoder):
+    halves = alignment_terms(decoder_parts, encoder_parts, scale=0.5)
+    for i, left in enumerate(decoder_parts):
+        for j, right in enumerate(encoder_parts):
             expected = torch.einsum("btd,bsd->bts", left, right) / 2
-            assert torch.allclose(
-                terms[i, j], expected, rtol=tolerance, atol=tolerance * left.abs().max().item()
-            )
+            slack = tolerance * left.abs().max().item()
+            assert torch.allclose(halves[i, j], expected, rtol=tolerance, atol=slack)
 
 
 def constant_parts(*values):
     """One place, width one, with these parts."""
-    return Parts(
-        *(torch.tensor([[[float(value)]]]) for value in values), mask=torch.ones(1, 1, dtype=torch.bool)
-    )
+    parts = (torch.tensor([[[float(value)]]]) for value in values)
+    return Parts(*parts, mask=torch.ones(1, 1, dtype=torch.bool))
 
 
 def test_hand_worked_terms_are_decoder_by_encoder():
@@ -85,33 +75,17 @@ def test_mapped_parts_are_the_parts_of_the_mapped_states(sides, with_bias):
     assert not mapped.total()[~mask].any()
 
     tokens = torch.zeros(decoder.shape[:2], dtype=torch.int64)
-    before = Components(1, decoder.shape[1], decoder.shape[2]).update(decoder, tokens, mask)
-    after = Components(1, decoder.shape[1], 4).update(states, tokens, mask)
-    first, second = (
-        map_parts(before.split(decoder, tokens, mask), weight, bias),
-        after.split(states, tokens, mask),
+    before, after = (
+        Components(1, *own.shape[1:]).update(own, tokens, mask).split(own, tokens, mask)
+        for own in (decoder, states)
     )
-    for mine, theirs in zip(first, second, strict=True):
+    for mine, theirs in zip(map_parts(before, weight, bias), after, strict=True):
         assert (mine - theirs).abs().max() <= tolerance * scale
 
 
 def test_mapping_with_the_identity_changes_nothing():
-    parts = constant_parts(1, 2, 3)
-    mapped = map_parts(parts, torch.eye(1), torch.tensor([5.0]))
+    mapped = map_parts(constant_parts(1, 2, 3), torch.eye(1), torch.tensor([5.0]))
     assert [part.item() for part in mapped] == [6.0, 2.0, 3.0]  # the bias is no word's and no sample's
-
-
-def test_shapes_that_do_not_fit():
-    wide = Parts(*(torch.zeros(1, 2, 4),) * 3, mask=torch.ones(1, 2, dtype=torch.bool))
-    with pytest.raises(BadInput, match="width must agree"):
-        alignment_terms(wide, constant_parts(1, 2, 3))
-    double = Parts(*(part.double() for part in wide), mask=wide.mask)
-    with pytest.raises(BadInput, match="one dtype"):
-        alignment_terms(wide, double)
-    with pytest.raises(BadInput, match=r"expected \(out, 4\)"):
-        map_parts(wide, torch.zeros(3, 5))
-    with pytest.raises(BadInput, match=r"expected \(3,\)"):
-        map_parts(wide, torch.zeros(3, 4), torch.zeros(4))
 
 
 @pytest.mark.parametrize("name", ["dot", "general", "scaled_dot"])
@@ -119,12 +93,22 @@ def test_bilinear_scores_pass(name):
     require_bilinear(name)
 
 
-@pytest.mark.parametrize("name", ["additive", "concat"])
-def test_scores_without_nine_terms_are_refused(name):
-    with pytest.raises(BadInput, match=f"The {name} score has no nine alignment terms"):
-        require_bilinear(name)
+WIDE = Parts(*(torch.zeros(1, 2, 4),) * 3, mask=torch.ones(1, 2, dtype=torch.bool))
+DOUBLE = Parts(*(part.double() for part in WIDE), mask=WIDE.mask)
 
 
-def test_unknown_score():
-    with pytest.raises(UnknownName, match="'general'"):
-        require_bilinear("genral")
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: alignment_terms(WIDE, constant_parts(1, 2, 3)), BadInput, "width must agree"),
+        (lambda: alignment_terms(WIDE, DOUBLE), BadInput, "one dtype"),
+        (lambda: map_parts(WIDE, torch.zeros(3, 5)), BadInput, r"expected \(out, 4\)"),
+        (lambda: map_parts(WIDE, torch.zeros(3, 4), torch.zeros(4)), BadInput, r"expected \(3,\)"),
+        (lambda: require_bilinear("additive"), BadInput, "The additive score has no nine alignment terms"),
+        (lambda: require_bilinear("concat"), BadInput, "The concat score has no nine alignment terms"),
+        (lambda: require_bilinear("genral"), UnknownName, "'general'"),
+    ],
+)
+def test_what_does_not_fit(call, error, message):
+    with pytest.raises(error, match=message):
+        call()

@@ -5,6 +5,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from safetensors.torch import load_file, save_file
 
 from attnlib.decomposition import Components
 from attnlib.decomposition.two_way import centred_by_piece, connected_pieces
@@ -53,49 +54,30 @@ def r_squared(codes, rows):
 
 @settings(max_examples=80)
 @given(corpora())
-def test_fitted_values_are_those_of_dummy_coded_least_squares(corpus):
+def test_it_is_dummy_coded_least_squares_with_the_free_constants_chosen(corpus):
     positions, words, rows = design(corpus)
-    codes = np.hstack([positions, words])
-    expected = codes @ np.linalg.lstsq(codes, rows, rcond=None)[0]
-    components = fitted(corpus)
-    found = codes @ np.vstack([components.temporal.numpy(), components.input.numpy()])
-    assert np.abs(found - expected).max() <= 1e-9 * np.abs(rows).max()
-    # the normal equations: what is left has no mean at any position and none on any token
-    assert np.abs(codes.T @ (rows - found)).max() <= 1e-9 * np.abs(rows).sum()
-
-
-@settings(max_examples=80)
-@given(corpora())
-def test_free_constants_weighted_sum_zero_then_least_norm(corpus):
-    """Against numpy's least-norm solution among those that satisfy the constraint."""
-    positions, words, rows = design(corpus)
-    codes = np.hstack([positions, words])
-    components = fitted(corpus)
-    found = np.vstack([components.temporal.numpy(), components.input.numpy()])
-    counts = words.sum(0)
-    scale = np.abs(rows).max()
-    assert np.abs(counts @ components.input.numpy()).max() <= 1e-9 * scale * counts.sum()
-
+    codes, counts, scale = np.hstack([positions, words]), words.sum(0), np.abs(rows).max()
     fit = codes @ np.linalg.lstsq(codes, rows, rcond=None)[0]
+    components = fitted(corpus)
+    solution = np.vstack([components.temporal.numpy(), components.input.numpy()])
+    assert np.abs(codes @ solution - fit).max() <= 1e-9 * scale
+    # the normal equations: what is left has no mean at any position and none on any token
+    assert np.abs(codes.T @ (rows - codes @ solution)).max() <= 1e-9 * np.abs(rows).sum()
+
+    # the weighted sum of chi is zero, and numpy's least-norm solution among those with it zero is the same
+    assert np.abs(counts @ components.input.numpy()).max() <= 1e-9 * scale * counts.sum()
     constraint = np.concatenate([np.zeros(positions.shape[1]), counts])[None, :]
     expected = np.linalg.lstsq(np.vstack([codes, constraint]), np.vstack([fit, 0 * fit[:1]]), rcond=None)[0]
-    assert np.abs(found - expected).max() <= 1e-8 * scale
+    assert np.abs(solution - expected).max() <= 1e-8 * scale
 
-
-@settings(max_examples=80)
-@given(corpora())
-def test_shares_of_variance_are_those_of_nested_least_squares(corpus):
-    positions, words, rows = design(corpus)
-    found = fitted(corpus).variance_explained()
+    found = components.variance_explained()
     if len(rows) == 1:
         assert np.isnan(found.temporal)
         return
-    both = r_squared(np.hstack([positions, words]), rows)
-    by_position, by_token = r_squared(positions, rows), r_squared(words, rows)
-    assert found.temporal == pytest.approx(by_position, abs=1e-7)
-    assert found.additive == pytest.approx(both, abs=1e-7)
-    assert found.temporal_unique == pytest.approx(both - by_token, abs=1e-7)
-    assert found.input_unique == pytest.approx(both - by_position, abs=1e-7)
+    both, by_position, by_token = (r_squared(own, rows) for own in (codes, positions, words))
+    shares = by_position, both, both - by_token, both - by_position
+    names = "temporal", "additive", "temporal_unique", "input_unique"
+    assert [getattr(found, name) for name in names] == pytest.approx(shares, abs=1e-7)
 
 
 @settings(max_examples=30)
@@ -104,9 +86,9 @@ def test_halves_merge_to_the_whole(corpus, data):
     cut = data.draw(st.integers(0, len(corpus[0])))
     halves = fitted(corpus, slice(cut, None)) + fitted(corpus, slice(0, cut))
     whole = fitted(corpus)
-    scale = np.nanmax(np.abs(corpus[0]))
-    assert torch.allclose(halves.temporal, whole.temporal, rtol=0, atol=1e-8 * scale)
-    assert torch.allclose(halves.input, whole.input, rtol=0, atol=1e-8 * scale)
+    atol = 1e-8 * np.nanmax(np.abs(corpus[0]))
+    for name in ("temporal", "input"):
+        assert torch.allclose(getattr(halves, name), getattr(whole, name), rtol=0, atol=atol)
     assert float(halves.square_sum) == pytest.approx(float(whole.square_sum))
 
 
@@ -171,39 +153,42 @@ def test_large_mean_small_spread_in_single_precision():
     assert fitted(corpus).variance_explained().additive == pytest.approx(expected, rel=1e-6)
 
 
-def test_saved_with_its_method(tmp_path):
-    corpus = np.ones((2, 3, 4)), np.array([[0, 1, 2], [0, 2, 1]]), np.ones((2, 3), dtype=bool), 3
-    corpus[0][1] += 1
-    components = fitted(corpus)
-    components.save(tmp_path / "c.safetensors")
-    loaded = Components.load(tmp_path / "c.safetensors")
+def test_saved_with_its_method_and_a_file_from_before_the_choice_holds_averages(tmp_path):
+    path = tmp_path / "c.safetensors"
+    states = np.ones((2, 3, 4)) + np.arange(2)[:, None, None]
+    components = fitted((states, np.array([[0, 1, 2], [0, 2, 1]]), np.ones((2, 3), dtype=bool), 3))
+    components.save(path)
+    loaded = Components.load(path)
     assert loaded.method == "least_squares"
     assert torch.equal(loaded.input, components.input)
     assert loaded.variance_explained() == components.variance_explained()
 
-
-def test_a_file_from_before_the_choice_holds_averages(tmp_path):
-    from safetensors.torch import load_file, save_file
-
-    components = Components(3, 3, 4)
-    components.save(tmp_path / "c.safetensors")
-    tables = load_file(tmp_path / "c.safetensors")
+    Components(3, 3, 4).save(path)
+    tables = load_file(path)
     assert set(tables) == {"position_sums", "token_sums", "pair_counts"}
-    save_file(tables, tmp_path / "old.safetensors", metadata={"format": "attnlib.components/1"})
-    assert Components.load(tmp_path / "old.safetensors").method == "means"
+    save_file(tables, path, metadata={"format": "attnlib.components/1"})
+    assert Components.load(path).method == "means"
 
 
-def test_what_cannot_be_asked():
-    with pytest.raises(UnknownName, match="did you mean 'least_squares'"):
-        Components(3, 3, 4, method="least_square")
-    with pytest.raises(BadInput, match="keep no sum of squares"):
-        Components(3, 3, 4).variance_explained()
-    empty = Components(3, 3, 4, method="least_squares")
-    with pytest.raises(BadInput, match="call update before"):
-        empty.variance_explained()
-    assert not empty.input.any()
-    with pytest.raises(BadInput, match="'least_squares' with those of 'means'"):
-        empty.merge(Components(3, 3, 4))
+FIRST = torch.zeros(1, 1).long(), torch.ones(1, 1).bool()
+HUGE = torch.full((1, 1, 4), 1e200, dtype=torch.float64)
+EMPTY = Components(3, 3, 4, method="least_squares")
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: Components(3, 3, 4, method="least_square"), UnknownName, "did you mean 'least_squares'"),
+        (lambda: Components(3, 3, 4).variance_explained(), BadInput, "keep no sum of squares"),
+        (lambda: EMPTY.variance_explained(), BadInput, "call update before"),
+        (lambda: EMPTY.merge(Components(3, 3, 4)), BadInput, "'least_squares' with those of 'means'"),
+        (lambda: EMPTY.update(HUGE, *FIRST), BadInput, "squares overflow"),
+    ],
+)
+def test_what_cannot_be_asked(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+    assert not EMPTY.input.any()
 
 
 def test_states_that_do_not_vary_have_no_shares():

@@ -39,17 +39,12 @@ def attention(draw):
 
 def padded(matrices):
     """One batch of all, NaN at padding, with its masks."""
-    target, source = (max(sizes) for sizes in zip(*(m.shape for m in matrices), strict=True))
+    lengths = torch.tensor([matrix.shape for matrix in matrices])
+    target, source = lengths.amax(0).tolist()
     batch = torch.full((len(matrices), target, source), torch.nan)
-    masks = (
-        torch.zeros(len(matrices), target, dtype=torch.bool),
-        torch.zeros(len(matrices), source, dtype=torch.bool),
-    )
-    for k, matrix in enumerate(matrices):
-        batch[k, : matrix.shape[0], : matrix.shape[1]] = matrix
-        masks[0][k, : matrix.shape[0]] = True
-        masks[1][k, : matrix.shape[1]] = True
-    return batch, *masks
+    for own, matrix in zip(batch, matrices, strict=True):
+        own[: matrix.shape[0], : matrix.shape[1]] = matrix
+    return batch, torch.arange(target) < lengths[:, :1], torch.arange(source) < lengths[:, 1:]
 
 
 def test_hand_worked():
@@ -61,39 +56,23 @@ def test_hand_worked():
     assert (result.coverage, result.cells, result.samples) == (1.0, 1, 3)
 
 
-def test_rows_are_averaged_within_a_sample():
-    """One row alike, one row opposed: half."""
-    first, second = torch.tensor([[1.0, 0.0], [1.0, 0.0]]), torch.tensor([[1.0, 0.0], [0.0, 1.0]])
-    assert typicality([first, second], minimum=2).per_sample.tolist() == [0.5, 0.5]
-
-
 def test_cells_of_thirty():
     result = typicality([torch.eye(3)] * 30 + [torch.eye(2)] * 29)
-    assert result.value == 1.0
-    assert result.coverage == 30 / 59
-    assert result.cells == 1
+    assert (result.value, result.coverage, result.cells) == (1.0, 30 / 59, 1)
     assert result.per_sample[:30].tolist() == [1.0] * 30
     assert result.per_sample[30:].isnan().all()
-
-
-def test_no_cell_is_large_enough():
-    result = typicality([torch.eye(3)] * 29)
-    assert math.isnan(result.value)
-    assert (result.coverage, result.cells) == (0.0, 0)
+    few = typicality([torch.eye(3)] * 29)
+    assert math.isnan(few.value)
+    assert (few.coverage, few.cells) == (0.0, 0)
     assert math.isnan(typicality([]).coverage)
 
 
-def test_uniform_attention_is_typical_by_construction():
+def test_uniform_attention_is_typical_by_construction_and_disjoint_attention_never():
     uniform = [torch.full((target, source), 1 / source) for target, source in [(2, 3)] * 30 + [(4, 7)] * 31]
     result = typicality(uniform)
-    assert result.value == pytest.approx(1.0, abs=1e-15)
-    assert result.coverage == 1.0
-
-
-def test_disjoint_attention_is_never_typical():
-    """Sample k looks at position k alone: distance 1 to the average of the others."""
-    rows = [torch.nn.functional.one_hot(torch.tensor([k]), 30).double() for k in range(30)]
-    assert typicality(rows).value == pytest.approx(0.0, abs=1e-15)
+    assert (result.value, result.coverage) == (pytest.approx(1.0, abs=1e-15), 1.0)
+    disjoint = [row[None] for row in torch.eye(30).double()]  # each looks where no other does
+    assert typicality(disjoint).value == pytest.approx(0.0, abs=1e-15)
 
 
 @settings(max_examples=40)

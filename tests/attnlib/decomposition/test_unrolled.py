@@ -42,38 +42,25 @@ def fit_and_share(codes, states):
 @given(samples())
 def test_agrees_with_dummy_coded_least_squares(sample):
     tokens, states, n_tokens = sample
-    unrolled = fitted(*sample)
+    unrolled, scale = fitted(*sample), np.abs(states).max()
     positions = list(range(tokens.shape[1]))
     fit, share = fit_and_share(codes_of(tokens, n_tokens, positions), states)
-    found = unrolled.predict(torch.from_numpy(tokens)).numpy()
-    assert np.abs(found - fit).max() <= 1e-8 * np.abs(states).max()
+    given_tokens, given_states = torch.from_numpy(tokens), torch.from_numpy(states)
+    assert np.abs(unrolled.predict(given_tokens).numpy() - fit).max() <= 1e-8 * scale
     variance = unrolled.variance_explained()
     assert variance.total == pytest.approx(share, abs=1e-8)
-    assert unrolled.r_squared(torch.from_numpy(tokens), torch.from_numpy(states)) == pytest.approx(
-        share, abs=1e-8
-    )
+    assert unrolled.r_squared(given_tokens, given_states) == pytest.approx(share, abs=1e-8)
     for position in positions:
-        _, without = fit_and_share(
-            codes_of(tokens, n_tokens, [t for t in positions if t != position]), states
-        )
+        others = [t for t in positions if t != position]
+        _, without = fit_and_share(codes_of(tokens, n_tokens, others), states)
         assert variance.unique[position] == pytest.approx(share - without, abs=1e-8)
 
-
-@settings(max_examples=40)
-@given(samples())
-def test_the_mean_is_temporal_and_every_position_sums_to_zero(sample):
-    tokens, states, _ = sample
-    unrolled = fitted(*sample)
-    scale = np.abs(states).max()
+    # the mean is temporal, and every position sums to zero
     assert np.abs(unrolled.temporal.numpy() - states.mean(0)).max() <= 1e-12 * scale
     sums = (unrolled.counts[:, :, None] * unrolled.input).sum(1)
     assert float(sums.abs().max()) <= 1e-9 * scale * len(states)
     assert not unrolled.input[unrolled.counts == 0].any()
     assert unrolled.samples == len(tokens)
-
-
-def every_sentence(n_tokens, length):
-    return torch.cartesian_prod(*[torch.arange(n_tokens)] * length).view(-1, length)
 
 
 def test_linear_recurrence_in_closed_form():
@@ -83,7 +70,7 @@ def test_linear_recurrence_in_closed_form():
     transition, inward = (torch.from_numpy(0.5 * rng.normal(size=(width, width))) for _ in "AB")
     bias = torch.from_numpy(rng.normal(size=width))
     embedding = torch.from_numpy(rng.normal(size=(n_tokens, width)))
-    tokens = every_sentence(n_tokens, length)
+    tokens = torch.cartesian_prod(*[torch.arange(n_tokens)] * length)  # every sentence
     state = torch.zeros(len(tokens), width, dtype=torch.float64)
     for t in range(length):
         state = state @ transition.T + embedding[tokens[:, t]] @ inward.T + bias
@@ -119,24 +106,27 @@ def test_halves_merge_to_the_whole(sample, data):
     assert halves.variance_explained().total == pytest.approx(whole.variance_explained().total, abs=1e-9)
 
 
-def test_what_does_not_fit():
-    with pytest.raises(BadInput, match="at most 4,096: take shorter sentences"):
-        UnrolledComponents(3_000, 20, 8)
-    with pytest.raises(BadInput, match="sizes start at 1"):
-        UnrolledComponents(3, 0, 8)
-    unrolled = UnrolledComponents(3, 2, 4)
-    with pytest.raises(BadInput, match="call update first"):
-        _ = unrolled.input
-    tokens, states = torch.zeros(5, 2, dtype=torch.int64), torch.zeros(5, 4)
-    for bad_tokens, bad_states, message in (
-        (tokens[:, :1], states, r"expected \(batch, 2\)"),
-        (tokens + 3, states, "outside the vocabulary of 3"),
-        (tokens.float(), states, "expected integers"),
-        (tokens, states[:, :2], r"expected \(5, 4\)"),
-        (tokens, states / 0, "not finite"),
-    ):
-        with pytest.raises(BadInput, match=message):
-            unrolled.update(bad_tokens, bad_states)
-    with pytest.raises(BadInput, match="Cannot merge"):
-        unrolled.merge(UnrolledComponents(3, 2, 5))
-    assert np.isnan(unrolled.update(tokens, states).variance_explained().total)
+TOKENS, STATES = torch.zeros(5, 2, dtype=torch.int64), torch.zeros(5, 4)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda _: UnrolledComponents(3_000, 20, 8), "at most 4,096: take shorter sentences"),
+        (lambda _: UnrolledComponents(3, 0, 8), "sizes start at 1"),
+        (lambda own: own.input, "call update first"),
+        (lambda own: own.update(TOKENS[:, :1], STATES), r"expected \(batch, 2\)"),
+        (lambda own: own.update(TOKENS + 3, STATES), "outside the vocabulary of 3"),
+        (lambda own: own.update(TOKENS.float(), STATES), "expected integers"),
+        (lambda own: own.update(TOKENS, STATES[:, :2]), r"expected \(5, 4\)"),
+        (lambda own: own.update(TOKENS, STATES / 0), "not finite"),
+        (lambda own: own.merge(UnrolledComponents(3, 2, 5)), "Cannot merge"),
+    ],
+)
+def test_what_does_not_fit(call, message):
+    with pytest.raises(BadInput, match=message):
+        call(UnrolledComponents(3, 2, 4))
+
+
+def test_states_that_do_not_vary_have_no_shares():
+    assert np.isnan(UnrolledComponents(3, 2, 4).update(TOKENS, STATES).variance_explained().total)

@@ -1,15 +1,24 @@
-"""Agreement by hand, against a plain loop, and by what must hold of any rows."""
+"""Agreement by hand, against a plain loop and every order of ties, and by what must hold of any rows."""
 
 import math
+from itertools import permutations
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from attnlib.errors import BadInput, UnknownName
-from attnlib.probes.agreement import RowMean, agreement, chance_agreement, places
+from attnlib.probes.agreement import (
+    RowMean,
+    agreement,
+    agreement_with_ties_broken,
+    chance_agreement,
+    halves,
+    places,
+    tied_at_top,
+)
 
 
 def plain(first: list[float], second: list[float], percent: int = 5) -> float:
@@ -19,38 +28,27 @@ def plain(first: list[float], second: list[float], percent: int = 5) -> float:
 
 
 @st.composite
-def pairs(draw):
-    length = draw(st.integers(1, 50))
-    rows = st.lists(st.integers(-3, 3).map(float), min_size=length, max_size=length)
-    return draw(rows), draw(rows)
+def pairs(draw, longest=50, least=-3):
+    length = draw(st.integers(1, longest))
+    rows = st.lists(st.integers(least, 3).map(float), min_size=length, max_size=length)
+    return [torch.tensor([draw(rows)], dtype=torch.float64) for _ in range(2)]
 
 
-def tensors(pair):
-    return (torch.tensor([row], dtype=torch.float64) for row in pair)
-
-
-def test_by_hand():
-    """41 positions allow two larger entries, 40 allow one."""
-    second = torch.arange(41.0)[None]
-    for position, expected in [(40, 1.0), (39, 1.0), (38, 1.0), (37, 0.0)]:
-        first = torch.zeros(1, 41)
-        first[0, position] = 1
-        assert agreement(first, second).item() == expected
-    first = torch.zeros(1, 40)
-    first[0, 37] = 1
-    assert agreement(first, torch.arange(40.0)[None]).item() == 0.0
-    first[0, 38] = 2
-    assert agreement(first, torch.arange(40.0)[None]).item() == 1.0
+@pytest.mark.parametrize(("length", "fewest"), [(41, 38), (40, 38), (20, 19), (1, 0)])
+def test_41_positions_allow_two_larger_entries_and_40_one(length, fewest):
+    found = agreement(torch.eye(length), torch.arange(float(length))[None])
+    assert found.tolist() == [float(position >= fewest) for position in range(length)]
 
 
 @given(pairs(), st.integers(1, 100))
 def test_it_is_the_loop(pair, percent):
-    assert agreement(*tensors(pair), percent=percent).item() == plain(*pair, percent)
+    expected = plain(*(side[0].tolist() for side in pair), percent)
+    assert agreement(*pair, percent=percent).item() == expected
 
 
 @given(pairs())
 def test_what_must_hold_of_any_two_rows(pair):
-    first, second = tensors(pair)
+    first, second = pair
     assert agreement(first, first).item() == 1
     assert agreement(first, torch.zeros_like(first)).item() == 1  # a constant has no larger entry
     found = agreement(first, second)
@@ -59,34 +57,50 @@ def test_what_must_hold_of_any_two_rows(pair):
     assert found <= agreement(first, second, percent=30)
 
 
-@given(pairs(), st.integers(0, 5))
-def test_padding_is_not_looked_at(pair, padding):
-    first, second = tensors(pair)
-    junk = torch.tensor([[torch.nan, 99.0, torch.inf, -5.0, 0.0]], dtype=torch.float64)[:, :padding]
+@given(pairs() | pairs(longest=5, least=2), st.integers(0, 5))
+@example([torch.ones(1, 2, dtype=torch.float64), torch.full((1, 2), 2.0, dtype=torch.float64)], 3)
+def test_padding_is_not_looked_at_not_even_where_both_are_impossible(pair, padding):
+    first, second = pair[0], pair[1].masked_fill(pair[1] == 2, -torch.inf)
+    junk = torch.tensor([[torch.nan, 99.0, torch.inf, -torch.inf, 0.0]], dtype=torch.float64)[:, :padding]
     mask = torch.cat((torch.ones_like(first, dtype=torch.bool), torch.zeros_like(junk, dtype=torch.bool)), 1)
     long = [torch.cat((side, junk), 1) for side in (first, second)]
     for ties in ("first", "shared"):
         assert torch.equal(agreement(*long, mask, ties=ties), agreement(first, second, ties=ties))
+    assert torch.equal(agreement_with_ties_broken(*long, mask), agreement_with_ties_broken(first, second))
     assert torch.equal(chance_agreement(long[1], mask), chance_agreement(second))
+    assert torch.equal(tied_at_top(long[1], mask), tied_at_top(second, mask[:, : first.shape[1]]))
 
 
 @given(pairs())
 def test_chance_is_the_mean_over_every_place_the_top_can_have(pair):
-    _, second = tensors(pair)
-    tops = torch.eye(second.shape[1], dtype=torch.float64)
+    _, second = pair
+    length = second.shape[1]
+    tops = torch.eye(length, dtype=torch.float64)
     expected = agreement(tops, second).mean().item()
     assert chance_agreement(second).item() == pytest.approx(expected)
     assert agreement(torch.zeros_like(second), second, ties="shared").item() == pytest.approx(expected)
-    distinct = second + torch.arange(second.shape[1]) / 1000
-    length = second.shape[1]
-    assert chance_agreement(distinct).item() == pytest.approx(math.ceil(length / 20) / length)
+    share = math.ceil(length / 20) / length
+    assert chance_agreement(second + torch.arange(length) / 1000).item() == pytest.approx(share)
+    broken = agreement_with_ties_broken(tops, second)  # then chance is that share whatever is tied
+    assert broken.mean().item() == pytest.approx(share)
+    assert (broken <= agreement(tops, second)).all()
 
 
-def test_shuffles_come_to_chance_on_average():
+@given(pairs(longest=5, least=1), st.sampled_from([5, 30, 60]))
+def test_ties_broken_is_the_mean_over_all_orders_of_what_is_tied(pair, percent):
+    first, second = pair
+    orders = torch.tensor(list(permutations(range(first.shape[1]))), dtype=torch.float64) / 100
+    expected = agreement(first, second + orders, percent=percent).mean().item()
+    assert agreement_with_ties_broken(first, second, percent=percent).item() == pytest.approx(expected)
+
+
+def test_without_ties_both_are_one_and_shuffles_come_to_chance_on_average():
     generator = torch.Generator().manual_seed(3)
     second = torch.rand(1, 30, generator=generator)
-    found = agreement(torch.rand(20_000, 30, generator=generator), second).mean().item()
-    assert found == pytest.approx(2 / 30, abs=0.006)
+    first = torch.rand(20_000, 30, generator=generator)
+    found = agreement(first, second)
+    assert torch.equal(agreement_with_ties_broken(first, second), found)
+    assert found.mean().item() == pytest.approx(2 / 30, abs=0.006)
     assert chance_agreement(second).item() == pytest.approx(2 / 30)
 
 
@@ -99,20 +113,21 @@ def test_ties_of_the_first_argument():
     assert agreement(low, torch.tensor([[9.0, 1.0]]), mask).item() == 1  # padding does not win a tie at -inf
 
 
-def test_a_single_position_always_agrees():
-    assert agreement(torch.tensor([[0.2]]), torch.tensor([[-5.0]])).item() == 1
-    assert chance_agreement(torch.tensor([[-5.0]])).item() == 1
+def test_a_tie_below_the_top_is_none():
+    values = torch.tensor([[2.0, 1.0, 1.0, 9.0], [1.0, 1.0, 0.0, 9.0]])
+    assert tied_at_top(values, torch.tensor([True, True, True, False])).tolist() == [False, True]
 
 
-def test_nan_pairs_are_left_out_and_counted_and_padding_rows_are_not():
+@pytest.mark.parametrize("measure", [agreement, agreement_with_ties_broken])
+def test_nan_pairs_are_left_out_and_counted_and_padding_rows_are_not(measure):
     first = torch.tensor([[1.0, 0.0], [torch.nan, 0.0], [1.0, 0.0], [1.0, torch.nan]])
     second = torch.tensor([[1.0, 0.0], [1.0, 0.0], [torch.nan, 0.0], [0.0, 1.0]])
     mask = torch.tensor([[True, True]] * 3 + [[False, False]])
-    found = agreement(first, second, mask)
+    found = measure(first, second, mask)
     assert found.isnan().tolist() == [False, True, True, True]
     assert RowMean.of(found, mask.any(-1)) == RowMean(total=1.0, rows=1, undefined=2)
-    mask[3, 0] = True  # a NaN at padding is no NaN of the row
-    assert agreement(first, second, mask)[3] == 1
+    mask[3, 0] = True  # a NaN at padding is no NaN of the row, and a single position always agrees
+    assert measure(first, second, mask)[3] == 1
 
 
 def test_masks_broadcast_over_the_rows_of_a_sentence():
@@ -134,14 +149,29 @@ def test_a_mean_over_batches_is_the_mean_over_all():
     assert math.isnan(RowMean().value)
 
 
-def test_what_cannot_be_compared_is_said():
-    row = torch.zeros(1, 3)
-    with pytest.raises(BadInput, match="the same length"):
-        agreement(row, torch.zeros(1, 1))
-    with pytest.raises(BadInput, match="percent is 0"):
-        agreement(row, row, percent=0)
-    with pytest.raises(UnknownName, match="rule for ties"):
-        agreement(row, row, ties="last")
-    with pytest.raises(BadInput, match="one truth value a row"):
-        RowMean.of(torch.zeros(3), torch.ones(2, dtype=torch.bool))
-    assert places(torch.tensor([0, 100])).tolist() == [0, 5]
+def test_halves_are_a_partition_that_the_seed_decides():
+    selecting, reporting = halves(11, seed=4)
+    assert (len(selecting), len(reporting)) == (5, 6)
+    assert sorted(selecting.tolist() + reporting.tolist()) == list(range(11))
+    assert torch.equal(selecting, halves(11, seed=4)[0])
+    assert not torch.equal(selecting, halves(11, seed=5)[0])
+
+
+ROW = torch.zeros(1, 3)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: agreement(ROW, torch.zeros(1, 1)), BadInput, "the same length"),
+        (lambda: agreement_with_ties_broken(ROW, torch.zeros(1, 1)), BadInput, "the same length"),
+        (lambda: places(torch.tensor([4]), 0), BadInput, "percent is 0"),
+        (lambda: agreement(ROW, ROW, percent=101), BadInput, "percent is 101"),
+        (lambda: agreement(ROW, ROW, ties="last"), UnknownName, "rule for ties"),
+        (lambda: RowMean.of(torch.zeros(3), torch.ones(2).bool()), BadInput, "one truth value a row"),
+        (lambda: halves(1), BadInput, "at least 2"),
+    ],
+)
+def test_what_cannot_be_compared_is_said(call, error, message):
+    with pytest.raises(error, match=message):
+        call()

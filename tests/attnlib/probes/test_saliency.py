@@ -1,14 +1,19 @@
-"""Saliency against finite differences, and against gradient times input; what it must not touch."""
+"""Saliency: derivatives checked by differences, none at padding, and nothing else touched."""
 
+import numpy as np
 import pytest
 import torch
 
 from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig
-from attnlib.probes.saliency import saliency
+from attnlib.models.translator import BilinearTranslator, TranslatorConfig
+from attnlib.probes.saliency import saliency, translation_saliency
+from attnlib.training.corpus import Corpus, collate
 
 TOKENS = torch.tensor([[1, 5, 6, 7, 2], [1, 4, 2, 0, 0]])
 MASK = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]]).bool()
 LABELS = torch.tensor([0, 1])
+PAIRS = [([4, 5, 6], [7, 8]), ([9, 4, 11, 5, 6], [10, 4, 5, 9]), ([8], [5])]
+STEP = 1e-5
 
 
 def classifier(attention="learned"):
@@ -16,53 +21,113 @@ def classifier(attention="learned"):
     return AttentiveClassifier(config, torch.Generator().manual_seed(0)).double()
 
 
+def model_of(**options):
+    """A translator of a dozen words."""
+    config = TranslatorConfig(words=12, width=5, **options)
+    return BilinearTranslator(config, torch.Generator().manual_seed(0)).double().eval()
+
+
+def batch_of(pairs=PAIRS):
+    return collate(Corpus.from_ids(*zip(*pairs, strict=True)), np.arange(len(pairs)))
+
+
+@torch.no_grad()
+def logits_of(model, batch, gate, position):
+    """Logits of all words with one source position's embedding scaled, by the whole network."""
+    embedded = model.embedding(batch.source).clone()
+    embedded[:, position] *= gate
+    states, start = model.encode(embedded, batch.source_mask)
+    decoded, _ = model.decoder(model.embedding(batch.target_input), start)
+    _, attention = model.attend(states, batch.source_mask, decoded)
+    readout = model.readout
+    return readout.logits(readout.from_context(attention @ states) + readout.from_decoder(decoded))
+
+
+def assert_slopes(found, model, batch, of_logits=lambda logits: logits):
+    """Each source position's derivative is the difference quotient of the right words' score."""
+    right = batch.target_output[:, :, None]
+    for position in range(batch.source.shape[1]):
+        up, down = (
+            of_logits(logits_of(model, batch, 1 + step, position)).gather(-1, right)[:, :, 0]
+            for step in (STEP, -STEP)
+        )
+        valid = batch.target_mask & batch.source_mask[:, position, None]
+        expected = ((up - down) / (2 * STEP))[valid]
+        torch.testing.assert_close(found[:, :, position][valid], expected, rtol=1e-6, atol=1e-8)
+        assert (found[:, :, position][~valid] == 0).all()
+    assert found.abs().max() > 1e-3
+
+
+# Of a classifier.
+
+
 @pytest.mark.parametrize("attention", ["learned", "uniform", "alone"])
 def test_saliency_is_the_slope_along_each_gate(attention):
     model = classifier(attention)
     found, _ = saliency(model, TOKENS, MASK, LABELS)
-    step = 1e-5
     with torch.no_grad():
         for row, column in MASK.nonzero().tolist():
             ends = []
             for sign in (1, -1):
                 gates = torch.ones(MASK.shape, dtype=torch.float64)
-                gates[row, column] += sign * step
+                gates[row, column] += sign * STEP
                 ends.append(float(model(TOKENS, MASK, gates=gates).logit[row]) * (2 * int(LABELS[row]) - 1))
-            assert float(found[row, column]) == pytest.approx((ends[0] - ends[1]) / (2 * step), abs=1e-6)
+            assert float(found[row, column]) == pytest.approx((ends[0] - ends[1]) / (2 * STEP), abs=1e-6)
     assert torch.all(found[~MASK] == 0)
 
 
 def test_saliency_is_gradient_times_input_one_text_at_a_time():
     model = classifier()
     found, _ = saliency(model, TOKENS, MASK, LABELS)
+    kept = {}
+    model.embedding.register_forward_hook(lambda module, given, out: kept.update(e=out.requires_grad_()))
     for row, length in enumerate(MASK.sum(1).tolist()):
-        model.zero_grad()
-        tokens = TOKENS[row : row + 1, :length]
-        embedded = {}
-        handle = model.embedding.register_forward_hook(
-            lambda module, inputs, output, kept=embedded: kept.update(e=output.requires_grad_())
-        )
-        logit = model(tokens, MASK[row : row + 1, :length]).logit[0]
-        handle.remove()
-        (gradient,) = torch.autograd.grad(logit, embedded["e"])
-        expected = (gradient * embedded["e"]).sum(-1)[0] * (2 * int(LABELS[row]) - 1)
+        logit = model(TOKENS[row : row + 1, :length], MASK[row : row + 1, :length]).logit[0]
+        (gradient,) = torch.autograd.grad(logit, kept["e"])
+        expected = (gradient * kept["e"]).sum(-1)[0] * (2 * int(LABELS[row]) - 1)
         torch.testing.assert_close(found[row, :length], expected.detach())
 
 
-def test_parameters_are_given_no_gradient_and_inference_mode_does_not_matter():
-    model = classifier()
-    with torch.no_grad():
-        found, trace = saliency(model, TOKENS, MASK, LABELS)
-    assert all(parameter.grad is None for parameter in model.parameters())
-    torch.testing.assert_close(trace.logit, model(TOKENS, MASK).logit)
-    assert not found.requires_grad
-
-
-def test_the_backward_pass_is_not_left_to_cudnn(monkeypatch):
-    """It refuses to go backward through a recurrent layer in evaluation mode."""
+def test_the_trace_is_the_passes_own_and_the_backward_pass_is_not_left_to_cudnn(monkeypatch):
+    """cuDNN refuses to go backward through a recurrent layer in evaluation mode."""
     asked, grad = [], torch.autograd.grad
     monkeypatch.setattr(
         torch.autograd, "grad", lambda *given: asked.append(torch.backends.cudnn.enabled) or grad(*given)
     )
-    saliency(classifier().eval(), TOKENS, MASK, LABELS)
+    model = classifier().eval()
+    with torch.no_grad():
+        found, trace = saliency(model, TOKENS, MASK, LABELS)
     assert asked == [False]
+    torch.testing.assert_close(trace.logit, model(TOKENS, MASK).logit)
+    assert not found.requires_grad
+    assert all(parameter.grad is None for parameter in model.parameters())
+
+
+# Of a translator.
+
+
+@pytest.mark.parametrize("form", ["joined", "summed"])
+@pytest.mark.parametrize("attention", ["learned", "uniform"])
+def test_in_translation_it_is_the_slope_of_the_right_words_logit(attention, form):
+    model, batch = model_of(attention=attention, form=form), batch_of()
+    assert_slopes(translation_saliency(model, batch), model, batch)
+
+
+def test_samples_do_not_touch_one_another_and_half_the_digits_give_the_same():
+    model = model_of()
+    with torch.no_grad():  # as within a look
+        together = translation_saliency(model, batch_of())
+    for i, (source, target) in enumerate(PAIRS):
+        alone = translation_saliency(model, batch_of(PAIRS[i : i + 1]))[0]
+        torch.testing.assert_close(together[i, : len(target) + 1, : len(source) + 1], alone)
+    assert not together.requires_grad
+    assert all(parameter.grad is None for parameter in model.parameters())
+    single = translation_saliency(model_of().float(), batch_of())  # torch has other code for it
+    torch.testing.assert_close(single, together.float(), rtol=1e-3, atol=1e-6)
+
+
+def test_the_logit_of_one_word_is_that_of_all():
+    readout, draw = model_of().readout, torch.Generator().manual_seed(1)
+    summed = torch.randn(4, 5, generator=draw, dtype=torch.float64)
+    words = torch.tensor([0, 3, 11, 3])
+    torch.testing.assert_close(readout.logit_of(summed, words), readout.logits(summed)[range(4), words])

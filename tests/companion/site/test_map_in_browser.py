@@ -2,7 +2,7 @@
 
 import pytest
 
-from attnlib.plots.attention_map import attention_map
+from notebooks.primer.one_step.attention_map import attention_map
 
 ROWS = [
     {"step": step, "target_place": s, "source_place": t, "target": target, "source": source}

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from attnlib.errors import BadInput
-from attnlib.probes.ibm_model_1 import cooccurrence
 from attnlib.training.corpus import Corpus
+from notebooks.learn.early_dynamics.count_tables import cooccurrence
 from notebooks.learn.early_dynamics.derivative import (
     Bags,
     compare,

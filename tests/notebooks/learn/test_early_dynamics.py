@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from attnlib.errors import BadInput, UnknownName
-from attnlib.probes.ibm_model_1 import cooccurrence
+from notebooks.learn.early_dynamics.count_tables import cooccurrence
 from notebooks.learn.early_dynamics.experiment import INFORMATIVE, Config, compute, models
 from notebooks.learn.early_dynamics.measure import CORPORA, NEGATIVE, NO_TRANSLATION, POSITIVE, draw
 

@@ -4,10 +4,10 @@ import pytest
 import torch
 
 from attnlib.errors import BadInput
-from attnlib.probes.ibm_model_1 import cooccurrence, translation
 from attnlib.training.corpus import Corpus, Task
 from attnlib.training.vocabulary import Vocabulary
 from companion.runs.recipe import RecipeSpec
+from notebooks.learn.early_dynamics.count_tables import cooccurrence, translation
 from notebooks.learn.early_dynamics.measure import measure_word_counts
 from notebooks.learn.early_dynamics.word_counts import Settings, checksums, record, text_of
 

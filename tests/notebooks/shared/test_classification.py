@@ -7,11 +7,11 @@ import torch
 
 from attnlib.errors import BadInput
 from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig
-from attnlib.probes.agreement import padded
 from companion.data.labelled import collate_labelled
 from companion.data.labelled_sets import polarity_of
 from notebooks.shared import classification, classifier_proxy
 from notebooks.shared.classification import load_task, probed_parts
+from notebooks.shared.ragged import padded
 
 SMALL = {"data": "known_polarity", "n_train": 300, "n_validation": 50, "embedding_width": 12}
 SETTINGS = classification.Settings(**SMALL, steps=100, learning_rate=8e-3, width=12)

@@ -16,8 +16,7 @@ other half report (:mod:`attnlib.probes.agreement`), with the paper's way beside
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,8 +24,7 @@ from attnlib.errors import BadInput
 from attnlib.probes.agreement import RowMean
 
 
-@dataclass(frozen=True)
-class Contextualised:
+class Contextualised(NamedTuple):
     """ξ, and the step it was read at; ``exceeded`` is False where it is ξ*, printed with an asterisk."""
 
     value: float
@@ -34,47 +32,22 @@ class Contextualised:
     exceeded: bool
 
 
-@dataclass(frozen=True)
-class ComparisonRun:
-    """What is known of a run at its checkpoints, in the order of training.
-
-    Attributes:
-        steps: of the checkpoints.
-        agreement: 𝒜(α, α̂(τ)) at each; NaN where there was no row to judge, which exceeds nothing.
-        performance: p̂(τ) at each: accuracy, or BLEU.
-
-    Raises:
-        BadInput: no checkpoint, steps that do not increase, or not one number a checkpoint.
-    """
+class ComparisonRun(NamedTuple):
+    """A run at its checkpoints: 𝒜(α, α̂(τ)), NaN where no row could be judged, and p̂(τ), accuracy or BLEU."""
 
     steps: tuple[int, ...]
     agreement: tuple[float, ...]
     performance: tuple[float, ...]
 
-    def __post_init__(self) -> None:
-        _check_steps(self.steps)
-        if not len(self.steps) == len(self.agreement) == len(self.performance):
-            raise BadInput(
-                f"{len(self.steps)} steps, {len(self.agreement)} agreements and {len(self.performance)} "
-                "performances: give one of each a checkpoint"
-            )
-
     @classmethod
     def mean(cls, runs: Sequence["ComparisonRun"]) -> "ComparisonRun":
-        """The mean curve of several runs, checkpoint by checkpoint (the paper's way with five classifiers).
-
-        Raises:
-            BadInput: no run, or runs with other steps.
-        """
-        if len({run.steps for run in runs}) != 1:
-            raise BadInput(
-                f"the mean of {len(runs)} runs with steps {[run.steps for run in runs]}: need equal ones"
-            )
+        """The mean curve of runs with the same checkpoints (the paper's way with five classifiers)."""
+        (steps,) = {run.steps for run in runs}
         agreement, performance = (
             tuple(np.mean([getattr(run, name) for run in runs], axis=0).tolist())
             for name in ("agreement", "performance")
         )
-        return cls(runs[0].steps, agreement, performance)
+        return cls(steps, agreement, performance)
 
     def contextualise(self, agreement: float) -> Contextualised:
         """ξ of an agreement 𝒜(u, v), equation 11.
@@ -96,21 +69,15 @@ class ComparisonRun:
         return Contextualised(self.performance[-1], self.steps[-1], exceeded=False)
 
 
-@dataclass(frozen=True)
-class Chosen:
-    """An agreement at a checkpoint that was chosen for it.
+class Chosen(NamedTuple):
+    """An agreement on the half that reports, at the step where the half that selects has its (first) maximum.
 
-    Attributes:
-        value: on the half that reports, at the step where the half that selects has its maximum.
-        step: that step, the earliest of equals.
-        optimistic: the paper's: the maximum over checkpoints on all samples, which both chooses and reports.
-        optimistic_step: where.
+    ``optimistic`` is the paper's: the maximum over checkpoints on all samples, which choose and report.
     """
 
     value: float
     step: int
     optimistic: float
-    optimistic_step: int
 
 
 def best_checkpoint(
@@ -121,34 +88,14 @@ def best_checkpoint(
     >>> selecting = [RowMean(1, 4), RowMean(3, 4), RowMean(2, 4)]
     >>> reporting = [RowMean(2, 4), RowMean(2, 4), RowMean(4, 4)]
     >>> best_checkpoint((0, 50, 100), selecting, reporting)
-    Chosen(value=0.5, step=50, optimistic=0.75, optimistic_step=100)
-
-    Args:
-        steps: of the checkpoints, in the order of training.
-        selecting, reporting: the agreement at each checkpoint on either half.
+    Chosen(value=0.5, step=50, optimistic=0.75)
 
     Raises:
-        BadInput: steps that do not increase, not one mean a checkpoint and half, or no row to judge anywhere.
+        BadInput: no row to judge anywhere.
     """
-    _check_steps(steps)
-    if not len(steps) == len(selecting) == len(reporting):
-        raise BadInput(
-            f"{len(steps)} steps with {len(selecting)} and {len(reporting)} agreements: give one of each a "
-            "checkpoint"
-        )
-    chosen = _highest([half.value for half in selecting])
-    everything = [(one + other).value for one, other in zip(selecting, reporting, strict=True)]
-    optimistic = _highest(everything)
-    return Chosen(reporting[chosen].value, steps[chosen], everything[optimistic], steps[optimistic])
-
-
-def _highest(values: list[float]) -> int:
-    """Place of the highest value, the first of equals, NaN passed over."""
+    values = [half.value for half in selecting]
     if all(math.isnan(value) for value in values):
         raise BadInput("no checkpoint has a row to judge, so none can be chosen")
-    return int(np.nanargmax(values))
-
-
-def _check_steps(steps: Sequence[int]) -> None:
-    if not steps or any(later <= earlier for earlier, later in pairwise(steps)):
-        raise BadInput(f"checkpoints at steps {tuple(steps)}: give at least one, in increasing order")
+    chosen = int(np.nanargmax(values))
+    everything = [(one + other).value for one, other in zip(selecting, reporting, strict=True)]
+    return Chosen(reporting[chosen].value, steps[chosen], float(np.nanmax(everything)))

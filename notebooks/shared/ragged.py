@@ -1,0 +1,85 @@
+"""Values by position of texts of different lengths: flat as they are kept, padded as they are compared."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from attnlib.errors import BadInput
+
+
+def padded(
+    flat: Float[Tensor, "*leading positions"], offsets: Int[Tensor, " texts_and_one"]
+) -> tuple[Float[Tensor, "*leading texts longest"], Bool[Tensor, "texts longest"]]:
+    """Rows of equal length, zero where a text has ended, and the mask of what is valid.
+
+    >>> values, mask = padded(torch.tensor([3.0, 1.0, 2.0]), torch.tensor([0, 1, 3]))
+    >>> values.tolist(), mask.tolist()
+    ([[3.0, 0.0], [1.0, 2.0]], [[True, False], [True, True]])
+
+    Raises:
+        BadInput: the offsets do not end where the values do.
+    """
+    if int(offsets[-1]) != flat.shape[-1]:
+        raise BadInput(f"{flat.shape[-1]} positions, but the offsets end at {int(offsets[-1])}")
+    lengths = offsets.diff()
+    mask = torch.arange(int(lengths.max()), device=flat.device) < lengths[:, None]
+    values = flat.new_zeros(*flat.shape[:-1], *mask.shape)
+    values[..., mask] = flat
+    return values, mask
+
+
+@dataclass(frozen=True, eq=False)
+class RaggedRows:
+    """Rows of different lengths in one flat tensor, met in batches of like length.
+
+    Attributes:
+        starts, lengths: of each row: its values are ``flat[start : start + length]``.
+        samples: the sample that each row belongs to.
+    """
+
+    starts: Int[Tensor, " rows"]
+    lengths: Int[Tensor, " rows"]
+    samples: Int[Tensor, " rows"]
+
+    @classmethod
+    def of_texts(cls, offsets: Int[Tensor, " texts_and_one"]) -> "RaggedRows":
+        """A row a text, as :func:`padded` has them."""
+        lengths = offsets.diff()
+        return cls(offsets[:-1], lengths, torch.arange(len(lengths), device=lengths.device))
+
+    @classmethod
+    def of_pairs(
+        cls, source_mask: Bool[Tensor, "samples source"], target_mask: Bool[Tensor, "samples target"]
+    ) -> "RaggedRows":
+        """A row a target position, sample by sample, as valid cells lie when padding is taken out."""
+        targets = target_mask.sum(1)
+        samples = torch.arange(len(targets), device=targets.device).repeat_interleave(targets)
+        lengths = source_mask.sum(1)[samples]
+        return cls(lengths.cumsum(0) - lengths, lengths, samples)
+
+    def batches(self, cells: int = 1 << 20) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+        """The places of rows of like length, in batches of at most ``cells`` cells (or one row).
+
+        Yields:
+            where in the flat tensor each cell lies, (rows, longest), 0 at padding; the mask of what is
+            valid; and the sample of each row.
+
+        >>> rows = RaggedRows.of_texts(torch.tensor([0, 3, 4]))
+        >>> [(places.tolist(), samples.tolist()) for places, _, samples in rows.batches()]
+        [([[3, 0, 0], [0, 1, 2]], [1, 0])]
+        """
+        order = self.lengths.argsort(stable=True)
+        begin = 0
+        while begin < len(order):
+            # Longer rows come later, so what fits is found from the end of a first guess.
+            end = min(len(order), begin + max(1, cells // max(1, int(self.lengths[order[begin]]))))
+            while end > begin + 1 and (end - begin) * int(self.lengths[order[end - 1]]) > cells:
+                end = begin + max(1, cells // int(self.lengths[order[end - 1]]))
+            rows = order[begin:end]
+            steps = torch.arange(int(self.lengths[rows].max()), device=rows.device)
+            mask = steps < self.lengths[rows, None]
+            yield (self.starts[rows, None] + steps) * mask, mask, self.samples[rows]
+            begin = end
