@@ -16,8 +16,8 @@ from itertools import pairwise
 import numpy as np
 
 from attnlib.errors import BadInput, UnknownName
-from attnlib.training.corpus import Corpus, Links, Task
-from attnlib.training.vocabulary import Vocabulary
+from attnlib.training.corpus import Links, Task
+from companion.data.by_rule import drawn_apart, require, task_by_rule
 
 
 def _table(text: str) -> dict[str, str]:
@@ -50,7 +50,6 @@ MOST_TOPICS = 3
 SHORTEST = 5  # determiner noun verb determiner noun
 
 _RANKS = {word: rank for rank, word in enumerate(TOPICS)}
-_HELD_OUT, _TRAIN = 0x5D01, 0x5D02
 
 
 def translate(words: Sequence[str]) -> tuple[tuple[str, ...], Links]:
@@ -100,22 +99,15 @@ def lexicon_translation(
     """Sentences and their translations word by word, see :func:`translate`.
 
     A sentence has a noun, a verb, a noun, and further nouns after prepositions; each noun has a determiner
-    and perhaps an adjective, and the verb perhaps an adverb. Its length is uniform in
+    and perhaps an adjective, and the verb perhaps an adverb. Its length (5 at least) is uniform in
     ``min_length … max_length``, its build uniform among those of this length, the number of topics among its
     nouns uniform in 1 … 3 (1 … 2 where there are two nouns), and its words uniform; no topic comes twice.
-    No sentence is in both parts.
-
-    Args:
-        min_length: words in the shortest sentence, at least 5.
-        max_length: words in the longest.
-        n_train: training samples.
-        n_held_out: held-out samples.
-        seed: of the draw. Both tasks have the same sources if all arguments are the same.
+    No sentence is in both parts. Both tasks have the same sources if all arguments are the same.
 
     Raises:
         BadInput: a size that makes no sense, or too many held-out samples.
     """
-    return _task("lexicon_translation", translate, (min_length, max_length), n_train, n_held_out, seed)
+    return _task("lexicon_translation", translate, min_length, max_length, n_train, n_held_out, seed)
 
 
 def lexicon_summary(
@@ -130,23 +122,23 @@ def lexicon_summary(
 
     The vocabularies are those of the translation as well. Arguments and errors are the same.
     """
-    return _task("lexicon_summary", summarise, (min_length, max_length), n_train, n_held_out, seed)
+    return _task("lexicon_summary", summarise, min_length, max_length, n_train, n_held_out, seed)
 
 
 def _task(
     name: str,
     rule: Callable[[Sequence[str]], tuple[tuple[str, ...], Links]],
-    lengths: tuple[int, int],
+    min_length: int,
+    max_length: int,
     n_train: int,
     n_held_out: int,
     seed: int,
 ) -> Task:
-    min_length, max_length = lengths
-    if min_length < SHORTEST or min_length > max_length or min(n_train, n_held_out) < 1 or seed < 0:
-        raise BadInput(
-            f"{name} needs {SHORTEST} ≤ min_length ≤ max_length, n_train and n_held_out ≥ 1, seed ≥ 0; "
-            f"got {min_length=}, {max_length=}, {n_train=}, {n_held_out=}, {seed=}"
-        )
+    require(
+        SHORTEST <= min_length <= max_length and min(n_train, n_held_out) >= 1 and seed >= 0,
+        f"{name} needs {SHORTEST} ≤ min_length ≤ max_length, n_train and n_held_out ≥ 1, seed ≥ 0",
+        min_length=min_length, max_length=max_length, n_train=n_train, n_held_out=n_held_out, seed=seed,
+    )  # fmt: skip
     with_topic = len(TOPICS) * (len(TOPICS) - 1 + 2 * len(NOUNS))
     fewest = len(DETERMINERS) ** 2 * len(VERBS) * with_topic
     if 2 * n_held_out > fewest:
@@ -154,45 +146,34 @@ def _task(
             f"{SHORTEST} words make only {fewest} sentences, too few to hold out {n_held_out}; take at most "
             f"{fewest // 2}, whatever the lengths"
         )
-    held_out = _draw(np.random.default_rng([_HELD_OUT, seed]), n_held_out, lengths, frozenset())
-    train = _draw(np.random.default_rng([_TRAIN, seed]), n_train, lengths, frozenset(held_out))
-    source, target = Vocabulary.of(TRANSLATIONS), Vocabulary.of(TRANSLATIONS.values())
-    corpora = (
-        Corpus.from_ids(
-            [source.encode(words) for words in part], [target.encode(rule(words)[0]) for words in part]
-        )
-        for part in (train, held_out)
+    # Numbers of nouns, adjectives and adverbs that make sentences of each length.
+    builds = {
+        length: [
+            (nouns, adjectives, adverbs)
+            for nouns in range(2, length)
+            for adverbs in (0, 1)
+            if 0 <= (adjectives := length - (3 * nouns - 1) - adverbs) <= nouns
+        ]
+        for length in range(min_length, max_length + 1)
+    }
+
+    def sentence(draw: np.random.Generator) -> tuple[str, ...]:
+        possible = builds[int(draw.integers(min_length, max_length, endpoint=True))]
+        return _sentence(draw, *possible[draw.integers(len(possible))])
+
+    return task_by_rule(
+        name,
+        TRANSLATIONS,
+        TRANSLATIONS.values(),
+        drawn_apart(sentence, (0x5D01, 0x5D02), n_train, n_held_out, seed),
+        lambda words: (words, *rule(words)),
     )
-    return Task(name, source, target, *corpora, gold=tuple(rule(words)[1] for words in held_out))
 
 
 def _check_words(words: Sequence[str]) -> None:
     for word in words:
         if word not in TRANSLATIONS:
             raise UnknownName("word", word, TRANSLATIONS)
-
-
-def _draw(
-    draw: np.random.Generator, n: int, lengths: tuple[int, int], forbidden: frozenset[tuple[str, ...]]
-) -> list[tuple[str, ...]]:
-    builds = {length: _builds(length) for length in range(lengths[0], lengths[1] + 1)}
-    sentences: list[tuple[str, ...]] = []
-    while len(sentences) < n:
-        possible = builds[int(draw.integers(*lengths, endpoint=True))]
-        sentence = _sentence(draw, *possible[draw.integers(len(possible))])
-        if sentence not in forbidden:
-            sentences.append(sentence)
-    return sentences
-
-
-def _builds(length: int) -> list[tuple[int, int, int]]:
-    """Numbers of nouns, adjectives and adverbs that make sentences of a length."""
-    return [
-        (nouns, length - (3 * nouns - 1) - adverbs, adverbs)
-        for nouns in range(2, length)
-        for adverbs in (0, 1)
-        if 0 <= length - (3 * nouns - 1) - adverbs <= nouns
-    ]
 
 
 def _sentence(draw: np.random.Generator, nouns: int, adjectives: int, adverbs: int) -> tuple[str, ...]:

@@ -9,7 +9,6 @@ from attnlib.errors import BadInput, UnknownName
 from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig
 from attnlib.probes.agreement import padded
 from companion.data.labelled import collate_labelled
-from companion.data.labelled_sets import polarity_of
 from companion.runs import classification, classifier_proxy
 from companion.runs.labelled_course import load_task, probed_parts
 
@@ -36,7 +35,7 @@ def polarities(part="validation"):
     signs = []
     for i in range(len(texts)):
         own, other = ("plus", "minus") if texts.labels[i] else ("minus", "plus")
-        kinds = [polarity_of(word) for word in task.vocabulary.decode(texts.text(i))]
+        kinds = [word.rstrip("0123456789") for word in task.vocabulary.decode(texts.text(i))]
         signs += [0, *((kind == own) - (kind == other) for kind in kinds), 0]
     return torch.tensor(signs)
 
