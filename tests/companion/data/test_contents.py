@@ -1,7 +1,7 @@
 """What makes data may be rewritten as long as the data stay the same to the last byte.
 
-``contents.json`` has, of every function that makes the data of archived answers, a checksum of what it makes,
-its hash today (as :mod:`companion.runs.fingerprint` computes it) and the hash under which answers are archived.
+``contents.json`` has, of every function that makes the data of archived answers, a checksum of what it
+makes, its hash today (see :mod:`companion.runs.fingerprint`) and the hash under which answers are archived.
 """
 
 import hashlib

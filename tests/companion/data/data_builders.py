@@ -1,0 +1,29 @@
+"""What the tests of data share."""
+
+import pytest
+
+from attnlib.errors import DataUnavailable
+
+
+def at_hand(load, *arguments, **options):
+    """What is loaded; the test is skipped where the files are not on this machine."""
+    try:
+        return load(*arguments, **options)
+    except DataUnavailable as error:
+        pytest.skip(f"data: {error}")
+
+
+def pairs(task, part):
+    """Words of both sides of every sample of ``"train"`` or ``"held_out"``."""
+    corpus = getattr(task, part)
+    return [
+        (
+            tuple(task.source_vocabulary.decode(corpus.source(i))),
+            tuple(task.target_vocabulary.decode(corpus.target(i))),
+        )
+        for i in range(len(corpus))
+    ]
+
+
+def sources(task, part):
+    return [source for source, _ in pairs(task, part)]
