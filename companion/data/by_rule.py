@@ -19,6 +19,13 @@ def require(fits: bool, needs: str, **given: object) -> None:
         raise BadInput(f"{needs}; got {', '.join(f'{name}={value!r}' for name, value in given.items())}")
 
 
+def named(name: str, about: str, make: Callable[..., Task]) -> Callable[..., Task]:
+    """A function made inside another one, under the name by which tasks are looked up."""
+    make.__name__ = make.__qualname__ = name
+    make.__doc__ = about
+    return make
+
+
 def drawn_apart(
     draw_one: Callable[[np.random.Generator], Sample],
     streams: tuple[int, int],

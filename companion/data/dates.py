@@ -60,9 +60,6 @@ def write(day: date, form: str) -> tuple[tuple[str, ...], tuple[str, ...], Links
     ('march 2 9 th , 1 9 9 8', '1998-03-29')
     >>> sorted(links)
     [(0, 5), (1, 6), (2, 7), (3, 8), (5, 0), (6, 0), (8, 1), (9, 2)]
-
-    Raises:
-        UnknownName: no such form. BadInput: the date is not in 1900 … 2099.
     """
     if form not in FORMS:
         raise UnknownName("form of a date", form, FORMS)
@@ -97,9 +94,6 @@ def dates(*, n_train: int = 20_000, n_held_out: int = 2_000, seed: int = 0) -> T
 
     The calendar is the real one, and weekdays are right. The held-out dates are all different, and none of
     them is trained on in any form. A training date may come again, mostly in another form.
-
-    Raises:
-        BadInput: a size that makes no sense.
     """
     days = (LAST - FIRST).days + 1
     require(

@@ -71,7 +71,7 @@ def without_html(text: str) -> tuple[str, int]:
 
 
 def is_masked_integer(word: str) -> bool:
-    """Whether a word is an integer of two or more digits, which A.8 maps to ``<unk>`` in 20 NG and AG News."""
+    """Whether a word is an integer of two or more digits, which A.8 maps to ``<unk>``."""
     return len(word) > 1 and word.isdecimal()
 
 
@@ -85,11 +85,7 @@ _STREAM = 0x1ABE
 
 @dataclass(frozen=True, eq=False)
 class LabelledTexts:
-    """Texts as flat word ids without marks; text i is ``ids[offsets[i]:offsets[i+1]]``, its label 0 or 1.
-
-    Raises:
-        BadInput: the three do not fit together, a text is empty, an id is a mark, or a label is not 0 or 1.
-    """
+    """Texts as flat word ids without marks; text i is ``ids[offsets[i]:offsets[i+1]]``, its label 0 or 1."""
 
     ids: Int[np.ndarray, " words"]
     offsets: Int[np.ndarray, " texts_and_one"]

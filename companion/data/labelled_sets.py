@@ -370,11 +370,7 @@ def load_labelled(
 
 
 def checksums(data: str | Path) -> dict[str, str]:
-    """sha256 of the content of each file that ``data`` reads; published files are not read for it.
-
-    Raises:
-        UnknownName, DataUnavailable: as in :func:`load_labelled`.
-    """
+    """sha256 of the content of each file that ``data`` reads; published files are not read for it."""
     name = str(data)
     if name == KNOWN_POLARITY:
         return {}
@@ -382,11 +378,7 @@ def checksums(data: str | Path) -> dict[str, str]:
 
 
 def at_hand(name: str) -> bool:
-    """Whether all files of a set are on this machine, unchecked; a set made by rule has none.
-
-    Raises:
-        UnknownName: as in :func:`load_labelled`.
-    """
+    """Whether all files of a set are on this machine, unchecked; a set made by rule has none."""
     if name == KNOWN_POLARITY:
         return True
     if name not in SOURCES:

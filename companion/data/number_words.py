@@ -42,9 +42,6 @@ def spell(number: int) -> tuple[tuple[str, ...], Links]:
     'four hundred seventeen thousand'
     >>> sorted(links)
     [(0, 0), (1, 0), (2, 1), (2, 2), (3, 2)]
-
-    Raises:
-        BadInput: the number is negative or has more than nine digits.
     """
     if not 0 <= number < 10**MOST_DIGITS:
         raise BadInput(f"{number} cannot be said; give a whole number from 0 to {10**MOST_DIGITS - 1:,}")
@@ -81,9 +78,6 @@ def number_words(
     Each count of digits (zero has one) gets an equal share of the samples, as far as there are so many
     numbers; what the short ones leave goes to the longer ones. Of each count at most a fifth is held out: of
     the ten numbers of one digit, two. Both vocabularies are always complete, whatever the digits.
-
-    Raises:
-        BadInput: a size that makes no sense, or more samples than there are numbers.
     """
     require(
         min(min_digits, n_train, n_held_out) >= 1 and min_digits <= max_digits <= MOST_DIGITS and seed >= 0,

@@ -12,7 +12,7 @@ import html
 import math
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -23,6 +23,7 @@ import numpy as np
 from attnlib.errors import BadInput, UnknownName
 from attnlib.training.corpus import Corpus, Links, Task
 from attnlib.training.vocabulary import Vocabulary
+from companion.data.by_rule import named
 from companion.data.sources import Dataset, dataset, find, locate
 from companion.data.text import Dropped, Tally, read_lines, read_parallel, read_text, unzipped
 
@@ -78,11 +79,7 @@ class TextOptions:
 
 
 def tokenise_pairs(lines: tuple[Sequence[str], Sequence[str]], options: TextOptions) -> list[WordPair]:
-    """Words of each pair of lines, without the pairs that have an empty or too long side.
-
-    Raises:
-        BadInput: ``max_length`` is below 1.
-    """
+    """Words of each pair of lines, without the pairs that have an empty or too long side."""
     longest = math.inf if options.max_length is None else options.max_length
     if longest < 1:
         raise BadInput(f"max_length must be at least 1, or None for any length; got {longest}")
@@ -143,51 +140,38 @@ def _own_checksums(**paths: str | Path) -> dict[str, str]:
 # -- Multi30k, Tatoeba, Europarl -----------------------------------------------------------------------------
 
 
-def multi30k_en_fr(
-    *,
-    n_train: int | None = None,
-    held_out_from_train: int = 4_000,
-    min_count: int = 2,
-    max_words: int | None = None,
-    max_length: int | None = None,
-    lowercase: bool = True,
-) -> Task:
+def _multi30k(language: str, about: str) -> Callable[..., Task]:
+    def make(
+        *,
+        n_train: int | None = None,
+        held_out_from_train: int = 4_000,
+        min_count: int = 2,
+        max_words: int | None = None,
+        max_length: int | None = None,
+        lowercase: bool = True,
+    ) -> Task:
+        options = TextOptions(min_count, max_words, max_length, lowercase)
+        parts = ("train", "val", "test_2016_flickr", "test_2017_flickr", "test_2017_mscoco")
+        names = [(f"{part}.en", f"{part}.{language}") for part in parts]
+        pairs, *published = (tokenise_pairs(_parallel(MULTI30K, *pair), options) for pair in names)
+        train, rest = _split_off(pairs, n_train, held_out_from_train)
+        held_out = [*chain(*published), *rest]
+        checksums = _known_checksums(MULTI30K, *(name for pair in names for name in pair))
+        return _task(f"multi30k_en_{language}", train, held_out, options, checksums)
+
+    return named(f"multi30k_en_{language}", about, make)
+
+
+multi30k_en_fr = _multi30k(
+    "fr",
     """English to French, words and punctuation as :func:`tokenise` splits them.
 
     Held out are the validation set, the three test sets and ``held_out_from_train`` pairs at the end of the
     training set: typicality compares samples of equal source and target length, which takes more of them
     than the published sets have. Other options and errors as for :func:`parallel`.
-    """
-    return _multi30k_task(
-        "fr", n_train, held_out_from_train, TextOptions(min_count, max_words, max_length, lowercase)
-    )
-
-
-def multi30k_en_de(
-    *,
-    n_train: int | None = None,
-    held_out_from_train: int = 4_000,
-    min_count: int = 2,
-    max_words: int | None = None,
-    max_length: int | None = None,
-    lowercase: bool = True,
-) -> Task:
-    """English to German; options and errors as for :func:`multi30k_en_fr`."""
-    return _multi30k_task(
-        "de", n_train, held_out_from_train, TextOptions(min_count, max_words, max_length, lowercase)
-    )
-
-
-def _multi30k_task(
-    language: str, n_train: int | None, held_out_from_train: int, options: TextOptions
-) -> Task:
-    parts = ("train", "val", "test_2016_flickr", "test_2017_flickr", "test_2017_mscoco")
-    names = [(f"{part}.en", f"{part}.{language}") for part in parts]
-    pairs, *published = (tokenise_pairs(_parallel(MULTI30K, *pair), options) for pair in names)
-    train, rest = _split_off(pairs, n_train, held_out_from_train)
-    held_out = [*chain(*published), *rest]
-    checksums = _known_checksums(MULTI30K, *(name for pair in names for name in pair))
-    return _task(f"multi30k_en_{language}", train, held_out, options, checksums)
+    """,
+)
+multi30k_en_de = _multi30k("de", "English to German; options and errors as for :func:`multi30k_en_fr`.")
 
 
 def tatoeba_en_fr(
@@ -525,9 +509,6 @@ def split_90_10(pairs: Sequence[Pair]) -> tuple[tuple[Pair, ...], tuple[Pair, ..
 
     The rounding is that of Table 9 (52,070 and 5,786 of 57,856); the paper's own split of News Commentary is
     not published.
-
-    Raises:
-        BadInput: fewer than 2 pairs.
     """
     if len(pairs) < 2:
         raise BadInput(f"{len(pairs)} sentence pairs cannot be split; give at least 2")
@@ -569,11 +550,7 @@ def translation_checksums(name: str, *, source: str = "", target: str = "") -> d
 
 
 def at_hand(name: str) -> bool:
-    """Whether all files of a set are on this machine, unchecked; sets by rule or of the reader have none.
-
-    Raises:
-        UnknownName: no such set.
-    """
+    """Whether all files of a set are on this machine, unchecked; sets by rule or of the reader have none."""
     _check_name(name)
     data, files = _files(name)
     return all(find(data, data.file(file)) for file in files)

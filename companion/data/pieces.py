@@ -84,9 +84,6 @@ def train_pieces(
         folder: where trained vocabularies are kept, each under the checksum of what it was made from (lines,
             size, settings, version of SentencePiece), and found again; ``None`` keeps nothing.
         kind: ``"word"`` makes every word a piece of its own.
-
-    Raises:
-        BadInput: the text is too small for so many pieces (or too rich for so few).
     """
     lines = list(lines)
     path = None if folder is None else Path(folder) / f"pieces-{_key(lines, size, kind)}.model"
@@ -164,9 +161,6 @@ def piece_corpus(
         n_train, n_validation: use only so many pairs from the beginning; all when ``None``.
         longest: drop pairs with more pieces on a side, counted; ``None`` keeps all, as the paper does.
         folder: where trained vocabularies are kept; see :func:`train_pieces`.
-
-    Raises:
-        BadInput: no pair is left on either part, or the text is too small for ``size`` pieces.
     """
     tally = Tally()
     parts = {

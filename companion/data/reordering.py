@@ -42,9 +42,6 @@ def translate(words: Sequence[str], reach: str = "both") -> tuple[tuple[str, ...
     'onga ohto ulufo fimbo wikko'
     >>> sorted(links)
     [(0, 0), (1, 3), (2, 4), (3, 2), (4, 1)]
-
-    Raises:
-        UnknownName: a word or reach that is not known. BadInput: the words are no sentence.
     """
     _check_reach(reach)
     for word in words:
@@ -93,9 +90,6 @@ def reordering(
         p: the dial, from 0 to 1.
         reach: ``"local"`` draws swapping modifiers only, ``"global"`` reversing openings only.
         min_phrases, max_phrases: the number of phrases is uniform between them.
-
-    Raises:
-        BadInput: p is no probability, or a size makes no sense. UnknownName: an unknown reach.
     """
     _check_reach(reach)
     if not 0 <= p <= 1:

@@ -58,9 +58,6 @@ def interpret(words: Sequence[str]) -> tuple[str, ...]:
 
     >>> interpret("turn opposite left after jump twice".split())
     ('I_JUMP', 'I_JUMP', 'I_TURN_LEFT', 'I_TURN_LEFT')
-
-    Raises:
-        BadInput: the words do not follow the grammar.
     """
     actions: tuple[str, ...] = ()
     join, start = "and", 0
@@ -113,9 +110,6 @@ def scan(*, held_out_share: float = 0.2, n_train: int | None = None, seed: int =
     Args:
         held_out_share: share of the 20,910 commands to hold out, rounded to whole commands.
         n_train: keep this many of the training commands; all when None. The held-out ones stay the same.
-
-    Raises:
-        BadInput: the share is not between 0 and 1, or more training commands are asked for than there are.
     """
     every = list(commands())
     n_held_out = round(held_out_share * len(every))
@@ -159,9 +153,6 @@ def scan_extended(
     Args:
         max_actions: longest target. "around" with "thrice" makes 24 actions out of four words; the bound
             leaves fewer of those than SCAN has, and fills the cells of equal source and target length.
-
-    Raises:
-        BadInput: a size that makes no sense, or ``max_actions`` is below ``max_words``.
     """
     require(
         min(min_words - 2, n_train, n_held_out) >= 1 and min_words <= max_words and seed >= 0,

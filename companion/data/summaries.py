@@ -17,7 +17,7 @@ import numpy as np
 
 from attnlib.errors import BadInput, UnknownName
 from attnlib.training.corpus import Links, Task
-from companion.data.by_rule import drawn_apart, require, task_by_rule
+from companion.data.by_rule import drawn_apart, named, require, task_by_rule
 
 
 def _table(text: str) -> dict[str, str]:
@@ -60,9 +60,6 @@ def translate(words: Sequence[str]) -> tuple[tuple[str, ...], Links]:
     'la inundo granda vekas mia hundo'
     >>> sorted(links)
     [(0, 0), (1, 2), (2, 1), (3, 3), (4, 4), (5, 5)]
-
-    Raises:
-        UnknownName: a word that is not in the lexicon.
     """
     _check_words(words)
     order = list(range(len(words)))
@@ -77,97 +74,12 @@ def summarise(words: Sequence[str]) -> tuple[tuple[str, ...], Links]:
 
     >>> summarise("the big flood wakes my dog after the war".split())[0]
     ('milito', 'inundo')
-
-    Raises:
-        UnknownName: a word that is not in the lexicon. BadInput: the sentence has no topic.
     """
     _check_words(words)
     order = sorted((i for i, word in enumerate(words) if word in TOPICS), key=lambda i: _RANKS[words[i]])
     if not order:
         raise BadInput(f"{' '.join(words)!r} has nothing to sum up; topics are {', '.join(TOPICS)}")
     return tuple(TRANSLATIONS[words[place]] for place in order), frozenset(enumerate(order))
-
-
-def lexicon_translation(
-    *,
-    min_length: int = 6,
-    max_length: int = 14,
-    n_train: int = 10_000,
-    n_held_out: int = 2_000,
-    seed: int = 0,
-) -> Task:
-    """Sentences and their translations word by word, see :func:`translate`.
-
-    A sentence has a noun, a verb, a noun, and further nouns after prepositions; each noun has a determiner
-    and perhaps an adjective, and the verb perhaps an adverb. Its length (5 at least) is uniform in
-    ``min_length … max_length``, its build uniform among those of this length, the number of topics among its
-    nouns uniform in 1 … 3 (1 … 2 where there are two nouns), and its words uniform; no topic comes twice.
-    No sentence is in both parts. Both tasks have the same sources if all arguments are the same.
-
-    Raises:
-        BadInput: a size that makes no sense, or too many held-out samples.
-    """
-    return _task("lexicon_translation", translate, min_length, max_length, n_train, n_held_out, seed)
-
-
-def lexicon_summary(
-    *,
-    min_length: int = 6,
-    max_length: int = 14,
-    n_train: int = 10_000,
-    n_held_out: int = 2_000,
-    seed: int = 0,
-) -> Task:
-    """The sentences of :func:`lexicon_translation` and their one to three topics, see :func:`summarise`.
-
-    The vocabularies are those of the translation as well. Arguments and errors are the same.
-    """
-    return _task("lexicon_summary", summarise, min_length, max_length, n_train, n_held_out, seed)
-
-
-def _task(
-    name: str,
-    rule: Callable[[Sequence[str]], tuple[tuple[str, ...], Links]],
-    min_length: int,
-    max_length: int,
-    n_train: int,
-    n_held_out: int,
-    seed: int,
-) -> Task:
-    require(
-        SHORTEST <= min_length <= max_length and min(n_train, n_held_out) >= 1 and seed >= 0,
-        f"{name} needs {SHORTEST} ≤ min_length ≤ max_length, n_train and n_held_out ≥ 1, seed ≥ 0",
-        min_length=min_length, max_length=max_length, n_train=n_train, n_held_out=n_held_out, seed=seed,
-    )  # fmt: skip
-    with_topic = len(TOPICS) * (len(TOPICS) - 1 + 2 * len(NOUNS))
-    fewest = len(DETERMINERS) ** 2 * len(VERBS) * with_topic
-    if 2 * n_held_out > fewest:
-        raise BadInput(
-            f"{SHORTEST} words make only {fewest} sentences, too few to hold out {n_held_out}; take at most "
-            f"{fewest // 2}, whatever the lengths"
-        )
-    # Numbers of nouns, adjectives and adverbs that make sentences of each length.
-    builds = {
-        length: [
-            (nouns, adjectives, adverbs)
-            for nouns in range(2, length)
-            for adverbs in (0, 1)
-            if 0 <= (adjectives := length - (3 * nouns - 1) - adverbs) <= nouns
-        ]
-        for length in range(min_length, max_length + 1)
-    }
-
-    def sentence(draw: np.random.Generator) -> tuple[str, ...]:
-        possible = builds[int(draw.integers(min_length, max_length, endpoint=True))]
-        return _sentence(draw, *possible[draw.integers(len(possible))])
-
-    return task_by_rule(
-        name,
-        TRANSLATIONS,
-        TRANSLATIONS.values(),
-        drawn_apart(sentence, (0x5D01, 0x5D02), n_train, n_held_out, seed),
-        lambda words: (words, *rule(words)),
-    )
 
 
 def _check_words(words: Sequence[str]) -> None:
@@ -194,6 +106,72 @@ def _sentence(draw: np.random.Generator, nouns: int, adjectives: int, adverbs: i
             words.append(any_of(PREPOSITIONS))
         words += [any_of(DETERMINERS)] + ([any_of(ADJECTIVES)] if place in described else []) + [noun]
     return tuple(words)
+
+
+def _lexicon_task(name: str, rule: Callable[[Sequence[str]], tuple], about: str) -> Callable[..., Task]:
+    def make(
+        *,
+        min_length: int = 6,
+        max_length: int = 14,
+        n_train: int = 10_000,
+        n_held_out: int = 2_000,
+        seed: int = 0,
+    ) -> Task:
+        require(
+            SHORTEST <= min_length <= max_length and min(n_train, n_held_out) >= 1 and seed >= 0,
+            f"{name} needs {SHORTEST} ≤ min_length ≤ max_length, n_train and n_held_out ≥ 1, seed ≥ 0",
+            min_length=min_length, max_length=max_length, n_train=n_train, n_held_out=n_held_out, seed=seed,
+        )  # fmt: skip
+        with_topic = len(TOPICS) * (len(TOPICS) - 1 + 2 * len(NOUNS))
+        fewest = len(DETERMINERS) ** 2 * len(VERBS) * with_topic
+        if 2 * n_held_out > fewest:
+            raise BadInput(
+                f"{SHORTEST} words make only {fewest} sentences, too few to hold out {n_held_out}; take at "
+                f"most {fewest // 2}, whatever the lengths"
+            )
+        # Numbers of nouns, adjectives and adverbs that make sentences of each length.
+        builds = {
+            length: [
+                (nouns, adjectives, adverbs)
+                for nouns in range(2, length)
+                for adverbs in (0, 1)
+                if 0 <= (adjectives := length - (3 * nouns - 1) - adverbs) <= nouns
+            ]
+            for length in range(min_length, max_length + 1)
+        }
+
+        def sentence(draw: np.random.Generator) -> tuple[str, ...]:
+            possible = builds[int(draw.integers(min_length, max_length, endpoint=True))]
+            return _sentence(draw, *possible[draw.integers(len(possible))])
+
+        return task_by_rule(
+            name,
+            TRANSLATIONS,
+            TRANSLATIONS.values(),
+            drawn_apart(sentence, (0x5D01, 0x5D02), n_train, n_held_out, seed),
+            lambda words: (words, *rule(words)),
+        )
+
+    return named(name, about, make)
+
+
+lexicon_translation = _lexicon_task(
+    "lexicon_translation",
+    translate,
+    """Sentences and their translations word by word, see :func:`translate`.
+
+    A sentence has a noun, a verb, a noun, and further nouns after prepositions; each noun has a determiner
+    and perhaps an adjective, and the verb perhaps an adverb. Its length (5 at least) is uniform in
+    ``min_length … max_length``, its build uniform among those of this length, the number of topics among its
+    nouns uniform in 1 … 3 (1 … 2 where there are two nouns), and its words uniform; no topic comes twice.
+    No sentence is in both parts. Both tasks have the same sources if all arguments are the same.
+    """,
+)
+lexicon_summary = _lexicon_task(
+    "lexicon_summary",
+    summarise,
+    "The sentences of :func:`lexicon_translation`, and their one to three topics, see :func:`summarise`.",
+)
 
 
 TASKS = {"lexicon_translation": lexicon_translation, "lexicon_summary": lexicon_summary}

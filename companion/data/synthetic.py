@@ -20,111 +20,78 @@ from torch import Tensor
 from attnlib.errors import BadInput, UnknownName
 from attnlib.models.copier import CopyBatch
 from attnlib.training.corpus import Task
-from companion.data.by_rule import drawn_apart, require, task_by_rule
+from companion.data.by_rule import drawn_apart, named, require, task_by_rule
 
 # -- one to one, and permuted --------------------------------------------------------------------------------
 
 _STREAMS = 0x01E1, 0x01E2
 
 
-def one_to_one(
-    *,
-    n_words: int = 3,
-    min_length: int = 15,
-    max_length: int = 20,
-    n_train: int = 10_000,
-    n_held_out: int = 1_200,
-    seed: int = 0,
-) -> Task:
+def _relabelling(name: str, order_of: Callable[[int, int], np.ndarray], longest: int, about: str):
+    def make(
+        *,
+        n_words: int = 3,
+        min_length: int = 15,
+        max_length: int = longest,
+        n_train: int = 10_000,
+        n_held_out: int = 1_200,
+        seed: int = 0,
+    ) -> Task:
+        require(
+            min(n_words, min_length, n_train, n_held_out) >= 1 and n_words <= 26
+            and min_length <= max_length and seed >= 0,
+            f"{name} needs 1 ≤ n_words ≤ 26, 1 ≤ min_length ≤ max_length, n_train, n_held_out ≥ 1, seed ≥ 0",
+            n_words=n_words, min_length=min_length, max_length=max_length, n_train=n_train,
+            n_held_out=n_held_out, seed=seed,
+        )  # fmt: skip
+        if 2 * n_held_out > n_words**min_length:
+            # Keeps the rejection of shared sequences below one draw in two, whatever the length.
+            raise BadInput(
+                f"{n_words} words make only {n_words**min_length} sentences of length {min_length}, too few "
+                f"to hold out {n_held_out}; take at most {n_words**min_length // 2}, or longer sentences"
+            )
+
+        def sentence(draw: np.random.Generator) -> str:
+            length = draw.integers(min_length, max_length, endpoint=True)
+            return "".join(string.ascii_uppercase[word] for word in draw.integers(n_words, size=length))
+
+        orders = {length: order_of(length, seed).tolist() for length in range(min_length, max_length + 1)}
+        links = {length: frozenset(enumerate(order)) for length, order in orders.items()}
+        return task_by_rule(
+            name,
+            string.ascii_uppercase[:n_words],
+            string.ascii_lowercase[:n_words],
+            drawn_apart(sentence, _STREAMS, n_train, n_held_out, seed),
+            lambda words: (words, [words[i].lower() for i in orders[len(words)]], links[len(words)]),
+        )
+
+    return named(name, about, make)
+
+
+one_to_one = _relabelling(
+    "one_to_one",
+    lambda length, seed: np.arange(length),
+    20,
     """Draw samples: a length uniform in ``min_length … max_length``, then every word uniform.
 
-    No source sequence is in both ``train`` and ``held_out``.
-
-    Args:
-        n_words: source words, at most 26; as many target words.
-
-    Raises:
-        BadInput: a size that makes no sense, or so many held-out samples that nothing is left to train on.
-    """
-    return _relabelled("one_to_one", np.arange, n_words, min_length, max_length, n_train, n_held_out, seed)
-
-
-def permutation(
-    *,
-    n_words: int = 3,
-    min_length: int = 15,
-    max_length: int = 15,
-    n_train: int = 10_000,
-    n_held_out: int = 1_200,
-    seed: int = 0,
-) -> Task:
+    No source sequence is in both ``train`` and ``held_out``. There are ``n_words`` source words, at most 26,
+    and as many target words. Raises BadInput for a size that makes no sense, or so many held-out samples that
+    nothing is left to train on.
+    """,
+)
+permutation = _relabelling(
+    "permutation",
+    lambda length, seed: np.random.default_rng([0x9E12, seed, length]).permutation(length),
+    15,
     """Each length has one permutation, drawn with the seed; target word i relabels source word order[i].
 
     By default there is one length, and so one permutation for all samples: with several, a decoder has to
-    know the length, which attention by position alone cannot tell. The other arguments and the errors are
-    those of :func:`one_to_one`.
-    """
-
-    def order(length: int) -> np.ndarray:
-        return np.random.default_rng([0x9E12, seed, length]).permutation(length)
-
-    return _relabelled("permutation", order, n_words, min_length, max_length, n_train, n_held_out, seed)
-
-
-def reversal(
-    *,
-    n_words: int = 3,
-    min_length: int = 15,
-    max_length: int = 20,
-    n_train: int = 10_000,
-    n_held_out: int = 1_200,
-    seed: int = 0,
-) -> Task:
-    """The last word first: the anti-diagonal. Arguments and errors as for :func:`permutation`."""
-
-    def order(length: int) -> np.ndarray:
-        return np.arange(length)[::-1]
-
-    return _relabelled("reversal", order, n_words, min_length, max_length, n_train, n_held_out, seed)
-
-
-def _relabelled(
-    name: str,
-    order_of: Callable[[int], np.ndarray],
-    n_words: int,
-    min_length: int,
-    max_length: int,
-    n_train: int,
-    n_held_out: int,
-    seed: int,
-) -> Task:
-    require(
-        min(n_words, min_length, n_train, n_held_out) >= 1 and n_words <= 26
-        and min_length <= max_length and seed >= 0,
-        f"{name} needs 1 ≤ n_words ≤ 26, 1 ≤ min_length ≤ max_length, n_train and n_held_out ≥ 1, seed ≥ 0",
-        n_words=n_words, min_length=min_length, max_length=max_length, n_train=n_train,
-        n_held_out=n_held_out, seed=seed,
-    )  # fmt: skip
-    if 2 * n_held_out > n_words**min_length:
-        # Keeps the rejection of shared sequences below one draw in two, whatever the length.
-        raise BadInput(
-            f"{n_words} words make only {n_words**min_length} sentences of length {min_length}, too few to "
-            f"hold out {n_held_out}; take at most {n_words**min_length // 2}, or longer sentences"
-        )
-
-    def sentence(draw: np.random.Generator) -> str:
-        length = draw.integers(min_length, max_length, endpoint=True)
-        return "".join(string.ascii_uppercase[word] for word in draw.integers(n_words, size=length))
-
-    orders = {length: order_of(length).tolist() for length in range(min_length, max_length + 1)}
-    links = {length: frozenset(enumerate(order)) for length, order in orders.items()}
-    return task_by_rule(
-        name,
-        string.ascii_uppercase[:n_words],
-        string.ascii_lowercase[:n_words],
-        drawn_apart(sentence, _STREAMS, n_train, n_held_out, seed),
-        lambda words: (words, [words[i].lower() for i in orders[len(words)]], links[len(words)]),
-    )
+    know the length, which attention by position alone cannot tell. Otherwise as :func:`one_to_one`.
+    """,
+)
+reversal = _relabelling(
+    "reversal", lambda length, seed: np.arange(length)[::-1], 20, "The last word first: the anti-diagonal."
+)
 
 
 # -- sentences to copy ---------------------------------------------------------------------------------------
@@ -138,9 +105,6 @@ def words_of(kind: Kind, length: int) -> int:
 
     >>> [words_of(kind, 40) for kind in KINDS]
     [40, 60, 80]
-
-    Raises:
-        UnknownName: no such kind. BadInput: a length under 2, of which there is no other order.
     """
     if kind not in KINDS:
         raise UnknownName("kind of copying data", kind, KINDS)
@@ -180,57 +144,53 @@ def copy_batch(
     return CopyBatch(sources, torch.cat([start, target[:, :-1]], dim=1), target, place)
 
 
-def copying_sample(
-    *, length: int = 40, n_train: int = 20_000, n_held_out: int = 1_000, seed: int = 0
-) -> Task:
+def _copying(kind: Kind, about: str) -> Callable[..., Task]:
+    def make(*, length: int = 40, n_train: int = 20_000, n_held_out: int = 1_000, seed: int = 0) -> Task:
+        require(
+            min(n_train, n_held_out) >= 1 and length >= 3 and seed >= 0,
+            "copying needs length ≥ 3, n_train and n_held_out ≥ 1, seed ≥ 0",
+            length=length, n_train=n_train, n_held_out=n_held_out, seed=seed,
+        )  # fmt: skip
+        words = words_of(kind, length)
+        if 4 * n_held_out > math.perm(words, length):
+            raise BadInput(
+                f"{words} words make {math.perm(words, length)} sentences of {length}, too few to hold out "
+                f"{n_held_out}; take longer ones"
+            )
+
+        def drawn(part: int, samples: int, forbidden: frozenset[tuple[int, ...]]) -> list[tuple[int, ...]]:
+            state = np.random.SeedSequence([0xC0B7, part, seed]).generate_state(1)[0]
+            generator = torch.Generator().manual_seed(int(state))
+            found: list[tuple[int, ...]] = []
+            while len(found) < samples:
+                rows = map(tuple, draw_sources(kind, length, samples - len(found), generator).tolist())
+                found += [row for row in rows if row not in forbidden]
+            return found
+
+        held_out = drawn(0, n_held_out, frozenset())
+        names = [f"w{i:0{len(str(words - 1))}d}" for i in range(words)]
+        links = frozenset((i, i) for i in range(length))
+
+        def copied(sentence: tuple[int, ...]) -> tuple:
+            return *2 * ([names[word] for word in sentence],), links
+
+        parts = drawn(1, n_train, frozenset(held_out)), held_out
+        return task_by_rule(f"copying_{kind}", names, names, parts, copied)
+
+    return named(f"copying_{kind}", about, make)
+
+
+copying_sample = _copying(
+    "sample",
     """``length`` words of one and a half times as many, in a random order: 40 of 60 in the paper.
 
-    No sentence is in both parts. Gold links are the identity.
-
-    Raises:
-        BadInput: a size that makes no sense, or so few different sentences that they run out.
-    """
-    return _copying("sample", length, n_train, n_held_out, seed)
-
-
-def copying_permutation(
-    *, length: int = 40, n_train: int = 20_000, n_held_out: int = 1_000, seed: int = 0
-) -> Task:
-    """All ``length`` words of the vocabulary in a random order; arguments and errors as for the sample."""
-    return _copying("permutation", length, n_train, n_held_out, seed)
-
-
-def _copying(kind: Kind, length: int, n_train: int, n_held_out: int, seed: int) -> Task:
-    require(
-        min(n_train, n_held_out) >= 1 and length >= 3 and seed >= 0,
-        "copying needs length ≥ 3, n_train and n_held_out ≥ 1, seed ≥ 0",
-        length=length, n_train=n_train, n_held_out=n_held_out, seed=seed,
-    )  # fmt: skip
-    words = words_of(kind, length)
-    if 4 * n_held_out > math.perm(words, length):
-        raise BadInput(
-            f"{words} words make {math.perm(words, length)} sentences of {length}, too few to hold out "
-            f"{n_held_out}; take longer ones"
-        )
-
-    def drawn(part: int, samples: int, forbidden: frozenset[tuple[int, ...]]) -> list[tuple[int, ...]]:
-        state = np.random.SeedSequence([0xC0B7, part, seed]).generate_state(1)[0]
-        generator = torch.Generator().manual_seed(int(state))
-        found: list[tuple[int, ...]] = []
-        while len(found) < samples:
-            rows = map(tuple, draw_sources(kind, length, samples - len(found), generator).tolist())
-            found += [row for row in rows if row not in forbidden]
-        return found
-
-    held_out = drawn(0, n_held_out, frozenset())
-    names = [f"w{i:0{len(str(words - 1))}d}" for i in range(words)]
-    links = frozenset((i, i) for i in range(length))
-
-    def copied(sentence: tuple[int, ...]) -> tuple:
-        return *2 * ([names[word] for word in sentence],), links
-
-    parts = drawn(1, n_train, frozenset(held_out)), held_out
-    return task_by_rule(f"copying_{kind}", names, names, parts, copied)
+    No sentence is in both parts. Gold links are the identity. Raises BadInput for a size that makes no sense,
+    or so few different sentences that they run out.
+    """,
+)
+copying_permutation = _copying(
+    "permutation", "All ``length`` words in a random order; otherwise as :func:`copying_sample`."
+)
 
 
 TASKS = {

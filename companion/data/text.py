@@ -18,13 +18,7 @@ from attnlib.errors import BadInput, CorruptFile, DataUnavailable
 
 
 def read_text(path: str | Path, encoding: str = "utf-8", errors: str = "strict") -> str:
-    """The whole file as text, decompressed if it is gzip by its first bytes, without a byte-order mark.
-
-    Raises:
-        DataUnavailable: there is no such file, or it cannot be read.
-        CorruptFile: broken gzip.
-        BadInput: not UTF-8.
-    """
+    """The whole file as text, decompressed if it is gzip by its first bytes, without a byte-order mark."""
     path = Path(path)
     try:
         content = path.read_bytes()
@@ -57,11 +51,7 @@ def read_lines(path: str | Path) -> list[str]:
 
 
 def read_parallel(source: str | Path, target: str | Path) -> tuple[list[str], list[str]]:
-    """The lines of two files of which line i of one translates line i of the other.
-
-    Raises:
-        BadInput: the files have different numbers of lines; and as in :func:`read_text`.
-    """
+    """The lines of two files of which line i of one translates line i of the other."""
     sources, targets = read_lines(source), read_lines(target)
     if len(sources) != len(targets):
         longer, shorter = (source, target) if len(sources) > len(targets) else (target, source)

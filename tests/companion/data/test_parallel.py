@@ -111,7 +111,7 @@ def test_files_of_different_length_are_refused(files):
 def linked(tmp_path):
     lines = {
         "source": ["the House sleeps", "a dog", "", "the dog sleeps", "a very long line", "the house"],
-        "target": ["das Haus schläft", "ein Hund", "leer", "der Hund schläft", "eine sehr lange Zeile", "das Haus"],
+        "target": ["das Haus schläft", "ein Hund", "leer", "der Hund schläft", "eine lange Zeile", "es"],
         "links": ["0-0 1-1 2-2", "", "", "0-0 1-1 2-1 2-2", "0-3", ""],
     }  # fmt: skip
     for role in lines:
@@ -370,7 +370,7 @@ def test_news_commentary_drops_numerical_empty_and_odd_lines_and_counts_them(tmp
         ("pool", "pairs", "purely numerical"): 2,
         ("pool", "lines", "not two columns"): 2,
     }
-    assert {("G20 a Roma", "G20 em Roma"), ("frase 3 bella", "frase 3 bela")} < {
+    assert {("G20 a Roma", "G20 em Roma")} < {
         *text.train,
         *text.validation,
     }
