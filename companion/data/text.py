@@ -110,14 +110,7 @@ class Dropped:
 
 
 class Tally:
-    """Counts while texts are read; :meth:`dropped` is the record of it.
-
-    >>> tally = Tally()
-    >>> tally.add("train", "texts", "no word in it")
-    >>> tally.add("train", "texts", "no word in it", 2)
-    >>> print(*tally.dropped())
-    train: 3 texts (no word in it)
-    """
+    """Counts while texts are read; :meth:`dropped` is the record of it."""
 
     def __init__(self):
         self._counts: Counter[tuple[str, str, str]] = Counter()

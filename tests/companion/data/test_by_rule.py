@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from inspect import signature
 from itertools import permutations
 
 import numpy as np
@@ -112,8 +113,9 @@ def test_what_cannot_be_drawn_is_refused(name, options, message):
 
 @pytest.mark.parametrize("name", registry.names())
 def test_every_option_has_a_default_and_the_function_is_named(name):
-    assert all(value is not registry.inspect.Parameter.empty for value in registry.options_of(name).values())
-    assert registry.builder(name).__name__ == name
+    make = registry.builder(name)
+    assert all(option.default is not option.empty for option in signature(make).parameters.values())
+    assert make.__name__ == make.__qualname__ == name
 
 
 def test_names_and_options_that_are_not_known_are_refused_with_the_nearest():
