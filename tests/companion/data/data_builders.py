@@ -1,8 +1,18 @@
 """What the tests of data share."""
 
+from functools import cache
+
 import pytest
 
 from attnlib.errors import DataUnavailable
+from companion.data import labelled_sets, registry
+
+default_task = cache(registry.load)  # several tests look at the same large ones
+
+
+@cache
+def raw_texts(name):
+    return labelled_sets.SOURCES[name].read()
 
 
 def at_hand(load, *arguments, **options):

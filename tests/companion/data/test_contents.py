@@ -12,14 +12,15 @@ import numpy as np
 import pytest
 
 from attnlib.errors import DataUnavailable
-from companion.data import labelled_sets, parallel, registry
+from companion.data import labelled_sets, parallel
 from companion.runs import fingerprint
+from tests.companion.data.data_builders import default_task, raw_texts
 
 ENTRIES = json.loads(fingerprint.CONTENTS.read_text(encoding="utf-8"))
 MADE = {
     "read_translation": (parallel.read_translation, ("known_lexicon", "multi30k_en_de", "iwslt14_de_en")),
     "load_labelled": (labelled_sets.load_labelled, ("known_polarity", "sst", "sms_spam", "ag_news")),
-    "SOURCES": (lambda name: labelled_sets.SOURCES[name].read(), tuple(labelled_sets.SOURCES)),
+    "SOURCES": (raw_texts, tuple(labelled_sets.SOURCES)),
 }
 
 
@@ -32,7 +33,7 @@ def plain(value):
 
 
 def checksum(name):
-    make, arguments = MADE.get(name, (registry.load, (name,)))
+    make, arguments = MADE.get(name, (default_task, (name,)))
     text = json.dumps([make(argument) for argument in arguments], default=plain, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 

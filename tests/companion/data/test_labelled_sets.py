@@ -13,7 +13,7 @@ from attnlib.errors import BadInput, CorruptFile, DataUnavailable, UnknownName
 from companion.data import labelled_sets
 from companion.data.labelled import N_MARKS, prepare
 from companion.data.labelled_sets import SOURCES, checksums, load_labelled, read_own
-from tests.companion.data.data_builders import at_hand
+from tests.companion.data.data_builders import at_hand, raw_texts
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_headers_of_newsgroups_are_kept_and_numbers_are_not():
 
 
 def test_imdb_has_25000_reviews_a_part_and_breaks_are_taken_out():
-    raw = at_hand(SOURCES["imdb"].read)
+    raw = at_hand(raw_texts, "imdb")
     for part in (raw.train, raw.test):
         assert (len(part), sum(label for _, label in part)) == (25_000, 12_500)
     for reading in ("cleaned", "published"):
@@ -199,7 +199,7 @@ FILES = {
         (
             "twenty_newsgroups",
             FILES["twenty_newsgroups"],
-            [("Subject: café\n\nbody", 1)],
+            [("S: café\n\nbody", 1)],
             [("From: me", 0)],
             [],
         ),

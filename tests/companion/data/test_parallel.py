@@ -26,7 +26,7 @@ from companion.data.parallel import (
 )
 from companion.data.registry import load
 from companion.data.sources import dataset
-from tests.companion.data.data_builders import at_hand, pairs, sources
+from tests.companion.data.data_builders import at_hand, default_task, pairs, sources
 
 
 def joined(task, part):
@@ -111,7 +111,7 @@ def test_files_of_different_length_are_refused(files):
 def linked(tmp_path):
     lines = {
         "source": ["the House sleeps", "a dog", "", "the dog sleeps", "a very long line", "the house"],
-        "target": ["das Haus schläft", "ein Hund", "leer", "der Hund schläft", "eine lange Zeile", "es"],
+        "target": ["das Haus schläft", "ein Hund", "", "der Hund schläft", "eine so lange Zeile", "das Haus"],
         "links": ["0-0 1-1 2-2", "", "", "0-0 1-1 2-1 2-2", "0-3", ""],
     }  # fmt: skip
     for role in lines:
@@ -171,7 +171,7 @@ def test_a_file_of_links_that_is_missing_is_named(linked, tmp_path):
     ],
 )
 def test_multi30k(name, first):
-    task = at_hand(load, name)
+    task = at_hand(default_task, name)
     assert len(task.train) == 29_000 - 4_000
     assert len(task.held_out) == 1_014 + 1_000 + 1_000 + 461 + 4_000
     assert len(task.checksums) == 2 * 5
@@ -283,7 +283,7 @@ def test_the_bound_on_length_spares_the_aligned_sentences(two_aligned):
 
 
 def test_the_hundred_aligned_sentences_of_europarl():
-    task = at_hand(load, "europarl_de_en")
+    task = at_hand(default_task, "europarl_de_en")
     assert len(task.gold) == 100
     assert sum(map(len, task.gold)) == 1_232  # of 1,233; one points beyond its sentence
     assert len(task.held_out) == 100 + 1_000
