@@ -7,6 +7,7 @@ makes, its hash today (see :mod:`companion.runs.fingerprint`) and the hash under
 import hashlib
 import json
 from dataclasses import fields
+from functools import partial
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ ENTRIES = json.loads(fingerprint.CONTENTS.read_text(encoding="utf-8"))
 MADE = {
     "read_translation": (parallel.read_translation, ("known_lexicon", "multi30k_en_de", "iwslt14_de_en")),
     "load_labelled": (labelled_sets.load_labelled, ("known_polarity", "sst", "sms_spam", "ag_news")),
+    "NAMES": (partial(getattr, parallel), ("NAMES",)),
     "SOURCES": (raw_texts, tuple(labelled_sets.SOURCES)),
 }
 
