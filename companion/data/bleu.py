@@ -13,16 +13,8 @@ ORDERS = 4  # n-grams of one to four words
 def bleu_counts(hypotheses: Sequence[str], references: Sequence[str]) -> Int[np.ndarray, "samples counts"]:
     """What BLEU is made from, by sample: sums over samples give the BLEU of any part of a corpus.
 
-    Args:
-        hypotheses: what the network wrote, as text with spaces where they belong.
-        references: one right translation each.
-
-    Returns:
-        length of the hypothesis, of the reference, matching n-grams by n, n-grams by n: 2 + 2 × 4 columns, of
-        words as sacreBLEU's default tokenisation (13a) splits them.
-
-    Raises:
-        BadInput: nothing to judge, or not one reference a hypothesis.
+    Both are text with spaces where they belong, one reference each. Columns: length of the hypothesis, of the
+    reference, matching n-grams by n, n-grams by n, of words as sacreBLEU's default tokenisation splits them.
     """
     from sacrebleu.metrics import BLEU
 
@@ -45,19 +37,7 @@ def bleu(counts: Int[np.ndarray, "samples counts"]) -> float:
 
 
 def corpus_bleu(hypotheses: Sequence[str], references: Sequence[str]) -> tuple[float, str]:
-    """BLEU, 0 to 100, at sacreBLEU's defaults, and its signature.
-
-    >>> bleu, signature = corpus_bleu(["a man on a red bike"], ["a man on a red bike"])
-    >>> round(bleu), signature.rpartition("|")[0]
-    (100, 'nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp')
-
-    Args:
-        hypotheses: what the network wrote, as text with spaces where they belong.
-        references: one right translation each.
-
-    Raises:
-        BadInput: nothing to judge, or not one reference a hypothesis.
-    """
+    """BLEU, 0 to 100, at sacreBLEU's defaults, and its signature; arguments as for :func:`bleu_counts`."""
     from sacrebleu.metrics import BLEU
 
     if not hypotheses or len(hypotheses) != len(references):

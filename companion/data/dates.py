@@ -13,8 +13,8 @@ from datetime import date
 import numpy as np
 
 from attnlib.errors import BadInput, UnknownName
-from attnlib.training.corpus import Corpus, Links, Task
-from attnlib.training.vocabulary import Vocabulary
+from attnlib.training.corpus import Links, Task
+from companion.data.by_rule import require, task_by_rule
 
 MONTHS = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
@@ -42,15 +42,10 @@ _PLACES = {
     "YEAR": _YEAR, "MONTH": _MONTH, "SHORT_MONTH": _MONTH, "M": _MONTH, "MM": _MONTH, "DAY": _DAY, "DD": _DAY,
 }  # fmt: skip
 # "may" is a long name and a short one.
-_SOURCE_WORDS = tuple(
-    dict.fromkeys(
-        [*"0123456789,/.", "the", "of", "st", "nd", "rd", "th", *MONTHS, *WEEKDAYS]
-        + [name[:3] for name in (*MONTHS, *WEEKDAYS)]
-    )
+_SOURCE_WORDS = dict.fromkeys(
+    [*"0123456789,/.", "the", "of", "st", "nd", "rd", "th", *MONTHS, *WEEKDAYS]
+    + [name[:3] for name in (*MONTHS, *WEEKDAYS)]
 )
-
-# The held-out dates have a stream of their own, so they stay when n_train changes.
-_HELD_OUT, _TRAIN = 0xDA71, 0xDA72
 
 
 def write(day: date, form: str) -> tuple[tuple[str, ...], tuple[str, ...], Links]:
@@ -65,19 +60,29 @@ def write(day: date, form: str) -> tuple[tuple[str, ...], tuple[str, ...], Links
     ('march 2 9 th , 1 9 9 8', '1998-03-29')
     >>> sorted(links)
     [(0, 5), (1, 6), (2, 7), (3, 8), (5, 0), (6, 0), (8, 1), (9, 2)]
-
-    Raises:
-        UnknownName: no such form. BadInput: the date is not in 1900 … 2099.
     """
     if form not in FORMS:
         raise UnknownName("form of a date", form, FORMS)
     if not FIRST <= day <= LAST:
         raise BadInput(f"{day} is outside the years of this task; give a date from {FIRST} to {LAST}")
-    parts = _parts(day)
+    month, weekday = MONTHS[day.month - 1], WEEKDAYS[day.weekday()]
+    ending = "th" if day.day in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(day.day % 10, "th")
+    digits = {
+        "YEAR": day.year,
+        "M": day.month,
+        "MM": f"{day.month:02}",
+        "DAY": day.day,
+        "DD": f"{day.day:02}",
+    }
+    names = {
+        "MONTH": month, "SHORT_MONTH": month[:3], "WEEKDAY": weekday, "SHORT_WEEKDAY": weekday[:3],
+        "TH": ending,
+    }  # fmt: skip
     source: list[str] = []
     links: set[tuple[int, int]] = set()
     for word in form.split():
-        said, places = parts.get(word, (word,)), _PLACES.get(word, ())
+        said = str(digits[word]) if word in digits else [names.get(word, word)]
+        places = _PLACES.get(word, ())
         for i, place in enumerate(places):
             links.add((place, len(source) + (i if len(said) == len(places) else 0)))
         source += said
@@ -89,63 +94,26 @@ def dates(*, n_train: int = 20_000, n_held_out: int = 2_000, seed: int = 0) -> T
 
     The calendar is the real one, and weekdays are right. The held-out dates are all different, and none of
     them is trained on in any form. A training date may come again, mostly in another form.
-
-    Args:
-        n_train: training samples.
-        n_held_out: held-out samples, at most half of the days.
-        seed: of the draw.
-
-    Raises:
-        BadInput: a size that makes no sense.
     """
     days = (LAST - FIRST).days + 1
-    if min(n_train, n_held_out) < 1 or n_held_out > days // 2 or seed < 0:
-        raise BadInput(
-            f"dates needs n_train ≥ 1, 1 ≤ n_held_out ≤ {days // 2} (half of the days), seed ≥ 0; "
-            f"got {n_train=}, {n_held_out=}, {seed=}"
-        )
-    held_out_draw, train_draw = (np.random.default_rng([stream, seed]) for stream in (_HELD_OUT, _TRAIN))
+    require(
+        min(n_train, n_held_out) >= 1 and n_held_out <= days // 2 and seed >= 0,
+        f"dates needs n_train ≥ 1, 1 ≤ n_held_out ≤ {days // 2} (half of the days), seed ≥ 0",
+        n_train=n_train, n_held_out=n_held_out, seed=seed,
+    )  # fmt: skip
+    # The held-out dates have a stream of their own, so they stay when n_train changes.
+    held_out_draw, train_draw = (np.random.default_rng([stream, seed]) for stream in (0xDA71, 0xDA72))
     order = held_out_draw.permutation(days)
-    held_out = _written(held_out_draw, order[:n_held_out])
-    train = _written(train_draw, train_draw.choice(order[n_held_out:], size=n_train))
-    source, target = Vocabulary.of(_SOURCE_WORDS), Vocabulary.of("0123456789-")
-    corpora = (
-        Corpus.from_ids(
-            [source.encode(there) for there, _, _ in part], [target.encode(iso) for _, iso, _ in part]
-        )
-        for part in (train, held_out)
+    held_out = order[:n_held_out], held_out_draw.integers(len(FORMS), size=n_held_out)
+    train = train_draw.choice(order[n_held_out:], size=n_train), train_draw.integers(len(FORMS), size=n_train)
+    parts = (list(zip(*part, strict=True)) for part in (train, held_out))
+    return task_by_rule(
+        "dates",
+        _SOURCE_WORDS,
+        "0123456789-",
+        tuple(parts),
+        lambda drawn: write(date.fromordinal(FIRST.toordinal() + int(drawn[0])), FORMS[drawn[1]]),
     )
-    return Task("dates", source, target, *corpora, gold=tuple(links for _, _, links in held_out))
-
-
-def _parts(day: date) -> dict[str, tuple[str, ...]]:
-    month, weekday = MONTHS[day.month - 1], WEEKDAYS[day.weekday()]
-    return {
-        "YEAR": tuple(str(day.year)),
-        "MONTH": (month,),
-        "SHORT_MONTH": (month[:3],),
-        "M": tuple(str(day.month)),
-        "MM": tuple(f"{day.month:02}"),
-        "DAY": tuple(str(day.day)),
-        "DD": tuple(f"{day.day:02}"),
-        "TH": (_ending(day.day),),
-        "WEEKDAY": (weekday,),
-        "SHORT_WEEKDAY": (weekday[:3],),
-    }
-
-
-def _ending(day: int) -> str:
-    if day in (11, 12, 13):
-        return "th"
-    return {1: "st", 2: "nd", 3: "rd"}.get(day % 10, "th")
-
-
-def _written(draw: np.random.Generator, days: np.ndarray) -> list[tuple]:
-    forms = draw.integers(len(FORMS), size=len(days))
-    first = FIRST.toordinal()
-    return [
-        write(date.fromordinal(first + int(day)), FORMS[form]) for day, form in zip(days, forms, strict=True)
-    ]
 
 
 TASKS = {"dates": dates}

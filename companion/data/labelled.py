@@ -49,28 +49,15 @@ Reading = Literal["cleaned", "published"]
 
 @dataclass(frozen=True)
 class WordRules:
-    """How the texts of one data set become words.
+    """How the texts of one data set become words."""
 
-    Attributes:
-        html: whether the texts have HTML breaks, tags or entities to be taken out.
-        split_underscores: whether ``_`` parts words (20 NG).
-        mask_integers: whether an integer of two or more digits is read as ``<unk>`` (20 NG and AG News).
-        below: keep texts of fewer words than this (Amazon: 400); any length when None.
-    """
-
-    html: bool = False
-    split_underscores: bool = False
-    mask_integers: bool = False
-    below: int | None = None
+    html: bool = False  # has breaks, tags or entities to be taken out
+    split_underscores: bool = False  # ``_`` parts words (20 NG)
+    mask_integers: bool = False  # an integer of two or more digits is read as <unk> (20 NG and AG News)
+    below: int | None = None  # keep texts of fewer words than this (Amazon: 400)
 
     def words(self, text: str) -> list[str]:
-        """The words of a text in lower case.
-
-        >>> WordRules().words("It isn't bad, not at all_bad")
-        ['it', 'isn', 't', 'bad', 'not', 'at', 'all_bad']
-        >>> WordRules(split_underscores=True).words("__all_bad__ 10-3")
-        ['all', 'bad', '10', '3']
-        """
+        """The words of a text in lower case."""
         return (_WORD_WITHOUT_UNDERSCORE if self.split_underscores else _WORD).findall(text.lower())
 
 
@@ -78,22 +65,13 @@ def without_html(text: str) -> tuple[str, int]:
     """The text with a blank for every break, tag and entity, and the number of breaks among them.
 
     An apostrophe written as an entity becomes one, so that ``Taliban #39;s`` reads as ``Taliban's`` does.
-
-    >>> without_html("Good.<br /><br />Very good &amp; short")
-    ('Good.  Very good   short', 2)
-    >>> without_html("Taliban #39;s quot;plan quot;")
-    ("Taliban's  plan  ", 0)
     """
     text, breaks = _BREAK.subn(" ", text)
     return _ENTITY.sub(" ", _TAG.sub(" ", _APOSTROPHE.sub("'", text))), breaks
 
 
 def is_masked_integer(word: str) -> bool:
-    """Whether a word is an integer of two or more digits, which A.8 maps to ``<unk>`` in 20 NG and AG News.
-
-    >>> [is_masked_integer(word) for word in ("7", "42", "1993", "2nd", "x2")]
-    [False, True, True, False, False]
-    """
+    """Whether a word is an integer of two or more digits, which A.8 maps to ``<unk>``."""
     return len(word) > 1 and word.isdecimal()
 
 
@@ -107,11 +85,7 @@ _STREAM = 0x1ABE
 
 @dataclass(frozen=True, eq=False)
 class LabelledTexts:
-    """Texts as flat word ids without marks; text i is ``ids[offsets[i]:offsets[i+1]]``, its label 0 or 1.
-
-    Raises:
-        BadInput: the three do not fit together, a text is empty, an id is a mark, or a label is not 0 or 1.
-    """
+    """Texts as flat word ids without marks; text i is ``ids[offsets[i]:offsets[i+1]]``, its label 0 or 1."""
 
     ids: Int[np.ndarray, " words"]
     offsets: Int[np.ndarray, " texts_and_one"]
@@ -132,7 +106,6 @@ class LabelledTexts:
 
     @classmethod
     def of(cls, texts: Sequence[Sequence[int]], labels: Sequence[int]) -> "LabelledTexts":
-        """Pack texts of word ids."""
         offsets = np.zeros(len(texts) + 1, dtype=np.int64)
         np.cumsum([len(text) for text in texts], out=offsets[1:])
         ids = np.concatenate([np.asarray(text, dtype=np.int64) for text in texts] or [np.zeros(0, np.int64)])
@@ -142,7 +115,6 @@ class LabelledTexts:
         return len(self.labels)
 
     def text(self, i: int) -> Int[np.ndarray, " words"]:
-        """Word ids of text ``i``, without marks."""
         return self.ids[self.offsets[i] : self.offsets[i + 1]]
 
     @property
@@ -151,31 +123,20 @@ class LabelledTexts:
         return np.diff(self.offsets)
 
     def subset(self, indices: Sequence[int] | Int[np.ndarray, " chosen"]) -> "LabelledTexts":
-        """The texts ``indices``, in that order."""
         return LabelledTexts.of([self.text(i) for i in indices], self.labels[np.asarray(indices, np.int64)])
 
 
 @dataclass(frozen=True, eq=False)
 class LabelledTask:
-    """A binary classification task.
-
-    Attributes:
-        name: as in :func:`companion.data.labelled_sets.names`.
-        classes: what label 0 and label 1 stand for.
-        vocabulary: of the training texts; other words are read as ``<unk>``.
-        train: texts to train on.
-        validation: texts to judge on.
-        dropped: what the preparation left out, and why.
-        checksums: sha256 of the content of each file read, by "dataset/file"; empty when made by rule.
-    """
+    """A binary classification task."""
 
     name: str
-    classes: tuple[str, str]
-    vocabulary: Vocabulary
+    classes: tuple[str, str]  # of label 0 and label 1
+    vocabulary: Vocabulary  # of the training texts; other words are read as <unk>
     train: LabelledTexts
     validation: LabelledTexts
     dropped: tuple[Dropped, ...]
-    checksums: dict[str, str]
+    checksums: dict[str, str]  # sha256 of the content of each file read, by "dataset/file"
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,18 +152,13 @@ class LabelledBatch:
         return len(self.labels)
 
     def to(self, device: torch.device | str) -> "LabelledBatch":
-        """The same batch on another device."""
         return LabelledBatch(*(getattr(self, field.name).to(device) for field in fields(self)))
 
 
 def collate_labelled(
     texts: LabelledTexts, indices: Sequence[int] | Int[np.ndarray, " batch"]
 ) -> LabelledBatch:
-    """Put marks around the texts ``indices`` and pad them to one length.
-
-    Raises:
-        BadInput: no index is given, or one is outside.
-    """
+    """Put marks around the texts ``indices`` and pad them to one length."""
     indices = np.asarray(indices, dtype=np.int64)
     if not len(indices) or indices.min() < 0 or indices.max() >= len(texts):
         raise BadInput(f"a batch takes at least one index in 0…{len(texts) - 1}; got {indices.tolist()[:8]}")
@@ -220,9 +176,6 @@ class LabelledBatches:
 
     Every epoch visits each text once: shuffled, put in order of length inside windows of 32 batches so that a
     batch has little padding, and the batches shuffled again. The last window may end in a smaller batch.
-
-    Raises:
-        BadInput: no texts, a batch size below 1, or a negative seed.
     """
 
     def __init__(self, texts: LabelledTexts, batch_size: int, *, seed: int):
@@ -240,11 +193,9 @@ class LabelledBatches:
         return -(-len(self.texts) // self.batch_size)
 
     def __call__(self, step: int) -> LabelledBatch:
-        """The batch of update ``step`` (0, 1, …)."""
         return collate_labelled(self.texts, self.indices(step))
 
     def indices(self, step: int) -> Int[np.ndarray, " batch"]:
-        """Indices of the texts in the batch of update ``step``."""
         epoch, place = divmod(step, len(self))
         return self._epoch(epoch)[place]
 
@@ -260,8 +211,7 @@ class LabelledBatches:
 def judging_batches(texts: LabelledTexts, *, positions: int) -> Iterator[LabelledBatch]:
     """Every text once, in order of length, as many at a time as fit into ``positions`` with their padding.
 
-    Raises:
-        BadInput: ``positions`` is below 1. A text longer than that comes alone.
+    A text longer than that comes alone.
     """
     if positions < 1:
         raise BadInput(f"positions must be at least 1; got {positions}")
@@ -289,29 +239,17 @@ Words = Int[np.ndarray, " words"]
 
 @dataclass(frozen=True)
 class RawTexts:
-    """What a loader hands over.
-
-    Attributes:
-        name: of the data set.
-        classes: what label 0 and label 1 stand for.
-        train: texts with their labels; the whole pool where ``test`` is None.
-        test: the data set's own test part; None where it has none.
-        rules: how a text becomes words.
-        dropped: what the loader itself left out.
-        checksums: see :class:`LabelledTask`.
-        n_train: texts to train on by default; all that are not held out when None.
-        n_validation: texts to judge on by default, at most; a tenth of the pool when None.
-    """
+    """What a loader hands over; fields as of :class:`LabelledTask`, where nothing else is said."""
 
     name: str
     classes: tuple[str, str]
-    train: Sequence[RawText]
+    train: Sequence[RawText]  # the whole pool where ``test`` is None
     test: Sequence[RawText] | None
     rules: WordRules
     dropped: tuple[Dropped, ...] = ()
     checksums: dict[str, str] = field(default_factory=dict)
-    n_train: int | None = None
-    n_validation: int | None = VALIDATION
+    n_train: int | None = None  # by default; all that are not held out when None
+    n_validation: int | None = VALIDATION  # by default, at most; a tenth of the pool when None
 
 
 def prepare(
@@ -401,7 +339,6 @@ class _Reader:
         limit: int | None,
         trained_on: Sequence[tuple[Words, int]] = (),
     ) -> Iterator[tuple[Words, int]]:
-        """Words and label of the texts that are kept, at most ``limit`` of them."""
         seen = {words.tobytes() for words, _ in trained_on} if self.cleaned else set()
         repeated = "a repeat of another one" if distinct else "trained on as well"
         kept = 0

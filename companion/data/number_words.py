@@ -10,8 +10,8 @@ on whether it is zero, which is not said. There is no "and" and no hyphen.
 import numpy as np
 
 from attnlib.errors import BadInput
-from attnlib.training.corpus import Corpus, Links, Task
-from attnlib.training.vocabulary import Vocabulary
+from attnlib.training.corpus import Links, Task
+from companion.data.by_rule import require, task_by_rule
 
 # The number is the index.
 UNITS = (
@@ -42,9 +42,6 @@ def spell(number: int) -> tuple[tuple[str, ...], Links]:
     'four hundred seventeen thousand'
     >>> sorted(links)
     [(0, 0), (1, 0), (2, 1), (2, 2), (3, 2)]
-
-    Raises:
-        BadInput: the number is negative or has more than nine digits.
     """
     if not 0 <= number < 10**MOST_DIGITS:
         raise BadInput(f"{number} cannot be said; give a whole number from 0 to {10**MOST_DIGITS - 1:,}")
@@ -78,67 +75,39 @@ def number_words(
 ) -> Task:
     """Draw numbers without putting back: no number comes twice, in one part or in both.
 
-    Each count of digits gets an equal share of the samples, as far as there are so many numbers; what the
-    short ones leave goes to the longer ones. Of each count at most a fifth is held out: of the ten numbers
-    of one digit, two. Both vocabularies are always complete, whatever the digits.
-
-    Args:
-        min_digits: of the shortest number; zero has one digit.
-        max_digits: of the longest, at most 9.
-        n_train: training samples.
-        n_held_out: held-out samples.
-        seed: of the draw.
-
-    Raises:
-        BadInput: a size that makes no sense, or more samples than there are numbers.
+    Each count of digits (zero has one) gets an equal share of the samples, as far as there are so many
+    numbers; what the short ones leave goes to the longer ones. Of each count at most a fifth is held out: of
+    the ten numbers of one digit, two. Both vocabularies are always complete, whatever the digits.
     """
-    if min(min_digits, n_train, n_held_out) < 1 or not min_digits <= max_digits <= MOST_DIGITS or seed < 0:
-        raise BadInput(
-            f"number_words needs 1 ≤ min_digits ≤ max_digits ≤ {MOST_DIGITS}, n_train and n_held_out ≥ 1, "
-            f"seed ≥ 0; got {min_digits=}, {max_digits=}, {n_train=}, {n_held_out=}, {seed=}"
-        )
-    of = f"numbers of {min_digits} to {max_digits} digits"
-    room = {digits: _how_many(digits) // _HELD_OUT_SHARE for digits in range(min_digits, max_digits + 1)}
-    if n_held_out > sum(room.values()):
-        raise BadInput(
-            f"of the {of}, at most {sum(room.values())} can be held out; got {n_held_out=}: hold out fewer, "
-            "or allow more digits"
-        )
-    held_out = {
-        digits: _draw(np.random.default_rng([_HELD_OUT, seed, digits]), digits, n, np.array([], dtype=int))
-        for digits, n in _shared_out(n_held_out, room).items()
-    }
-    room = {digits: _how_many(digits) - len(numbers) for digits, numbers in held_out.items()}
-    if n_train > sum(room.values()):
-        raise BadInput(
-            f"of the {of}, {sum(room.values())} are not held out; got {n_train=}: train on fewer, or "
-            "allow more digits"
-        )
-    train = {
-        digits: _draw(np.random.default_rng([_TRAIN, seed, digits]), digits, n, held_out[digits])
-        for digits, n in _shared_out(n_train, room).items()
-    }
-    parts = [
-        np.random.default_rng([stream, seed]).permutation(np.concatenate(list(part.values()))).tolist()
-        for stream, part in ((_TRAIN, train), (_HELD_OUT, held_out))
-    ]
-    source, target = Vocabulary.of("0123456789"), Vocabulary.of(WORDS)
-    corpora = (
-        Corpus.from_ids(
-            [source.encode(str(number)) for number in part],
-            [target.encode(spell(number)[0]) for number in part],
-        )
-        for part in parts
+    require(
+        min(min_digits, n_train, n_held_out) >= 1 and min_digits <= max_digits <= MOST_DIGITS and seed >= 0,
+        f"number_words needs 1 ≤ min_digits ≤ max_digits ≤ {MOST_DIGITS}, n_train and n_held_out ≥ 1, "
+        "seed ≥ 0",
+        min_digits=min_digits, max_digits=max_digits, n_train=n_train, n_held_out=n_held_out, seed=seed,
+    )  # fmt: skip
+    lowest = {digits: 10 ** (digits - 1) * (digits > 1) for digits in range(min_digits, max_digits + 1)}
+    room = {digits: 10**digits - first for digits, first in lowest.items()}
+    drawn = {digits: np.array([], dtype=int) for digits in lowest}
+    parts = []
+    for stream, what, n, share in (
+        (_HELD_OUT, "can be held out; got n_held_out", n_held_out, _HELD_OUT_SHARE),
+        (_TRAIN, "are not held out; got n_train", n_train, 1),
+    ):
+        free = {digits: (room[digits] - len(drawn[digits])) // share for digits in room}
+        if n > sum(free.values()):
+            raise BadInput(
+                f"of the numbers of {min_digits} to {max_digits} digits, {'at most ' * (share > 1)}"
+                f"{sum(free.values())} {what}={n}: take fewer, or allow more digits"
+            )
+        for digits, count in _shared_out(n, free).items():
+            draw, known = np.random.default_rng([stream, seed, digits]), drawn[digits]
+            numbers = draw.choice(room[digits], size=count + len(known), replace=False) + lowest[digits]
+            drawn[digits] = numbers[~np.isin(numbers, known)][:count]
+        parts.append(np.random.default_rng([stream, seed]).permutation(np.concatenate(list(drawn.values()))))
+    held_out, train = (part.tolist() for part in parts)
+    return task_by_rule(
+        "number_words", "0123456789", WORDS, (train, held_out), lambda number: (str(number), *spell(number))
     )
-    return Task("number_words", source, target, *corpora, gold=tuple(spell(number)[1] for number in parts[1]))
-
-
-def _how_many(digits: int) -> int:
-    return 10**digits - _lowest(digits)
-
-
-def _lowest(digits: int) -> int:
-    return 0 if digits == 1 else 10 ** (digits - 1)
 
 
 def _shared_out(n: int, room: dict[int, int]) -> dict[int, int]:
@@ -149,12 +118,6 @@ def _shared_out(n: int, room: dict[int, int]) -> dict[int, int]:
         shares[digits] = min(n // (len(room) - place), room[digits])
         n -= shares[digits]
     return shares
-
-
-def _draw(draw: np.random.Generator, digits: int, n: int, forbidden: np.ndarray) -> np.ndarray:
-    """``n`` different numbers of so many digits, none of them forbidden (which all have as many)."""
-    numbers = draw.choice(_how_many(digits), size=n + len(forbidden), replace=False) + _lowest(digits)
-    return numbers[~np.isin(numbers, forbidden)][:n]
 
 
 TASKS = {"number_words": number_words}

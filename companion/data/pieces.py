@@ -43,11 +43,7 @@ _SETTINGS = {
 
 
 class Pieces:
-    """A trained vocabulary: text to ids and back. Equal ``proto`` means equal vocabularies.
-
-    Args:
-        proto: the model as SentencePiece serialises it.
-    """
+    """A trained vocabulary: text to ids and back. ``proto`` is the model as SentencePiece serialises it."""
 
     def __init__(self, proto: bytes):
         self.proto = proto
@@ -64,7 +60,6 @@ class Pieces:
 
     @property
     def sha256(self) -> str:
-        """Checksum of the serialised model."""
         return hashlib.sha256(self.proto).hexdigest()
 
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
@@ -83,17 +78,12 @@ class Pieces:
 def train_pieces(
     lines: Iterable[str], size: int = PAPER_SIZE, folder: Path | None = None, *, kind: PieceKind = "unigram"
 ) -> Pieces:
-    """Train a vocabulary of ``size`` pieces; equal lines in equal order give equal bytes.
+    """Train a vocabulary of ``size`` pieces, marks included; equal lines in equal order give equal bytes.
 
     Args:
-        lines: the training text, both languages.
-        size: number of pieces, the four marks included.
         folder: where trained vocabularies are kept, each under the checksum of what it was made from (lines,
             size, settings, version of SentencePiece), and found again; ``None`` keeps nothing.
         kind: ``"word"`` makes every word a piece of its own.
-
-    Raises:
-        BadInput: the text is too small for so many pieces (or too rich for so few).
     """
     lines = list(lines)
     path = None if folder is None else Path(folder) / f"pieces-{_key(lines, size, kind)}.model"
@@ -145,13 +135,7 @@ _MARKS = 4
 
 @dataclass(frozen=True, eq=False)
 class PieceCorpus:
-    """A translation set ready for a network.
-
-    Attributes:
-        train, validation: ids of pieces; both sides share the vocabulary.
-        train_targets, validation_targets: the targets as text, what BLEU is held against, by sample.
-        dropped: what was left out on the way, counted.
-    """
+    """A translation set ready for a network, its targets also as text, what BLEU is held against."""
 
     pieces: Pieces
     train: Corpus
@@ -177,9 +161,6 @@ def piece_corpus(
         n_train, n_validation: use only so many pairs from the beginning; all when ``None``.
         longest: drop pairs with more pieces on a side, counted; ``None`` keeps all, as the paper does.
         folder: where trained vocabularies are kept; see :func:`train_pieces`.
-
-    Raises:
-        BadInput: no pair is left on either part, or the text is too small for ``size`` pieces.
     """
     tally = Tally()
     parts = {
@@ -208,9 +189,6 @@ class EqualLengthBatches:
     Nearly all samples of a batch have sources of one length, so that an encoder meets no padding; targets
     differ a little and are padded. An epoch has every sample once. What is left of a length, fewer samples
     than make a batch, goes into mixed batches, the last of which may be small.
-
-    Raises:
-        BadInput: the corpus is empty, ``batch_size`` < 1 or ``seed`` < 0.
     """
 
     def __init__(self, corpus: Corpus, batch_size: int, seed: int):
@@ -224,21 +202,15 @@ class EqualLengthBatches:
 
     @property
     def per_epoch(self) -> int:
-        """Number of batches in an epoch."""
         counts = np.unique(self.corpus.source_lengths, return_counts=True)[1]
         whole, left = np.divmod(counts, self.batch_size)
         return int(whole.sum()) - int(-left.sum() // self.batch_size)
 
     def __call__(self, step: int) -> Batch:
-        """The batch of update ``step``, counted from 0."""
         return collate(self.corpus, self.indices(step))
 
     def indices(self, step: int) -> Int[np.ndarray, " batch"]:
-        """Which samples the batch of ``step`` holds.
-
-        Raises:
-            BadInput: ``step`` < 0.
-        """
+        """Which samples the batch of ``step`` holds, counted from 0."""
         if step < 0:
             raise BadInput(f"step {step}; the first is 0")
         epoch, place = divmod(step, self.per_epoch)

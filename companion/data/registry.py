@@ -26,9 +26,6 @@ def names() -> tuple[str, ...]:
 def load(name: str, **options) -> Task:
     """Build the task ``name``.
 
-    >>> len(load("one_to_one", n_train=100, n_held_out=10).train)
-    100
-
     Raises:
         UnknownName: no task has this name.
         BadInput: the task has no such option, or its value has the wrong type or cannot be used.
@@ -55,11 +52,7 @@ def options_of(name: str) -> dict[str, object]:
 
 
 def builder(name: str) -> Callable[..., Task]:
-    """The function that builds a task: a root of the fingerprint of what is trained on it.
-
-    Raises:
-        UnknownName: no task has this name.
-    """
+    """The function that builds a task: a root of the fingerprint of what is trained on it."""
     builders = _builders()
     if name not in builders:
         raise UnknownName("task", name, sorted(builders))

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from attnlib.errors import BadInput, UnknownName
-from attnlib.training.corpus import Corpus, Links, Task
-from attnlib.training.vocabulary import Vocabulary
+from attnlib.training.corpus import Links, Task
+from companion.data.by_rule import drawn_apart, require, task_by_rule
 
 STAYING_OPENINGS = {"now": "gau", "here": "hyra"}
 REVERSING_OPENINGS = {"once": "onga", "there": "thela"}
@@ -28,8 +28,6 @@ HEADS = {
 }  # fmt: skip
 TRANSLATIONS = STAYING_OPENINGS | REVERSING_OPENINGS | STAYING_MODIFIERS | SWAPPING_MODIFIERS | HEADS
 REACHES = ("both", "local", "global")
-
-_HELD_OUT, _TRAIN = 0x4E01, 0x4E02
 
 
 def translate(words: Sequence[str], reach: str = "both") -> tuple[tuple[str, ...], Links]:
@@ -44,9 +42,6 @@ def translate(words: Sequence[str], reach: str = "both") -> tuple[tuple[str, ...
     'onga ohto ulufo fimbo wikko'
     >>> sorted(links)
     [(0, 0), (1, 3), (2, 4), (3, 2), (4, 1)]
-
-    Raises:
-        UnknownName: a word or reach that is not known. BadInput: the words are no sentence.
     """
     _check_reach(reach)
     for word in words:
@@ -95,70 +90,48 @@ def reordering(
         p: the dial, from 0 to 1.
         reach: ``"local"`` draws swapping modifiers only, ``"global"`` reversing openings only.
         min_phrases, max_phrases: the number of phrases is uniform between them.
-        n_train: training samples.
-        n_held_out: held-out samples.
-        seed: of the draw.
-
-    Raises:
-        BadInput: p is no probability, or a size makes no sense. UnknownName: an unknown reach.
     """
     _check_reach(reach)
     if not 0 <= p <= 1:
         raise BadInput(f"p is {p}; it must lie between 0 and 1")
-    if min(min_phrases, n_train, n_held_out) < 1 or min_phrases > max_phrases or seed < 0:
-        raise BadInput(
-            "reordering needs 1 ≤ min_phrases ≤ max_phrases, n_train and n_held_out ≥ 1, seed ≥ 0; "
-            f"got {min_phrases=}, {max_phrases=}, {n_train=}, {n_held_out=}, {seed=}"
-        )
+    require(
+        min(min_phrases, n_train, n_held_out) >= 1 and min_phrases <= max_phrases and seed >= 0,
+        "reordering needs 1 ≤ min_phrases ≤ max_phrases, n_train and n_held_out ≥ 1, seed ≥ 0",
+        min_phrases=min_phrases, max_phrases=max_phrases, n_train=n_train, n_held_out=n_held_out, seed=seed,
+    )  # fmt: skip
     fewest = len(STAYING_OPENINGS) * (len(STAYING_MODIFIERS) * len(HEADS)) ** min_phrases
     if 2 * n_held_out > fewest:
         raise BadInput(
             f"{min_phrases} phrases make only {fewest} sentences without reordering, too few to hold out "
             f"{n_held_out}; take at most {fewest // 2}, or more phrases"
         )
-    sizes = (min_phrases, max_phrases)
-    held_out = _draw(np.random.default_rng([_HELD_OUT, seed]), n_held_out, p, reach, sizes, frozenset())
-    train = _draw(np.random.default_rng([_TRAIN, seed]), n_train, p, reach, sizes, frozenset(held_out))
-    source, target = Vocabulary.of(TRANSLATIONS), Vocabulary.of(TRANSLATIONS.values())
-    translated = [[translate(words, reach) for words in part] for part in (train, held_out)]
-    corpora = (
-        Corpus.from_ids(
-            [source.encode(words) for words in part], [target.encode(words) for words, _ in there]
-        )
-        for part, there in zip((train, held_out), translated, strict=True)
-    )
-    return Task("reordering", source, target, *corpora, gold=tuple(links for _, links in translated[1]))
-
-
-def _check_reach(reach: str) -> None:
-    if reach not in REACHES:
-        raise UnknownName("reach", reach, REACHES)
-
-
-def _draw(
-    draw: np.random.Generator,
-    n: int,
-    p: float,
-    reach: str,
-    sizes: tuple[int, int],
-    forbidden: frozenset[tuple[str, ...]],
-) -> list[tuple[str, ...]]:
     openings = [list(STAYING_OPENINGS), list(REVERSING_OPENINGS)]
     modifiers = [list(STAYING_MODIFIERS), list(SWAPPING_MODIFIERS)]
     heads = list(HEADS)
-    sentences: list[tuple[str, ...]] = []
-    while len(sentences) < n:
+
+    def sentence(draw: np.random.Generator) -> tuple[str, ...]:
         reordered = draw.random() < p
-        phrases = int(draw.integers(*sizes, endpoint=True))
+        phrases = int(draw.integers(min_phrases, max_phrases, endpoint=True))
         signals = draw.integers(2, size=phrases + 1) * reordered
         signals[0] *= reach != "local"
         signals[1:] *= reach != "global"
         words = [openings[signals[0]][draw.integers(2)]]
         for signal in signals[1:]:
             words += [modifiers[signal][draw.integers(4)], heads[draw.integers(8)]]
-        if tuple(words) not in forbidden:
-            sentences.append(tuple(words))
-    return sentences
+        return tuple(words)
+
+    return task_by_rule(
+        "reordering",
+        TRANSLATIONS,
+        TRANSLATIONS.values(),
+        drawn_apart(sentence, (0x4E01, 0x4E02), n_train, n_held_out, seed),
+        lambda words: (words, *translate(words, reach)),
+    )
+
+
+def _check_reach(reach: str) -> None:
+    if reach not in REACHES:
+        raise UnknownName("reach", reach, REACHES)
 
 
 TASKS = {"reordering": reordering}

@@ -19,8 +19,8 @@ from functools import cache
 import numpy as np
 
 from attnlib.errors import BadInput
-from attnlib.training.corpus import Corpus, Task
-from attnlib.training.vocabulary import Vocabulary
+from attnlib.training.corpus import Task
+from companion.data.by_rule import require, task_by_rule
 
 ACTION_OF = {"walk": "I_WALK", "look": "I_LOOK", "run": "I_RUN", "jump": "I_JUMP"}
 TURN_OF = {"left": "I_TURN_LEFT", "right": "I_TURN_RIGHT"}
@@ -58,9 +58,6 @@ def interpret(words: Sequence[str]) -> tuple[str, ...]:
 
     >>> interpret("turn opposite left after jump twice".split())
     ('I_JUMP', 'I_JUMP', 'I_TURN_LEFT', 'I_TURN_LEFT')
-
-    Raises:
-        BadInput: the words do not follow the grammar.
     """
     actions: tuple[str, ...] = ()
     join, start = "and", 0
@@ -102,7 +99,7 @@ def _meaning(words: tuple[str, ...]) -> tuple[str, ...]:
 
 # -- the tasks -----------------------------------------------------------------------------------------------
 
-_SPLIT = 0x5CA1
+Phrase = tuple[str, ...]
 
 
 def scan(*, held_out_share: float = 0.2, n_train: int | None = None, seed: int = 0) -> Task:
@@ -113,41 +110,23 @@ def scan(*, held_out_share: float = 0.2, n_train: int | None = None, seed: int =
     Args:
         held_out_share: share of the 20,910 commands to hold out, rounded to whole commands.
         n_train: keep this many of the training commands; all when None. The held-out ones stay the same.
-        seed: of the split.
-
-    Raises:
-        BadInput: the share is not between 0 and 1, or more training commands are asked for than there are.
     """
-    pairs = [(words, interpret(words)) for words in commands()]
-    n_held_out = round(held_out_share * len(pairs))
-    available = len(pairs) - n_held_out
-    if not (0 < n_held_out < len(pairs)) or seed < 0:
+    every = list(commands())
+    n_held_out = round(held_out_share * len(every))
+    available = len(every) - n_held_out
+    if not (0 < n_held_out < len(every)) or seed < 0:
         raise BadInput(f"scan needs 0 < held_out_share < 1 and seed ≥ 0; got {held_out_share} and {seed}")
     if n_train is not None and not 1 <= n_train <= available:
         raise BadInput(f"n_train must lie in 1…{available}, the commands not held out; got {n_train}")
-    order = np.random.default_rng([_SPLIT, seed]).permutation(len(pairs))
-    held_out, train = order[:n_held_out], order[n_held_out:][:n_train]
-    corpus = encode_commands(pairs)
-    return Task(
-        "scan", command_vocabulary(), action_vocabulary(), corpus.subset(train), corpus.subset(held_out)
+    order = np.random.default_rng([0x5CA1, seed]).permutation(len(every))
+    return _task(
+        "scan", [every[i] for i in order[n_held_out:][:n_train]], [every[i] for i in order[:n_held_out]]
     )
 
 
-def command_vocabulary() -> Vocabulary:
-    """The 13 words of commands, closed."""
-    return Vocabulary.of(COMMAND_WORDS)
-
-
-def action_vocabulary() -> Vocabulary:
-    """The 6 actions, closed."""
-    return Vocabulary.of(ACTIONS)
-
-
-def encode_commands(pairs: list[tuple[tuple[str, ...], tuple[str, ...]]]) -> Corpus:
-    """Pairs of a command's words and its actions, as ids."""
-    source, target = command_vocabulary(), action_vocabulary()
-    return Corpus.from_ids(
-        [source.encode(words) for words, _ in pairs], [target.encode(actions) for _, actions in pairs]
+def _task(name: str, train: list[Phrase], held_out: list[Phrase]) -> Task:
+    return task_by_rule(
+        name, COMMAND_WORDS, ACTIONS, (train, held_out), lambda words: (words, interpret(words), None)
     )
 
 
@@ -172,42 +151,32 @@ def scan_extended(
     are read from left to right, see :func:`interpret`. No phrase is in both parts.
 
     Args:
-        min_words: words in the shortest phrase, joins counted.
-        max_words: words in the longest.
         max_actions: longest target. "around" with "thrice" makes 24 actions out of four words; the bound
             leaves fewer of those than SCAN has, and fills the cells of equal source and target length.
-        n_train: training phrases.
-        n_held_out: held-out phrases.
-        seed: of the draw.
-
-    Raises:
-        BadInput: a size that makes no sense, or ``max_actions`` is below ``max_words``.
     """
-    if min(min_words - 2, n_train, n_held_out) < 1 or min_words > max_words or seed < 0:
-        raise BadInput(
-            "scan_extended needs 3 ≤ min_words ≤ max_words, n_train and n_held_out ≥ 1, seed ≥ 0; "
-            f"got {min_words=}, {max_words=}, {n_train=}, {n_held_out=}, {seed=}"
-        )
+    require(
+        min(min_words - 2, n_train, n_held_out) >= 1 and min_words <= max_words and seed >= 0,
+        "scan_extended needs 3 ≤ min_words ≤ max_words, n_train and n_held_out ≥ 1, seed ≥ 0",
+        min_words=min_words, max_words=max_words, n_train=n_train, n_held_out=n_held_out, seed=seed,
+    )  # fmt: skip
     if max_actions < max_words:
         # Shorter targets exist (a bare verb takes one word and one join), but are hardly ever drawn.
         raise BadInput(f"max_actions must be at least max_words ({max_words}); got {max_actions}")
     sizes = (min_words, max_words, max_actions)
     held_out = _draw(np.random.default_rng([_HELD_OUT, seed]), n_held_out, sizes, frozenset())
     train = _draw(np.random.default_rng([_TRAIN, seed]), n_train, sizes, frozenset(held_out))
-    parts = [
-        encode_commands([(words, interpret(words)) for words in phrases]) for phrases in (train, held_out)
-    ]
-    return Task("scan_extended", command_vocabulary(), action_vocabulary(), *parts)
+    return _task("scan_extended", train, held_out)
 
 
 def _draw(
-    draw: np.random.Generator, n: int, sizes: tuple[int, int, int], forbidden: frozenset[tuple[str, ...]]
-) -> list[tuple[str, ...]]:
+    draw: np.random.Generator, n: int, sizes: tuple[int, int, int], forbidden: frozenset[Phrase]
+) -> list[Phrase]:
     min_words, max_words, max_actions = sizes
-    words_in = np.array([len(words) for words in simple_commands()])
-    actions_in = np.array([len(interpret(words)) for words in simple_commands()])
+    simple = simple_commands()
+    words_in = np.array([len(words) for words in simple])
+    actions_in = np.array([len(interpret(words)) for words in simple])
     most = (max_words + 1) // 2
-    phrases: list[tuple[str, ...]] = [()] * n
+    phrases: list[Phrase] = [()] * n
     # The number of words is settled before the tries: short phrases meet the bound on actions more often
     # and would otherwise crowd out the long ones.
     wanted = draw.integers(min_words, max_words, size=n, endpoint=True)
@@ -218,19 +187,13 @@ def _draw(
         reached = np.cumsum(words_in[chosen] + 1, axis=1) - 1
         fits = (reached == wanted[missing, None]) & (np.cumsum(actions_in[chosen], axis=1) <= max_actions)
         for row in np.flatnonzero(fits.any(axis=1)):
-            count = int(fits[row].argmax()) + 1
-            phrase = _join(chosen[row, :count], joined[row, 1:count])
+            phrase = simple[chosen[row, 0]]
+            for place in range(1, int(fits[row].argmax()) + 1):
+                phrase = (*phrase, JOINS[joined[row, place]], *simple[chosen[row, place]])
             if phrase not in forbidden:
                 phrases[missing[row]] = phrase
         missing = np.flatnonzero([not phrase for phrase in phrases])
     return phrases
-
-
-def _join(chosen: np.ndarray, joined: np.ndarray) -> tuple[str, ...]:
-    phrase = simple_commands()[chosen[0]]
-    for command, join in zip(chosen[1:], joined, strict=True):
-        phrase = (*phrase, JOINS[join], *simple_commands()[command])
-    return phrase
 
 
 TASKS = {"scan": scan, "scan_extended": scan_extended}

@@ -16,8 +16,8 @@ from itertools import pairwise
 import numpy as np
 
 from attnlib.errors import BadInput, UnknownName
-from attnlib.training.corpus import Corpus, Links, Task
-from attnlib.training.vocabulary import Vocabulary
+from attnlib.training.corpus import Links, Task
+from companion.data.by_rule import drawn_apart, named, require, task_by_rule
 
 
 def _table(text: str) -> dict[str, str]:
@@ -50,7 +50,6 @@ MOST_TOPICS = 3
 SHORTEST = 5  # determiner noun verb determiner noun
 
 _RANKS = {word: rank for rank, word in enumerate(TOPICS)}
-_HELD_OUT, _TRAIN = 0x5D01, 0x5D02
 
 
 def translate(words: Sequence[str]) -> tuple[tuple[str, ...], Links]:
@@ -61,9 +60,6 @@ def translate(words: Sequence[str]) -> tuple[tuple[str, ...], Links]:
     'la inundo granda vekas mia hundo'
     >>> sorted(links)
     [(0, 0), (1, 2), (2, 1), (3, 3), (4, 4), (5, 5)]
-
-    Raises:
-        UnknownName: a word that is not in the lexicon.
     """
     _check_words(words)
     order = list(range(len(words)))
@@ -78,9 +74,6 @@ def summarise(words: Sequence[str]) -> tuple[tuple[str, ...], Links]:
 
     >>> summarise("the big flood wakes my dog after the war".split())[0]
     ('milito', 'inundo')
-
-    Raises:
-        UnknownName: a word that is not in the lexicon. BadInput: the sentence has no topic.
     """
     _check_words(words)
     order = sorted((i for i, word in enumerate(words) if word in TOPICS), key=lambda i: _RANKS[words[i]])
@@ -89,110 +82,10 @@ def summarise(words: Sequence[str]) -> tuple[tuple[str, ...], Links]:
     return tuple(TRANSLATIONS[words[place]] for place in order), frozenset(enumerate(order))
 
 
-def lexicon_translation(
-    *,
-    min_length: int = 6,
-    max_length: int = 14,
-    n_train: int = 10_000,
-    n_held_out: int = 2_000,
-    seed: int = 0,
-) -> Task:
-    """Sentences and their translations word by word, see :func:`translate`.
-
-    A sentence has a noun, a verb, a noun, and further nouns after prepositions; each noun has a determiner
-    and perhaps an adjective, and the verb perhaps an adverb. Its length is uniform in
-    ``min_length … max_length``, its build uniform among those of this length, the number of topics among its
-    nouns uniform in 1 … 3 (1 … 2 where there are two nouns), and its words uniform; no topic comes twice.
-    No sentence is in both parts.
-
-    Args:
-        min_length: words in the shortest sentence, at least 5.
-        max_length: words in the longest.
-        n_train: training samples.
-        n_held_out: held-out samples.
-        seed: of the draw. Both tasks have the same sources if all arguments are the same.
-
-    Raises:
-        BadInput: a size that makes no sense, or too many held-out samples.
-    """
-    return _task("lexicon_translation", translate, (min_length, max_length), n_train, n_held_out, seed)
-
-
-def lexicon_summary(
-    *,
-    min_length: int = 6,
-    max_length: int = 14,
-    n_train: int = 10_000,
-    n_held_out: int = 2_000,
-    seed: int = 0,
-) -> Task:
-    """The sentences of :func:`lexicon_translation` and their one to three topics, see :func:`summarise`.
-
-    The vocabularies are those of the translation as well. Arguments and errors are the same.
-    """
-    return _task("lexicon_summary", summarise, (min_length, max_length), n_train, n_held_out, seed)
-
-
-def _task(
-    name: str,
-    rule: Callable[[Sequence[str]], tuple[tuple[str, ...], Links]],
-    lengths: tuple[int, int],
-    n_train: int,
-    n_held_out: int,
-    seed: int,
-) -> Task:
-    min_length, max_length = lengths
-    if min_length < SHORTEST or min_length > max_length or min(n_train, n_held_out) < 1 or seed < 0:
-        raise BadInput(
-            f"{name} needs {SHORTEST} ≤ min_length ≤ max_length, n_train and n_held_out ≥ 1, seed ≥ 0; "
-            f"got {min_length=}, {max_length=}, {n_train=}, {n_held_out=}, {seed=}"
-        )
-    with_topic = len(TOPICS) * (len(TOPICS) - 1 + 2 * len(NOUNS))
-    fewest = len(DETERMINERS) ** 2 * len(VERBS) * with_topic
-    if 2 * n_held_out > fewest:
-        raise BadInput(
-            f"{SHORTEST} words make only {fewest} sentences, too few to hold out {n_held_out}; take at most "
-            f"{fewest // 2}, whatever the lengths"
-        )
-    held_out = _draw(np.random.default_rng([_HELD_OUT, seed]), n_held_out, lengths, frozenset())
-    train = _draw(np.random.default_rng([_TRAIN, seed]), n_train, lengths, frozenset(held_out))
-    source, target = Vocabulary.of(TRANSLATIONS), Vocabulary.of(TRANSLATIONS.values())
-    corpora = (
-        Corpus.from_ids(
-            [source.encode(words) for words in part], [target.encode(rule(words)[0]) for words in part]
-        )
-        for part in (train, held_out)
-    )
-    return Task(name, source, target, *corpora, gold=tuple(rule(words)[1] for words in held_out))
-
-
 def _check_words(words: Sequence[str]) -> None:
     for word in words:
         if word not in TRANSLATIONS:
             raise UnknownName("word", word, TRANSLATIONS)
-
-
-def _draw(
-    draw: np.random.Generator, n: int, lengths: tuple[int, int], forbidden: frozenset[tuple[str, ...]]
-) -> list[tuple[str, ...]]:
-    builds = {length: _builds(length) for length in range(lengths[0], lengths[1] + 1)}
-    sentences: list[tuple[str, ...]] = []
-    while len(sentences) < n:
-        possible = builds[int(draw.integers(*lengths, endpoint=True))]
-        sentence = _sentence(draw, *possible[draw.integers(len(possible))])
-        if sentence not in forbidden:
-            sentences.append(sentence)
-    return sentences
-
-
-def _builds(length: int) -> list[tuple[int, int, int]]:
-    """Numbers of nouns, adjectives and adverbs that make sentences of a length."""
-    return [
-        (nouns, length - (3 * nouns - 1) - adverbs, adverbs)
-        for nouns in range(2, length)
-        for adverbs in (0, 1)
-        if 0 <= length - (3 * nouns - 1) - adverbs <= nouns
-    ]
 
 
 def _sentence(draw: np.random.Generator, nouns: int, adjectives: int, adverbs: int) -> tuple[str, ...]:
@@ -213,6 +106,72 @@ def _sentence(draw: np.random.Generator, nouns: int, adjectives: int, adverbs: i
             words.append(any_of(PREPOSITIONS))
         words += [any_of(DETERMINERS)] + ([any_of(ADJECTIVES)] if place in described else []) + [noun]
     return tuple(words)
+
+
+def _lexicon_task(name: str, rule: Callable[[Sequence[str]], tuple], about: str) -> Callable[..., Task]:
+    def make(
+        *,
+        min_length: int = 6,
+        max_length: int = 14,
+        n_train: int = 10_000,
+        n_held_out: int = 2_000,
+        seed: int = 0,
+    ) -> Task:
+        require(
+            SHORTEST <= min_length <= max_length and min(n_train, n_held_out) >= 1 and seed >= 0,
+            f"{name} needs {SHORTEST} ≤ min_length ≤ max_length, n_train and n_held_out ≥ 1, seed ≥ 0",
+            min_length=min_length, max_length=max_length, n_train=n_train, n_held_out=n_held_out, seed=seed,
+        )  # fmt: skip
+        with_topic = len(TOPICS) * (len(TOPICS) - 1 + 2 * len(NOUNS))
+        fewest = len(DETERMINERS) ** 2 * len(VERBS) * with_topic
+        if 2 * n_held_out > fewest:
+            raise BadInput(
+                f"{SHORTEST} words make only {fewest} sentences, too few to hold out {n_held_out}; take at "
+                f"most {fewest // 2}, whatever the lengths"
+            )
+        # Numbers of nouns, adjectives and adverbs that make sentences of each length.
+        builds = {
+            length: [
+                (nouns, adjectives, adverbs)
+                for nouns in range(2, length)
+                for adverbs in (0, 1)
+                if 0 <= (adjectives := length - (3 * nouns - 1) - adverbs) <= nouns
+            ]
+            for length in range(min_length, max_length + 1)
+        }
+
+        def sentence(draw: np.random.Generator) -> tuple[str, ...]:
+            possible = builds[int(draw.integers(min_length, max_length, endpoint=True))]
+            return _sentence(draw, *possible[draw.integers(len(possible))])
+
+        return task_by_rule(
+            name,
+            TRANSLATIONS,
+            TRANSLATIONS.values(),
+            drawn_apart(sentence, (0x5D01, 0x5D02), n_train, n_held_out, seed),
+            lambda words: (words, *rule(words)),
+        )
+
+    return named(name, about, make)
+
+
+lexicon_translation = _lexicon_task(
+    "lexicon_translation",
+    translate,
+    """Sentences and their translations word by word, see :func:`translate`.
+
+    A sentence has a noun, a verb, a noun, and further nouns after prepositions; each noun has a determiner
+    and perhaps an adjective, and the verb perhaps an adverb. Its length (5 at least) is uniform in
+    ``min_length … max_length``, its build uniform among those of this length, the number of topics among its
+    nouns uniform in 1 … 3 (1 … 2 where there are two nouns), and its words uniform; no topic comes twice.
+    No sentence is in both parts. Both tasks have the same sources if all arguments are the same.
+    """,
+)
+lexicon_summary = _lexicon_task(
+    "lexicon_summary",
+    summarise,
+    "The sentences of :func:`lexicon_translation`, and their one to three topics, see :func:`summarise`.",
+)
 
 
 TASKS = {"lexicon_translation": lexicon_translation, "lexicon_summary": lexicon_summary}

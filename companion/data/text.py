@@ -7,6 +7,7 @@ import csv
 import gzip
 import io
 import tarfile
+import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Iterator
@@ -14,30 +15,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from attnlib.errors import BadInput, CorruptFile, DataUnavailable
-from companion.data.sources import Dataset, locate
-
-_GZIP = b"\x1f\x8b"
 
 
-def read_text(path: str | Path) -> str:
-    """The whole file as text, decompressed if it is gzip by its first bytes, without a byte-order mark.
-
-    Raises:
-        DataUnavailable: there is no such file, or it cannot be read.
-        CorruptFile: broken gzip.
-        BadInput: not UTF-8.
-    """
+def read_text(path: str | Path, encoding: str = "utf-8", errors: str = "strict") -> str:
+    """The whole file as text, decompressed if it is gzip by its first bytes, without a byte-order mark."""
     path = Path(path)
     try:
         content = path.read_bytes()
-        if content.startswith(_GZIP):
+        if content.startswith(b"\x1f\x8b"):
             content = gzip.decompress(content)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise CorruptFile(f"{path} is not a complete gzip file ({error}); get it again") from error
     except OSError as error:
         raise DataUnavailable(f"cannot read {path}: {error.strerror}; check the path") from error
     try:
-        return content.decode("utf-8").removeprefix("\ufeff")
+        return content.decode(encoding, errors).removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise BadInput(
@@ -59,11 +51,7 @@ def read_lines(path: str | Path) -> list[str]:
 
 
 def read_parallel(source: str | Path, target: str | Path) -> tuple[list[str], list[str]]:
-    """The lines of two files of which line i of one translates line i of the other.
-
-    Raises:
-        BadInput: the files have different numbers of lines; and as in :func:`read_text`.
-    """
+    """The lines of two files of which line i of one translates line i of the other."""
     sources, targets = read_lines(source), read_lines(target)
     if len(sources) != len(targets):
         longer, shorter = (source, target) if len(sources) > len(targets) else (target, source)
@@ -75,14 +63,8 @@ def read_parallel(source: str | Path, target: str | Path) -> tuple[list[str], li
     return sources, targets
 
 
-def archived_texts(dataset: Dataset, file: str, encoding: str) -> Iterator[tuple[str, str]]:
-    """Path and text of every file in a tar archive, sorted by path.
-
-    Raises:
-        DataUnavailable, CorruptFile: see :func:`~companion.data.sources.locate`; also CorruptFile where the
-            archive cannot be read.
-    """
-    path = locate(dataset, file)
+def archived_texts(path: Path, encoding: str) -> Iterator[tuple[str, str]]:
+    """Path and text of every file in a tar archive, sorted by path; CorruptFile where it cannot be read."""
     try:
         with tarfile.open(path) as archive:
             # In the order of the archive, which is the fast one.
@@ -95,12 +77,17 @@ def archived_texts(dataset: Dataset, file: str, encoding: str) -> Iterator[tuple
         raise CorruptFile(f"{path} is no readable archive of texts ({error}); get it again") from error
 
 
-def csv_rows(text: str, path: str | Path) -> list[list[str]]:
-    """The rows of comma-separated text (RFC 4180), quoted line breaks inside fields included.
+def unzipped(path: Path, *members: str) -> list[str]:
+    """The texts of these files in a zip archive; CorruptFile where they cannot be read."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return [archive.read(name).decode("utf-8-sig") for name in members]
+    except (zipfile.BadZipFile, KeyError, UnicodeDecodeError) as error:
+        raise CorruptFile(f"{path} holds no readable {members[0]} ({error}); get it again") from error
 
-    Raises:
-        CorruptFile: not well-formed; the message names the line.
-    """
+
+def csv_rows(text: str, path: str | Path) -> list[list[str]]:
+    """The rows of comma-separated text (RFC 4180); CorruptFile, naming the line, where it has none."""
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
         return list(reader)
@@ -110,19 +97,10 @@ def csv_rows(text: str, path: str | Path) -> list[list[str]]:
 
 @dataclass(frozen=True, order=True)
 class Dropped:
-    """One reason why something of the raw data is not in a corpus.
+    """One reason why something of the raw data is not in a corpus."""
 
-    Attributes:
-        part: ``"train"`` or ``"validation"``; ``"pool"`` for what went before the two were told apart, and
-            ``"whole test part"`` where some of it is judged on.
-        what: what is counted: ``"texts"``, ``"words"`` that became ``<unk>`` or were of HTML, ``"HTML
-            breaks"``.
-        why: the reason.
-        count: how many, at least 1.
-    """
-
-    part: str
-    what: str
+    part: str  # "train", "validation", "pool" for what went before they were told apart, "whole test part"
+    what: str  # "texts", "words" that became <unk> or were of HTML, "HTML breaks", …
     why: str
     count: int
 
@@ -132,20 +110,12 @@ class Dropped:
 
 
 class Tally:
-    """Counts while texts are read; :meth:`dropped` is the record of it.
-
-    >>> tally = Tally()
-    >>> tally.add("train", "texts", "no word in it")
-    >>> tally.add("train", "texts", "no word in it", 2)
-    >>> print(*tally.dropped())
-    train: 3 texts (no word in it)
-    """
+    """Counts while texts are read; :meth:`dropped` is the record of it."""
 
     def __init__(self):
         self._counts: Counter[tuple[str, str, str]] = Counter()
 
     def add(self, part: str, what: str, why: str, count: int = 1) -> None:
-        """Count something that was left out."""
         self._counts[part, what, why] += count
 
     def dropped(self) -> tuple[Dropped, ...]:

@@ -14,6 +14,8 @@ module lies, names of top-level symbols and of locals, checks of input (an ``if`
 of errors, the order of methods, and what :data:`OUTSIDE` lists. Fields of classes named ``...Settings`` are
 left out as well: they and their values are in the key of a run (:mod:`companion.runs.keys`). Names of
 attributes, methods and arguments count. A data set counts with the checksums of its files and nothing else.
+What makes data may be rewritten as long as the data stay the same to the last byte: ``contents.json`` of
+:mod:`companion.data` names its hash today and the first one, and a test holds both to what is made.
 
 The walk is over names. What is looked up by name while the code runs (a task, a kind of run) is not seen by
 it and has to be given as a root of its own; so :func:`companion.runs.keys.code_of` does.
@@ -33,6 +35,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("attnlib", "companion", "notebooks")
 ERRORS = "attnlib.errors"
+CONTENTS = ROOT / "companion" / "data" / "contents.json"
 
 # Symbols that are left out wherever they are used, by name: files and locks, progress, looking things up.
 OUTSIDE = {"atomic_path", "write_json_atomic", "write_text_atomic", "discard_unsound", "load_newest"}
@@ -531,9 +534,16 @@ def _digests(component: Sequence[Symbol]) -> dict[Symbol, str]:
     for _ in component:
         found = {symbol: _hashed(_form(symbol), found) for symbol in component}
     if len(component) == 1:
-        return found
+        return {symbol: _first_made_by().get(digest, digest) for symbol, digest in found.items()}
     together = _joined(found.values())
     return {symbol: _joined([digest, together]) for symbol, digest in found.items()}
+
+
+@cache
+def _first_made_by() -> dict[str, str]:
+    """The hash of what makes data today → of what made the same data first."""
+    entries = json.loads(CONTENTS.read_text(encoding="utf-8")).values()
+    return {entry["is"]: entry["was"] for entry in entries}
 
 
 def _hashed(form: _Form, near: dict[Symbol, str]) -> str:

@@ -8,19 +8,61 @@ translation models. Every update draws new sequences.
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 import torch
+from jaxtyping import Bool, Int
 from torch import Tensor
 
 from attnlib.errors import BadInput
 from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig, classification_loss
 from attnlib.training.course import Course, Report, run_course
-from companion.data.synthetic import KeywordBatch, keyword_batch
 from companion.runs.looks import gathered_looks, keep_look
 from notebooks.shared.locality import apart, locality
 
 PARAMETERS, TRAINING, HELD_OUT = range(3)  # what a seed is used for
+KEYWORD = 0
+
+
+@dataclass(frozen=True)
+class KeywordBatch:
+    """Sequences of one length; label 1 where the keyword stands, at ``place`` (of no meaning elsewhere)."""
+
+    tokens: Int[Tensor, "batch length"]
+    labels: Int[Tensor, " batch"]
+    place: Int[Tensor, " batch"]
+
+    @property
+    def mask(self) -> Bool[Tensor, "batch length"]:
+        return torch.ones_like(self.tokens, dtype=torch.bool)
+
+    def to(self, device: str) -> Self:
+        return type(self)(*(getattr(self, name).to(device) for name in self.__dataclass_fields__))
+
+
+def keyword_batch(samples: int, length: int, words: int, generator: torch.Generator) -> KeywordBatch:
+    """Sequences, the first half of them positive.
+
+    >>> batch = keyword_batch(4, length=6, words=5, generator=torch.Generator().manual_seed(0))
+    >>> (batch.tokens == KEYWORD).sum(1).tolist(), batch.labels.tolist()
+    ([1, 1, 0, 0], [1, 1, 0, 0])
+
+    Raises:
+        BadInput: an odd number of samples, a length below 1, or no word beside the keyword.
+    """
+    if samples < 2 or samples % 2:
+        raise BadInput(f"{samples} samples; half are positive, so give an even number")
+    if length < 1 or words < 2:
+        raise BadInput(
+            f"length {length} and {words} words; a sequence has a word, and there are at least two"
+        )
+    tokens = torch.randint(1, words, (samples, length), generator=generator)
+    place = torch.randint(length, (samples,), generator=generator)
+    labels = (torch.arange(samples) < samples // 2).long()
+    rows = torch.arange(samples // 2)
+    tokens[rows, place[: samples // 2]] = KEYWORD
+    return KeywordBatch(tokens, labels, place)
 
 
 @dataclass(frozen=True)

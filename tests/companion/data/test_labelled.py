@@ -13,7 +13,6 @@ from companion.data.labelled import (
     RawTexts,
     WordRules,
     collate_labelled,
-    is_masked_integer,
     judging_batches,
     prepare,
     without_html,
@@ -34,9 +33,6 @@ from companion.data.text import Dropped, Tally
 )
 def test_words_are_runs_of_word_characters_in_lower_case(text, words):
     assert WordRules().words(text) == words
-
-
-def test_underscores_part_words_where_the_rules_say_so():
     assert WordRules(split_underscores=True).words("_really_ so_so ___") == ["really", "so", "so"]
 
 
@@ -54,16 +50,6 @@ def test_underscores_part_words_where_the_rules_say_so():
 )
 def test_html_is_taken_out_and_its_breaks_counted(text, clean, breaks):
     assert without_html(text) == (clean, breaks)
-
-
-def test_masked_integers():
-    assert [is_masked_integer(word) for word in ("0", "10", "007", "1st", "")] == [
-        False,
-        True,
-        True,
-        False,
-        False,
-    ]
 
 
 def test_a_tally_counts_by_part_kind_and_reason():
@@ -218,16 +204,12 @@ def test_repeats_leave_a_pool_before_it_is_split():
     assert set(task.validation.ids.tolist()) == {3}
 
 
-def test_texts_of_400_words_are_left_out_and_399_kept():
+def test_texts_of_400_words_and_of_none_are_left_out_and_399_kept():
     pool = [("w " * 399, 0), ("w " * 400, 1), *((f"x{i}", i % 2) for i in range(8))]
-    task = prepare(raw(pool, None, WordRules(below=400), n_validation=4))
+    task = prepare(raw([*pool, ("...", 1)], None, WordRules(below=400), n_validation=4))
     assert len(task.train) + len(task.validation) == 9
+    assert Dropped("pool", "texts", "no word in it", 1) in task.dropped
     assert Dropped("pool", "texts", "400 words or more", 1) in task.dropped
-
-
-def test_a_text_without_words_is_left_out():
-    task = prepare(raw([*TRAIN, ("...", 1)], TEST))
-    assert Dropped("train", "texts", "no word in it", 1) in task.dropped
 
 
 def test_sizes_and_the_seed_of_the_split():
@@ -241,12 +223,15 @@ def test_sizes_and_the_seed_of_the_split():
     assert labels[0].tolist() == labels[1].tolist() != labels[2].tolist()
 
 
-def test_what_cannot_be_prepared_says_why():
-    with pytest.raises(UnknownName, match="no reading 'clean'; did you mean 'cleaned'"):
-        prepare(raw(TRAIN, TEST), reading="clean")
-    with pytest.raises(BadInput, match="has 3 texts to train on, not 4"):
-        prepare(raw(TRAIN, TEST), n_train=4)
-    with pytest.raises(BadInput, match="validation texts must have both labels, 'bad' and 'good'"):
-        prepare(raw(TRAIN, TEST[:1]))
-    with pytest.raises(BadInput, match="n_train is 0"):
-        prepare(raw(TRAIN, TEST), n_train=0)
+@pytest.mark.parametrize(
+    ("test", "options", "error", "message"),
+    [
+        (TEST, {"reading": "clean"}, UnknownName, "no reading 'clean'; did you mean 'cleaned'"),
+        (TEST, {"n_train": 4}, BadInput, "has 3 texts to train on, not 4"),
+        (TEST[:1], {}, BadInput, "validation texts must have both labels, 'bad' and 'good'"),
+        (TEST, {"n_train": 0}, BadInput, "n_train is 0"),
+    ],
+)
+def test_what_cannot_be_prepared_says_why(test, options, error, message):
+    with pytest.raises(error, match=message):
+        prepare(raw(TRAIN, test), **options)

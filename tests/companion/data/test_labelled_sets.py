@@ -10,26 +10,10 @@ import numpy as np
 import pytest
 
 from attnlib.errors import BadInput, CorruptFile, DataUnavailable, UnknownName
-from companion.data import labelled_sets, text
+from companion.data import labelled_sets
 from companion.data.labelled import N_MARKS, prepare
-from companion.data.labelled_sets import (
-    N_TEST,
-    N_TRAIN,
-    SOURCES,
-    at_hand,
-    checksums,
-    load_labelled,
-    names,
-    polarity_of,
-    read_own,
-)
-
-
-def loaded(load, *arguments, **options):
-    try:
-        return load(*arguments, **options)
-    except DataUnavailable as error:
-        pytest.skip(f"data: {error}")
+from companion.data.labelled_sets import SOURCES, checksums, load_labelled, read_own
+from tests.companion.data.data_builders import at_hand, raw_texts
 
 
 @pytest.mark.parametrize(
@@ -42,132 +26,115 @@ def loaded(load, *arguments, **options):
     ],
 )
 def test_sizes_and_medians_are_those_of_table_9(data, train, train_median, validation, validation_median):
-    task = loaded(load_labelled, data, reading="published")
+    task = at_hand(load_labelled, data, reading="published")
     assert (len(task.train), len(task.validation)) == (train, validation)
     for texts, median in ((task.train, train_median), (task.validation, validation_median)):
         assert median is None or np.median(texts.lengths) == median
+    assert task.checksums == checksums(data)
+    if data == "sst":  # two marks to a sentence fit the random baseline that is printed
+        for texts, printed in ((task.validation, 8.39), (task.train, 8.48)):
+            lengths = texts.lengths + N_MARKS
+            chance = 100 * np.mean((5 * lengths + 99) // 100 / lengths)
+            assert chance == pytest.approx(printed, abs=0.05)
 
 
-def test_two_marks_to_a_sentence_fit_the_random_baseline_printed_for_sst():
-    task = loaded(load_labelled, "sst", reading="published")
-    for texts, printed in ((task.validation, 8.39), (task.train, 8.48)):
-        lengths = texts.lengths + N_MARKS
-        chance = 100 * np.mean((5 * lengths + 99) // 100 / lengths)
-        assert chance == pytest.approx(printed, abs=0.05)
-
-
-def test_sms_trains_on_3500_messages_and_leaves_its_repeats_out():
-    task = loaded(load_labelled, "sms_spam")
-    assert len(task.train) == 3_500
-    assert {line.why: line.count for line in task.dropped if line.what == "texts"} == {
-        "a repeat of another one": 444,
-        "no word in it": 2,
-    }
-    texts = [part.text(i).tobytes() for part in (task.train, task.validation) for i in range(len(part))]
-    assert len(texts) + 444 + 2 == 5_574
-
-
-def test_sst_drops_by_label_and_says_so():
-    task = loaded(load_labelled, "sst")
-    counts = {(line.part, line.why): line.count for line in task.dropped if line.what == "texts"}
-    assert counts["train", "label 0 counted from 0, very negative"] == 1_092
-    assert counts["train", "label 3 counted from 0, positive"] == 2_322
-    assert counts["validation", "trained on as well"] == 1
-    assert task.classes == ("negative or neutral", "very positive")
+@pytest.mark.parametrize(
+    ("data", "left_out"),
+    [
+        ("sms_spam", {("pool", "a repeat of another one"): 444, ("pool", "no word in it"): 2}),
+        (
+            "sst",
+            {
+                ("train", "label 0 counted from 0, very negative"): 1_092,
+                ("train", "label 3 counted from 0, positive"): 2_322,
+                ("validation", "label 0 counted from 0, very negative"): 279,
+                ("validation", "label 3 counted from 0, positive"): 510,
+                ("validation", "trained on as well"): 1,
+            },
+        ),
+    ],
+)
+def test_what_the_cleaned_reading_leaves_out_is_counted(data, left_out):
+    task = at_hand(load_labelled, data)
+    assert {(line.part, line.why): line.count for line in task.dropped if line.what == "texts"} == left_out
+    if data == "sms_spam":
+        assert (len(task.train), len(task.validation)) == (3_500, 5_574 - 444 - 2 - 3_500)
 
 
 def test_headers_of_newsgroups_are_kept_and_numbers_are_not():
-    task = loaded(load_labelled, "twenty_newsgroups", n_train=200, n_validation=50)
-    words = set(task.vocabulary.words)
+    words = set(at_hand(load_labelled, "twenty_newsgroups", n_train=200, n_validation=50).vocabulary.words)
     assert {"subject", "lines", "organization", "edu"} <= words
-    assert not [word for word in words if word.isdecimal() and len(word) > 1]
-    assert not [word for word in words if "_" in word]
+    assert not [word for word in words if (word.isdecimal() and len(word) > 1) or "_" in word]
 
 
-def test_the_archive_of_imdb_has_25000_reviews_a_part_and_breaks_are_taken_out():
-    raw = loaded(SOURCES["imdb"].read)
+def test_imdb_has_25000_reviews_a_part_and_breaks_are_taken_out():
+    raw = at_hand(raw_texts, "imdb")
     for part in (raw.train, raw.test):
         assert (len(part), sum(label for _, label in part)) == (25_000, 12_500)
-    cleaned, published = (
-        prepare(raw, reading=reading, n_train=300, n_validation=100) for reading in ("cleaned", "published")
-    )
-    assert "br" in published.vocabulary.words
-    assert "br" not in cleaned.vocabulary.words
-    assert (len(cleaned.train), len(cleaned.validation)) == (300, 100)
+    for reading in ("cleaned", "published"):
+        task = prepare(raw, reading=reading, n_train=300, n_validation=100)
+        assert ("br" in task.vocabulary.words) == (reading == "published")
+        assert (len(task.train), len(task.validation)) == (300, 100)
 
 
 @pytest.mark.parametrize("data", ["yelp", "amazon"])
 def test_a_part_of_the_long_sets_can_be_had(data):
-    task = loaded(load_labelled, data, n_train=100, n_validation=50)
+    task = at_hand(load_labelled, data, n_train=100, n_validation=50)
     assert (len(task.train), len(task.validation)) == (100, 50)
     assert "br" not in task.vocabulary.words
-    assert task.checksums == checksums(data)
     if data == "amazon":
         assert max(task.train.lengths.max(), task.validation.lengths.max()) < 400
 
 
-def test_checksums_are_known_without_the_files(monkeypatch):
-    monkeypatch.delenv("ATTNLIB_DATA", raising=False)
-    for data in SOURCES:
-        assert all(len(sum_) == 64 for sum_ in checksums(data).values())
-    assert checksums("known_polarity") == {}
-
-
-def test_an_unknown_name_is_offered_the_nearest():
-    with pytest.raises(UnknownName, match="did you mean 'sst'"):
-        load_labelled("sts")
-    assert {"known_polarity", "imdb"} <= set(names())
-
-
 def test_the_made_set_has_polar_words_of_the_right_kind():
     task = load_labelled("known_polarity")
-    assert (len(task.train), len(task.validation)) == (N_TRAIN, N_TEST)
+    assert (len(task.train), len(task.validation)) == (labelled_sets.N_TRAIN, labelled_sets.N_TEST)
     assert 0.4 < task.train.labels.mean() < 0.6
     for i in range(100):
-        kinds = [polarity_of(word) for word in task.vocabulary.decode(task.train.text(i))]
+        kinds = [word.rstrip("0123456789") for word in task.vocabulary.decode(task.train.text(i))]
         own, other = ("plus", "minus") if task.train.labels[i] else ("minus", "plus")
         assert 2 <= kinds.count(own) <= 3
         assert kinds.count(other) <= 1
         assert 6 <= kinds.count("neutral") <= 24
 
 
-def test_what_is_at_hand(monkeypatch, tmp_path):
+def test_what_is_known_without_files_and_what_is_at_hand(monkeypatch, tmp_path):
     monkeypatch.setenv("ATTNLIB_DATA", str(tmp_path))
     monkeypatch.setenv("ATTNLIB_CACHE", str(tmp_path / "cache"))
-    assert at_hand("known_polarity")
-    assert not any(at_hand(data) for data in SOURCES)
+    assert checksums("known_polarity") == {}
+    assert labelled_sets.at_hand("known_polarity")
+    assert all(len(digest) == 64 for data in SOURCES for digest in checksums(data).values())
+    assert not any(labelled_sets.at_hand(data) for data in SOURCES)
     (tmp_path / "sst").mkdir()
     for part in ("train.gz", "test"):
-        assert not at_hand("sst")
+        assert not labelled_sets.at_hand("sst")
         (tmp_path / "sst" / f"stsa.fine.{part}").write_bytes(b"")
-    assert at_hand("sst")
-    assert at_hand("sst_as_text")
-    assert not at_hand(str(tmp_path / "my.tsv"))
+    assert labelled_sets.at_hand("sst")
+    assert not labelled_sets.at_hand(str(tmp_path / "my.tsv"))
     (tmp_path / "my.tsv").write_text("text\tlabel\n")
-    assert at_hand(str(tmp_path / "my.tsv"))
-    with pytest.raises(UnknownName, match="did you mean 'sst'"):
-        at_hand("sts")
+    assert labelled_sets.at_hand(str(tmp_path / "my.tsv"))
+    for function in (labelled_sets.at_hand, load_labelled):
+        with pytest.raises(UnknownName, match="did you mean 'sst'"):
+            function("sts")
+    with pytest.raises(UnknownName, match=r"no set of labelled texts 'my\.txt'.*a path ending in \.tsv or"):
+        load_labelled("my.txt")
+
+
+# -- how each is read ----------------------------------------------------------------------------------------
 
 
 @pytest.fixture
-def files(monkeypatch, tmp_path):
-    """Call it with the bytes of a set's files by name."""
+def read(monkeypatch, tmp_path):
+    """Reads a set from files with these bytes; a file that is not given is empty."""
 
-    def put(contents):
-        paths = {}
-        for number, (name, content) in enumerate(contents.items()):
-            paths[name] = tmp_path / f"{number}-{name.replace('/', '-')}"
-            paths[name].write_bytes(content)
+    def read(name, contents):
+        for file in SOURCES[name].files:
+            path = tmp_path / file.replace("/", "-")
+            path.write_bytes(contents.get(file, b""))
+        monkeypatch.setattr(labelled_sets, "locate", lambda _, file: tmp_path / file.replace("/", "-"))
+        return SOURCES[name].read()
 
-        def locate(dataset, name):
-            if name not in paths:
-                raise DataUnavailable(f"{name} is not at hand")
-            return paths[name]
-
-        for module in (labelled_sets, text):
-            monkeypatch.setattr(module, "locate", locate)
-
-    return put
+    return read
 
 
 def tar_of(members):
@@ -180,118 +147,119 @@ def tar_of(members):
     return content.getvalue()
 
 
-def test_imdb_takes_part_and_label_from_the_folder(files):
-    members = {
-        "aclImdb/train/pos/0_9.txt": "très bon<br />".encode(),
-        "aclImdb/test/neg/3_1.txt": b"bad",
-        "aclImdb/train/neg/0_2.txt": b"dull",
-    }
-    files({"aclImdb_labeled.tar.gz": tar_of(members)})
-    raw = SOURCES["imdb"].read()
-    assert raw.train == [("dull", 0), ("très bon<br />", 1)]
-    assert raw.test == [("bad", 0)]
+def zip_of(name, text):
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        archive.writestr(name, text)
+    return content.getvalue()
 
 
-def test_newsgroups_are_latin_1_with_their_headers(files):
-    members = {
-        "20news-bydate-train/rec.sport.hockey/2": "Subject: café\n\nbody".encode("latin-1"),
-        "20news-bydate-test/rec.sport.baseball/1": b"From: me",
-    }
-    files({"20news-bydate-rec.sport.tar.gz": tar_of(members)})
-    raw = SOURCES["twenty_newsgroups"].read()
-    assert raw.train == [("Subject: café\n\nbody", 1)]
-    assert raw.test == [("From: me", 0)]
-    assert raw.rules.words("a_b") == ["a", "b"]
-
-
-def test_a_broken_archive_is_named(files):
-    files({"aclImdb_labeled.tar.gz": tar_of({"aclImdb/train/pos/0_9.txt": b"x" * 10_000})[:60]})
-    with pytest.raises(CorruptFile, match="is no readable archive of texts"):
-        SOURCES["imdb"].read()
-
-
-def test_ag_news_keeps_two_of_four_classes(files):
-    rows = b'"1","War ""over""","A, b"\n"2","Goal","x"\n"3","Stocks","Up 3.5%"\n"4","Chip","y"\n'
-    files({"train_world_business_subset.csv": rows, "test.csv": rows})
-    assert SOURCES["ag_news"].read().train == [('War "over" A, b', 0), ("Stocks Up 3.5%", 1)]
-
-
-def test_ag_news_with_an_open_quote_names_the_line(files):
-    files({"train_world_business_subset.csv": b'"1","a","b"\n"3","c","d\n', "test.csv": b""})
-    with pytest.raises(CorruptFile, match="line 2"):
-        SOURCES["ag_news"].read()
-
-
+NEWS = b'"1","War ""over""","A, b"\n"2","Goal","x"\n"3","Stocks","Up 3.5%"\n"4","Chip","y"\n'
 SENTENCES = b"0 awful\n1 bad\n2 so so\n3 good\n4 great\n"
+YELP = b'text,a,b\n"Good","Business Category: Bars","Review Stars: 4.0"\n"Poor","x","Review Stars: 2.0"\n'
+XML = "<review>\n<review_text>\nCafé, {}\n</review_text>\n</review>\n"
+SMS = b'ham\tsay "hi"\tthere\nspam\tWIN\n'
+FILES = {
+    "imdb": {
+        "aclImdb_labeled.tar.gz": tar_of(
+            {
+                "aclImdb/train/pos/0_9.txt": "très bon<br />".encode(),
+                "aclImdb/test/neg/3_1.txt": b"bad",
+                "aclImdb/train/neg/0_2.txt": b"dull",
+            }
+        )
+    },
+    "twenty_newsgroups": {
+        "20news-bydate-rec.sport.tar.gz": tar_of(
+            {
+                "20news-bydate-train/rec.sport.hockey/2": "S: café\n\nbody".encode("latin-1"),
+                "20news-bydate-test/rec.sport.baseball/1": b"From: me",
+            }
+        )
+    },
+    "ag_news": {"train_world_business_subset.csv": NEWS, "test.csv": NEWS},
+    "sst": {"stsa.fine.train": SENTENCES, "stsa.fine.test": SENTENCES},
+    "yelp": {
+        "yelp.csv.zip": zip_of("yelp.csv", 'stars,id,text\n5,a,"Fine,\nreally"\n3,b,Meh\n1,c,Bad\n'),
+        "dev.csv": YELP,
+        "test.csv": gzip.compress(YELP),
+    },
+    "amazon": {
+        "fdu-mtl/dvd.task.train": b"1\tgood \xe9 film\n\n0\tpoor\n",
+        "sorted_data_acl/books/negative.review": XML.format("poor").encode("latin-1"),
+        "sorted_data_acl/books/positive.review": XML.format("fine").encode("latin-1"),
+    },
+}
 
 
 @pytest.mark.parametrize(
-    ("name", "texts", "left_out"),
+    ("name", "contents", "train", "test", "dropped"),
     [
-        ("sst", [("bad", 0), ("so so", 0), ("great", 1)], {"very negative", "positive"}),
-        ("sst_as_text", [("awful", 0), ("bad", 0), ("good", 1), ("great", 1)], {"neutral"}),
+        ("imdb", FILES["imdb"], [("dull", 0), ("très bon<br />", 1)], [("bad", 0)], []),
+        (
+            "twenty_newsgroups",
+            FILES["twenty_newsgroups"],
+            [("S: café\n\nbody", 1)],
+            [("From: me", 0)],
+            [],
+        ),
+        ("ag_news", FILES["ag_news"], [('War "over" A, b', 0), ("Stocks Up 3.5%", 1)], "train", []),
+        (
+            "sst",
+            FILES["sst"],
+            [("bad", 0), ("so so", 0), ("great", 1)],
+            "train",
+            ["label 0 counted from 0, very negative", "label 3 counted from 0, positive"],
+        ),
+        (
+            "sst_as_text",
+            FILES["sst"],
+            [("awful", 0), ("bad", 0), ("good", 1), ("great", 1)],
+            "train",
+            ["label 2 counted from 0, neutral"],
+        ),
+        (
+            "yelp",
+            FILES["yelp"],
+            [("Fine,\nreally", 1), ("Bad", 0), *[("Good", 1), ("Poor", 0)] * 2],
+            None,
+            ["three stars"],
+        ),
+        (
+            "amazon",
+            FILES["amazon"],
+            [("good \ufffd film", 1), ("poor", 0), ("Café, poor", 0), ("Café, fine", 1)],
+            None,
+            [],
+        ),
+        ("sms_spam", {"sms.tsv": SMS}, [('say "hi"\tthere', 0), ("WIN", 1)], None, []),
+        ("sms_spam", {"sms.tsv": gzip.compress(SMS)}, [('say "hi"\tthere', 0), ("WIN", 1)], None, []),
     ],
 )
-def test_sst_under_both_filters(files, name, texts, left_out):
-    files({"stsa.fine.train": SENTENCES, "stsa.fine.test": SENTENCES})
-    raw = SOURCES[name].read()
-    assert raw.train == raw.test == texts
-    assert {line.why.partition(", ")[2] for line in raw.dropped if line.part == "train"} == left_out
+def test_sets_are_read(read, name, contents, train, test, dropped):
+    raw = read(name, contents)
+    assert raw.train == train
+    assert raw.test == (train if test == "train" else test)
+    assert [line.why for line in raw.dropped if line.part != "validation"] == dropped
 
 
-def test_sst_with_another_label_names_the_line(files):
-    files({"stsa.fine.train": b"0 awful\n5 best\n", "stsa.fine.test": SENTENCES})
-    with pytest.raises(CorruptFile, match="line 2: expected a label 0 … 4 and a sentence; got '5 best'"):
-        SOURCES["sst"].read()
+@pytest.mark.parametrize(
+    ("name", "contents", "message"),
+    [
+        ("imdb", {"aclImdb_labeled.tar.gz": tar_of({"a/b/c/d": b"x" * 999})[:60]}, "is no readable archive"),
+        ("ag_news", {"train_world_business_subset.csv": b'"1","a","b"\n"3","c","d\n'}, "line 2"),
+        ("sst", {"stsa.fine.train": b"0 awful\n5 best\n"}, "line 2: expected a label 0 … 4 .* got '5 best'"),
+        ("amazon", {"fdu-mtl/apparel.task.test": b"1\tx\nno label\n"}, "line 2: expected 0 or 1, a tab"),
+        ("sms_spam", {"sms.tsv": b"ham\tx\nhum\ty\n"}, "line 2: expected ham or spam"),
+        ("yelp", {"yelp.csv.zip": zip_of("other.csv", "")}, r"holds no readable yelp\.csv"),
+    ],
+)
+def test_a_file_that_is_not_as_it_should_be_is_named_with_the_line(read, name, contents, message):
+    with pytest.raises(CorruptFile, match=message):
+        read(name, contents)
 
 
-def test_yelp_reads_both_kinds_of_file_and_drops_three_stars(files):
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w") as archive:
-        archive.writestr("yelp.csv", 'stars,id,text\n5,a,"Fine,\nreally"\n3,b,Meh\n1,c,Bad\n')
-    sample = (
-        b'text,a,b\n"Good","Business Category: Bars","Review Stars: 4.0"\n"Poor","x","Review Stars: 2.0"\n'
-    )
-    files({"yelp.csv.zip": content.getvalue(), "dev.csv": sample, "test.csv": sample})
-    raw = SOURCES["yelp"].read()
-    assert raw.train == [("Fine,\nreally", 1), ("Bad", 0), *[("Good", 1), ("Poor", 0)] * 2]
-    assert raw.test is None
-    assert [str(line) for line in raw.dropped] == ["pool: 1 text (three stars)"]
-
-
-def test_amazon_reads_broken_utf8_and_the_original_reviews(files):
-    contents = {name: b"" for name in SOURCES["amazon"].files}
-    contents["fdu-mtl/dvd.task.train"] = b"1\tgood \xe9 film\n\n0\tpoor\n"
-    xml = "<review>\n<review_text>\nCafé, fine\n</review_text>\n</review>\n"
-    contents["sorted_data_acl/books/positive.review"] = xml.encode("latin-1")
-    contents["sorted_data_acl/books/negative.review"] = xml.replace("fine", "poor").encode("latin-1")
-    files(contents)
-    raw = SOURCES["amazon"].read()
-    assert sorted(raw.train) == [
-        ("Café, fine", 1),
-        ("Café, poor", 0),
-        ("good \ufffd film", 1),
-        ("poor", 0),
-    ]
-    assert raw.rules.words(raw.train[0][0]) == ["good", "film"]
-
-
-def test_amazon_without_a_tab_names_the_line(files):
-    contents = {name: b"" for name in SOURCES["amazon"].files}
-    files(contents | {"fdu-mtl/apparel.task.test": b"1\tx\nno label\n"})
-    with pytest.raises(CorruptFile, match=r"line 2: expected 0 or 1, a tab and a text; got 'no label'"):
-        SOURCES["amazon"].read()
-
-
-def test_sms_reads_plain_and_compressed(files):
-    lines = b'ham\tsay "hi"\tthere\nspam\tWIN\n'
-    for content in (lines, gzip.compress(lines)):
-        files({"sms.tsv": content})
-        assert SOURCES["sms_spam"].read().train == [('say "hi"\tthere', 0), ("WIN", 1)]
-    files({"sms.tsv": b"ham\tx\nhum\ty\n"})
-    with pytest.raises(CorruptFile, match="line 2: expected ham or spam"):
-        SOURCES["sms_spam"].read()
-
+# -- a reader's own table ------------------------------------------------------------------------------------
 
 ROWS = [(f"a text number {i}", "no" if i % 3 else "yes") for i in range(30)]
 
@@ -369,10 +337,3 @@ def test_an_own_table_is_a_task_with_a_tenth_held_out(tmp_path):
     assert (len(task.train), len(task.validation)) == (90, 10)
     assert task.checksums == checksums(path)
     assert list(task.checksums) == ["own/mine.tsv"]
-
-
-def test_a_path_of_another_kind_is_no_name():
-    with pytest.raises(
-        UnknownName, match=r"no set of labelled texts 'my\.txt'.*a path ending in \.tsv or \.csv"
-    ):
-        load_labelled("my.txt")

@@ -9,7 +9,7 @@ from attnlib.errors import BadInput
 from attnlib.training.corpus import Corpus
 from attnlib.training.vocabulary import BOS, EOS, MARKS
 from companion.data.parallel import ParallelText, read_translation
-from companion.data.pieces import EqualLengthBatches, Pieces, piece_corpus, train_pieces
+from companion.data.pieces import EqualLengthBatches, piece_corpus, train_pieces
 from companion.data.text import Dropped
 
 LINES = ["ein kleiner hund läuft", "a small dog runs", "zwei hunde", "two dogs run fast"] * 3
@@ -72,10 +72,6 @@ def test_a_vocabulary_is_kept_under_what_it_was_made_from(tmp_path, pieces):
 def test_a_size_that_the_text_cannot_give(lines, size, says):
     with pytest.raises(BadInput, match=rf"no vocabulary of {size} pieces from 1 lines.*{says}"):
         train_pieces(lines, size)
-
-
-def test_pieces_from_what_was_serialised(pieces):
-    assert Pieces(pieces.proto).encode(LINES) == pieces.encode(LINES)
 
 
 TEXT = ParallelText(

@@ -8,7 +8,13 @@ import torch
 from attnlib.errors import BadInput
 from attnlib.models import classifiers
 from attnlib.models.classifiers import AttentiveClassifier
-from notebooks.learn.probe_locality.keyword import Settings, checkpoints, record
+from notebooks.learn.probe_locality.keyword import (
+    KEYWORD,
+    Settings,
+    checkpoints,
+    keyword_batch,
+    record,
+)
 
 TINY = Settings(words=6, length=6, embedding_width=4, width=3, batch_size=8, steps=5, every=2, held_out=40)
 NAMES = {"steps", "loss", "accuracy", "keyword", "next", "mean", "last", "first"}
@@ -81,3 +87,21 @@ def test_seeds_differ(tmp_path):
 def test_settings_that_cannot_be(setting, message):
     with pytest.raises(BadInput, match=message):
         Settings(**setting)
+
+
+def test_half_have_the_keyword_once_and_places_and_words_are_uniform():
+    batch = keyword_batch(20_000, 5, 4, torch.Generator().manual_seed(0))
+    assert torch.equal((batch.tokens == KEYWORD).sum(1), batch.labels)
+    assert batch.labels.sum() == 10_000
+    assert (batch.tokens[torch.arange(10_000), batch.place[:10_000]] == KEYWORD).all()
+    assert batch.mask.all()
+    places = torch.bincount(batch.place[:10_000], minlength=5) / 10_000
+    assert places.tolist() == pytest.approx([0.2] * 5, abs=0.02)
+    words = torch.bincount(batch.tokens[10_000:].flatten(), minlength=4) / 50_000
+    assert words.tolist() == pytest.approx([0, 1 / 3, 1 / 3, 1 / 3], abs=0.01)
+
+
+@pytest.mark.parametrize(("samples", "length", "words"), [(3, 5, 5), (0, 5, 5), (4, 0, 5), (4, 5, 1)])
+def test_batches_that_cannot_be_drawn_are_refused(samples, length, words):
+    with pytest.raises(BadInput, match=r"even number|at least two"):
+        keyword_batch(samples, length, words, torch.Generator())

@@ -8,7 +8,6 @@ import torch
 from attnlib.errors import BadInput
 from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig
 from companion.data.labelled import collate_labelled
-from companion.data.labelled_sets import polarity_of
 from notebooks.shared import classification, classifier_proxy
 from notebooks.shared.classification import load_task, probed_parts
 from notebooks.shared.ragged import padded
@@ -36,7 +35,7 @@ def polarities(part="validation"):
     signs = []
     for i in range(len(texts)):
         own, other = ("plus", "minus") if texts.labels[i] else ("minus", "plus")
-        kinds = [polarity_of(word) for word in task.vocabulary.decode(texts.text(i))]
+        kinds = [word.rstrip("0123456789") for word in task.vocabulary.decode(texts.text(i))]
         signs += [0, *((kind == own) - (kind == other) for kind in kinds), 0]
     return torch.tensor(signs)
 

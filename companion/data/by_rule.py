@@ -1,0 +1,68 @@
+"""What the tasks made by rule share: samples drawn so that none is in both parts, and their ids."""
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import TypeVar
+
+import numpy as np
+
+from attnlib.errors import BadInput
+from attnlib.training.corpus import Corpus, Links, Task
+from attnlib.training.vocabulary import Vocabulary
+
+Words = Sequence[str]
+Sample = TypeVar("Sample", bound=Hashable)
+
+
+def require(fits: bool, needs: str, **given: object) -> None:
+    """Refuse sizes that make no sense; ``needs`` says what is expected."""
+    if not fits:
+        raise BadInput(f"{needs}; got {', '.join(f'{name}={value!r}' for name, value in given.items())}")
+
+
+def named(name: str, about: str, make: Callable[..., Task]) -> Callable[..., Task]:
+    """A function made inside another one, under the name by which tasks are looked up."""
+    make.__name__ = make.__qualname__ = name
+    make.__doc__ = about
+    return make
+
+
+def drawn_apart(
+    draw_one: Callable[[np.random.Generator], Sample],
+    streams: tuple[int, int],
+    n_train: int,
+    n_held_out: int,
+    seed: int,
+) -> tuple[list[Sample], list[Sample]]:
+    """Samples to train on and samples to hold out, none of them in both.
+
+    The held-out ones have a stream of their own, the first, so that they stay when ``n_train`` changes.
+    """
+
+    def drawn(stream: int, n: int, forbidden: frozenset[Sample]) -> list[Sample]:
+        draw = np.random.default_rng([stream, seed])
+        found: list[Sample] = []
+        while len(found) < n:
+            if (sample := draw_one(draw)) not in forbidden:
+                found.append(sample)
+        return found
+
+    held_out = drawn(streams[0], n_held_out, frozenset())
+    return drawn(streams[1], n_train, frozenset(held_out)), held_out
+
+
+def task_by_rule(
+    name: str,
+    source_words: Iterable[str],
+    target_words: Iterable[str],
+    parts: tuple[Sequence[Sample], Sequence[Sample]],
+    rule: Callable[[Sample], tuple[Words, Words, Links | None]],
+) -> Task:
+    """A task over closed vocabularies; ``rule`` gives source, target and links of a sample."""
+    source, target = Vocabulary.of(source_words), Vocabulary.of(target_words)
+    train, held_out = ([rule(sample) for sample in part] for part in parts)
+    corpora = (
+        Corpus.from_ids([source.encode(a) for a, _, _ in part], [target.encode(b) for _, b, _ in part])
+        for part in (train, held_out)
+    )
+    gold = tuple(links for _, _, links in held_out)
+    return Task(name, source, target, *corpora, gold=None if None in gold else gold)

@@ -1,0 +1,39 @@
+"""What the tests of data share."""
+
+from functools import cache
+
+import pytest
+
+from attnlib.errors import DataUnavailable
+from companion.data import labelled_sets, registry
+
+default_task = cache(registry.load)  # several tests look at the same large ones
+
+
+@cache
+def raw_texts(name):
+    return labelled_sets.SOURCES[name].read()
+
+
+def at_hand(load, *arguments, **options):
+    """What is loaded; the test is skipped where the files are not on this machine."""
+    try:
+        return load(*arguments, **options)
+    except DataUnavailable as error:
+        pytest.skip(f"data: {error}")
+
+
+def pairs(task, part):
+    """Words of both sides of every sample of ``"train"`` or ``"held_out"``."""
+    corpus = getattr(task, part)
+    return [
+        (
+            tuple(task.source_vocabulary.decode(corpus.source(i))),
+            tuple(task.target_vocabulary.decode(corpus.target(i))),
+        )
+        for i in range(len(corpus))
+    ]
+
+
+def sources(task, part):
+    return [source for source, _ in pairs(task, part)]

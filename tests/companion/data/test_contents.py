@@ -1,0 +1,54 @@
+"""What makes data may be rewritten as long as the data stay the same to the last byte.
+
+``contents.json`` has, of every function that makes the data of archived answers, a checksum of what it
+makes, its hash today (see :mod:`companion.runs.fingerprint`) and the hash under which answers are archived.
+"""
+
+import hashlib
+import json
+from dataclasses import fields
+from functools import partial
+
+import numpy as np
+import pytest
+
+from attnlib.errors import DataUnavailable
+from companion.data import labelled_sets, parallel
+from companion.runs import fingerprint
+from tests.companion.data.data_builders import default_task, raw_texts
+
+ENTRIES = json.loads(fingerprint.CONTENTS.read_text(encoding="utf-8"))
+MADE = {
+    "read_translation": (parallel.read_translation, ("known_lexicon", "multi30k_en_de", "iwslt14_de_en")),
+    "load_labelled": (labelled_sets.load_labelled, ("known_polarity", "sst", "sms_spam", "ag_news")),
+    "NAMES": (partial(getattr, parallel), ("NAMES",)),
+    "SOURCES": (raw_texts, tuple(labelled_sets.SOURCES)),
+}
+
+
+def plain(value):
+    if isinstance(value, np.ndarray):
+        return [str(value.dtype), hashlib.sha256(value.tobytes()).hexdigest()]
+    if isinstance(value, frozenset):
+        return sorted(value)
+    return {field.name: getattr(value, field.name) for field in fields(value)}
+
+
+def checksum(name):
+    make, arguments = MADE.get(name, (default_task, (name,)))
+    text = json.dumps([make(argument) for argument in arguments], default=plain, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@pytest.mark.parametrize("symbol", ENTRIES)
+def test_the_data_are_those_of_the_archived_answers(symbol):
+    module, name = symbol.split(":")
+    try:
+        made = checksum(name)
+    except DataUnavailable as error:
+        pytest.skip(f"data: {error}")
+    assert made == ENTRIES[symbol]["makes"]
+    form = fingerprint._form((module, name))
+    today = fingerprint._hashed(form, {child: fingerprint._digest_of(child) for child in form.refers_to})
+    # Where the code was rewritten and the checksum above still holds, write today's hash into contents.json.
+    assert today == ENTRIES[symbol]["is"]
