@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 
 try:
+    import pydantic  # noqa: F401  which settings of a run need, and profiles do not
+
     from attnlib.errors import AttnlibError, BadInput
     from attnlib.training.allocator import keep_freed_memory
     from companion.results import registry

@@ -1,8 +1,8 @@
 """Experiments by name: every ``notebooks/<part>/<name>/experiment.py``, found by its folder.
 
-There is no list to edit. An experiment has ``PLACE`` (where in the paper), ``QUESTION``, ``Config`` (a frozen
-dataclass), ``PROFILES`` (a Config for ``quick`` and ``paper``), ``models(config)`` and ``compute(config,
-store)``.
+There is no list to edit. An experiment has ``PLACE`` (where in the paper), ``QUESTION``, ``Config`` (see
+`companion.results.config`), ``PROFILES`` (a Config for ``quick`` and ``paper``), ``models(config)`` and
+``compute(config, store)``.
 """
 
 from functools import cache

@@ -1,14 +1,22 @@
 """The ladder: tasks from one fixed diagonal to attention that depends on the sample, and the models on it."""
 
-import math
-from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import ClassVar
 
-from attnlib.errors import BadInput
+from attnlib.models.config import Cell
 from companion.results.asks import Ask, ask, specs_of
-from companion.results.checks import WITH_ATTENTION, changes_of, check_counts, check_names, take_files
+from companion.results.config import (
+    AboveZero,
+    Attending,
+    BaseConfig,
+    Positive,
+    Scale,
+    Task,
+    changes_of,
+    check_width,
+    take_files,
+)
 from companion.runs.rungs import point, rung_of, seeds_of, spec_of
 from companion.runs.spec import ModelSpec
 from notebooks.shared.measure import measure_alignment_terms
@@ -48,8 +56,7 @@ PAPER_TASKS = (
 )
 
 
-@dataclass(frozen=True)
-class LadderConfig:
+class LadderConfig(BaseConfig):
     """Settings of an experiment over the ladder. A point is a task × architecture × cell × seed.
 
     Attributes:
@@ -66,27 +73,23 @@ class LadderConfig:
         target: the same sentences in the other language, line by line.
     """
 
-    ARCHITECTURES: ClassVar[tuple[str, ...]] = WITH_ATTENTION  # that can be asked for
     TASKS: ClassVar[tuple[tuple[str, ...], ...]] = (QUICK_TASKS, PAPER_TASKS)  # of the profiles
 
-    task: tuple[str, ...] = QUICK_TASKS
-    architecture: tuple[str, ...] = ("AED", "AO")
-    cell: tuple[str, ...] = ("gru",)
-    seeds: int | None = None
-    width: int | None = None
-    scale: str = "quick"
-    steps: int | None = None
-    embedding_scale: float = 0.3
-    fit_samples: int = 2_000
+    task: tuple[Task, ...] = QUICK_TASKS
+    architecture: tuple[Attending, ...] = ("AED", "AO")
+    cell: tuple[Cell, ...] = ("gru",)
+    seeds: Positive | None = None
+    width: Positive | None = None
+    scale: Scale = "quick"
+    steps: Positive | None = None
+    embedding_scale: AboveZero = 0.3
+    fit_samples: Positive = 2_000
     source: Path | None = None
     target: Path | None = None
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         take_files(self, task=self.TASKS)
-        check_names(self, architecture=self.ARCHITECTURES)
-        check_counts(self)
-        if not 0 < self.embedding_scale < math.inf:
-            raise BadInput(f"embedding_scale is {self.embedding_scale}; it must be positive and finite")
+        check_width(self)
 
 
 PROFILES = {

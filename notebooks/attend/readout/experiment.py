@@ -1,10 +1,10 @@
 """Readout: which component of which path says the word, by dropping the others and retraining nothing."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from companion.results.aggregate import Point, by_kind, each_over_seeds, kind
 from companion.results.asks import Ask, answers, ask, specs_of
+from companion.results.config import Task
 from companion.runs.spec import ModelSpec
 from notebooks.attend.readout.measure import ABLATIONS, REPLACEMENTS, measure_readout
 from notebooks.shared.ladder import LadderConfig, model_specs
@@ -30,14 +30,12 @@ PAPER_TASKS = (
 )
 
 
-@dataclass(frozen=True)
 class Config(LadderConfig):
     """Settings of the ladder, on fewer rungs; VED has no context to read out."""
 
     TASKS: ClassVar[tuple[tuple[str, ...], ...]] = (QUICK_TASKS, PAPER_TASKS)
 
-    task: tuple[str, ...] = QUICK_TASKS
-    fit_samples: int = 2_000
+    task: tuple[Task, ...] = QUICK_TASKS
 
 
 PROFILES = {

@@ -1,14 +1,16 @@
 """Temporal share against typicality: the first paper's headline, a point for each trained network."""
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from attnlib.models.config import Cell
 from companion.results.aggregate import by_kind, each_over_seeds, kind
 from companion.results.asks import Ask, answers, ask, specs_of
+from companion.results.config import Task
 from companion.results.spearman import spearman_of_points
 from companion.results.statistics import hierarchical_bootstrap, stratified_bootstrap
 from companion.runs.spec import ModelSpec
@@ -27,7 +29,6 @@ CELL_TASKS = ("one_to_one", "reversal", "reordering_50", "scan")
 __all__ = ["PLACE", "PROFILES", "QUESTION", "Config", "asks", "compute", "models"]
 
 
-@dataclass(frozen=True)
 class Config(LadderConfig):
     """The ladder's settings, and recurrent cells beside the GRU.
 
@@ -36,13 +37,8 @@ class Config(LadderConfig):
         cells_on: the tasks on which they are.
     """
 
-    more_cells: tuple[str, ...] = ()
-    cells_on: tuple[str, ...] = CELL_TASKS
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.more_cells:
-            self.beside()  # checks the names
+    more_cells: tuple[Cell, ...] = ()
+    cells_on: tuple[Task, ...] = CELL_TASKS
 
     def beside(self) -> LadderConfig:
         """The further cells on their tasks, as a ladder of its own."""

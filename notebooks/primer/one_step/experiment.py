@@ -1,9 +1,8 @@
 """One decoder step of a trained translation network in numbers, and its attention along training."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from attnlib.models.sequence_to_sequence import NAMED
 from companion.data import registry
 from companion.results.aggregate import Point, over_seeds
 from companion.results.asks import Ask, answers, ask, specs_of
-from companion.results.checks import check_known, check_positive
+from companion.results.config import BaseConfig, OneOf, Positive
 from companion.runs.recipe import RecipeSpec
 from notebooks.primer.one_step.measure import measure_shown_pairs
 
@@ -37,8 +36,7 @@ WEIGHTS: dict[str, tuple[int, int, tuple[int, ...]]] = {
 TABLES = ("worked", "context", "predicted", "map", "learned")
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(BaseConfig):
     """Settings; a network is a seed.
 
     Attributes:
@@ -53,24 +51,21 @@ class Config:
         place: which word of its translation is worked in numbers, counted from 0.
     """
 
-    task: str = "tatoeba_en_fr"
-    network: str = "bahdanau"
-    seeds: int = 3
-    n_train: int = 16_000
-    max_words: int = 1_500
-    max_length: int = 9
-    judged: int = 300
-    width: int = 64
-    steps: int = 300
-    looks: int = 6
+    task: Annotated[str, OneOf(registry.names())] = "tatoeba_en_fr"
+    network: Annotated[str, OneOf(NETWORKS)] = "bahdanau"
+    seeds: Positive = 3
+    n_train: Positive = 16_000
+    max_words: Positive = 1_500
+    max_length: Positive = 9
+    judged: Positive = 300
+    width: Positive = 64
+    steps: Positive = 300
+    looks: Positive = 6
     learning_rate: float = 4e-3
     pair: int = 1
     place: int = 1
 
-    def __post_init__(self) -> None:
-        check_known(self, task=registry.names(), network=NETWORKS)
-        counts = ("seeds", "n_train", "max_words", "max_length", "judged", "width", "steps", "looks")
-        check_positive(self, *counts)
+    def check(self) -> None:
         if not 0 <= self.pair < len(PAIRS):
             raise BadInput(f"pair is {self.pair}; there are {len(PAIRS)}, counted from 0")
         if not 0 <= self.place <= len(PAIRS[self.pair][1].split()):
