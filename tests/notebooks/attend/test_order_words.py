@@ -1,7 +1,5 @@
 """Swapped order words: pairs by hand, routes and patches that must add up, predictions that must be exact."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -13,7 +11,6 @@ from companion.data.reordering import translate
 from companion.data.scan import interpret
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
-from notebooks.attend.order_words.experiment import Config, compute, models
 from notebooks.attend.order_words.measure import (
     REORDERING_SWAPS,
     SCAN_SWAPS,
@@ -197,30 +194,3 @@ def test_without_recurrence_only_the_swapped_column_changes(store):
         routes = swap["routes"]["same"]
         assert routes["decoder_input"] == routes["decoder_residual"] == routes["encoder_context"] == 0
         assert swap["predictions"]["all"]["decoder"]["gain"] == pytest.approx(0, abs=1e-6)
-
-
-def test_scan_end_to_end(tmp_path: Path):
-    config = Config(task=("scan",), architecture=("AED",), seeds=1, width=8, steps=1, fit_samples=60, pairs=6,
-                    fit_pairs=8)  # fmt: skip
-    assert len(models(config)) == 1
-    values, tables = compute(config, Store(tmp_path))
-    assert set(values["scan"]["AED"]) == {swap.name for swap in SCAN_SWAPS}
-    join = values["scan"]["AED"]["join"]
-    parts = [join["routes"]["own"][name]["value"] for name in ("input", "residual")]
-    assert sum(parts) == pytest.approx(1, abs=1e-3)
-    assert all(tables.values())
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"task": ("one_to_one",)}, "order words are not known"),
-        ({"task": ("reordering_0",)}, "no word that turns the order"),
-        ({"architecture": ("VED",)}, "VED"),
-        ({"pairs": 0}, "at least 1"),
-        ({"width": 7}, "odd"),
-    ],
-)
-def test_settings_that_make_no_sense_are_refused(settings, message):
-    with pytest.raises(BadInput, match=message):
-        Config(**settings)

@@ -7,13 +7,11 @@ import numpy as np
 import pytest
 import torch
 
-from attnlib.errors import UnknownName
 from attnlib.training.corpus import Corpus, Task
 from attnlib.training.evaluate import evaluate, traces
 from attnlib.training.vocabulary import BOS, EOS, Vocabulary
 from companion.data.registry import load
 from companion.results.config import override
-from companion.results.run import run
 from companion.runs.store import Store
 from notebooks.attend.readout.experiment import PROFILES, asks
 from notebooks.attend.readout.measure import (
@@ -146,22 +144,6 @@ def test_followers_and_judgement_by_hand():
     assert (found["words"], found["accuracy"], found["frequency_weighted"]) == (2, 0.5, 0.75)
     assert found["listed"][0]["top"][0] == "f"
     assert found["listed"][1]["top"][0] == "e"
-
-
-def test_the_experiment_gives_values_and_tables(tmp_path, models):
-    result = run("readout", out=tmp_path, models=models, overrides=TINY)
-    assert set(result.values["one_to_one"]) == {"AED", "AO"}
-    for found in result.values["one_to_one"].values():
-        full, gone = (found["accuracy"]["zero"][name]["value"] for name in ("full", "context_none"))
-        assert found["lost"]["context_none"]["value"] == pytest.approx(full - gone, abs=1e-5)
-        assert found["above_chance"]["full"]["value"] == pytest.approx(full - found["chance"], abs=1e-5)
-    assert {row["ablation"] for row in result.tables["accuracy"]} == set(ABLATIONS)
-    assert result.tables["words"]
-
-
-def test_networks_without_attention_have_no_context_to_read_out():
-    with pytest.raises(UnknownName, match="VED"):
-        override(PROFILES["quick"], {"architecture": "VED"})
 
 
 def test_a_word_never_said_in_training_has_no_margin():

@@ -4,15 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from attnlib.errors import UnknownName
 from attnlib.training.corpus import collate
 from companion.data.registry import load
 from companion.results.config import override
-from companion.results.run import run
 from companion.runs.store import Store
 from notebooks.attend.temporal_formation.experiment import PROFILES, asks, name_of
 from notebooks.attend.temporal_formation.measure import (
-    OFFSETS,
     _between,
     compared,
     conditions,
@@ -20,7 +17,6 @@ from notebooks.attend.temporal_formation.measure import (
     expected_places,
     longer_task,
     measure_offsets,
-    measure_temporal_formation,
     near_place,
     plane,
     wordless_input,
@@ -41,10 +37,6 @@ def trained(models):
     """One network of each kind, by the name the chapter gives it."""
     config = override(PROFILES["quick"], TINY | {"cell": "gru,lstm"})
     return {name_of(asked.spec)["kind"]: Store(models).model(asked.spec) for asked in asks(config)}
-
-
-def test_kinds_are_named_by_cell_and_position_code(trained):
-    assert set(trained) == {"AED", "AED-lstm", "AO", "AO-learned", "AO-shuffled", "AO-none"}
 
 
 @pytest.mark.parametrize("kind", ["AED", "AED-lstm", "AO", "AO-none"])
@@ -157,35 +149,7 @@ def test_variance_between_positions():
     assert _between(states * 0, torch.tensor([0, 0, 1, 1])) is None
 
 
-def test_everything_that_is_asked_of_a_network_is_there(trained):
-    network = trained["AED"]
-    found = measure_temporal_formation(network, 100)
-    shares = found["state_share"]["encoder"]
-    assert sum(shares.values()) == pytest.approx(1, abs=1e-4)
-    assert set(found["rebuilt"]["average"]) == {"alone", "both", "encoder", "decoder"}
-    assert set(found["offsets"]["encoder"]) == {"slope", "centre_slope", "by_offset"}
-    assert [record["offset"] for record in found["offsets"]["both"]["by_offset"]] == list(OFFSETS)
-    assert found["longer"]["lengths"][-1]["length"] == 40
-    assert len(found["longer"]["positions"]) == 40
-
-
-def test_the_experiment_gives_values_and_tables(tmp_path, models):
-    tiny = TINY | {"positions": "sinusoidal,none"}
-    result = run("temporal_formation", out=tmp_path, models=models, overrides=tiny)
-    assert set(result.values["one_to_one"]) == {"AED", "AO", "AO-none"}
-    none = result.values["one_to_one"]["AO-none"]
-    # One state a token: on an input that does not change, the course stands still.
-    assert none["wordless"]["encoder"]["average"]["cosine"]["value"] == pytest.approx(0, abs=1e-6)
-    assert none["temporal_variance"]["encoder"]["words"]["value"] < 0.05
-    assert all(records for records in result.tables.values())
-
-
 def test_scan_has_no_other_lengths(models):
     config = override(PROFILES["quick"], TINY | {"task": "scan", "architecture": "AO", "positions": "none"})
     (asked,) = asks(config)
     assert longer_task(asked.spec, 30) is None
-
-
-def test_unknown_codes_are_refused():
-    with pytest.raises(UnknownName, match="sinusoidal"):
-        override(PROFILES["quick"], {"positions": "sinusoid"})

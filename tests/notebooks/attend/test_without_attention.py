@@ -4,14 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from attnlib.errors import BadInput, UnknownName
+from attnlib.errors import BadInput
 from attnlib.training.corpus import Corpus, collate
 from attnlib.training.vocabulary import BOS, MARKS
 from companion.data.synthetic import one_to_one
-from companion.results.config import override
-from companion.results.run import run
 from companion.runs.store import TrainedModel
-from notebooks.attend.without_attention.experiment import PROFILES, _in_turn, asks
+from notebooks.attend.without_attention.experiment import _in_turn
 from notebooks.attend.without_attention.measure import (
     measure_memory,
     measure_swap,
@@ -20,7 +18,6 @@ from notebooks.attend.without_attention.measure import (
     with_word,
 )
 
-TINY = {"length": "3,4", "words": 4, "seeds": 1, "width": 8, "steps": 2, "fit_samples": 100}
 LENGTH, WORDS = 3, 4
 
 
@@ -96,39 +93,6 @@ def test_a_batch_with_another_word():
     assert changed.target_input[0].tolist() == [BOS, 4, 7, 6]
     assert torch.equal(changed.target_output, batch.target_output)
     assert batch.source[0, 1] == 5
-
-
-def test_every_kind_and_length_has_its_values(tmp_path):
-    result = run("without_attention", out=tmp_path, models=tmp_path, overrides=TINY)
-    assert set(result.values) == {"VED", "VED_less", "AED"}
-    found = result.values["VED"]
-    assert set(found) == {"length_3", "length_4", "shortest", "longest"}
-    assert found["shortest"] == found["length_3"]
-    assert 0 <= found["longest"]["token_accuracy"]["value"] <= 1
-    assert -1 <= found["longest"]["cancel"]["value"] <= 1
-    assert all(result.tables.values())
-
-
-def test_fewer_updates_for_the_alternative_and_the_reference():
-    steps = {
-        (ask.spec.architecture, ask.spec.steps) for ask in asks(override(PROFILES["quick"], {"steps": 100}))
-    }
-    assert steps == {("VED", 100), ("VED", 50), ("AED", 50)}
-
-
-@pytest.mark.parametrize(
-    ("settings", "error", "message"),
-    [
-        ({"cell": "grru"}, UnknownName, "did you mean 'gru'"),
-        ({"length": "1"}, BadInput, "at least 2"),
-        ({"less": 0}, BadInput, "above 0"),
-        ({"words": 1}, BadInput, "nothing to keep"),
-        ({"seeds": 0}, BadInput, "at least 1"),
-    ],
-)
-def test_settings_that_cannot_be(settings, error, message):
-    with pytest.raises(error, match=message):
-        override(PROFILES["quick"], settings)
 
 
 def test_sentences_of_several_lengths_are_refused():

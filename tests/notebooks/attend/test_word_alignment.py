@@ -5,17 +5,14 @@ import pytest
 import torch
 
 from attnlib.decomposition.terms import alignment_terms
-from attnlib.errors import BadInput, UnknownName
 from attnlib.training.corpus import Corpus, Task, evaluation_batches
 from attnlib.training.vocabulary import BOS, EOS, Vocabulary
-from companion.results.run import run
 from companion.runs.store import Store
 from notebooks.attend.word_alignment import experiment
 from notebooks.attend.word_alignment.measure import (
     CLASSES,
     FUNCTION_RANK,
     ROLES,
-    SUBSETS,
     measure_token_parts,
     measure_word_alignment,
     token_classes,
@@ -23,7 +20,6 @@ from notebooks.attend.word_alignment.measure import (
 from notebooks.shared.measure import fit_components
 
 ASKED = {"fit_samples": 100, "judged_samples": 30, "iterations": 2}
-TINY = ASKED | {"task": "reordering_50", "tokens_of": "reordering_50", "seeds": 1, "width": 8, "steps": 3}
 
 
 @pytest.fixture(scope="module")
@@ -125,43 +121,3 @@ def test_classes_of_natural_language_go_by_frequency():
     assert [by_word[word] for word in words] == ["function word"] * FUNCTION_RANK + ["content word"] * 10
     assert (by_word[","], by_word["."]) == ("punctuation", "punctuation")
     assert (classes[BOS], classes[EOS], by_word["<unk>"]) == ("start mark", "end mark", "unknown word")
-
-
-def test_every_kind_of_model_has_its_values_and_tables_have_rows(tmp_path, models):
-    result = run("word_alignment", out=tmp_path, models=models, overrides=TINY)
-    assert set(result.values["reordering_50"]) == {"AED", "AO"}
-    for kind in ("AED", "AO"):
-        found = result.values["reordering_50"][kind]
-        assert set(found["attention"]) == set(SUBSETS)
-        gain = found["better_than_diagonal"]["value"]
-        rates = found["references"]["diagonal"], found["attention"]["full"]
-        assert gain == pytest.approx(rates[0]["error_rate"]["value"] - rates[1]["error_rate"]["value"])
-    assert all(result.tables[table] for table in ("alignment", "classes", "tokens", "example"))
-    frames = [row for row in result.tables["example"] if row["kind"] == "AO" and row["links_from"] == "full"]
-    assert sum(row["gold"] for row in frames) == 1 + max(row["target_position"] for row in frames)
-
-
-def test_the_length_of_europarl_is_no_other_tasks():
-    options = {spec.task: dict(spec.task_options) for spec in experiment.models(experiment.PROFILES["quick"])}
-    assert "n_train" in options["europarl_de_en"]
-    assert "n_train" not in options["reordering"]
-
-
-def test_a_task_without_gold_links_is_refused(tmp_path, models):
-    with pytest.raises(BadInput, match="has no gold word alignments; those that have"):
-        run("word_alignment", out=tmp_path, models=models, overrides=TINY | {"task": "scan"})
-
-
-@pytest.mark.parametrize(
-    ("settings", "error", "message"),
-    [
-        ({"task": ("europarl_de_em",)}, UnknownName, "europarl_de_en"),
-        ({"architecture": ("VED",)}, UnknownName, "VED"),
-        ({"scale": "papre"}, UnknownName, "paper"),
-        ({"iterations": 0}, BadInput, "iterations is 0"),
-        ({"width": 7}, BadInput, "width 7 is odd"),
-    ],
-)
-def test_settings_that_cannot_be_used_are_said(settings, error, message):
-    with pytest.raises(error, match=message):
-        experiment.Config(**settings)

@@ -6,18 +6,14 @@ from itertools import combinations, pairwise
 import pytest
 import torch
 
-from attnlib.errors import BadInput, UnknownName
+from attnlib.errors import BadInput
 from attnlib.training.corpus import collate
-from companion.results.config import override
 from companion.runs.store import Store
 from notebooks.beyond.along_training.along_training import Settings, load_task, network_at
 from notebooks.beyond.along_training.experiment import (
-    PROFILES,
-    QUANTITIES,
     Config,
     after,
     at_look,
-    compute,
     models,
     order_values,
 )
@@ -144,39 +140,6 @@ def test_the_order_of_two_takeovers_is_by_hand():
 def test_beyond_is_what_temporal_terms_do_not_rebuild():
     measured = _measured(**{"rebuilt.temporal_only": [0.0, 0.05, 0.3]})
     assert [at_look(measured, "beyond", i) for i in range(3)] == pytest.approx([0, 0.05, 0.2])
-
-
-def test_values_and_tables_have_every_task(store):
-    values, tables = compute(TINY, store)
-    for task in TINY.task:
-        assert set(values["takeover"][task]) == set(QUANTITIES) == set(values["left_out"][task])
-        assert {"temporal_after_translation", "input_after_translation"} <= set(values["order"][task])
-        assert values["last"][task]["uniform"]["n"] == 2
-        for name in QUANTITIES:
-            assert values["left_out"][task][name] == 2 - values["takeover"][task][name]["n"]
-    assert set(values["uniform"]) == {"copying_sample"}
-    found = values["uniform"]["copying_sample"]
-    assert found["above_chance"]["value"] == pytest.approx(found["translation"]["value"] - 1 / 6, abs=1e-6)
-    learned = values["last"]["copying_sample"]["translation"]["value"]
-    assert found["less_learned"]["value"] == pytest.approx(found["translation"]["value"] - learned, abs=1e-6)
-    looks = [0, 2, 4]
-    rows = [r for r in tables["courses"] if (r["task"], r["attention"]) == ("reordering", "learned")]
-    assert [r["step"] for r in rows] == looks * len(QUANTITIES)
-    assert len(tables["networks"]) == 2 * 2 * len(QUANTITIES)
-
-
-@pytest.mark.parametrize(
-    ("given", "error", "message"),
-    [
-        ({"task": "copying_samples"}, UnknownName, "did you mean 'copying_sample'"),
-        ({"judged": 0}, BadInput, "judged is 0"),
-        ({"least": 0.0}, BadInput, "least is 0"),
-        ({"steps": 0}, BadInput, "steps is 0"),
-    ],
-)
-def test_settings_that_make_no_sense_are_refused(given, error, message):
-    with pytest.raises(error, match=message):
-        override(PROFILES["quick"], given)
 
 
 def test_labels_are_spread_within_the_axes():

@@ -3,7 +3,6 @@
 import pytest
 import torch
 
-from attnlib.errors import BadInput, UnknownName
 from attnlib.models.encoder_decoder import UniformEncoderDecoder
 from attnlib.training.corpus import collate
 from companion.runs.recipe import RecipeSpec
@@ -50,16 +49,3 @@ def test_the_first_look_is_the_untrained_network_of_learned_and_uniform_alike(st
         torch.testing.assert_close(first(batch).logits, fresh(batch).logits)
         states.append(first(batch).encoder_states)
     torch.testing.assert_close(*states)
-
-
-@pytest.mark.parametrize(
-    ("settings", "error", "message"),
-    [
-        ({"attention": "unifrom"}, UnknownName, "did you mean 'uniform'"),
-        ({"steps": 0}, BadInput, "steps is 0"),
-        ({"width": 0}, BadInput, "width is 0"),
-    ],
-)
-def test_settings_that_make_no_sense_are_refused(settings, error, message):
-    with pytest.raises(error, match=message):
-        RecipeSpec.of("along_training", **settings)

@@ -7,19 +7,15 @@ import numpy as np
 import pytest
 import torch
 
-from attnlib.errors import BadInput, UnknownName
 from attnlib.training.corpus import Corpus, Task, collate
 from attnlib.training.vocabulary import BOS, EOS, PAD, Vocabulary
 from companion.data.bleu import corpus_bleu
-from companion.results.config import override
 from companion.runs.sequence_course import judged_samples
 from companion.runs.store import Store
 from notebooks.primer.one_vector import measure
 from notebooks.primer.one_vector.experiment import (
-    PROFILES,
     Config,
     after_error,
-    compute,
     early_over_late,
     models,
 )
@@ -158,54 +154,3 @@ def test_a_perfect_copy_has_all_of_it_right(recording):
     assert {found[n] for n in ("exact_match", "length_right", "token_accuracy", "own_accuracy")} == {1}
     assert found["beam"]["exact_match"] < 1  # of the network as it is
     assert found["bleu"] == pytest.approx(100)
-
-
-class ByHand:
-    """A store with a measurement of each seed: more errors from its own hand, and most after early ones."""
-
-    def kept(self, spec, measure, **settings):
-        return {
-            "length": 3,
-            "of_length": 40,
-            "teacher_forced": [0.9] * 4,
-            "free_running": [0.8] * 4,
-            "so_far": [0.8, 0.7, 0.6, 0.5],
-            "damage": [row(1, 1.0, 0.25, 3), row(2, 0.5, 0.25, 2), row(3, 0.5, 0.375, 1)],
-            "token_accuracy": 0.9,
-            "own_accuracy": 0.75 - 0.01 * spec.resolved.seed,
-            "exact_match": 0.5,
-            "length_right": 0.625,
-            "length_guessed": 0.75,
-            "bleu": 40.0,
-            "beam": {"exact_match": 0.75, "bleu": 30.0},
-            "parameters": 7,
-        }
-
-
-def test_signs_of_what_the_claims_read():
-    values, tables = compute(Config(seeds=2), ByHand())
-    found = values["number_words"]["cho"]
-    assert found["after_error"]["value"] == pytest.approx((3 * 0.75 + 2 * 0.25 + 0.125) / 6)
-    assert found["early_over_late"]["value"] == pytest.approx(0.75 - 0.125)
-    assert found["length_over_guess"]["value"] == pytest.approx(0.625 - 0.75)
-    assert found["own_hand"]["value"] == pytest.approx(0.9 - (0.75 + 0.74) / 2)
-    assert found["own_hand"]["n"] == 2
-    assert found["beam_gain"]["exact_match"]["value"] == pytest.approx(0.25)
-    assert found["beam_gain"]["bleu"]["value"] == pytest.approx(-10)
-    costs = {(r["quantity"], r["place"]): r["value"] for r in tables["damage"] if r["network"] == "cho"}
-    assert costs["share", 1] == pytest.approx(0.75)
-    assert costs["words", 1] == pytest.approx(0.75 * 3)
-    assert {row["way"] for row in tables["places"]} == {"teacher_forced", "free_running", "so_far"}
-
-
-@pytest.mark.parametrize(
-    ("given", "error", "message"),
-    [
-        ({"network": "suskever"}, UnknownName, "did you mean 'sutskever'"),
-        ({"task": "number_wrods"}, UnknownName, "did you mean 'number_words'"),
-        ({"digits": 0}, BadInput, "digits is 0"),
-    ],
-)
-def test_settings_that_make_no_sense_are_refused(given, error, message):
-    with pytest.raises(error, match=message):
-        override(PROFILES["quick"], given)

@@ -6,14 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from attnlib.errors import BadInput, UnknownName
 from attnlib.models.sequence_to_sequence import NAMED, SequenceConfig, SequenceToSequence
 from attnlib.training.corpus import Corpus, collate
-from companion.results.config import override
 from companion.runs.store import Store
-from notebooks.primer.path_length.experiment import PROFILES, Config, compute, decay, models
+from notebooks.primer.path_length.experiment import Config, decay, models
 from notebooks.primer.path_length.measure import gradient_norms, measure_gradients
-from notebooks.primer.source_reversal import experiment
 
 BATCH = collate(Corpus.from_ids([[4, 5, 6], [7, 8, 4, 5, 6]], [[4, 5], [6, 7, 4, 4]]), [0, 1])
 TINY = Config(seeds=2, longest=5, n_train=300, judged=60, width=8, steps=3, looks=1, length=4, samples=20)
@@ -90,58 +87,3 @@ def test_before_training_neither_cell_nor_width_changes_the_rate_much():
         rates.append(decay(gradient_norms(network, batch)[:, :12, :12].mean(0).tolist(), reverse=False))
     assert max(rates) < 0.9 * np.mean(rates) < 0
     assert min(rates) > 1.1 * np.mean(rates)
-
-
-def test_it_asks_the_networks_of_the_chapter_on_reversal():
-    """So that none is trained twice."""
-    for profile, config in PROFILES.items():
-        assert set(models(config)) <= set(experiment.models(experiment.PROFILES[profile]))
-
-
-class ByHand:
-    """Gradients in place of networks: level with attention as training begins, else of known slopes."""
-
-    def kept(self, spec, measure, length, samples):
-        settings = spec.resolved
-        attends = settings.link == "attention"
-        rates = {"untrained": 0.0, "trained": 0.1} if attends else {"untrained": -0.3, "trained": 0.2}
-        steps = np.arange(1, length + 1)
-        steps = steps[:, None] + (steps if settings.reverse else length + 1 - steps)
-        return {stage: (10.0 ** (rate * steps)).tolist() for stage, rate in rates.items()} | {
-            "aligned_untrained": 0.1,
-            "aligned_trained": 0.5,
-        }
-
-
-def test_what_claims_read_has_the_sign_of_attention_less_one_vector():
-    values, tables = compute(TINY, ByHand())
-    slopes = {
-        kind: {stage: found["decay"]["value"] for stage, found in own["main"].items()}
-        for kind, own in values.items()
-        if kind != "flatter"
-    }
-    falling = {"untrained": pytest.approx(-0.3), "trained": pytest.approx(0.2)}
-    assert slopes["one_vector"] == falling
-    assert slopes["one_vector_reversed"] == falling
-    assert slopes["attention"] == {"untrained": pytest.approx(0), "trained": pytest.approx(0.1)}
-    flatter = {stage: own["value"] for stage, own in values["flatter"].items()}
-    assert flatter == {"untrained": pytest.approx(0.3), "trained": pytest.approx(-0.1)}
-    # A tenth of a decade a step, from the nearest pair (2 steps) to the farthest.
-    apart = values["attention"]["main"]["trained"]["apart"]["value"]
-    assert apart == pytest.approx((2 * TINY.length - 2) / 10)
-    assert values["attention"]["main"]["untrained"]["apart"]["value"] == pytest.approx(0)
-    assert len(tables["matrices"]) == 3 * 2 * TINY.length**2
-    assert {row["distance"] for row in tables["decay"]} == set(range(2, 2 * TINY.length + 1))
-
-
-@pytest.mark.parametrize(
-    ("given", "error", "message"),
-    [
-        ({"kind": "one_vectr"}, UnknownName, "did you mean 'one_vector'"),
-        ({"length": 2}, BadInput, "a length of at least 3"),
-        ({"samples": 0}, BadInput, "samples is 0"),
-    ],
-)
-def test_settings_that_make_no_sense_are_refused(given, error, message):
-    with pytest.raises(error, match=message):
-        override(PROFILES["quick"], given)

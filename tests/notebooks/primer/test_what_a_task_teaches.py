@@ -2,32 +2,23 @@
 
 import math
 from collections import Counter
-from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
-from attnlib.errors import BadInput, UnknownName
-from attnlib.models.transformer import Transformer
+from attnlib.errors import BadInput
 from attnlib.training.corpus import Corpus
 from companion.data.summaries import lexicon_translation
-from companion.results.config import override
 from companion.runs.sequence_course import judged_samples, load_task
 from companion.runs.store import Store
 from notebooks.primer.what_a_task_teaches.experiment import (
-    PROFILES,
     Config,
     _specs,
     agreement_values,
-    compute,
-    models,
 )
 from notebooks.primer.what_a_task_teaches.measure import (
-    CLASSES,
     ReciprocitySums,
-    class_of_words,
-    doubly_centred,
     equal_lengths,
     map_symmetry,
     measure_classes,
@@ -56,11 +47,6 @@ TINY = Config(
 def store(tmp_path_factory):
     torch.set_num_threads(1)
     return Store(tmp_path_factory.mktemp("models"))
-
-
-@pytest.fixture(scope="module")
-def computed(store):
-    return compute(TINY, store)
 
 
 def recorded(store, kind, task, seed=0):
@@ -148,22 +134,6 @@ def test_the_example_is_one_sentence_out_of_the_order_of_its_topics(store):
     assert example_of(Corpus.from_ids(sources, [[4]] * 4), words) == 3  # and with an adjective
 
 
-def test_values_and_tables_have_every_kind(computed):
-    values, tables = computed
-    assert values["references"]["translation"]["gold"]["reach"] == 1
-    for kind in ("recurrent", "transformer"):
-        found = values["differs"][kind]["trained"]["on_topics"]["value"]
-        pair = [values[kind][task]["trained"]["on_topics"]["value"] for task in ("translation", "summary")]
-        assert found == pytest.approx(pair[0] - pair[1])
-    own = values["symmetry"]["transformer"]["translation"]
-    less = own["encoder_self"]["trained"]["scores"]["value"] - own["cross"]["trained"]["scores"]["value"]
-    assert own["self_less_cross"]["scores"]["value"] == pytest.approx(less)
-    assert values["sources"]["tied"]["translation"]["cross"]["keys_from_target"]["high"] == 0
-    assert set(values["symmetry"]["tied"]) == {"translation"}
-    assert len(tables["networks"]) == 2 * 2 * (4 + 1)  # states, seeds, kinds with their tasks
-    assert len(tables["agreement"]) == 2 * 2 * 2 * 4  # kinds, seeds, views, pairs
-
-
 def pairs(*values):
     """A point for each pair of networks, the first of seed 0, 1, …, the second of the next."""
     return [({"seed": seed}, {"sentence": 0.5, "same_word": value}) for seed, value in enumerate(values)]
@@ -197,38 +167,7 @@ def test_a_seed_that_is_in_two_pairs_is_not_two_seeds():
     assert np.isnan(found["high"])
 
 
-def test_less_may_be_asked_for(store):
-    config = replace(TINY, kind=("transformer",), task=("summary",), tied=())
-    values, _ = compute(config, store)
-    assert values["differs"] == {}
-    assert values["agreement"]["transformer"]["sentence"]["between"]["value"] is None
-    assert len(models(config)) == config.seeds
-    assert isinstance(network_of(store.recording(models(config)[0]), "trained"), Transformer)
-
-
-@pytest.mark.parametrize(
-    ("given", "error", "message"),
-    [
-        ({"kind": "transformers"}, UnknownName, "did you mean 'transformer'"),
-        ({"task": "translations"}, UnknownName, "did you mean 'translation'"),
-        ({"scoring": "dott"}, UnknownName, "did you mean 'dot'"),
-        ({"seeds": 1}, BadInput, "take 2 or more"),
-        ({"heads": 3}, BadInput, "3 heads do not divide"),
-        ({"steps": 0}, BadInput, "steps is 0"),
-    ],
-)
-def test_settings_that_make_no_sense_are_refused(given, error, message):
-    with pytest.raises(error, match=message):
-        override(PROFILES["quick"], given)
-
-
 # Who asks whom: classes of words, reciprocity and sources against loops and what must be exact.
-
-
-def test_kinds_of_words():
-    words = ("<pad>", "<eos>", "the", "big", "war", "dog", "wakes", "often", "near")
-    names = [CLASSES[i] for i in class_of_words(words)]
-    assert names == ["end", "end", "determiner", "adjective", "topic", "noun", "verb", "other", "other"]
 
 
 def test_even_attention_has_every_kind_of_word_at_one(store, monkeypatch):
@@ -344,38 +283,12 @@ def test_the_definition_in_a_loop():
     assert of(matrix[None], "attention").ratio == pytest.approx(apart / together)
 
 
-def test_it_is_the_symmetric_share_less_the_antisymmetric_one():
-    matrix = doubly_centred(draw(1, 5, 5, seed=2))
-    off = ~torch.eye(5, dtype=torch.bool)
-    symmetric, rest = (((matrix + sign * matrix.mT) / 2 * off).square().sum() for sign in (1, -1))
-    expected = (symmetric - rest) / (symmetric + rest)
-    assert of(matrix, "scores").value == pytest.approx(expected.item())
-
-
 def test_what_a_softmax_does_not_see_does_not_count():
     """A number a row changes no attention; log attention is the scores but for a number a row."""
     scores = draw(3, 5, 5, seed=3)
     before = of(scores, "scores").value
     assert of(scores + draw(3, 5, 1, seed=4), "scores").value == pytest.approx(before)
     assert of(scores.softmax(-1).log(), "scores").value == pytest.approx(before)
-
-
-def test_equal_scores_both_ways_do_not_make_equal_attention():
-    """A word that all others like and that likes none of them more: symmetric scores, unequal rows."""
-    scores = torch.zeros(1, 6, 6, dtype=torch.float64)
-    scores[:, 0, 1:] = scores[:, 1:, 0] = math.log(5)
-    attention = scores.softmax(-1)
-    assert of(scores, "scores").value == pytest.approx(1)
-    torch.testing.assert_close(attention[0, 1, 0].item(), 5 / 10)  # from each of the five
-    torch.testing.assert_close(attention[0, 0, 1].item(), 5 / 26)  # to each of the five
-    assert of(attention, "attention").value < 0.5
-
-
-def test_random_scores_have_one_over_the_square():
-    for size in (5, 9):
-        found = of(draw(20_000, size, size, seed=size), "scores").value
-        assert found == pytest.approx(1 / (size - 1) ** 2, abs=0.005)
-        assert of(draw(20_000, size, size, seed=size), "attention").value == pytest.approx(0, abs=0.06)
 
 
 def test_sums_of_parts_are_sums_of_all():
