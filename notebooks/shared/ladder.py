@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from attnlib.models.config import Cell
-from companion.results.asks import Ask, ask, specs_of
+from companion.results.asks import Ask, ask
 from companion.results.config import (
     AboveZero,
     Attending,
@@ -26,7 +26,6 @@ __all__ = [
     "LadderConfig",
     "asks",
     "model_specs",
-    "models",
     "point",
     "rung_of",
     "seeds_of",
@@ -116,8 +115,3 @@ def model_specs(config: LadderConfig) -> tuple[ModelSpec, ...]:
 def asks(config: LadderConfig) -> tuple[Ask, ...]:
     """The nine terms and typicality of each model: what two chapters ask, and a third of these and more."""
     return ask(model_specs(config), measure_alignment_terms, fit_samples=config.fit_samples)
-
-
-def models(config: LadderConfig) -> tuple[ModelSpec, ...]:
-    """The trained models behind :func:`asks`."""
-    return specs_of(asks(config))

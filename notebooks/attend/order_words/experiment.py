@@ -3,18 +3,14 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING
 
 from attnlib.errors import BadInput
 from companion.results.aggregate import Point, by_kind, each_over_seeds, kind, over_seeds
-from companion.results.asks import Ask, answers, ask, specs_of
+from companion.results.asks import Ask, answers, ask
 from companion.results.checks import changes_of, check_counts, check_names
 from companion.runs.rungs import seeds_of, spec_of, task_of
-from companion.runs.spec import ModelSpec
+from companion.runs.store import Store
 from notebooks.attend.order_words.measure import measure_order_words
-
-if TYPE_CHECKING:
-    from companion.runs.store import Store
 
 PLACE = "Aitken et al. 2021, contributions 3 and 4 (the mechanism behind sample-dependent attention)"
 QUESTION = "Which words turn the order of attention round, and through which part of which states?"
@@ -83,11 +79,6 @@ PROFILES = {
 }
 
 
-def models(config: Config) -> tuple[ModelSpec, ...]:
-    """The trained models that the experiment needs, each once."""
-    return specs_of(asks(config))
-
-
 def asks(config: Config) -> tuple[Ask, ...]:
     """What it asks of each model."""
     changes = changes_of(config)
@@ -100,7 +91,7 @@ def asks(config: Config) -> tuple[Ask, ...]:
     return ask(specs, measure_order_words, **settings)
 
 
-def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """What each kind of swapped word does to the attention, and through what.
 
     Returns:

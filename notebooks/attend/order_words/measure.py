@@ -10,7 +10,6 @@ Rows of attention are compared in four sets:
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -34,11 +33,8 @@ from companion.data.reordering import (
     translate,
 )
 from companion.data.scan import ACTION_OF, COMMAND_WORDS, TURN_OF, interpret
+from companion.runs.store import TrainedModel
 from notebooks.shared.measure import Fitted, fit_components
-
-if TYPE_CHECKING:
-    from companion.runs.store import TrainedModel
-
 
 # Pairs of sentences that differ in one word: an order word for its counterpart, or a word for one of its own
 # class, which should leave the order as it was.
@@ -500,7 +496,7 @@ LAGS, STEPS = 12, 24  # how far the memory of the word is followed
 DIGITS = 4
 
 
-def measure_order_words(trained: "TrainedModel", fit_samples: int, pairs: int, fit_pairs: int) -> dict:
+def measure_order_words(trained: TrainedModel, fit_samples: int, pairs: int, fit_pairs: int) -> dict:
     """Every swap of one network, by its name; settings as in the experiment's ``Config``.
 
     ``exact``: share of either sentence written without a fault, teacher-forced; ``attended``: share of forks
@@ -522,7 +518,7 @@ def measure_order_words(trained: "TrainedModel", fit_samples: int, pairs: int, f
     return _rounded(found)
 
 
-def _judge(trained: "TrainedModel", swap: Swap, pairs: Pairs, training: Pairs, fitted: Fitted) -> dict:
+def _judge(trained: TrainedModel, swap: Swap, pairs: Pairs, training: Pairs, fitted: Fitted) -> dict:
     model = trained.model
     device = model.readout.weight.device
     batches = tuple(collate(c, range(len(pairs))).to(device) for c in (pairs.first, pairs.second))
@@ -582,7 +578,7 @@ def _attended(traces, pairs: Pairs, forks: Tensor) -> list[float | None]:
     return found
 
 
-def _predictions(trained: "TrainedModel", pairs: Pairs, training: Pairs, fitted: Fitted) -> dict:
+def _predictions(trained: TrainedModel, pairs: Pairs, training: Pairs, fitted: Fitted) -> dict:
     """First the predictions, from the original run; then the rerun, and how close they came."""
     task, model = trained.task, trained.model
     device = model.readout.weight.device
@@ -655,7 +651,7 @@ def _by_place(values: Tensor, places: Tensor, mask: Tensor, n: int) -> list[floa
     return [float(found.double().mean()) if len(found) else None for found in chosen]
 
 
-def _example(trained: "TrainedModel", pairs: Pairs, traces) -> dict[str, object]:
+def _example(trained: TrainedModel, pairs: Pairs, traces) -> dict[str, object]:
     """The shortest pair as words and two matrices, each run on its own target; attention in thousandths."""
     size = pairs.first.source_lengths + np.maximum(pairs.first.target_lengths, pairs.second.target_lengths)
     sample = int(size.argmin())

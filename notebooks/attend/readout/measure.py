@@ -9,7 +9,6 @@ pieces are weighed is this project's definition: the paper's text at hand says n
 """
 
 from collections import Counter
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -22,11 +21,8 @@ from attnlib.training.corpus import Corpus, Task
 from attnlib.training.evaluate import traces
 from attnlib.training.vocabulary import BOS, EOS
 from companion.data.scan import ACTION_OF, TURN_OF
+from companion.runs.store import TrainedModel
 from notebooks.shared.measure import Fitted, fit_components
-
-if TYPE_CHECKING:
-    from companion.runs.store import TrainedModel
-
 
 # Which target word each source word stands for, and whether a map from states to logits says the same.
 
@@ -167,7 +163,7 @@ ABLATIONS = _ablations()
 REPLACEMENTS = ("zero", "mean")  # what stands in for a part that is dropped
 
 
-def measure_readout(trained: "TrainedModel", fit_samples: int) -> dict:
+def measure_readout(trained: TrainedModel, fit_samples: int) -> dict:
     """Readout accuracy by component of one model with attention, on held-out samples, teacher-forced.
 
     Nothing is retrained. A dropped part is replaced by zero, or by its mean over the positions of the fitting

@@ -5,20 +5,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING
 
 from attnlib.errors import BadInput, NotMeasured
 from companion.results.aggregate import each_over_seeds, over_seeds
-from companion.results.asks import Ask, ask, specs_of
+from companion.results.asks import Ask, ask
 from companion.results.checks import changes_of, check_counts, check_names, take_files
 from companion.runs.rungs import spec_of, task_of
 from companion.runs.spec import ModelSpec
+from companion.runs.store import Store
 from notebooks.attend.robustness.measure import EITHER, measure_robustness
 from notebooks.shared.measure import measure_alignment_terms
-
-if TYPE_CHECKING:
-    from companion.runs.store import Store
-
 
 FACTORS = ("cell", "width", "weight_decay", "length", "n_words", "embedding_scale", "clip")
 ALONE = "one_to_one"  # the task on the fixed diagonal, and the one whose number of words can be set
@@ -167,11 +163,6 @@ QUESTION = "Where does the finding weaken when cell, size, training or task voca
 RESIDUAL = ("temporal_residual", "input_residual", "residual_temporal", "residual_input", "residual_residual")
 
 
-def models(config: Config) -> tuple[ModelSpec, ...]:
-    """The trained models that the experiment needs, each once."""
-    return specs_of(asks(config))
-
-
 def asks(config: Config) -> tuple[Ask, ...]:
     """What it asks of each: the shares that other chapters ask for too, then free running and memory."""
     every = [*(setting.models for setting in settings(config)), _plan(config)]
@@ -203,7 +194,7 @@ OUTCOMES: dict[str, Callable[[Found], float | None]] = {
 }
 
 
-def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Outcomes of every setting, free running against teacher forcing, and whether the headline holds.
 
     Returns:
@@ -251,7 +242,7 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     return values, {"points": points, "settings": conditions, "running": ways}
 
 
-def _found(config: Config, store: "Store") -> dict[ModelSpec, Found]:
+def _found(config: Config, store: Store) -> dict[ModelSpec, Found]:
     """What is known of each model; one of which something is missing is left out (``run`` says which)."""
     answered: dict[ModelSpec, dict[str, dict]] = {}
     for asked in asks(config):

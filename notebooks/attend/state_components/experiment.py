@@ -1,20 +1,17 @@
 """State components: how much of the states position and word explain, and what they look like."""
 
 from itertools import product
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from attnlib.errors import BadInput
 from attnlib.models.config import Architecture
 from companion.results.aggregate import Point, by_kind, each_over_seeds, kind
-from companion.results.asks import Ask, answers, ask, specs_of
+from companion.results.asks import Ask, answers, ask
 from companion.results.config import Task
 from companion.runs.rungs import rung_of
-from companion.runs.spec import ModelSpec
+from companion.runs.store import Store
 from notebooks.attend.state_components.measure import SIDES, measure_state_components
 from notebooks.shared.ladder import PAPER_TASKS, LadderConfig, model_specs
-
-if TYPE_CHECKING:
-    from companion.runs.store import Store
 
 PLACE = "Aitken et al. 2021, contribution 1 (decomposition of hidden states)"
 QUESTION = "How much of the hidden states do position and word explain, together and each by itself?"
@@ -59,12 +56,7 @@ def asks(config: Config) -> tuple[Ask, ...]:
     return ask(specs, measure_state_components, fit_samples=config.fit_samples)
 
 
-def models(config: Config) -> tuple[ModelSpec, ...]:
-    """The trained models that the experiment needs, each once."""
-    return specs_of(asks(config))
-
-
-def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Shares of the variance of held-out states, averages against the exact fit, coordinates for figures.
 
     For each task, kind and side, intervals over seeds: R² of the position, of the word, of both by least

@@ -1,7 +1,6 @@
 """What temporal and input components make of the states of one model: variance, and pictures of them."""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -13,11 +12,8 @@ from attnlib.decomposition.two_way import centred_by_piece
 from attnlib.models.trace import Trace
 from attnlib.training.evaluate import traces
 from attnlib.training.vocabulary import Vocabulary
+from companion.runs.store import TrainedModel
 from notebooks.shared.measure import Fitted, fit_components
-
-if TYPE_CHECKING:
-    from companion.runs.store import TrainedModel
-
 
 SIDES = ("encoder", "decoder")
 
@@ -170,7 +166,7 @@ RARE = 30  # positions with fewer fitting states are not drawn
 DIGITS = 4  # of coordinates, in units of the states
 
 
-def measure_state_components(trained: "TrainedModel", fit_samples: int) -> dict:
+def measure_state_components(trained: TrainedModel, fit_samples: int) -> dict:
     """Variance explained on both sides, averages against the exact fit, and for seed 0 what figures draw.
 
     Components are fitted by least squares on the first ``fit_samples`` training samples and judged on the
@@ -210,7 +206,7 @@ def _read(trace: Trace) -> dict[str, tuple]:
     }
 
 
-def pictures(trained: "TrainedModel", fitted: Fitted) -> dict:
+def pictures(trained: TrainedModel, fitted: Fitted) -> dict:
     """Coordinates of the components along three principal axes, of both sides together.
 
     There are three spaces: fitted to mu (``temporal``), to chi (``input``), and to both (``together``).

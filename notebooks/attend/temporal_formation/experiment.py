@@ -3,18 +3,15 @@
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from attnlib.errors import NotMeasured
 from companion.results.aggregate import Point, each_over_seeds, kind, over_seeds
-from companion.results.asks import Ask, ask, specs_of
+from companion.results.asks import Ask, ask
 from companion.results.checks import changes_of, check_counts, check_names, take_files
 from companion.runs.rungs import point, seeds_of, spec_of
 from companion.runs.spec import ModelSpec
+from companion.runs.store import Store
 from notebooks.attend.temporal_formation.measure import measure_temporal_formation
-
-if TYPE_CHECKING:
-    from companion.runs.store import Store
 
 PLACE = "Aitken et al. 2021, abstract; contributions 3 and 4 (how temporal components form)"
 QUESTION = "Where do temporal components come from: recurrence without words, positions, or something else?"
@@ -82,11 +79,6 @@ def asks(config: Config) -> tuple[Ask, ...]:
     return ask(specs, measure_temporal_formation, fit_samples=config.fit_samples)
 
 
-def models(config: Config) -> tuple[ModelSpec, ...]:
-    """The trained models that the experiment needs, each once."""
-    return specs_of(asks(config))
-
-
 def name_of(spec: ModelSpec) -> dict[str, object]:
     """The columns that name a model; ``kind`` is ``AED``, ``AED-lstm``, ``AO``, ``AO-learned``."""
     name, code = point(spec), spec.positions if spec.architecture == "AO" else "recurrent"
@@ -94,7 +86,7 @@ def name_of(spec: ModelSpec) -> dict[str, object]:
     return name | {"positions": code, "kind": label}
 
 
-def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Temporal components without words, rebuilt, shifted, and past the lengths trained on.
 
     Returns:

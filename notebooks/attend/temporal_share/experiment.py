@@ -3,30 +3,24 @@
 import math
 from dataclasses import fields
 from operator import itemgetter
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from attnlib.models.config import Cell
 from companion.results.aggregate import by_kind, each_over_seeds, kind
-from companion.results.asks import Ask, answers, ask, specs_of
+from companion.results.asks import Ask, answers, ask
 from companion.results.config import Task
 from companion.results.spearman import spearman_of_points
 from companion.results.statistics import hierarchical_bootstrap, stratified_bootstrap
-from companion.runs.spec import ModelSpec
+from companion.runs.store import Store
 from notebooks.shared.ladder import DIAL, PAPER_TASKS, LadderConfig, model_specs
 from notebooks.shared.measure import ACROSS_SAMPLES as QUANTITIES
 from notebooks.shared.measure import measure_alignment_terms
-
-if TYPE_CHECKING:
-    from companion.runs.store import Store
 
 PLACE = "Aitken et al. 2021, contribution 2 (temporal and input components by task)"
 QUESTION = "Do temporal components carry more of the attention where the average matrix is more typical?"
 BOOTSTRAP_SEED = 20_211_015  # any fixed number: the interval is then a function of the points
 CELL_TASKS = ("one_to_one", "reversal", "reordering_50", "scan")
-
-__all__ = ["PLACE", "PROFILES", "QUESTION", "Config", "asks", "compute", "models"]
 
 
 class Config(LadderConfig):
@@ -56,11 +50,6 @@ PROFILES = {
 }
 
 
-def models(config: Config) -> tuple[ModelSpec, ...]:
-    """The trained models that the experiment needs."""
-    return specs_of(asks(config))
-
-
 def asks(config: Config) -> tuple[Ask, ...]:
     """What it asks of each."""
     own_text = config.source is not None
@@ -72,7 +61,7 @@ def asks(config: Config) -> tuple[Ask, ...]:
     )
 
 
-def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Spearman correlations between typicality and the shares, tasks and then seeds resampled.
 
     Temporal share is the covariance share of temporal × temporal, input share that of input × input; the

@@ -2,21 +2,18 @@
 
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from attnlib.errors import BadInput
 from companion.results.aggregate import Point, each_over_seeds, over_seeds
-from companion.results.asks import Ask, answers, ask, specs_of
+from companion.results.asks import Ask, answers, ask
 from companion.results.checks import check_counts, check_names
 from companion.results.spearman import spearman
 from companion.runs.rungs import seeds_of, spec_of
 from companion.runs.spec import ModelSpec
+from companion.runs.store import Store
 from notebooks.attend.without_attention.measure import EFFECTS, WAYS, measure_memory, measure_swap
-
-if TYPE_CHECKING:
-    from companion.runs.store import Store
 
 PLACE = "Aitken et al. 2021, contribution 3 (architectures with attention and/or recurrence)"
 QUESTION = "Without attention: where are the words kept, when are they read out, and how many fit?"
@@ -98,12 +95,7 @@ def asks(config: Config) -> tuple[Ask, ...]:
     return ask(specs, measure_memory, fit_samples=samples) + ask(specs, measure_swap, fit_samples=samples)
 
 
-def models(config: Config) -> tuple[ModelSpec, ...]:
-    """The trained models that the experiment needs, each once."""
-    return specs_of(asks(config))
-
-
-def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Memory by place, readout by step, and accuracy by length, of VED and of AED.
 
     Returns:

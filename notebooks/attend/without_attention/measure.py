@@ -4,7 +4,6 @@ Sentences of one length are needed: position t must mean the same in all of them
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -16,10 +15,7 @@ from attnlib.errors import BadInput
 from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.training.corpus import Batch, Corpus, Task, evaluation_batches
 from attnlib.training.vocabulary import MARKS
-
-if TYPE_CHECKING:
-    from companion.runs.store import TrainedModel
-
+from companion.runs.store import TrainedModel
 
 FIRST_WORD = len(MARKS)
 BATCH = 256
@@ -85,7 +81,7 @@ def decoder_words(read: Read, step: int) -> Int[Tensor, "batch read"]:
     return torch.cat([read.source, read.target[:, :step]], dim=1)
 
 
-def measure_memory(trained: "TrainedModel", fit_samples: int) -> dict:
+def measure_memory(trained: TrainedModel, fit_samples: int) -> dict:
     """Shares of the variance of states that each word explains, and accuracy by place in the sentence.
 
     Components are fitted on the first ``fit_samples`` training samples.
@@ -178,7 +174,7 @@ SAMPLES = 512  # held-out sentences that are changed
 DIGITS = 3
 
 
-def measure_swap(trained: "TrainedModel", fit_samples: int) -> dict:
+def measure_swap(trained: TrainedModel, fit_samples: int) -> dict:
     """What changes at decoder step s when the word at source position t is exchanged in the last encoder
     state.
 

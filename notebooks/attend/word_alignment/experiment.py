@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from companion.results.aggregate import Point, by_kind, each_over_seeds, kind, over_seeds
-from companion.results.asks import Ask, answers, ask, specs_of
+from companion.results.asks import Ask, answers, ask
 from companion.results.checks import changes_of, check_counts, check_names, take_files
 from companion.runs.rungs import seeds_of, spec_of, task_of
 from companion.runs.spec import ModelSpec
+from companion.runs.store import Store
 from notebooks.attend.word_alignment.measure import (
     ALONE,
     ROLES,
@@ -19,10 +20,6 @@ from notebooks.attend.word_alignment.measure import (
     measure_token_parts,
     measure_word_alignment,
 )
-
-if TYPE_CHECKING:
-    from companion.runs.store import Store
-
 
 QUALITIES = ("error_rate", "precision", "recall", "agreement", "mass_on_gold")
 RULES_SHOWN = ("full", "temporal_only", "input_only", "no_residual", "ibm_model_1")  # judged by every rule
@@ -246,12 +243,7 @@ def _asks(config: Config) -> tuple[tuple[Ask, ...], tuple[Ask, ...]]:
     return links, ask(_specs(config, config.tokens_of), measure_token_parts, fit_samples=config.fit_samples)
 
 
-def models(config: Config) -> tuple[ModelSpec, ...]:
-    """The trained models that the experiment needs, each once."""
-    return specs_of(asks(config))
-
-
-def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Alignment error against gold links by subset of terms, and parts token by token.
 
     Returns:

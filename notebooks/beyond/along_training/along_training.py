@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor, nn
@@ -28,9 +28,7 @@ from companion.data import registry
 from companion.data.pieces import EqualLengthBatches
 from companion.runs.looks import gathered_looks, keep_look
 from companion.runs.loop import prediction_loss
-
-if TYPE_CHECKING:
-    from companion.runs.recipe import Recording
+from companion.runs.recipe import Recording
 
 Attention = Literal["learned", "uniform"]
 _LOOK = "look."
@@ -160,7 +158,7 @@ def _loss(network: nn.Module, batch: Batch) -> Tensor:
     return prediction_loss(network(batch).logits, batch.target_output, batch.target_mask)
 
 
-def network_at(recording: "Recording", look: int) -> EncoderDecoder:
+def network_at(recording: Recording, look: int) -> EncoderDecoder:
     """The network as it was at a look, in evaluation mode; looks are counted from 0, −1 is the last."""
     state = {
         name.removeprefix(_LOOK): value[look]

@@ -4,18 +4,14 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import TYPE_CHECKING
 
 from attnlib.errors import BadInput, UnknownName
 from companion.results.aggregate import Point, over_seeds, paired
-from companion.results.asks import Ask, answers, ask, specs_of
+from companion.results.asks import Ask, answers, ask
 from companion.results.statistics import takeover_step
 from companion.runs.recipe import RecipeSpec
+from companion.runs.store import Store
 from notebooks.beyond.along_training.measure import PAIRS, measure_along_training
-
-if TYPE_CHECKING:
-    from companion.runs.store import Store
-
 
 # Quantities that grow along training, when each takes over, and their intervals over seeds.
 #
@@ -222,7 +218,7 @@ class Config:
             raise BadInput(
                 f"least is {self.least}; it must be positive, or what never rises takes over at once"
             )
-        models(self)  # what a network or its training cannot be, the recipe says
+        asks(self)  # what a network or its training cannot be, the recipe says
 
 
 def _options(config: Config, task: str) -> dict[str, object]:
@@ -260,11 +256,6 @@ def asks(config: Config) -> tuple[Ask, ...]:
     return (*learned, *(asked for task in config.uniform for asked in _ask(config, task, "uniform")))
 
 
-def models(config: Config) -> tuple[RecipeSpec, ...]:
-    """The networks that the experiment needs, each once."""
-    return specs_of(asks(config))
-
-
 PROFILES = {
     "quick": Config(),
     "paper": Config(
@@ -289,7 +280,7 @@ PROFILES = {
 }
 
 
-def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Courses of what attention is made of and of what is known, and when each takes over.
 
     Returns:

@@ -3,7 +3,6 @@
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -22,11 +21,8 @@ from attnlib.probes.ibm_model_1 import IBMModel1
 from attnlib.probes.lexical_probe import PAIRS_AT_ONCE, log_probability_of_pairs
 from attnlib.training.corpus import Corpus, evaluation_batches
 from attnlib.training.vocabulary import EOS
+from companion.runs.recipe import Recording
 from notebooks.beyond.along_training.along_training import Settings, load_task, network_at
-
-if TYPE_CHECKING:
-    from companion.runs.recipe import Recording
-
 
 # What a lexical probe says of the words of a sentence: knowledge to translate individual words (KTIW).
 #
@@ -123,7 +119,7 @@ _NUMBERS_AT_ONCE = 4_000_000  # logits of the probe held at a time
 
 
 @torch.no_grad()
-def measure_along_training(recording: "Recording", *, fitted: int, judged: int) -> dict:
+def measure_along_training(recording: Recording, *, fitted: int, judged: int) -> dict:
     """Components are fitted on the first training samples at every look anew, and judged on held-out ones.
 
     Rows of the probe and of attention are those that predict a word, over all valid source positions. The

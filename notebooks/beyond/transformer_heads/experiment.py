@@ -4,17 +4,18 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 import numpy as np
 
 from attnlib.errors import BadInput, UnknownName
 from attnlib.models.multi_head_attention import Positions
 from companion.results.aggregate import Point, over_seeds
-from companion.results.asks import Ask, answers, ask, specs_of
+from companion.results.asks import Ask, answers, ask
 from companion.results.spearman import spearman_of_points
 from companion.results.statistics import hierarchical_bootstrap
 from companion.runs.recipe import RecipeSpec
+from companion.runs.store import Store
 from notebooks.beyond.transformer_heads.measure import (
     NUMBERS,
     READ,
@@ -23,10 +24,6 @@ from notebooks.beyond.transformer_heads.measure import (
     measure_repeated,
 )
 from notebooks.shared.task_patterns import STATES
-
-if TYPE_CHECKING:
-    from companion.runs.store import Store
-
 
 # Tables: a row a head, and means over heads with intervals over seeds.
 
@@ -323,7 +320,7 @@ class Config:
                 raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
         if not self.least_spread >= 0:
             raise BadInput(f"least_spread is {self.least_spread}; it must be 0 or more")
-        models(self)  # what a network or its training cannot be, the recipes say
+        asks(self)  # what a network or its training cannot be, the recipes say
 
 
 def _options(config: Config, task: str) -> dict[str, object]:
@@ -373,11 +370,6 @@ def asks(config: Config) -> tuple[Ask, ...]:
     return (*(a for kind in _kinds(config) for a in _heads(config, *kind)), *_repeated(config))
 
 
-def models(config: Config) -> tuple[RecipeSpec, ...]:
-    """The networks that the experiment needs, each once."""
-    return specs_of(asks(config))
-
-
 PROFILES = {
     "quick": Config(),
     "paper": Config(
@@ -403,7 +395,7 @@ PROFILES = {
 }
 
 
-def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Shares of the terms by kind of attention, layer, task and positions; the predictions; two controls.
 
     Returns:

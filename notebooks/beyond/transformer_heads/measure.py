@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -18,13 +17,10 @@ from attnlib.decomposition.components import Components
 from attnlib.errors import BadInput
 from attnlib.models.transformer import Transformer
 from attnlib.training.corpus import Batch, Corpus, evaluation_batches
+from companion.runs.recipe import Recording
 from companion.runs.sequence_course import judged_samples, load_task
 from notebooks.shared.measure import exact_matches
 from notebooks.shared.task_patterns import STATES, attention_to_source, network_of
-
-if TYPE_CHECKING:
-    from companion.runs.recipe import Recording
-
 
 NUMBERS = (
     "temporal_share",
@@ -49,7 +45,7 @@ _BATCH = 256
 
 
 @torch.no_grad()
-def measure_heads(recording: "Recording", *, fit_samples: int) -> dict:
+def measure_heads(recording: Recording, *, fit_samples: int) -> dict:
     """Terms of every head of every attention, judged on held-out samples, and the variance of its inputs.
 
     ``fit_samples``: training samples, at most, for components and average attention.
@@ -168,7 +164,7 @@ READ = ("once", "again")
 
 
 @torch.no_grad()
-def measure_repeated(recording: "Recording") -> dict:
+def measure_repeated(recording: Recording) -> dict:
     """Attention on the aligned word, and words predicted right, by whether the word read occurs again.
 
     Of the steps from the second word on; means over layers and heads of the trained network's

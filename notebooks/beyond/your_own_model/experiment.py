@@ -1,16 +1,12 @@
 """The report on a model of the reader's own, made of a Transformer of this book."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from attnlib.errors import BadInput, UnknownName
-from companion.results.asks import Ask, answers, ask, specs_of
-from companion.runs.recipe import RecipeSpec
+from companion.results.asks import Ask, answers, ask
+from companion.runs.store import Store
 from notebooks.beyond.transformer_heads import experiment
 from notebooks.beyond.your_own_model.measure import ROWS, measure_report
-
-if TYPE_CHECKING:
-    from companion.runs.store import Store
 
 PLACE = "Part IV, “Your own model”"
 QUESTION = "How do I get from a model of my own to such numbers, and what may I conclude from them?"
@@ -54,12 +50,7 @@ def asks(config: Config) -> tuple[Ask, ...]:
     return ask([next(specs)], measure_report, samples=config.samples, batch_size=config.batch_size)
 
 
-def models(config: Config) -> tuple[RecipeSpec, ...]:
-    """The network that the experiment needs."""
-    return specs_of(asks(config))
-
-
-def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """What the report says: values and tables as in `measure_report`; nothing without its network."""
     measured = next((dict(found) for _, found in answers(asks(config), store)), {})
     return measured, {name: measured.pop(name, []) for name in ROWS}

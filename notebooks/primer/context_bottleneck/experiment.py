@@ -2,21 +2,19 @@
 
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 import numpy as np
 
 from attnlib.errors import BadInput
 from attnlib.models.sequence_to_sequence import Link, SequenceCell
 from companion.results.aggregate import Point, over_seeds, paired
-from companion.results.asks import Ask, answers, ask, specs_of
+from companion.results.asks import Ask, answers, ask
 from companion.results.checks import check_known, check_positive
 from companion.runs.recipe import RecipeSpec
+from companion.runs.store import Store
 from notebooks.shared.measure import measure_by_length, measure_summary_bits
 from notebooks.shared.words import spec_on_words
-
-if TYPE_CHECKING:
-    from companion.runs.store import Store
 
 PLACE = "Primer 1, “The context vector bottleneck”"
 QUESTION = "How much of a sentence fits into one vector, and what changes with attention?"
@@ -112,12 +110,7 @@ def asks(config: Config) -> tuple[Ask, ...]:
     return (*ask(_specs(config, config.link), measure_by_length), *_probes(config), *_halved(config))
 
 
-def models(config: Config) -> tuple[RecipeSpec, ...]:
-    """The networks that the experiment needs, each once."""
-    return specs_of(asks(config))
-
-
-def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Quality and bits by length, of every link and width.
 
     Returns:

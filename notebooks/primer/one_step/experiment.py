@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import product
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
 
@@ -10,13 +10,11 @@ from attnlib.errors import BadInput
 from attnlib.models.sequence_to_sequence import NAMED
 from companion.data import registry
 from companion.results.aggregate import Point, over_seeds
-from companion.results.asks import Ask, answers, ask, specs_of
+from companion.results.asks import Ask, answers, ask
 from companion.results.config import BaseConfig, OneOf, Positive
 from companion.runs.recipe import RecipeSpec
+from companion.runs.store import Store
 from notebooks.primer.one_step.measure import measure_shown_pairs
-
-if TYPE_CHECKING:
-    from companion.runs.store import Store
 
 PLACE = "Primer 1, “Training an attention model”; primer 2, “Example: Machine Translation”"
 QUESTION = "How does a score become a translated word, with real numbers?"
@@ -95,12 +93,7 @@ def asks(config: Config) -> tuple[Ask, ...]:
     return ask(specs, measure_shown_pairs, pair=config.pair, place=config.place)
 
 
-def models(config: Config) -> tuple[RecipeSpec, ...]:
-    """The networks that the experiment needs, each once."""
-    return specs_of(asks(config))
-
-
-def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """The step in numbers, weights that the primers speak of, and attention along training."""
     points = answers(asks(config), store)
     return summary(points) if points else ({}, {name: [] for name in TABLES})

@@ -2,20 +2,17 @@
 
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from attnlib.models.sequence_to_sequence import NAMED
 from companion.data import registry
 from companion.results.aggregate import Point, over_seeds
-from companion.results.asks import Ask, answers, ask, specs_of
+from companion.results.asks import Ask, answers, ask
 from companion.results.checks import check_known, check_positive
 from companion.runs.recipe import RecipeSpec
+from companion.runs.store import Store
 from notebooks.primer.one_vector.measure import measure_error_growth
-
-if TYPE_CHECKING:
-    from companion.runs.store import Store
 
 PLACE = "Primer 1, “A quick refresher: sequence to sequence models”; Cho et al. 2014; Sutskever et al. 2014"
 QUESTION = "Can one vector carry a sentence whose translation has another length, and how do errors spread?"
@@ -98,12 +95,7 @@ def asks(config: Config) -> tuple[Ask, ...]:
     return ask(dict.fromkeys(specs), measure_error_growth, samples=config.samples)
 
 
-def models(config: Config) -> tuple[RecipeSpec, ...]:
-    """The networks that the experiment needs, each once."""
-    return specs_of(asks(config))
-
-
-def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Quality, and how errors spread.
 
     Returns:

@@ -3,21 +3,18 @@
 import math
 from dataclasses import dataclass
 from itertools import chain, product
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 import numpy as np
 
 from attnlib.errors import BadInput
 from attnlib.models.sequence_to_sequence import SequenceCell
 from companion.results.aggregate import Point, over_seeds, paired
-from companion.results.asks import Ask, answers, ask, specs_of
+from companion.results.asks import Ask, answers, ask
 from companion.results.checks import check_known, check_positive
-from companion.runs.recipe import RecipeSpec
+from companion.runs.store import Store
 from notebooks.primer.path_length.measure import measure_gradients
 from notebooks.shared.words import link_distances, spec_on_words
-
-if TYPE_CHECKING:
-    from companion.runs.store import Store
 
 PLACE = "Primer 1, “Benefits of attention: shorter path lengths”"
 QUESTION = "How far back into the source does a gradient reach, and does attention make it farther?"
@@ -107,12 +104,7 @@ def asks(config: Config) -> tuple[Ask, ...]:
     return tuple(chain.from_iterable(_groups(config).values()))
 
 
-def models(config: Config) -> tuple[RecipeSpec, ...]:
-    """The networks that the experiment needs, each once."""
-    return specs_of(asks(config))
-
-
-def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Decay of the gradient with distance, and where it falls.
 
     A distance is the number of recurrent steps between two words if everything goes through the encoder's

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain, product
 from math import ceil
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 import numpy as np
 
@@ -13,9 +13,10 @@ from attnlib.models.attention import Scoring
 from attnlib.models.sequence_to_sequence import NAMED
 from companion.data.parallel import NAMES as TEXTS
 from companion.results.aggregate import Point, matched, over_seeds, paired
-from companion.results.asks import Ask, answers, ask, specs_of
+from companion.results.asks import Ask, answers, ask
 from companion.results.checks import check_known, check_positive
 from companion.runs.recipe import RecipeSpec
+from companion.runs.store import Store
 from notebooks.primer.scoring_functions.measure import (
     OFFSETS,
     READABLE,
@@ -26,10 +27,6 @@ from notebooks.primer.scoring_functions.measure import (
     measure_cost,
 )
 from notebooks.shared.measure import measure_learning_curve
-
-if TYPE_CHECKING:
-    from companion.runs.store import Store
-
 
 DECODERS: dict[str, dict[str, object]] = {
     "luong": {},
@@ -322,12 +319,7 @@ def asks(config: Config) -> tuple[Ask, ...]:
     )
 
 
-def models(config: Config) -> tuple[RecipeSpec, ...]:
-    """The networks that the experiment needs, each once."""
-    return specs_of(asks(config))
-
-
-def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """What every network of the grid costs and reaches, and by how much kinds differ.
 
     Returns:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 import numpy as np
 
@@ -10,16 +10,13 @@ from attnlib.errors import BadInput, DataUnavailable, UnknownName
 from attnlib.models.sequence_to_sequence import Link, SequenceCell
 from companion.data import registry
 from companion.results.aggregate import Point, matched, over_seeds, paired
-from companion.results.asks import Ask, answers, ask, specs_of
+from companion.results.asks import Ask, answers, ask
 from companion.results.statistics import mean_interval
 from companion.runs.recipe import RecipeSpec
+from companion.runs.store import Store
 from notebooks.primer.source_reversal.measure import measure_longest_sentences
 from notebooks.shared.measure import THIRDS, measure_learning_curve
 from notebooks.shared.words import link_distances, spec_on_words
-
-if TYPE_CHECKING:
-    from companion.runs.store import Store
-
 
 # Recurrent steps between words that translate each other, counted on a task's known links.
 
@@ -162,12 +159,7 @@ def asks(config: Config) -> tuple[Ask, ...]:
     return (*ask(specs, measure_learning_curve), *ask(specs, measure_longest_sentences))
 
 
-def models(config: Config) -> tuple[RecipeSpec, ...]:
-    """The networks that the experiment needs, each once."""
-    return specs_of(asks(config))
-
-
-def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Learning curves with and without reversal, by third of the sentence, and distances.
 
     Returns:
@@ -201,7 +193,7 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     }
 
 
-def _measured(specs: tuple[RecipeSpec, ...], store: "Store") -> list[Point]:
+def _measured(specs: tuple[RecipeSpec, ...], store: Store) -> list[Point]:
     """Learning curves, each with the network's ``longest`` sentences."""
     curves, longest = (
         answers(ask(specs, measure), store) for measure in (measure_learning_curve, measure_longest_sentences)

@@ -2,16 +2,16 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from attnlib.errors import BadInput
 from companion.results.aggregate import Point, over_seeds, paired
-from companion.results.asks import Ask, answers, ask, specs_of
+from companion.results.asks import Ask, answers, ask
 from companion.results.checks import check_known
 from companion.results.statistics import jackknife_interval
 from companion.runs.recipe import RecipeSpec
+from companion.runs.store import Store
 from notebooks.primer.what_a_task_teaches.measure import (
     CLASSES,
     measure_classes,
@@ -25,10 +25,6 @@ from notebooks.shared.task_patterns import (
     measure_pattern_agreement,
     measure_patterns,
 )
-
-if TYPE_CHECKING:
-    from companion.runs.store import Store
-
 
 # From measurements of single networks to intervals over seeds, for the chapter on what a task teaches.
 
@@ -390,7 +386,7 @@ class Config:
         check_known(self, kind=KINDS, task=TASKS, tied=TASKS)
         if self.seeds < 2:
             raise BadInput(f"seeds is {self.seeds}; networks of one task are compared, so take 2 or more")
-        models(self)  # what a network or its training cannot be, the recipes say
+        asks(self)  # what a network or its training cannot be, the recipes say
 
     @property
     def kinds(self) -> tuple[tuple[str, str], ...]:
@@ -446,11 +442,6 @@ def asks(config: Config) -> tuple[Ask, ...]:
     return tuple(asked)
 
 
-def models(config: Config) -> tuple[RecipeSpec, ...]:
-    """The networks that the experiment needs, each once."""
-    return specs_of(asks(config))
-
-
 PROFILES = {
     "quick": Config(),
     "paper": Config(
@@ -473,7 +464,7 @@ PROFILES = {
 }
 
 
-def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Patterns by kind of network and task, and the symmetry of the Transformers' attentions.
 
     Returns:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import torch
@@ -14,12 +14,9 @@ from attnlib.errors import BadInput
 from attnlib.models.transformer import AttentionKind, HeadTrace, Transformer, TransformerTrace
 from attnlib.training.corpus import Batch, Corpus, Links, collate
 from companion.data.summaries import ADJECTIVES, DETERMINERS, NOUNS, TOPICS, VERBS
+from companion.runs.recipe import Recording
 from companion.runs.sequence_course import judged_samples, load_task
 from notebooks.shared.task_patterns import STATES, network_of
-
-if TYPE_CHECKING:
-    from companion.runs.recipe import Recording
-
 
 # Does i get from j what j gets from i? The symmetry of square matrices of scores or of attention.
 #
@@ -124,7 +121,7 @@ _BATCH = 128
 
 
 @torch.no_grad()
-def measure_reciprocity(recording: "Recording") -> dict:
+def measure_reciprocity(recording: Recording) -> dict:
     """Is what one word gives another what it gets from it? Of words, end marks left out.
 
     Returns:
@@ -180,7 +177,7 @@ def _reciprocity(network: Transformer, corpus: Corpus, links: tuple[Links, ...])
 
 
 @torch.no_grad()
-def measure_classes(recording: "Recording") -> dict:
+def measure_classes(recording: Recording) -> dict:
     """Which kinds of words attend to which, mean over layers and heads.
 
     Returns:
@@ -211,7 +208,7 @@ def measure_classes(recording: "Recording") -> dict:
 
 
 @torch.no_grad()
-def measure_sources(recording: "Recording") -> dict:
+def measure_sources(recording: Recording) -> dict:
     """What queries and keys are made of: how far they move when all words of one side are exchanged.
 
     The source, or the target, of each sample is exchanged for that of another sample of the same lengths.

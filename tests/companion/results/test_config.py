@@ -139,7 +139,7 @@ def test_two_files_of_the_reader_are_the_task():
 
 def test_how_temporal_components_form_can_be_asked_of_two_files():
     config = override(temporal_formation.PROFILES["quick"], {"source": "a.en", "target": "b.fr", "seeds": 1})
-    assert {spec.task for spec in temporal_formation.models(config)} == {"parallel"}
+    assert {spec.task for spec in specs_of(temporal_formation.asks(config))} == {"parallel"}
     with pytest.raises(BadInput, match="leave out task"):
         override(temporal_formation.PROFILES["quick"], {"source": "a", "target": "b", "task": "scan"})
 
@@ -152,9 +152,9 @@ def test_nothing_is_no_name_and_not_an_empty_one():
 
 def test_robustness_and_tokens_can_be_asked_of_two_files():
     files = {"source": "a.en", "target": "b.fr", "seeds": 1}
-    assert {spec.task for spec in experiment.models(override(experiment.PROFILES["quick"], files))} == {
-        "parallel"
-    }
+    assert {
+        spec.task for spec in specs_of(experiment.asks(override(experiment.PROFILES["quick"], files)))
+    } == {"parallel"}
     config = override(word_alignment.PROFILES["quick"], files)
     assert (config.task, config.tokens_of) == ((), ("parallel",))
     assert override(config, {"steps": 3}).task == ()  # taken once more, it stays what it is
@@ -165,7 +165,7 @@ def test_links_make_two_files_a_task_with_gold_alignments():
         word_alignment.PROFILES["quick"], {"source": "a.en", "target": "b.fr", "links": "c.talp"}
     )
     assert config.task == config.tokens_of == ("aligned",)
-    options = dict(word_alignment.models(config)[0].task_options)
+    options = dict(word_alignment.asks(config)[0].spec.task_options)
     assert {name: Path(path).name for name, path in options.items()} == {
         "source": "a.en",
         "target": "b.fr",

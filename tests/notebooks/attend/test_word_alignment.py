@@ -31,7 +31,7 @@ def models(tmp_path_factory):
 @pytest.fixture(scope="module")
 def trained(models):
     config = experiment.Config(task=("reordering_50",), tokens_of=(), seeds=1, width=8, steps=3)
-    return Store(models).model(experiment.models(config)[0])
+    return Store(models).model(experiment.asks(config)[0].spec)
 
 
 def traced(trained, samples):

@@ -13,8 +13,8 @@ from notebooks.beyond.along_training.along_training import Settings, load_task, 
 from notebooks.beyond.along_training.experiment import (
     Config,
     after,
+    asks,
     at_look,
-    models,
     order_values,
 )
 from notebooks.beyond.along_training.measure import (
@@ -52,7 +52,7 @@ def store(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def recording(store):
-    return store.recording(models(TINY)[0])
+    return store.recording(asks(TINY)[0].spec)
 
 
 def test_the_probe_is_what_the_network_says_with_all_attention_on_one_position(recording):

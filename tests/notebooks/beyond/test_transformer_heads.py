@@ -14,11 +14,12 @@ from attnlib.errors import BadInput
 from attnlib.models.multi_head_attention import TransformerConfig
 from attnlib.models.transformer import Transformer
 from attnlib.training.corpus import Corpus, collate
+from companion.results.asks import specs_of
 from companion.results.spearman import spearman
 from companion.runs.sequence_course import judged_samples
 from companion.runs.store import Store
 from notebooks.beyond.transformer_heads import experiment, measure
-from notebooks.beyond.transformer_heads.experiment import ANCHORED, Config, compute, models
+from notebooks.beyond.transformer_heads.experiment import ANCHORED, Config, asks, compute
 
 TINY = Config(
     positions=("sinusoidal", "relative", "rotary"), anchored=("rotary",), seeds=2, n_train=300, judged=60,
@@ -55,7 +56,7 @@ def test_steps_that_read_a_double_by_hand():
 
 
 def test_repeated_words_are_counted_in_one_to_one_alone(store):
-    specs = {(spec.resolved.task, spec.resolved.seed): spec for spec in models(TINY)}
+    specs = {(spec.resolved.task, spec.resolved.seed): spec for spec in specs_of(asks(TINY))}
     recording = store.recording(specs["one_to_one", 0])
     found = measure.measure_repeated(recording)
     lengths = judged_samples(recording.spec.resolved).source_lengths

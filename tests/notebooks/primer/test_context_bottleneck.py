@@ -14,8 +14,8 @@ from companion.runs.sequence_course import judged_samples
 from companion.runs.store import Store
 from notebooks.primer.context_bottleneck.experiment import (
     Config,
+    asks,
     capacity,
-    models,
     quarter,
     slope,
 )
@@ -32,7 +32,7 @@ def store(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def recording(store):
-    return store.recording(models(TINY)[0])
+    return store.recording(asks(TINY)[0].spec)
 
 
 def test_a_shared_capacity_has_slope_minus_one_and_a_word_of_its_own_zero():

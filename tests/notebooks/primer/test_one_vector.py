@@ -16,8 +16,8 @@ from notebooks.primer.one_vector import measure
 from notebooks.primer.one_vector.experiment import (
     Config,
     after_error,
+    asks,
     early_over_late,
-    models,
 )
 from notebooks.primer.one_vector.measure import (
     continued,
@@ -115,7 +115,7 @@ def test_bleu_is_that_against_the_text_and_a_missing_word_is_never_right(monkeyp
 
 @pytest.fixture(scope="module")
 def recording(store):
-    return store.recording(models(TINY)[0])
+    return store.recording(asks(TINY)[0].spec)
 
 
 def written_as(recording, written, **tensors):

@@ -8,8 +8,9 @@ import torch
 
 from attnlib.models.sequence_to_sequence import NAMED, SequenceConfig, SequenceToSequence
 from attnlib.training.corpus import Corpus, collate
+from companion.results.asks import specs_of
 from companion.runs.store import Store
-from notebooks.primer.path_length.experiment import Config, decay, models
+from notebooks.primer.path_length.experiment import Config, asks, decay
 from notebooks.primer.path_length.measure import gradient_norms, measure_gradients
 
 BATCH = collate(Corpus.from_ids([[4, 5, 6], [7, 8, 4, 5, 6]], [[4, 5], [6, 7, 4, 4]]), [0, 1])
@@ -66,7 +67,8 @@ def test_decay_is_the_slope_over_distance(reverse):
 def test_the_untrained_network_is_the_one_that_training_began_with(store):
     """Where attention is nearly uniform, distance does not matter; where there is none, it does."""
     found = {
-        spec.settings: measure_gradients(store.recording(spec), length=4, samples=20) for spec in models(TINY)
+        spec.settings: measure_gradients(store.recording(spec), length=4, samples=20)
+        for spec in specs_of(asks(TINY))
     }
     for settings, measured in found.items():
         slope = decay(measured["untrained"], reverse=dict(settings).get("reverse", False))

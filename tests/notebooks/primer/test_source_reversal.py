@@ -7,10 +7,11 @@ import pytest
 import torch
 
 from attnlib.errors import BadInput, DataUnavailable
+from companion.results.asks import specs_of
 from companion.runs.sequence_course import judged_samples
 from companion.runs.store import Store
 from notebooks.primer.source_reversal import experiment
-from notebooks.primer.source_reversal.experiment import Config, compute, models
+from notebooks.primer.source_reversal.experiment import Config, asks, compute
 from notebooks.primer.source_reversal.measure import measure_longest_sentences
 from notebooks.shared.measure import measure_learning_curve
 from notebooks.shared.words import link_distances
@@ -58,7 +59,7 @@ def test_a_link_beyond_the_source_is_refused():
 
 
 def test_the_curve_counts_words_by_thirds(store):
-    recording = store.recording(models(TINY)[0])
+    recording = store.recording(asks(TINY)[0].spec)
     judged = judged_samples(recording.spec.resolved)
     found = measure_learning_curve(recording)
     thirds = {"first": [], "middle": [], "last": []}
@@ -78,7 +79,7 @@ def test_the_curve_counts_words_by_thirds(store):
 def test_the_longest_sentences_are_those_of_the_longest_quarter_of_the_lengths(store):
     """Of four to twelve words ten, eleven and twelve; against a loop."""
     wide = replace(TINY, longest=12, judged=300)
-    recording = store.recording(models(wide)[0])
+    recording = store.recording(asks(wide)[0].spec)
     judged = judged_samples(recording.spec.resolved)
     thirds: dict[str, list[int]] = {"first": [], "middle": [], "last": []}
     chosen = [i for i in range(len(judged)) if len(judged.target(i)) in (10, 11, 12)]
@@ -94,7 +95,9 @@ def test_the_longest_sentences_are_those_of_the_longest_quarter_of_the_lengths(s
 
 
 def test_of_one_length_all_sentences_are_the_longest(store):
-    spec = next(spec for spec in models(TINY) if dict(spec.resolved.options)["min_length"] == TINY.longest)
+    spec = next(
+        spec for spec in specs_of(asks(TINY)) if dict(spec.resolved.options)["min_length"] == TINY.longest
+    )
     recording = store.recording(spec)
     curve, found = measure_learning_curve(recording), measure_longest_sentences(recording)
     assert [found[name] for name in ("first", "middle", "last")] == pytest.approx(
