@@ -17,20 +17,9 @@ from companion.results.config import (
     check_width,
     take_files,
 )
-from companion.runs.rungs import point, rung_of, seeds_of, spec_of
+from companion.runs.rungs import seeds_of, spec_of
 from companion.runs.spec import ModelSpec
 from notebooks.shared.measure import measure_alignment_terms
-
-__all__ = [
-    "PROFILES",
-    "LadderConfig",
-    "asks",
-    "model_specs",
-    "point",
-    "rung_of",
-    "seeds_of",
-    "spec_of",
-]
 
 DIAL = ("reordering_0", "reordering_25", "reordering_50", "reordering_75", "reordering_100")
 QUICK_TASKS = (
@@ -55,40 +44,56 @@ PAPER_TASKS = (
 )
 
 
-class LadderConfig(BaseConfig):
-    """Settings of an experiment over the ladder. A point is a task × architecture × cell × seed.
+class PlannedConfig(BaseConfig):
+    """Settings of models that the ladder plans.
 
     Attributes:
+        scale: set by the profile: which training settings and data sizes are used, ``quick`` or ``paper``.
         task: rungs of the ladder, by name.
-        architecture: AED, recurrent with attention, or AO, attention only. VED has no attention to analyse.
-        cell: recurrence of AED: gru, lstm, vanilla, ugrnn. AO has none.
         seeds: models of each kind, seeds 0 … seeds − 1; the plan's number by default.
         width: of states and embeddings; the plan's by default.
-        scale: set by the profile: which training settings and data sizes are used, ``quick`` or ``paper``.
         steps: updates of every model; the plan's number by default.
-        embedding_scale: standard deviation of the embeddings at the start of training.
         fit_samples: training samples that the components are fitted on, at most.
+    """
+
+    scale: Scale = "quick"
+    task: tuple[Task, ...] = QUICK_TASKS
+    seeds: Positive | None = None
+    width: Positive | None = None
+    steps: Positive | None = None
+    fit_samples: Positive = 2_000
+
+
+class FilesConfig(PlannedConfig):
+    """The same, of tasks or of two files of the reader's own.
+
+    Attributes:
         source: text file of your own, one sentence a line, as the task. Needs ``target``.
         target: the same sentences in the other language, line by line.
     """
 
     TASKS: ClassVar[tuple[tuple[str, ...], ...]] = (QUICK_TASKS, PAPER_TASKS)  # of the profiles
 
-    task: tuple[Task, ...] = QUICK_TASKS
-    architecture: tuple[Attending, ...] = ("AED", "AO")
-    cell: tuple[Cell, ...] = ("gru",)
-    seeds: Positive | None = None
-    width: Positive | None = None
-    scale: Scale = "quick"
-    steps: Positive | None = None
-    embedding_scale: AboveZero = 0.3
-    fit_samples: Positive = 2_000
     source: Path | None = None
     target: Path | None = None
 
     def check(self) -> None:
         take_files(self, task=self.TASKS)
         check_width(self)
+
+
+class LadderConfig(FilesConfig):
+    """Settings of an experiment over the ladder. A point is a task × architecture × cell × seed.
+
+    Attributes:
+        architecture: AED, recurrent with attention, or AO, attention only. VED has no attention to analyse.
+        cell: recurrence of AED: gru, lstm, vanilla, ugrnn. AO has none.
+        embedding_scale: standard deviation of the embeddings at the start of training.
+    """
+
+    architecture: tuple[Attending, ...] = ("AED", "AO")
+    cell: tuple[Cell, ...] = ("gru",)
+    embedding_scale: AboveZero = 0.3
 
 
 PROFILES = {
@@ -101,9 +106,11 @@ PROFILES = {
 }
 
 
-def model_specs(config: LadderConfig) -> tuple[ModelSpec, ...]:
+def model_specs(config: PlannedConfig) -> tuple[ModelSpec, ...]:
     """The models behind an experiment, each once, in the order of task, architecture, cell, seed."""
-    changes = {"embedding_scale": config.embedding_scale} | changes_of(config)
+    changes = changes_of(config)
+    if hasattr(config, "embedding_scale"):
+        changes["embedding_scale"] = config.embedding_scale
     specs = {}
     for rung, architecture, cell in product(config.task, config.architecture, config.cell):
         planned = seeds_of(config.scale, rung, architecture, cell)

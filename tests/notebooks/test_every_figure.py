@@ -160,7 +160,7 @@ REFUSED: dict[str, list[tuple[dict, str]]] = {
     ],
     "context_bottleneck": [
         ({"shortest": 9, "longest": 8}, "shortest ≤ longest"),
-        ({"shortest": 2}, "give 3 or more"),
+        ({"probed": (2,)}, "at least 3"),
     ],
     "one_step": [({"pair": 3}, "there are 3, counted from 0"), ({"place": 20}, "has places from 0")],
     "order_words": [
@@ -169,10 +169,10 @@ REFUSED: dict[str, list[tuple[dict, str]]] = {
         ({"pairs": 0}, "at least 1"),
         ({"width": 7}, "odd"),
     ],
-    "path_length": [({"length": 2}, "a length of at least 3")],
+    "path_length": [({"length": 2}, "at least 3")],
     "readout": [({"architecture": "VED"}, "VED")],
     "robustness": [
-        ({"varied": "one_to_won"}, "did you mean 'one_to_one'"),
+        ({"varied": "one_to_won"}, "one_to_one"),
         ({"length": "0.5,-1"}, "length is"),
         ({"weight_decay": "-1e-3"}, "weight_decay is"),
     ],
@@ -189,7 +189,7 @@ REFUSED: dict[str, list[tuple[dict, str]]] = {
     "state_components": [({"architecture": "VED", "task": "reversal"}, "no model is left")],
     "transformer_heads": [
         ({"anchored": "rotery"}, "did you mean 'rotary'"),
-        ({"least_spread": -1.0}, "least_spread is -1"),
+        ({"least_spread": -1.0}, "least_spread is"),
         ({"heads": 3}, "3 heads do not divide"),
     ],
     "what_a_task_teaches": [
@@ -207,7 +207,7 @@ REFUSED: dict[str, list[tuple[dict, str]]] = {
         ({"iterations": 0}, "iterations is 0"),
     ],
     "your_own_model": [
-        ({"like": "large"}, "no profile 'large'"),
+        ({"like": "large"}, "Known: quick, paper"),
         ({"task": "scan"}, "no task 'scan'"),
         ({"samples": 0}, "samples is 0"),
     ],

@@ -1,16 +1,18 @@
 """Order words: which words turn the order round, by which parts of states, and swaps that put it to test."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import product
+from typing import Annotated
 
 from attnlib.errors import BadInput
+from attnlib.models.config import Cell
 from companion.results.aggregate import Point, by_kind, each_over_seeds, kind, over_seeds
 from companion.results.asks import Ask, answers, ask
-from companion.results.checks import changes_of, check_counts, check_names
-from companion.runs.rungs import seeds_of, spec_of, task_of
+from companion.results.config import Attending, Positive, check_width, looked_up
+from companion.runs.rungs import task_of
 from companion.runs.store import Store
 from notebooks.attend.order_words.measure import measure_order_words
+from notebooks.shared.ladder import PlannedConfig, model_specs
 
 PLACE = "Aitken et al. 2021, contributions 3 and 4 (the mechanism behind sample-dependent attention)"
 QUESTION = "Which words turn the order of attention round, and through which part of which states?"
@@ -25,45 +27,35 @@ FOLLOWED = ("encoder_input", "encoder_residual", "decoder")
 PLACES = 16  # lags or steps that the table of memory has
 
 
-@dataclass(frozen=True)
-class Config:
+def _turned(rung: str) -> None:
+    name, options = task_of(rung)
+    if name not in (*KNOWN, "reordering"):
+        raise BadInput(
+            f"task {rung!r}: its order words are not known; take scan, scan_extended or reordering_50"
+        )
+    if name == "reordering" and not options.get("p", 1):
+        raise BadInput(f"task {rung!r} has no word that turns the order; take reordering_1 … reordering_100")
+
+
+class Config(PlannedConfig):
     """Settings; a model is a task × architecture × cell × seed.
 
     Attributes:
-        scale: set by the profile: sizes and training settings.
         task: scan, scan_extended, reordering_N with N from 1 to 100.
         architecture: AED, AO; cell: the recurrence of AED: gru, lstm, vanilla, ugrnn.
-        seeds: models of each kind; as many as the plan has when None.
-        width: of states and embeddings; steps: updates of every model.
-        fit_samples: training samples that the components are fitted on, at most.
         pairs: held-out pairs of sentences of each kind of swap, at most.
         fit_pairs: training pairs of each kind that mean effects are fitted on, at most.
     """
 
-    scale: str = "quick"
-    task: tuple[str, ...] = ("reordering_50", "scan")
-    architecture: tuple[str, ...] = ("AED", "AO")
-    cell: tuple[str, ...] = ("gru",)
-    seeds: int | None = None
-    width: int | None = None
-    steps: int | None = None
-    fit_samples: int = 1_000
-    pairs: int = 96
-    fit_pairs: int = 300
+    task: tuple[Annotated[str, looked_up(_turned)], ...] = ("reordering_50", "scan")
+    architecture: tuple[Attending, ...] = ("AED", "AO")
+    cell: tuple[Cell, ...] = ("gru",)
+    fit_samples: Positive = 1_000
+    pairs: Positive = 96
+    fit_pairs: Positive = 300
 
-    def __post_init__(self) -> None:
-        for rung in self.task:
-            name, options = task_of(rung)
-            if name not in (*KNOWN, "reordering"):
-                raise BadInput(
-                    f"task {rung!r}: its order words are not known; take scan, scan_extended or reordering_50"
-                )
-            if name == "reordering" and not options.get("p", 1):
-                raise BadInput(
-                    f"task {rung!r} has no word that turns the order; take reordering_1 … reordering_100"
-                )
-        check_names(self)
-        check_counts(self, "pairs", "fit_pairs")
+    def check(self) -> None:
+        check_width(self)
 
 
 PROFILES = {
@@ -81,14 +73,8 @@ PROFILES = {
 
 def asks(config: Config) -> tuple[Ask, ...]:
     """What it asks of each model."""
-    changes = changes_of(config)
-    specs = {}
-    for rung, architecture, cell in product(config.task, config.architecture, config.cell):
-        planned = seeds_of(config.scale, rung, architecture, cell)
-        for seed in planned if config.seeds is None else range(config.seeds):
-            specs[spec_of(rung, architecture, scale=config.scale, cell=cell, seed=seed, **changes)] = None
     settings = {name: getattr(config, name) for name in ("fit_samples", "pairs", "fit_pairs")}
-    return ask(specs, measure_order_words, **settings)
+    return ask(model_specs(config), measure_order_words, **settings)
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:

@@ -1,14 +1,16 @@
 """Without attention: where a network of one vector keeps the words, when it reads them out, how many fit."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
+from typing import Annotated
 
 import numpy as np
 
 from attnlib.errors import BadInput
+from attnlib.models.config import Cell
 from companion.results.aggregate import Point, each_over_seeds, over_seeds
 from companion.results.asks import Ask, answers, ask
-from companion.results.checks import check_counts, check_names
+from companion.results.config import BaseConfig, Field, Fraction, Positive, Scale
 from companion.results.spearman import spearman
 from companion.runs.rungs import seeds_of, spec_of
 from companion.runs.spec import ModelSpec
@@ -21,8 +23,7 @@ REFERENCE = "AED"
 TASK = "one_to_one"
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(BaseConfig):
     """Settings; a model is an architecture × length × training × seed, on the one-to-one task.
 
     Attributes:
@@ -38,23 +39,17 @@ class Config:
         fit_samples: training samples that the components are fitted on, at most.
     """
 
-    scale: str = "quick"
-    length: tuple[int, ...] = (4, 8)
-    words: int = 8
-    cell: str = "gru"
-    seeds: int | None = None
-    width: int | None = None
-    steps: int | None = None
-    less: float = 0.5
-    fit_samples: int = 2_000
+    scale: Scale = "quick"
+    length: tuple[Annotated[int, Field(ge=2)], ...] = (4, 8)
+    words: Positive = 8
+    cell: Cell = "gru"
+    seeds: Positive | None = None
+    width: Positive | None = None
+    steps: Positive | None = None
+    less: Fraction = 0.5
+    fit_samples: Positive = 2_000
 
-    def __post_init__(self) -> None:
-        check_names(self)
-        check_counts(self, "words")
-        if not self.length or min(self.length) < 2:
-            raise BadInput(f"length is {self.length}; it takes one number or several, each at least 2")
-        if not 0 < self.less <= 1:
-            raise BadInput(f"less is {self.less}; it must be above 0 and at most 1")
+    def check(self) -> None:
         if self.words < 2:
             raise BadInput("words is 1; with one word there is nothing to keep")
 

@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from operator import itemgetter
+from typing import Annotated
 
-from attnlib.errors import BadInput, UnknownName
+from attnlib.errors import BadInput
 from companion.results.aggregate import Point, over_seeds, paired
 from companion.results.asks import Ask, answers, ask
+from companion.results.config import BaseConfig, OneOf, Positive
 from companion.results.statistics import takeover_step
 from companion.runs.recipe import RecipeSpec
 from companion.runs.store import Store
@@ -163,8 +164,7 @@ QUICK_TASKS = TASKS[:4]
 UNIFORM = ("reordering", "copying_sample", "copying_permutation")
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(BaseConfig):
     """Settings; a network is a task × seed, its attention learned and, on some tasks, held uniform as well.
 
     Attributes:
@@ -185,9 +185,9 @@ class Config:
         least: smallest rise of what is said to take over.
     """
 
-    task: tuple[str, ...] = QUICK_TASKS
-    uniform: tuple[str, ...] = UNIFORM
-    seeds: int = 3
+    task: tuple[Annotated[str, OneOf(TASKS)], ...] = QUICK_TASKS
+    uniform: tuple[Annotated[str, OneOf(TASKS)], ...] = UNIFORM
+    seeds: Positive = 3
     shortest: int = 8
     longest: int = 10
     fewest_phrases: int = 2
@@ -202,18 +202,11 @@ class Config:
     batch_size: int = 64
     learning_rate: float = 5e-3
     looks_per_doubling: int = 2
-    fitted: int = 300
-    judged: int = 120
+    fitted: Positive = 300
+    judged: Positive = 120
     least: float = 0.05
 
-    def __post_init__(self) -> None:
-        for field in ("task", "uniform"):
-            for name in getattr(self, field):
-                if name not in TASKS:
-                    raise UnknownName(field, name, TASKS)
-        for name in ("seeds", "fitted", "judged"):
-            if getattr(self, name) < 1:
-                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
+    def check(self) -> None:
         if not self.least > 0:
             raise BadInput(
                 f"least is {self.least}; it must be positive, or what never rises takes over at once"

@@ -2,16 +2,15 @@
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import product
-from typing import get_args
+from typing import Annotated
 
 import numpy as np
 
-from attnlib.errors import BadInput, UnknownName
 from attnlib.models.multi_head_attention import Positions
 from companion.results.aggregate import Point, over_seeds
 from companion.results.asks import Ask, answers, ask
+from companion.results.config import BaseConfig, Field, OneOf, Positive
 from companion.results.spearman import spearman_of_points
 from companion.results.statistics import hierarchical_bootstrap
 from companion.runs.recipe import RecipeSpec
@@ -258,8 +257,7 @@ QUESTION = "Do temporal terms form typical attention in a Transformer too, and i
 TASKS = ("one_to_one", "reordering", "scan", "lexicon_translation")
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(BaseConfig):
     """Settings; a network is a task × kind of positions × seed. Neither paper gives any.
 
     Attributes:
@@ -284,19 +282,19 @@ class Config:
             Below a twentieth attention is within about 5 % of even, and terms add up to next to nothing.
     """
 
-    task: tuple[str, ...] = ("one_to_one", "reordering")
-    positions: tuple[str, ...] = ("sinusoidal", "relative", "rotary")
-    anchored: tuple[str, ...] = ()
-    seeds: int = 3
+    task: tuple[Annotated[str, OneOf(TASKS)], ...] = ("one_to_one", "reordering")
+    positions: tuple[Positions, ...] = ("sinusoidal", "relative", "rotary")
+    anchored: tuple[Positions, ...] = ()
+    seeds: Positive = 3
     words: int = 8
     shortest: int = 4
     longest: int = 7
     reordered: float = 0.5
     fewest_phrases: int = 2
     most_phrases: int = 3
-    n_train: int = 4_000
-    judged: int = 128
-    fit_samples: int = 600
+    n_train: Positive = 4_000
+    judged: Positive = 128
+    fit_samples: Positive = 600
     width: int = 32
     heads: int = 2
     layers: int = 2
@@ -304,22 +302,9 @@ class Config:
     learning_rate: float = 1.2e-2
     warmup: int = 40
     looks: int = 2
-    least_spread: float = 0.05
+    least_spread: Annotated[float, Field(ge=0)] = 0.05
 
-    def __post_init__(self) -> None:
-        for field, known in (
-            ("task", TASKS),
-            ("positions", get_args(Positions)),
-            ("anchored", get_args(Positions)),
-        ):
-            for name in getattr(self, field):
-                if name not in known:
-                    raise UnknownName(field, name, known)
-        for name in ("seeds", "n_train", "judged", "fit_samples"):
-            if getattr(self, name) < 1:
-                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
-        if not self.least_spread >= 0:
-            raise BadInput(f"least_spread is {self.least_spread}; it must be 0 or more")
+    def check(self) -> None:
         asks(self)  # what a network or its training cannot be, the recipes say
 
 

@@ -1,9 +1,10 @@
 """The report on a model of the reader's own, made of a Transformer of this book."""
 
-from dataclasses import dataclass
+from typing import Annotated
 
-from attnlib.errors import BadInput, UnknownName
+from attnlib.errors import UnknownName
 from companion.results.asks import Ask, answers, ask
+from companion.results.config import BaseConfig, OneOf, Positive
 from companion.runs.store import Store
 from notebooks.beyond.transformer_heads import experiment
 from notebooks.beyond.your_own_model.measure import ROWS, measure_report
@@ -12,8 +13,7 @@ PLACE = "Part IV, “Your own model”"
 QUESTION = "How do I get from a model of my own to such numbers, and what may I conclude from them?"
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(BaseConfig):
     """Settings.
 
     Attributes:
@@ -23,22 +23,17 @@ class Config:
         samples: sentences that go through the model; batch_size: how many at once.
     """
 
-    like: str = "quick"
+    like: Annotated[str, OneOf(experiment.PROFILES)] = "quick"
     task: str = "reordering"
     positions: str = "sinusoidal"
-    samples: int = 960
-    batch_size: int = 32
+    samples: Positive = 960
+    batch_size: Positive = 32
 
-    def __post_init__(self) -> None:
-        chapter = experiment.PROFILES
-        if self.like not in chapter:
-            raise UnknownName("profile", self.like, chapter)
+    def check(self) -> None:
         for field in ("task", "positions"):
-            known = getattr(chapter[self.like], field)
+            known = getattr(experiment.PROFILES[self.like], field)
             if getattr(self, field) not in known:
                 raise UnknownName(field, getattr(self, field), known)
-        if min(self.samples, self.batch_size) < 1:
-            raise BadInput(f"samples is {self.samples}, batch_size {self.batch_size}; both start at 1")
 
 
 PROFILES = {"quick": Config(), "paper": Config(like="paper", samples=9_600)}

@@ -1,20 +1,18 @@
 """The context-vector bottleneck: what fits into one vector, by its width and the length of the sentence."""
 
-from dataclasses import dataclass
 from itertools import product
-from typing import get_args
+from typing import Annotated
 
 import numpy as np
 
-from attnlib.errors import BadInput
 from attnlib.models.sequence_to_sequence import Link, SequenceCell
 from companion.results.aggregate import Point, over_seeds, paired
 from companion.results.asks import Ask, answers, ask
-from companion.results.checks import check_known, check_positive
+from companion.results.config import Field, Positive
 from companion.runs.recipe import RecipeSpec
 from companion.runs.store import Store
 from notebooks.shared.measure import measure_by_length, measure_summary_bits
-from notebooks.shared.words import spec_on_words
+from notebooks.shared.words import WordsConfig, spec_on_words
 
 PLACE = "Primer 1, “The context vector bottleneck”"
 QUESTION = "How much of a sentence fits into one vector, and what changes with attention?"
@@ -22,45 +20,25 @@ ONE_VECTOR = ("initial", "every_step")
 QUANTITIES = ("token_accuracy", "exact_match", "bits", "bits_of_word")
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(WordsConfig):
     """Settings; a network is a link × width × seed, trained once on sentences of all lengths.
 
     Attributes:
         link: what the decoder gets of the source: ``initial``, ``every_step``, ``attention``.
         width: of states and embeddings: one number or several.
         cell: ``gru`` or ``lstm``.
-        seeds: networks of each kind.
-        words: size of the vocabulary. A sentence of n words holds n · log2(words) bits.
-        shortest: fewest words of a sentence; longest: most words of a sentence. All
-            lengths between are equally frequent.
         probed: lengths at which a linear probe reads the vector.
-        n_train: sentences to train on; judged: held-out sentences, of all lengths together.
-        steps: updates in training; learning_rate: of Adam.
         samples: sentences that a probe is fitted on. Once more on half as many, where there is most to read.
     """
 
-    link: tuple[str, ...] = ("initial", "attention")
+    link: tuple[Link, ...] = ("initial", "attention")
     width: tuple[int, ...] = (32, 64)
-    cell: str = "gru"
-    seeds: int = 3
-    words: int = 10
+    cell: SequenceCell = "gru"
     shortest: int = 3
     longest: int = 20
-    probed: tuple[int, ...] = (4, 12, 20)
-    n_train: int = 8_000
-    judged: int = 360
-    steps: int = 300
-    learning_rate: float = 4e-3
-    samples: int = 2_000
-
-    def __post_init__(self) -> None:
-        check_known(self, link=get_args(Link), cell=get_args(SequenceCell))
-        check_positive(self, "seeds", "n_train", "judged", "steps", "samples")
-        if not 1 <= self.shortest <= self.longest:
-            raise BadInput(f"lengths from {self.shortest} to {self.longest}; expected 1 ≤ shortest ≤ longest")
-        if min((self.shortest, *self.probed)) < 3:
-            raise BadInput("sentences under 3 words are too few to hold some of them out; give 3 or more")
+    probed: tuple[Annotated[int, Field(ge=3)], ...] = (4, 12, 20)  # of fewer words none could be held out
+    steps: Positive = 300
+    samples: Positive = 2_000
 
 
 PROFILES = {

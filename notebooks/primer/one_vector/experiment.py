@@ -1,7 +1,7 @@
 """Sequence to sequence with one vector: two ways to hand it over, and what a wrong word does to the rest."""
 
-from dataclasses import dataclass
 from itertools import product
+from typing import Annotated
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from attnlib.models.sequence_to_sequence import NAMED
 from companion.data import registry
 from companion.results.aggregate import Point, over_seeds
 from companion.results.asks import Ask, answers, ask
-from companion.results.checks import check_known, check_positive
+from companion.results.config import BaseConfig, OneOf, Positive
 from companion.runs.recipe import RecipeSpec
 from companion.runs.store import Store
 from notebooks.primer.one_vector.measure import measure_error_growth
@@ -24,8 +24,7 @@ OPTIONS: dict[str, dict[str, object]] = {  # of a task, where the profile's size
 QUALITIES = ("token_accuracy", "exact_match", "length_right", "bleu")
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(BaseConfig):
     """Settings; a network is a task × kind × seed.
 
     Attributes:
@@ -40,23 +39,17 @@ class Config:
         samples: held-out sentences of one length in which a word is exchanged, at most.
     """
 
-    task: tuple[str, ...] = ("number_words",)
-    network: tuple[str, ...] = tuple(NETWORKS)
-    seeds: int = 3
-    digits: int = 4
-    n_train: int = 4_000
-    judged: int = 300
-    width: int = 64
-    steps: int = 360
-    batch_size: int = 64
+    task: tuple[Annotated[str, OneOf(registry.names())], ...] = ("number_words",)
+    network: tuple[Annotated[str, OneOf(NETWORKS)], ...] = tuple(NETWORKS)
+    seeds: Positive = 3
+    digits: Positive = 4
+    n_train: Positive = 4_000
+    judged: Positive = 300
+    width: Positive = 64
+    steps: Positive = 360
+    batch_size: Positive = 64
     learning_rate: float = 4e-3
-    samples: int = 150
-
-    def __post_init__(self) -> None:
-        check_known(self, task=registry.names(), network=NETWORKS)
-        check_positive(
-            self, "seeds", "digits", "n_train", "judged", "width", "steps", "batch_size", "samples"
-        )
+    samples: Positive = 150
 
 
 PROFILES = {

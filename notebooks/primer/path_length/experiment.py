@@ -1,20 +1,17 @@
 """Path length: how far a gradient gets back into the source, with one vector and with attention."""
 
 import math
-from dataclasses import dataclass
 from itertools import chain, product
-from typing import get_args
+from typing import Annotated
 
 import numpy as np
 
-from attnlib.errors import BadInput
-from attnlib.models.sequence_to_sequence import SequenceCell
 from companion.results.aggregate import Point, over_seeds, paired
 from companion.results.asks import Ask, answers, ask
-from companion.results.checks import check_known, check_positive
+from companion.results.config import Field, OneOf, Positive
 from companion.runs.store import Store
 from notebooks.primer.path_length.measure import measure_gradients
-from notebooks.shared.words import link_distances, spec_on_words
+from notebooks.shared.words import PAPER, CoursesConfig, link_distances, spec_on_words
 
 PLACE = "Primer 1, “Benefits of attention: shorter path lengths”"
 QUESTION = "How far back into the source does a gradient reach, and does attention make it farther?"
@@ -27,65 +24,21 @@ KINDS = {  # link, and whether the source is read backwards
 STAGES = ("untrained", "trained")
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(CoursesConfig):
     """Settings; a network is a kind × cell × seed. The defaults are those of the chapter on reversal.
 
     Attributes:
         kind: ``one_vector``, ``one_vector_reversed``, ``attention``, ``attention_reversed``.
-        cell: ``gru``, ``lstm``.
-        seeds: networks of each kind.
-        words: size of the vocabulary.
-        shortest: fewest words of a sentence in training; longest: most words of a sentence in training.
-        n_train: sentences to train on; judged: held-out sentences.
-        width: of states and embeddings; steps: updates in training; looks: evaluations during training.
-        learning_rate: of Adam.
         length: words of the sentences that gradients are taken on.
         samples: number of sentences that gradients are taken on.
     """
 
-    kind: tuple[str, ...] = ("one_vector", "one_vector_reversed", "attention")
-    cell: tuple[str, ...] = ("gru",)
-    seeds: int = 3
-    words: int = 10
-    shortest: int = 4
-    longest: int = 12
-    n_train: int = 8_000
-    judged: int = 360
-    width: int = 64
-    steps: int = 160
-    looks: int = 5
-    learning_rate: float = 4e-3
-    length: int = 12
-    samples: int = 64
-
-    def __post_init__(self) -> None:
-        check_known(self, kind=KINDS, cell=get_args(SequenceCell))
-        check_positive(self, "seeds", "n_train", "judged", "width", "steps", "looks", "samples")
-        if not 3 <= self.shortest <= self.longest or self.length < 3:
-            raise BadInput(
-                f"lengths from {self.shortest} to {self.longest}, gradients at {self.length}; expected "
-                "3 ≤ shortest ≤ longest and a length of at least 3"
-            )
+    kind: tuple[Annotated[str, OneOf(KINDS)], ...] = ("one_vector", "one_vector_reversed", "attention")
+    length: Annotated[int, Field(ge=3)] = 12
+    samples: Positive = 64
 
 
-PROFILES = {
-    "quick": Config(),
-    "paper": Config(
-        kind=tuple(KINDS),
-        cell=("gru", "lstm"),
-        seeds=5,
-        longest=20,
-        n_train=40_000,
-        judged=1_700,
-        width=128,
-        steps=2_000,
-        looks=20,
-        learning_rate=2e-3,
-        length=20,
-        samples=256,
-    ),
-}
+PROFILES = {"quick": Config(), "paper": Config(kind=tuple(KINDS), length=20, samples=256, **PAPER)}
 
 
 def _groups(config: Config) -> dict[tuple[str, str], tuple[Ask, ...]]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain, product
 from math import ceil
-from typing import get_args
+from typing import Annotated
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from attnlib.models.sequence_to_sequence import NAMED
 from companion.data.parallel import NAMES as TEXTS
 from companion.results.aggregate import Point, matched, over_seeds, paired
 from companion.results.asks import Ask, answers, ask
-from companion.results.checks import check_known, check_positive
+from companion.results.config import BaseConfig, OneOf, Positive
 from companion.runs.recipe import RecipeSpec
 from companion.runs.store import Store
 from notebooks.primer.scoring_functions.measure import (
@@ -65,8 +65,7 @@ class Kind:
         }
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(BaseConfig):
     """Settings: a grid of networks on tasks made by rule, and the four that have names on captions.
 
     Attributes:
@@ -90,39 +89,33 @@ class Config:
         text_rate: of Adam on captions; text_threshold: the same as threshold, on captions.
     """
 
-    task: tuple[str, ...] = ("reordering",)
-    scoring: tuple[str, ...] = ("dot", "scaled_dot", "general", "additive")
-    directions: tuple[int, ...] = (1, 2)
-    decoder: tuple[str, ...] = ("luong", "bahdanau")
-    asked: tuple[str, ...] = ("dot", "general")
-    seeds: int = 3
-    shortest: int = 2
+    task: tuple[Annotated[str, OneOf(SIZES)], ...] = ("reordering",)
+    scoring: tuple[Scoring, ...] = ("dot", "scaled_dot", "general", "additive")
+    directions: tuple[Annotated[int, OneOf(DIRECTIONS)], ...] = (1, 2)
+    decoder: tuple[Annotated[str, OneOf(DECODERS)], ...] = ("luong", "bahdanau")
+    asked: tuple[Scoring, ...] = ("dot", "general")
+    seeds: Positive = 3
+    shortest: Positive = 2
     longest: int = 3
-    n_train: int = 6_000
-    judged: int = 128
-    width: int = 32
-    steps: int = 85
-    looks: int = 10
+    n_train: Positive = 6_000
+    judged: Positive = 128
+    width: Positive = 32
+    steps: Positive = 85
+    looks: Positive = 10
     learning_rate: float = 1.5e-2  # high, for a short course; narrow networks bear it
     threshold: float = 0.8
-    samples: int = 1_000
-    named: tuple[str, ...] = ()
-    text: str = "multi30k_en_de"
+    samples: Positive = 1_000
+    named: tuple[Annotated[str, OneOf(NAMED)], ...] = ()
+    text: Annotated[str, OneOf([name for name in TEXTS if name.startswith("multi30k_en")])] = "multi30k_en_de"
     text_pairs: int = 0
-    text_words: int = 4_000
-    text_width: int = 128
-    text_epochs: int = 5
-    text_looks: int = 20
+    text_words: Positive = 4_000
+    text_width: Positive = 128
+    text_epochs: Positive = 5
+    text_looks: Positive = 20
     text_rate: float = 3e-3
     text_threshold: float = 0.4
 
-    def __post_init__(self) -> None:
-        scores, texts = get_args(Scoring), [name for name in TEXTS if name.startswith("multi30k_en")]
-        check_known(self, task=SIZES, scoring=scores, asked=scores, decoder=DECODERS, named=NAMED, text=texts)
-        counts = ("seeds", "shortest", "n_train", "judged", "width", "steps", "looks", "samples")
-        check_positive(self, *counts, "text_words", "text_width", "text_epochs", "text_looks")
-        if set(self.directions) - set(DIRECTIONS):
-            raise BadInput(f"directions are {self.directions}; an encoder reads in 1 or in 2")
+    def check(self) -> None:
         if not self.shortest <= self.longest:
             raise BadInput(f"sizes from {self.shortest} to {self.longest}; expected shortest ≤ longest")
         if not (grid(self) or self.named):

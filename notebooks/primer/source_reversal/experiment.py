@@ -1,22 +1,22 @@
 """Reversing the source: whom it helps, where in the sentence, and what becomes of it with attention."""
 
-from dataclasses import dataclass
 from itertools import product
-from typing import get_args
+from typing import Annotated
 
 import numpy as np
 
-from attnlib.errors import BadInput, DataUnavailable, UnknownName
-from attnlib.models.sequence_to_sequence import Link, SequenceCell
+from attnlib.errors import BadInput, DataUnavailable
+from attnlib.models.sequence_to_sequence import Link
 from companion.data import registry
 from companion.results.aggregate import Point, matched, over_seeds, paired
 from companion.results.asks import Ask, answers, ask
+from companion.results.config import OneOf
 from companion.results.statistics import mean_interval
 from companion.runs.recipe import RecipeSpec
 from companion.runs.store import Store
 from notebooks.primer.source_reversal.measure import measure_longest_sentences
 from notebooks.shared.measure import THIRDS, measure_learning_curve
-from notebooks.shared.words import link_distances, spec_on_words
+from notebooks.shared.words import PAPER, CoursesConfig, link_distances, spec_on_words
 
 # Recurrent steps between words that translate each other, counted on a task's known links.
 
@@ -75,67 +75,23 @@ ONE_LENGTH = "attention_one_length"
 NAMES = ("kind", "cell", "order")  # of a group, in the tables
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(CoursesConfig):
     """Settings; a network is a link × order × cell × seed, trained on sentences of all lengths.
 
     Attributes:
         link: what the decoder gets of the source: ``initial``, ``every_step``, ``attention``.
-        cell: ``gru``, ``lstm``.
-        seeds: networks of each kind.
-        words: size of the vocabulary.
-        shortest: fewest words of a sentence; longest: most words of a sentence.
         one_length: 1 adds networks with attention on sentences that all have the longest length.
-        n_train: sentences to train on; judged: held-out sentences.
-        width: of states and embeddings; steps: updates in training; looks: evaluations during training.
-        learning_rate: of Adam.
         aligned: tasks with known links, whose distances are counted. Those without data here are left out.
     """
 
-    link: tuple[str, ...] = ("initial", "attention")
-    cell: tuple[str, ...] = ("gru",)
-    seeds: int = 3
-    words: int = 10
-    shortest: int = 4
-    longest: int = 12
+    link: tuple[Link, ...] = ("initial", "attention")
     one_length: int = 1
-    n_train: int = 8_000
-    judged: int = 360
-    width: int = 64
-    steps: int = 160
-    looks: int = 5
-    learning_rate: float = 4e-3
-    aligned: tuple[str, ...] = ("one_to_one", "number_words", "lexicon_translation", "europarl_de_en")
-
-    def __post_init__(self) -> None:
-        for field, known in (("link", get_args(Link)), ("cell", get_args(SequenceCell))):
-            for name in getattr(self, field):
-                if name not in known:
-                    raise UnknownName(field, name, known)
-        for name in self.aligned:
-            if name not in registry.names():
-                raise UnknownName("task", name, registry.names())
-        for name in ("seeds", "n_train", "judged", "width", "steps", "looks"):
-            if getattr(self, name) < 1:
-                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
-        if not 3 <= self.shortest <= self.longest:
-            raise BadInput(f"lengths from {self.shortest} to {self.longest}; expected 3 ≤ shortest ≤ longest")
+    aligned: tuple[Annotated[str, OneOf(registry.names())], ...] = (
+        "one_to_one", "number_words", "lexicon_translation", "europarl_de_en"
+    )  # fmt: skip
 
 
-PROFILES = {
-    "quick": Config(),
-    "paper": Config(
-        cell=("gru", "lstm"),
-        seeds=5,
-        longest=20,
-        n_train=40_000,
-        judged=1_700,
-        width=128,
-        steps=2_000,
-        looks=20,
-        learning_rate=2e-3,
-    ),
-}
+PROFILES = {"quick": Config(), "paper": Config(**PAPER)}
 
 
 def _groups(config: Config) -> dict[tuple[str, str, str], tuple[RecipeSpec, ...]]:

@@ -1,14 +1,14 @@
 """What a task makes attention learn: translation against summary, cross- against self-attention."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
 from attnlib.errors import BadInput
 from companion.results.aggregate import Point, over_seeds, paired
 from companion.results.asks import Ask, answers, ask
-from companion.results.checks import check_known
+from companion.results.config import BaseConfig, OneOf
 from companion.results.statistics import jackknife_interval
 from companion.runs.recipe import RecipeSpec
 from companion.runs.store import Store
@@ -336,8 +336,7 @@ KINDS = ("recurrent", "transformer")
 TASKS = ("translation", "summary")
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(BaseConfig):
     """Settings; a network is a kind × task × seed. The primers give none of them.
 
     Attributes:
@@ -361,9 +360,9 @@ class Config:
         looks: evaluations during training.
     """
 
-    kind: tuple[str, ...] = KINDS
-    task: tuple[str, ...] = TASKS
-    tied: tuple[str, ...] = ("translation",)
+    kind: tuple[Annotated[str, OneOf(KINDS)], ...] = KINDS
+    task: tuple[Annotated[str, OneOf(TASKS)], ...] = TASKS
+    tied: tuple[Annotated[str, OneOf(TASKS)], ...] = ("translation",)
     seeds: int = 3
     shortest: int = 6
     longest: int = 10
@@ -382,8 +381,7 @@ class Config:
     warmup: int = 30
     looks: int = 4
 
-    def __post_init__(self) -> None:
-        check_known(self, kind=KINDS, task=TASKS, tied=TASKS)
+    def check(self) -> None:
         if self.seeds < 2:
             raise BadInput(f"seeds is {self.seeds}; networks of one task are compared, so take 2 or more")
         asks(self)  # what a network or its training cannot be, the recipes say
