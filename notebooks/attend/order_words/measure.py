@@ -116,11 +116,7 @@ class Pairs:
 
 
 def swaps_of(task: Task) -> tuple[Swap, ...]:
-    """The swaps of a task's words.
-
-    Raises:
-        BadInput: neither a SCAN nor a reordering task.
-    """
+    """The swaps of a task's words."""
     words = set(task.source_vocabulary.words)
     if set(COMMAND_WORDS) <= words:
         return SCAN_SWAPS
@@ -132,16 +128,8 @@ def swaps_of(task: Task) -> tuple[Swap, ...]:
 def draw_pairs(task: Task, swap: Swap, n: int, *, part: str = "held_out", reach: str = "both") -> Pairs:
     """Up to ``n`` pairs: the first sentence from one part of the task, the second not in the other.
 
-    Which word of a sentence is swapped, and for which, is drawn; every sentence comes once at most. In the
-    reordering family a sentence must have another signal to reorder than the word swapped, because those
-    without any are drawn apart: a single one among them would be unlike what was trained on.
-
-    Args:
-        part: ``held_out`` or ``train``.
-        reach: of the reordering task, see :func:`companion.data.reordering.translate`.
-
-    Raises:
-        BadInput: not one pair is to be had.
+    In the reordering family a sentence must have another signal to reorder than the word swapped: those
+    without any are drawn apart, and a single one among them would be unlike what was trained on.
     """
     draw = np.random.default_rng([_STREAM, part == "train", *swap.name.encode()])
     own, other = (task.held_out, task.train) if part == "held_out" else (task.train, task.held_out)
@@ -224,11 +212,7 @@ _NO_FLIP = 0.02
 
 @dataclass(frozen=True)
 class TwoRuns:
-    """Both sentences' states, and decoder states for either start and either sentence's words.
-
-    ``decoder[start, words]`` with 0 for the first sentence and 1 for the second, cut to the steps that both
-    targets have; ``rows`` are the steps valid in both.
-    """
+    """Both sentences' states, and decoder states for either start and either sentence's words."""
 
     batches: tuple[Batch, Batch]
     encoder: tuple[Float[Tensor, "batch source width"], Float[Tensor, "batch source width"]]
@@ -618,11 +602,7 @@ def _scores(predicted: dict[str, Tensor], after: Tensor, rows: Rows) -> dict:
 
 
 def _memory(runs: TwoRuns, fitted: Fitted) -> dict[str, list[float | None]]:
-    """Mean norm of the difference between the two runs' states, over that of the states around their μ.
-
-    Encoder by lag t − q after the swapped word, parts input and residual; decoder by step, the words read the
-    same (``decoder``: all of it residual) or each its own (``decoder_own_input``, ``decoder_own_residual``).
-    """
+    """Mean norm of the difference between the two runs' states, over that of the states around their μ."""
     first, second = runs.encoder_parts
     lags = torch.arange(runs.source_mask.shape[1], device=runs.position.device) - runs.position[:, None]
     scale = (first.total() - first.temporal).norm(dim=-1)[runs.source_mask].mean()

@@ -104,20 +104,7 @@ def judged(
     outputs: Int[Tensor, " outputs"],
     names: tuple[tuple[str, ...], tuple[str, ...]],
 ) -> dict:
-    """Whether the largest logit of each token is at the expected word.
-
-    Args:
-        logits: of each token's component alone.
-        expected: token → word; other tokens are not judged.
-        counts: how often a token occurred while the components were fitted; tokens never seen are left out.
-        outputs: the words that are ever to be said; only they compete.
-        names: the tokens' words and the outputs' words.
-
-    Returns:
-        ``words`` (how many were judged), ``accuracy`` (share of them that are right), ``frequency_weighted``
-        (the same by occurrence), ``chance`` (of a uniform guess among the outputs), and ``listed``: the most
-        frequent tokens with their largest words.
-    """
+    """Whether the largest logit of each token is at the expected word."""
     token_names, word_names = names
     best = outputs[logits[:, outputs].topk(min(TOP, len(outputs)), dim=1).indices]  # (tokens, TOP)
     seen = [token for token in expected if counts[token] > 0]
@@ -288,11 +275,7 @@ class Margins:
 
 
 def chance(task: Task) -> dict[str, float]:
-    """Accuracy on held-out outputs of always saying the most frequent output of training.
-
-    Returns:
-        ``all`` and ``words``: with the end mark, and without.
-    """
+    """Accuracy on held-out outputs of always saying the most frequent output of training."""
     found = {}
     for name, ends in (("all", 1), ("words", 0)):
         counts = np.bincount(task.train.target_ids, minlength=len(task.target_vocabulary))

@@ -280,11 +280,7 @@ def _governs(points: list[dict]) -> dict[str, dict]:
 
 
 def _conditions(config: Config, outcomes: dict, free: dict) -> Iterator[dict]:
-    """Both halves of the headline at every setting, as differences paired by seed; the plan's own once.
-
-    Where a factor is not varied on the other task, that task has the plan's setting. Running free is one more
-    setting, with components of free-running states.
-    """
+    """Both halves of the headline at every setting, as differences paired by seed; the plan's own once."""
     if not set(BOTH) <= set(config.task):
         return
     plan = _plan(config)

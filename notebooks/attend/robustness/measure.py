@@ -130,12 +130,7 @@ def _variances(sides: Fitted, held_out: list[Trace]) -> dict[str, dict[str, floa
 
 
 def memory(sides: Fitted, fit: list[Trace], held_out: list[Trace]) -> dict[str, float | None]:
-    """How much of the residuals the words read before predict, and of the score the two predictions make.
-
-    Returns:
-        ``encoder`` and ``decoder``: share of the residual variance on held-out samples that words at lags
-        1 … :data:`LAGS` predict; ``share``: covariance share of predicted times predicted residual.
-    """
+    """How much of the residuals the words read before predict, and of the score the two predictions make."""
     weights = {
         "decoder": _regressed(fit, sides, 0, sides.decoder.input.shape[0]),
         "encoder": _regressed(fit, sides, 1, sides.encoder.input.shape[0]),

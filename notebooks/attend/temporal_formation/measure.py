@@ -49,11 +49,7 @@ def wordless_input(
 
 
 def wordless_states(trained: TrainedModel, fitted: Fitted, kind: str) -> Curves:
-    """Mean states without words at every position of the components' tables.
-
-    The decoder starts from the encoder's last wordless state; since sentences have different lengths it is
-    run from each of them, and averaged by how many fitting samples have that length and reach the position.
-    """
+    """Mean states without words at every position of the components' tables."""
     model, corpus = trained.model, trained.task.train.subset(np.arange(fitted.samples))
     sources, targets = corpus.source_lengths + 1, corpus.target_lengths + 1  # end marks
     with torch.inference_mode():
@@ -112,10 +108,7 @@ def compared(
 def plane(
     temporal: Float[Tensor, "positions width"], counts: Float[Tensor, " positions"]
 ) -> tuple[Float[Tensor, "width 2"], Float[Tensor, " width"]]:
-    """The two main directions of the temporal components over positions, and their mean.
-
-    The sign of each direction makes the last position's coordinate no smaller than the first's.
-    """
+    """The two main directions of the temporal components over positions, and their mean."""
     weight = (counts.double() / counts.sum())[:, None]
     centre = (weight * temporal.double()).sum(0)
     own = (temporal.double() - centre) * weight.sqrt()
@@ -131,11 +124,7 @@ FACTORS = (1.0, 1.25, 1.5, 2.0)  # of the longest length trained on
 
 
 def longer_task(spec, length: int) -> Task | None:
-    """The task of a model with sentences of one other length; None where its lengths cannot be set.
-
-    Raises:
-        BadInput: the vocabularies are not those of the model's own task.
-    """
+    """The task of a model with sentences of one other length; None where its lengths cannot be set."""
     options = dict(spec.task_options)
     if not {"min_length", "max_length"} <= set(registry.options_of(spec.task)):
         return None
@@ -148,10 +137,7 @@ def longer_task(spec, length: int) -> Task | None:
 
 
 def expected_places(task: Task, batch: Batch) -> Int[Tensor, "batch target"]:
-    """The source position that each word to be said comes from, by the task's links; −1 where none is known.
-
-    A task without links has sources and targets of one length, and each word from its own place.
-    """
+    """The source position of each word to be said, by the task's links; −1 where none is known."""
     places = torch.full(tuple(batch.target_output.shape), -1)
     for row, sample in enumerate(batch.indices.tolist()):
         if task.gold is None:
@@ -500,13 +486,7 @@ def _attention(trained: TrainedModel, fitted: Fitted, corpus: Corpus) -> dict[st
 
 
 def _rebuilt(trained: TrainedModel, fitted: Fitted, curves: dict[str, Curves], corpus: Corpus) -> dict:
-    """The attention with the temporal components replaced by something else, against the model's own.
-
-    ``<input>.<both | encoder | decoder>``: h_t − μ_t + ĥ_t on these sides, with χ and Δ as they are; the
-    input ``constant`` puts the mean of μ_t in its place. ``<input>.alone``: attention from ĥ on both sides
-    and nothing else, where ``temporal`` is μ itself and ``constant`` uniform attention. Each has
-    ``similarity`` (1 − total variation), ``argmax_agreement`` and ``accuracy`` (of the words predicted).
-    """
+    """The attention with the temporal components replaced by something else, against the model's own."""
     means = [own.temporal for own in _by_side(fitted).values()]
     weights = [own.position_counts.double() / own.position_counts.sum() for own in _by_side(fitted).values()]
     constant = [(w @ mean).expand_as(mean) for w, mean in zip(weights, means, strict=True)]

@@ -125,10 +125,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
 
 
 def _memory(m: dict) -> dict:
-    """What is kept: R² of the last encoder state on its words, and the share of each.
-
-    ``memory.order`` is the rank correlation of share and position, −1 where the earlier is the louder.
-    """
+    """What is kept: R² of the last encoder state on its words, and the share of each."""
     share = m["last"]["share"]
     return {
         "token_accuracy": float(np.mean(m["accuracy"][:-1])),  # without the end mark, which is always last
@@ -145,11 +142,7 @@ def _memory(m: dict) -> dict:
 
 
 def _swap(m: dict) -> dict:
-    """What exchanging a word does, by way.
-
-    ``on_time``: the prediction of the right step is exchanged; ``elsewhere``: mean over the other steps;
-    ``in_turn``: share of positions whose largest effect is at their own step.
-    """
+    """What exchanging a word does, by way."""
     return {
         way: {
             "on_time": float(np.asarray(m[way]["flip"])[:, :-1].diagonal().mean()),

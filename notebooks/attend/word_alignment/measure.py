@@ -118,11 +118,7 @@ def measure_word_alignment(
 
 
 def with_gold(task: Task, samples: int) -> tuple[Corpus, tuple[Links, ...]]:
-    """The held-out samples that have gold links, at most so many, and the links.
-
-    Raises:
-        BadInput: the task has none.
-    """
+    """The held-out samples that have gold links, at most so many, and the links."""
     if not task.gold:
         raise BadInput(
             f"task {task.name!r} has no gold word alignments; those that have: reordering_N, europarl_de_en"
@@ -293,11 +289,7 @@ def _tokens(trace: Trace) -> dict[str, Int[np.ndarray, " row"]]:
 
 
 def token_classes(task: Task) -> list[str]:
-    """The class of each token of the target vocabulary: one of :data:`CLASSES`.
-
-    Function words are told from content words by frequency among the training targets; a task with a closed
-    vocabulary is no natural language, and its tokens are words.
-    """
+    """The class of each token of the target vocabulary: one of :data:`CLASSES`."""
     vocabulary = task.target_vocabulary
     marks = {BOS: "start mark", EOS: "end mark", UNK: "unknown word"}
     if not vocabulary.open:

@@ -130,12 +130,7 @@ def new_network(settings: Settings, source_size: int, target_size: int) -> Encod
 def record(
     settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None
 ) -> dict[str, Tensor]:
-    """Train a new network and keep its parameters at every look; see the module.
-
-    Raises:
-        TrainingDiverged: the loss is not finite.
-        UnknownName, BadInput, DataUnavailable: a task that cannot be had.
-    """
+    """Train a new network and keep its parameters at every look; see the module."""
     task = load_task(settings)
     network = new_network(settings, len(task.source_vocabulary), len(task.target_vocabulary))
     looks = settings.looks

@@ -42,13 +42,7 @@ from notebooks.beyond.along_training.along_training import Settings, load_task, 
 
 @dataclass(frozen=True)
 class WordKnowledge:
-    """Of each row, float64, NaN where it has no answer.
-
-    Attributes:
-        share, chance: the share on the word, and what even β would have; where the word is known.
-        right: 1 or 0, whether the largest β is on the word; shared among ties.
-        best_over_mean: in nats; of all rows.
-    """
+    """Of each row, float64, NaN where it has no answer."""
 
     share: Float[Tensor, "batch target"]
     chance: Float[Tensor, "batch target"]
@@ -167,11 +161,7 @@ def _links(name: str, options: tuple, samples: int) -> tuple[frozenset[tuple[int
 
 
 def log_probe(network: EncoderDecoder, trace: Trace) -> Float[Tensor, "batch target source"]:
-    """log β of Part II's network, whose readout is linear: logits = W [h^D_s ; c_s] + b.
-
-    With all attention on t the context is h^E_t, so the logits are a part of the target position,
-    W_D h^D_s + b, and a part of the source position, W_E h^E_t. ``-inf`` at padding.
-    """
+    """log β of Part II's network, whose readout is linear: logits = W [h^D_s ; c_s] + b."""
     weight, bias = network.readout.weight, network.readout.bias
     of_decoder, of_context = weight.split(network.config.width, dim=1)
     return log_probability_of_pairs(

@@ -32,10 +32,7 @@ ANCHORED = "in_order"  # the reordering family without reordering: word for word
 
 
 def head_table(points: list[Point], least_spread: float) -> list[dict]:
-    """A row a head of every network and state, layers and heads counted from 1.
-
-    Shares of a head whose scores vary less than ``least_spread`` are None, and ``varies`` is 0.
-    """
+    """A row a head of every network and state, layers and heads counted from 1."""
     rows = []
     for name, measured in points:
         for state in STATES:
@@ -132,10 +129,7 @@ def cross_heads(heads: list[dict]) -> list[dict]:
 
 
 def correlations(heads: list[dict]) -> dict[str, dict]:
-    """Rank correlations over heads of cross-attention: typicality with each number of :data:`AGAINST`.
-
-    A head without shares counts nowhere, so that all are of the same heads.
-    """
+    """Rank correlations over heads of cross-attention: typicality with each number of :data:`AGAINST`."""
     rows = cross_heads(heads)
     return {name: _correlation(rows, number) for name, number in AGAINST.items()}
 

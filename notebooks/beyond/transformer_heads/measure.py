@@ -101,11 +101,7 @@ def numbers_of_heads(judgement: Judgement) -> list[dict]:
 
 
 def state_rows(states: dict[str, Components]) -> list[dict]:
-    """Of the variance of states, the shares that position and word explain; the four of a site sum to one.
-
-    ``temporal_unique`` is what positions add to the best fit of words alone, ``input_unique`` the converse,
-    ``shared`` what either would explain, ``residual`` what the best sum of both leaves.
-    """
+    """Of the variance of states, the shares that position and word explain; the four of a site sum to one."""
     rows = []
     for site, components in states.items():
         found = components.variance_explained()

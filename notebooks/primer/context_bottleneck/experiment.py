@@ -148,11 +148,7 @@ def _grouped(points: list[Point], *further: str) -> dict[tuple, list[Point]]:
 
 
 def summary(points: list[Point]) -> dict:
-    """One link and width, intervals over seeds: both ends of the lengths, and how the bits go with length.
-
-    ``falls`` is token accuracy at the short end less that at the long one; ``of_each`` has the numbers of
-    every network, by seed.
-    """
+    """One link and width, intervals over seeds: both ends of the lengths, and how the bits go with length."""
     return {
         label: {
             name: over_seeds(points, lambda m, n=name, e=end: quarter(m, n, last=e)) for name in QUANTITIES
@@ -184,10 +180,7 @@ def capacity(measured: dict) -> float:
 
 
 def slope(measured: dict) -> float | None:
-    """Slope of log bits of a word over log length, in the longer half of the lengths; None below two.
-
-    −1 where a vector of fixed capacity is shared, 0 where every word keeps its own.
-    """
+    """Slope of log bits of a word over log length, in the longer half of the lengths; None below two."""
     half = len(measured["lengths"]) // 2
     lengths, bits = measured["lengths"][half:], measured["bits_of_word"][half:]
     if len(lengths) < 2 or min(bits) <= 0:

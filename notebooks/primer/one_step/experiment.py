@@ -100,15 +100,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
 
 
 def summary(points: list[Point]) -> tuple[dict, dict[str, list[dict]]]:
-    """Values and tables of some networks, at least one, measured by :func:`measure_shown_pairs`.
-
-    Returns:
-        values ``weights.<name>`` of :data:`WEIGHTS` and ``largest.<name>`` (share of networks whose largest
-        weight of that row is among those source words), after training; ``token_accuracy``,
-        ``exact_match``; intervals over seeds. Tables of the first network: ``worked`` (a row a source word),
-        ``context`` (a row a source word and coordinate), ``predicted`` and ``map`` (a row a checkpoint, pair,
-        target and source place); of all: ``learned`` (a row a checkpoint and name of :data:`WEIGHTS`).
-    """
+    """Values and tables of some networks, at least one, measured by :func:`measure_shown_pairs`."""
 
     def row_of(measured: dict, name: str, look: int = -1) -> list[float]:
         pair, target, _ = WEIGHTS[name]

@@ -85,10 +85,7 @@ def fullest_length(lengths: np.ndarray) -> int:
 
 
 def guessed_lengths(train: Corpus, judged: Corpus) -> np.ndarray:
-    """The target's length guessed from the source's alone: the most frequent one among training samples.
-
-    Of a source length that no training sample has, the most frequent of all.
-    """
+    """The target's length guessed from the source's alone: the most frequent one among training samples."""
     overall = int(np.bincount(train.target_lengths).argmax())
     guess = {
         length: int(np.bincount(train.target_lengths[train.source_lengths == length]).argmax())
@@ -98,11 +95,7 @@ def guessed_lengths(train: Corpus, judged: Corpus) -> np.ndarray:
 
 
 def written_bleu(recording: Recording) -> float:
-    """BLEU of what is written; a word that the vocabulary lacks is one that nothing matches.
-
-    That of :func:`notebooks.primer.scoring_functions.measure.measure_bleu`, but for missing words that
-    sacreBLEU would split; without the text, so for every task.
-    """
+    """BLEU of what is written; a word that the vocabulary lacks is one that nothing matches."""
     settings = recording.spec.resolved
     vocabulary, judged = load_task(settings).target_vocabulary, judged_samples(settings)
     rows = (row[(row != PAD) & (row != EOS)] for row in recording["written"].numpy())
@@ -133,16 +126,7 @@ def _same(written: Tensor, wanted: Tensor) -> Tensor:
 
 
 def damage(network: torch.nn.Module, batch: Batch, words: int, seed: int) -> list[dict]:
-    """A row for each place after which a sentence goes on: ``words_after`` it, and the share of them wrong.
-
-    Args:
-        batch: sentences of one target length.
-        words: of the target vocabulary, marks among them.
-        seed: of the words that are drawn.
-
-    Returns:
-        ``wrong_after`` the wrong word, ``wrong_after_right`` after the right one.
-    """
+    """A row for each place after which a sentence goes on: ``words_after`` it, and how many are wrong."""
     rows = []
     generator = torch.Generator().manual_seed(seed)
     right = batch.target_output

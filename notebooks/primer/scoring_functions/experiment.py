@@ -244,10 +244,7 @@ def late_rise(measured: dict) -> float:
 def effect(
     measured: Mapping[object, list[Point]], pairs: Iterable[tuple[object, object]], threshold: float
 ) -> dict[str, dict]:
-    """By how much the first kind of a pair exceeds the second: mean over pairs, intervals over seeds.
-
-    Pairs and seeds of which a network is missing are left out.
-    """
+    """By how much the first kind of a pair exceeds the second: mean over pairs, intervals over seeds."""
     by_seed: dict[object, list[tuple[dict, dict]]] = {}
     for first, second in pairs:
         for name, both in matched(measured.get(first, ()), measured.get(second, ())):

@@ -82,12 +82,7 @@ def differences(found: Points) -> dict:
 
 
 def agreement_values(found: dict[tuple[str, str, str, str], list[Point]], seeds: int) -> dict:
-    """By kind of network and view: within each task, their mean, between tasks, and what the task does.
-
-    Args:
-        found: measurements of pairs of networks, the first of the seed that a point names, the second of the
-            next one, after the last of ``seeds`` the first.
-    """
+    """By kind of network and view: within each task, their mean, between tasks, and what the task does."""
     values: dict = {}
     for kind in dict.fromkeys(kind for kind, *_ in found):
         for view in ("sentence", "same_word"):

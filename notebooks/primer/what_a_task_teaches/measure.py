@@ -105,8 +105,6 @@ def doubly_centred(matrices: Float[Tensor, "*batch n m"]) -> Float[Tensor, "*bat
 def map_symmetry(query: Float[Tensor, "head_width width"], key: Float[Tensor, "head_width width"]) -> float:
     """The reciprocity of B = W_qᵀ W_k, diagonal included: is xᵀ B y the same as yᵀ B x for all x and y?
 
-    Σ B_ij B_ji / Σ B_ij², as in Saponati et al. 2025. For maps drawn at random it is about 0.
-
     >>> map_symmetry(torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, 6.0]]))
     1.0
     """
