@@ -126,7 +126,7 @@ def _same(written: Tensor, wanted: Tensor) -> Tensor:
 
 
 def damage(network: torch.nn.Module, batch: Batch, words: int, seed: int) -> list[dict]:
-    """A row for each place after which a sentence goes on: ``words_after`` it, and how many are wrong."""
+    """A row for each place after which a sentence goes on: ``words_after`` it, and the share wrong."""
     rows = []
     generator = torch.Generator().manual_seed(seed)
     right = batch.target_output
