@@ -221,11 +221,6 @@ def test_settings_that_make_no_sense_are_refused(name, case):
         override(registry.load(name).PROFILES["quick"], given)
 
 
-@pytest.fixture(scope="module")
-def models(tmp_path_factory):
-    return tmp_path_factory.mktemp("models")
-
-
 @pytest.mark.parametrize("name", registry.names())
 def test_an_experiment_runs_at_a_tiny_size_and_has_what_its_claims_read(name, tmp_path, models):
     if name in READ_TEXTS and not os.environ.get("ATTNLIB_DATA"):

@@ -10,7 +10,6 @@ from companion.data import registry
 from companion.data.reordering import translate
 from companion.data.scan import interpret
 from companion.runs.spec import ModelSpec
-from companion.runs.store import Store
 from notebooks.attend.order_words.measure import (
     REORDERING_SWAPS,
     SCAN_SWAPS,
@@ -35,11 +34,6 @@ from notebooks.shared.measure import fit_components
 
 SMALL = (("min_phrases", 2), ("max_phrases", 3), ("n_held_out", 120), ("n_train", 300), ("p", 1.0))
 SETTINGS = {"steps": 3, "width": 8, "batch_size": 16, "learning_rate": 0.01, "task_options": SMALL}
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    return Store(tmp_path_factory.mktemp("models"))
 
 
 @pytest.fixture(scope="module", params=["AED", "AO"])
@@ -149,21 +143,6 @@ def test_flip_share_is_nought_at_one_end_and_one_at_the_other():
     assert flip_share(second, first, second, rows)["share"] == pytest.approx(1)
     assert flip_share((first + second) / 2, first, second, rows)["share"] == pytest.approx(0.5)
     assert flip_share(second, first, first, rows) == {"share": None, "argmax": None}
-
-
-def test_swapping_an_input_component_moves_one_column_by_the_product(trained, setting):
-    fitted, pairs, batches, _ = setting
-    exchange = exchange_of(pairs)
-    with torch.inference_mode():
-        trace = trained.model(batches[0])
-        effects = _effects_of(trained, pairs)
-        predicted = predict_rows(trained.model, batches[0], trace, exchange, fitted, effects)["input"]
-        for i in range(len(pairs)):
-            scores = trace.scores[i].clone()
-            change = (fitted.encoder.input[exchange.new[i]] - fitted.encoder.input[exchange.old[i]]).float()
-            scores[:, pairs.positions[i]] += trace.decoder_states[i] @ change
-            scores[:, ~trace.source_mask[i]] = -torch.inf
-            torch.testing.assert_close(predicted[i], scores.softmax(-1), atol=1e-5, rtol=1e-4)
 
 
 def _effects_of(trained, pairs):

@@ -19,11 +19,6 @@ from notebooks.attend.robustness.measure import LAGS, lagged_words, measure_robu
 SHORT = {"min_length": 7, "max_length": 7, "n_train": 600, "n_held_out": 100}
 
 
-@pytest.fixture(scope="module")
-def models(tmp_path_factory):
-    return tmp_path_factory.mktemp("models")
-
-
 def test_words_before_are_found_at_their_lag():
     tokens = torch.tensor([[2, 0, 1, 2]])
     found = lagged_words(tokens, torch.ones(1, 4, dtype=torch.bool), 3).view(4, LAGS, 3)

@@ -14,10 +14,7 @@ from notebooks.attend.temporal_formation.measure import (
     compared,
     conditions,
     expectation,
-    expected_places,
-    longer_task,
     measure_offsets,
-    near_place,
     plane,
     wordless_input,
     wordless_states,
@@ -25,11 +22,6 @@ from notebooks.attend.temporal_formation.measure import (
 from notebooks.shared.measure import fit_components
 
 TINY = {"task": "one_to_one", "seeds": 1, "width": 8, "steps": 3, "fit_samples": 100}
-
-
-@pytest.fixture(scope="module")
-def models(tmp_path_factory):
-    return tmp_path_factory.mktemp("models")
 
 
 @pytest.fixture(scope="module")
@@ -101,17 +93,6 @@ def test_an_offset_of_nothing_changes_nothing(trained, kind):
         torch.testing.assert_close(network.model.attend(batch, encoder, decoder).attention, trace.attention)
 
 
-@pytest.mark.parametrize("kind", ["AED", "AO"])
-def test_a_shifted_encoder_leaves_the_decoder_alone(trained, kind):
-    network = trained[kind]
-    batch = collate(network.task.held_out, [3, 5])
-    trace = network.model(batch)
-    ways = conditions(network.model, fit_components(network, 50))
-    encoder, decoder = ways["encoder"][1](batch, 3)
-    torch.testing.assert_close(decoder, trace.decoder_states)
-    assert not torch.allclose(encoder, trace.encoder_states)
-
-
 def test_expected_displacements_by_hand():
     task = load("reversal", n_train=5, n_held_out=5, min_length=6, max_length=6)
     batch = collate(task.held_out, [0])
@@ -127,29 +108,7 @@ def test_expected_displacements_by_hand():
     assert keep[0].tolist() == [True] * 4 + [False] * 3  # two steps on a word is said
 
 
-def test_places_come_from_links_and_attention_there_is_all_of_it():
-    task = load("reversal", n_train=5, n_held_out=5, min_length=6, max_length=6)
-    batch = collate(task.held_out, [2, 4])
-    places = expected_places(task, batch)
-    assert places.tolist() == [[5, 4, 3, 2, 1, 0, -1]] * 2
-    attention = torch.nn.functional.one_hot(places.clamp(min=0), 7).float()
-    assert near_place(attention, places).sum() == 12  # the end mark has no place
-
-
-def test_longer_sentences_have_the_length_asked_for(trained):
-    spec = trained["AO"].spec
-    task = longer_task(spec, 33)
-    assert set(task.held_out.source_lengths.tolist()) == {33}
-    assert task.source_vocabulary == trained["AO"].task.source_vocabulary
-
-
 def test_variance_between_positions():
     states = torch.tensor([[0.0], [2.0], [4.0], [6.0]])
     assert _between(states, torch.tensor([0, 0, 1, 1])) == pytest.approx(4 / 5)
     assert _between(states * 0, torch.tensor([0, 0, 1, 1])) is None
-
-
-def test_scan_has_no_other_lengths(models):
-    config = override(PROFILES["quick"], TINY | {"task": "scan", "architecture": "AO", "positions": "none"})
-    (asked,) = asks(config)
-    assert longer_task(asked.spec, 30) is None

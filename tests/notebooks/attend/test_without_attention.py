@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from attnlib.errors import BadInput
-from attnlib.training.corpus import Corpus, collate
-from attnlib.training.vocabulary import BOS, MARKS
+from attnlib.training.corpus import Corpus
+from attnlib.training.vocabulary import MARKS
 from companion.data.synthetic import one_to_one
 from companion.runs.store import TrainedModel
 from notebooks.attend.without_attention.experiment import _in_turn
@@ -14,8 +14,6 @@ from notebooks.attend.without_attention.measure import (
     measure_memory,
     measure_swap,
     one_length,
-    read_corpus,
-    with_word,
 )
 
 LENGTH, WORDS = 3, 4
@@ -76,23 +74,6 @@ def test_a_queue_says_each_exchanged_word_at_its_own_step(queue):
         assert np.array_equal(flips, np.eye(LENGTH, LENGTH + 1))
         assert np.array(found[way]["margin"])[:, :-1].diagonal() == pytest.approx(18, abs=1e-3)
     assert _in_turn(found["component"]["variation"]) == 1
-
-
-def test_crossed_reading_takes_the_words_of_another_sentence(queue):
-    corpus = queue.task.held_out
-    own, crossed = (read_corpus(queue.model, corpus, crossed=crossed) for crossed in (False, True))
-    assert torch.equal(own.source, crossed.source)
-    assert torch.equal(own.target, own.source)  # read at steps 1 … length: the words of the source
-    assert torch.equal(crossed.target, own.target.roll(1, dims=0))
-
-
-def test_a_batch_with_another_word():
-    batch = collate(Corpus.from_ids([[4, 5, 6]], [[4, 5, 6]]), [0])
-    changed = with_word(batch, 1, torch.tensor([3]))
-    assert changed.source[0, :3].tolist() == [4, 7, 6]
-    assert changed.target_input[0].tolist() == [BOS, 4, 7, 6]
-    assert torch.equal(changed.target_output, batch.target_output)
-    assert batch.source[0, 1] == 5
 
 
 def test_sentences_of_several_lengths_are_refused():

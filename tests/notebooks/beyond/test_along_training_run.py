@@ -1,22 +1,14 @@
 """Parameters kept along the way: where the looks are, and that each is the network of that update."""
 
-import pytest
 import torch
 
 from attnlib.models.encoder_decoder import UniformEncoderDecoder
 from attnlib.training.corpus import collate
 from companion.runs.recipe import RecipeSpec
-from companion.runs.store import Store
 from notebooks.beyond.along_training.along_training import load_task, network_at, new_network, spaced_looks
 
 OPTIONS = (("length", 4), ("n_held_out", 6), ("n_train", 60))
 TINY = {"task": "copying_sample", "options": OPTIONS, "width": 6, "batch_size": 16, "looks_per_doubling": 1}
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    torch.set_num_threads(1)
-    return Store(tmp_path_factory.mktemp("models"))
 
 
 def test_looks_are_spaced_by_a_ratio_and_end_with_the_last():

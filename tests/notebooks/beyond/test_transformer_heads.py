@@ -10,28 +10,18 @@ from attnlib.adapters.library_models import transformer_pass
 from attnlib.analysis.fit import Fit
 from attnlib.analysis.judge import Judgement
 from attnlib.decomposition.components import Components
-from attnlib.errors import BadInput
 from attnlib.models.multi_head_attention import TransformerConfig
 from attnlib.models.transformer import Transformer
 from attnlib.training.corpus import Corpus, collate
-from companion.results.asks import specs_of
 from companion.results.spearman import spearman
-from companion.runs.sequence_course import judged_samples
-from companion.runs.store import Store
 from notebooks.beyond.transformer_heads import experiment, measure
-from notebooks.beyond.transformer_heads.experiment import ANCHORED, Config, asks, compute
+from notebooks.beyond.transformer_heads.experiment import ANCHORED, Config, compute
 
 TINY = Config(
     positions=("sinusoidal", "relative", "rotary"), anchored=("rotary",), seeds=2, n_train=300, judged=60,
     fit_samples=200, width=8, steps=3, looks=1,
 )  # fmt: skip
 KINDS = ("cross", "encoder_self", "decoder_self")
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    torch.set_num_threads(1)
-    return Store(tmp_path_factory.mktemp("models"))
 
 
 @pytest.fixture(scope="module")
@@ -53,17 +43,6 @@ def test_steps_that_read_a_double_by_hand():
     once, again = measure.steps_by_reading(batch)
     assert once.nonzero().tolist() == [[0, 2], [1, 1]]
     assert again.nonzero().tolist() == [[0, 1], [0, 3]]
-
-
-def test_repeated_words_are_counted_in_one_to_one_alone(store):
-    specs = {(spec.resolved.task, spec.resolved.seed): spec for spec in specs_of(asks(TINY))}
-    recording = store.recording(specs["one_to_one", 0])
-    found = measure.measure_repeated(recording)
-    lengths = judged_samples(recording.spec.resolved).source_lengths
-    assert found["once"]["steps"] + found["again"]["steps"] == (lengths - 1).sum()
-    assert all(0 < found[read]["attention"] < 1 for read in found)
-    with pytest.raises(BadInput, match="the task is reordering"):
-        measure.measure_repeated(store.recording(specs["reordering", 0]))
 
 
 @pytest.mark.parametrize("positions", ["sinusoidal", "relative", "rotary"])
@@ -189,18 +168,3 @@ def test_differences_by_hand():
     assert (
         experiment.one_to_one_less_reordering(lacking)["smallest"]["n"] == 1
     )  # a seed without a kind has no smallest
-
-
-def test_flat_heads_have_no_shares():
-    shares = [
-        f"{part}_share" for part in ("temporal", "input", "mixed", "residual", "position_bias", "content")
-    ]
-    flat = {"kind": "cross", "layer": 0, "head": 1, "spread": 0.04, "typicality": 0.99}
-    measured = {"heads": [flat | dict.fromkeys(shares, 0.5)]}
-    points = [
-        ({"task": "one_to_one", "positions": "none", "seed": 0}, dict.fromkeys(experiment.STATES, measured))
-    ]
-    row, _ = experiment.head_table(points, 0.05)
-    assert (row["layer"], row["head"], row["varies"], row["typicality"]) == (1, 2, 0, 0.99)
-    assert all(row[share] is None for share in shares)
-    assert experiment.head_table(points, 0.04)[0]["varies"] == 1

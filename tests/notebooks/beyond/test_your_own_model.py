@@ -9,7 +9,7 @@ from companion.results.result import Result
 from companion.runs.store import Store
 from notebooks.beyond.transformer_heads import experiment
 from notebooks.beyond.your_own_model import experiment as your_own_model
-from notebooks.beyond.your_own_model.report import analysis_of, framed_report
+from notebooks.beyond.your_own_model.report import framed_report
 
 SMALL = replace(
     experiment.PROFILES["quick"], n_train=80, judged=20, steps=2, width=8, looks=1, warmup=1, seeds=1
@@ -32,16 +32,6 @@ def parsed(text: str) -> list[tuple[str, dict]]:
     parser.handle_starttag = lambda tag, attributes: found.append((tag, dict(attributes)))
     parser.feed(text)
     return found
-
-
-def test_the_example_is_a_sentence_with_attention_that_sums_to_one(result):
-    analysis, words = analysis_of(result)
-    shown = result.values["example"]
-    assert [words[i] for i in analysis.example.target] == shown["target"]
-    for (at, _), weights in analysis.example.attention.items():
-        asks = "source" if at.startswith("encoder_self") else "target"
-        assert len(weights) == len(shown[asks])
-        assert weights.sum(1).tolist() == pytest.approx([1] * len(weights), abs=1e-5)
 
 
 def test_the_frame_holds_the_page_and_lets_nothing_run(result):

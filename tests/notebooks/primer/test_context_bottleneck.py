@@ -7,11 +7,7 @@ import pytest
 import torch
 
 from attnlib.training.vocabulary import EOS, PAD
-from companion.data import registry
-from companion.runs.keys import model_key
-from companion.runs.recipe import RecipeSpec
 from companion.runs.sequence_course import judged_samples
-from companion.runs.store import Store
 from notebooks.primer.context_bottleneck.experiment import (
     Config,
     asks,
@@ -22,12 +18,6 @@ from notebooks.primer.context_bottleneck.experiment import (
 from notebooks.shared.measure import exact_matches, measure_by_length, measure_summary_bits
 
 TINY = Config(width=(6, 8), seeds=2, longest=5, probed=(3, 4), n_train=300, judged=60, steps=4, samples=80)
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    torch.set_num_threads(1)
-    return Store(tmp_path_factory.mktemp("models"))
 
 
 @pytest.fixture(scope="module")
@@ -83,12 +73,3 @@ def test_the_probe_reads_the_one_vector_position_by_position(recording, samples)
     found = measure_summary_bits(recording, length=3, samples=samples)
     assert len(found["bits"]) == 3
     assert max(found["bits"]) < math.log2(10)
-
-
-def test_a_run_does_not_depend_on_the_order_of_the_tasks_options():
-    options = (("n_words", 5), ("max_length", 16))
-    one, other = (RecipeSpec.of("recurrent_sequences", options=own) for own in (options, options[::-1]))
-    assert one == other
-    assert RecipeSpec.from_json(one.to_json()) == one
-    assert registry.builder("one_to_one") in one.roots
-    assert model_key(one) != model_key(RecipeSpec.of("recurrent_sequences", options=options[:1]))

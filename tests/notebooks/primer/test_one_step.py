@@ -56,13 +56,3 @@ def test_the_context_in_numbers_is_that_of_the_trace(recording):
         assert entry["states"] == pytest.approx(trace.encoder_states[0, :4, entry["coordinate"]].tolist())
     left_out = set(range(len(context))) - {entry["coordinate"] for entry in found}
     assert min(abs(entry["value"]) for entry in found) >= max(abs(float(context[i])) for i in left_out)
-
-
-def test_every_look_has_rows_that_sum_to_one_over_its_own_words(recording):
-    found = measure_shown_pairs(recording, pair=1, place=0)
-    assert found["steps"] == [0, 2, 4]
-    assert [len(source) for source, _ in found["pairs"]] == [4, 3]
-    for look in found["attention"]:
-        for (source, target), matrix in zip(found["pairs"], look, strict=True):
-            assert [len(row) for row in matrix] == [len(source)] * len(target)
-            assert [sum(row) for row in matrix] == pytest.approx([1] * len(target), abs=1e-5)

@@ -11,7 +11,6 @@ from attnlib.training.corpus import Corpus, Task, collate
 from attnlib.training.vocabulary import BOS, EOS, PAD, Vocabulary
 from companion.data.bleu import corpus_bleu
 from companion.runs.sequence_course import judged_samples
-from companion.runs.store import Store
 from notebooks.primer.one_vector import measure
 from notebooks.primer.one_vector.experiment import (
     Config,
@@ -20,9 +19,7 @@ from notebooks.primer.one_vector.experiment import (
     early_over_late,
 )
 from notebooks.primer.one_vector.measure import (
-    continued,
     damage,
-    fullest_length,
     guessed_lengths,
     measure_error_growth,
     written_bleu,
@@ -48,17 +45,6 @@ class Counter:
 
 
 BATCH = collate(Corpus.from_ids([[4, 5], [4]], [[4, 5, 6, 7, 8], [4, 5, 6, 7, 8]]), [0, 1])
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    torch.set_num_threads(1)
-    return Store(tmp_path_factory.mktemp("models"))
-
-
-def test_it_goes_on_after_what_was_put_down():
-    found = continued(Counter(), BATCH, torch.tensor([[4, 5], [4, 7]]), 4)
-    assert found.tolist() == [[6, 7, 8, EOS], [8, EOS, PAD, PAD]]
 
 
 def test_one_wrong_word_shifts_all_that_follow():
@@ -88,11 +74,6 @@ def test_the_length_is_guessed_from_the_sources_length_alone():
     train = Corpus.from_ids([[4]] * 3 + [[4, 5]] * 2, [[4], [4, 5], [4, 5], [4, 5, 6], [4, 5, 6]])
     judged = Corpus.from_ids([[5], [5, 4], [4, 4, 4]], [[4]] * 3)
     assert guessed_lengths(train, judged).tolist() == [2, 3, 2]  # of three words nothing is known
-
-
-def test_the_length_with_most_words_is_looked_at_place_by_place():
-    assert fullest_length(np.array([1, 1, 1, 1, 2, 2, 3])) == 1
-    assert fullest_length(np.array([1, 1, 1, 1, 2, 2, 2, 3])) == 2
 
 
 @pytest.mark.parametrize("missing", [True, False])

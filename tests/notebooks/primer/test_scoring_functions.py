@@ -7,12 +7,9 @@ import pytest
 import torch
 
 from attnlib.errors import BadInput
-from attnlib.training.corpus import Corpus, collate
+from attnlib.training.corpus import Corpus
 from attnlib.training.vocabulary import EOS, PAD, Vocabulary
 from companion.results.config import override
-from companion.runs.recurrent_sequences import recorded_network
-from companion.runs.sequence_course import judged_samples, load_task
-from companion.runs.store import Store
 from notebooks.primer.scoring_functions import measure as written_bleu
 from notebooks.primer.scoring_functions.experiment import (
     BEFORE,
@@ -34,12 +31,6 @@ TINY = Config(
     scoring=("dot", "additive"), asked=("dot",), seeds=2, longest=3, n_train=300, judged=40, width=6, steps=4,
     looks=2, samples=200,
 )  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    torch.set_num_threads(1)
-    return Store(tmp_path_factory.mktemp("models"))
 
 
 def recording_of(store, kind, config=TINY):
@@ -88,18 +79,6 @@ def test_scores_are_those_of_the_state_that_asks_and_of_no_other(store, decoder,
     assert found[asking] < 1e-5
     assert found[silent] > 0.05
     assert 0 < found["weight_on_gold"] < 1
-
-
-def test_the_weight_on_gold_is_that_of_each_target_words_own_source(store):
-    """Against a loop over samples and target words."""
-    recording = recording_of(store, Kind("reordering", "luong", 1, "dot"))
-    judged, task = judged_samples(recording.spec.resolved), load_task(recording.spec.resolved)
-    network, weights = recorded_network(recording), []
-    for i in range(len(judged)):
-        with torch.no_grad():
-            attention = network(collate(judged, [i])).attention[0]
-        weights += [float(attention[s, t]) for s, t in task.gold[i]]
-    assert measure_asking_state(recording)["weight_on_gold"] == pytest.approx(np.mean(weights))
 
 
 def test_a_state_knows_later_words_in_two_directions_only(store):

@@ -4,12 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
 
 from attnlib.errors import BadInput, DataUnavailable
-from companion.results.asks import specs_of
 from companion.runs.sequence_course import judged_samples
-from companion.runs.store import Store
 from notebooks.primer.source_reversal import experiment
 from notebooks.primer.source_reversal.experiment import Config, asks, compute
 from notebooks.primer.source_reversal.measure import measure_longest_sentences
@@ -28,12 +25,6 @@ TINY = Config(
 )
 
 
-@pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    torch.set_num_threads(1)
-    return Store(tmp_path_factory.mktemp("models"))
-
-
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("length", [1, 4, 7])
 def test_distances_are_the_steps_of_the_two_recurrences(length, reverse):
@@ -42,15 +33,6 @@ def test_distances_are_the_steps_of_the_two_recurrences(length, reverse):
     links = [(target, source) for target in range(3) for source in range(length)]
     expected = [len(order) - 1 - order.index(source) + 1 + (target + 1) for target, source in links]
     assert link_distances(links, length, reverse=reverse) == expected
-
-
-@pytest.mark.parametrize("length", range(1, 9))
-def test_on_the_diagonal_the_mean_is_the_same_and_the_smallest_is_cut_to_two(length):
-    diagonal = [(i, i) for i in range(length)]
-    forward, turned = (link_distances(diagonal, length, reverse=own) for own in (False, True))
-    assert forward == [length + 1] * length
-    assert sum(turned) == sum(forward)
-    assert min(turned) == 2
 
 
 def test_a_link_beyond_the_source_is_refused():
@@ -92,17 +74,6 @@ def test_the_longest_sentences_are_those_of_the_longest_quarter_of_the_lengths(s
     assert (found["shortest"], found["sentences"]) == (10, len(chosen))
     for name, values in thirds.items():
         assert found[name] == pytest.approx(np.mean(values))
-
-
-def test_of_one_length_all_sentences_are_the_longest(store):
-    spec = next(
-        spec for spec in specs_of(asks(TINY)) if dict(spec.resolved.options)["min_length"] == TINY.longest
-    )
-    recording = store.recording(spec)
-    curve, found = measure_learning_curve(recording), measure_longest_sentences(recording)
-    assert [found[name] for name in ("first", "middle", "last")] == pytest.approx(
-        [curve[name][-1] for name in ("first", "middle", "last")]
-    )
 
 
 def test_a_task_without_links_is_refused(store):

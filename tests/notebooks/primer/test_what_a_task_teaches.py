@@ -8,10 +8,7 @@ import pytest
 import torch
 
 from attnlib.errors import BadInput
-from attnlib.training.corpus import Corpus
-from companion.data.summaries import lexicon_translation
 from companion.runs.sequence_course import judged_samples, load_task
-from companion.runs.store import Store
 from notebooks.primer.what_a_task_teaches.experiment import (
     Config,
     _specs,
@@ -21,16 +18,12 @@ from notebooks.primer.what_a_task_teaches.measure import (
     ReciprocitySums,
     equal_lengths,
     map_symmetry,
-    measure_classes,
     measure_reciprocity,
     measure_sources,
-    source_order,
 )
 from notebooks.shared.task_patterns import (
     PATTERNS,
     attention_to_source,
-    example_of,
-    measure_example,
     measure_pattern_agreement,
     measure_patterns,
     network_of,
@@ -41,12 +34,6 @@ TINY = Config(
     seeds=2, longest=7, n_train=200, judged=40, width=8, steps=3, transformer_width=8, transformer_steps=3,
     looks=1,
 )  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    torch.set_num_threads(1)
-    return Store(tmp_path_factory.mktemp("models"))
 
 
 def recorded(store, kind, task, seed=0):
@@ -84,13 +71,6 @@ def test_attention_on_gold_links_and_even_attention(store):
     assert found["untrained"]["heads"] == [[found["untrained"]["all"]]]  # one layer, one head
 
 
-@pytest.mark.parametrize("kind", ["recurrent", "transformer"])
-def test_a_summariser_and_a_translator_start_alike(store, kind):
-    pair = (network_of(recorded(store, kind, task), "untrained") for task in ("translation", "summary"))
-    for one, two in zip(*(own.parameters() for own in pair), strict=True):
-        assert torch.equal(one, two)
-
-
 def test_agreement_with_itself_is_whole_and_with_another_in_a_loop(store):
     one, two = recorded(store, "transformer", "translation"), recorded(store, "transformer", "summary", 1)
     assert measure_pattern_agreement(one, one, state="trained") == pytest.approx(
@@ -114,24 +94,6 @@ def test_agreement_with_itself_is_whole_and_with_another_in_a_loop(store):
         for step, place in links[1][i]:
             words.append(torch.minimum(rows[0][i][steps[place], :n], rows[1][i][step, :n]).sum().item())
     assert found == pytest.approx({"sentence": np.mean(sentences), "same_word": np.mean(words)})
-
-
-def test_the_example_is_one_sentence_out_of_the_order_of_its_topics(store):
-    shown = [measure_example(recorded(store, "recurrent", task)) for task in ("translation", "summary")]
-    assert shown[0]["source"] == shown[1]["source"]
-    assert shown[0]["source"][-1] == "end"
-    assert np.sum(shown[1]["trained"], axis=1) == pytest.approx(1)
-    task = lexicon_translation(n_train=1, n_held_out=1)
-    texts = (
-        "my war wakes the flood",
-        "my flood wakes the war",
-        "my dog wakes the war",
-        "my big flood wakes a",
-    )
-    sources = [task.source_vocabulary.encode(text.replace(" a", " the war").split()) for text in texts]
-    words = task.source_vocabulary.words
-    assert example_of(Corpus.from_ids(sources[:3], [[4]] * 3), words) == 1  # told first what matters less
-    assert example_of(Corpus.from_ids(sources, [[4]] * 4), words) == 3  # and with an adjective
 
 
 def pairs(*values):
@@ -168,29 +130,6 @@ def test_a_seed_that_is_in_two_pairs_is_not_two_seeds():
 
 
 # Who asks whom: classes of words, reciprocity and sources against loops and what must be exact.
-
-
-def test_even_attention_has_every_kind_of_word_at_one(store, monkeypatch):
-    def even(recording, state):
-        network = network_of(recording, state)
-        for name, value in network.named_parameters():
-            if "query_map" in name:
-                value.requires_grad_(False).zero_()
-        return network
-
-    monkeypatch.setattr("notebooks.primer.what_a_task_teaches.measure.network_of", even)
-    found = measure_classes(recorded(store, "transformer", "translation"))["trained"]
-    values = [v for kind in found.values() for row in kind.values() for v in row.values() if v is not None]
-    assert values == pytest.approx([1] * len(values))
-    assert len(values) > 60
-    assert found["encoder_self"]["verb"]["verb"] is None  # a sentence has one
-
-
-def test_rows_of_cross_attention_in_the_order_of_the_source(store):
-    assert source_order([{(0, 1), (1, 0)}, {(0, 0), (1, 1)}], words=2).tolist() == [[1, 0], [0, 1]]
-    assert source_order([{(0, 1)}], words=2) is None
-    recording = recorded(store, "transformer", "summary")
-    assert set(measure_reciprocity(recording)["trained"]) == {"encoder_self", "cross_on_source"}
 
 
 def test_reciprocity_in_a_loop_over_pairs_of_words(store):
@@ -289,14 +228,6 @@ def test_what_a_softmax_does_not_see_does_not_count():
     before = of(scores, "scores").value
     assert of(scores + draw(3, 5, 1, seed=4), "scores").value == pytest.approx(before)
     assert of(scores.softmax(-1).log(), "scores").value == pytest.approx(before)
-
-
-def test_sums_of_parts_are_sums_of_all():
-    matrices = draw(6, 4, 4, seed=5)
-    parts = ReciprocitySums().update(matrices[:2], "scores").update(matrices[2:], "scores").result()
-    whole = of(matrices, "scores")
-    assert parts.value == pytest.approx(whole.value)
-    assert parts.ratio == pytest.approx(whole.ratio)
 
 
 def test_maps():
