@@ -7,12 +7,13 @@ import numpy as np
 
 from attnlib.models.sequence_to_sequence import NAMED
 from companion.data import registry
-from companion.results.aggregate import Point, over_seeds
+from companion.results.aggregate import Point, each_over_seeds
 from companion.results.asks import Ask, answers, ask
 from companion.results.config import BaseConfig, OneOf, Positive
 from companion.runs.recipe import RecipeSpec
 from companion.runs.store import Store
 from notebooks.primer.one_vector.measure import measure_error_growth
+from notebooks.shared.summaries import rows_of
 
 PLACE = "Primer 1, “A quick refresher: sequence to sequence models”; Cho et al. 2014; Sutskever et al. 2014"
 QUESTION = "Can one vector carry a sentence whose translation has another length, and how do errors spread?"
@@ -103,19 +104,11 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         if not points:
             continue
         values.setdefault(task, {})[network] = _summary(points)
-        named = {"task": task, "network": network}
-        tables["places"] += [
-            named | {"place": i + 1, "way": way} | over_seeds(points, lambda m, w=way, i=i: m[w][i])
-            for way in ("teacher_forced", "free_running", "so_far")
-            for i in range(len(points[0][1][way]))
-        ]
-        tables["damage"] += [
-            named
-            | {"place": row["place"], "quantity": name}
-            | over_seeds(points, lambda m, f=of, i=i: f(m["damage"][i]))
-            for name, of in (("share", _added), ("words", _lost))
-            for i, row in enumerate(points[0][1]["damage"])
-        ]
+        places = each_over_seeds(points, _by_place)
+        damage = each_over_seeds(points, _by_quantity)
+        named = {task: {network: places}}, {task: {network: damage}}
+        tables["places"] += rows_of(named[0], "task", "network", "way", "place")
+        tables["damage"] += rows_of(named[1], "task", "network", "quantity", "place")
     return values, tables
 
 
@@ -124,9 +117,17 @@ def _added(row: dict) -> float:
     return row["wrong_after"] - row["wrong_after_right"]
 
 
-def _lost(row: dict) -> float:
-    """Later words that it makes wrong."""
-    return _added(row) * row["words_after"]
+def _by_place(measured: dict) -> dict:
+    ways = ("teacher_forced", "free_running", "so_far")
+    return {way: dict(enumerate(measured[way], 1)) for way in ways}
+
+
+def _by_quantity(measured: dict) -> dict:
+    """Of the later words, the share and the number that an exchange at each place makes wrong."""
+    return {
+        "share": {row["place"]: _added(row) for row in measured["damage"]},
+        "words": {row["place"]: _added(row) * row["words_after"] for row in measured["damage"]},
+    }
 
 
 def _summary(points: list[Point]) -> dict:
@@ -136,18 +137,20 @@ def _summary(points: list[Point]) -> dict:
     length is right than by a guess from the source's alone, ``beam_gain`` beam search less greedy decoding.
     ``after_error`` and ``early_over_late`` are of the ``of_length`` sentences of one ``length``.
     """
-    numbers = {name: lambda m, n=name: m[n] for name in QUALITIES} | {
-        "after_error": lambda m: after_error(m["damage"]),
-        "early_over_late": lambda m: early_over_late(m["damage"]),
-        "own_hand": lambda m: m["token_accuracy"] - m["own_accuracy"],
-        "length_over_guess": lambda m: m["length_right"] - m["length_guessed"],
-    }
-    gains = {name: lambda m, n=name: m["beam"][n] - m[n] for name in ("exact_match", "bleu")}
     first = points[0][1]  # what follows from the samples is the same for every seed
-    return {name: over_seeds(points, of) for name, of in numbers.items()} | {
-        "beam_gain": {name: over_seeds(points, of) for name, of in gains.items()},
-        **{name: first[name] for name in ("length_guessed", "length", "of_length", "parameters")},
-    }
+    return each_over_seeds(
+        points,
+        lambda m: (
+            {name: m[name] for name in QUALITIES}
+            | {
+                "after_error": after_error(m["damage"]),
+                "early_over_late": early_over_late(m["damage"]),
+                "own_hand": m["token_accuracy"] - m["own_accuracy"],
+                "length_over_guess": m["length_right"] - m["length_guessed"],
+                "beam_gain": {name: m["beam"][name] - m[name] for name in ("exact_match", "bleu")},
+            }
+        ),
+    ) | {name: first[name] for name in ("length_guessed", "length", "of_length", "parameters")}
 
 
 def after_error(damage: list[dict]) -> float:

@@ -6,11 +6,12 @@ from typing import Annotated
 
 import numpy as np
 
-from companion.results.aggregate import Point, over_seeds, paired
+from companion.results.aggregate import each_over_seeds, paired
 from companion.results.asks import Ask, answers, ask
 from companion.results.config import Field, OneOf, Positive
 from companion.runs.store import Store
 from notebooks.primer.path_length.measure import measure_gradients
+from notebooks.shared.summaries import rows_of
 from notebooks.shared.words import PAPER, CoursesConfig, link_distances, spec_on_words
 
 PLACE = "Primer 1, “Benefits of attention: shorter path lengths”"
@@ -65,7 +66,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     what they need not go.
 
     Returns:
-        values by kind, cell and stage, see :func:`_summary`, the first cell's again as ``main``; ``flatter``,
+        values by kind, cell and stage, see :func:`_numbers`, the first cell's again as ``main``; ``flatter``,
         by stage: decay with attention less that with one vector, paired by seed. Tables ``matrices`` (a row a
         kind, stage and pair of places: mean norm over the largest of the matrix) and ``decay`` (a row a kind,
         stage and distance).
@@ -74,19 +75,22 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     values: dict = {}
     tables: dict[str, list[dict]] = {"matrices": [], "decay": []}
     for (kind, cell), points in found.items():
-        for stage in STAGES if points else ():
-            reverse = KINDS[kind][1]
-            values.setdefault(kind, {}).setdefault(cell, {})[stage] = _summary(points, stage, reverse=reverse)
-            named = {"kind": kind, "cell": cell, "stage": stage}
+        if not points:
+            continue
+        reverse = KINDS[kind][1]
+        values.setdefault(kind, {})[cell] = each_over_seeds(
+            points, lambda m, r=reverse: _numbers(m, reverse=r)
+        )
+        by_distance = each_over_seeds(
+            points, lambda m, r=reverse: {stage: _by_distance(m[stage], reverse=r) for stage in STAGES}
+        )
+        tables["decay"] += rows_of({kind: {cell: by_distance}}, "kind", "cell", "stage", "distance")
+        for stage in STAGES:
             mean = np.mean([measured[stage] for _, measured in points], axis=0)
             tables["matrices"] += [
-                named | {"target": s + 1, "source": t + 1, "norm": float(mean[s, t] / mean.max())}
+                {"kind": kind, "cell": cell, "stage": stage, "target": s + 1, "source": t + 1}
+                | {"norm": float(mean[s, t] / mean.max())}
                 for s, t in np.ndindex(mean.shape)
-            ]
-            by_seed = [({}, _by_distance(measured[stage], reverse=reverse)) for _, measured in points]
-            tables["decay"] += [
-                named | {"distance": distance} | over_seeds(by_seed, lambda m, d=distance: m[d])
-                for distance in by_seed[0][1]
             ]
     for own in values.values():
         own["main"] = own[next(iter(own))]
@@ -118,23 +122,21 @@ def decay(matrix: list[list[float]], *, reverse: bool) -> float:
     return float(np.polyfit(*_pairs(matrix, reverse=reverse), 1)[0])
 
 
-def _summary(points: list[Point], stage: str, *, reverse: bool) -> dict:
-    """Intervals over seeds of what the gradients of one stage show.
+def _numbers(measured: dict, *, reverse: bool) -> dict:
+    """What the gradients of each stage show.
 
     ``decay`` is in decades a step; ``aligned`` the share of a row on the source word at the same place;
     ``apart``, in decades, the distance reached most above the one reached least; ``first_over_last`` log10 of
     the norm of the pair of first words over that of the last.
     """
-
-    def apart(measured: dict) -> float:
-        means = _by_distance(measured[stage], reverse=reverse).values()
-        return max(means) - min(means)
-
-    return {
-        "decay": over_seeds(points, lambda m: decay(m[stage], reverse=reverse)),
-        "aligned": over_seeds(points, lambda m: m[f"aligned_{stage}"]),
-        "apart": over_seeds(points, apart),
-        "first_over_last": over_seeds(
-            points, lambda m: math.log10(max(m[stage][0][0], 1e-30) / max(m[stage][-1][-1], 1e-30))
-        ),
-    }
+    found = {}
+    for stage in STAGES:
+        matrix = measured[stage]
+        means = _by_distance(matrix, reverse=reverse).values()
+        found[stage] = {
+            "decay": decay(matrix, reverse=reverse),
+            "aligned": measured[f"aligned_{stage}"],
+            "apart": max(means) - min(means),
+            "first_over_last": math.log10(max(matrix[0][0], 1e-30) / max(matrix[-1][-1], 1e-30)),
+        }
+    return found

@@ -8,7 +8,7 @@ import numpy as np
 from attnlib.errors import BadInput, DataUnavailable
 from attnlib.models.sequence_to_sequence import Link
 from companion.data import registry
-from companion.results.aggregate import Point, matched, over_seeds, paired
+from companion.results.aggregate import Point, each_over_seeds, matched, over_seeds
 from companion.results.asks import Ask, answers, ask
 from companion.results.config import OneOf
 from companion.results.statistics import mean_interval
@@ -16,6 +16,7 @@ from companion.runs.recipe import RecipeSpec
 from companion.runs.store import Store
 from notebooks.primer.source_reversal.measure import measure_longest_sentences
 from notebooks.shared.measure import THIRDS, measure_learning_curve
+from notebooks.shared.summaries import each_paired
 from notebooks.shared.words import PAPER, CoursesConfig, link_distances, spec_on_words
 
 # Recurrent steps between words that translate each other, counted on a task's known links.
@@ -171,12 +172,9 @@ def _quantities(measured: dict) -> dict[str, float]:
 def _summary(both: dict[str, list[Point]]) -> dict:
     """Intervals by order of reading, and of the ``gain`` where both orders are there."""
     first = next(iter(both.values()))[0][1]
-    of = {name: lambda m, n=name: _quantities(m)[n] for name in _quantities(first)}
-    found: dict = {
-        order: {name: over_seeds(points, own) for name, own in of.items()} for order, points in both.items()
-    }
+    found = {order: each_over_seeds(points, _quantities) for order, points in both.items()}
     if len(both) == len(ORDERS):
-        found["gain"] = {name: paired(both["reversed"], both["forward"], own) for name, own in of.items()}
+        found["gain"] = each_paired(both["reversed"], both["forward"], _quantities)
     return found | {"long_from": first["longest"]["shortest"]}
 
 
