@@ -2,17 +2,17 @@
 
 import math
 from collections.abc import Callable, Iterable
-from operator import itemgetter
 from typing import Annotated
 
 from attnlib.errors import BadInput
-from companion.results.aggregate import Point, over_seeds, paired
+from companion.results.aggregate import Point, each_over_seeds, paired
 from companion.results.asks import Ask, answers, ask
 from companion.results.config import BaseConfig, OneOf, Positive
 from companion.results.statistics import takeover_step
 from companion.runs.recipe import RecipeSpec
 from companion.runs.store import Store
 from notebooks.beyond.along_training.measure import PAIRS, measure_along_training
+from notebooks.shared.summaries import rows_of
 
 # Quantities that grow along training, when each takes over, and their intervals over seeds.
 #
@@ -68,11 +68,6 @@ def course(measured: dict, quantity: str) -> list[float]:
     return [math.nan if one is None else one for one in found]
 
 
-def _each(names: Iterable[str], points: list[Point], of: Callable[[dict, str], float | None]) -> dict:
-    """An interval over seeds for each of the names."""
-    return {name: over_seeds(points, lambda measured, n=name: of(measured, n)) for name in names}
-
-
 def takeover(measured: dict, quantity: str, least: float) -> float | None:
     """The step at which it has made half of its way in one network; None where it rises by less."""
     return takeover_step(measured["steps"], course(measured, quantity), least=least)
@@ -94,7 +89,9 @@ def order_values(found: Points, least: float) -> dict:
     def orders(quantities: dict[str, str], reference: str) -> dict:
         names = {f"{name}_after_translation": quantity for name, quantity in quantities.items()}
         return {
-            task: _each(names, points, lambda measured, n: after(measured, names[n], reference, least))
+            task: each_over_seeds(
+                points, lambda m: {name: after(m, own, reference, least) for name, own in names.items()}
+            )
             for task, points in found.items()
         }
 
@@ -107,39 +104,29 @@ def order_values(found: Points, least: float) -> dict:
     }
 
 
-def last_values(points: list[Point], names: Iterable[str]) -> dict:
-    """Quantities at the last look, and the chance of translation."""
-    found = _each(names, points, lambda measured, name: course(measured, name)[-1])
-    return found | {"chance": over_seeds(points, itemgetter("chance"))}
+def last_values(measured: dict, names: Iterable[str]) -> dict:
+    """Quantities of one network at the last look, and the chance of translation."""
+    return {name: course(measured, name)[-1] for name in names} | {"chance": measured["chance"]}
 
 
 def uniform_values(points: list[Point], learned: list[Point]) -> dict:
     """Knowledge at the last look of networks whose attention is held uniform, and of their twins."""
-    return last_values(points, OF_UNIFORM) | {
-        "above_chance": over_seeds(points, lambda m: m["translation"][-1] - m["chance"]),
-        "less_learned": paired(points, learned, lambda m: m["translation"][-1]),
-    }
+    return each_over_seeds(
+        points,
+        lambda m: last_values(m, OF_UNIFORM) | {"above_chance": m["translation"][-1] - m["chance"]},
+    ) | {"less_learned": paired(points, learned, lambda m: m["translation"][-1])}
 
 
 def course_rows(found: Points, attention: str) -> list[dict]:
     """A row a task, quantity and look."""
     names = tuple(QUANTITIES) if attention == "learned" else OF_UNIFORM
-    return [
-        {"task": task, "attention": attention, "quantity": name, "step": step}
-        | over_seeds(points, lambda m, q=name, i=i: at_look(m, q, i))
+    by_look = {
+        task: each_over_seeds(
+            points, lambda m: {n: {s: at_look(m, n, i) for i, s in enumerate(m["steps"])} for n in names}
+        )
         for task, points in found.items()
-        for name in names
-        for i, step in enumerate(points[0][1]["steps"])
-    ]
-
-
-def takeover_rows(found: dict[str, dict], networks: Points) -> list[dict]:
-    """A row a task and quantity: log2 of the step, and how many networks have none."""
-    return [
-        {"task": task, "quantity": name} | own | {"left_out": len(networks[task]) - own["n"]}
-        for task, quantities in found.items()
-        for name, own in quantities.items()
-    ]
+    }
+    return [{"attention": attention} | row for row in rows_of(by_look, "task", "quantity", "step")]
 
 
 def network_rows(found: Points, least: float) -> list[dict]:
@@ -287,27 +274,26 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     uniform = {task: answers(_ask(config, task, "uniform"), store) for task in config.uniform}
     learned, uniform = ({task: own for task, own in found.items() if own} for found in (learned, uniform))
 
-    def of_tasks(summary: Callable[[list[Point]], dict]) -> dict[str, dict]:
-        return {task: summary(points) for task, points in learned.items()}
+    def of_tasks(numbers: Callable[[dict], dict]) -> dict[str, dict]:
+        return {task: each_over_seeds(points, numbers) for task, points in learned.items()}
 
-    takeovers = of_tasks(
-        lambda points: _each(QUANTITIES, points, lambda m, name: _log(takeover(m, name, config.least)))
-    )
-    rows = takeover_rows(takeovers, learned)
+    takeovers = of_tasks(lambda m: {name: _log(takeover(m, name, config.least)) for name in QUANTITIES})
+    left_out = {
+        task: {name: len(learned[task]) - own["n"] for name, own in quantities.items()}
+        for task, quantities in takeovers.items()
+    }
     values = order_values(learned, config.least) | {
         "takeover": takeovers,
-        "left_out": {
-            task: {row["quantity"]: row["left_out"] for row in rows if row["task"] == task}
-            for task in learned
-        },
-        "last": of_tasks(lambda points: last_values(points, QUANTITIES)),
-        "terms": of_tasks(
-            lambda points: _each(map("_".join, PAIRS), points, lambda m, name: m[f"share.{name}"][-1])
-        ),
+        "left_out": left_out,
+        "last": of_tasks(lambda m: last_values(m, QUANTITIES)),
+        "terms": of_tasks(lambda m: {"_".join(pair): m[f"share.{'_'.join(pair)}"][-1] for pair in PAIRS}),
         "uniform": {task: uniform_values(own, learned.get(task, [])) for task, own in uniform.items()},
     }
     return values, {
         "courses": course_rows(learned, "learned") + course_rows(uniform, "uniform"),
-        "takeovers": rows,
+        "takeovers": [
+            row | {"left_out": left_out[row["task"]][row["quantity"]]}
+            for row in rows_of(takeovers, "task", "quantity")
+        ],
         "networks": network_rows(learned, config.least),
     }

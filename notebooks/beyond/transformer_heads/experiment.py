@@ -178,46 +178,39 @@ def last_less_first(heads: list[dict]) -> dict:
     return _over(rows, of_seed)
 
 
+def _lesses(rows: list[dict], pairs: dict[str, tuple[dict, dict]]) -> dict[str, dict]:
+    """Temporal share of the rows with the first's values of columns, less the second's, by pair."""
+    return {kind: _over(rows, lambda own, p=p: _less(own, "temporal_share", *p)) for kind, p in pairs.items()}
+
+
+def _tasks(kinds: Iterable[str], *tasks: str) -> dict[str, tuple[dict, ...]]:
+    return {kind: tuple({"task": task, "positions": kind} for task in tasks) for kind in kinds}
+
+
 def one_to_one_less_reordering(heads: list[dict]) -> dict[str, dict]:
     """Temporal share of one task less the other's, by kind of positions; and seed by seed the least."""
     rows = cross_heads(heads)
-    kinds = [kind for (kind,) in _split(rows, "positions")]
-
-    def less(own: list[dict], kind: str) -> float | None:
-        tasks = ({"task": task, "positions": kind} for task in ("one_to_one", "reordering"))
-        return _less(own, "temporal_share", *tasks)
+    pairs = _tasks([kind for (kind,) in _split(rows, "positions")], "one_to_one", "reordering")
 
     def smallest(own: list[dict]) -> float | None:
-        found = [less(own, kind) for kind in kinds]
+        found = [_less(own, "temporal_share", *pair) for pair in pairs.values()]
         return None if None in found else min(found)
 
-    by_kind = {kind: _over(rows, lambda own, k=kind: less(own, k)) for kind in kinds}
-    return by_kind | {"smallest": _over(rows, smallest)}
+    return _lesses(rows, pairs) | {"smallest": _over(rows, smallest)}
 
 
 def sinusoidal_less(heads: list[dict]) -> dict[str, dict]:
     """Temporal share in one-to-one translation, with sinusoidal positions less with others."""
     rows = _where(cross_heads(heads), task="one_to_one")
-    chosen = {
-        kind: ({"positions": "sinusoidal"}, {"positions": kind}) for (kind,) in _split(rows, "positions")
-    }
-    return {
-        kind: _over(rows, lambda own, k=kind: _less(own, "temporal_share", *chosen[k]))
-        for kind in chosen
-        if kind != "sinusoidal"
-    }
+    kinds = [kind for (kind,) in _split(rows, "positions") if kind != "sinusoidal"]
+    return _lesses(rows, {kind: ({"positions": "sinusoidal"}, {"positions": kind}) for kind in kinds})
 
 
 def anchored_less_free(heads: list[dict]) -> dict[str, dict]:
     """Temporal share with a word that always opens less without, by kind of positions that has both."""
     rows = cross_heads(heads)
-    chosen = {
-        kind: [{"task": task, "positions": kind} for task in (ANCHORED, "one_to_one")]
-        for (kind,) in _split(_where(rows, task=ANCHORED), "positions")
-    }
-    return {
-        kind: _over(rows, lambda own, k=kind: _less(own, "temporal_share", *chosen[k])) for kind in chosen
-    }
+    kinds = [kind for (kind,) in _split(_where(rows, task=ANCHORED), "positions")]
+    return _lesses(rows, _tasks(kinds, ANCHORED, "one_to_one"))
 
 
 def repeated_values(rows: list[dict]) -> dict:

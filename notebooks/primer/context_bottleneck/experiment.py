@@ -6,12 +6,13 @@ from typing import Annotated
 import numpy as np
 
 from attnlib.models.sequence_to_sequence import Link, SequenceCell
-from companion.results.aggregate import Point, over_seeds, paired
+from companion.results.aggregate import Point, each_over_seeds, paired
 from companion.results.asks import Ask, answers, ask
 from companion.results.config import Field, Positive
 from companion.runs.recipe import RecipeSpec
 from companion.runs.store import Store
 from notebooks.shared.measure import measure_by_length, measure_summary_bits
+from notebooks.shared.summaries import rows_of
 from notebooks.shared.words import WordsConfig, spec_on_words
 
 PLACE = "Primer 1, “The context vector bottleneck”"
@@ -122,20 +123,21 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
             if (link, wide, longest) in probes
         },
     }
-    lengths = [
-        {"link": link, "width": width, "length": length, "quantity": name}
-        | over_seeds(points, lambda m, n=name, i=place: m[n][i])
-        for (link, width), points in found.items()
-        for place, length in enumerate(points[0][1]["lengths"])
-        for name in QUANTITIES
-    ]
-    probe = [
-        {"link": link, "width": width, "length": length, "position": position}
-        | over_seeds(points, lambda m, p=position: m["bits"][p])
-        for (link, width, length), points in probes.items()
-        for position in range(length)
-    ]
-    return values, {"lengths": lengths, "probe": probe}
+    by_length: dict = {}
+    by_place: dict = {}
+    for (link, width), points in found.items():
+        by_length.setdefault(link, {})[width] = each_over_seeds(points, _by_length)
+    for (link, width, length), points in probes.items():
+        bits = each_over_seeds(points, lambda m: dict(enumerate(m["bits"])))
+        by_place.setdefault(length, {}).setdefault(link, {})[width] = bits
+    return values, {
+        "lengths": rows_of(by_length, "link", "width", "length", "quantity"),
+        "probe": rows_of(by_place, "length", "link", "width", "position"),
+    }
+
+
+def _by_length(measured: dict) -> dict:
+    return {n: {name: measured[name][i] for name in QUANTITIES} for i, n in enumerate(measured["lengths"])}
 
 
 def _grouped(points: list[Point], *further: str) -> dict[tuple, list[Point]]:
@@ -149,21 +151,17 @@ def _grouped(points: list[Point], *further: str) -> dict[tuple, list[Point]]:
 
 def summary(points: list[Point]) -> dict:
     """One link and width, intervals over seeds: both ends of the lengths, and how the bits go with length."""
-    return {
-        label: {
-            name: over_seeds(points, lambda m, n=name, e=end: quarter(m, n, last=e)) for name in QUANTITIES
+
+    def numbers(m: dict) -> dict:
+        ends = {
+            label: {name: quarter(m, name, last=label == "longest") for name in QUANTITIES}
+            for label in ("shortest", "longest")
         }
-        for label, end in (("shortest", False), ("longest", True))
-    } | {
-        "capacity": over_seeds(points, capacity),
-        "slope": over_seeds(points, slope),
-        "falls": over_seeds(
-            points,
-            lambda m: quarter(m, "token_accuracy", last=False) - quarter(m, "token_accuracy", last=True),
-        ),
-        "of_each": {"capacity": [capacity(m) for _, m in points], "slope": [slope(m) for _, m in points]},
-        "parameters": points[0][1]["parameters"],
-    }
+        falls = ends["shortest"]["token_accuracy"] - ends["longest"]["token_accuracy"]
+        return ends | {"capacity": capacity(m), "slope": slope(m), "falls": falls}
+
+    of_each = {"capacity": [capacity(m) for _, m in points], "slope": [slope(m) for _, m in points]}
+    return each_over_seeds(points, numbers) | {"of_each": of_each, "parameters": points[0][1]["parameters"]}
 
 
 def quarter(measured: dict, name: str, *, last: bool) -> float:
@@ -201,15 +199,12 @@ def read_off(probed: list[Point], halved: list[Point], judged: list[Point]) -> d
             return float(sum(measured["bits"]))
         return dict(zip(measured["lengths"], measured["bits"], strict=True)).get(probed[0][1]["length"])
 
-    words = {
-        "first": lambda bits: bits[0],
-        "last": lambda bits: bits[-1],
-        "middle": middle,
-        "first_over_middle": lambda bits: bits[0] - middle(bits),
-        "last_over_middle": lambda bits: bits[-1] - middle(bits),
-    }
-    return {name: over_seeds(probed, lambda m, of=of: of(m["bits"])) for name, of in words.items()} | {
-        "together": over_seeds(probed, together),
+    def words(m: dict) -> dict:
+        first, last, between = m["bits"][0], m["bits"][-1], middle(m["bits"])
+        found = {"first": first, "last": last, "middle": between, "together": together(m)}
+        return found | {"first_over_middle": first - between, "last_over_middle": last - between}
+
+    return each_over_seeds(probed, words) | {
         "more": paired(probed, halved, together),
         "decoder_over_probe": paired(judged, probed, together),
     }
