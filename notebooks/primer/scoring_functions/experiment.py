@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain, product
 from math import ceil
+from operator import itemgetter
 from typing import Annotated
 
 import numpy as np
@@ -12,7 +13,7 @@ from attnlib.errors import BadInput
 from attnlib.models.attention import Scoring
 from attnlib.models.sequence_to_sequence import NAMED
 from companion.data.parallel import NAMES as TEXTS
-from companion.results.aggregate import Point, matched, over_seeds, paired
+from companion.results.aggregate import Point, each_over_seeds, matched, over_seeds, paired
 from companion.results.asks import Ask, answers, ask
 from companion.results.config import BaseConfig, OneOf, Positive
 from companion.runs.recipe import RecipeSpec
@@ -27,6 +28,7 @@ from notebooks.primer.scoring_functions.measure import (
     measure_cost,
 )
 from notebooks.shared.measure import measure_learning_curve
+from notebooks.shared.summaries import rows_of
 
 DECODERS: dict[str, dict[str, object]] = {
     "luong": {},
@@ -226,9 +228,8 @@ def quality(measured: dict, name: str, threshold: float) -> float:
 def summary(points: list[Point], threshold: float) -> dict:
     """Intervals of :data:`QUANTITIES`, and ``reached``: how many networks reach the threshold."""
     reached = [updates_to(threshold, m["steps"], m["token_accuracy"]) is not None for _, m in points]
-    return {name: over_seeds(points, lambda m, n=name: quality(m, n, threshold)) for name in QUANTITIES} | {
-        "reached": sum(reached)
-    }
+    found = each_over_seeds(points, lambda m: {name: quality(m, name, threshold) for name in QUANTITIES})
+    return found | {"reached": sum(reached)}
 
 
 def late_rise(measured: dict) -> float:
@@ -261,11 +262,8 @@ def effect(
 
 def curve_rows(points: list[Point]) -> list[dict]:
     """Words right over updates, a row a look."""
-    steps = points[0][1]["steps"] if points else []
-    return [
-        {"step": step} | over_seeds(points, lambda m, i=place: m["token_accuracy"][i])
-        for place, step in enumerate(steps)
-    ]
+    courses = each_over_seeds(points, lambda m: dict(zip(m["steps"], m["token_accuracy"], strict=True)))
+    return rows_of(courses, "step")
 
 
 PLACE = "Primer 2, “Alignment Function Types” and “Attention in Different RNN Variants”"
@@ -343,19 +341,16 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         for kind, asked in _asked_kinds(config).items():
             if kind.task == task:
                 points = answers(asked, store)
+                shown = ("present", "previous", "weight_on_gold")
                 asking.setdefault(kind.scoring, {})[kind.decoder] = {
-                    name: over_seeds(points, lambda m, n=name: m[n])
-                    for name in ("present", "previous", "weight_on_gold")
+                    name: over_seeds(points, itemgetter(name)) for name in shown
                 }
         context = {}
         for kind, asked in _probed_kinds(config).items():
             if kind.task == task and (points := answers(asked, store)):
-                at = {
-                    offset: over_seeds(points, lambda m, i=i: m["bits"][i])
-                    for i, offset in enumerate(OFFSETS)
-                }
+                at = each_over_seeds(points, lambda m: dict(zip(OFFSETS, m["bits"], strict=True)))
                 context[DIRECTIONS[kind.directions]] = {"before": at[-1], "own": at[0], "after": at[1]}
-                tables["context"] += [kind.columns | {"offset": offset} | one for offset, one in at.items()]
+                tables["context"] += [kind.columns | row for row in rows_of(at, "offset")]
         own = {"effects": effects, "who_asks": asking, "context": context}
         values.setdefault(task, {}).update(own)
     values["translation"], further = _translation(config, networks, measured, costs, store)
