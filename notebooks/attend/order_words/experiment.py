@@ -1,18 +1,18 @@
 """Order words: which words turn the order round, by which parts of states, and swaps that put it to test."""
 
 from collections.abc import Iterator
-from itertools import product
 from typing import Annotated
 
 from attnlib.errors import BadInput
 from attnlib.models.config import Cell
-from companion.results.aggregate import Point, by_kind, each_over_seeds, kind, over_seeds
+from companion.results.aggregate import Point, by_kind, each_over_seeds, kind
 from companion.results.asks import Ask, answers, ask
 from companion.results.config import Attending, Positive, check_width, looked_up
 from companion.runs.rungs import task_of
 from companion.runs.store import Store
 from notebooks.attend.order_words.measure import measure_order_words
 from notebooks.shared.ladder import PlannedConfig, model_specs
+from notebooks.shared.summaries import rows_of
 
 PLACE = "Aitken et al. 2021, contributions 3 and 4 (the mechanism behind sample-dependent attention)"
 QUESTION = "Which words turn the order of attention round, and through which part of which states?"
@@ -86,11 +86,13 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         (a row a kind of model, swap and place) and ``examples`` (a row a step of the first model's pair).
     """
     points = answers(asks(config), store)
+    followed = by_kind(points, lambda group: each_over_seeds(group, _memory))
+    memory = rows_of(followed, "task", "kind", "swap", "series", "place")
     tables = {
         "routes": list(_rows(points, "routes", ("fork", "own"))),
         "patches": list(_rows(points, "patches", ("fork", "own"), "share")),
         "predictions": list(_rows(points, "predictions", ("all", "changed"), "similarity", content=True)),
-        "memory": list(_memory(points)),
+        "memory": [row for row in memory if row["value"] is not None],
         "examples": [row for name, m in points if name["seed"] == 0 for row in _examples(name, m)],
     }
     return by_kind(points, _summary), tables
@@ -114,18 +116,13 @@ def _rows(
                 yield _named(name, swap, found) | {"rows": rows} | values
 
 
-def _memory(points: list[Point]) -> Iterator[dict]:
-    """Means over seeds of the series of :data:`FOLLOWED`, for words of order."""
-    groups = by_kind(points, list)
-    for task, label in [(task, label) for task, kinds in groups.items() for label in kinds]:
-        group = groups[task][label]
-        for swap, series in product(group[0][1], FOLLOWED):
-            found = group[0][1][swap]
-            for place in range(min(len(found["memory"][series]), PLACES)) if found["kind"] == "order" else ():
-                interval = over_seeds(group, lambda m, s=swap, r=series, p=place: m[s]["memory"][r][p])
-                if interval["value"] is not None:
-                    named = {"task": task, "kind": label, "swap": swap, "series": series, "place": place}
-                    yield named | interval
+def _memory(m: dict) -> dict:
+    """The series of :data:`FOLLOWED` of one network, for words of order."""
+    return {
+        swap: {series: dict(enumerate(found["memory"][series][:PLACES])) for series in FOLLOWED}
+        for swap, found in m.items()
+        if found["kind"] == "order"
+    }
 
 
 def _examples(name: dict[str, object], m: dict) -> Iterator[dict]:
