@@ -16,6 +16,18 @@ def less(first, second):
     return None if first is None or second is None else first - second
 
 
+def summarised(groups: Mapping[tuple, list[Point]], numbers: Callable[[dict], dict]) -> dict:
+    """By the names of each group that is not empty, intervals in the shape of one network's ``numbers``."""
+    values: dict = {}
+    for names, points in groups.items():
+        if points:
+            here = values
+            for name in names[:-1]:
+                here = here.setdefault(name, {})
+            here[names[-1]] = each_over_seeds(points, numbers)
+    return values
+
+
 def each_paired(first: list[Point], second: list[Point], numbers: Callable[[dict], dict]) -> dict:
     """Intervals of the first kind's numbers less the second's, seed by seed; nothing without a pair."""
     pairs = matched(first, second)

@@ -12,7 +12,7 @@ from companion.results.config import Field, Positive
 from companion.runs.recipe import RecipeSpec
 from companion.runs.store import Store
 from notebooks.shared.measure import measure_by_length, measure_summary_bits
-from notebooks.shared.summaries import rows_of
+from notebooks.shared.summaries import rows_of, summarised
 from notebooks.shared.words import WordsConfig, spec_on_words
 
 PLACE = "Primer 1, “The context vector bottleneck”"
@@ -123,16 +123,11 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
             if (link, wide, longest) in probes
         },
     }
-    by_length: dict = {}
-    by_place: dict = {}
-    for (link, width), points in found.items():
-        by_length.setdefault(link, {})[width] = each_over_seeds(points, _by_length)
-    for (link, width, length), points in probes.items():
-        bits = each_over_seeds(points, lambda m: dict(enumerate(m["bits"])))
-        by_place.setdefault(length, {}).setdefault(link, {})[width] = bits
+    by_place = {(length, link, width): points for (link, width, length), points in probes.items()}
+    bits = summarised(by_place, lambda m: dict(enumerate(m["bits"])))
     return values, {
-        "lengths": rows_of(by_length, "link", "width", "length", "quantity"),
-        "probe": rows_of(by_place, "length", "link", "width", "position"),
+        "lengths": rows_of(summarised(found, _by_length), "link", "width", "length", "quantity"),
+        "probe": rows_of(bits, "length", "link", "width", "position"),
     }
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from attnlib.errors import BadInput, DataUnavailable
 from attnlib.models.sequence_to_sequence import Link
 from companion.data import registry
-from companion.results.aggregate import Point, each_over_seeds, matched, over_seeds
+from companion.results.aggregate import Point, each_over_seeds, matched
 from companion.results.asks import Ask, answers, ask
 from companion.results.config import OneOf
 from companion.results.statistics import mean_interval
@@ -16,7 +16,7 @@ from companion.runs.recipe import RecipeSpec
 from companion.runs.store import Store
 from notebooks.primer.source_reversal.measure import measure_longest_sentences
 from notebooks.shared.measure import THIRDS, measure_learning_curve
-from notebooks.shared.summaries import each_paired
+from notebooks.shared.summaries import each_paired, rows_of, summarised
 from notebooks.shared.words import PAPER, CoursesConfig, link_distances, spec_on_words
 
 # Recurrent steps between words that translate each other, counted on a task's known links.
@@ -144,8 +144,8 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     diagonal = [(i, i) for i in range(4)]
     values["example"] = {order: link_distances(diagonal, 4, reverse=order == "reversed") for order in ORDERS}
     return values, {
-        "curves": [row for kind, points in found.items() for row in _curves(kind, points)],
-        "places": [row for kind, points in found.items() for row in _places(kind, points)],
+        "curves": rows_of(summarised(found, _courses), *NAMES, "part", "step"),
+        "places": rows_of(summarised(found, lambda m: dict(enumerate(m["by_place"], 1))), *NAMES, "place"),
         "distances": [row for _, rows in counted.values() for row in rows],
     }
 
@@ -178,19 +178,6 @@ def _summary(both: dict[str, list[Point]]) -> dict:
     return found | {"long_from": first["longest"]["shortest"]}
 
 
-def _curves(kind: tuple[str, str, str], points: list[Point]) -> list[dict]:
-    named = dict(zip(NAMES, kind, strict=True))
-    return [
-        named | {"part": part, "step": step} | over_seeds(points, lambda m, p=part, i=look: m[p][i])
-        for part in ("token_accuracy", *THIRDS)
-        for look, step in enumerate(points[0][1]["steps"])
-    ]
-
-
-def _places(kind: tuple[str, str, str], points: list[Point]) -> list[dict]:
-    named = dict(zip(NAMES, kind, strict=True))
-    places = range(min(len(measured["by_place"]) for _, measured in points))
-    return [
-        named | {"place": place + 1} | over_seeds(points, lambda m, i=place: m["by_place"][i])
-        for place in places
-    ]
+def _courses(measured: dict) -> dict:
+    parts = ("token_accuracy", *THIRDS)
+    return {part: dict(zip(measured["steps"], measured[part], strict=True)) for part in parts}

@@ -6,7 +6,7 @@ from typing import Annotated
 import numpy as np
 
 from attnlib.errors import BadInput
-from companion.results.aggregate import Point, each_over_seeds, over_seeds
+from companion.results.aggregate import Point, over_seeds
 from companion.results.asks import Ask, answers, ask
 from companion.results.config import BaseConfig, OneOf
 from companion.results.statistics import jackknife_interval
@@ -18,7 +18,7 @@ from notebooks.primer.what_a_task_teaches.measure import (
     measure_reciprocity,
     measure_sources,
 )
-from notebooks.shared.summaries import each_paired, less, rows_of
+from notebooks.shared.summaries import each_paired, less, rows_of, summarised
 from notebooks.shared.task_patterns import (
     PATTERNS,
     STATES,
@@ -36,15 +36,6 @@ _TO = [(name, "topic") for name in CLASSES if name not in ("topic", "end")]
 
 # From measurements of single networks to intervals over seeds. The numbers of a network are nested as claims
 # address them; ``learned`` is trained less untrained.
-
-
-def summarised(found: Points, numbers: Callable[[dict], dict]) -> dict:
-    """By kind and task, intervals in the shape of what ``numbers`` gives of one network."""
-    values: dict = {}
-    for (kind, task), points in found.items():
-        if points:
-            values.setdefault(kind, {})[task] = each_over_seeds(points, numbers)
-    return values
 
 
 def _with_learned(by_state: dict[str, dict]) -> dict[str, dict]:
