@@ -27,10 +27,7 @@ class NotRun(AttnlibError):
 
 @dataclass(frozen=True)
 class Estimate:
-    """A point, its interval (``None`` when there is none) and the number of independent runs behind it.
-
-    ``weakest_of`` names what it was chosen from, where it stands for all of that.
-    """
+    """A point, its interval, the number of independent runs behind it, and what it was chosen from."""
 
     value: float
     low: float | None = None
@@ -46,14 +43,15 @@ class Estimate:
     def has_interval(self) -> bool:
         return self.low is not None and self.high is not None
 
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Of its interval, or the point twice."""
+        return (self.low, self.high) if self.has_interval else (self.value, self.value)
+
     @classmethod
     def of(cls, content: object, key: str) -> Estimate:
         """Read what a result holds at ``key``: a number, ``None``, or ``{"value", "low", "high", "n"}``, with
-        ``weakest_of`` where there is a choice behind it.
-
-        Raises:
-            MissingKey: the key leads to a branch or to something that is not a number.
-        """
+        ``weakest_of`` where there is a choice behind it."""
         if not isinstance(content, Mapping):
             return cls(_number(content, key))
         if "value" not in content:

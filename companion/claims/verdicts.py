@@ -54,16 +54,11 @@ class Verdict(StrEnum):
         return "not-run" if self is Verdict.NOT_RUN else self.value.replace(" ", "-")
 
 
-def weakest(verdicts: Sequence[Verdict]) -> Verdict:
-    return min(verdicts, key=list(Verdict).index)
-
-
 class Judge(Fields, ABC):
     """A statement about numbers: which of them satisfy it, by default a half-line, and which it is about."""
 
     @abstractmethod
-    def holds(self, value: float) -> bool:
-        """Whether a number satisfies the statement."""
+    def holds(self, value: float) -> bool: ...
 
     def meets(self, low: float, high: float) -> bool:
         """Whether any number from ``low`` to ``high`` satisfies the statement."""
@@ -209,8 +204,7 @@ def weigh(judge: Judge, estimate: Estimate) -> Verdict:
     """Hold one estimate against the statement; that is convex, so the ends speak for the interval."""
     if not estimate.defined or not judge.holds(estimate.value):
         return Verdict.NOT_REPRODUCED
-    ends = (estimate.low, estimate.high) if estimate.has_interval else ()
-    return Verdict.REPRODUCED if all(judge.holds(end) for end in ends) else Verdict.PARTLY
+    return Verdict.REPRODUCED if all(map(judge.holds, estimate.ends)) else Verdict.PARTLY
 
 
 def judge_values(
@@ -238,7 +232,7 @@ def judge_values(
         return Judgement(Verdict.NOT_RUN, {}, _models(not_trained))
     reason = f"undefined: {', '.join(undefined)}" if undefined else ""
     weighed = {label: weigh(judge, estimate) for label, estimate in evidence.items()}
-    verdict = weakest(list(weighed.values()))
+    verdict = min(weighed.values(), key=list(Verdict).index)
     if verdict is Verdict.NOT_REPRODUCED and all(leaves_open(judge, own) for own in evidence.values()):
         reason = UNDECIDED
     deciding = next(label for label, own in weighed.items() if own is verdict)
@@ -259,7 +253,4 @@ def in_short(missing: Sequence[str], most: int = 3) -> str:
 
 def leaves_open(judge: Judge, estimate: Estimate) -> bool:
     """Whether the estimate is compatible with the statement: by its interval, else by its point."""
-    if not estimate.defined:
-        return False
-    ends = (estimate.low, estimate.high) if estimate.has_interval else (estimate.value, estimate.value)
-    return judge.meets(*ends)
+    return estimate.defined and judge.meets(*estimate.ends)

@@ -12,7 +12,7 @@ from companion.claims.verdicts import (
     Trend,
     Verdict,
     judge_values,
-    weakest,
+
     weigh,
 )
 
