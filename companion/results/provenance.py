@@ -2,6 +2,7 @@
 
 import platform
 import subprocess
+from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -13,15 +14,11 @@ PACKAGES = ("attnlib", "torch", "numpy", "safetensors", "jaxtyping")
 
 
 def provenance(device: str, seconds: float) -> dict:
-    """What varies between two runs of one input: everything a reader needs to judge or repeat the run.
-
-    Args:
-        device: ``"cpu"`` or ``"cuda"``; the name of the hardware is looked up.
-        seconds: wall-clock time of the computation, without what was already there (trained models, say).
-    """
+    """What varies between two runs of one input: everything a reader needs to judge or repeat the run."""
+    edited = _git("status", "--porcelain", "--", "attnlib", "companion", "notebooks")  # what computes
     return {
         "commit": _git("rev-parse", "HEAD"),
-        "dirty": _dirty(),
+        "dirty": None if edited is None else bool(edited),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": round(seconds, 1),
         "device": torch.cuda.get_device_name() if device.startswith("cuda") else _cpu_name(),
@@ -33,34 +30,15 @@ def provenance(device: str, seconds: float) -> dict:
 
 
 def _version(package: str) -> str | None:
-    try:
+    with suppress(PackageNotFoundError):  # a checkout on the path, not installed
         return version(package)
-    except PackageNotFoundError:  # a checkout on the path, not installed
-        return None
 
 
 def _git(*arguments: str) -> str | None:
     """Output of a git command in the project, or None where there is no repository or no git."""
-    try:
-        done = subprocess.run(
-            ["git", *arguments],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            timeout=30,
-            check=True,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return done.stdout.strip()
-
-
-def _dirty() -> bool | None:
-    """Whether the code differs from the commit; results and pages do not count, only what computes."""
-    status = _git(
-        "status", "--porcelain", "--", *(str(ROOT / room) for room in ("attnlib", "companion", "notebooks"))
-    )
-    return None if status is None else bool(status)
+    options = {"cwd": ROOT, "capture_output": True, "text": True, "timeout": 30, "check": True}
+    with suppress(OSError, subprocess.SubprocessError):
+        return subprocess.run(["git", *arguments], **options).stdout.strip()
 
 
 def _cpu_name() -> str:

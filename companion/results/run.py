@@ -27,12 +27,7 @@ from companion.runs.store import Store, load_task
 
 
 class NotingStore(Store):
-    """A :class:`~companion.runs.store.Store` that knows afterwards which models an experiment used.
-
-    Attributes:
-        used: the models behind an answer, each once, in order of their first.
-        lacking: the models without an answer in a store that does not train, likewise.
-    """
+    """Knows afterwards which models an experiment used, and which had no answer; each once, in order."""
 
     def __init__(self, *arguments, **options):
         super().__init__(*arguments, **options)
@@ -42,7 +37,6 @@ class NotingStore(Store):
     def kept(
         self, spec: Spec, measure: Callable[..., dict], *, beside: Sequence[Spec] = (), **settings: object
     ) -> dict:
-        """As :meth:`Store.kept`, noted."""
         try:
             found = super().kept(spec, measure, beside=beside, **settings)
         except NotMeasured:
@@ -68,19 +62,17 @@ def run(
     """Compute an experiment and save its result.
 
     Args:
-        figure: of which figure, by its id or last part; or the whole request, profile and settings included.
+        figure: its id or the last part of it; or the whole request, profile and settings included.
         out: folder for ``<name>.json``, its tables and its provenance.
         models: folder of trained models; what is missing is trained into it.
-        overrides: settings that differ from the profile's, by name; text is converted.
         threads: torch threads while computing; another number gives other last bits.
         report: called after every update of a training with (spec, step, steps, loss).
         archive: folder of measurements that stand in for models, and are added to.
         trains: False computes from what has been measured; ``Result.missing`` says what has not.
 
     Raises:
-        UnknownName, BadInput: a name or a value that cannot be used.
-        NotMeasured: ``trains`` is False and no answer is there.
-        DataUnavailable: a data set that is not at hand.
+        BadInput: a name or a value that cannot be used.
+        NotMeasured, DataUnavailable: ``trains`` is False and no answer is there; a data set is not.
     """
     request = figure if isinstance(figure, Request) else Request(figure, profile, overrides or {})
     request.config  # noqa: B018  refused before anything else is looked at
