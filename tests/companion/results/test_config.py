@@ -1,6 +1,5 @@
 """Settings from the command line: typed, or refused with the nearest name."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -21,21 +20,10 @@ from companion.results.config import (
     plain,
 )
 from companion.results.request import Request
-from notebooks.attend.robustness import experiment
-from notebooks.attend.temporal_formation import experiment as temporal_formation
 from notebooks.attend.word_alignment import experiment as word_alignment
 from notebooks.shared.ladder import PROFILES, LadderConfig, model_specs
 
 QUICK = PROFILES["quick"]
-
-
-def test_text_becomes_the_type_of_the_field():
-    config = override(
-        QUICK, {"task": "scan, one_to_one", "seeds": "2", "steps": "10", "architecture": ["AO"]}
-    )
-    assert config == replace(QUICK, task=("scan", "one_to_one"), seeds=2, steps=10, architecture=("AO",))
-    assert override(config, {"steps": "none"}).steps is None
-    assert override(QUICK, {"source": "a.en", "target": "b.fr"}).source == Path("a.en")
 
 
 class Words(BaseConfig):
@@ -132,16 +120,9 @@ def test_what_cannot_be_used_is_refused(values, error, message):
 
 def test_two_files_of_the_reader_are_the_task():
     config = override(QUICK, {"source": "a.en", "target": "b.fr"})
-    assert config.task == ("parallel",)
+    assert (config.task, config.source) == (("parallel",), Path("a.en"))
     options = dict(model_specs(config)[0].task_options)
     assert options["source"] == str(Path("a.en").resolve())
-
-
-def test_how_temporal_components_form_can_be_asked_of_two_files():
-    config = override(temporal_formation.PROFILES["quick"], {"source": "a.en", "target": "b.fr", "seeds": 1})
-    assert {spec.task for spec in specs_of(temporal_formation.asks(config))} == {"parallel"}
-    with pytest.raises(BadInput, match="leave out task"):
-        override(temporal_formation.PROFILES["quick"], {"source": "a", "target": "b", "task": "scan"})
 
 
 def test_nothing_is_no_name_and_not_an_empty_one():
@@ -150,14 +131,10 @@ def test_nothing_is_no_name_and_not_an_empty_one():
         override(QUICK, {"task": "scan,"})
 
 
-def test_robustness_and_tokens_can_be_asked_of_two_files():
-    files = {"source": "a.en", "target": "b.fr", "seeds": 1}
-    assert {
-        spec.task for spec in specs_of(experiment.asks(override(experiment.PROFILES["quick"], files)))
-    } == {"parallel"}
-    config = override(word_alignment.PROFILES["quick"], files)
+def test_a_task_for_tokens_alone_is_what_it_is_once_more():
+    config = override(word_alignment.PROFILES["quick"], {"source": "a.en", "target": "b.fr", "seeds": 1})
     assert (config.task, config.tokens_of) == ((), ("parallel",))
-    assert override(config, {"steps": 3}).task == ()  # taken once more, it stays what it is
+    assert override(config, {"steps": 3}).task == ()
 
 
 def test_links_make_two_files_a_task_with_gold_alignments():

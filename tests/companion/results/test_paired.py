@@ -19,11 +19,6 @@ def test_the_first_less_the_second_of_shared_seeds():
     )
 
 
-def test_what_a_seed_does_to_both_cancels():
-    found = paired(points({0: 1.5, 1: 90.5}), points({0: 1.0, 1: 90.0}), lambda m: m["x"])
-    assert (found["low"], found["high"]) == (pytest.approx(0.5), pytest.approx(0.5))
-
-
 def test_undefined_numbers_and_strangers_are_left_out():
     assert matched(points({0: 1.0}), points({1: 1.0})) == []
     found = paired(points({0: None, 1: 3.0}), points({0: 1.0, 1: 2.0}), lambda m: m["x"])

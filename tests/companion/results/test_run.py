@@ -1,6 +1,5 @@
 """Experiments end to end on tiny models: bare machine, equal bytes, numbers against a second computation."""
 
-import json
 import os
 import subprocess
 import sys
@@ -11,7 +10,9 @@ import torch
 
 from attnlib.errors import BadInput
 from attnlib.training.evaluate import traces
+from companion.results.__main__ import main
 from companion.results.aggregate import by_kind, over_seeds
+from companion.results.config import override
 from companion.results.run import run
 from companion.runs.archive import Archive
 from companion.runs.store import Store
@@ -73,10 +74,6 @@ def one_thread():
     torch.set_num_threads(threads)
 
 
-def run_tiny(name, out, models):
-    return run(name, out=out, models=models, overrides=TINY)
-
-
 def bare(code, *words):
     """A script on a machine that has four packages."""
     command = [sys.executable, "-c", BLOCKER + code, *map(str, words)]
@@ -85,7 +82,7 @@ def bare(code, *words):
 
 
 def test_four_packages_train_and_measure_and_what_is_computed_of_it_is_the_same(tmp_path, models):
-    here = run_tiny("temporal_share", tmp_path / "here", models)
+    here = run("temporal_share", out=tmp_path / "here", models=models, overrides=TINY)
     places = ["--archive", tmp_path / "none", "--answers", tmp_path / "answers"]
     words = ["attend/temporal_share", "--profile", "quick", *places, "--models", tmp_path / "there"]
     done = bare(ANSWER, *words)
@@ -108,30 +105,20 @@ def test_a_machine_with_four_packages_is_told_in_a_line_what_it_can_do():
     assert "python -m companion.runs.answer FIGURE" in done.stderr
 
 
-@pytest.mark.parametrize("name", ["alignment_breakdown", "attention_matrices"])
-def test_every_kind_of_model_has_its_values_and_tables_have_rows(tmp_path, models, name):
-    result = run_tiny(name, tmp_path, models)
-    assert set(result.values["one_to_one"]) == {"AED", "AO"}
-    assert all(records for records in result.tables.values())
-    for table in result.tables:
-        assert (tmp_path / f"{name}.{table}.csv").is_file()
-
-
-def test_errors_of_the_bare_command_are_one_line_with_the_nearest_name(tmp_path):
-    for arguments, message in [
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
         (["temporal_shares"], "did you mean 'temporal_share'"),
         (["temporal_share", "--profile", "papre"], "did you mean 'paper'"),
         (["temporal_share", "-p", "taks=scan"], "did you mean 'task'"),
         (["temporal_share", "-p", "scan"], "give NAME=VALUE"),
-    ]:
-        done = subprocess.run(
-            [sys.executable, "-m", "companion.results", *arguments, "--out", str(tmp_path)],
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode == 2
-        assert message in done.stderr
-        assert "Traceback" not in done.stderr
+    ],
+)
+def test_errors_of_the_command_are_one_line_with_the_nearest_name(tmp_path, capsys, arguments, message):
+    assert main([*arguments, "--out", str(tmp_path)]) == 2
+    told = capsys.readouterr().err
+    assert message in told
+    assert len(told.splitlines()) == 1
 
 
 @pytest.mark.parametrize(
@@ -149,25 +136,8 @@ def test_what_the_machine_cannot_do_is_said_before_the_work(tmp_path, settings, 
     assert not list(tmp_path.glob("*"))
 
 
-def test_models_are_listed_as_specs():
-    command = [
-        sys.executable,
-        "-m",
-        "companion.results",
-        "temporal_share",
-        "--list-models",
-        "-p",
-        "seeds=1",
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    specs = [json.loads(line) for line in done.stdout.splitlines()]
-    assert len(specs) == 2 * len(PROFILES["quick"].task)
-
-
-def test_measurements_agree_with_a_plain_loop(tmp_path, models):
+def test_measurements_agree_with_a_plain_loop(models):
     """Temporal share, substitution and typicality once more, sample by sample, from the trace alone."""
-    from companion.results.config import override
-
     spec = model_specs(override(PROFILES["quick"], TINY))[0]
     trained = Store(models).model(spec)
     found = measure_alignment_terms(trained, fit_samples=200)
