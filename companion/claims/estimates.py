@@ -45,7 +45,6 @@ class Estimate:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Of its interval, or the point twice."""
         return (self.low, self.high) if self.has_interval else (self.value, self.value)
 
     @classmethod
@@ -74,7 +73,6 @@ class Estimate:
         return f"{figure(self.value)} ({', '.join([*runs, 'no interval'])})"
 
     def as_json(self) -> dict[str, float | int | None]:
-        """Plain JSON; an undefined value is ``null``, for NaN is not JSON."""
         value = self.value if self.defined else None
         return {"value": value, "low": self.low, "high": self.high, "n": self.n}
 
@@ -101,9 +99,8 @@ def look_up(values: Mapping, key: str) -> Estimate:
     """The estimate at a dotted ``key`` of a result's values, e.g. ``one_to_one.AO.typicality``.
 
     Raises:
-        CannotBeRun: a branch on the way holds ``cannot_be_run`` with the reason (say, data not there).
-        NotRun: a branch on the way, or what is at the key, has ``not_run`` with the reason beside its numbers
-            (say, too few heads for such networks).
+        CannotBeRun, NotRun: a branch on the way, or what is at the key, has ``cannot_be_run`` (say, data not
+            there) or ``not_run`` (say, too few heads for such networks) with the reason.
         MissingKey: there is no such key; the message names the nearest one.
     """
     here: object = values

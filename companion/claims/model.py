@@ -105,19 +105,13 @@ class ClaimFields(Fields):
 
 
 class Claim(ClaimFields):
-    """One statement of a paper. ``judge`` is ``None`` when it is not run (``reason`` says why).
-
-    Attributes:
-        number: it is about one number of a published table, made by a rule.
-        reading: which of the sets that the printed name may mean ours is of; empty for the first.
-        starred: key of the share of runs in which ours is ξ*; empty where there is none.
-    """
+    """One statement of a paper. ``judge`` is ``None`` when it is not run (``reason`` says why)."""
 
     paper: str
     published: Published | None = None
-    number: bool = False
-    reading: str = ""
-    starred: str = ""
+    number: bool = False  # it is about one number of a published table, made by a rule
+    reading: str = ""  # which of the sets that the printed name may mean ours is of; empty for the first
+    starred: str = ""  # key of the share of runs in which ours is ξ*; empty where there is none
 
     @property
     def reason(self) -> str:
@@ -161,15 +155,12 @@ class NumberRule(Fields):
           readings: {labels as the text says: {SST: sst_as_text}}
           starred: {"xi(alpha,beta)": alpha_beta.agreement_starred}
 
-    ``unrelated`` is what a number would be if it were about nothing, chance or 0: printed in a table for the
-    same data set, or given, or what our own result has under the rule's key, with this for its quantity. A
-    tolerance is then at most half of the way there, so that nothing does not pass for what is printed.
-    ``readings`` name further sets of ours that a printed name may mean; each makes a claim of its own beside
-    the first. ``starred`` leads to the share of runs in which ours is ξ*, printed with an asterisk.
+    ``unrelated`` is what a number would be if it were about nothing, chance or 0: printed for the same data
+    set, or given, or what our own result has under the rule's key, with this for its quantity. A tolerance is
+    then at most half of the way there. ``readings`` name further sets of ours that a printed name may mean,
+    each a claim of its own. ``starred`` leads to the share of runs in which ours is ξ*.
 
-    Numbers that cannot be had, or that no run can move (``unavailable``, ``by_construction``), and those of
-    data sets or quantities that are not listed make no claim. The others are judged like other claims, and
-    shown in the tables of the scorecard instead of its list.
+    Numbers that cannot be had, that no run can move, or that are not listed make no claim.
     """
 
     tables: tuple[Name, ...]

@@ -45,12 +45,10 @@ class ClaimVerdict:
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict in a word, such as ``reproduced``: a text as well."""
         return self.judgement.verdict
 
     @property
     def estimate(self) -> Estimate | None:
-        """The number that decided; None where nothing was judged."""
         return self.judgement.estimate
 
     @property
@@ -61,7 +59,6 @@ class ClaimVerdict:
 
     @property
     def stale(self) -> bool:
-        """Whether the code behind the result has changed since it was made."""
         return isinstance(self.result, Result) and self.result.stale
 
     @property
@@ -122,14 +119,10 @@ def _expecting(rows: Iterable[ClaimVerdict], root: Path) -> list[ClaimVerdict]:
 
 
 def verdict_of(claim_id: str, profile: str | None = None, root: Path | None = None) -> ClaimVerdict:
-    """The verdict on one claim. Nothing is judged again before a claim or a result has changed.
+    """The verdict on one claim, by default at the profile whose result the book leads with.
 
-    Args:
-        profile: by default the one whose result the book leads with, the paper profile's where there is one.
-
-    Raises:
-        UnknownName: no such claim or profile (with the nearest name).
-        BadInput: a claims file or ``expected.json`` that cannot be used.
+    Nothing is judged again before a claim or a result has changed. Raises as :func:`verify`, and UnknownName
+    for a claim or profile that there is not.
     """
     project = Project(find_root() if root is None else Path(root))
     results = (path for each in PROFILES for path in project.results(each).glob("*.json"))
@@ -179,7 +172,6 @@ def _without_plan(result: Result) -> Result:
 
 
 def _at_hand(read: str) -> bool:
-    """Whether a file that a result names, as ``data set/file``, is on this machine."""
     name, _, file = read.partition("/")
     try:
         found = dataset(name)
@@ -214,11 +206,7 @@ def _command(experiment: str, profile: str) -> str:
 
 
 def read_expected(root: Path) -> dict[tuple[str, str], Verdict]:
-    """The expected verdicts by (claim id, profile); none when the file is not there yet.
-
-    Raises:
-        BadInput: the file is not what ``attnlib verify --accept`` writes.
-    """
+    """The expected verdicts by (claim id, profile); none when the file is not there yet."""
     path = root / "claims" / "expected.json"
     if not path.is_file():
         return {}
@@ -270,16 +258,17 @@ def problems(root: Path, rows: Iterable[ClaimVerdict]) -> list[str]:
 
 def summaries(rows: Iterable[ClaimVerdict]) -> dict[tuple[str, str], str]:
     """By (experiment, profile), the verdicts in a few words, such as ``4 reproduced, 1 partly (stale)``."""
-    gathered: dict[tuple[str, str], list[ClaimVerdict]] = defaultdict(list)
+    count: dict[tuple[str, str], Counter] = defaultdict(Counter)
+    stale = set()
     for row in rows:
-        if row.claim.experiment:
-            gathered[row.claim.experiment, row.profile].append(row)
-    words = {}
-    for place, group in gathered.items():
-        count = Counter(row.verdict for row in group)
-        counts = [f"{count[verdict]} {verdict}" for verdict in reversed(Verdict) if verdict in count]
-        words[place] = ", ".join(counts) + (" (stale)" if any(row.stale for row in group) else "")
-    return words
+        if place := row.claim.experiment and (row.claim.experiment, row.profile):
+            count[place][row.verdict] += 1
+            stale |= {place} if row.stale else set()
+    told = {
+        place: [f"{own[each]} {each}" for each in reversed(Verdict) if own[each]]
+        for place, own in count.items()
+    }
+    return {place: ", ".join(counts) + " (stale)" * (place in stale) for place, counts in told.items()}
 
 
 def verify_command(
@@ -326,7 +315,6 @@ def _report(
 
 
 def _tally(rows: list[ClaimVerdict]) -> Iterator[str]:
-    """How many there are of each verdict, claims and numbers together, and what is stale or not run yet."""
     counts = Counter((row.verdict, row.profile) for row in rows)
     yield f"{'':<24}" + "".join(f"{profile:>8}" for profile in PROFILES)
     for verdict in reversed(Verdict):

@@ -26,25 +26,12 @@ _KNOWN = {"architecture": WITH_ATTENTION, "cell": get_args(Cell), "positions": g
 
 
 def check_names(config: "DataclassInstance", **known: Collection[str]) -> None:
-    """``scale``, ``task``, ``architecture``, ``cell`` and ``positions``, where a configuration has them.
-
-    Args:
-        known: what a field may hold, for further fields or in place of what is usual.
-
-    Raises:
-        UnknownName: a name that is not among them; says the nearest.
-    """
     check_known(config, **({"scale": scales()} | _KNOWN | known))
     for rung in getattr(config, "task", ()):
         task_of(rung)
 
 
 def check_known(config: "DataclassInstance", **known: Collection[str]) -> None:
-    """The names that fields of a configuration hold, one or several each.
-
-    Raises:
-        UnknownName: a name that is not among ``known``; says the nearest.
-    """
     for field, allowed in known.items():
         given = getattr(config, field, ())
         for name in (given,) if isinstance(given, str) else given:
@@ -53,11 +40,6 @@ def check_known(config: "DataclassInstance", **known: Collection[str]) -> None:
 
 
 def check_positive(config: "DataclassInstance", *names: str) -> None:
-    """Whole numbers from 1; None stands for the plan's number.
-
-    Raises:
-        BadInput: a count below 1.
-    """
     for name in names:
         count = getattr(config, name, None)
         if count is not None and count < 1:
@@ -65,11 +47,6 @@ def check_positive(config: "DataclassInstance", *names: str) -> None:
 
 
 def check_counts(config: "DataclassInstance", *names: str) -> None:
-    """``seeds``, ``width``, ``steps``, ``fit_samples`` and these others; None stands for the plan's number.
-
-    Raises:
-        BadInput: a count below 1, or an odd width where there is AO.
-    """
     check_positive(config, "seeds", "width", "steps", "fit_samples", *names)
     if (config.width or 0) % 2 and "AO" in getattr(config, "architecture", ()):
         raise BadInput(f"width {config.width} is odd; the sinusoidal positions of AO need an even one")

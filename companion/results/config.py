@@ -153,16 +153,10 @@ Attending = Literal[WITH_ATTENTION]
 
 
 def take_files(config: Any, **profiles: Collection[tuple[str, ...]]) -> None:
-    """Makes a reader's files the one task; for ``check`` of an experiment that takes them.
+    """Makes a reader's files the one task, ``parallel``, or ``aligned`` with ``links``; for ``check``.
 
-    ``source`` and ``target`` are the task ``parallel``; with ``links``, where a configuration has it, they
-    are ``aligned``.
-
-    Args:
-        profiles: for each field that names tasks, what stands there when none was asked for.
-
-    Raises:
-        BadInput: one file without the other, or another task beside them.
+    ``profiles`` has, for each field that names tasks, what stands there when none was asked for. Raises
+    BadInput for one file without the other, or another task beside them.
     """
     given = {name: getattr(config, name, None) for name in ("source", "target", "links")}
     if (given["source"] is None) != (given["target"] is None) or (given["links"] and not given["source"]):
@@ -198,11 +192,7 @@ def changes_of(config: Any) -> dict[str, object]:
 
 
 def override(config: Any, values: dict[str, object]) -> Any:
-    """The configuration with some settings replaced; errors as of `BaseConfig`.
-
-    Raises:
-        UnknownName: no such setting (the message has the nearest).
-    """
+    """The configuration with some settings replaced. Raises UnknownName: no such setting."""
     known = [field.name for field in fields(config)]
     for name in values:
         if name not in known:

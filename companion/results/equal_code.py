@@ -45,7 +45,7 @@ class Changed:
 
 
 def changed(archive: Archive, profile: str = "paper") -> list[Changed]:
-    """What today's code would call by another fingerprint, network by network; refers to listed questions."""
+    """What today's code would call by another fingerprint, network by network."""
     questions: dict[str, list[Question]] = defaultdict(list)
     for asks in all_asks(profile).values():
         for asked in asks:

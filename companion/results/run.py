@@ -142,7 +142,6 @@ def _model_kind(spec: ModelSpec) -> str:
 
 
 def _training(histories: list[dict]) -> dict:
-    """Where and how long the models behind a result were trained, which may be elsewhere and long ago."""
     places = {f"{history['device']}, {history['threads']} thread(s)" for history in histories}
     return {
         "networks": len(histories),  # those too that were chosen by what became of others
@@ -160,7 +159,7 @@ def _check_machine(device: str, threads: int) -> None:
 
 
 def code_of(name: str) -> str:
-    """The fingerprint of what computes an experiment; that of its models is in their keys."""
+    """The fingerprint of what computes an experiment."""
     return fingerprint(registry.load(name).compute)
 
 

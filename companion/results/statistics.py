@@ -22,7 +22,7 @@ TAILS = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate from `n` values; `low` and `high` are NaN where n is too small to say."""
+    """An estimate from `n` values; the bounds are NaN where n is too small to say."""
 
     value: float
     low: float
@@ -30,7 +30,6 @@ class Interval:
     n: int
 
     def as_dict(self) -> dict[str, float | int]:
-        """The form that stands in results."""
         return {"value": self.value, "low": self.low, "high": self.high, "n": self.n}
 
 
