@@ -1,10 +1,14 @@
 """Run one experiment: train what is missing, compute, and leave the result with its origin."""
 
+import platform
+import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import torch
@@ -14,16 +18,17 @@ from attnlib.files import rounded, write_text_atomic
 from companion.results import registry
 from companion.results.asks import not_measured
 from companion.results.config import plain
-from companion.results.provenance import provenance
 from companion.results.request import Request
 from companion.results.result import Result
 from companion.runs.archive import Archive
-from companion.runs.fingerprint import fingerprint
+from companion.runs.fingerprint import ROOT, fingerprint
 from companion.runs.keys import Spec, model_key
 from companion.runs.recipe import RecipeSpec
 from companion.runs.rungs import rung_of
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store, load_task
+
+PACKAGES = ("attnlib", "torch", "numpy", "safetensors", "jaxtyping")
 
 
 class NotingStore(Store):
@@ -174,3 +179,40 @@ def data_of(specs: tuple[Spec, ...]) -> dict[str, str]:
     recipes = dict.fromkeys(replace(spec, seed=0) for spec in specs if isinstance(spec, RecipeSpec))
     read += [spec.checksums for spec in recipes]
     return {file: digest for checksums in read for file, digest in sorted(checksums.items())}
+
+
+def provenance(device: str, seconds: float) -> dict:
+    """What varies between two runs of one input: everything a reader needs to judge or repeat the run."""
+    edited = _git("status", "--porcelain", "--", "attnlib", "companion", "notebooks")  # what computes
+    return {
+        "commit": _git("rev-parse", "HEAD"),
+        "dirty": None if edited is None else bool(edited),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "seconds": round(seconds, 1),
+        "device": torch.cuda.get_device_name() if device.startswith("cuda") else _cpu_name(),
+        "threads": torch.get_num_threads(),
+        "python": platform.python_version(),
+        "platform": f"{platform.system()} {platform.machine()}",
+        "packages": {name: _version(name) for name in PACKAGES},
+    }
+
+
+def _version(package: str) -> str | None:
+    with suppress(PackageNotFoundError):  # a checkout on the path, not installed
+        return version(package)
+
+
+def _git(*arguments: str) -> str | None:
+    """Output of a git command in the project, or None where there is no repository or no git."""
+    options = {"cwd": ROOT, "capture_output": True, "text": True, "timeout": 30, "check": True}
+    with suppress(OSError, subprocess.SubprocessError):
+        return subprocess.run(["git", *arguments], **options).stdout.strip()
+
+
+def _cpu_name() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return f"{names[0]} × {len(names)}" if names else platform.machine()

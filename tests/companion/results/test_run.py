@@ -1,5 +1,6 @@
 """Experiments end to end on tiny models: bare machine, equal bytes, numbers against a second computation."""
 
+import json
 import os
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from companion.results.config import override
 from companion.results.run import run
 from companion.runs.archive import Archive
 from companion.runs.store import Store
+from notebooks.learn.multi_head import experiment as multi_head
 from notebooks.shared.ladder import PROFILES, model_specs
 from notebooks.shared.measure import measure_alignment_terms
 
@@ -203,3 +205,29 @@ def test_intervals_leave_out_what_is_undefined():
     assert over_seeds(points[2:], lambda m: m["x"]) == {"value": None, "low": None, "high": None, "n": 0}
     lstm = ({"task": "a", "architecture": "AED", "cell": "lstm"}, {"x": 5.0})
     assert by_kind([*points, lstm], len) == {"a": {"AO": 4, "AED-lstm": 1}}
+
+
+HEADS = {"candidates": 2, "trials": 1, "seeds": 1, "heads": 2, "elsewhere": 1}
+HEADS |= {"length": 4, "width": 8, "steps": 2, "every": 2, "followed": 2}
+
+
+def test_networks_of_screened_heads_count_in_the_cost_and_are_named_if_missing(tmp_path, monkeypatch):
+    """They follow from outcomes, so no list that is made before can have them."""
+    monkeypatch.setattr(multi_head, "standing", lambda accuracy: "bad")
+    archive, none = tmp_path / "archive", tmp_path / "none"
+    whole = run("multi_head", out=tmp_path, models=tmp_path / "models", overrides=HEADS, archive=archive)
+    assert len(whole.models) == 2 + 1 + 1  # heads tried, random heads, the first of these alone
+    assert whole.provenance["networks"] == 4 + 1 + 1 + 2  # all bad, one copied, both in another body
+    files = {path: json.loads(path.read_text().splitlines()[0]) for path in archive.glob("loose/*.jsonl")}
+    assert len(files) == 8
+    seconds = sum(content["history"]["seconds"] for content in files.values())
+    assert whole.provenance["training_seconds"] == pytest.approx(seconds, abs=0.05)
+    given = {path: content["spec"]["settings"].get("heads") for path, content in files.items()}
+    (together,) = [path for path, heads in given.items() if heads in ([0, 1], [1, 0])]
+    together.unlink()
+    part = run("multi_head", out=tmp_path, models=none, overrides=HEADS, archive=archive, trains=False)
+    (missing,) = part.missing
+    assert missing.startswith("multi_head ")
+    assert missing.endswith(": 1")
+    assert part.provenance["networks"] == 7
+    assert part.models == whole.models

@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 from attnlib.errors import BadInput
+from companion.results.aggregate import matched, paired
 from companion.results.spearman import spearman_of_points
 from companion.results.statistics import (
     hierarchical_bootstrap,
@@ -170,3 +171,26 @@ def test_marks_of_a_dial_are_all_kept():
     groups = {"a": [0.0] * 3, "b": [1.0] * 3}
     kept = stratified_bootstrap(groups, np.random.default_rng(0), resamples=20)
     assert (kept.value, kept.low, kept.high) == (0.5, 0.5, 0.5)
+
+
+# Differences seed by seed
+
+
+def points(values):
+    return [({"seed": seed}, {"x": value}) for seed, value in values.items()]
+
+
+def test_the_first_less_the_second_of_shared_seeds():
+    found = paired(points({0: 5.0, 1: 7.0, 2: 100.0}), points({1: 4.0, 0: 4.0, 9: -50.0}), lambda m: m["x"])
+    assert (found["n"], found["value"]) == (2, pytest.approx((1 + 3) / 2))
+    # Student's 97.5 % point with one degree of freedom is 12.706; the differences 1 and 3 have an error of 1
+    assert (found["low"], found["high"]) == (
+        pytest.approx(2 - 12.706, abs=1e-3),
+        pytest.approx(2 + 12.706, abs=1e-3),
+    )
+
+
+def test_undefined_numbers_and_strangers_are_left_out():
+    assert matched(points({0: 1.0}), points({1: 1.0})) == []
+    found = paired(points({0: None, 1: 3.0}), points({0: 1.0, 1: 2.0}), lambda m: m["x"])
+    assert (found["n"], found["value"]) == (1, 1.0)
