@@ -42,6 +42,12 @@ SMALL = "zero one two three four five six seven eight nine ten eleven twelve".sp
 class UnknownKey(BadInput):
     """A key that a result does not have; the message offers the nearest."""
 
+    def __str__(self) -> str:
+        """The message, made when it is read: near names take long, and most such errors are caught."""
+        text, *near = self.args
+        found = get_close_matches(*near, n=1, cutoff=0.3) if near else []
+        return f"{text}; did you mean {found[0]!r}?" if found else text
+
 
 class NotComputed(BadInput):
     """A key whose number cannot be had, for the reason that the result gives."""
@@ -70,11 +76,8 @@ def value_at(result: Result, key: str) -> object:
         elif isinstance(here, Sequence) and name.isdecimal() and int(name) < len(here):
             here = here[int(name)]
         else:
-            near = get_close_matches(key, _leaves(whole), n=1, cutoff=0.3)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise UnknownKey(
-                f"result {result.experiment} ({result.profile}) has no key {key!r}: no {name!r} there{hint}"
-            )
+            missing = f"result {result.experiment} ({result.profile}) has no key {key!r}: no {name!r} there"
+            raise UnknownKey(missing, key, _leaves(whole))
     if isinstance(here, Mapping) and "value" not in here:
         names = ", ".join(map(str, list(here)[:8]))
         raise UnknownKey(

@@ -1,9 +1,4 @@
-"""What the papers say, held against our results: claims, judges and verdicts.
-
-``load_claims()`` reads ``claims/*.yaml``. ``verdict_of("claim-id", "paper")`` is the verdict on one of them
-at a profile, with ``.verdict`` (the word), ``.text`` (with its numbers) and ``.estimate`` (the number that
-decided); :func:`verify.verify` gives those on every claim.
-"""
+"""What the papers say, held against our results: claims, judges and verdicts."""
 
 from companion.claims.estimates import Estimate, look_up
 from companion.claims.model import Claim, Paper, load_claims, load_papers

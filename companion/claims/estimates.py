@@ -27,10 +27,7 @@ class NotRun(AttnlibError):
 
 @dataclass(frozen=True)
 class Estimate:
-    """A point, its interval (``None`` when there is none) and the number of independent runs behind it.
-
-    ``weakest_of`` names what it was chosen from, where it stands for all of that.
-    """
+    """A point, its interval, the number of independent runs behind it, and what it was chosen from."""
 
     value: float
     low: float | None = None
@@ -46,14 +43,14 @@ class Estimate:
     def has_interval(self) -> bool:
         return self.low is not None and self.high is not None
 
+    @property
+    def ends(self) -> tuple[float, float]:
+        return (self.low, self.high) if self.has_interval else (self.value, self.value)
+
     @classmethod
     def of(cls, content: object, key: str) -> Estimate:
         """Read what a result holds at ``key``: a number, ``None``, or ``{"value", "low", "high", "n"}``, with
-        ``weakest_of`` where there is a choice behind it.
-
-        Raises:
-            MissingKey: the key leads to a branch or to something that is not a number.
-        """
+        ``weakest_of`` where there is a choice behind it."""
         if not isinstance(content, Mapping):
             return cls(_number(content, key))
         if "value" not in content:
@@ -76,7 +73,6 @@ class Estimate:
         return f"{figure(self.value)} ({', '.join([*runs, 'no interval'])})"
 
     def as_json(self) -> dict[str, float | int | None]:
-        """Plain JSON; an undefined value is ``null``, for NaN is not JSON."""
         value = self.value if self.defined else None
         return {"value": value, "low": self.low, "high": self.high, "n": self.n}
 
@@ -103,9 +99,8 @@ def look_up(values: Mapping, key: str) -> Estimate:
     """The estimate at a dotted ``key`` of a result's values, e.g. ``one_to_one.AO.typicality``.
 
     Raises:
-        CannotBeRun: a branch on the way holds ``cannot_be_run`` with the reason (say, data not there).
-        NotRun: a branch on the way, or what is at the key, has ``not_run`` with the reason beside its numbers
-            (say, too few heads for such networks).
+        CannotBeRun, NotRun: a branch on the way, or what is at the key, has ``cannot_be_run`` (say, data not
+            there) or ``not_run`` (say, too few heads for such networks) with the reason.
         MissingKey: there is no such key; the message names the nearest one.
     """
     here: object = values

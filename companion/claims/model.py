@@ -43,7 +43,8 @@ from companion.claims.published import Entry, Published, PublishedTables, Refere
 from companion.claims.verdicts import Inequality, Order, Tolerance, Trend
 from companion.results import registry
 
-ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+WORD = re.compile(r"[a-z0-9]+")
+ID = re.compile(rf"{WORD.pattern}(-{WORD.pattern})*")
 JUDGED = ("experiment", "keys", "judge", "profiles")
 RULES = ("unavailable", "by_construction", "not_run")
 
@@ -64,12 +65,7 @@ Profiles = Annotated[
 
 
 class ClaimFields(Fields):
-    """A claim as it is written.
-
-    Attributes:
-        kind: ``statement``, a paper's; ``falsifier``, which would change our mind if it were reproduced; or
-            ``reading``, what a sentence of ours says.
-    """
+    """A claim as it is written (see above)."""
 
     id: Annotated[str, matching(ID, "small letters and digits, with single hyphens between")]
     kind: Literal["statement", "falsifier", "reading"] = "statement"
@@ -97,11 +93,7 @@ class ClaimFields(Fields):
         return self
 
     def claims(self, paper: str, tables: PublishedTables) -> Iterator[Claim]:
-        """The claim, with what is published of it.
-
-        Raises:
-            BadInput: nothing is published where it says, or no one number for a tolerance.
-        """
+        """The claim, with what is published of it."""
         published = self.published
         if isinstance(published, Reference):
             published = tables.published(published)
@@ -113,19 +105,13 @@ class ClaimFields(Fields):
 
 
 class Claim(ClaimFields):
-    """One statement of a paper. ``judge`` is ``None`` when it is not run (``reason`` says why).
-
-    Attributes:
-        number: it is about one number of a published table, made by a rule.
-        reading: which of the sets that the printed name may mean ours is of; empty for the first.
-        starred: key of the share of runs in which ours is ξ*; empty where there is none.
-    """
+    """One statement of a paper. ``judge`` is ``None`` when it is not run (``reason`` says why)."""
 
     paper: str
     published: Published | None = None
-    number: bool = False
-    reading: str = ""
-    starred: str = ""
+    number: bool = False  # it is about one number of a published table, made by a rule
+    reading: str = ""  # which of the sets that the printed name may mean ours is of; empty for the first
+    starred: str = ""  # key of the share of runs in which ours is ξ*; empty where there is none
 
     @property
     def reason(self) -> str:
@@ -143,15 +129,11 @@ class Paper:
     tables: PublishedTables
 
 
-class Ours(Fields):
-    """A quantity of our own result."""
-
+class Ours(Fields):  # a quantity of our own result
     ours: Name
 
 
-class Printed(Fields):
-    """A quantity of a table, for the same data set."""
-
+class Printed(Fields):  # a quantity of a table, for the same data set
     table: Name
     quantity: Name
 
@@ -173,15 +155,12 @@ class NumberRule(Fields):
           readings: {labels as the text says: {SST: sst_as_text}}
           starred: {"xi(alpha,beta)": alpha_beta.agreement_starred}
 
-    ``unrelated`` is what a number would be if it were about nothing, chance or 0: printed in a table for the
-    same data set, or given, or what our own result has under the rule's key, with this for its quantity. A
-    tolerance is then at most half of the way there, so that nothing does not pass for what is printed.
-    ``readings`` name further sets of ours that a printed name may mean; each makes a claim of its own beside
-    the first. ``starred`` leads to the share of runs in which ours is ξ*, printed with an asterisk.
+    ``unrelated`` is what a number would be if it were about nothing, chance or 0: printed for the same data
+    set, or given, or what our own result has under the rule's key, with this for its quantity. A tolerance is
+    then at most half of the way there. ``readings`` name further sets of ours that a printed name may mean,
+    each a claim of its own. ``starred`` leads to the share of runs in which ours is ξ*.
 
-    Numbers that cannot be had, or that no run can move (``unavailable``, ``by_construction``), and those of
-    data sets or quantities that are not listed make no claim. The others are judged like other claims, and
-    shown in the tables of the scorecard instead of its list.
+    Numbers that cannot be had, that no run can move, or that are not listed make no claim.
     """
 
     tables: tuple[Name, ...]
@@ -206,11 +185,7 @@ class NumberRule(Fields):
         return self
 
     def claims(self, paper: str, tables: PublishedTables) -> Iterator[Claim]:
-        """The claims about the numbers that it covers, one more for every other reading of a data set.
-
-        Raises:
-            UnknownName: a table, data set or quantity that is not printed.
-        """
+        """The claims about the numbers that it covers, one more for every other reading of a data set."""
         self._check_names(tables)
         for entry in (entry for number in self.tables for entry in tables.table(number)):
             if entry.judged_by_runs and entry.quantity in self.quantities and entry.dataset in self.datasets:
@@ -219,7 +194,7 @@ class NumberRule(Fields):
                         yield self._claim(paper, entry, reading, sets[entry.dataset], tables)
 
     def _check_names(self, tables: PublishedTables) -> None:
-        """Every table and quantity is printed there, and every data set in some table of the paper."""
+        """Refuse a table or quantity that is not printed there, a data set that no table of the paper has."""
         quantities = [entry.quantity for entry in tables.entries if entry.table in self.tables]
         datasets = [entry.dataset for entry in tables.entries]
         for kind, printed, given in (
@@ -249,18 +224,14 @@ class NumberRule(Fields):
             case float(nothing):
                 judge = judge.short_of(nothing)
         read = f" ({reading})" if reading else ""
+        about = f"{entry.table} {entry.dataset} {entry.quantity} {reading}"
         return Claim(
-            id=number_id(entry, reading), paper=paper, place=f"Table {entry.table}", published=published,
+            id="-".join(["number", *WORD.findall(about.lower())]), paper=paper,
+            place=f"Table {entry.table}", published=published,
             says=f"{entry.dataset}{read}, {entry.quantity}: {entry.value}", number=True, reading=reading,
             experiment=self.experiment, keys=(key(self.quantities[entry.quantity]),), judge=judge,
             profiles=self.profiles, starred=key(self.starred.get(entry.quantity, "")),
         )  # fmt: skip
-
-
-def number_id(entry: Entry, reading: str = "") -> str:
-    """The id of the claim about a number, say ``number-2-sst-a-alpha-beta``; its reading at the end."""
-    words = re.findall(r"[a-z0-9]+", f"{entry.table} {entry.dataset} {entry.quantity} {reading}".lower())
-    return "-".join(["number", *words])
 
 
 class PaperFields(Fields):
@@ -282,8 +253,7 @@ def load_papers(folder: str | Path | None = None) -> tuple[Paper, ...]:
     """Every ``*.yaml`` of ``folder`` (default: ``claims`` of the checkout), by name.
 
     Raises:
-        BadInput: a file, field or value that cannot be used; the message names file, claim, field, what was
-            given and what was expected.
+        BadInput: what cannot be used; names file, claim, field, what was given and what was expected.
     """
     folder = find_root() / "claims" if folder is None else Path(folder)
     files = sorted(folder.glob("*.yaml"))

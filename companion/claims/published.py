@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
@@ -29,16 +30,12 @@ class Reference(Fields):
     dataset: Name | None = None
     quantity: Name | None = None
 
-    def covers(self, entry: Entry) -> bool:
-        wanted = ((self.table, entry.table), (self.dataset, entry.dataset), (self.quantity, entry.quantity))
-        return all(name is None or name == given for name, given in wanted)
-
     def __str__(self) -> str:
         return ", ".join([f"Table {self.table}", *filter(None, (self.dataset, self.quantity))])
 
 
 class Rule(Fields):
-    """Something that holds of the numbers named, by a name, a list of names, or left out for all."""
+    """What holds of the numbers named, by a name, a list of names, or left out for all."""
 
     table: Names | None = None
     dataset: Names | None = None
@@ -52,7 +49,7 @@ class Rule(Fields):
         return self
 
     def matches(self, row: Mapping[str, str]) -> bool:
-        named = {"table": self.table, "dataset": self.dataset, "quantity": self.quantity}
+        named = {column: getattr(self, column) for column in COLUMNS[:3]}
         return all(names is None or row[column] in names for column, names in named.items())
 
 
@@ -106,30 +103,25 @@ class PublishedTables:
     def published(self, reference: Reference) -> Published:
         """What a reference covers, with its number where it is one.
 
-        Raises:
-            UnknownName: the table, dataset or quantity is not printed (with the nearest name).
-            BadInput: nothing is printed there.
+        Raises UnknownName, BadInput: it is not printed (with the nearest name), or nothing is printed there.
         """
         if not self.entries:
             raise BadInput(f"{reference} is of a table, but the file of claims names no `csv`")
         if reference.table not in self.names:
             raise UnknownName("table", reference.table, self.names)
-        rows = self.table(reference.table)
+        covered = printed = self.table(reference.table)
         for kind in ("dataset", "quantity"):
-            name, known = getattr(reference, kind), dict.fromkeys(getattr(entry, kind) for entry in rows)
-            if name is not None and name not in known:
-                raise UnknownName(f"{kind} in table {reference.table}", name, known)
-        covered = tuple(entry for entry in rows if reference.covers(entry))
+            if (name := getattr(reference, kind)) is not None:
+                known = dict.fromkeys(getattr(entry, kind) for entry in printed)
+                if name not in known:
+                    raise UnknownName(f"{kind} in table {reference.table}", name, known)
+                covered = tuple(entry for entry in covered if getattr(entry, kind) == name)
         if not covered:
             raise BadInput(f"{reference} is an empty corner of the table; choose another dataset or quantity")
-        return Published(_as_number(covered[0].value) if len(covered) == 1 else None, reference, covered)
-
-
-def _as_number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
+        value = None
+        with suppress(ValueError):
+            value = float(covered[0].value) if len(covered) == 1 else None
+        return Published(value, reference, covered)
 
 
 def read_tables(
@@ -137,11 +129,8 @@ def read_tables(
 ) -> PublishedTables:
     """Read the CSV, and mark what the rules name; they are lists by attribute of :class:`Entry`.
 
-    Of a list the first rule that matches counts.
-
-    Raises:
-        BadInput: the file is missing, has other columns, prints one entry twice, or a rule matches nothing.
-        UnknownName: a title of a table that is not there.
+    Of a list the first rule that matches counts. Raises BadInput for a file that cannot be used or a rule
+    that matches nothing, UnknownName for a title of a table that is not there.
     """
     try:
         with path.open(encoding="utf-8", newline="") as file:
@@ -165,13 +154,10 @@ def read_tables(
             raise BadInput(
                 f"{path.name}: no number matches the rule with the reason {rule.reason!r}; correct its names"
             )
-    said = [{kind: _reason(of_kind, row) for kind, of_kind in rules.items()} for row in rows]
-    entries = tuple(Entry(**row, **reasons) for row, reasons in zip(rows, said, strict=True))
-    tables = PublishedTables(entries, titles or {})
+    for row in rows:
+        for kind, of_kind in rules.items():
+            row[kind] = next((rule.reason for rule in of_kind if rule.matches(row)), "")
+    tables = PublishedTables(tuple(Entry(**row) for row in rows), titles or {})
     if extra := [name for name in tables.titles if name not in tables.names]:
         raise UnknownName("table", extra[0], tables.names)
     return tables
-
-
-def _reason(rules: Sequence[Rule], row: Mapping[str, str]) -> str:
-    return next((rule.reason for rule in rules if rule.matches(row)), "")

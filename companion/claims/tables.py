@@ -93,7 +93,6 @@ def _notes(entries: Sequence[Entry], shown: Sequence[ClaimVerdict]) -> Iterator[
 
 
 def _both(entry: Entry, found: Answers) -> str:
-    """The printed number, and below it ours."""
     printed = plain(entry.value) + ("\\*" if "starred" in entry.note else "")
     return f"{printed}<br>{_ours(row)}" if (row := found.get((entry, ""))) else printed
 

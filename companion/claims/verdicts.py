@@ -1,7 +1,7 @@
 """How a number from a result is held against a statement: the four kinds of judge, and the verdict.
 
-A statement is a set of numbers that satisfy it (a half-line or a band, so always convex). An estimate is a
-point with, usually, an interval. The verdict is
+A statement is a half-line or a band of numbers that satisfy it; an estimate is a point, usually with an
+interval. The verdict is
 
 * *reproduced* when the whole interval, point included, satisfies the statement;
 * *partly* when the point does and some of the interval does not;
@@ -50,23 +50,17 @@ class Verdict(StrEnum):
 
     @property
     def css_class(self) -> str:
-        """Its name with hyphens; ``not-run`` of what is not run at a profile."""
         return "not-run" if self is Verdict.NOT_RUN else self.value.replace(" ", "-")
-
-
-def weakest(verdicts: Sequence[Verdict]) -> Verdict:
-    return min(verdicts, key=list(Verdict).index)
 
 
 class Judge(Fields, ABC):
     """A statement about numbers: which of them satisfy it, by default a half-line, and which it is about."""
 
     @abstractmethod
-    def holds(self, value: float) -> bool:
-        """Whether a number satisfies the statement."""
+    def holds(self, value: float) -> bool: ...
 
     def meets(self, low: float, high: float) -> bool:
-        """Whether any number from ``low`` to ``high`` satisfies the statement."""
+        """Whether any number from ``low`` to ``high`` holds."""
         return self.holds(low) or self.holds(high)
 
     @abstractmethod
@@ -74,7 +68,6 @@ class Judge(Fields, ABC):
         """The statement in short, such as ``> 0.5``."""
 
     def evidence(self, values: Mapping, keys: Sequence[str]) -> dict[str, Estimate]:
-        """The estimates of a result that the statement is about."""
         return {key: look_up(values, key) for key in keys}
 
     def about(self, published: float | None) -> Self:
@@ -209,8 +202,7 @@ def weigh(judge: Judge, estimate: Estimate) -> Verdict:
     """Hold one estimate against the statement; that is convex, so the ends speak for the interval."""
     if not estimate.defined or not judge.holds(estimate.value):
         return Verdict.NOT_REPRODUCED
-    ends = (estimate.low, estimate.high) if estimate.has_interval else ()
-    return Verdict.REPRODUCED if all(judge.holds(end) for end in ends) else Verdict.PARTLY
+    return Verdict.REPRODUCED if all(map(judge.holds, estimate.ends)) else Verdict.PARTLY
 
 
 def judge_values(
@@ -218,9 +210,9 @@ def judge_values(
 ) -> Judgement:
     """Judge a result's values; a missing key is reported, not raised, so that no claim hides another.
 
-    Args:
-        not_trained: models that the result still lacks; a number that is not there is then not run.
+    Where models are not trained yet, a number that is not there is not run.
     """
+    untrained = Judgement(Verdict.NOT_RUN, {}, f"models not trained yet ({in_short(not_trained)})")
     try:
         if isinstance(judge, Tolerance) and judge.unrelated:
             judge = judge.short_of(look_up(values, judge.unrelated).value)
@@ -230,27 +222,21 @@ def judge_values(
     except NotRun as error:
         return Judgement(Verdict.NOT_RUN, {}, str(error))
     except MissingKey as error:
-        if not_trained:
-            return Judgement(Verdict.NOT_RUN, {}, _models(not_trained))
-        return Judgement(Verdict.NOT_RUN, {}, str(error), miswired=True)
+        return untrained if not_trained else Judgement(Verdict.NOT_RUN, {}, str(error), miswired=True)
     undefined = [label for label, estimate in evidence.items() if not estimate.defined]
     if not_trained and len(undefined) == len(evidence):
-        return Judgement(Verdict.NOT_RUN, {}, _models(not_trained))
+        return untrained
     reason = f"undefined: {', '.join(undefined)}" if undefined else ""
     weighed = {label: weigh(judge, estimate) for label, estimate in evidence.items()}
-    verdict = weakest(list(weighed.values()))
+    verdict = min(weighed.values(), key=list(Verdict).index)
     if verdict is Verdict.NOT_REPRODUCED and all(leaves_open(judge, own) for own in evidence.values()):
         reason = UNDECIDED
     deciding = next(label for label, own in weighed.items() if own is verdict)
     return Judgement(verdict, evidence, reason, evidence[deciding])
 
 
-def _models(not_trained: Sequence[str]) -> str:
-    return f"models not trained yet ({in_short(not_trained)})"
-
-
 def in_short(missing: Sequence[str], most: int = 3) -> str:
-    """Up to some kinds of model with their numbers, as in ``scan AO: 3``; more than these as two counts."""
+    """Kinds of model with their numbers, as in ``scan AO: 3``; many as two counts."""
     if len(missing) <= most:
         return ", ".join(missing)
     models = sum(int(kind.rpartition(": ")[2]) for kind in missing)
@@ -259,7 +245,4 @@ def in_short(missing: Sequence[str], most: int = 3) -> str:
 
 def leaves_open(judge: Judge, estimate: Estimate) -> bool:
     """Whether the estimate is compatible with the statement: by its interval, else by its point."""
-    if not estimate.defined:
-        return False
-    ends = (estimate.low, estimate.high) if estimate.has_interval else (estimate.value, estimate.value)
-    return judge.meets(*ends)
+    return estimate.defined and judge.meets(*estimate.ends)

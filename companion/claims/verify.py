@@ -8,11 +8,11 @@ entry does count: whoever adds a claim accepts its verdict.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from json import JSONDecodeError, dumps, loads
+from functools import lru_cache, partial
+from json import dumps, loads
 from pathlib import Path
 
 from attnlib.errors import AttnlibError, BadInput, UnknownName
@@ -25,7 +25,6 @@ from companion.data.sources import dataset, find
 from companion.results.result import Result
 
 SHOWN = 8  # changes or problems, so that all stays on one screen
-Expected = dict[tuple[str, str], Verdict]
 
 
 @dataclass(frozen=True)
@@ -46,12 +45,10 @@ class ClaimVerdict:
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict in a word, such as ``reproduced``: a text as well."""
         return self.judgement.verdict
 
     @property
     def estimate(self) -> Estimate | None:
-        """The number that decided; None where nothing was judged."""
         return self.judgement.estimate
 
     @property
@@ -62,7 +59,6 @@ class ClaimVerdict:
 
     @property
     def stale(self) -> bool:
-        """Whether the code behind the result has changed since it was made."""
         return isinstance(self.result, Result) and self.result.stale
 
     @property
@@ -84,6 +80,12 @@ class ClaimVerdict:
             return self.result
         return self.judgement.reason if self.judgement.miswired and not self.stale else ""
 
+    @property
+    def lost(self) -> bool:
+        """A committed result is not there, though a verdict on it is expected."""
+        here = self.profile == "paper" and self.profile in self.claim.profiles
+        return here and self.result is None and bool(self.expected)
+
     def as_json(self) -> dict[str, object]:
         evidence = {label: estimate.as_json() for label, estimate in self.judgement.evidence.items()}
         return {
@@ -95,65 +97,57 @@ class ClaimVerdict:
 
 
 def verify(root: Path | None = None, *, experiment: str | None = None) -> list[ClaimVerdict]:
-    """The verdict on every claim at every profile, in the order of ``claims/*.yaml``.
+    """The verdict on every claim, or those about one experiment, at every profile, in the order of the files.
 
-    Reads ``build/results/quick/<experiment>.json`` and ``results/paper/<experiment>.json``; a verdict says so
-    when its result is not there or cannot be read.
-
-    Args:
-        experiment: only claims about this one.
+    A verdict says so when its result is not there or cannot be read.
 
     Raises:
         BadInput: a claims file or ``expected.json`` that cannot be used.
     """
     project = Project(find_root() if root is None else Path(root))
-    claims = load_claims(project.root / "claims")
-    if experiment is not None:
-        claims = tuple(claim for claim in claims if claim.experiment == experiment)
-    experiments = dict.fromkeys(claim.experiment for claim in claims if claim.experiment)
-    results = {(name, profile): _load(project, name, profile) for name in experiments for profile in PROFILES}
-    places = [(claim, profile) for claim in claims for profile in PROFILES]
-    rows = (_judge(claim, profile, results.get((claim.experiment, profile))) for claim, profile in places)
-    return _beside(rows, read_expected(project.root))
+    load = lru_cache(maxsize=None)(partial(_load, project))
+    claims = [each for each in load_claims(project.root / "claims") if experiment in (None, each.experiment)]
+    rows = [
+        _judge(claim, profile, load(claim.experiment, profile)) for claim in claims for profile in PROFILES
+    ]
+    return _expecting(rows, project.root)
 
 
-def _beside(rows: Iterable[ClaimVerdict], expected: Expected) -> list[ClaimVerdict]:
+def _expecting(rows: Iterable[ClaimVerdict], root: Path) -> list[ClaimVerdict]:
+    expected = read_expected(root)
     return [replace(row, expected=expected.get((row.claim.id, row.profile))) for row in rows]
 
 
 def verdict_of(claim_id: str, profile: str | None = None, root: Path | None = None) -> ClaimVerdict:
-    """The verdict on one claim. Nothing is judged again before a claim or a result has changed.
+    """The verdict on one claim, by default at the profile whose result the book leads with.
 
-    Args:
-        profile: by default the one whose result the book leads with, the paper profile's where there is one.
-        root: the checkout; by default the one around the current folder.
-
-    Raises:
-        UnknownName: no such claim or profile (with the nearest name).
-        BadInput: a claims file or ``expected.json`` that cannot be used.
+    Nothing is judged again before a claim or a result has changed. Raises as :func:`verify`, and UnknownName
+    for a claim or profile that there is not.
     """
     project = Project(find_root() if root is None else Path(root))
-    paths = [
-        *project.root.glob("claims/**/*.*"),
-        *(path for each in PROFILES for path in project.results(each).glob("*.json")),
-    ]
-    stamps = [(path, path.stat().st_mtime_ns, path.stat().st_size) for path in sorted(paths)]
-    found = _verdicts(project.root, tuple(stamps))
-    if (claim_id, PROFILES[0]) not in found:
-        raise UnknownName("claim", claim_id, dict.fromkeys(known for known, _ in found))
+    results = (path for each in PROFILES for path in project.results(each).glob("*.json"))
+    paths = sorted([*project.root.glob("claims/**/*.*"), *results])
+    found = _verdicts(
+        project.root, tuple((path, path.stat().st_mtime_ns, path.stat().st_size) for path in paths)
+    )
+    if claim_id not in found:
+        raise UnknownName("claim", claim_id, found)
     if profile not in (None, *PROFILES):
         raise UnknownName("profile", profile, PROFILES)
-    rows = [found[claim_id, each] for each in PROFILES]
-    leading = [row for row in rows if row.result is not None] or rows
-    return leading[-1] if profile is None else found[claim_id, profile]
+    rows = found[claim_id]
+    leading = [each for each in PROFILES if rows[each].result is not None] or PROFILES
+    return rows[profile or leading[-1]]
 
 
 @lru_cache(maxsize=2)
-def _verdicts(root: Path, stamps: tuple) -> dict[tuple[str, str], ClaimVerdict]:
-    return {(row.claim.id, row.profile): row for row in verify(root)}
+def _verdicts(root: Path, stamps: tuple) -> dict[str, dict[str, ClaimVerdict]]:
+    found: dict[str, dict[str, ClaimVerdict]] = defaultdict(dict)
+    for row in verify(root):
+        found[row.claim.id][row.profile] = row
+    return found
 
 
-def _load(project: Project, experiment: str, profile: str) -> Result | str | None:
+def _load(project: Project, experiment: str | None, profile: str) -> Result | str | None:
     path = project.results(profile) / f"{experiment}.json"
     if not path.is_file():
         return None
@@ -178,7 +172,6 @@ def _without_plan(result: Result) -> Result:
 
 
 def _at_hand(read: str) -> bool:
-    """Whether a file that a result names, as ``data set/file``, is on this machine."""
     name, _, file = read.partition("/")
     try:
         found = dataset(name)
@@ -212,23 +205,15 @@ def _command(experiment: str, profile: str) -> str:
     return f"attnlib run {experiment} --profile {profile}"
 
 
-def read_expected(root: Path) -> Expected:
-    """The expected verdicts by (claim id, profile); none when the file is not there yet.
-
-    Raises:
-        BadInput: the file is not what ``attnlib verify --accept`` writes.
-    """
+def read_expected(root: Path) -> dict[tuple[str, str], Verdict]:
+    """The expected verdicts by (claim id, profile); none when the file is not there yet."""
     path = root / "claims" / "expected.json"
     if not path.is_file():
         return {}
     try:
-        content = loads(path.read_text(encoding="utf-8"))
-        return {
-            (claim, profile): Verdict(verdict)
-            for claim, verdicts in content.items()
-            for profile, verdict in verdicts.items()
-        }
-    except (JSONDecodeError, UnicodeDecodeError, AttributeError, ValueError) as error:
+        content = loads(path.read_text(encoding="utf-8")).items()
+        return {(claim, at): Verdict(told) for claim, verdicts in content for at, told in verdicts.items()}
+    except (AttributeError, ValueError) as error:
         raise BadInput(
             f"claims/{path.name} is not as `attnlib verify --accept` writes it: {error}"
         ) from error
@@ -253,43 +238,37 @@ def accept_verdicts(root: Path, rows: Iterable[ClaimVerdict]) -> int:
 
 def problems(root: Path, rows: Iterable[ClaimVerdict]) -> list[str]:
     """A line for each result that is lost or cannot be read, each missing key, each claim that is gone."""
-    lines = []
+    lines, known = [], set()
     for row in rows:
-        if isinstance(row.result, str):
-            lines.append(row.result)
-        elif row.problem:
-            lines.append(f"{row.claim.id} at {row.profile}: {row.problem}")
-        elif (
-            row.result is None
-            and row.profile == "paper"
-            and row.expected
-            and row.profile in row.claim.profiles
-        ):
-            lines.append(
-                f"results/paper/{row.claim.experiment}.json is missing, and verdicts on it are expected"
-            )
-    known = {row.claim.id for row in rows}
-    for (claim, profile), verdict in read_expected(root).items():
-        if claim not in known:
-            lines.append(
-                f"claims/expected.json expects {claim} to be `{verdict}` at {profile}, and there is no such "
-                "claim: bring it back, or let `attnlib verify --accept` forget it"
-            )
+        known.add(row.claim.id)
+        if row.problem:
+            where = "" if isinstance(row.result, str) else f"{row.claim.id} at {row.profile}: "
+            lines.append(where + row.problem)
+        elif row.lost:
+            missing = f"results/paper/{row.claim.experiment}.json is missing"
+            lines.append(f"{missing}, and verdicts on it are expected")
+    lines += (
+        f"claims/expected.json expects {claim} to be `{verdict}` at {profile}, and there is no such "
+        "claim: bring it back, or let `attnlib verify --accept` forget it"
+        for (claim, profile), verdict in read_expected(root).items()
+        if claim not in known
+    )
     return list(dict.fromkeys(lines))  # of a file once
 
 
 def summaries(rows: Iterable[ClaimVerdict]) -> dict[tuple[str, str], str]:
     """By (experiment, profile), the verdicts in a few words, such as ``4 reproduced, 1 partly (stale)``."""
-    gathered: dict[tuple[str, str], list[ClaimVerdict]] = {}
+    count: dict[tuple[str, str], Counter] = defaultdict(Counter)
+    stale = set()
     for row in rows:
-        if row.claim.experiment:
-            gathered.setdefault((row.claim.experiment, row.profile), []).append(row)
-    words = {}
-    for place, group in gathered.items():
-        count = Counter(row.verdict for row in group)
-        counts = [f"{count[verdict]} {verdict}" for verdict in reversed(Verdict) if verdict in count]
-        words[place] = ", ".join(counts) + (" (stale)" if any(row.stale for row in group) else "")
-    return words
+        if place := row.claim.experiment and (row.claim.experiment, row.profile):
+            count[place][row.verdict] += 1
+            stale |= {place} if row.stale else set()
+    told = {
+        place: [f"{own[each]} {each}" for each in reversed(Verdict) if own[each]]
+        for place, own in count.items()
+    }
+    return {place: ", ".join(counts) + " (stale)" * (place in stale) for place, counts in told.items()}
 
 
 def verify_command(
@@ -300,44 +279,42 @@ def verify_command(
     1 when a verdict is not as expected or was never accepted, or where there is a problem. A verdict from a
     stale result is named and counts as it stands: remaking it may take hours.
 
-    Args:
-        json: print one JSON object instead.
-        accept: first write today's verdicts as the expected ones (`accept_verdicts`).
-        everything: print every verdict, and all changes and problems however many there are.
-        root: the checkout; by default the one around the current folder.
+    ``json`` prints one JSON object instead; ``accept`` first writes today's verdicts as the expected ones;
+    ``everything`` prints every verdict, and all changes and problems however many there are.
     """
     root = find_root() if root is None else Path(root)
-    rows = verify(root)
-    renewed = accept_verdicts(root, rows) if accept else 0
-    rows = _beside(rows, read_expected(root)) if accept else rows
+    rows, renewed = verify(root), 0
+    if accept:
+        renewed = accept_verdicts(root, rows)
+        rows = _expecting(rows, root)
     changed, wrong = [row for row in rows if row.changed], problems(root, rows)
     if json:
-        told = {
-            "changed": len(changed),
-            "problems": wrong,
-            "accepted": renewed,
-            "rows": [row.as_json() for row in rows],
-        }
-        print(dumps(told, indent=1, ensure_ascii=False))
-        return 1 if changed or wrong else 0
-    if everything:
-        for row in rows:
-            marks = " (stale)" * row.stale + " (changed)" * row.changed
-            print(f"{row.verdict:<24}{row.profile:<7}{row.claim.id}{marks}")
-    print("\n".join(_tally(rows)))
-    for lines in ([f"changed: {_change(row)}" for row in changed], [f"problem: {line}" for line in wrong]):
-        print(*(lines if everything else lines[:SHOWN]), sep="\n", end="\n" * bool(lines))
-        if len(lines) > SHOWN and not everything:
-            print(f"… and {len(lines) - SHOWN} more: `attnlib verify --all`")
-    if any(not (row.unexpected or row.stale) for row in changed):
-        print("where the new verdict is right, `attnlib verify --accept` makes it the expected one")
-    if accept:
-        print(f"expected verdicts written to claims/expected.json, {renewed} of them new")
+        told = {"changed": len(changed), "problems": wrong, "accepted": renewed}
+        print(dumps(told | {"rows": [row.as_json() for row in rows]}, indent=1, ensure_ascii=False))
+    else:
+        print("\n".join(_report(rows, changed, wrong, everything)))
+        if accept:
+            print(f"expected verdicts written to claims/expected.json, {renewed} of them new")
     return 1 if changed or wrong else 0
 
 
+def _report(
+    rows: list[ClaimVerdict], changed: list[ClaimVerdict], wrong: list[str], everything: bool
+) -> Iterator[str]:
+    if everything:
+        for row in rows:
+            marks = " (stale)" * row.stale + " (changed)" * row.changed
+            yield f"{row.verdict:<24}{row.profile:<7}{row.claim.id}{marks}"
+    yield from _tally(rows)
+    for lines in ([f"changed: {_change(row)}" for row in changed], [f"problem: {line}" for line in wrong]):
+        yield from lines if everything else lines[:SHOWN]
+        if len(lines) > SHOWN and not everything:
+            yield f"… and {len(lines) - SHOWN} more: `attnlib verify --all`"
+    if any(not (row.unexpected or row.stale) for row in changed):
+        yield "where the new verdict is right, `attnlib verify --accept` makes it the expected one"
+
+
 def _tally(rows: list[ClaimVerdict]) -> Iterator[str]:
-    """How many there are of each verdict, claims and numbers together, and what is stale or not run yet."""
     counts = Counter((row.verdict, row.profile) for row in rows)
     yield f"{'':<24}" + "".join(f"{profile:>8}" for profile in PROFILES)
     for verdict in reversed(Verdict):

@@ -9,6 +9,9 @@ import sys
 from pathlib import Path
 
 try:
+    import pydantic  # noqa: F401  which settings of a run need, and profiles do not
+    import torch
+
     from attnlib.errors import AttnlibError, BadInput
     from attnlib.training.allocator import keep_freed_memory
     from companion.results import registry
@@ -47,22 +50,19 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--no-training", action="store_true", help="use what is answered; the result says what is missing"
     )
-    parser.add_argument("--list-models", action="store_true", help="print the specs of its models and stop")
     options = parser.parse_args(arguments)
     if not (options.name or options.run):
         parser.error("which figure? give its id, or --run RUN.JSON")
+    if options.device == "auto":
+        options.device = "cuda" if torch.cuda.is_available() else "cpu"
     try:
         own = dict(_pair(text) for text in options.parameters)
         request = Request.read(options.run) if options.run else Request(options.name, options.profile, own)
-        if options.list_models:
-            for spec in registry.load(request.experiment).models(request.config):
-                print(spec.to_json())
-            return 0
         result = run(
             request,
             out=options.out,
             models=Path(options.models or Path(options.out) / "models"),
-            device=_device(options.device),
+            device=options.device,
             threads=options.threads,
             report=progress(),
             archive=Archive(options.archive, options.answers) if options.archive else None,
@@ -73,12 +73,6 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     print(Path(options.out) / f"{result.experiment}.json")
     return 0
-
-
-def _device(name: str) -> str:
-    import torch
-
-    return ("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -9,11 +9,7 @@ Point = tuple[dict[str, object], dict]  # the columns that name a model, and its
 
 
 def over_seeds(points: Iterable[Point], measured: Callable[[dict], float | None]) -> dict[str, float | int]:
-    """Mean over models with Student's 95 % interval; models where the number is undefined are left out.
-
-    Returns:
-        ``{"value", "low", "high", "n"}``; all None but ``n`` where no model has the number.
-    """
+    """Mean over models with Student's 95 % interval; models where the number is undefined are left out."""
     values = [measured(measurement) for _, measurement in points]
     values = [value for value in values if value is not None and not math.isnan(value)]
     if not values:
@@ -49,11 +45,8 @@ def by_kind(points: Iterable[Point], summary: Callable[[list[Point]], dict]) -> 
 
 def kind(name: dict[str, object]) -> str:
     """Architecture and cell in one label: ``AO``, ``AED`` (with a GRU), ``AED-lstm``."""
-    return (
-        f"{name['architecture']}-{name['cell']}"
-        if name["cell"] not in ("gru", "none")
-        else str(name["architecture"])
-    )
+    usual = name["cell"] in ("gru", "none")
+    return str(name["architecture"]) if usual else f"{name['architecture']}-{name['cell']}"
 
 
 # Differences between two kinds of network, seed by seed: what a seed does to both cancels.

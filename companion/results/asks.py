@@ -47,16 +47,15 @@ def specs_of(asks: Iterable[Ask]) -> tuple["Spec", ...]:
 
 
 def columns_of(spec: "Spec") -> dict[str, object]:
-    """The columns that name a model or a run in a table: of a recipe its settings, defaults included."""
     return point(spec) if isinstance(spec, ModelSpec) else asdict(spec.resolved)
 
 
 def answers(asks: Iterable[Ask], store: "Store") -> list["Point"]:
-    """(columns that name the model, measurement) of every ask, in order.
+    """(columns that name the model, measurement) of every ask, in order; without what is not measured where
+    the store does not train.
 
     They are asked in random order: experiments that ask the same of the same models at the same time then
-    seldom wait for each other. A store that does not train leaves out the models it knows nothing of; ``run``
-    says which they are.
+    seldom wait for each other.
     """
     listed = list(asks)
     found: dict[int, Point] = {}

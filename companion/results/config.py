@@ -1,59 +1,206 @@
-"""Settings given by name and as text, turned into an experiment's typed configuration."""
+"""Settings of experiments: `BaseConfig`, the base of every ``Config``, and the types of its fields.
+
+.. code-block:: python
+
+    class Config(BaseConfig):
+        \"""Settings; a network is a task × seed.
+
+        Attributes:
+            task: rungs of the ladder, by name; kind: ``recurrent``, ``transformer``.
+            seeds: networks of each kind.
+            threshold: share of words right. At it a network has learned.
+        \"""
+
+        task: tuple[Task, ...] = ("scan",)  # text of the command line is split at commas
+        kind: Annotated[str, OneOf(KINDS)] = "recurrent"  # or a Literal: the refusal names the nearest
+        seeds: Positive = 3  # from 1; `Positive | None` where the plan may say it
+        threshold: Fraction = 0.8  # above 0, at most 1
+
+        def check(self) -> None:  # what no field says alone
+            if self.seeds < len(self.task):
+                raise BadInput(f"seeds is {self.seeds}; give at least one for each task")
+
+    PROFILES = {"quick": Config(), "paper": Config(seeds=10)}
+
+A class that is derived from another ``Config`` calls ``super().check()``. A setting's help stands under
+``Attributes:`` (see `companion.book.parameters`). A limit of one field is written as a type, here or beside
+the figure (``Annotated[int, Field(ge=2)]``), never as an ``if``; what is wrong is told in one line. A
+``Config`` is a frozen dataclass: ``replace(config, seeds=2)``, ``fields(config)``. On a bare node, which has
+no pydantic, nothing is checked: it trains for the profiles as they are written.
+"""
 
 import hashlib
 import json
-from dataclasses import asdict, fields, replace
+from collections.abc import Callable, Collection
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cache
 from pathlib import Path
 from types import NoneType
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, dataclass_transform, get_args, get_origin, get_type_hints
 
-from pydantic import TypeAdapter
+try:
+    from pydantic import AfterValidator, Field, TypeAdapter, ValidationError, ValidationInfo
+except ModuleNotFoundError:  # a bare node
+    TypeAdapter, AfterValidator, Field = None, (lambda check: check), (lambda **limits: None)
 
 from attnlib.errors import BadInput, UnknownName
+from attnlib.models.config import Architecture
+from companion.runs.rungs import scales, task_of
 
 WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "text", Path: "a path"}
+LIMITS = {"ge": "at least", "gt": "above", "le": "at most", "lt": "under"}
+WITH_ATTENTION = tuple(name for name in get_args(Architecture) if name != "VED")
 
 
-def override(config: Any, values: dict[str, object]) -> Any:
-    """The configuration with some settings replaced; text is converted to the field's type.
-
-    Raises:
-        UnknownName: no such setting (the message has the nearest).
-        BadInput: the value does not have the field's type.
-    """
-    hints, known = get_type_hints(type(config)), [field.name for field in fields(config)]
-    for name in values:
-        if name not in known:
-            raise UnknownName("parameter", name, known)
-    return replace(config, **{name: converted(name, value, hints[name]) for name, value in values.items()})
-
-
-def converted(name: str, value: object, hint: Any) -> object:
-    """A value of the command line or of a notebook as what a type hint says.
-
-    Several names are a list or separated by commas: ``task=scan,one_to_one``; nothing after the sign leaves
-    none of them.
+@dataclass_transform(frozen_default=True)
+class BaseConfig:
+    """Settings of an experiment: a frozen dataclass whose fields pydantic checks and converts.
 
     Raises:
-        BadInput: it does not fit; says what was given and what was expected.
+        UnknownName: a name that is not one of a field's choices; says the nearest.
+        BadInput: any other value that cannot be used; one line with the setting, what was given and what was
+            expected.
     """
-    one_of = [each for each in get_args(hint) if each is not NoneType]
-    several = get_origin(hint) is tuple
+
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True)(cls)
+
+    def __post_init__(self) -> None:
+        for name, (hint, adapter) in _adapters(type(self)).items():
+            object.__setattr__(self, name, _converted(name, getattr(self, name), hint, adapter))
+        self.check()
+
+    def check(self) -> None:
+        """What no field says alone. Raises: BadInput."""
+
+
+@cache
+def _adapters(config: type) -> dict[str, tuple[Any, Any]]:
+    """The type of every setting, and what converts a value to it."""
+    hints = get_type_hints(config, include_extras=True) if TypeAdapter else {}
+    names = [field.name for field in fields(config)] if hints else ()
+    return {name: (hints[name], TypeAdapter(hints[name])) for name in names}
+
+
+def _converted(name: str, value: object, hint: Any, adapter: "TypeAdapter") -> object:
+    """Several names are a list, or text with commas: ``scan,one_to_one``; empty text is none of them."""
+    several, optional = get_origin(hint) is tuple, NoneType in get_args(hint)
     given = value.strip() if isinstance(value, str) else value
-    if isinstance(given, str) and given.lower() == "none" and NoneType in get_args(hint):
-        given = None
+    if optional and isinstance(given, str) and given.lower() == "none":
+        return None
     if several and isinstance(given, str):
         given = [part.strip() for part in given.strip("()[]").split(",")] if given else []
     elif several and not isinstance(given, list | tuple):
         given = [given]
+    kind = hint  # of one value
+    while get_origin(kind) not in (None, Literal):
+        kind = get_args(kind)[0]
+    expected = f"{WORDS.get(kind, kind)}{', or several with commas' if several else ''}"
+    wrong = BadInput(f"parameter {name!r} takes {expected}; got {value!r}")
+    if isinstance(given, bool) and kind is not bool:  # it would pass for a number
+        raise wrong
     try:
-        if isinstance(given, bool) and hint is not bool:  # it would pass for a number
-            raise ValueError
-        return TypeAdapter(hint).validate_python(given)
-    except ValueError as error:  # as pydantic's are
-        expected = WORDS.get(one_of[0] if one_of else hint, hint)
-        expected = f"{expected}, or several with commas" if several else expected
-        raise BadInput(f"parameter {name!r} takes {expected}; got {value!r}") from error
+        return adapter.validate_python(given, context=name)
+    except ValidationError as error:
+        raise _mistake(name, kind, error.errors()[0]) or wrong from error
+
+
+def _mistake(name: str, kind: Any, error: dict) -> BadInput | None:
+    """A refusal of pydantic in our words; None for a value of the wrong type."""
+    about, given = error.get("ctx", {}), error["input"]
+    if "error" in about:
+        return about["error"] if isinstance(about["error"], BadInput) else BadInput(str(about["error"]))
+    if get_origin(kind) is Literal:
+        return UnknownName(name, str(given), map(str, get_args(kind)))
+    limits = [f"{words} {about[limit]}" for limit, words in LIMITS.items() if limit in about]
+    if limits or error["type"] == "finite_number":
+        each = "each" if error["loc"] else "it"
+        return BadInput(f"{name} is {given}; {each} must be {limits[0] if limits else 'finite'}")
+    return None
+
+
+# Types of fields.
+
+
+def OneOf(known: Collection) -> AfterValidator:
+    """One of several names (or numbers) that are not written out as a ``Literal``."""
+
+    def check(name: Any, info: "ValidationInfo") -> Any:
+        if name not in known:
+            raise UnknownName(info.context, str(name), map(str, known))
+        return name
+
+    return AfterValidator(check)
+
+
+def looked_up(look_up: Callable[[str], object]) -> AfterValidator:
+    """A name that a function accepts."""
+
+    def check(name: str) -> str:
+        look_up(name)
+        return name
+
+    return AfterValidator(check)
+
+
+Positive = Annotated[int, Field(ge=1)]
+NotNegative = Annotated[int, Field(ge=0)]
+AboveZero = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Fraction = Annotated[float, Field(gt=0, le=1)]
+Scale = Annotated[str, OneOf(scales())]
+Task = Annotated[str, looked_up(task_of)]  # a rung of the ladder
+Attending = Literal[WITH_ATTENTION]
+
+
+def take_files(config: Any, **profiles: Collection[tuple[str, ...]]) -> None:
+    """Makes a reader's files the one task, ``parallel``, or ``aligned`` with ``links``; for ``check``.
+
+    ``profiles`` has, for each field that names tasks, what stands there when none was asked for. Raises
+    BadInput for one file without the other, or another task beside them.
+    """
+    given = {name: getattr(config, name, None) for name in ("source", "target", "links")}
+    if (given["source"] is None) != (given["target"] is None) or (given["links"] and not given["source"]):
+        raise BadInput("parameters source and target go together: two text files, line by line translations")
+    rung = "aligned" if given["links"] else "parallel"
+    for field, usual in profiles.items():
+        named = getattr(config, field)
+        if given["source"] is None:
+            if own := {"parallel", "aligned"} & set(named):
+                raise BadInput(f"task {min(own)!r} needs two files: source=my.en and target=my.fr")
+        elif named not in (*usual, (rung,), ()):
+            raise BadInput(f"parameters source and target are a task of their own; leave out {field}={named}")
+        else:
+            object.__setattr__(config, field, (rung,))
+
+
+def check_width(config: Any) -> None:
+    """Raises BadInput: an odd width where there is AO."""
+    if (config.width or 0) % 2 and "AO" in config.architecture:
+        raise BadInput(f"width {config.width} is odd; the sinusoidal positions of AO need an even one")
+
+
+def changes_of(config: Any) -> dict[str, object]:
+    """What a configuration changes in the plan of every model: width, steps, and the files to train on."""
+    changes = {name: given for name in ("width", "steps") if (given := getattr(config, name)) is not None}
+    if getattr(config, "source", None) is not None:
+        files = {name: getattr(config, name, None) for name in ("source", "target", "links")}
+        changes["task_options"] = {name: str(path.resolve()) for name, path in files.items() if path}
+    return changes
+
+
+# What the engine does with settings.
+
+
+def override(config: Any, values: dict[str, object]) -> Any:
+    """The configuration with some settings replaced. Raises UnknownName: no such setting."""
+    known = [field.name for field in fields(config)]
+    for name in values:
+        if name not in known:
+            raise UnknownName("parameter", name, known)
+    if not isinstance(config, BaseConfig):  # until every experiment is derived from it
+        kinds = _adapters(type(config))
+        values = {name: _converted(name, value, *kinds[name]) for name, value in values.items()}
+    return replace(config, **values)
 
 
 def plain(config: Any) -> dict:

@@ -45,7 +45,7 @@ class Changed:
 
 
 def changed(archive: Archive, profile: str = "paper") -> list[Changed]:
-    """What today's code would call by another fingerprint, network by network; refers to listed questions."""
+    """What today's code would call by another fingerprint, network by network."""
     questions: dict[str, list[Question]] = defaultdict(list)
     for asks in all_asks(profile).values():
         for asked in asks:
@@ -83,32 +83,22 @@ def _choices(spec: object) -> object:
 
 
 def answered(checkout: Path, runs: Iterable[str], folder: Path) -> dict[str, list[str]]:
-    """Train and measure networks by the code of a checkout: run → lines of its answers, codes left out.
-
-    Raises:
-        BadInput: the checkout cannot do so; the message has its last words.
-    """
-    today = (checkout / "companion" / "runs" / "answer.py").is_file()
-    command = [sys.executable, "-m", f"companion.{'runs' if today else 'results'}.answer", *runs]
+    """Train and measure networks by the code of a checkout: run → lines of its answers, codes left out."""
+    command = [sys.executable, "-m", "companion.runs.answer", *runs]
     command += ["--archive", folder / "none", "--answers", folder / "answers", "--models", folder / "models"]
     environment = os.environ | {"PYTHONPATH": str(checkout), "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, cwd=checkout, env=environment, stdout=subprocess.PIPE, text=True)
     if done.returncode:
         raise BadInput(f"{checkout} could not answer for {', '.join(runs)}: exit code {done.returncode}")
-    found = {}
-    for run in runs:
-        lines = map(
-            json.loads, (folder / "answers" / f"{run}.jsonl").read_text(encoding="utf-8").splitlines()
-        )
-        found[run] = sorted(
-            json.dumps(_without_codes(line), sort_keys=True) for line in lines if "found" in line
-        )
+    found: dict[str, list[str]] = {run: [] for run in runs}
+    for run, lines in found.items():
+        for text in (folder / "answers" / f"{run}.jsonl").read_text(encoding="utf-8").splitlines():
+            line = json.loads(text)
+            if "found" in line:
+                line |= {"code": None, "with": [other for other, _ in line.get("with", [])]}
+                lines.append(json.dumps(line, sort_keys=True))
+        lines.sort()
     return found
-
-
-def _without_codes(line: dict) -> dict:
-    others = [run for run, _ in line.get("with", [])]
-    return {name: value for name, value in line.items() if name != "code"} | {"with": others}
 
 
 def main(arguments: list[str] | None = None) -> int:

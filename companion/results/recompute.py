@@ -21,21 +21,11 @@ from companion.runs.archive import Archive
 from companion.runs.fingerprint import ROOT
 
 RESULTS = ROOT / "results" / "paper"
-BESIDE = (
-    "code",
-    "models",
-    "networks",
-    "training_seconds",
-    "trained_on",
-)  # what may change beside equal numbers
+BESIDE = ("code", "models", "networks", "training_seconds", "trained_on")  # may change, numbers being equal
 
 
 def recomputed(name: str, archive: Archive) -> Result:
-    """The result of an experiment at the paper profile, from the archive alone.
-
-    Raises:
-        NotMeasured: the archive has none of its answers.
-    """
+    """The result of an experiment at the paper profile, from the archive alone."""
     with tempfile.TemporaryDirectory() as folder:
         return run(name, "paper", out=folder, models=Path(folder) / "models", archive=archive, trains=False)
 

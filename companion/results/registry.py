@@ -1,8 +1,8 @@
 """Experiments by name: every ``notebooks/<part>/<name>/experiment.py``, found by its folder.
 
-There is no list to edit. An experiment has ``PLACE`` (where in the paper), ``QUESTION``, ``Config`` (a frozen
-dataclass), ``PROFILES`` (a Config for ``quick`` and ``paper``), ``models(config)`` and ``compute(config,
-store)``.
+There is no list to edit. An experiment has ``PLACE`` (where in the paper), ``QUESTION``, ``Config`` (see
+`companion.results.config`), ``PROFILES`` (a Config for ``quick`` and ``paper``), ``asks(config)`` and
+``compute(config, store)``; ``models(config)``, which networks are asked, comes of itself.
 """
 
 from functools import cache
@@ -37,4 +37,9 @@ def load(name: str) -> ModuleType:
     module = _modules().get(name)
     if module is None:
         raise UnknownName("experiment", name, names())
-    return import_module(module)
+    found = import_module(module)
+    if not hasattr(found, "models"):
+        from companion.results.asks import specs_of
+
+        found.models = lambda config: specs_of(found.asks(config))
+    return found

@@ -16,12 +16,7 @@ from companion.results.config import override
 
 @dataclass(frozen=True)
 class Request:
-    """An experiment at one setting; with parameters of its own, the content of a run's ``run.json``.
-
-    Attributes:
-        figure: id of the figure, such as ``attend/temporal_share``; the experiment's name alone will do.
-        parameters: settings that differ from the profile's, by name.
-    """
+    """A figure by its id or experiment, and the settings that differ from the profile's: a ``run.json``."""
 
     figure: str
     profile: str = "quick"
@@ -34,11 +29,7 @@ class Request:
 
     @property
     def standard(self) -> Any:
-        """The experiment's configuration at the profile.
-
-        Raises:
-            UnknownName: no such experiment or profile.
-        """
+        """The experiment's configuration at the profile. Raises UnknownName: there is no such."""
         profiles = registry.load(self.experiment).PROFILES
         if self.profile not in profiles:
             raise UnknownName("profile", self.profile, profiles)
@@ -46,11 +37,7 @@ class Request:
 
     @cached_property
     def config(self) -> Any:
-        """The same with the parameters in their places.
-
-        Raises:
-            UnknownName, BadInput: as `standard`; a parameter that the experiment does not have or cannot use.
-        """
+        """The same with the parameters in their places. Raises BadInput: one that cannot be used."""
         return override(self.standard, dict(self.parameters))
 
     @property

@@ -21,17 +21,14 @@ class Result:
     commit) is ``provenance``, in ``<experiment>.provenance.json``. Each table is also a tidy CSV.
 
     Attributes:
-        experiment, profile: names.
         config: every setting, as plain JSON.
         values: nested dict of numbers; claims address them by dotted key.
         tables: name → list of flat records.
         data: file → sha256 of the published data read.
         missing: models of the profile that have not been trained yet, in words; empty for a whole result.
-        provenance: commit, dirty flag, date, seconds, device, threads, package versions; ``code``, the
-        fingerprint
-            of what computed the numbers and trained the models; ``models``, the keys of the models as far
-            as they are known before any is trained; of all behind the numbers how many they are, how long
-            they were trained and where.
+        provenance: commit, date, machine, packages; ``code``, the fingerprint of what computed the numbers;
+            ``models``, the keys of the models as far as they are known before any is trained; of all behind
+            the numbers how many they are, how long they were trained and where.
     """
 
     experiment: str
@@ -70,11 +67,7 @@ class Result:
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
     def value(self, key: str) -> object:
-        """The value at a dotted key, say ``"one_to_one.AO.covariance_share.temporal_temporal"``.
-
-        Raises:
-            BadInput: nothing is there; names the part that is missing and what is there instead.
-        """
+        """The value at a dotted key. Raises BadInput, with what is there instead, where there is none."""
         found: object = self.values
         for part in key.split("."):
             if not isinstance(found, dict) or part not in found:
@@ -99,12 +92,7 @@ class Result:
 
     @classmethod
     def load(cls, path: str | Path) -> "Result":
-        """Read what :meth:`save` wrote.
-
-        Raises:
-            CorruptFile: the file is not such a result.
-            FileNotFoundError: there is none.
-        """
+        """Read what :meth:`save` wrote. Raises CorruptFile: the file is not such a result."""
         path = Path(path)
         text = path.read_text(encoding="utf-8")
         beside = path.with_name(f"{path.stem}.provenance.json")
@@ -120,10 +108,7 @@ class Result:
 
 
 def _as_rows(records: list[dict]) -> list:
-    """The columns, then the values of every record: a third of the size of records that repeat their keys.
-
-    Records that differ in their columns stay as they are.
-    """
+    """The columns, then the values of every record; records that differ in their columns stay as they are."""
     columns = sorted(records[0]) if records else []
     if not columns or any(sorted(record) != columns for record in records):
         return records
@@ -163,23 +148,13 @@ def as_csv(records: list[dict]) -> str:
     return text.getvalue()
 
 
-# Kinds of model in the order of the ladder; a result's own keys are sorted by name.
-
-
 def tasks_of(result: Result) -> list[str]:
-    """The tasks of a result, from the fixed diagonal to attention that depends on the sample.
-
-    Tasks without a measured model are left out; ``Result.missing`` names them.
-    """
+    """The measured tasks of a result, from the fixed diagonal to attention that depends on the sample."""
     there = result.values.get("by_task", result.values)
     return [task for task in result.config["task"] if task in there]
 
 
 def kinds_of(result: Result, values: dict | None = None) -> list[tuple[str, str, dict]]:
-    """``(task, architecture, values)`` in the order of the ladder.
-
-    Args:
-        values: ``{task: {architecture: …}}``; all values of the result by default.
-    """
+    """``(task, architecture, values)`` in the order of the ladder, of ``{task: {architecture: …}}``."""
     values = result.values if values is None else values
     return [(task, kind, found) for task in tasks_of(result) for kind, found in values[task].items()]

@@ -1,10 +1,14 @@
 """Run one experiment: train what is missing, compute, and leave the result with its origin."""
 
+import platform
+import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import torch
@@ -14,25 +18,21 @@ from attnlib.files import rounded, write_text_atomic
 from companion.results import registry
 from companion.results.asks import not_measured
 from companion.results.config import plain
-from companion.results.provenance import provenance
 from companion.results.request import Request
 from companion.results.result import Result
 from companion.runs.archive import Archive
-from companion.runs.fingerprint import fingerprint
+from companion.runs.fingerprint import ROOT, fingerprint
 from companion.runs.keys import Spec, model_key
 from companion.runs.recipe import RecipeSpec
 from companion.runs.rungs import rung_of
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store, load_task
 
+PACKAGES = ("attnlib", "torch", "numpy", "safetensors", "jaxtyping")
+
 
 class NotingStore(Store):
-    """A :class:`~companion.runs.store.Store` that knows afterwards which models an experiment used.
-
-    Attributes:
-        used: the models behind an answer, each once, in order of their first.
-        lacking: the models without an answer in a store that does not train, likewise.
-    """
+    """Knows afterwards which models an experiment used, and which had no answer; each once, in order."""
 
     def __init__(self, *arguments, **options):
         super().__init__(*arguments, **options)
@@ -42,7 +42,6 @@ class NotingStore(Store):
     def kept(
         self, spec: Spec, measure: Callable[..., dict], *, beside: Sequence[Spec] = (), **settings: object
     ) -> dict:
-        """As :meth:`Store.kept`, noted."""
         try:
             found = super().kept(spec, measure, beside=beside, **settings)
         except NotMeasured:
@@ -68,19 +67,17 @@ def run(
     """Compute an experiment and save its result.
 
     Args:
-        figure: of which figure, by its id or last part; or the whole request, profile and settings included.
+        figure: its id or the last part of it; or the whole request, profile and settings included.
         out: folder for ``<name>.json``, its tables and its provenance.
         models: folder of trained models; what is missing is trained into it.
-        overrides: settings that differ from the profile's, by name; text is converted.
         threads: torch threads while computing; another number gives other last bits.
         report: called after every update of a training with (spec, step, steps, loss).
         archive: folder of measurements that stand in for models, and are added to.
         trains: False computes from what has been measured; ``Result.missing`` says what has not.
 
     Raises:
-        UnknownName, BadInput: a name or a value that cannot be used.
-        NotMeasured: ``trains`` is False and no answer is there.
-        DataUnavailable: a data set that is not at hand.
+        BadInput: a name or a value that cannot be used.
+        NotMeasured, DataUnavailable: ``trains`` is False and no answer is there; a data set is not.
     """
     request = figure if isinstance(figure, Request) else Request(figure, profile, overrides or {})
     request.config  # noqa: B018  refused before anything else is looked at
@@ -150,7 +147,6 @@ def _model_kind(spec: ModelSpec) -> str:
 
 
 def _training(histories: list[dict]) -> dict:
-    """Where and how long the models behind a result were trained, which may be elsewhere and long ago."""
     places = {f"{history['device']}, {history['threads']} thread(s)" for history in histories}
     return {
         "networks": len(histories),  # those too that were chosen by what became of others
@@ -168,7 +164,7 @@ def _check_machine(device: str, threads: int) -> None:
 
 
 def code_of(name: str) -> str:
-    """The fingerprint of what computes an experiment; that of its models is in their keys."""
+    """The fingerprint of what computes an experiment."""
     return fingerprint(registry.load(name).compute)
 
 
@@ -183,3 +179,40 @@ def data_of(specs: tuple[Spec, ...]) -> dict[str, str]:
     recipes = dict.fromkeys(replace(spec, seed=0) for spec in specs if isinstance(spec, RecipeSpec))
     read += [spec.checksums for spec in recipes]
     return {file: digest for checksums in read for file, digest in sorted(checksums.items())}
+
+
+def provenance(device: str, seconds: float) -> dict:
+    """What varies between two runs of one input: everything a reader needs to judge or repeat the run."""
+    edited = _git("status", "--porcelain", "--", "attnlib", "companion", "notebooks")  # what computes
+    return {
+        "commit": _git("rev-parse", "HEAD"),
+        "dirty": None if edited is None else bool(edited),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "seconds": round(seconds, 1),
+        "device": torch.cuda.get_device_name() if device.startswith("cuda") else _cpu_name(),
+        "threads": torch.get_num_threads(),
+        "python": platform.python_version(),
+        "platform": f"{platform.system()} {platform.machine()}",
+        "packages": {name: _version(name) for name in PACKAGES},
+    }
+
+
+def _version(package: str) -> str | None:
+    with suppress(PackageNotFoundError):  # a checkout on the path, not installed
+        return version(package)
+
+
+def _git(*arguments: str) -> str | None:
+    """Output of a git command in the project, or None where there is no repository or no git."""
+    options = {"cwd": ROOT, "capture_output": True, "text": True, "timeout": 30, "check": True}
+    with suppress(OSError, subprocess.SubprocessError):
+        return subprocess.run(["git", *arguments], **options).stdout.strip()
+
+
+def _cpu_name() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return f"{names[0]} × {len(names)}" if names else platform.machine()

@@ -38,7 +38,7 @@ def spearman(x: Float[np.ndarray, "n"], y: Float[np.ndarray, "n"]) -> float:
 
 
 def spearman_of_points(points: Float[np.ndarray, "n 2"]) -> float:
-    """The same for rows of (x, y): the form that the bootstrap resamples."""
+    """For rows of (x, y), as the bootstrap resamples them."""
     return spearman(points[:, 0], points[:, 1])
 
 

@@ -1,29 +1,25 @@
 """The ladder: tasks from one fixed diagonal to attention that depends on the sample, and the models on it."""
 
-import math
-from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import ClassVar
 
-from attnlib.errors import BadInput
-from companion.results.asks import Ask, ask, specs_of
-from companion.results.checks import WITH_ATTENTION, changes_of, check_counts, check_names, take_files
-from companion.runs.rungs import point, rung_of, seeds_of, spec_of
+from attnlib.models.config import Cell
+from companion.results.asks import Ask, ask
+from companion.results.config import (
+    AboveZero,
+    Attending,
+    BaseConfig,
+    Positive,
+    Scale,
+    Task,
+    changes_of,
+    check_width,
+    take_files,
+)
+from companion.runs.rungs import seeds_of, spec_of
 from companion.runs.spec import ModelSpec
 from notebooks.shared.measure import measure_alignment_terms
-
-__all__ = [
-    "PROFILES",
-    "LadderConfig",
-    "asks",
-    "model_specs",
-    "models",
-    "point",
-    "rung_of",
-    "seeds_of",
-    "spec_of",
-]
 
 DIAL = ("reordering_0", "reordering_25", "reordering_50", "reordering_75", "reordering_100")
 QUICK_TASKS = (
@@ -48,45 +44,56 @@ PAPER_TASKS = (
 )
 
 
-@dataclass(frozen=True)
-class LadderConfig:
-    """Settings of an experiment over the ladder. A point is a task × architecture × cell × seed.
+class PlannedConfig(BaseConfig):
+    """Settings of models that the ladder plans.
 
     Attributes:
+        scale: set by the profile: which training settings and data sizes are used, ``quick`` or ``paper``.
         task: rungs of the ladder, by name.
-        architecture: AED, recurrent with attention, or AO, attention only. VED has no attention to analyse.
-        cell: recurrence of AED: gru, lstm, vanilla, ugrnn. AO has none.
         seeds: models of each kind, seeds 0 … seeds − 1; the plan's number by default.
         width: of states and embeddings; the plan's by default.
-        scale: set by the profile: which training settings and data sizes are used, ``quick`` or ``paper``.
         steps: updates of every model; the plan's number by default.
-        embedding_scale: standard deviation of the embeddings at the start of training.
         fit_samples: training samples that the components are fitted on, at most.
+    """
+
+    scale: Scale = "quick"
+    task: tuple[Task, ...] = QUICK_TASKS
+    seeds: Positive | None = None
+    width: Positive | None = None
+    steps: Positive | None = None
+    fit_samples: Positive = 2_000
+
+
+class FilesConfig(PlannedConfig):
+    """The same, of tasks or of two files of the reader's own.
+
+    Attributes:
         source: text file of your own, one sentence a line, as the task. Needs ``target``.
         target: the same sentences in the other language, line by line.
     """
 
-    ARCHITECTURES: ClassVar[tuple[str, ...]] = WITH_ATTENTION  # that can be asked for
     TASKS: ClassVar[tuple[tuple[str, ...], ...]] = (QUICK_TASKS, PAPER_TASKS)  # of the profiles
 
-    task: tuple[str, ...] = QUICK_TASKS
-    architecture: tuple[str, ...] = ("AED", "AO")
-    cell: tuple[str, ...] = ("gru",)
-    seeds: int | None = None
-    width: int | None = None
-    scale: str = "quick"
-    steps: int | None = None
-    embedding_scale: float = 0.3
-    fit_samples: int = 2_000
     source: Path | None = None
     target: Path | None = None
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         take_files(self, task=self.TASKS)
-        check_names(self, architecture=self.ARCHITECTURES)
-        check_counts(self)
-        if not 0 < self.embedding_scale < math.inf:
-            raise BadInput(f"embedding_scale is {self.embedding_scale}; it must be positive and finite")
+        check_width(self)
+
+
+class LadderConfig(FilesConfig):
+    """Settings of an experiment over the ladder. A point is a task × architecture × cell × seed.
+
+    Attributes:
+        architecture: AED, recurrent with attention, or AO, attention only. VED has no attention to analyse.
+        cell: recurrence of AED: gru, lstm, vanilla, ugrnn. AO has none.
+        embedding_scale: standard deviation of the embeddings at the start of training.
+    """
+
+    architecture: tuple[Attending, ...] = ("AED", "AO")
+    cell: tuple[Cell, ...] = ("gru",)
+    embedding_scale: AboveZero = 0.3
 
 
 PROFILES = {
@@ -99,9 +106,11 @@ PROFILES = {
 }
 
 
-def model_specs(config: LadderConfig) -> tuple[ModelSpec, ...]:
+def model_specs(config: PlannedConfig) -> tuple[ModelSpec, ...]:
     """The models behind an experiment, each once, in the order of task, architecture, cell, seed."""
-    changes = {"embedding_scale": config.embedding_scale} | changes_of(config)
+    changes = changes_of(config)
+    if hasattr(config, "embedding_scale"):
+        changes["embedding_scale"] = config.embedding_scale
     specs = {}
     for rung, architecture, cell in product(config.task, config.architecture, config.cell):
         planned = seeds_of(config.scale, rung, architecture, cell)
@@ -113,8 +122,3 @@ def model_specs(config: LadderConfig) -> tuple[ModelSpec, ...]:
 def asks(config: LadderConfig) -> tuple[Ask, ...]:
     """The nine terms and typicality of each model: what two chapters ask, and a third of these and more."""
     return ask(model_specs(config), measure_alignment_terms, fit_samples=config.fit_samples)
-
-
-def models(config: LadderConfig) -> tuple[ModelSpec, ...]:
-    """The trained models behind :func:`asks`."""
-    return specs_of(asks(config))

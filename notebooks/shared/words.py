@@ -1,26 +1,68 @@
 """Networks on sentences drawn word by word, each word with one translation: what three chapters train."""
 
 from collections.abc import Iterable
-from typing import Protocol
+from typing import Any
 
 from attnlib.errors import BadInput
+from attnlib.models.sequence_to_sequence import SequenceCell
+from companion.results.config import BaseConfig, Positive
 from companion.runs.recipe import RecipeSpec
 
 
-class WordByWord(Protocol):
-    """Settings of such networks, as the configurations of the chapters have them."""
+class WordsConfig(BaseConfig):
+    """Settings of networks on such sentences.
 
-    words: int
-    shortest: int
-    longest: int
-    n_train: int
-    judged: int
-    steps: int
-    learning_rate: float
+    Attributes:
+        seeds: networks of each kind.
+        words: size of the vocabulary. A sentence of n words holds n · log2(words) bits.
+        shortest: fewest words of a sentence; longest: most words of a sentence. All
+            lengths between are equally frequent.
+        n_train: sentences to train on; judged: held-out sentences, of all lengths together.
+        steps: updates in training; learning_rate: of Adam.
+    """
+
+    seeds: Positive = 3
+    words: int = 10
+    shortest: int = 4
+    longest: int = 12
+    n_train: Positive = 8_000
+    judged: Positive = 360
+    steps: Positive = 160
+    learning_rate: float = 4e-3
+
+    def check(self) -> None:
+        if not 3 <= self.shortest <= self.longest:
+            raise BadInput(f"lengths from {self.shortest} to {self.longest}; expected 3 ≤ shortest ≤ longest")
+
+
+class CoursesConfig(WordsConfig):
+    """The same, where a network is looked at along its training.
+
+    Attributes:
+        cell: ``gru``, ``lstm``.
+        width: of states and embeddings; looks: evaluations during training.
+    """
+
+    cell: tuple[SequenceCell, ...] = ("gru",)
+    width: Positive = 64
+    looks: Positive = 5
+
+
+PAPER: dict[str, Any] = {  # of those that are looked at
+    "cell": ("gru", "lstm"),
+    "seeds": 5,
+    "longest": 20,
+    "n_train": 40_000,
+    "judged": 1_700,
+    "width": 128,
+    "steps": 2_000,
+    "looks": 20,
+    "learning_rate": 2e-3,
+}
 
 
 def spec_on_words(
-    config: WordByWord, *, seed: int, shortest: int | None = None, **network: object
+    config: WordsConfig, *, seed: int, shortest: int | None = None, **network: object
 ) -> RecipeSpec:
     """A network on the one-to-one task.
 

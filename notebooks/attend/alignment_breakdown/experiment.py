@@ -1,23 +1,19 @@
 """Alignment breakdown: which of the nine terms form the attention, by two shares and by substitution."""
 
-from typing import TYPE_CHECKING
-
 from companion.results.aggregate import Point, by_kind, each_over_seeds, kind
 from companion.results.asks import answers
-from notebooks.shared.ladder import PROFILES, asks, models
+from companion.runs.store import Store
+from notebooks.shared.ladder import PROFILES, asks
 from notebooks.shared.ladder import LadderConfig as Config
-
-if TYPE_CHECKING:
-    from companion.runs.store import Store
 
 PLACE = "Aitken et al. 2021, contribution 1 (decomposition of the alignment)"
 QUESTION = "Which products of temporal, input and residual components form the attention matrix?"
 SHARES = ("covariance_share", "mean_absolute_share")
 
-__all__ = ["PLACE", "PROFILES", "QUESTION", "Config", "asks", "compute", "models"]
+__all__ = ["PLACE", "PROFILES", "QUESTION", "Config", "asks", "compute"]
 
 
-def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Both shares of each term and the substitution test by task and architecture, on held-out samples.
 
     Intervals are over seeds; ``unseen`` and ``fitted_on`` are those of the first seed. The tables ``shares``

@@ -1,22 +1,18 @@
 """Attention matrices across tasks: the average, single samples, and how well one stands for the other."""
 
-from typing import TYPE_CHECKING
-
 from companion.results.aggregate import Point, by_kind, each_over_seeds, kind
 from companion.results.asks import answers
-from notebooks.shared.ladder import PROFILES, asks, models
+from companion.runs.store import Store
+from notebooks.shared.ladder import PROFILES, asks
 from notebooks.shared.ladder import LadderConfig as Config
-
-if TYPE_CHECKING:
-    from companion.runs.store import Store
 
 PLACE = "Aitken et al. 2021, contribution 2 (the average matrix and a sample's)"
 QUESTION = "How well does the average attention matrix stand for one sample's, task by task?"
 
-__all__ = ["PLACE", "PROFILES", "QUESTION", "Config", "asks", "compute", "models"]
+__all__ = ["PLACE", "PROFILES", "QUESTION", "Config", "asks", "compute"]
 
 
-def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Typicality with its coverage, attention near the diagonal, and quality, by task and architecture.
 
     Intervals are over seeds. The table ``points`` has a row for each network, ``average`` and ``samples`` one

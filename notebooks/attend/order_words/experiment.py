@@ -1,20 +1,18 @@
 """Order words: which words turn the order round, by which parts of states, and swaps that put it to test."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import product
-from typing import TYPE_CHECKING
+from typing import Annotated
 
 from attnlib.errors import BadInput
-from companion.results.aggregate import Point, by_kind, each_over_seeds, kind, over_seeds
-from companion.results.asks import Ask, answers, ask, specs_of
-from companion.results.checks import changes_of, check_counts, check_names
-from companion.runs.rungs import seeds_of, spec_of, task_of
-from companion.runs.spec import ModelSpec
+from attnlib.models.config import Cell
+from companion.results.aggregate import Point, by_kind, each_over_seeds, kind
+from companion.results.asks import Ask, answers, ask
+from companion.results.config import Attending, Positive, check_width, looked_up
+from companion.runs.rungs import task_of
+from companion.runs.store import Store
 from notebooks.attend.order_words.measure import measure_order_words
-
-if TYPE_CHECKING:
-    from companion.runs.store import Store
+from notebooks.shared.ladder import PlannedConfig, model_specs
+from notebooks.shared.summaries import rows_of
 
 PLACE = "Aitken et al. 2021, contributions 3 and 4 (the mechanism behind sample-dependent attention)"
 QUESTION = "Which words turn the order of attention round, and through which part of which states?"
@@ -29,45 +27,35 @@ FOLLOWED = ("encoder_input", "encoder_residual", "decoder")
 PLACES = 16  # lags or steps that the table of memory has
 
 
-@dataclass(frozen=True)
-class Config:
+def _turned(rung: str) -> None:
+    name, options = task_of(rung)
+    if name not in (*KNOWN, "reordering"):
+        raise BadInput(
+            f"task {rung!r}: its order words are not known; take scan, scan_extended or reordering_50"
+        )
+    if name == "reordering" and not options.get("p", 1):
+        raise BadInput(f"task {rung!r} has no word that turns the order; take reordering_1 … reordering_100")
+
+
+class Config(PlannedConfig):
     """Settings; a model is a task × architecture × cell × seed.
 
     Attributes:
-        scale: set by the profile: sizes and training settings.
         task: scan, scan_extended, reordering_N with N from 1 to 100.
         architecture: AED, AO; cell: the recurrence of AED: gru, lstm, vanilla, ugrnn.
-        seeds: models of each kind; as many as the plan has when None.
-        width: of states and embeddings; steps: updates of every model.
-        fit_samples: training samples that the components are fitted on, at most.
         pairs: held-out pairs of sentences of each kind of swap, at most.
         fit_pairs: training pairs of each kind that mean effects are fitted on, at most.
     """
 
-    scale: str = "quick"
-    task: tuple[str, ...] = ("reordering_50", "scan")
-    architecture: tuple[str, ...] = ("AED", "AO")
-    cell: tuple[str, ...] = ("gru",)
-    seeds: int | None = None
-    width: int | None = None
-    steps: int | None = None
-    fit_samples: int = 1_000
-    pairs: int = 96
-    fit_pairs: int = 300
+    task: tuple[Annotated[str, looked_up(_turned)], ...] = ("reordering_50", "scan")
+    architecture: tuple[Attending, ...] = ("AED", "AO")
+    cell: tuple[Cell, ...] = ("gru",)
+    fit_samples: Positive = 1_000
+    pairs: Positive = 96
+    fit_pairs: Positive = 300
 
-    def __post_init__(self) -> None:
-        for rung in self.task:
-            name, options = task_of(rung)
-            if name not in (*KNOWN, "reordering"):
-                raise BadInput(
-                    f"task {rung!r}: its order words are not known; take scan, scan_extended or reordering_50"
-                )
-            if name == "reordering" and not options.get("p", 1):
-                raise BadInput(
-                    f"task {rung!r} has no word that turns the order; take reordering_1 … reordering_100"
-                )
-        check_names(self)
-        check_counts(self, "pairs", "fit_pairs")
+    def check(self) -> None:
+        check_width(self)
 
 
 PROFILES = {
@@ -83,24 +71,13 @@ PROFILES = {
 }
 
 
-def models(config: Config) -> tuple[ModelSpec, ...]:
-    """The trained models that the experiment needs, each once."""
-    return specs_of(asks(config))
-
-
 def asks(config: Config) -> tuple[Ask, ...]:
     """What it asks of each model."""
-    changes = changes_of(config)
-    specs = {}
-    for rung, architecture, cell in product(config.task, config.architecture, config.cell):
-        planned = seeds_of(config.scale, rung, architecture, cell)
-        for seed in planned if config.seeds is None else range(config.seeds):
-            specs[spec_of(rung, architecture, scale=config.scale, cell=cell, seed=seed, **changes)] = None
     settings = {name: getattr(config, name) for name in ("fit_samples", "pairs", "fit_pairs")}
-    return ask(specs, measure_order_words, **settings)
+    return ask(model_specs(config), measure_order_words, **settings)
 
 
-def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """What each kind of swapped word does to the attention, and through what.
 
     Returns:
@@ -109,11 +86,13 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
         (a row a kind of model, swap and place) and ``examples`` (a row a step of the first model's pair).
     """
     points = answers(asks(config), store)
+    followed = by_kind(points, lambda group: each_over_seeds(group, _memory))
+    memory = rows_of(followed, "task", "kind", "swap", "series", "place")
     tables = {
         "routes": list(_rows(points, "routes", ("fork", "own"))),
         "patches": list(_rows(points, "patches", ("fork", "own"), "share")),
         "predictions": list(_rows(points, "predictions", ("all", "changed"), "similarity", content=True)),
-        "memory": list(_memory(points)),
+        "memory": [row for row in memory if row["value"] is not None],
         "examples": [row for name, m in points if name["seed"] == 0 for row in _examples(name, m)],
     }
     return by_kind(points, _summary), tables
@@ -137,18 +116,13 @@ def _rows(
                 yield _named(name, swap, found) | {"rows": rows} | values
 
 
-def _memory(points: list[Point]) -> Iterator[dict]:
-    """Means over seeds of the series of :data:`FOLLOWED`, for words of order."""
-    groups = by_kind(points, list)
-    for task, label in [(task, label) for task, kinds in groups.items() for label in kinds]:
-        group = groups[task][label]
-        for swap, series in product(group[0][1], FOLLOWED):
-            found = group[0][1][swap]
-            for place in range(min(len(found["memory"][series]), PLACES)) if found["kind"] == "order" else ():
-                interval = over_seeds(group, lambda m, s=swap, r=series, p=place: m[s]["memory"][r][p])
-                if interval["value"] is not None:
-                    named = {"task": task, "kind": label, "swap": swap, "series": series, "place": place}
-                    yield named | interval
+def _memory(m: dict) -> dict:
+    """The series of :data:`FOLLOWED` of one network, for words of order."""
+    return {
+        swap: {series: dict(enumerate(found["memory"][series][:PLACES])) for series in FOLLOWED}
+        for swap, found in m.items()
+        if found["kind"] == "order"
+    }
 
 
 def _examples(name: dict[str, object], m: dict) -> Iterator[dict]:

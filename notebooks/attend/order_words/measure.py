@@ -10,7 +10,6 @@ Rows of attention are compared in four sets:
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -34,11 +33,8 @@ from companion.data.reordering import (
     translate,
 )
 from companion.data.scan import ACTION_OF, COMMAND_WORDS, TURN_OF, interpret
+from companion.runs.store import TrainedModel
 from notebooks.shared.measure import Fitted, fit_components
-
-if TYPE_CHECKING:
-    from companion.runs.store import TrainedModel
-
 
 # Pairs of sentences that differ in one word: an order word for its counterpart, or a word for one of its own
 # class, which should leave the order as it was.
@@ -120,11 +116,7 @@ class Pairs:
 
 
 def swaps_of(task: Task) -> tuple[Swap, ...]:
-    """The swaps of a task's words.
-
-    Raises:
-        BadInput: neither a SCAN nor a reordering task.
-    """
+    """The swaps of a task's words."""
     words = set(task.source_vocabulary.words)
     if set(COMMAND_WORDS) <= words:
         return SCAN_SWAPS
@@ -136,16 +128,8 @@ def swaps_of(task: Task) -> tuple[Swap, ...]:
 def draw_pairs(task: Task, swap: Swap, n: int, *, part: str = "held_out", reach: str = "both") -> Pairs:
     """Up to ``n`` pairs: the first sentence from one part of the task, the second not in the other.
 
-    Which word of a sentence is swapped, and for which, is drawn; every sentence comes once at most. In the
-    reordering family a sentence must have another signal to reorder than the word swapped, because those
-    without any are drawn apart: a single one among them would be unlike what was trained on.
-
-    Args:
-        part: ``held_out`` or ``train``.
-        reach: of the reordering task, see :func:`companion.data.reordering.translate`.
-
-    Raises:
-        BadInput: not one pair is to be had.
+    In the reordering family a sentence must have another signal to reorder than the word swapped: those
+    without any are drawn apart, and a single one among them would be unlike what was trained on.
     """
     draw = np.random.default_rng([_STREAM, part == "train", *swap.name.encode()])
     own, other = (task.held_out, task.train) if part == "held_out" else (task.train, task.held_out)
@@ -228,11 +212,7 @@ _NO_FLIP = 0.02
 
 @dataclass(frozen=True)
 class TwoRuns:
-    """Both sentences' states, and decoder states for either start and either sentence's words.
-
-    ``decoder[start, words]`` with 0 for the first sentence and 1 for the second, cut to the steps that both
-    targets have; ``rows`` are the steps valid in both.
-    """
+    """Both sentences' states, and decoder states for either start and either sentence's words."""
 
     batches: tuple[Batch, Batch]
     encoder: tuple[Float[Tensor, "batch source width"], Float[Tensor, "batch source width"]]
@@ -500,7 +480,7 @@ LAGS, STEPS = 12, 24  # how far the memory of the word is followed
 DIGITS = 4
 
 
-def measure_order_words(trained: "TrainedModel", fit_samples: int, pairs: int, fit_pairs: int) -> dict:
+def measure_order_words(trained: TrainedModel, fit_samples: int, pairs: int, fit_pairs: int) -> dict:
     """Every swap of one network, by its name; settings as in the experiment's ``Config``.
 
     ``exact``: share of either sentence written without a fault, teacher-forced; ``attended``: share of forks
@@ -522,7 +502,7 @@ def measure_order_words(trained: "TrainedModel", fit_samples: int, pairs: int, f
     return _rounded(found)
 
 
-def _judge(trained: "TrainedModel", swap: Swap, pairs: Pairs, training: Pairs, fitted: Fitted) -> dict:
+def _judge(trained: TrainedModel, swap: Swap, pairs: Pairs, training: Pairs, fitted: Fitted) -> dict:
     model = trained.model
     device = model.readout.weight.device
     batches = tuple(collate(c, range(len(pairs))).to(device) for c in (pairs.first, pairs.second))
@@ -582,7 +562,7 @@ def _attended(traces, pairs: Pairs, forks: Tensor) -> list[float | None]:
     return found
 
 
-def _predictions(trained: "TrainedModel", pairs: Pairs, training: Pairs, fitted: Fitted) -> dict:
+def _predictions(trained: TrainedModel, pairs: Pairs, training: Pairs, fitted: Fitted) -> dict:
     """First the predictions, from the original run; then the rerun, and how close they came."""
     task, model = trained.task, trained.model
     device = model.readout.weight.device
@@ -622,11 +602,7 @@ def _scores(predicted: dict[str, Tensor], after: Tensor, rows: Rows) -> dict:
 
 
 def _memory(runs: TwoRuns, fitted: Fitted) -> dict[str, list[float | None]]:
-    """Mean norm of the difference between the two runs' states, over that of the states around their μ.
-
-    Encoder by lag t − q after the swapped word, parts input and residual; decoder by step, the words read the
-    same (``decoder``: all of it residual) or each its own (``decoder_own_input``, ``decoder_own_residual``).
-    """
+    """Mean norm of the difference between the two runs' states, over that of the states around their μ."""
     first, second = runs.encoder_parts
     lags = torch.arange(runs.source_mask.shape[1], device=runs.position.device) - runs.position[:, None]
     scale = (first.total() - first.temporal).norm(dim=-1)[runs.source_mask].mean()
@@ -655,7 +631,7 @@ def _by_place(values: Tensor, places: Tensor, mask: Tensor, n: int) -> list[floa
     return [float(found.double().mean()) if len(found) else None for found in chosen]
 
 
-def _example(trained: "TrainedModel", pairs: Pairs, traces) -> dict[str, object]:
+def _example(trained: TrainedModel, pairs: Pairs, traces) -> dict[str, object]:
     """The shortest pair as words and two matrices, each run on its own target; attention in thousandths."""
     size = pairs.first.source_lengths + np.maximum(pairs.first.target_lengths, pairs.second.target_lengths)
     sample = int(size.argmin())

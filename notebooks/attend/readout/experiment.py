@@ -1,16 +1,13 @@
 """Readout: which component of which path says the word, by dropping the others and retraining nothing."""
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from companion.results.aggregate import Point, by_kind, each_over_seeds, kind
-from companion.results.asks import Ask, answers, ask, specs_of
-from companion.runs.spec import ModelSpec
+from companion.results.asks import Ask, answers, ask
+from companion.results.config import Task
+from companion.runs.store import Store
 from notebooks.attend.readout.measure import ABLATIONS, REPLACEMENTS, measure_readout
 from notebooks.shared.ladder import LadderConfig, model_specs
-
-if TYPE_CHECKING:
-    from companion.runs.store import Store
 
 PLACE = "Aitken et al. 2021, contributions 1 and 4 (what the input components are for)"
 QUESTION = (
@@ -30,14 +27,12 @@ PAPER_TASKS = (
 )
 
 
-@dataclass(frozen=True)
 class Config(LadderConfig):
     """Settings of the ladder, on fewer rungs; VED has no context to read out."""
 
     TASKS: ClassVar[tuple[tuple[str, ...], ...]] = (QUICK_TASKS, PAPER_TASKS)
 
-    task: tuple[str, ...] = QUICK_TASKS
-    fit_samples: int = 2_000
+    task: tuple[Task, ...] = QUICK_TASKS
 
 
 PROFILES = {
@@ -51,12 +46,7 @@ def asks(config: Config) -> tuple[Ask, ...]:
     return ask(model_specs(config), measure_readout, fit_samples=config.fit_samples)
 
 
-def models(config: Config) -> tuple[ModelSpec, ...]:
-    """The trained models that the experiment needs, each once."""
-    return specs_of(asks(config))
-
-
-def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Accuracy with parts dropped, shares of the margin, and the dictionary, judged on held-out samples.
 
     Intervals are over seeds. ``above_chance`` and ``lost`` are differences of an accuracy, dropped parts at

@@ -9,7 +9,6 @@ pieces are weighed is this project's definition: the paper's text at hand says n
 """
 
 from collections import Counter
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -22,11 +21,8 @@ from attnlib.training.corpus import Corpus, Task
 from attnlib.training.evaluate import traces
 from attnlib.training.vocabulary import BOS, EOS
 from companion.data.scan import ACTION_OF, TURN_OF
+from companion.runs.store import TrainedModel
 from notebooks.shared.measure import Fitted, fit_components
-
-if TYPE_CHECKING:
-    from companion.runs.store import TrainedModel
-
 
 # Which target word each source word stands for, and whether a map from states to logits says the same.
 
@@ -108,20 +104,7 @@ def judged(
     outputs: Int[Tensor, " outputs"],
     names: tuple[tuple[str, ...], tuple[str, ...]],
 ) -> dict:
-    """Whether the largest logit of each token is at the expected word.
-
-    Args:
-        logits: of each token's component alone.
-        expected: token → word; other tokens are not judged.
-        counts: how often a token occurred while the components were fitted; tokens never seen are left out.
-        outputs: the words that are ever to be said; only they compete.
-        names: the tokens' words and the outputs' words.
-
-    Returns:
-        ``words`` (how many were judged), ``accuracy`` (share of them that are right), ``frequency_weighted``
-        (the same by occurrence), ``chance`` (of a uniform guess among the outputs), and ``listed``: the most
-        frequent tokens with their largest words.
-    """
+    """Whether the largest logit of each token is at the expected word."""
     token_names, word_names = names
     best = outputs[logits[:, outputs].topk(min(TOP, len(outputs)), dim=1).indices]  # (tokens, TOP)
     seen = [token for token in expected if counts[token] > 0]
@@ -167,7 +150,7 @@ ABLATIONS = _ablations()
 REPLACEMENTS = ("zero", "mean")  # what stands in for a part that is dropped
 
 
-def measure_readout(trained: "TrainedModel", fit_samples: int) -> dict:
+def measure_readout(trained: TrainedModel, fit_samples: int) -> dict:
     """Readout accuracy by component of one model with attention, on held-out samples, teacher-forced.
 
     Nothing is retrained. A dropped part is replaced by zero, or by its mean over the positions of the fitting
@@ -292,11 +275,7 @@ class Margins:
 
 
 def chance(task: Task) -> dict[str, float]:
-    """Accuracy on held-out outputs of always saying the most frequent output of training.
-
-    Returns:
-        ``all`` and ``words``: with the end mark, and without.
-    """
+    """Accuracy on held-out outputs of always saying the most frequent output of training."""
     found = {}
     for name, ends in (("all", 1), ("words", 0)):
         counts = np.bincount(task.train.target_ids, minlength=len(task.target_vocabulary))

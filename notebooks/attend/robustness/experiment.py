@@ -1,24 +1,21 @@
 """Robustness: one setting of a network is changed at a time, and what other chapters found is asked again."""
 
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import Annotated
 
-from attnlib.errors import BadInput, NotMeasured
+from attnlib.errors import NotMeasured
+from attnlib.models.config import Cell
 from companion.results.aggregate import each_over_seeds, over_seeds
-from companion.results.asks import Ask, ask, specs_of
-from companion.results.checks import changes_of, check_counts, check_names, take_files
-from companion.runs.rungs import spec_of, task_of
+from companion.results.asks import Ask, ask
+from companion.results.config import AboveZero, Field, OneOf, Positive, Task, changes_of, take_files
+from companion.runs.rungs import spec_of
 from companion.runs.spec import ModelSpec
+from companion.runs.store import Store
 from notebooks.attend.robustness.measure import EITHER, measure_robustness
+from notebooks.shared.ladder import FilesConfig
 from notebooks.shared.measure import measure_alignment_terms
-
-if TYPE_CHECKING:
-    from companion.runs.store import Store
-
 
 FACTORS = ("cell", "width", "weight_decay", "length", "n_words", "embedding_scale", "clip")
 ALONE = "one_to_one"  # the task on the fixed diagonal, and the one whose number of words can be set
@@ -26,56 +23,35 @@ AGAINST = "scan"
 BOTH = (ALONE, AGAINST)
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(FilesConfig):
     """Settings; each factor is varied around the plan's setting, the others staying as planned.
 
     Attributes:
-        scale: set by the profile: which training settings are the plan's.
         task: rungs of the ladder; the headline needs one_to_one and scan.
         varied: those of them on which the factors are varied; the others keep the plan's setting.
         factor: which factors: cell, width, weight_decay, length, n_words, embedding_scale, clip.
         seeds: models of each setting; three by default.
-        width: of states and embeddings, in place of the plan's; steps: updates, in place of the plan's.
         cell: levels of the factor: gru, lstm, vanilla, ugrnn; widths: levels of the factor width.
         weight_decay: levels of the factor; length: levels of the factor, in multiples of the planned updates.
         n_words: levels of the factor, for one-to-one alone; embedding_scale: levels of the factor.
         clip: levels of the factor: largest norm of a gradient.
-        fit_samples: training samples that the shares' components are fitted on, at most.
         samples: training samples, and held-out ones, for free running and memory, at most.
-        source: a text file of your own, as the task; target: its translation, line by line.
     """
 
-    scale: str = "quick"
-    task: tuple[str, ...] = BOTH
-    varied: tuple[str, ...] = (ALONE,)
-    factor: tuple[str, ...] = FACTORS
-    seeds: int | None = None
-    width: int | None = None
-    steps: int | None = None
-    cell: tuple[str, ...] = ("gru", "vanilla")
-    widths: tuple[int, ...] = (32,)
-    weight_decay: tuple[float, ...] = (1e-3,)
-    length: tuple[float, ...] = ()
-    n_words: tuple[int, ...] = (10,)
-    embedding_scale: tuple[float, ...] = ()
-    clip: tuple[float, ...] = ()
-    fit_samples: int = 2_000
-    samples: int = 400
-    source: Path | None = None
-    target: Path | None = None
+    task: tuple[Task, ...] = BOTH
+    varied: tuple[Task, ...] = (ALONE,)
+    factor: tuple[Annotated[str, OneOf(FACTORS)], ...] = FACTORS
+    cell: tuple[Cell, ...] = ("gru", "vanilla")
+    widths: tuple[Positive, ...] = (32,)
+    weight_decay: tuple[Annotated[float, Field(ge=0)], ...] = (1e-3,)
+    length: tuple[AboveZero, ...] = ()
+    n_words: tuple[Positive, ...] = (10,)
+    embedding_scale: tuple[AboveZero, ...] = ()
+    clip: tuple[AboveZero, ...] = ()
+    samples: Positive = 400
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         take_files(self, task=(BOTH,), varied=(BOTH, (ALONE,)))
-        check_names(self, factor=FACTORS)
-        for rung in self.varied:
-            task_of(rung)
-        check_counts(self, "samples")
-        for name in ("widths", "length", "n_words", "embedding_scale", "clip"):
-            if not all(0 < level < math.inf for level in getattr(self, name)):
-                raise BadInput(f"{name} is {getattr(self, name)}; levels must be positive and finite")
-        if any(level < 0 for level in self.weight_decay):
-            raise BadInput(f"weight_decay is {self.weight_decay}; levels must not be negative")
 
 
 PROFILES = {
@@ -167,11 +143,6 @@ QUESTION = "Where does the finding weaken when cell, size, training or task voca
 RESIDUAL = ("temporal_residual", "input_residual", "residual_temporal", "residual_input", "residual_residual")
 
 
-def models(config: Config) -> tuple[ModelSpec, ...]:
-    """The trained models that the experiment needs, each once."""
-    return specs_of(asks(config))
-
-
 def asks(config: Config) -> tuple[Ask, ...]:
     """What it asks of each: the shares that other chapters ask for too, then free running and memory."""
     every = [*(setting.models for setting in settings(config)), _plan(config)]
@@ -203,7 +174,7 @@ OUTCOMES: dict[str, Callable[[Found], float | None]] = {
 }
 
 
-def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Outcomes of every setting, free running against teacher forcing, and whether the headline holds.
 
     Returns:
@@ -251,7 +222,7 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     return values, {"points": points, "settings": conditions, "running": ways}
 
 
-def _found(config: Config, store: "Store") -> dict[ModelSpec, Found]:
+def _found(config: Config, store: Store) -> dict[ModelSpec, Found]:
     """What is known of each model; one of which something is missing is left out (``run`` says which)."""
     answered: dict[ModelSpec, dict[str, dict]] = {}
     for asked in asks(config):
@@ -309,11 +280,7 @@ def _governs(points: list[dict]) -> dict[str, dict]:
 
 
 def _conditions(config: Config, outcomes: dict, free: dict) -> Iterator[dict]:
-    """Both halves of the headline at every setting, as differences paired by seed; the plan's own once.
-
-    Where a factor is not varied on the other task, that task has the plan's setting. Running free is one more
-    setting, with components of free-running states.
-    """
+    """Both halves of the headline at every setting, as differences paired by seed; the plan's own once."""
     if not set(BOTH) <= set(config.task):
         return
     plan = _plan(config)

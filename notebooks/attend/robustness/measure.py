@@ -11,7 +11,6 @@ residual times residual is that.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -27,17 +26,15 @@ from attnlib.models.search import greedy
 from attnlib.models.trace import Trace
 from attnlib.training.corpus import Corpus, evaluation_batches
 from attnlib.training.evaluate import traces
+from companion.runs.store import TrainedModel
 from notebooks.shared.measure import Fitted
-
-if TYPE_CHECKING:
-    from companion.runs.store import TrainedModel
 
 LAGS = 6  # words back
 BATCH = 256
 EITHER = ("teacher_forced", "free_running")
 
 
-def measure_robustness(trained: "TrainedModel", samples: int) -> dict:
+def measure_robustness(trained: TrainedModel, samples: int) -> dict:
     """One model with attention, under teacher forcing and running free, and the memory in its residuals.
 
     Components are fitted on the first ``samples`` training samples and judged on as many held-out ones (at
@@ -68,14 +65,14 @@ def measure_robustness(trained: "TrainedModel", samples: int) -> dict:
     return found
 
 
-def _free(trained: "TrainedModel", corpus: Corpus, max_steps: int) -> Iterator[Trace]:
+def _free(trained: TrainedModel, corpus: Corpus, max_steps: int) -> Iterator[Trace]:
     device = trained.model.readout.weight.device
     with torch.inference_mode():
         for batch in evaluation_batches(corpus, BATCH):
             yield trained.model(greedy(trained.model, batch.to(device), max_steps))
 
 
-def _fitted(trained: "TrainedModel", fit: Sequence[Trace], longest: Sequence[int]) -> Fitted:
+def _fitted(trained: TrainedModel, fit: Sequence[Trace], longest: Sequence[int]) -> Fitted:
     width, task = trained.model.config.width, trained.task
     encoder = Components(len(task.source_vocabulary), longest[0], width)
     decoder = Components(len(task.target_vocabulary), longest[1], width)
@@ -133,12 +130,7 @@ def _variances(sides: Fitted, held_out: list[Trace]) -> dict[str, dict[str, floa
 
 
 def memory(sides: Fitted, fit: list[Trace], held_out: list[Trace]) -> dict[str, float | None]:
-    """How much of the residuals the words read before predict, and of the score the two predictions make.
-
-    Returns:
-        ``encoder`` and ``decoder``: share of the residual variance on held-out samples that words at lags
-        1 … :data:`LAGS` predict; ``share``: covariance share of predicted times predicted residual.
-    """
+    """How much of the residuals the words read before predict, and of the score the two predictions make."""
     weights = {
         "decoder": _regressed(fit, sides, 0, sides.decoder.input.shape[0]),
         "encoder": _regressed(fit, sides, 1, sides.encoder.input.shape[0]),

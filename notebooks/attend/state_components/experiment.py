@@ -1,20 +1,17 @@
 """State components: how much of the states position and word explain, and what they look like."""
 
-from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, ClassVar, get_args
+from typing import ClassVar
 
 from attnlib.errors import BadInput
 from attnlib.models.config import Architecture
 from companion.results.aggregate import Point, by_kind, each_over_seeds, kind
-from companion.results.asks import Ask, answers, ask, specs_of
-from companion.runs.rungs import rung_of, task_of
-from companion.runs.spec import ModelSpec
+from companion.results.asks import Ask, answers, ask
+from companion.results.config import Task
+from companion.runs.rungs import rung_of
+from companion.runs.store import Store
 from notebooks.attend.state_components.measure import SIDES, measure_state_components
 from notebooks.shared.ladder import PAPER_TASKS, LadderConfig, model_specs
-
-if TYPE_CHECKING:
-    from companion.runs.store import Store
 
 PLACE = "Aitken et al. 2021, contribution 1 (decomposition of hidden states)"
 QUESTION = "How much of the hidden states do position and word explain, together and each by itself?"
@@ -22,7 +19,6 @@ SHARES = ("temporal", "input", "additive", "averages", "temporal_unique", "input
 QUICK_TASKS = ("one_to_one", "reordering_50", "scan")
 
 
-@dataclass(frozen=True)
 class Config(LadderConfig):
     """Settings of the ladder, on fewer rungs and with VED beside the others.
 
@@ -32,18 +28,14 @@ class Config(LadderConfig):
         ved_task: rungs on which VED is trained. On long sentences it learns little.
     """
 
-    ARCHITECTURES: ClassVar[tuple[str, ...]] = get_args(Architecture)
     TASKS: ClassVar[tuple[tuple[str, ...], ...]] = (QUICK_TASKS, PAPER_TASKS)
 
-    task: tuple[str, ...] = QUICK_TASKS
-    architecture: tuple[str, ...] = ("VED", "AED", "AO")
-    fit_samples: int = 2_000
-    ved_task: tuple[str, ...] = QUICK_TASKS
+    task: tuple[Task, ...] = QUICK_TASKS
+    architecture: tuple[Architecture, ...] = ("VED", "AED", "AO")
+    ved_task: tuple[Task, ...] = QUICK_TASKS
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for rung in self.ved_task:
-            task_of(rung)
+    def check(self) -> None:
+        super().check()
         if not any(_has_model(self, *pair) for pair in product(self.task, self.architecture)):
             raise BadInput("no model is left: VED is trained on the rungs of ved_task alone, task has none")
 
@@ -64,12 +56,7 @@ def asks(config: Config) -> tuple[Ask, ...]:
     return ask(specs, measure_state_components, fit_samples=config.fit_samples)
 
 
-def models(config: Config) -> tuple[ModelSpec, ...]:
-    """The trained models that the experiment needs, each once."""
-    return specs_of(asks(config))
-
-
-def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Shares of the variance of held-out states, averages against the exact fit, coordinates for figures.
 
     For each task, kind and side, intervals over seeds: R² of the position, of the word, of both by least

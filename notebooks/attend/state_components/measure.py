@@ -1,7 +1,6 @@
 """What temporal and input components make of the states of one model: variance, and pictures of them."""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -13,22 +12,15 @@ from attnlib.decomposition.two_way import centred_by_piece
 from attnlib.models.trace import Trace
 from attnlib.training.evaluate import traces
 from attnlib.training.vocabulary import Vocabulary
+from companion.runs.store import TrainedModel
 from notebooks.shared.measure import Fitted, fit_components
-
-if TYPE_CHECKING:
-    from companion.runs.store import TrainedModel
-
 
 SIDES = ("encoder", "decoder")
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """Components of one side as they are drawn: mu around its mean over states, chi with mean zero.
-
-    The mean state of a side is left out: a constant added to all encoder states does not change attention,
-    and the curves of the two sides are compared in shape.
-    """
+    """Components of one side as they are drawn: mu around its mean over states, chi with mean zero."""
 
     mean: Float[Tensor, " width"]
     temporal: Float[Tensor, "positions width"]
@@ -64,10 +56,7 @@ class Space:
 
 
 def space_of(sides: list[Drawn], parts: tuple[str, ...], axes: int = 3) -> Space:
-    """Principal axes of these parts of all sides together, every side with equal weight.
-
-    Signs of axes are free: the entry largest in size is positive, so that equal components look equal.
-    """
+    """Principal axes of these parts of all sides together, every side with equal weight."""
     matrix = sum(side.second_moment(part) for side in sides for part in parts)
     values, vectors = torch.linalg.eigh(matrix)
     values, vectors = values.flip(0)[:axes].clamp(min=0), vectors.flip(1)[:, :axes].T
@@ -86,11 +75,7 @@ def averages_of(components: Components) -> Components:
 
 @dataclass
 class HeldOutVariance:
-    """Squared errors of four predictions of held-out states, summed over batches.
-
-    By the fitting samples' mean at the position, by that at the token, and by mu + chi, exact and averages.
-    What was never seen is predicted by the grand mean, or for mu + chi by the component that was seen.
-    """
+    """Squared errors of four predictions of held-out states, summed over batches."""
 
     exact: Components
     averages: Components = field(init=False)
@@ -143,10 +128,7 @@ class HeldOutVariance:
 
 
 def difference(exact: Components) -> dict[str, float]:
-    """Root mean square differences of averages from the exact fit, in mu, in chi and in mu + chi.
-
-    Over the fitting samples, as distances in the space of states, in units of the states' standard deviation.
-    """
+    """Root mean square differences of averages from the exact fit, in mu, in chi and in mu + chi."""
     averages, pairs = averages_of(exact), exact.pair_counts.double()
     mine = centred_by_piece(exact.temporal, exact.input, exact.pair_counts)
     theirs = averages.temporal, averages.input
@@ -170,7 +152,7 @@ RARE = 30  # positions with fewer fitting states are not drawn
 DIGITS = 4  # of coordinates, in units of the states
 
 
-def measure_state_components(trained: "TrainedModel", fit_samples: int) -> dict:
+def measure_state_components(trained: TrainedModel, fit_samples: int) -> dict:
     """Variance explained on both sides, averages against the exact fit, and for seed 0 what figures draw.
 
     Components are fitted by least squares on the first ``fit_samples`` training samples and judged on the
@@ -210,12 +192,8 @@ def _read(trace: Trace) -> dict[str, tuple]:
     }
 
 
-def pictures(trained: "TrainedModel", fitted: Fitted) -> dict:
-    """Coordinates of the components along three principal axes, of both sides together.
-
-    There are three spaces: fitted to mu (``temporal``), to chi (``input``), and to both (``together``).
-    ``states`` are held-out states less their temporal component, (word, x, y) in the space of chi.
-    """
+def pictures(trained: TrainedModel, fitted: Fitted) -> dict:
+    """Coordinates of the components along three principal axes, of both sides together."""
     drawn = {"encoder": Drawn.of(fitted.encoder), "decoder": Drawn.of(fitted.decoder)}
     both = list(drawn.values())
     spaces = {

@@ -1,20 +1,18 @@
 """How temporal components form, by recurrence or from position codes, and what moves when clocks shift."""
 
-from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import ClassVar
 
 from attnlib.errors import NotMeasured
+from attnlib.models.config import Cell, Positions
 from companion.results.aggregate import Point, each_over_seeds, kind, over_seeds
-from companion.results.asks import Ask, ask, specs_of
-from companion.results.checks import changes_of, check_counts, check_names, take_files
+from companion.results.asks import Ask, ask
+from companion.results.config import Attending, Positive, Task, changes_of
 from companion.runs.rungs import point, seeds_of, spec_of
 from companion.runs.spec import ModelSpec
+from companion.runs.store import Store
 from notebooks.attend.temporal_formation.measure import measure_temporal_formation
-
-if TYPE_CHECKING:
-    from companion.runs.store import Store
+from notebooks.shared.ladder import FilesConfig
 
 PLACE = "Aitken et al. 2021, abstract; contributions 3 and 4 (how temporal components form)"
 QUESTION = "Where do temporal components come from: recurrence without words, positions, or something else?"
@@ -26,37 +24,22 @@ PAPER_TASKS = ("one_to_one", "reversal", "scan")
 DRAWN = ("AED", "AO")  # kinds whose courses are drawn
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(FilesConfig):
     """Settings; a model is a task × (AED × cell | AO × positions) × seed.
 
     Attributes:
-        scale: set by the profile: sizes and training settings.
-        task: rungs of the ladder: one_to_one, reversal, scan, …
         architecture: AED, AO; cell: the recurrence of AED: gru, lstm, vanilla, ugrnn.
         positions: the position code of AO: sinusoidal, learned, shuffled, none.
         seeds: models of each kind; as many as the plan has when None, of other codes at most 5.
-        width: of states and embeddings; steps: updates of every model.
-        fit_samples: training samples that the components are fitted on, at most.
-        source: a text file of your own, as the task; target: its translation, line by line.
     """
 
-    scale: str = "quick"
-    task: tuple[str, ...] = QUICK_TASKS
-    architecture: tuple[str, ...] = ("AED", "AO")
-    cell: tuple[str, ...] = ("gru",)
-    positions: tuple[str, ...] = ("sinusoidal", "learned", "shuffled", "none")
-    seeds: int | None = 3
-    width: int | None = None
-    steps: int | None = None
-    fit_samples: int = 2_000
-    source: Path | None = None
-    target: Path | None = None
+    TASKS: ClassVar[tuple[tuple[str, ...], ...]] = (QUICK_TASKS, PAPER_TASKS)
 
-    def __post_init__(self) -> None:
-        take_files(self, task=(QUICK_TASKS, PAPER_TASKS))
-        check_names(self)
-        check_counts(self)
+    task: tuple[Task, ...] = QUICK_TASKS
+    architecture: tuple[Attending, ...] = ("AED", "AO")
+    cell: tuple[Cell, ...] = ("gru",)
+    positions: tuple[Positions, ...] = ("sinusoidal", "learned", "shuffled", "none")
+    seeds: Positive | None = 3
 
 
 CELLS = ("gru", "lstm", "vanilla", "ugrnn")
@@ -82,11 +65,6 @@ def asks(config: Config) -> tuple[Ask, ...]:
     return ask(specs, measure_temporal_formation, fit_samples=config.fit_samples)
 
 
-def models(config: Config) -> tuple[ModelSpec, ...]:
-    """The trained models that the experiment needs, each once."""
-    return specs_of(asks(config))
-
-
 def name_of(spec: ModelSpec) -> dict[str, object]:
     """The columns that name a model; ``kind`` is ``AED``, ``AED-lstm``, ``AO``, ``AO-learned``."""
     name, code = point(spec), spec.positions if spec.architecture == "AO" else "recurrent"
@@ -94,7 +72,7 @@ def name_of(spec: ModelSpec) -> dict[str, object]:
     return name | {"positions": code, "kind": label}
 
 
-def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Temporal components without words, rebuilt, shifted, and past the lengths trained on.
 
     Returns:

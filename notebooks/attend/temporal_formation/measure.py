@@ -1,7 +1,6 @@
 """How one model forms its temporal components: without words, shifted in time, at lengths it never saw."""
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -18,11 +17,8 @@ from attnlib.models.trace import Trace
 from attnlib.training.corpus import Batch, Corpus, Task, evaluation_batches
 from attnlib.training.vocabulary import EOS
 from companion.data import registry
+from companion.runs.store import TrainedModel
 from notebooks.shared.measure import Fitted, fit_components
-
-if TYPE_CHECKING:
-    from companion.runs.store import TrainedModel
-
 
 # States that a network forms without words, and how much of its temporal components they give.
 #
@@ -52,12 +48,8 @@ def wordless_input(
     return inputs
 
 
-def wordless_states(trained: "TrainedModel", fitted: Fitted, kind: str) -> Curves:
-    """Mean states without words at every position of the components' tables.
-
-    The decoder starts from the encoder's last wordless state; since sentences have different lengths it is
-    run from each of them, and averaged by how many fitting samples have that length and reach the position.
-    """
+def wordless_states(trained: TrainedModel, fitted: Fitted, kind: str) -> Curves:
+    """Mean states without words at every position of the components' tables."""
     model, corpus = trained.model, trained.task.train.subset(np.arange(fitted.samples))
     sources, targets = corpus.source_lengths + 1, corpus.target_lengths + 1  # end marks
     with torch.inference_mode():
@@ -116,10 +108,7 @@ def compared(
 def plane(
     temporal: Float[Tensor, "positions width"], counts: Float[Tensor, " positions"]
 ) -> tuple[Float[Tensor, "width 2"], Float[Tensor, " width"]]:
-    """The two main directions of the temporal components over positions, and their mean.
-
-    The sign of each direction makes the last position's coordinate no smaller than the first's.
-    """
+    """The two main directions of the temporal components over positions, and their mean."""
     weight = (counts.double() / counts.sum())[:, None]
     centre = (weight * temporal.double()).sum(0)
     own = (temporal.double() - centre) * weight.sqrt()
@@ -135,11 +124,7 @@ FACTORS = (1.0, 1.25, 1.5, 2.0)  # of the longest length trained on
 
 
 def longer_task(spec, length: int) -> Task | None:
-    """The task of a model with sentences of one other length; None where its lengths cannot be set.
-
-    Raises:
-        BadInput: the vocabularies are not those of the model's own task.
-    """
+    """The task of a model with sentences of one other length; None where its lengths cannot be set."""
     options = dict(spec.task_options)
     if not {"min_length", "max_length"} <= set(registry.options_of(spec.task)):
         return None
@@ -152,10 +137,7 @@ def longer_task(spec, length: int) -> Task | None:
 
 
 def expected_places(task: Task, batch: Batch) -> Int[Tensor, "batch target"]:
-    """The source position that each word to be said comes from, by the task's links; −1 where none is known.
-
-    A task without links has sources and targets of one length, and each word from its own place.
-    """
+    """The source position of each word to be said, by the task's links; −1 where none is known."""
     places = torch.full(tuple(batch.target_output.shape), -1)
     for row, sample in enumerate(batch.indices.tolist()):
         if task.gold is None:
@@ -167,7 +149,7 @@ def expected_places(task: Task, batch: Batch) -> Int[Tensor, "batch target"]:
     return places
 
 
-def measure_longer(trained: "TrainedModel", fitted: Fitted) -> dict | None:
+def measure_longer(trained: TrainedModel, fitted: Fitted) -> dict | None:
     """Accuracy and attention by length, and by position at the greatest one; None where lengths are fixed.
 
     ``in_place``: attention mass within one position of the word's own; ``leaves``: first target position at
@@ -211,7 +193,7 @@ def measure_longer(trained: "TrainedModel", fitted: Fitted) -> dict | None:
     }
 
 
-def _by_position(trained: "TrainedModel", task: Task) -> dict[str, Tensor]:
+def _by_position(trained: TrainedModel, task: Task) -> dict[str, Tensor]:
     """Means over samples at each position of sentences that all have one length."""
     model, length = trained.model, int(task.held_out.source_lengths[0])
     sums = torch.zeros(2, length, dtype=torch.float64)
@@ -251,7 +233,7 @@ def near_place(
     return (attention.double() * close).sum(-1)
 
 
-def _beyond(trained: "TrainedModel", fitted: Fitted, temporal: Tensor, longest: int) -> dict | None:
+def _beyond(trained: TrainedModel, fitted: Fitted, temporal: Tensor, longest: int) -> dict | None:
     """Agreement of the course on average input with μ_t at the positions past the longest sentence."""
     words = len(temporal) - 1  # the end mark stands past them all
     with torch.inference_mode():
@@ -432,7 +414,7 @@ SIDES = ("encoder", "decoder")
 JUDGED = 300  # held-out samples: rates over some thousand rows are known to a percent
 
 
-def measure_temporal_formation(trained: "TrainedModel", fit_samples: int) -> dict:
+def measure_temporal_formation(trained: TrainedModel, fit_samples: int) -> dict:
     """Everything this chapter needs of one model with attention, judged on held-out samples.
 
     ``courses``: coordinates of μ_t and of the states without words in the plane of μ's two main directions.
@@ -477,14 +459,14 @@ def _courses(i: int, own, curves: dict[str, Curves]) -> dict[str, list]:
     }
 
 
-def _traces(trained: "TrainedModel", corpus: Corpus) -> Iterator[tuple]:
+def _traces(trained: TrainedModel, corpus: Corpus) -> Iterator[tuple]:
     with torch.inference_mode():
         for batch in evaluation_batches(corpus, 256):
             batch = batch.to(trained.model.readout.weight.device)
             yield batch, trained.model(batch)
 
 
-def _attention(trained: "TrainedModel", fitted: Fitted, corpus: Corpus) -> dict[str, float | None]:
+def _attention(trained: TrainedModel, fitted: Fitted, corpus: Corpus) -> dict[str, float | None]:
     """Attention mass in place, where the task has places, and covariance shares of μ·μ, χ·χ, all with Δ."""
     shares, mass, words = ShareSums(), 0.0, 0
     fixed = trained.task.gold is not None or bool((corpus.source_lengths == corpus.target_lengths).all())
@@ -503,14 +485,8 @@ def _attention(trained: "TrainedModel", fitted: Fitted, corpus: Corpus) -> dict[
     }
 
 
-def _rebuilt(trained: "TrainedModel", fitted: Fitted, curves: dict[str, Curves], corpus: Corpus) -> dict:
-    """The attention with the temporal components replaced by something else, against the model's own.
-
-    ``<input>.<both | encoder | decoder>``: h_t − μ_t + ĥ_t on these sides, with χ and Δ as they are; the
-    input ``constant`` puts the mean of μ_t in its place. ``<input>.alone``: attention from ĥ on both sides
-    and nothing else, where ``temporal`` is μ itself and ``constant`` uniform attention. Each has
-    ``similarity`` (1 − total variation), ``argmax_agreement`` and ``accuracy`` (of the words predicted).
-    """
+def _rebuilt(trained: TrainedModel, fitted: Fitted, curves: dict[str, Curves], corpus: Corpus) -> dict:
+    """The attention with the temporal components replaced by something else, against the model's own."""
     means = [own.temporal for own in _by_side(fitted).values()]
     weights = [own.position_counts.double() / own.position_counts.sum() for own in _by_side(fitted).values()]
     constant = [(w @ mean).expand_as(mean) for w, mean in zip(weights, means, strict=True)]
@@ -549,7 +525,7 @@ def _agreement(rebuilt: Trace, full: Trace) -> Tensor:
     ).cpu()
 
 
-def _variances(trained: "TrainedModel", fitted: Fitted, corpus: Corpus) -> dict:
+def _variances(trained: TrainedModel, fitted: Fitted, corpus: Corpus) -> dict:
     """Shares of the variance of the states: of each part, and of the mean at each position."""
     shares: dict[str, dict] = {}
     temporal: dict[str, dict] = {}

@@ -28,10 +28,7 @@ UNIFORM = {"marker": "_", "ms": 9, "markeredgewidth": 0.8, "color": INK}  # no c
 
 
 def against_typicality(result: Result, columns: dict[str, tuple[str, str]] = SHARES) -> Figure:
-    """Two panels over typicality, the temporal quantity in blue and the input one in vermillion.
-
-    The shape of a point is its task; it is filled where the network is recurrent and open for attention only.
-    """
+    """Two panels over typicality, the temporal quantity in blue and the input one in vermillion."""
     with style():
         figure = Figure(figsize=(9.2, 4.4))
         for axes, (column, (part, label)) in zip(figure.subplots(1, 2), columns.items(), strict=True):

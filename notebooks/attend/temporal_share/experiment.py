@@ -1,33 +1,28 @@
 """Temporal share against typicality: the first paper's headline, a point for each trained network."""
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from operator import itemgetter
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from attnlib.models.config import Cell
 from companion.results.aggregate import by_kind, each_over_seeds, kind
-from companion.results.asks import Ask, answers, ask, specs_of
+from companion.results.asks import Ask, answers, ask
+from companion.results.config import Task
 from companion.results.spearman import spearman_of_points
 from companion.results.statistics import hierarchical_bootstrap, stratified_bootstrap
-from companion.runs.spec import ModelSpec
+from companion.runs.store import Store
 from notebooks.shared.ladder import DIAL, PAPER_TASKS, LadderConfig, model_specs
 from notebooks.shared.measure import ACROSS_SAMPLES as QUANTITIES
 from notebooks.shared.measure import measure_alignment_terms
-
-if TYPE_CHECKING:
-    from companion.runs.store import Store
 
 PLACE = "Aitken et al. 2021, contribution 2 (temporal and input components by task)"
 QUESTION = "Do temporal components carry more of the attention where the average matrix is more typical?"
 BOOTSTRAP_SEED = 20_211_015  # any fixed number: the interval is then a function of the points
 CELL_TASKS = ("one_to_one", "reversal", "reordering_50", "scan")
 
-__all__ = ["PLACE", "PROFILES", "QUESTION", "Config", "asks", "compute", "models"]
 
-
-@dataclass(frozen=True)
 class Config(LadderConfig):
     """The ladder's settings, and recurrent cells beside the GRU.
 
@@ -36,13 +31,8 @@ class Config(LadderConfig):
         cells_on: the tasks on which they are.
     """
 
-    more_cells: tuple[str, ...] = ()
-    cells_on: tuple[str, ...] = CELL_TASKS
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.more_cells:
-            self.beside()  # checks the names
+    more_cells: tuple[Cell, ...] = ()
+    cells_on: tuple[Task, ...] = CELL_TASKS
 
     def beside(self) -> LadderConfig:
         """The further cells on their tasks, as a ladder of its own."""
@@ -60,11 +50,6 @@ PROFILES = {
 }
 
 
-def models(config: Config) -> tuple[ModelSpec, ...]:
-    """The trained models that the experiment needs."""
-    return specs_of(asks(config))
-
-
 def asks(config: Config) -> tuple[Ask, ...]:
     """What it asks of each."""
     own_text = config.source is not None
@@ -76,7 +61,7 @@ def asks(config: Config) -> tuple[Ask, ...]:
     )
 
 
-def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Spearman correlations between typicality and the shares, tasks and then seeds resampled.
 
     Temporal share is the covariance share of temporal × temporal, input share that of input × input; the

@@ -1,22 +1,21 @@
 """Without attention: where a network of one vector keeps the words, when it reads them out, how many fit."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import Annotated
 
 import numpy as np
 
 from attnlib.errors import BadInput
+from attnlib.models.config import Cell
 from companion.results.aggregate import Point, each_over_seeds, over_seeds
-from companion.results.asks import Ask, answers, ask, specs_of
-from companion.results.checks import check_counts, check_names
+from companion.results.asks import Ask, answers, ask
+from companion.results.config import BaseConfig, Field, Fraction, Positive, Scale
 from companion.results.spearman import spearman
 from companion.runs.rungs import seeds_of, spec_of
 from companion.runs.spec import ModelSpec
+from companion.runs.store import Store
 from notebooks.attend.without_attention.measure import EFFECTS, WAYS, measure_memory, measure_swap
-
-if TYPE_CHECKING:
-    from companion.runs.store import Store
 
 PLACE = "Aitken et al. 2021, contribution 3 (architectures with attention and/or recurrence)"
 QUESTION = "Without attention: where are the words kept, when are they read out, and how many fit?"
@@ -24,8 +23,7 @@ REFERENCE = "AED"
 TASK = "one_to_one"
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(BaseConfig):
     """Settings; a model is an architecture × length × training × seed, on the one-to-one task.
 
     Attributes:
@@ -41,23 +39,17 @@ class Config:
         fit_samples: training samples that the components are fitted on, at most.
     """
 
-    scale: str = "quick"
-    length: tuple[int, ...] = (4, 8)
-    words: int = 8
-    cell: str = "gru"
-    seeds: int | None = None
-    width: int | None = None
-    steps: int | None = None
-    less: float = 0.5
-    fit_samples: int = 2_000
+    scale: Scale = "quick"
+    length: tuple[Annotated[int, Field(ge=2)], ...] = (4, 8)
+    words: Positive = 8
+    cell: Cell = "gru"
+    seeds: Positive | None = None
+    width: Positive | None = None
+    steps: Positive | None = None
+    less: Fraction = 0.5
+    fit_samples: Positive = 2_000
 
-    def __post_init__(self) -> None:
-        check_names(self)
-        check_counts(self, "words")
-        if not self.length or min(self.length) < 2:
-            raise BadInput(f"length is {self.length}; it takes one number or several, each at least 2")
-        if not 0 < self.less <= 1:
-            raise BadInput(f"less is {self.less}; it must be above 0 and at most 1")
+    def check(self) -> None:
         if self.words < 2:
             raise BadInput("words is 1; with one word there is nothing to keep")
 
@@ -98,12 +90,7 @@ def asks(config: Config) -> tuple[Ask, ...]:
     return ask(specs, measure_memory, fit_samples=samples) + ask(specs, measure_swap, fit_samples=samples)
 
 
-def models(config: Config) -> tuple[ModelSpec, ...]:
-    """The trained models that the experiment needs, each once."""
-    return specs_of(asks(config))
-
-
-def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Memory by place, readout by step, and accuracy by length, of VED and of AED.
 
     Returns:
@@ -138,10 +125,7 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
 
 
 def _memory(m: dict) -> dict:
-    """What is kept: R² of the last encoder state on its words, and the share of each.
-
-    ``memory.order`` is the rank correlation of share and position, −1 where the earlier is the louder.
-    """
+    """What is kept: R² of the last encoder state on its words, and the share of each."""
     share = m["last"]["share"]
     return {
         "token_accuracy": float(np.mean(m["accuracy"][:-1])),  # without the end mark, which is always last
@@ -158,11 +142,7 @@ def _memory(m: dict) -> dict:
 
 
 def _swap(m: dict) -> dict:
-    """What exchanging a word does, by way.
-
-    ``on_time``: the prediction of the right step is exchanged; ``elsewhere``: mean over the other steps;
-    ``in_turn``: share of positions whose largest effect is at their own step.
-    """
+    """What exchanging a word does, by way."""
     return {
         way: {
             "on_time": float(np.asarray(m[way]["flip"])[:, :-1].diagonal().mean()),

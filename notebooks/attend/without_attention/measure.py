@@ -4,7 +4,6 @@ Sentences of one length are needed: position t must mean the same in all of them
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -16,10 +15,7 @@ from attnlib.errors import BadInput
 from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.training.corpus import Batch, Corpus, Task, evaluation_batches
 from attnlib.training.vocabulary import MARKS
-
-if TYPE_CHECKING:
-    from companion.runs.store import TrainedModel
-
+from companion.runs.store import TrainedModel
 
 FIRST_WORD = len(MARKS)
 BATCH = 256
@@ -27,14 +23,7 @@ BATCH = 256
 
 @dataclass(frozen=True)
 class Read:
-    """What a network read and the states it formed, sentences of one length.
-
-    Attributes:
-        source: words of the source, counted from 0, end mark left out.
-        target: words that the decoder read at steps 1 … length (at step 0 it read the start mark).
-        encoder_states: h^E_T for T = 0 … length, the last having read the end mark.
-        decoder_states: h^D_s for s = 0 … length.
-    """
+    """What a network read and the states it formed, sentences of one length."""
 
     source: Int[Tensor, "batch length"]
     target: Int[Tensor, "batch length"]
@@ -43,11 +32,7 @@ class Read:
 
 
 def one_length(corpus: Corpus) -> int:
-    """The length of all sentences of a corpus, source and target.
-
-    Raises:
-        BadInput: there are several.
-    """
+    """The length of all sentences of a corpus, source and target."""
     lengths = set(corpus.source_lengths.tolist()) | set(corpus.target_lengths.tolist())
     if len(lengths) != 1:
         raise BadInput(
@@ -57,13 +42,7 @@ def one_length(corpus: Corpus) -> int:
 
 
 def read_corpus(model: EncoderDecoder, corpus: Corpus, *, crossed: bool = False) -> Read:
-    """Teacher-forced states over a corpus.
-
-    Args:
-        crossed: the decoder reads the words of the next sample's target in place of its own. What it holds of
-            the source and what it holds of the words it has read can then be told apart; with its own, the
-            word read at step s + 1 says what source word s was.
-    """
+    """Teacher-forced states over a corpus."""
     found = []
     for batch in evaluation_batches(corpus, BATCH):
         encoder_states, last = model.encode(batch.source, batch.source_mask)
@@ -85,7 +64,7 @@ def decoder_words(read: Read, step: int) -> Int[Tensor, "batch read"]:
     return torch.cat([read.source, read.target[:, :step]], dim=1)
 
 
-def measure_memory(trained: "TrainedModel", fit_samples: int) -> dict:
+def measure_memory(trained: TrainedModel, fit_samples: int) -> dict:
     """Shares of the variance of states that each word explains, and accuracy by place in the sentence.
 
     Components are fitted on the first ``fit_samples`` training samples.
@@ -178,7 +157,7 @@ SAMPLES = 512  # held-out sentences that are changed
 DIGITS = 3
 
 
-def measure_swap(trained: "TrainedModel", fit_samples: int) -> dict:
+def measure_swap(trained: TrainedModel, fit_samples: int) -> dict:
     """What changes at decoder step s when the word at source position t is exchanged in the last encoder
     state.
 
@@ -233,8 +212,6 @@ def measure_swap(trained: "TrainedModel", fit_samples: int) -> dict:
 def with_word(batch: Batch, position: int, words: Int[Tensor, " batch"]) -> Batch:
     """The batch with other words (counted from 0) at one position of the source, and of what the decoder
     reads.
-
-    The decoder reads target word t at step t + 1. What it is to predict stays.
     """
     source, read = batch.source.clone(), batch.target_input.clone()
     source[:, position] = words + FIRST_WORD

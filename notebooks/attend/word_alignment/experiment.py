@@ -1,15 +1,15 @@
 """Word alignment: attention against gold links, whole and by its terms; and which tokens attend by what."""
 
-from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from companion.results.aggregate import Point, by_kind, each_over_seeds, kind, over_seeds
-from companion.results.asks import Ask, answers, ask, specs_of
-from companion.results.checks import changes_of, check_counts, check_names, take_files
-from companion.runs.rungs import seeds_of, spec_of, task_of
+from companion.results.asks import Ask, answers, ask
+from companion.results.config import Attending, Positive, Task, changes_of, check_width, take_files
+from companion.runs.rungs import seeds_of, spec_of
 from companion.runs.spec import ModelSpec
+from companion.runs.store import Store
 from notebooks.attend.word_alignment.measure import (
     ALONE,
     ROLES,
@@ -19,10 +19,7 @@ from notebooks.attend.word_alignment.measure import (
     measure_token_parts,
     measure_word_alignment,
 )
-
-if TYPE_CHECKING:
-    from companion.runs.store import Store
-
+from notebooks.shared.ladder import FilesConfig
 
 QUALITIES = ("error_rate", "precision", "recall", "agreement", "mass_on_gold")
 RULES_SHOWN = ("full", "temporal_only", "input_only", "no_residual", "ibm_model_1")  # judged by every rule
@@ -143,26 +140,19 @@ QUICK_TOKENS_OF = ("reordering_50", "scan")
 PAPER_TOKENS_OF = ("reordering_50", "scan", "multi30k_en_fr", TEXT)
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(FilesConfig):
     """Settings; a model is a task × architecture × seed, with a GRU where it is recurrent.
 
     Attributes:
-        scale: set by the profile: sizes and training settings.
         task: rungs of the ladder that have gold links: reordering_50, europarl_de_en, reversal, …
         tokens_of: rungs whose tokens are looked at one by one: multi30k_en_fr, scan, …
         architecture: AED, AO.
-        seeds: models of each kind; as many as the plan has when None.
-        text_seeds: the same for Europarl alone.
-        width: of states and embeddings; steps: updates of every model.
-        text_steps: the same for Europarl alone, where steps is None.
+        text_seeds: models of each kind for Europarl alone; text_steps: updates there, where steps is None.
         n_train: pairs of Europarl to train on beside those with gold links; all when None.
         max_length: words of such a pair on either side, at most; the task's own limit when None.
-        fit_samples: training samples that the components are fitted on, at most.
         judged_samples: samples with gold links that are judged, at most.
         iterations: of expectation-maximisation in IBM Model 1.
         listed: tokens in the table, the most frequent ones of each role.
-        source: a text file of your own, as the task; target: its translation, line by line.
         links: a third file with word alignments of some of their lines, "0-0 1-2"; without it only tokens are
             looked at.
     """
@@ -170,34 +160,23 @@ class Config:
     TASKS: ClassVar[tuple[tuple[str, ...], ...]] = (QUICK_TASKS, PAPER_TASKS)  # of the profiles
     TOKENS_OF: ClassVar[tuple[tuple[str, ...], ...]] = (QUICK_TOKENS_OF, PAPER_TOKENS_OF)
 
-    scale: str = "quick"
-    task: tuple[str, ...] = QUICK_TASKS
-    tokens_of: tuple[str, ...] = QUICK_TOKENS_OF
-    architecture: tuple[str, ...] = ("AED", "AO")
-    seeds: int | None = None
-    text_seeds: int | None = None
-    width: int | None = None
-    steps: int | None = None
-    text_steps: int | None = None
-    n_train: int | None = None
-    max_length: int | None = None
-    fit_samples: int = 2_000
-    judged_samples: int = 400
-    iterations: int = 10
-    listed: int = 60
-    source: Path | None = None
-    target: Path | None = None
+    task: tuple[Task, ...] = QUICK_TASKS
+    tokens_of: tuple[Task, ...] = QUICK_TOKENS_OF
+    architecture: tuple[Attending, ...] = ("AED", "AO")
+    text_seeds: Positive | None = None
+    text_steps: Positive | None = None
+    n_train: Positive | None = None
+    max_length: Positive | None = None
+    judged_samples: Positive = 400
+    iterations: Positive = 10
+    listed: Positive = 60
     links: Path | None = None
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         take_files(self, task=self.TASKS, tokens_of=self.TOKENS_OF)
         if self.source is not None and self.links is None:
             object.__setattr__(self, "task", ())  # nothing says which words belong together
-        check_names(self)
-        for rung in self.tokens_of:
-            task_of(rung)
-        check_counts(self, "text_seeds", "text_steps", "n_train", "max_length")
-        check_counts(self, "judged_samples", "iterations", "listed")
+        check_width(self)
 
 
 PROFILES = {
@@ -246,12 +225,7 @@ def _asks(config: Config) -> tuple[tuple[Ask, ...], tuple[Ask, ...]]:
     return links, ask(_specs(config, config.tokens_of), measure_token_parts, fit_samples=config.fit_samples)
 
 
-def models(config: Config) -> tuple[ModelSpec, ...]:
-    """The trained models that the experiment needs, each once."""
-    return specs_of(asks(config))
-
-
-def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Alignment error against gold links by subset of terms, and parts token by token.
 
     Returns:

@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -28,11 +27,8 @@ from attnlib.probes.ibm_model_1 import IBMModel1
 from attnlib.training.corpus import Corpus, Links, Task, evaluation_batches
 from attnlib.training.evaluate import evaluate, traces
 from attnlib.training.vocabulary import BOS, EOS, UNK, Vocabulary
+from companion.runs.store import TrainedModel
 from notebooks.shared.measure import fit_components
-
-if TYPE_CHECKING:
-    from companion.runs.store import TrainedModel
-
 
 # What attention is rebuilt from: (decoder part, encoder part) pairs whose terms are summed before softmax.
 SUBSETS: dict[str, frozenset[Pair]] = {
@@ -54,7 +50,7 @@ _BATCH = 128  # samples: all subsets are held at once
 
 
 def measure_word_alignment(
-    trained: "TrainedModel", fit_samples: int, judged_samples: int, iterations: int
+    trained: TrainedModel, fit_samples: int, judged_samples: int, iterations: int
 ) -> dict:
     """Links of attention against the task's gold ones, with IBM Model 1 and the diagonal beside it.
 
@@ -122,11 +118,7 @@ def measure_word_alignment(
 
 
 def with_gold(task: Task, samples: int) -> tuple[Corpus, tuple[Links, ...]]:
-    """The held-out samples that have gold links, at most so many, and the links.
-
-    Raises:
-        BadInput: the task has none.
-    """
+    """The held-out samples that have gold links, at most so many, and the links."""
     if not task.gold:
         raise BadInput(
             f"task {task.name!r} has no gold word alignments; those that have: reordering_N, europarl_de_en"
@@ -135,7 +127,7 @@ def with_gold(task: Task, samples: int) -> tuple[Corpus, tuple[Links, ...]]:
     return task.held_out.subset(np.arange(len(links))), links
 
 
-def _traces(trained: "TrainedModel", corpus: Corpus) -> Iterator[tuple[Trace, list[int]]]:
+def _traces(trained: TrainedModel, corpus: Corpus) -> Iterator[tuple[Trace, list[int]]]:
     """Traces on the CPU, with the places of their samples in the corpus."""
     device = trained.model.readout.weight.device
     with torch.inference_mode():
@@ -242,7 +234,7 @@ MIN_ROWS = 20  # rows of a token that is listed
 _SUMS = ("rows", "total", *SHARES, *ALONE)
 
 
-def measure_token_parts(trained: "TrainedModel", fit_samples: int) -> dict:
+def measure_token_parts(trained: TrainedModel, fit_samples: int) -> dict:
     """Shares and substitution test over the held-out rows of each token, and of each class of tokens.
 
     A row of scores is centred over its source; over the rows of one token, share of a term = sum of
@@ -297,11 +289,7 @@ def _tokens(trace: Trace) -> dict[str, Int[np.ndarray, " row"]]:
 
 
 def token_classes(task: Task) -> list[str]:
-    """The class of each token of the target vocabulary: one of :data:`CLASSES`.
-
-    Function words are told from content words by frequency among the training targets; a task with a closed
-    vocabulary is no natural language, and its tokens are words.
-    """
+    """The class of each token of the target vocabulary: one of :data:`CLASSES`."""
     vocabulary = task.target_vocabulary
     marks = {BOS: "start mark", EOS: "end mark", UNK: "unknown word"}
     if not vocabulary.open:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor, nn
@@ -28,9 +28,7 @@ from companion.data import registry
 from companion.data.pieces import EqualLengthBatches
 from companion.runs.looks import gathered_looks, keep_look
 from companion.runs.loop import prediction_loss
-
-if TYPE_CHECKING:
-    from companion.runs.recipe import Recording
+from companion.runs.recipe import Recording
 
 Attention = Literal["learned", "uniform"]
 _LOOK = "look."
@@ -132,12 +130,7 @@ def new_network(settings: Settings, source_size: int, target_size: int) -> Encod
 def record(
     settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None
 ) -> dict[str, Tensor]:
-    """Train a new network and keep its parameters at every look; see the module.
-
-    Raises:
-        TrainingDiverged: the loss is not finite.
-        UnknownName, BadInput, DataUnavailable: a task that cannot be had.
-    """
+    """Train a new network and keep its parameters at every look; see the module."""
     task = load_task(settings)
     network = new_network(settings, len(task.source_vocabulary), len(task.target_vocabulary))
     looks = settings.looks
@@ -160,7 +153,7 @@ def _loss(network: nn.Module, batch: Batch) -> Tensor:
     return prediction_loss(network(batch).logits, batch.target_output, batch.target_mask)
 
 
-def network_at(recording: "Recording", look: int) -> EncoderDecoder:
+def network_at(recording: Recording, look: int) -> EncoderDecoder:
     """The network as it was at a look, in evaluation mode; looks are counted from 0, −1 is the last."""
     state = {
         name.removeprefix(_LOOK): value[look]

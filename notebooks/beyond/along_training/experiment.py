@@ -1,21 +1,18 @@
 """Along training: when temporal and input terms take over attention, and when words are known."""
 
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from operator import itemgetter
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
+from typing import Annotated
 
-from attnlib.errors import BadInput, UnknownName
-from companion.results.aggregate import Point, over_seeds, paired
-from companion.results.asks import Ask, answers, ask, specs_of
-from companion.results.statistics import takeover_step
+from attnlib.errors import BadInput
+from companion.results.aggregate import Point, each_over_seeds, paired
+from companion.results.asks import Ask, answers, ask
+from companion.results.config import BaseConfig, OneOf, Positive
 from companion.runs.recipe import RecipeSpec
+from companion.runs.store import Store
 from notebooks.beyond.along_training.measure import PAIRS, measure_along_training
-
-if TYPE_CHECKING:
-    from companion.runs.store import Store
-
+from notebooks.shared.summaries import rows_of
 
 # Quantities that grow along training, when each takes over, and their intervals over seeds.
 #
@@ -71,11 +68,6 @@ def course(measured: dict, quantity: str) -> list[float]:
     return [math.nan if one is None else one for one in found]
 
 
-def _each(names: Iterable[str], points: list[Point], of: Callable[[dict, str], float | None]) -> dict:
-    """An interval over seeds for each of the names."""
-    return {name: over_seeds(points, lambda measured, n=name: of(measured, n)) for name in names}
-
-
 def takeover(measured: dict, quantity: str, least: float) -> float | None:
     """The step at which it has made half of its way in one network; None where it rises by less."""
     return takeover_step(measured["steps"], course(measured, quantity), least=least)
@@ -97,7 +89,9 @@ def order_values(found: Points, least: float) -> dict:
     def orders(quantities: dict[str, str], reference: str) -> dict:
         names = {f"{name}_after_translation": quantity for name, quantity in quantities.items()}
         return {
-            task: _each(names, points, lambda measured, n: after(measured, names[n], reference, least))
+            task: each_over_seeds(
+                points, lambda m: {name: after(m, own, reference, least) for name, own in names.items()}
+            )
             for task, points in found.items()
         }
 
@@ -110,39 +104,29 @@ def order_values(found: Points, least: float) -> dict:
     }
 
 
-def last_values(points: list[Point], names: Iterable[str]) -> dict:
-    """Quantities at the last look, and the chance of translation."""
-    found = _each(names, points, lambda measured, name: course(measured, name)[-1])
-    return found | {"chance": over_seeds(points, itemgetter("chance"))}
+def last_values(measured: dict, names: Iterable[str]) -> dict:
+    """Quantities of one network at the last look, and the chance of translation."""
+    return {name: course(measured, name)[-1] for name in names} | {"chance": measured["chance"]}
 
 
 def uniform_values(points: list[Point], learned: list[Point]) -> dict:
     """Knowledge at the last look of networks whose attention is held uniform, and of their twins."""
-    return last_values(points, OF_UNIFORM) | {
-        "above_chance": over_seeds(points, lambda m: m["translation"][-1] - m["chance"]),
-        "less_learned": paired(points, learned, lambda m: m["translation"][-1]),
-    }
+    return each_over_seeds(
+        points,
+        lambda m: last_values(m, OF_UNIFORM) | {"above_chance": m["translation"][-1] - m["chance"]},
+    ) | {"less_learned": paired(points, learned, lambda m: m["translation"][-1])}
 
 
 def course_rows(found: Points, attention: str) -> list[dict]:
     """A row a task, quantity and look."""
     names = tuple(QUANTITIES) if attention == "learned" else OF_UNIFORM
-    return [
-        {"task": task, "attention": attention, "quantity": name, "step": step}
-        | over_seeds(points, lambda m, q=name, i=i: at_look(m, q, i))
+    by_look = {
+        task: each_over_seeds(
+            points, lambda m: {n: {s: at_look(m, n, i) for i, s in enumerate(m["steps"])} for n in names}
+        )
         for task, points in found.items()
-        for name in names
-        for i, step in enumerate(points[0][1]["steps"])
-    ]
-
-
-def takeover_rows(found: dict[str, dict], networks: Points) -> list[dict]:
-    """A row a task and quantity: log2 of the step, and how many networks have none."""
-    return [
-        {"task": task, "quantity": name} | own | {"left_out": len(networks[task]) - own["n"]}
-        for task, quantities in found.items()
-        for name, own in quantities.items()
-    ]
+    }
+    return [{"attention": attention} | row for row in rows_of(by_look, "task", "quantity", "step")]
 
 
 def network_rows(found: Points, least: float) -> list[dict]:
@@ -167,8 +151,7 @@ QUICK_TASKS = TASKS[:4]
 UNIFORM = ("reordering", "copying_sample", "copying_permutation")
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(BaseConfig):
     """Settings; a network is a task × seed, its attention learned and, on some tasks, held uniform as well.
 
     Attributes:
@@ -189,9 +172,9 @@ class Config:
         least: smallest rise of what is said to take over.
     """
 
-    task: tuple[str, ...] = QUICK_TASKS
-    uniform: tuple[str, ...] = UNIFORM
-    seeds: int = 3
+    task: tuple[Annotated[str, OneOf(TASKS)], ...] = QUICK_TASKS
+    uniform: tuple[Annotated[str, OneOf(TASKS)], ...] = UNIFORM
+    seeds: Positive = 3
     shortest: int = 8
     longest: int = 10
     fewest_phrases: int = 2
@@ -206,23 +189,16 @@ class Config:
     batch_size: int = 64
     learning_rate: float = 5e-3
     looks_per_doubling: int = 2
-    fitted: int = 300
-    judged: int = 120
+    fitted: Positive = 300
+    judged: Positive = 120
     least: float = 0.05
 
-    def __post_init__(self) -> None:
-        for field in ("task", "uniform"):
-            for name in getattr(self, field):
-                if name not in TASKS:
-                    raise UnknownName(field, name, TASKS)
-        for name in ("seeds", "fitted", "judged"):
-            if getattr(self, name) < 1:
-                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
+    def check(self) -> None:
         if not self.least > 0:
             raise BadInput(
                 f"least is {self.least}; it must be positive, or what never rises takes over at once"
             )
-        models(self)  # what a network or its training cannot be, the recipe says
+        asks(self)  # what a network or its training cannot be, the recipe says
 
 
 def _options(config: Config, task: str) -> dict[str, object]:
@@ -260,11 +236,6 @@ def asks(config: Config) -> tuple[Ask, ...]:
     return (*learned, *(asked for task in config.uniform for asked in _ask(config, task, "uniform")))
 
 
-def models(config: Config) -> tuple[RecipeSpec, ...]:
-    """The networks that the experiment needs, each once."""
-    return specs_of(asks(config))
-
-
 PROFILES = {
     "quick": Config(),
     "paper": Config(
@@ -289,7 +260,7 @@ PROFILES = {
 }
 
 
-def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Courses of what attention is made of and of what is known, and when each takes over.
 
     Returns:
@@ -303,27 +274,60 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     uniform = {task: answers(_ask(config, task, "uniform"), store) for task in config.uniform}
     learned, uniform = ({task: own for task, own in found.items() if own} for found in (learned, uniform))
 
-    def of_tasks(summary: Callable[[list[Point]], dict]) -> dict[str, dict]:
-        return {task: summary(points) for task, points in learned.items()}
+    def of_tasks(numbers: Callable[[dict], dict]) -> dict[str, dict]:
+        return {task: each_over_seeds(points, numbers) for task, points in learned.items()}
 
-    takeovers = of_tasks(
-        lambda points: _each(QUANTITIES, points, lambda m, name: _log(takeover(m, name, config.least)))
-    )
-    rows = takeover_rows(takeovers, learned)
+    takeovers = of_tasks(lambda m: {name: _log(takeover(m, name, config.least)) for name in QUANTITIES})
+    left_out = {
+        task: {name: len(learned[task]) - own["n"] for name, own in quantities.items()}
+        for task, quantities in takeovers.items()
+    }
     values = order_values(learned, config.least) | {
         "takeover": takeovers,
-        "left_out": {
-            task: {row["quantity"]: row["left_out"] for row in rows if row["task"] == task}
-            for task in learned
-        },
-        "last": of_tasks(lambda points: last_values(points, QUANTITIES)),
-        "terms": of_tasks(
-            lambda points: _each(map("_".join, PAIRS), points, lambda m, name: m[f"share.{name}"][-1])
-        ),
+        "left_out": left_out,
+        "last": of_tasks(lambda m: last_values(m, QUANTITIES)),
+        "terms": of_tasks(lambda m: {"_".join(pair): m[f"share.{'_'.join(pair)}"][-1] for pair in PAIRS}),
         "uniform": {task: uniform_values(own, learned.get(task, [])) for task, own in uniform.items()},
     }
     return values, {
         "courses": course_rows(learned, "learned") + course_rows(uniform, "uniform"),
-        "takeovers": rows,
+        "takeovers": [
+            row | {"left_out": left_out[row["task"]][row["quantity"]]}
+            for row in rows_of(takeovers, "task", "quantity")
+        ],
         "networks": network_rows(learned, config.least),
     }
+
+
+def takeover_step(steps: Sequence[int], values: Sequence[float], *, least: float) -> float | None:
+    """The step at which a quantity first reaches the middle between its first and its last value.
+
+    Between two looks it is taken to change in a straight line over log2(1 + step), the axis on which looks
+    are about evenly spaced.
+
+    >>> takeover_step([0, 1, 3, 7], [0.0, 0.0, 0.0, 1.0], least=0.05)  # halfway from log2(4) to log2(8)
+    4.656854249492381
+    >>> takeover_step([0, 1], [0.0, 0.01], least=0.05) is None
+    True
+
+    Args:
+        steps: ascending, from 0 on; values: of the quantity at each.
+        least: the smallest rise from first to last that counts as taking over; one that rises less, or falls,
+            has no such step.
+
+    Returns:
+        a positive number, None where the quantity does not rise enough.
+
+    Raises:
+        BadInput: fewer than two looks, lists of different lengths, or steps that do not ascend.
+    """
+    if len(steps) != len(values) or len(steps) < 2 or any(b <= a for a, b in pairwise(steps)):
+        raise BadInput(f"{len(steps)} steps and {len(values)} values; expected as many, 2 or more, ascending")
+    first, last = values[0], values[-1]
+    if not last - first >= least:  # NaN among them
+        return None
+    middle = (first + last) / 2
+    place = next(i for i, value in enumerate(values) if value >= middle)
+    low, high = (math.log2(1 + steps[i]) for i in (place - 1, place))
+    part = (middle - values[place - 1]) / (values[place] - values[place - 1])
+    return 2 ** (low + part * (high - low)) - 1

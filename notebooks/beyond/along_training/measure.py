@@ -3,7 +3,6 @@
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -22,11 +21,8 @@ from attnlib.probes.ibm_model_1 import IBMModel1
 from attnlib.probes.lexical_probe import PAIRS_AT_ONCE, log_probability_of_pairs
 from attnlib.training.corpus import Corpus, evaluation_batches
 from attnlib.training.vocabulary import EOS
+from companion.runs.recipe import Recording
 from notebooks.beyond.along_training.along_training import Settings, load_task, network_at
-
-if TYPE_CHECKING:
-    from companion.runs.recipe import Recording
-
 
 # What a lexical probe says of the words of a sentence: knowledge to translate individual words (KTIW).
 #
@@ -46,13 +42,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class WordKnowledge:
-    """Of each row, float64, NaN where it has no answer.
-
-    Attributes:
-        share, chance: the share on the word, and what even β would have; where the word is known.
-        right: 1 or 0, whether the largest β is on the word; shared among ties.
-        best_over_mean: in nats; of all rows.
-    """
+    """Of each row, float64, NaN where it has no answer."""
 
     share: Float[Tensor, "batch target"]
     chance: Float[Tensor, "batch target"]
@@ -123,7 +113,7 @@ _NUMBERS_AT_ONCE = 4_000_000  # logits of the probe held at a time
 
 
 @torch.no_grad()
-def measure_along_training(recording: "Recording", *, fitted: int, judged: int) -> dict:
+def measure_along_training(recording: Recording, *, fitted: int, judged: int) -> dict:
     """Components are fitted on the first training samples at every look anew, and judged on held-out ones.
 
     Rows of the probe and of attention are those that predict a word, over all valid source positions. The
@@ -171,11 +161,7 @@ def _links(name: str, options: tuple, samples: int) -> tuple[frozenset[tuple[int
 
 
 def log_probe(network: EncoderDecoder, trace: Trace) -> Float[Tensor, "batch target source"]:
-    """log β of Part II's network, whose readout is linear: logits = W [h^D_s ; c_s] + b.
-
-    With all attention on t the context is h^E_t, so the logits are a part of the target position,
-    W_D h^D_s + b, and a part of the source position, W_E h^E_t. ``-inf`` at padding.
-    """
+    """log β of Part II's network, whose readout is linear: logits = W [h^D_s ; c_s] + b."""
     weight, bias = network.readout.weight, network.readout.bias
     of_decoder, of_context = weight.split(network.config.width, dim=1)
     return log_probability_of_pairs(

@@ -2,19 +2,19 @@
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, get_args
+from typing import Annotated
 
 import numpy as np
 
-from attnlib.errors import BadInput, UnknownName
 from attnlib.models.multi_head_attention import Positions
 from companion.results.aggregate import Point, over_seeds
-from companion.results.asks import Ask, answers, ask, specs_of
+from companion.results.asks import Ask, answers, ask
+from companion.results.config import BaseConfig, Field, OneOf, Positive
 from companion.results.spearman import spearman_of_points
 from companion.results.statistics import hierarchical_bootstrap
 from companion.runs.recipe import RecipeSpec
+from companion.runs.store import Store
 from notebooks.beyond.transformer_heads.measure import (
     NUMBERS,
     READ,
@@ -24,10 +24,6 @@ from notebooks.beyond.transformer_heads.measure import (
 )
 from notebooks.shared.task_patterns import STATES
 
-if TYPE_CHECKING:
-    from companion.runs.store import Store
-
-
 # Tables: a row a head, and means over heads with intervals over seeds.
 
 NAMES = ("task", "positions", "seed")
@@ -36,10 +32,7 @@ ANCHORED = "in_order"  # the reordering family without reordering: word for word
 
 
 def head_table(points: list[Point], least_spread: float) -> list[dict]:
-    """A row a head of every network and state, layers and heads counted from 1.
-
-    Shares of a head whose scores vary less than ``least_spread`` are None, and ``varies`` is 0.
-    """
+    """A row a head of every network and state, layers and heads counted from 1."""
     rows = []
     for name, measured in points:
         for state in STATES:
@@ -136,10 +129,7 @@ def cross_heads(heads: list[dict]) -> list[dict]:
 
 
 def correlations(heads: list[dict]) -> dict[str, dict]:
-    """Rank correlations over heads of cross-attention: typicality with each number of :data:`AGAINST`.
-
-    A head without shares counts nowhere, so that all are of the same heads.
-    """
+    """Rank correlations over heads of cross-attention: typicality with each number of :data:`AGAINST`."""
     rows = cross_heads(heads)
     return {name: _correlation(rows, number) for name, number in AGAINST.items()}
 
@@ -188,46 +178,39 @@ def last_less_first(heads: list[dict]) -> dict:
     return _over(rows, of_seed)
 
 
+def _lesses(rows: list[dict], pairs: dict[str, tuple[dict, dict]]) -> dict[str, dict]:
+    """Temporal share of the rows with the first's values of columns, less the second's, by pair."""
+    return {kind: _over(rows, lambda own, p=p: _less(own, "temporal_share", *p)) for kind, p in pairs.items()}
+
+
+def _tasks(kinds: Iterable[str], *tasks: str) -> dict[str, tuple[dict, ...]]:
+    return {kind: tuple({"task": task, "positions": kind} for task in tasks) for kind in kinds}
+
+
 def one_to_one_less_reordering(heads: list[dict]) -> dict[str, dict]:
     """Temporal share of one task less the other's, by kind of positions; and seed by seed the least."""
     rows = cross_heads(heads)
-    kinds = [kind for (kind,) in _split(rows, "positions")]
-
-    def less(own: list[dict], kind: str) -> float | None:
-        tasks = ({"task": task, "positions": kind} for task in ("one_to_one", "reordering"))
-        return _less(own, "temporal_share", *tasks)
+    pairs = _tasks([kind for (kind,) in _split(rows, "positions")], "one_to_one", "reordering")
 
     def smallest(own: list[dict]) -> float | None:
-        found = [less(own, kind) for kind in kinds]
+        found = [_less(own, "temporal_share", *pair) for pair in pairs.values()]
         return None if None in found else min(found)
 
-    by_kind = {kind: _over(rows, lambda own, k=kind: less(own, k)) for kind in kinds}
-    return by_kind | {"smallest": _over(rows, smallest)}
+    return _lesses(rows, pairs) | {"smallest": _over(rows, smallest)}
 
 
 def sinusoidal_less(heads: list[dict]) -> dict[str, dict]:
     """Temporal share in one-to-one translation, with sinusoidal positions less with others."""
     rows = _where(cross_heads(heads), task="one_to_one")
-    chosen = {
-        kind: ({"positions": "sinusoidal"}, {"positions": kind}) for (kind,) in _split(rows, "positions")
-    }
-    return {
-        kind: _over(rows, lambda own, k=kind: _less(own, "temporal_share", *chosen[k]))
-        for kind in chosen
-        if kind != "sinusoidal"
-    }
+    kinds = [kind for (kind,) in _split(rows, "positions") if kind != "sinusoidal"]
+    return _lesses(rows, {kind: ({"positions": "sinusoidal"}, {"positions": kind}) for kind in kinds})
 
 
 def anchored_less_free(heads: list[dict]) -> dict[str, dict]:
     """Temporal share with a word that always opens less without, by kind of positions that has both."""
     rows = cross_heads(heads)
-    chosen = {
-        kind: [{"task": task, "positions": kind} for task in (ANCHORED, "one_to_one")]
-        for (kind,) in _split(_where(rows, task=ANCHORED), "positions")
-    }
-    return {
-        kind: _over(rows, lambda own, k=kind: _less(own, "temporal_share", *chosen[k])) for kind in chosen
-    }
+    kinds = [kind for (kind,) in _split(_where(rows, task=ANCHORED), "positions")]
+    return _lesses(rows, _tasks(kinds, ANCHORED, "one_to_one"))
 
 
 def repeated_values(rows: list[dict]) -> dict:
@@ -261,8 +244,7 @@ QUESTION = "Do temporal terms form typical attention in a Transformer too, and i
 TASKS = ("one_to_one", "reordering", "scan", "lexicon_translation")
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(BaseConfig):
     """Settings; a network is a task × kind of positions × seed. Neither paper gives any.
 
     Attributes:
@@ -287,19 +269,19 @@ class Config:
             Below a twentieth attention is within about 5 % of even, and terms add up to next to nothing.
     """
 
-    task: tuple[str, ...] = ("one_to_one", "reordering")
-    positions: tuple[str, ...] = ("sinusoidal", "relative", "rotary")
-    anchored: tuple[str, ...] = ()
-    seeds: int = 3
+    task: tuple[Annotated[str, OneOf(TASKS)], ...] = ("one_to_one", "reordering")
+    positions: tuple[Positions, ...] = ("sinusoidal", "relative", "rotary")
+    anchored: tuple[Positions, ...] = ()
+    seeds: Positive = 3
     words: int = 8
     shortest: int = 4
     longest: int = 7
     reordered: float = 0.5
     fewest_phrases: int = 2
     most_phrases: int = 3
-    n_train: int = 4_000
-    judged: int = 128
-    fit_samples: int = 600
+    n_train: Positive = 4_000
+    judged: Positive = 128
+    fit_samples: Positive = 600
     width: int = 32
     heads: int = 2
     layers: int = 2
@@ -307,23 +289,10 @@ class Config:
     learning_rate: float = 1.2e-2
     warmup: int = 40
     looks: int = 2
-    least_spread: float = 0.05
+    least_spread: Annotated[float, Field(ge=0)] = 0.05
 
-    def __post_init__(self) -> None:
-        for field, known in (
-            ("task", TASKS),
-            ("positions", get_args(Positions)),
-            ("anchored", get_args(Positions)),
-        ):
-            for name in getattr(self, field):
-                if name not in known:
-                    raise UnknownName(field, name, known)
-        for name in ("seeds", "n_train", "judged", "fit_samples"):
-            if getattr(self, name) < 1:
-                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
-        if not self.least_spread >= 0:
-            raise BadInput(f"least_spread is {self.least_spread}; it must be 0 or more")
-        models(self)  # what a network or its training cannot be, the recipes say
+    def check(self) -> None:
+        asks(self)  # what a network or its training cannot be, the recipes say
 
 
 def _options(config: Config, task: str) -> dict[str, object]:
@@ -373,11 +342,6 @@ def asks(config: Config) -> tuple[Ask, ...]:
     return (*(a for kind in _kinds(config) for a in _heads(config, *kind)), *_repeated(config))
 
 
-def models(config: Config) -> tuple[RecipeSpec, ...]:
-    """The networks that the experiment needs, each once."""
-    return specs_of(asks(config))
-
-
 PROFILES = {
     "quick": Config(),
     "paper": Config(
@@ -403,7 +367,7 @@ PROFILES = {
 }
 
 
-def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Shares of the terms by kind of attention, layer, task and positions; the predictions; two controls.
 
     Returns:

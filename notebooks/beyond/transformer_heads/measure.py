@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -18,13 +17,10 @@ from attnlib.decomposition.components import Components
 from attnlib.errors import BadInput
 from attnlib.models.transformer import Transformer
 from attnlib.training.corpus import Batch, Corpus, evaluation_batches
+from companion.runs.recipe import Recording
 from companion.runs.sequence_course import judged_samples, load_task
 from notebooks.shared.measure import exact_matches
 from notebooks.shared.task_patterns import STATES, attention_to_source, network_of
-
-if TYPE_CHECKING:
-    from companion.runs.recipe import Recording
-
 
 NUMBERS = (
     "temporal_share",
@@ -49,7 +45,7 @@ _BATCH = 256
 
 
 @torch.no_grad()
-def measure_heads(recording: "Recording", *, fit_samples: int) -> dict:
+def measure_heads(recording: Recording, *, fit_samples: int) -> dict:
     """Terms of every head of every attention, judged on held-out samples, and the variance of its inputs.
 
     ``fit_samples``: training samples, at most, for components and average attention.
@@ -105,11 +101,7 @@ def numbers_of_heads(judgement: Judgement) -> list[dict]:
 
 
 def state_rows(states: dict[str, Components]) -> list[dict]:
-    """Of the variance of states, the shares that position and word explain; the four of a site sum to one.
-
-    ``temporal_unique`` is what positions add to the best fit of words alone, ``input_unique`` the converse,
-    ``shared`` what either would explain, ``residual`` what the best sum of both leaves.
-    """
+    """Of the variance of states, the shares that position and word explain; the four of a site sum to one."""
     rows = []
     for site, components in states.items():
         found = components.variance_explained()
@@ -168,7 +160,7 @@ READ = ("once", "again")
 
 
 @torch.no_grad()
-def measure_repeated(recording: "Recording") -> dict:
+def measure_repeated(recording: Recording) -> dict:
     """Attention on the aligned word, and words predicted right, by whether the word read occurs again.
 
     Of the steps from the second word on; means over layers and heads of the trained network's

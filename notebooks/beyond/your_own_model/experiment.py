@@ -1,23 +1,19 @@
 """The report on a model of the reader's own, made of a Transformer of this book."""
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Annotated
 
-from attnlib.errors import BadInput, UnknownName
-from companion.results.asks import Ask, answers, ask, specs_of
-from companion.runs.recipe import RecipeSpec
+from attnlib.errors import UnknownName
+from companion.results.asks import Ask, answers, ask
+from companion.results.config import BaseConfig, OneOf, Positive
+from companion.runs.store import Store
 from notebooks.beyond.transformer_heads import experiment
 from notebooks.beyond.your_own_model.measure import ROWS, measure_report
-
-if TYPE_CHECKING:
-    from companion.runs.store import Store
 
 PLACE = "Part IV, “Your own model”"
 QUESTION = "How do I get from a model of my own to such numbers, and what may I conclude from them?"
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(BaseConfig):
     """Settings.
 
     Attributes:
@@ -27,22 +23,17 @@ class Config:
         samples: sentences that go through the model; batch_size: how many at once.
     """
 
-    like: str = "quick"
+    like: Annotated[str, OneOf(experiment.PROFILES)] = "quick"
     task: str = "reordering"
     positions: str = "sinusoidal"
-    samples: int = 960
-    batch_size: int = 32
+    samples: Positive = 960
+    batch_size: Positive = 32
 
-    def __post_init__(self) -> None:
-        chapter = experiment.PROFILES
-        if self.like not in chapter:
-            raise UnknownName("profile", self.like, chapter)
+    def check(self) -> None:
         for field in ("task", "positions"):
-            known = getattr(chapter[self.like], field)
+            known = getattr(experiment.PROFILES[self.like], field)
             if getattr(self, field) not in known:
                 raise UnknownName(field, getattr(self, field), known)
-        if min(self.samples, self.batch_size) < 1:
-            raise BadInput(f"samples is {self.samples}, batch_size {self.batch_size}; both start at 1")
 
 
 PROFILES = {"quick": Config(), "paper": Config(like="paper", samples=9_600)}
@@ -54,12 +45,7 @@ def asks(config: Config) -> tuple[Ask, ...]:
     return ask([next(specs)], measure_report, samples=config.samples, batch_size=config.batch_size)
 
 
-def models(config: Config) -> tuple[RecipeSpec, ...]:
-    """The network that the experiment needs."""
-    return specs_of(asks(config))
-
-
-def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """What the report says: values and tables as in `measure_report`; nothing without its network."""
     measured = next((dict(found) for _, found in answers(asks(config), store)), {})
     return measured, {name: measured.pop(name, []) for name in ROWS}

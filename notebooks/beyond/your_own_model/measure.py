@@ -1,7 +1,5 @@
 """What a report says of a network of this book, taken as if it were anybody's."""
 
-from typing import TYPE_CHECKING
-
 import torch
 
 from attnlib.adapters.library_models import transformer_pass
@@ -9,17 +7,15 @@ from attnlib.analysis.analyse import analyse
 from attnlib.analysis.results import Analysis
 from attnlib.analysis.stream import Stream
 from attnlib.training.corpus import evaluation_batches
+from companion.runs.recipe import Recording
 from companion.runs.sequence_course import load_task
 from notebooks.shared.task_patterns import network_of
-
-if TYPE_CHECKING:
-    from companion.runs.recipe import Recording
 
 ROWS = ("heads", "terms", "states")
 
 
 @torch.no_grad()
-def measure_report(recording: "Recording", *, samples: int, batch_size: int) -> dict:
+def measure_report(recording: Recording, *, samples: int, batch_size: int) -> dict:
     """An analysis of all attentions on training sentences, of which it holds some out by itself.
 
     Returns:

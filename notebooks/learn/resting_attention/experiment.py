@@ -2,17 +2,19 @@
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from attnlib.errors import BadInput
 from companion.data import labelled_sets
 from companion.results.aggregate import over_seeds
 from companion.results.asks import Ask, ask, specs_of
 from companion.results.checks import check_counts, check_names
-from companion.results.statistics import jackknife_interval, pair_spread
+from companion.results.statistics import Interval, jackknife_interval
 from companion.runs.recipe import RecipeSpec
 from notebooks.learn.resting_attention.measure import measure_apart, measure_resting
 from notebooks.shared.agreement import classifier_runs, gathered
@@ -250,7 +252,7 @@ def _agreeing(pairs: list[dict]) -> dict:
     """By positions and label: agreement and chance of the mean pair, and how far apart single pairs are.
 
     ``agreement`` and ``chance`` have the jackknife's interval over seeds. ``spread`` is the standard
-    deviation over pairs of seeds drawn at random (:func:`~companion.results.statistics.pair_spread`; None
+    deviation over pairs of seeds drawn at random (:func:`pair_spread`; None
     with fewer than three seeds), which sets with other numbers of seeds can be compared with; ``lowest``
     and ``highest`` reach further the more seeds there are.
     """
@@ -278,3 +280,44 @@ def _over_pairs(pairs: list[dict], name: str) -> dict:
 
     seeds = sorted({row[of] for row in pairs for of in ("seed", "second_seed")})
     return jackknife_interval(seeds, of_seeds).as_dict()
+
+
+def pair_spread(numbers: Mapping[tuple[int, int], float]) -> Interval:
+    """Standard deviation of a number over pairs of units drawn at random, with an interval over units.
+
+    All pairs of n units are no sample of pairs: they share their units, and their plain variance v_n is too
+    small. Where the number of units i and j is s_i + s_j it is so by the factor 1 − 2/n in expectation: half
+    is left with 4 units, five sixths with 12, so that sets of few units would seem steadier than they are.
+    Quenouille's correction takes out what falls with 1/n,
+
+        v = n v_n − (n − 1) · mean over i of v without unit i,
+
+    which in that model is right in expectation. With what a pair has for itself, of variance τ², v is too
+    large by 2 τ² / ((n − 1)(n − 2)). The interval is the jackknife's of √v, cut at 0. With four units and
+    normal s it covers the truth in nine cases of ten rather than in 95 %.
+
+    Args:
+        numbers: of ordered pairs of two different units, by pair.
+
+    Returns:
+        NaN for the value with fewer than three units, for the bounds with fewer than four.
+    """
+    units = sorted({unit for pair in numbers for unit in pair})
+    table = np.array([[numbers.get((one, other), math.nan) for other in units] for one in units])
+
+    def variance(some: Sequence[int]) -> float:
+        among = table[np.ix_(some, some)]
+        known = among[~np.isnan(among)]
+        return float(np.var(known)) if known.size else math.nan
+
+    def deviation(some: Sequence[int]) -> float:
+        n = len(some)
+        if n < 3:
+            return math.nan
+        without = statistics.fmean(variance([*some[:i], *some[i + 1 :]]) for i in range(n))
+        corrected = n * variance(some) - (n - 1) * without
+        return math.nan if math.isnan(corrected) else math.sqrt(max(corrected, 0.0))
+
+    found = jackknife_interval(range(len(units)), deviation)
+    low = found.low if math.isnan(found.low) else max(found.low, 0.0)
+    return Interval(found.value, low, found.high, found.n)

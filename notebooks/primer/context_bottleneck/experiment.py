@@ -1,22 +1,19 @@
 """The context-vector bottleneck: what fits into one vector, by its width and the length of the sentence."""
 
-from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, get_args
+from typing import Annotated
 
 import numpy as np
 
-from attnlib.errors import BadInput
 from attnlib.models.sequence_to_sequence import Link, SequenceCell
-from companion.results.aggregate import Point, over_seeds, paired
-from companion.results.asks import Ask, answers, ask, specs_of
-from companion.results.checks import check_known, check_positive
+from companion.results.aggregate import Point, each_over_seeds, paired
+from companion.results.asks import Ask, answers, ask
+from companion.results.config import Field, Positive
 from companion.runs.recipe import RecipeSpec
+from companion.runs.store import Store
 from notebooks.shared.measure import measure_by_length, measure_summary_bits
-from notebooks.shared.words import spec_on_words
-
-if TYPE_CHECKING:
-    from companion.runs.store import Store
+from notebooks.shared.summaries import rows_of, summarised
+from notebooks.shared.words import WordsConfig, spec_on_words
 
 PLACE = "Primer 1, “The context vector bottleneck”"
 QUESTION = "How much of a sentence fits into one vector, and what changes with attention?"
@@ -24,45 +21,25 @@ ONE_VECTOR = ("initial", "every_step")
 QUANTITIES = ("token_accuracy", "exact_match", "bits", "bits_of_word")
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(WordsConfig):
     """Settings; a network is a link × width × seed, trained once on sentences of all lengths.
 
     Attributes:
         link: what the decoder gets of the source: ``initial``, ``every_step``, ``attention``.
         width: of states and embeddings: one number or several.
         cell: ``gru`` or ``lstm``.
-        seeds: networks of each kind.
-        words: size of the vocabulary. A sentence of n words holds n · log2(words) bits.
-        shortest: fewest words of a sentence; longest: most words of a sentence. All
-            lengths between are equally frequent.
         probed: lengths at which a linear probe reads the vector.
-        n_train: sentences to train on; judged: held-out sentences, of all lengths together.
-        steps: updates in training; learning_rate: of Adam.
         samples: sentences that a probe is fitted on. Once more on half as many, where there is most to read.
     """
 
-    link: tuple[str, ...] = ("initial", "attention")
+    link: tuple[Link, ...] = ("initial", "attention")
     width: tuple[int, ...] = (32, 64)
-    cell: str = "gru"
-    seeds: int = 3
-    words: int = 10
+    cell: SequenceCell = "gru"
     shortest: int = 3
     longest: int = 20
-    probed: tuple[int, ...] = (4, 12, 20)
-    n_train: int = 8_000
-    judged: int = 360
-    steps: int = 300
-    learning_rate: float = 4e-3
-    samples: int = 2_000
-
-    def __post_init__(self) -> None:
-        check_known(self, link=get_args(Link), cell=get_args(SequenceCell))
-        check_positive(self, "seeds", "n_train", "judged", "steps", "samples")
-        if not 1 <= self.shortest <= self.longest:
-            raise BadInput(f"lengths from {self.shortest} to {self.longest}; expected 1 ≤ shortest ≤ longest")
-        if min((self.shortest, *self.probed)) < 3:
-            raise BadInput("sentences under 3 words are too few to hold some of them out; give 3 or more")
+    probed: tuple[Annotated[int, Field(ge=3)], ...] = (4, 12, 20)  # of fewer words none could be held out
+    steps: Positive = 300
+    samples: Positive = 2_000
 
 
 PROFILES = {
@@ -112,12 +89,7 @@ def asks(config: Config) -> tuple[Ask, ...]:
     return (*ask(_specs(config, config.link), measure_by_length), *_probes(config), *_halved(config))
 
 
-def models(config: Config) -> tuple[RecipeSpec, ...]:
-    """The networks that the experiment needs, each once."""
-    return specs_of(asks(config))
-
-
-def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Quality and bits by length, of every link and width.
 
     Returns:
@@ -151,20 +123,16 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
             if (link, wide, longest) in probes
         },
     }
-    lengths = [
-        {"link": link, "width": width, "length": length, "quantity": name}
-        | over_seeds(points, lambda m, n=name, i=place: m[n][i])
-        for (link, width), points in found.items()
-        for place, length in enumerate(points[0][1]["lengths"])
-        for name in QUANTITIES
-    ]
-    probe = [
-        {"link": link, "width": width, "length": length, "position": position}
-        | over_seeds(points, lambda m, p=position: m["bits"][p])
-        for (link, width, length), points in probes.items()
-        for position in range(length)
-    ]
-    return values, {"lengths": lengths, "probe": probe}
+    by_place = {(length, link, width): points for (link, width, length), points in probes.items()}
+    bits = summarised(by_place, lambda m: dict(enumerate(m["bits"])))
+    return values, {
+        "lengths": rows_of(summarised(found, _by_length), "link", "width", "length", "quantity"),
+        "probe": rows_of(bits, "length", "link", "width", "position"),
+    }
+
+
+def _by_length(measured: dict) -> dict:
+    return {n: {name: measured[name][i] for name in QUANTITIES} for i, n in enumerate(measured["lengths"])}
 
 
 def _grouped(points: list[Point], *further: str) -> dict[tuple, list[Point]]:
@@ -177,26 +145,18 @@ def _grouped(points: list[Point], *further: str) -> dict[tuple, list[Point]]:
 
 
 def summary(points: list[Point]) -> dict:
-    """One link and width, intervals over seeds: both ends of the lengths, and how the bits go with length.
+    """One link and width, intervals over seeds: both ends of the lengths, and how the bits go with length."""
 
-    ``falls`` is token accuracy at the short end less that at the long one; ``of_each`` has the numbers of
-    every network, by seed.
-    """
-    return {
-        label: {
-            name: over_seeds(points, lambda m, n=name, e=end: quarter(m, n, last=e)) for name in QUANTITIES
+    def numbers(m: dict) -> dict:
+        ends = {
+            label: {name: quarter(m, name, last=label == "longest") for name in QUANTITIES}
+            for label in ("shortest", "longest")
         }
-        for label, end in (("shortest", False), ("longest", True))
-    } | {
-        "capacity": over_seeds(points, capacity),
-        "slope": over_seeds(points, slope),
-        "falls": over_seeds(
-            points,
-            lambda m: quarter(m, "token_accuracy", last=False) - quarter(m, "token_accuracy", last=True),
-        ),
-        "of_each": {"capacity": [capacity(m) for _, m in points], "slope": [slope(m) for _, m in points]},
-        "parameters": points[0][1]["parameters"],
-    }
+        falls = ends["shortest"]["token_accuracy"] - ends["longest"]["token_accuracy"]
+        return ends | {"capacity": capacity(m), "slope": slope(m), "falls": falls}
+
+    of_each = {"capacity": [capacity(m) for _, m in points], "slope": [slope(m) for _, m in points]}
+    return each_over_seeds(points, numbers) | {"of_each": of_each, "parameters": points[0][1]["parameters"]}
 
 
 def quarter(measured: dict, name: str, *, last: bool) -> float:
@@ -213,10 +173,7 @@ def capacity(measured: dict) -> float:
 
 
 def slope(measured: dict) -> float | None:
-    """Slope of log bits of a word over log length, in the longer half of the lengths; None below two.
-
-    −1 where a vector of fixed capacity is shared, 0 where every word keeps its own.
-    """
+    """Slope of log bits of a word over log length, in the longer half of the lengths; None below two."""
     half = len(measured["lengths"]) // 2
     lengths, bits = measured["lengths"][half:], measured["bits_of_word"][half:]
     if len(lengths) < 2 or min(bits) <= 0:
@@ -237,15 +194,12 @@ def read_off(probed: list[Point], halved: list[Point], judged: list[Point]) -> d
             return float(sum(measured["bits"]))
         return dict(zip(measured["lengths"], measured["bits"], strict=True)).get(probed[0][1]["length"])
 
-    words = {
-        "first": lambda bits: bits[0],
-        "last": lambda bits: bits[-1],
-        "middle": middle,
-        "first_over_middle": lambda bits: bits[0] - middle(bits),
-        "last_over_middle": lambda bits: bits[-1] - middle(bits),
-    }
-    return {name: over_seeds(probed, lambda m, of=of: of(m["bits"])) for name, of in words.items()} | {
-        "together": over_seeds(probed, together),
+    def words(m: dict) -> dict:
+        first, last, between = m["bits"][0], m["bits"][-1], middle(m["bits"])
+        found = {"first": first, "last": last, "middle": between, "together": together(m)}
+        return found | {"first_over_middle": first - between, "last_over_middle": last - between}
+
+    return each_over_seeds(probed, words) | {
         "more": paired(probed, halved, together),
         "decoder_over_probe": paired(judged, probed, together),
     }

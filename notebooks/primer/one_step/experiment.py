@@ -1,9 +1,8 @@
 """One decoder step of a trained translation network in numbers, and its attention along training."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import Annotated
 
 import numpy as np
 
@@ -11,13 +10,11 @@ from attnlib.errors import BadInput
 from attnlib.models.sequence_to_sequence import NAMED
 from companion.data import registry
 from companion.results.aggregate import Point, over_seeds
-from companion.results.asks import Ask, answers, ask, specs_of
-from companion.results.checks import check_known, check_positive
+from companion.results.asks import Ask, answers, ask
+from companion.results.config import BaseConfig, OneOf, Positive
 from companion.runs.recipe import RecipeSpec
+from companion.runs.store import Store
 from notebooks.primer.one_step.measure import measure_shown_pairs
-
-if TYPE_CHECKING:
-    from companion.runs.store import Store
 
 PLACE = "Primer 1, “Training an attention model”; primer 2, “Example: Machine Translation”"
 QUESTION = "How does a score become a translated word, with real numbers?"
@@ -37,8 +34,7 @@ WEIGHTS: dict[str, tuple[int, int, tuple[int, ...]]] = {
 TABLES = ("worked", "context", "predicted", "map", "learned")
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(BaseConfig):
     """Settings; a network is a seed.
 
     Attributes:
@@ -53,24 +49,21 @@ class Config:
         place: which word of its translation is worked in numbers, counted from 0.
     """
 
-    task: str = "tatoeba_en_fr"
-    network: str = "bahdanau"
-    seeds: int = 3
-    n_train: int = 16_000
-    max_words: int = 1_500
-    max_length: int = 9
-    judged: int = 300
-    width: int = 64
-    steps: int = 300
-    looks: int = 6
+    task: Annotated[str, OneOf(registry.names())] = "tatoeba_en_fr"
+    network: Annotated[str, OneOf(NETWORKS)] = "bahdanau"
+    seeds: Positive = 3
+    n_train: Positive = 16_000
+    max_words: Positive = 1_500
+    max_length: Positive = 9
+    judged: Positive = 300
+    width: Positive = 64
+    steps: Positive = 300
+    looks: Positive = 6
     learning_rate: float = 4e-3
     pair: int = 1
     place: int = 1
 
-    def __post_init__(self) -> None:
-        check_known(self, task=registry.names(), network=NETWORKS)
-        counts = ("seeds", "n_train", "max_words", "max_length", "judged", "width", "steps", "looks")
-        check_positive(self, *counts)
+    def check(self) -> None:
         if not 0 <= self.pair < len(PAIRS):
             raise BadInput(f"pair is {self.pair}; there are {len(PAIRS)}, counted from 0")
         if not 0 <= self.place <= len(PAIRS[self.pair][1].split()):
@@ -100,27 +93,14 @@ def asks(config: Config) -> tuple[Ask, ...]:
     return ask(specs, measure_shown_pairs, pair=config.pair, place=config.place)
 
 
-def models(config: Config) -> tuple[RecipeSpec, ...]:
-    """The networks that the experiment needs, each once."""
-    return specs_of(asks(config))
-
-
-def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """The step in numbers, weights that the primers speak of, and attention along training."""
     points = answers(asks(config), store)
     return summary(points) if points else ({}, {name: [] for name in TABLES})
 
 
 def summary(points: list[Point]) -> tuple[dict, dict[str, list[dict]]]:
-    """Values and tables of some networks, at least one, measured by :func:`measure_shown_pairs`.
-
-    Returns:
-        values ``weights.<name>`` of :data:`WEIGHTS` and ``largest.<name>`` (share of networks whose largest
-        weight of that row is among those source words), after training; ``token_accuracy``,
-        ``exact_match``; intervals over seeds. Tables of the first network: ``worked`` (a row a source word),
-        ``context`` (a row a source word and coordinate), ``predicted`` and ``map`` (a row a checkpoint, pair,
-        target and source place); of all: ``learned`` (a row a checkpoint and name of :data:`WEIGHTS`).
-    """
+    """Values and tables of some networks, at least one, measured by :func:`measure_shown_pairs`."""
 
     def row_of(measured: dict, name: str, look: int = -1) -> list[float]:
         pair, target, _ = WEIGHTS[name]

@@ -1,22 +1,18 @@
 """Attention of a recorded network on the sentences it was shown, and one of its steps in numbers."""
 
-from typing import TYPE_CHECKING
-
 import torch
 
 from companion.runs import registry
+from companion.runs.recipe import Recording
 from companion.runs.sequence_course import judged_samples, load_task, shown_pairs
 from notebooks.shared.measure import exact_matches
-
-if TYPE_CHECKING:
-    from companion.runs.recipe import Recording
 
 LIKELIEST = 5  # words listed after the step
 COORDINATES = 4  # of the context, with what each source word adds to them
 
 
 @torch.no_grad()
-def measure_shown_pairs(recording: "Recording", *, pair: int, place: int) -> dict:
+def measure_shown_pairs(recording: Recording, *, pair: int, place: int) -> dict:
     """What was recorded of the pairs, their words, and the step that predicts word ``place`` of ``pair``.
 
     Returns:

@@ -1,21 +1,19 @@
 """Sequence to sequence with one vector: two ways to hand it over, and what a wrong word does to the rest."""
 
-from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import Annotated
 
 import numpy as np
 
 from attnlib.models.sequence_to_sequence import NAMED
 from companion.data import registry
-from companion.results.aggregate import Point, over_seeds
-from companion.results.asks import Ask, answers, ask, specs_of
-from companion.results.checks import check_known, check_positive
+from companion.results.aggregate import Point, each_over_seeds
+from companion.results.asks import Ask, answers, ask
+from companion.results.config import BaseConfig, OneOf, Positive
 from companion.runs.recipe import RecipeSpec
+from companion.runs.store import Store
 from notebooks.primer.one_vector.measure import measure_error_growth
-
-if TYPE_CHECKING:
-    from companion.runs.store import Store
+from notebooks.shared.summaries import rows_of
 
 PLACE = "Primer 1, “A quick refresher: sequence to sequence models”; Cho et al. 2014; Sutskever et al. 2014"
 QUESTION = "Can one vector carry a sentence whose translation has another length, and how do errors spread?"
@@ -27,8 +25,7 @@ OPTIONS: dict[str, dict[str, object]] = {  # of a task, where the profile's size
 QUALITIES = ("token_accuracy", "exact_match", "length_right", "bleu")
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(BaseConfig):
     """Settings; a network is a task × kind × seed.
 
     Attributes:
@@ -43,23 +40,17 @@ class Config:
         samples: held-out sentences of one length in which a word is exchanged, at most.
     """
 
-    task: tuple[str, ...] = ("number_words",)
-    network: tuple[str, ...] = tuple(NETWORKS)
-    seeds: int = 3
-    digits: int = 4
-    n_train: int = 4_000
-    judged: int = 300
-    width: int = 64
-    steps: int = 360
-    batch_size: int = 64
+    task: tuple[Annotated[str, OneOf(registry.names())], ...] = ("number_words",)
+    network: tuple[Annotated[str, OneOf(NETWORKS)], ...] = tuple(NETWORKS)
+    seeds: Positive = 3
+    digits: Positive = 4
+    n_train: Positive = 4_000
+    judged: Positive = 300
+    width: Positive = 64
+    steps: Positive = 360
+    batch_size: Positive = 64
     learning_rate: float = 4e-3
-    samples: int = 150
-
-    def __post_init__(self) -> None:
-        check_known(self, task=registry.names(), network=NETWORKS)
-        check_positive(
-            self, "seeds", "digits", "n_train", "judged", "width", "steps", "batch_size", "samples"
-        )
+    samples: Positive = 150
 
 
 PROFILES = {
@@ -98,12 +89,7 @@ def asks(config: Config) -> tuple[Ask, ...]:
     return ask(dict.fromkeys(specs), measure_error_growth, samples=config.samples)
 
 
-def models(config: Config) -> tuple[RecipeSpec, ...]:
-    """The networks that the experiment needs, each once."""
-    return specs_of(asks(config))
-
-
-def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Quality, and how errors spread.
 
     Returns:
@@ -118,19 +104,11 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
         if not points:
             continue
         values.setdefault(task, {})[network] = _summary(points)
-        named = {"task": task, "network": network}
-        tables["places"] += [
-            named | {"place": i + 1, "way": way} | over_seeds(points, lambda m, w=way, i=i: m[w][i])
-            for way in ("teacher_forced", "free_running", "so_far")
-            for i in range(len(points[0][1][way]))
-        ]
-        tables["damage"] += [
-            named
-            | {"place": row["place"], "quantity": name}
-            | over_seeds(points, lambda m, f=of, i=i: f(m["damage"][i]))
-            for name, of in (("share", _added), ("words", _lost))
-            for i, row in enumerate(points[0][1]["damage"])
-        ]
+        places = each_over_seeds(points, _by_place)
+        damage = each_over_seeds(points, _by_quantity)
+        named = {task: {network: places}}, {task: {network: damage}}
+        tables["places"] += rows_of(named[0], "task", "network", "way", "place")
+        tables["damage"] += rows_of(named[1], "task", "network", "quantity", "place")
     return values, tables
 
 
@@ -139,9 +117,17 @@ def _added(row: dict) -> float:
     return row["wrong_after"] - row["wrong_after_right"]
 
 
-def _lost(row: dict) -> float:
-    """Later words that it makes wrong."""
-    return _added(row) * row["words_after"]
+def _by_place(measured: dict) -> dict:
+    ways = ("teacher_forced", "free_running", "so_far")
+    return {way: dict(enumerate(measured[way], 1)) for way in ways}
+
+
+def _by_quantity(measured: dict) -> dict:
+    """Of the later words, the share and the number that an exchange at each place makes wrong."""
+    return {
+        "share": {row["place"]: _added(row) for row in measured["damage"]},
+        "words": {row["place"]: _added(row) * row["words_after"] for row in measured["damage"]},
+    }
 
 
 def _summary(points: list[Point]) -> dict:
@@ -151,18 +137,20 @@ def _summary(points: list[Point]) -> dict:
     length is right than by a guess from the source's alone, ``beam_gain`` beam search less greedy decoding.
     ``after_error`` and ``early_over_late`` are of the ``of_length`` sentences of one ``length``.
     """
-    numbers = {name: lambda m, n=name: m[n] for name in QUALITIES} | {
-        "after_error": lambda m: after_error(m["damage"]),
-        "early_over_late": lambda m: early_over_late(m["damage"]),
-        "own_hand": lambda m: m["token_accuracy"] - m["own_accuracy"],
-        "length_over_guess": lambda m: m["length_right"] - m["length_guessed"],
-    }
-    gains = {name: lambda m, n=name: m["beam"][n] - m[n] for name in ("exact_match", "bleu")}
     first = points[0][1]  # what follows from the samples is the same for every seed
-    return {name: over_seeds(points, of) for name, of in numbers.items()} | {
-        "beam_gain": {name: over_seeds(points, of) for name, of in gains.items()},
-        **{name: first[name] for name in ("length_guessed", "length", "of_length", "parameters")},
-    }
+    return each_over_seeds(
+        points,
+        lambda m: (
+            {name: m[name] for name in QUALITIES}
+            | {
+                "after_error": after_error(m["damage"]),
+                "early_over_late": early_over_late(m["damage"]),
+                "own_hand": m["token_accuracy"] - m["own_accuracy"],
+                "length_over_guess": m["length_right"] - m["length_guessed"],
+                "beam_gain": {name: m["beam"][name] - m[name] for name in ("exact_match", "bleu")},
+            }
+        ),
+    ) | {name: first[name] for name in ("length_guessed", "length", "of_length", "parameters")}
 
 
 def after_error(damage: list[dict]) -> float:

@@ -1,24 +1,19 @@
 """What becomes of a translation after a word in it has gone wrong, in a network that writes by itself."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from attnlib.models.search import beam_search
-from attnlib.training.corpus import Batch, collate, evaluation_batches
-from attnlib.training.vocabulary import BOS, EOS, MARKS, PAD
+from attnlib.training.corpus import Batch, Corpus, collate, evaluation_batches
+from attnlib.training.vocabulary import BOS, EOS, MARKS, PAD, Vocabulary
 from companion.data.bleu import bleu, bleu_counts
 from companion.runs import registry
+from companion.runs.recipe import Recording
 from companion.runs.sequence_course import judged_samples, load_task
 from notebooks.shared.measure import exact_matches
-
-if TYPE_CHECKING:
-    from attnlib.training.corpus import Corpus
-    from attnlib.training.vocabulary import Vocabulary
-    from companion.runs.recipe import Recording
 
 MOST_PLACES = 20  # of a sentence that a word is exchanged at
 BEAMS = 4
@@ -27,7 +22,7 @@ _WRITTEN, _MEANT = "UNK", "UNSEEN"  # what stands for ``<unk>``: two words, or a
 
 
 @torch.no_grad()
-def measure_error_growth(recording: "Recording", *, samples: int) -> dict:
+def measure_error_growth(recording: Recording, *, samples: int) -> dict:
     """Accuracy by place, read right and read from its own hand; and what one wrong word does to the rest.
 
     By place are the held-out sentences of one length, that of which the sentences hold most words: sentences
@@ -89,11 +84,8 @@ def fullest_length(lengths: np.ndarray) -> int:
     return int((counts * np.arange(len(counts))).argmax())
 
 
-def guessed_lengths(train: "Corpus", judged: "Corpus") -> np.ndarray:
-    """The target's length guessed from the source's alone: the most frequent one among training samples.
-
-    Of a source length that no training sample has, the most frequent of all.
-    """
+def guessed_lengths(train: Corpus, judged: Corpus) -> np.ndarray:
+    """The target's length guessed from the source's alone: the most frequent one among training samples."""
     overall = int(np.bincount(train.target_lengths).argmax())
     guess = {
         length: int(np.bincount(train.target_lengths[train.source_lengths == length]).argmax())
@@ -102,12 +94,8 @@ def guessed_lengths(train: "Corpus", judged: "Corpus") -> np.ndarray:
     return np.array([guess.get(length, overall) for length in judged.source_lengths.tolist()])
 
 
-def written_bleu(recording: "Recording") -> float:
-    """BLEU of what is written; a word that the vocabulary lacks is one that nothing matches.
-
-    That of :func:`notebooks.primer.scoring_functions.measure.measure_bleu`, but for missing words that
-    sacreBLEU would split; without the text, so for every task.
-    """
+def written_bleu(recording: Recording) -> float:
+    """BLEU of what is written; a word that the vocabulary lacks is one that nothing matches."""
     settings = recording.spec.resolved
     vocabulary, judged = load_task(settings).target_vocabulary, judged_samples(settings)
     rows = (row[(row != PAD) & (row != EOS)] for row in recording["written"].numpy())
@@ -120,7 +108,7 @@ def _spelt(ids: np.ndarray, vocabulary: "Vocabulary", unknown: str) -> str:
     return " ".join(unknown if word in MARKS else word for word in vocabulary.decode(ids))
 
 
-def beam_written(network: torch.nn.Module, corpus: "Corpus") -> Tensor:
+def beam_written(network: torch.nn.Module, corpus: Corpus) -> Tensor:
     """The best that beam search finds for each source, as ``written`` in a recording."""
     most = 2 * int(corpus.target_lengths.max()) + 10
     rows = torch.full((len(corpus), most), PAD, dtype=torch.int32)
@@ -138,16 +126,7 @@ def _same(written: Tensor, wanted: Tensor) -> Tensor:
 
 
 def damage(network: torch.nn.Module, batch: Batch, words: int, seed: int) -> list[dict]:
-    """A row for each place after which a sentence goes on: ``words_after`` it, and the share of them wrong.
-
-    Args:
-        batch: sentences of one target length.
-        words: of the target vocabulary, marks among them.
-        seed: of the words that are drawn.
-
-    Returns:
-        ``wrong_after`` the wrong word, ``wrong_after_right`` after the right one.
-    """
+    """A row for each place after which a sentence goes on: ``words_after`` it, and the share wrong."""
     rows = []
     generator = torch.Generator().manual_seed(seed)
     right = batch.target_output

@@ -1,23 +1,18 @@
 """Path length: how far a gradient gets back into the source, with one vector and with attention."""
 
 import math
-from dataclasses import dataclass
 from itertools import chain, product
-from typing import TYPE_CHECKING, get_args
+from typing import Annotated
 
 import numpy as np
 
-from attnlib.errors import BadInput
-from attnlib.models.sequence_to_sequence import SequenceCell
-from companion.results.aggregate import Point, over_seeds, paired
-from companion.results.asks import Ask, answers, ask, specs_of
-from companion.results.checks import check_known, check_positive
-from companion.runs.recipe import RecipeSpec
+from companion.results.aggregate import each_over_seeds, paired
+from companion.results.asks import Ask, answers, ask
+from companion.results.config import Field, OneOf, Positive
+from companion.runs.store import Store
 from notebooks.primer.path_length.measure import measure_gradients
-from notebooks.shared.words import link_distances, spec_on_words
-
-if TYPE_CHECKING:
-    from companion.runs.store import Store
+from notebooks.shared.summaries import rows_of
+from notebooks.shared.words import PAPER, CoursesConfig, link_distances, spec_on_words
 
 PLACE = "Primer 1, “Benefits of attention: shorter path lengths”"
 QUESTION = "How far back into the source does a gradient reach, and does attention make it farther?"
@@ -30,65 +25,21 @@ KINDS = {  # link, and whether the source is read backwards
 STAGES = ("untrained", "trained")
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(CoursesConfig):
     """Settings; a network is a kind × cell × seed. The defaults are those of the chapter on reversal.
 
     Attributes:
         kind: ``one_vector``, ``one_vector_reversed``, ``attention``, ``attention_reversed``.
-        cell: ``gru``, ``lstm``.
-        seeds: networks of each kind.
-        words: size of the vocabulary.
-        shortest: fewest words of a sentence in training; longest: most words of a sentence in training.
-        n_train: sentences to train on; judged: held-out sentences.
-        width: of states and embeddings; steps: updates in training; looks: evaluations during training.
-        learning_rate: of Adam.
         length: words of the sentences that gradients are taken on.
         samples: number of sentences that gradients are taken on.
     """
 
-    kind: tuple[str, ...] = ("one_vector", "one_vector_reversed", "attention")
-    cell: tuple[str, ...] = ("gru",)
-    seeds: int = 3
-    words: int = 10
-    shortest: int = 4
-    longest: int = 12
-    n_train: int = 8_000
-    judged: int = 360
-    width: int = 64
-    steps: int = 160
-    looks: int = 5
-    learning_rate: float = 4e-3
-    length: int = 12
-    samples: int = 64
-
-    def __post_init__(self) -> None:
-        check_known(self, kind=KINDS, cell=get_args(SequenceCell))
-        check_positive(self, "seeds", "n_train", "judged", "width", "steps", "looks", "samples")
-        if not 3 <= self.shortest <= self.longest or self.length < 3:
-            raise BadInput(
-                f"lengths from {self.shortest} to {self.longest}, gradients at {self.length}; expected "
-                "3 ≤ shortest ≤ longest and a length of at least 3"
-            )
+    kind: tuple[Annotated[str, OneOf(KINDS)], ...] = ("one_vector", "one_vector_reversed", "attention")
+    length: Annotated[int, Field(ge=3)] = 12
+    samples: Positive = 64
 
 
-PROFILES = {
-    "quick": Config(),
-    "paper": Config(
-        kind=tuple(KINDS),
-        cell=("gru", "lstm"),
-        seeds=5,
-        longest=20,
-        n_train=40_000,
-        judged=1_700,
-        width=128,
-        steps=2_000,
-        looks=20,
-        learning_rate=2e-3,
-        length=20,
-        samples=256,
-    ),
-}
+PROFILES = {"quick": Config(), "paper": Config(kind=tuple(KINDS), length=20, samples=256, **PAPER)}
 
 
 def _groups(config: Config) -> dict[tuple[str, str], tuple[Ask, ...]]:
@@ -107,12 +58,7 @@ def asks(config: Config) -> tuple[Ask, ...]:
     return tuple(chain.from_iterable(_groups(config).values()))
 
 
-def models(config: Config) -> tuple[RecipeSpec, ...]:
-    """The networks that the experiment needs, each once."""
-    return specs_of(asks(config))
-
-
-def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Decay of the gradient with distance, and where it falls.
 
     A distance is the number of recurrent steps between two words if everything goes through the encoder's
@@ -120,7 +66,7 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     what they need not go.
 
     Returns:
-        values by kind, cell and stage, see :func:`_summary`, the first cell's again as ``main``; ``flatter``,
+        values by kind, cell and stage, see :func:`_numbers`, the first cell's again as ``main``; ``flatter``,
         by stage: decay with attention less that with one vector, paired by seed. Tables ``matrices`` (a row a
         kind, stage and pair of places: mean norm over the largest of the matrix) and ``decay`` (a row a kind,
         stage and distance).
@@ -129,19 +75,22 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     values: dict = {}
     tables: dict[str, list[dict]] = {"matrices": [], "decay": []}
     for (kind, cell), points in found.items():
-        for stage in STAGES if points else ():
-            reverse = KINDS[kind][1]
-            values.setdefault(kind, {}).setdefault(cell, {})[stage] = _summary(points, stage, reverse=reverse)
-            named = {"kind": kind, "cell": cell, "stage": stage}
+        if not points:
+            continue
+        reverse = KINDS[kind][1]
+        values.setdefault(kind, {})[cell] = each_over_seeds(
+            points, lambda m, r=reverse: _numbers(m, reverse=r)
+        )
+        by_distance = each_over_seeds(
+            points, lambda m, r=reverse: {stage: _by_distance(m[stage], reverse=r) for stage in STAGES}
+        )
+        tables["decay"] += rows_of({kind: {cell: by_distance}}, "kind", "cell", "stage", "distance")
+        for stage in STAGES:
             mean = np.mean([measured[stage] for _, measured in points], axis=0)
             tables["matrices"] += [
-                named | {"target": s + 1, "source": t + 1, "norm": float(mean[s, t] / mean.max())}
+                {"kind": kind, "cell": cell, "stage": stage, "target": s + 1, "source": t + 1}
+                | {"norm": float(mean[s, t] / mean.max())}
                 for s, t in np.ndindex(mean.shape)
-            ]
-            by_seed = [({}, _by_distance(measured[stage], reverse=reverse)) for _, measured in points]
-            tables["decay"] += [
-                named | {"distance": distance} | over_seeds(by_seed, lambda m, d=distance: m[d])
-                for distance in by_seed[0][1]
             ]
     for own in values.values():
         own["main"] = own[next(iter(own))]
@@ -173,23 +122,21 @@ def decay(matrix: list[list[float]], *, reverse: bool) -> float:
     return float(np.polyfit(*_pairs(matrix, reverse=reverse), 1)[0])
 
 
-def _summary(points: list[Point], stage: str, *, reverse: bool) -> dict:
-    """Intervals over seeds of what the gradients of one stage show.
+def _numbers(measured: dict, *, reverse: bool) -> dict:
+    """What the gradients of each stage show.
 
     ``decay`` is in decades a step; ``aligned`` the share of a row on the source word at the same place;
     ``apart``, in decades, the distance reached most above the one reached least; ``first_over_last`` log10 of
     the norm of the pair of first words over that of the last.
     """
-
-    def apart(measured: dict) -> float:
-        means = _by_distance(measured[stage], reverse=reverse).values()
-        return max(means) - min(means)
-
-    return {
-        "decay": over_seeds(points, lambda m: decay(m[stage], reverse=reverse)),
-        "aligned": over_seeds(points, lambda m: m[f"aligned_{stage}"]),
-        "apart": over_seeds(points, apart),
-        "first_over_last": over_seeds(
-            points, lambda m: math.log10(max(m[stage][0][0], 1e-30) / max(m[stage][-1][-1], 1e-30))
-        ),
-    }
+    found = {}
+    for stage in STAGES:
+        matrix = measured[stage]
+        means = _by_distance(matrix, reverse=reverse).values()
+        found[stage] = {
+            "decay": decay(matrix, reverse=reverse),
+            "aligned": measured[f"aligned_{stage}"],
+            "apart": max(means) - min(means),
+            "first_over_last": math.log10(max(matrix[0][0], 1e-30) / max(matrix[-1][-1], 1e-30)),
+        }
+    return found

@@ -1,22 +1,18 @@
 """How much each output hangs on each input: gradients through a recorded network, untrained and trained."""
 
-from typing import TYPE_CHECKING
-
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from attnlib.training.corpus import Batch, collate
 from companion.runs import registry
+from companion.runs.recipe import Recording
 from companion.runs.sequence_course import load_task
-
-if TYPE_CHECKING:
-    from companion.runs.recipe import Recording
 
 _BATCH = 64
 
 
-def measure_gradients(recording: "Recording", *, length: int, samples: int) -> dict:
+def measure_gradients(recording: Recording, *, length: int, samples: int) -> dict:
     """Gradient of the right word's logit, less the mean logit, by each source embedding, and its norm.
 
     Not of its log-probability, whose gradient vanishes where the word is certain. On held-out sentences of

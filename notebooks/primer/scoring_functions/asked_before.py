@@ -6,7 +6,6 @@ Settings, and what is recorded, are those of :mod:`companion.runs.recurrent_sequ
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -14,10 +13,8 @@ from torch import Tensor
 from attnlib.models.sequence_to_sequence import AskedBefore, check_present_asks
 from attnlib.training.course import Report
 from companion.runs import recurrent_sequences
+from companion.runs.recipe import Recording
 from companion.runs.sequence_course import builders, checksums, record_course, restored
-
-if TYPE_CHECKING:
-    from companion.runs.recipe import Recording
 
 __all__ = ["Settings", "builders", "checksums", "new_network", "record", "recorded_network"]
 
@@ -44,6 +41,6 @@ def record(
     return record_course(new_network, settings, folder, device=device, report=report)
 
 
-def recorded_network(recording: "Recording") -> AskedBefore:
+def recorded_network(recording: Recording) -> AskedBefore:
     """The trained network, in evaluation mode."""
     return restored(new_network, recording)

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain, product
 from math import ceil
-from typing import TYPE_CHECKING, get_args
+from operator import itemgetter
+from typing import Annotated
 
 import numpy as np
 
@@ -12,10 +13,11 @@ from attnlib.errors import BadInput
 from attnlib.models.attention import Scoring
 from attnlib.models.sequence_to_sequence import NAMED
 from companion.data.parallel import NAMES as TEXTS
-from companion.results.aggregate import Point, matched, over_seeds, paired
-from companion.results.asks import Ask, answers, ask, specs_of
-from companion.results.checks import check_known, check_positive
+from companion.results.aggregate import Point, each_over_seeds, matched, over_seeds, paired
+from companion.results.asks import Ask, answers, ask
+from companion.results.config import BaseConfig, OneOf, Positive
 from companion.runs.recipe import RecipeSpec
+from companion.runs.store import Store
 from notebooks.primer.scoring_functions.measure import (
     OFFSETS,
     READABLE,
@@ -26,10 +28,7 @@ from notebooks.primer.scoring_functions.measure import (
     measure_cost,
 )
 from notebooks.shared.measure import measure_learning_curve
-
-if TYPE_CHECKING:
-    from companion.runs.store import Store
-
+from notebooks.shared.summaries import rows_of
 
 DECODERS: dict[str, dict[str, object]] = {
     "luong": {},
@@ -68,8 +67,7 @@ class Kind:
         }
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(BaseConfig):
     """Settings: a grid of networks on tasks made by rule, and the four that have names on captions.
 
     Attributes:
@@ -93,39 +91,33 @@ class Config:
         text_rate: of Adam on captions; text_threshold: the same as threshold, on captions.
     """
 
-    task: tuple[str, ...] = ("reordering",)
-    scoring: tuple[str, ...] = ("dot", "scaled_dot", "general", "additive")
-    directions: tuple[int, ...] = (1, 2)
-    decoder: tuple[str, ...] = ("luong", "bahdanau")
-    asked: tuple[str, ...] = ("dot", "general")
-    seeds: int = 3
-    shortest: int = 2
+    task: tuple[Annotated[str, OneOf(SIZES)], ...] = ("reordering",)
+    scoring: tuple[Scoring, ...] = ("dot", "scaled_dot", "general", "additive")
+    directions: tuple[Annotated[int, OneOf(DIRECTIONS)], ...] = (1, 2)
+    decoder: tuple[Annotated[str, OneOf(DECODERS)], ...] = ("luong", "bahdanau")
+    asked: tuple[Scoring, ...] = ("dot", "general")
+    seeds: Positive = 3
+    shortest: Positive = 2
     longest: int = 3
-    n_train: int = 6_000
-    judged: int = 128
-    width: int = 32
-    steps: int = 85
-    looks: int = 10
+    n_train: Positive = 6_000
+    judged: Positive = 128
+    width: Positive = 32
+    steps: Positive = 85
+    looks: Positive = 10
     learning_rate: float = 1.5e-2  # high, for a short course; narrow networks bear it
     threshold: float = 0.8
-    samples: int = 1_000
-    named: tuple[str, ...] = ()
-    text: str = "multi30k_en_de"
+    samples: Positive = 1_000
+    named: tuple[Annotated[str, OneOf(NAMED)], ...] = ()
+    text: Annotated[str, OneOf([name for name in TEXTS if name.startswith("multi30k_en")])] = "multi30k_en_de"
     text_pairs: int = 0
-    text_words: int = 4_000
-    text_width: int = 128
-    text_epochs: int = 5
-    text_looks: int = 20
+    text_words: Positive = 4_000
+    text_width: Positive = 128
+    text_epochs: Positive = 5
+    text_looks: Positive = 20
     text_rate: float = 3e-3
     text_threshold: float = 0.4
 
-    def __post_init__(self) -> None:
-        scores, texts = get_args(Scoring), [name for name in TEXTS if name.startswith("multi30k_en")]
-        check_known(self, task=SIZES, scoring=scores, asked=scores, decoder=DECODERS, named=NAMED, text=texts)
-        counts = ("seeds", "shortest", "n_train", "judged", "width", "steps", "looks", "samples")
-        check_positive(self, *counts, "text_words", "text_width", "text_epochs", "text_looks")
-        if set(self.directions) - set(DIRECTIONS):
-            raise BadInput(f"directions are {self.directions}; an encoder reads in 1 or in 2")
+    def check(self) -> None:
         if not self.shortest <= self.longest:
             raise BadInput(f"sizes from {self.shortest} to {self.longest}; expected shortest ≤ longest")
         if not (grid(self) or self.named):
@@ -236,9 +228,8 @@ def quality(measured: dict, name: str, threshold: float) -> float:
 def summary(points: list[Point], threshold: float) -> dict:
     """Intervals of :data:`QUANTITIES`, and ``reached``: how many networks reach the threshold."""
     reached = [updates_to(threshold, m["steps"], m["token_accuracy"]) is not None for _, m in points]
-    return {name: over_seeds(points, lambda m, n=name: quality(m, n, threshold)) for name in QUANTITIES} | {
-        "reached": sum(reached)
-    }
+    found = each_over_seeds(points, lambda m: {name: quality(m, name, threshold) for name in QUANTITIES})
+    return found | {"reached": sum(reached)}
 
 
 def late_rise(measured: dict) -> float:
@@ -254,10 +245,7 @@ def late_rise(measured: dict) -> float:
 def effect(
     measured: Mapping[object, list[Point]], pairs: Iterable[tuple[object, object]], threshold: float
 ) -> dict[str, dict]:
-    """By how much the first kind of a pair exceeds the second: mean over pairs, intervals over seeds.
-
-    Pairs and seeds of which a network is missing are left out.
-    """
+    """By how much the first kind of a pair exceeds the second: mean over pairs, intervals over seeds."""
     by_seed: dict[object, list[tuple[dict, dict]]] = {}
     for first, second in pairs:
         for name, both in matched(measured.get(first, ()), measured.get(second, ())):
@@ -274,11 +262,8 @@ def effect(
 
 def curve_rows(points: list[Point]) -> list[dict]:
     """Words right over updates, a row a look."""
-    steps = points[0][1]["steps"] if points else []
-    return [
-        {"step": step} | over_seeds(points, lambda m, i=place: m["token_accuracy"][i])
-        for place, step in enumerate(steps)
-    ]
+    courses = each_over_seeds(points, lambda m: dict(zip(m["steps"], m["token_accuracy"], strict=True)))
+    return rows_of(courses, "step")
 
 
 PLACE = "Primer 2, “Alignment Function Types” and “Attention in Different RNN Variants”"
@@ -322,12 +307,7 @@ def asks(config: Config) -> tuple[Ask, ...]:
     )
 
 
-def models(config: Config) -> tuple[RecipeSpec, ...]:
-    """The networks that the experiment needs, each once."""
-    return specs_of(asks(config))
-
-
-def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """What every network of the grid costs and reaches, and by how much kinds differ.
 
     Returns:
@@ -361,19 +341,16 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
         for kind, asked in _asked_kinds(config).items():
             if kind.task == task:
                 points = answers(asked, store)
+                shown = ("present", "previous", "weight_on_gold")
                 asking.setdefault(kind.scoring, {})[kind.decoder] = {
-                    name: over_seeds(points, lambda m, n=name: m[n])
-                    for name in ("present", "previous", "weight_on_gold")
+                    name: over_seeds(points, itemgetter(name)) for name in shown
                 }
         context = {}
         for kind, asked in _probed_kinds(config).items():
             if kind.task == task and (points := answers(asked, store)):
-                at = {
-                    offset: over_seeds(points, lambda m, i=i: m["bits"][i])
-                    for i, offset in enumerate(OFFSETS)
-                }
+                at = each_over_seeds(points, lambda m: dict(zip(OFFSETS, m["bits"], strict=True)))
                 context[DIRECTIONS[kind.directions]] = {"before": at[-1], "own": at[0], "after": at[1]}
-                tables["context"] += [kind.columns | {"offset": offset} | one for offset, one in at.items()]
+                tables["context"] += [kind.columns | row for row in rows_of(at, "offset")]
         own = {"effects": effects, "who_asks": asking, "context": context}
         values.setdefault(task, {}).update(own)
     values["translation"], further = _translation(config, networks, measured, costs, store)

@@ -1,27 +1,21 @@
 """What a score costs, which decoder state asks, and what an encoder state knows of the words around it."""
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from attnlib.errors import BadInput
-from attnlib.models.sequence_to_sequence import sample_products
+from attnlib.models.sequence_to_sequence import SequenceToSequence, sample_products
 from attnlib.probes.alignment_error import gold_links
 from attnlib.probes.lexical_probe import probe_bits
-from attnlib.training.corpus import evaluation_batches
+from attnlib.training.corpus import Corpus, evaluation_batches
 from attnlib.training.vocabulary import EOS, MARKS, PAD, Vocabulary
 from companion.data.bleu import corpus_bleu
 from companion.data.parallel import TextOptions, read_translation, tokenise_pairs
 from companion.runs import registry
+from companion.runs.recipe import Recording
 from companion.runs.sequence_course import judged_samples, load_task
-
-if TYPE_CHECKING:
-    from attnlib.models.sequence_to_sequence import SequenceToSequence
-    from attnlib.training.corpus import Corpus
-    from companion.runs.recipe import Recording
-
 
 _BATCH = 256
 OFFSETS = (-2, -1, 0, 1, 2)  # words read off a state: two before its own to two after
@@ -30,11 +24,11 @@ SIZES = {"reordering": ("min_phrases", "max_phrases"), "number_words": ("min_dig
 READABLE = {"reordering": 2, "number_words": 5}  # the sizes that make five words, so that all offsets exist
 
 
-def _network(recording: "Recording") -> "SequenceToSequence":
+def _network(recording: Recording) -> "SequenceToSequence":
     return registry.load(recording.spec.recipe).recorded_network(recording)
 
 
-def measure_cost(recording: "Recording") -> dict:
+def measure_cost(recording: Recording) -> dict:
     """Parameters, and multiplications for one sample of mean length, end marks included.
 
     Returns:
@@ -55,7 +49,7 @@ def measure_cost(recording: "Recording") -> dict:
 
 
 @torch.no_grad()
-def measure_asking_state(recording: "Recording") -> dict:
+def measure_asking_state(recording: Recording) -> dict:
     """Whether the scores are those of the present decoder state or of the one before.
 
     Returns:
@@ -89,7 +83,7 @@ def measure_asking_state(recording: "Recording") -> dict:
 
 
 @torch.no_grad()
-def measure_context_of_states(recording: "Recording", *, size: int, samples: int) -> dict:
+def measure_context_of_states(recording: Recording, *, size: int, samples: int) -> dict:
     """Bits about the words around it that a linear softmax reads off an encoder state.
 
     Sentences of one length are drawn anew, ``samples`` to fit the probe on and half as many to judge it on;
@@ -114,7 +108,7 @@ def measure_context_of_states(recording: "Recording", *, size: int, samples: int
     return {"offsets": list(OFFSETS), "bits": (read - known).tolist()}
 
 
-def _middle(network: "SequenceToSequence", corpus: "Corpus") -> tuple[torch.Tensor, torch.Tensor]:
+def _middle(network: "SequenceToSequence", corpus: Corpus) -> tuple[torch.Tensor, torch.Tensor]:
     """States of the middle words, and the words around them counted from 0."""
     length = int(corpus.source_lengths[0])
     if length <= OFFSETS[-1] - OFFSETS[0] or (corpus.source_lengths != length).any():
@@ -127,7 +121,7 @@ def _middle(network: "SequenceToSequence", corpus: "Corpus") -> tuple[torch.Tens
     return states, words[:, [middle + offset for offset in OFFSETS]]
 
 
-def measure_bleu(recording: "Recording") -> dict:
+def measure_bleu(recording: Recording) -> dict:
     """BLEU of what the network writes on its own, against the whole words of the references.
 
     Both sides are words as the task splits them, in small letters where the task folds case. A word that the

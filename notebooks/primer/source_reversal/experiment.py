@@ -1,25 +1,23 @@
 """Reversing the source: whom it helps, where in the sentence, and what becomes of it with attention."""
 
-from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, get_args
+from typing import Annotated
 
 import numpy as np
 
-from attnlib.errors import BadInput, DataUnavailable, UnknownName
-from attnlib.models.sequence_to_sequence import Link, SequenceCell
+from attnlib.errors import BadInput, DataUnavailable
+from attnlib.models.sequence_to_sequence import Link
 from companion.data import registry
-from companion.results.aggregate import Point, matched, over_seeds, paired
-from companion.results.asks import Ask, answers, ask, specs_of
+from companion.results.aggregate import Point, each_over_seeds, matched
+from companion.results.asks import Ask, answers, ask
+from companion.results.config import OneOf
 from companion.results.statistics import mean_interval
 from companion.runs.recipe import RecipeSpec
+from companion.runs.store import Store
 from notebooks.primer.source_reversal.measure import measure_longest_sentences
 from notebooks.shared.measure import THIRDS, measure_learning_curve
-from notebooks.shared.words import link_distances, spec_on_words
-
-if TYPE_CHECKING:
-    from companion.runs.store import Store
-
+from notebooks.shared.summaries import each_paired, rows_of, summarised
+from notebooks.shared.words import PAPER, CoursesConfig, link_distances, spec_on_words
 
 # Recurrent steps between words that translate each other, counted on a task's known links.
 
@@ -78,67 +76,23 @@ ONE_LENGTH = "attention_one_length"
 NAMES = ("kind", "cell", "order")  # of a group, in the tables
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(CoursesConfig):
     """Settings; a network is a link × order × cell × seed, trained on sentences of all lengths.
 
     Attributes:
         link: what the decoder gets of the source: ``initial``, ``every_step``, ``attention``.
-        cell: ``gru``, ``lstm``.
-        seeds: networks of each kind.
-        words: size of the vocabulary.
-        shortest: fewest words of a sentence; longest: most words of a sentence.
         one_length: 1 adds networks with attention on sentences that all have the longest length.
-        n_train: sentences to train on; judged: held-out sentences.
-        width: of states and embeddings; steps: updates in training; looks: evaluations during training.
-        learning_rate: of Adam.
         aligned: tasks with known links, whose distances are counted. Those without data here are left out.
     """
 
-    link: tuple[str, ...] = ("initial", "attention")
-    cell: tuple[str, ...] = ("gru",)
-    seeds: int = 3
-    words: int = 10
-    shortest: int = 4
-    longest: int = 12
+    link: tuple[Link, ...] = ("initial", "attention")
     one_length: int = 1
-    n_train: int = 8_000
-    judged: int = 360
-    width: int = 64
-    steps: int = 160
-    looks: int = 5
-    learning_rate: float = 4e-3
-    aligned: tuple[str, ...] = ("one_to_one", "number_words", "lexicon_translation", "europarl_de_en")
-
-    def __post_init__(self) -> None:
-        for field, known in (("link", get_args(Link)), ("cell", get_args(SequenceCell))):
-            for name in getattr(self, field):
-                if name not in known:
-                    raise UnknownName(field, name, known)
-        for name in self.aligned:
-            if name not in registry.names():
-                raise UnknownName("task", name, registry.names())
-        for name in ("seeds", "n_train", "judged", "width", "steps", "looks"):
-            if getattr(self, name) < 1:
-                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
-        if not 3 <= self.shortest <= self.longest:
-            raise BadInput(f"lengths from {self.shortest} to {self.longest}; expected 3 ≤ shortest ≤ longest")
+    aligned: tuple[Annotated[str, OneOf(registry.names())], ...] = (
+        "one_to_one", "number_words", "lexicon_translation", "europarl_de_en"
+    )  # fmt: skip
 
 
-PROFILES = {
-    "quick": Config(),
-    "paper": Config(
-        cell=("gru", "lstm"),
-        seeds=5,
-        longest=20,
-        n_train=40_000,
-        judged=1_700,
-        width=128,
-        steps=2_000,
-        looks=20,
-        learning_rate=2e-3,
-    ),
-}
+PROFILES = {"quick": Config(), "paper": Config(**PAPER)}
 
 
 def _groups(config: Config) -> dict[tuple[str, str, str], tuple[RecipeSpec, ...]]:
@@ -162,12 +116,7 @@ def asks(config: Config) -> tuple[Ask, ...]:
     return (*ask(specs, measure_learning_curve), *ask(specs, measure_longest_sentences))
 
 
-def models(config: Config) -> tuple[RecipeSpec, ...]:
-    """The networks that the experiment needs, each once."""
-    return specs_of(asks(config))
-
-
-def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Learning curves with and without reversal, by third of the sentence, and distances.
 
     Returns:
@@ -195,13 +144,13 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     diagonal = [(i, i) for i in range(4)]
     values["example"] = {order: link_distances(diagonal, 4, reverse=order == "reversed") for order in ORDERS}
     return values, {
-        "curves": [row for kind, points in found.items() for row in _curves(kind, points)],
-        "places": [row for kind, points in found.items() for row in _places(kind, points)],
+        "curves": rows_of(summarised(found, _courses), *NAMES, "part", "step"),
+        "places": rows_of(summarised(found, lambda m: dict(enumerate(m["by_place"], 1))), *NAMES, "place"),
         "distances": [row for _, rows in counted.values() for row in rows],
     }
 
 
-def _measured(specs: tuple[RecipeSpec, ...], store: "Store") -> list[Point]:
+def _measured(specs: tuple[RecipeSpec, ...], store: Store) -> list[Point]:
     """Learning curves, each with the network's ``longest`` sentences."""
     curves, longest = (
         answers(ask(specs, measure), store) for measure in (measure_learning_curve, measure_longest_sentences)
@@ -223,28 +172,12 @@ def _quantities(measured: dict) -> dict[str, float]:
 def _summary(both: dict[str, list[Point]]) -> dict:
     """Intervals by order of reading, and of the ``gain`` where both orders are there."""
     first = next(iter(both.values()))[0][1]
-    of = {name: lambda m, n=name: _quantities(m)[n] for name in _quantities(first)}
-    found: dict = {
-        order: {name: over_seeds(points, own) for name, own in of.items()} for order, points in both.items()
-    }
+    found = {order: each_over_seeds(points, _quantities) for order, points in both.items()}
     if len(both) == len(ORDERS):
-        found["gain"] = {name: paired(both["reversed"], both["forward"], own) for name, own in of.items()}
+        found["gain"] = each_paired(both["reversed"], both["forward"], _quantities)
     return found | {"long_from": first["longest"]["shortest"]}
 
 
-def _curves(kind: tuple[str, str, str], points: list[Point]) -> list[dict]:
-    named = dict(zip(NAMES, kind, strict=True))
-    return [
-        named | {"part": part, "step": step} | over_seeds(points, lambda m, p=part, i=look: m[p][i])
-        for part in ("token_accuracy", *THIRDS)
-        for look, step in enumerate(points[0][1]["steps"])
-    ]
-
-
-def _places(kind: tuple[str, str, str], points: list[Point]) -> list[dict]:
-    named = dict(zip(NAMES, kind, strict=True))
-    places = range(min(len(measured["by_place"]) for _, measured in points))
-    return [
-        named | {"place": place + 1} | over_seeds(points, lambda m, i=place: m["by_place"][i])
-        for place in places
-    ]
+def _courses(measured: dict) -> dict:
+    parts = ("token_accuracy", *THIRDS)
+    return {part: dict(zip(measured["steps"], measured[part], strict=True)) for part in parts}

@@ -1,17 +1,13 @@
 """Words right in the longest sentences, by third: where the first word and the last are far apart."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from companion.runs.recipe import Recording
 from companion.runs.sequence_course import judged_samples
 from notebooks.shared.measure import THIRDS
 
-if TYPE_CHECKING:
-    from companion.runs.recipe import Recording
 
-
-def measure_longest_sentences(recording: "Recording") -> dict:
+def measure_longest_sentences(recording: Recording) -> dict:
     """Words right under teacher forcing at the last look, in the longest quarter of the lengths.
 
     A third is that of :func:`~notebooks.shared.measure.measure_learning_curve`. Over all

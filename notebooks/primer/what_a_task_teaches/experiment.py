@@ -1,23 +1,24 @@
 """What a task makes attention learn: translation against summary, cross- against self-attention."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Annotated
 
 import numpy as np
 
 from attnlib.errors import BadInput
-from companion.results.aggregate import Point, over_seeds, paired
-from companion.results.asks import Ask, answers, ask, specs_of
-from companion.results.checks import check_known
+from companion.results.aggregate import Point, over_seeds
+from companion.results.asks import Ask, answers, ask
+from companion.results.config import BaseConfig, OneOf
 from companion.results.statistics import jackknife_interval
 from companion.runs.recipe import RecipeSpec
+from companion.runs.store import Store
 from notebooks.primer.what_a_task_teaches.measure import (
     CLASSES,
     measure_classes,
     measure_reciprocity,
     measure_sources,
 )
+from notebooks.shared.summaries import each_paired, less, rows_of, summarised
 from notebooks.shared.task_patterns import (
     PATTERNS,
     STATES,
@@ -26,72 +27,53 @@ from notebooks.shared.task_patterns import (
     measure_patterns,
 )
 
-if TYPE_CHECKING:
-    from companion.runs.store import Store
-
-
-# From measurements of single networks to intervals over seeds, for the chapter on what a task teaches.
-
 Points = dict[tuple[str, str], list[Point]]  # by kind of network and task
 LEVELS = ("scores", "weights", "ratio", "halved", "maps")
-_OTHERS = tuple(name for name in CLASSES if name not in ("topic", "end"))
+ASKING = ("encoder_self", "cross")
+ROLES, SIDES = ("queries", "keys"), ("source", "target")
+_TO = [(name, "topic") for name in CLASSES if name not in ("topic", "end")]
 
 
-def _learned(points: list[Point], of: Callable[[dict, str], float | None]) -> dict:
-    """Intervals ``trained``, ``untrained``, and ``learned``, the first less the second in each network."""
+# From measurements of single networks to intervals over seeds. The numbers of a network are nested as claims
+# address them; ``learned`` is trained less untrained.
 
-    def gain(measured: dict) -> float | None:
-        pair = of(measured, "trained"), of(measured, "untrained")
-        return None if None in pair else pair[0] - pair[1]
 
-    return {state: over_seeds(points, lambda m, s=state: of(m, s)) for state in STATES} | {
-        "learned": over_seeds(points, gain)
-    }
+def _with_learned(by_state: dict[str, dict]) -> dict[str, dict]:
+    return by_state | {"learned": less(by_state["trained"], by_state["untrained"])}
+
+
+def _patterns(measured: dict) -> dict:
+    return {state: {name: measured[state]["all"][name] for name in PATTERNS} for state in STATES}
 
 
 def pattern_values(found: Points) -> dict:
     """By kind and task; and the references, which are those of the task."""
-    values: dict = {"references": {}}
+    values = summarised(
+        found,
+        lambda m: (
+            _with_learned(_patterns(m))
+            | {"token_accuracy": m["token_accuracy"][-1], "exact_match": m["exact_match"]}
+        ),
+    )
+    references: dict = {}
     for (kind, task), points in found.items():
-        if not points:
-            continue
-        by_name = {name: _learned(points, lambda m, s, n=name: m[s]["all"][n]) for name in PATTERNS}
-        values.setdefault(kind, {})[task] = _states_first(by_name) | {
-            "token_accuracy": over_seeds(points, lambda m: m["token_accuracy"][-1]),
-            "exact_match": over_seeds(points, lambda m: m["exact_match"]),
-            "parameters": points[0][1]["parameters"],
-        }
-        values["references"].setdefault(task, points[0][1]["references"])
-    return values
-
-
-def _states_first(by_name: dict[str, dict]) -> dict:
-    """``{state: {name: …}}`` of ``{name: {state: …}}``."""
-    return {state: {name: by_name[name][state] for name in by_name} for state in (*STATES, "learned")}
+        for _, first in points[:1]:
+            values[kind][task]["parameters"] = first["parameters"]
+            references.setdefault(task, first["references"])
+    return {"references": references} | values
 
 
 def differences(found: Points) -> dict:
     """Translation less summary, by kind of network with both."""
     return {
-        kind: {
-            state: {
-                name: paired(points, found[kind, "summary"], lambda m, s=state, n=name: m[s]["all"][n])
-                for name in PATTERNS
-            }
-            for state in STATES
-        }
+        kind: each_paired(points, found[kind, "summary"], _patterns)
         for (kind, task), points in found.items()
         if task == "translation" and (kind, "summary") in found
     }
 
 
 def agreement_values(found: dict[tuple[str, str, str, str], list[Point]], seeds: int) -> dict:
-    """By kind of network and view: within each task, their mean, between tasks, and what the task does.
-
-    Args:
-        found: measurements of pairs of networks, the first of the seed that a point names, the second of the
-            next one, after the last of ``seeds`` the first.
-    """
+    """By kind of network and view: within each task, their mean, between tasks, and what the task does."""
     values: dict = {}
     for kind in dict.fromkeys(kind for kind, *_ in found):
         for view in ("sentence", "same_word"):
@@ -139,86 +121,43 @@ def mean_over_heads(measured: dict, state: str, attention: str, level: str) -> f
     return float(np.mean(heads)) if heads else None
 
 
-def reciprocity_values(found: Points) -> dict:
-    """By kind of network, task, attention, state and level, the mean over heads; and self- less cross-."""
-
-    def less(measured: dict, level: str) -> float | None:
-        pair = [mean_over_heads(measured, "trained", kind, level) for kind in ("encoder_self", "cross")]
-        return None if None in pair else pair[0] - pair[1]
-
-    values: dict = {}
-    for (kind, task), points in found.items():
-        own = values.setdefault(kind, {}).setdefault(task, {})
-        for attention in ("encoder_self", "cross", "cross_on_source"):
-            own[attention] = _states_first(
-                {
-                    level: _learned(points, lambda m, s, a=attention, v=level: mean_over_heads(m, s, a, v))
-                    for level in LEVELS
-                }
-            )
-        own["self_less_cross"] = {
-            level: over_seeds(points, lambda m, v=level: less(m, v)) for level in LEVELS[:3]
-        }
-    return values
+def _reciprocity(measured: dict) -> dict:
+    """By attention, state and level, the mean over heads; and self- less cross-attention."""
+    kinds = ("encoder_self", "cross", "cross_on_source")
+    own = {
+        kind: {s: {level: mean_over_heads(measured, s, kind, level) for level in LEVELS} for s in STATES}
+        for kind in kinds
+    }
+    apart = less(own["encoder_self"]["trained"], own["cross"]["trained"])
+    return {kind: _with_learned(by_state) for kind, by_state in own.items()} | {
+        "self_less_cross": {level: apart[level] for level in LEVELS[:3]}
+    }
 
 
-def class_values(found: Points) -> dict:
+def _topics(measured: dict) -> dict:
     """What topics get of other words in the encoder, and what they give: attention over even attention."""
-
-    def mean(measured: dict, state: str, pairs: list[tuple[str, str]]) -> float:
-        return float(np.mean([measured[state]["encoder_self"][one][two] for one, two in pairs]))
-
-    to = [(other, "topic") for other in _OTHERS]
-    away = [("topic", other) for other in _OTHERS]
-    return _nested(
-        {
-            (kind, task, state): {
-                "to_topics": over_seeds(points, lambda m, s=state: mean(m, s, to)),
-                "from_topics": over_seeds(points, lambda m, s=state: mean(m, s, away)),
-                "one_way": over_seeds(points, lambda m, s=state: mean(m, s, to) - mean(m, s, away)),
-            }
-            for (kind, task), points in found.items()
-            for state in STATES
-        }
-    )
+    found = {}
+    for state in STATES:
+        own = measured[state]["encoder_self"]
+        to, away = ([own[a][b] for a, b in pairs] for pairs in (_TO, [pair[::-1] for pair in _TO]))
+        both = float(np.mean(to)), float(np.mean(away))
+        found[state] = {"to_topics": both[0], "from_topics": both[1], "one_way": both[0] - both[1]}
+    return found
 
 
-def source_values(found: Points) -> dict:
+def _moved(measured: dict) -> dict:
     """Mean over layers of how far queries and keys move when one side is exchanged."""
-    return _nested(
-        {
-            (kind, task, attention, f"{role}_from_{side}"): over_seeds(
-                points,
-                lambda m, a=attention, r=role, s=side: float(np.mean([layer[r][s] for layer in m[a]])),
-            )
-            for (kind, task), points in found.items()
-            for attention in ("encoder_self", "decoder_self", "cross")
-            for role in ("queries", "keys")
-            for side in ("source", "target")
+    return {
+        attention: {
+            f"{role}_from_{side}": float(np.mean([layer[role][side] for layer in measured[attention]]))
+            for role in ROLES
+            for side in SIDES
         }
-    )
+        for attention in ("encoder_self", "decoder_self", "cross")
+    }
 
 
-def _nested(flat: dict[tuple[str, ...], dict]) -> dict:
-    values: dict = {}
-    for path, content in flat.items():
-        here = values
-        for name in path[:-1]:
-            here = here.setdefault(name, {})
-        here[path[-1]] = content
-    return values
-
-
-# The tables of the chapter on what a task teaches.
-
-
-def course_rows(found: Points) -> list[dict]:
-    """A row a kind, task and look: words right under teacher forcing."""
-    return [
-        {"kind": kind, "task": task, "step": step} | over_seeds(points, lambda m, i=i: m["token_accuracy"][i])
-        for (kind, task), points in found.items()
-        for i, step in enumerate(points[0][1]["steps"] if points else ())
-    ]
+# The tables.
 
 
 def _by_head(found: Points, groups: Callable[[dict], Iterator[tuple[dict, list]]]) -> list[dict]:
@@ -261,36 +200,22 @@ def agreement_rows(found: dict[tuple[str, str, str, str], list[Point]]) -> list[
     ]
 
 
-def head_rows(found: Points) -> list[dict]:
-    """Patterns of every head of every network."""
-    return _by_head(found, lambda measured: iter([({}, measured["heads"])]))
-
-
-def reciprocity_rows(found: Points) -> list[dict]:
-    """Reciprocity of every head of every network, numbers that a kind of attention lacks as None."""
-    empty = dict.fromkeys(LEVELS)
-    return _by_head(
-        found, lambda measured: (({"attention": name} | empty, layers) for name, layers in measured.items())
-    )
-
-
-def layer_rows(found: Points) -> list[dict]:
+def _layers(measured: dict) -> dict:
     """Reciprocity of each layer, the mean over its heads."""
 
-    def mean(measured: dict, state: str, attention: str, layer: int, level: str) -> float | None:
-        heads = [head.get(level) for head in measured[state][attention][layer]]
-        return None if None in heads else sum(heads) / len(heads)
+    def mean(heads: list[dict], level: str) -> float | None:
+        own = [head.get(level) for head in heads]
+        return None if None in own else sum(own) / len(own)
 
-    return [
-        {"kind": kind, "task": task, "state": state, "attention": attention, "layer": layer + 1}
-        | {"level": level}
-        | over_seeds(points, lambda m, s=state, a=attention, i=layer, v=level: mean(m, s, a, i, v))
-        for (kind, task), points in found.items()
+    return {
+        state: {
+            attention: {
+                i: {level: mean(heads, level) for level in LEVELS} for i, heads in enumerate(layers, 1)
+            }
+            for attention, layers in measured[state].items()
+        }
         for state in STATES
-        for attention, layers in (points[0][1][state] if points else {}).items()
-        for layer in range(len(layers))
-        for level in LEVELS
-    ]
+    }
 
 
 def example_rows(found: Points) -> list[dict]:
@@ -307,31 +232,21 @@ def example_rows(found: Points) -> list[dict]:
     ]
 
 
-def class_rows(found: Points) -> list[dict]:
-    """A row a pair of classes."""
-    return [
-        {"kind": kind, "task": task, "state": state, "attention": attention}
-        | {"asking": asking, "answering": answering}
-        | over_seeds(points, lambda m, s=state, a=attention, i=asking, j=answering: m[s][a][i][j])
-        for (kind, task), points in found.items()
+def _classes(measured: dict) -> dict:
+    return {
+        state: {a: {i: {j: measured[state][a][i][j] for j in CLASSES} for i in CLASSES} for a in ASKING}
         for state in STATES
-        for attention in ("encoder_self", "cross")
-        for asking in CLASSES
-        for answering in CLASSES
-    ]
+    }
 
 
-def source_rows(found: Points) -> list[dict]:
-    """A row an attention, layer, role and side that is exchanged."""
-    return [
-        {"kind": kind, "task": task, "attention": attention, "layer": layer + 1, "role": role, "side": side}
-        | over_seeds(points, lambda m, a=attention, i=layer, r=role, s=side: m[a][i][r][s])
-        for (kind, task), points in found.items()
+def _sides(measured: dict) -> dict:
+    return {
+        attention: {
+            i: {role: {side: layer[role][side] for side in SIDES} for role in ROLES}
+            for i, layer in enumerate(measured[attention], 1)
+        }
         for attention in ("encoder_self", "decoder_self", "cross")
-        for layer in range(len(points[0][1][attention]) if points else 0)
-        for role in ("queries", "keys")
-        for side in ("source", "target")
-    ]
+    }
 
 
 PLACE = "Primer 1, “Training an attention model”; primer 2, “Encoder-Decoder vs Self-Attention”"
@@ -340,8 +255,7 @@ KINDS = ("recurrent", "transformer")
 TASKS = ("translation", "summary")
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(BaseConfig):
     """Settings; a network is a kind × task × seed. The primers give none of them.
 
     Attributes:
@@ -365,9 +279,9 @@ class Config:
         looks: evaluations during training.
     """
 
-    kind: tuple[str, ...] = KINDS
-    task: tuple[str, ...] = TASKS
-    tied: tuple[str, ...] = ("translation",)
+    kind: tuple[Annotated[str, OneOf(KINDS)], ...] = KINDS
+    task: tuple[Annotated[str, OneOf(TASKS)], ...] = TASKS
+    tied: tuple[Annotated[str, OneOf(TASKS)], ...] = ("translation",)
     seeds: int = 3
     shortest: int = 6
     longest: int = 10
@@ -386,11 +300,10 @@ class Config:
     warmup: int = 30
     looks: int = 4
 
-    def __post_init__(self) -> None:
-        check_known(self, kind=KINDS, task=TASKS, tied=TASKS)
+    def check(self) -> None:
         if self.seeds < 2:
             raise BadInput(f"seeds is {self.seeds}; networks of one task are compared, so take 2 or more")
-        models(self)  # what a network or its training cannot be, the recipes say
+        asks(self)  # what a network or its training cannot be, the recipes say
 
     @property
     def kinds(self) -> tuple[tuple[str, str], ...]:
@@ -446,11 +359,6 @@ def asks(config: Config) -> tuple[Ask, ...]:
     return tuple(asked)
 
 
-def models(config: Config) -> tuple[RecipeSpec, ...]:
-    """The networks that the experiment needs, each once."""
-    return specs_of(asks(config))
-
-
 PROFILES = {
     "quick": Config(),
     "paper": Config(
@@ -473,7 +381,7 @@ PROFILES = {
 }
 
 
-def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Patterns by kind of network and task, and the symmetry of the Transformers' attentions.
 
     Returns:
@@ -494,19 +402,31 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     values = pattern_values(patterns) | {
         "differs": differences(patterns),
         "agreement": agreement_values(agreement, config.seeds),
-        "symmetry": reciprocity_values(reciprocity),
-        "classes": class_values(classes),
-        "sources": source_values(sources),
+        "symmetry": summarised(reciprocity, _reciprocity),
+        "classes": summarised(classes, _topics),
+        "sources": summarised(sources, _moved),
     }
     tables = {
-        "courses": course_rows(patterns),
+        "courses": rows_of(
+            summarised(patterns, lambda m: dict(zip(m["steps"], m["token_accuracy"], strict=True))),
+            "kind",
+            "task",
+            "step",
+        ),
         "networks": network_rows(patterns),
-        "heads": head_rows(patterns),
+        "heads": _by_head(patterns, lambda measured: iter([({}, measured["heads"])])),
         "agreement": agreement_rows(agreement),
         "example": example_rows(found(measure_example, config.kinds, 1)),
-        "reciprocity": reciprocity_rows(reciprocity),
-        "layers": layer_rows(reciprocity),
-        "classes": class_rows(classes),
-        "sources": source_rows(sources),
+        "reciprocity": _by_head(
+            reciprocity,
+            lambda measured: (({"attention": a} | dict.fromkeys(LEVELS), own) for a, own in measured.items()),
+        ),
+        "layers": rows_of(
+            summarised(reciprocity, _layers), "kind", "task", "state", "attention", "layer", "level"
+        ),
+        "classes": rows_of(
+            summarised(classes, _classes), "kind", "task", "state", "attention", "asking", "answering"
+        ),
+        "sources": rows_of(summarised(sources, _sides), "kind", "task", "attention", "layer", "role", "side"),
     }
     return values, tables

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import torch
@@ -14,12 +14,9 @@ from attnlib.errors import BadInput
 from attnlib.models.transformer import AttentionKind, HeadTrace, Transformer, TransformerTrace
 from attnlib.training.corpus import Batch, Corpus, Links, collate
 from companion.data.summaries import ADJECTIVES, DETERMINERS, NOUNS, TOPICS, VERBS
+from companion.runs.recipe import Recording
 from companion.runs.sequence_course import judged_samples, load_task
 from notebooks.shared.task_patterns import STATES, network_of
-
-if TYPE_CHECKING:
-    from companion.runs.recipe import Recording
-
 
 # Does i get from j what j gets from i? The symmetry of square matrices of scores or of attention.
 #
@@ -108,8 +105,6 @@ def doubly_centred(matrices: Float[Tensor, "*batch n m"]) -> Float[Tensor, "*bat
 def map_symmetry(query: Float[Tensor, "head_width width"], key: Float[Tensor, "head_width width"]) -> float:
     """The reciprocity of B = W_qᵀ W_k, diagonal included: is xᵀ B y the same as yᵀ B x for all x and y?
 
-    Σ B_ij B_ji / Σ B_ij², as in Saponati et al. 2025. For maps drawn at random it is about 0.
-
     >>> map_symmetry(torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, 6.0]]))
     1.0
     """
@@ -124,7 +119,7 @@ _BATCH = 128
 
 
 @torch.no_grad()
-def measure_reciprocity(recording: "Recording") -> dict:
+def measure_reciprocity(recording: Recording) -> dict:
     """Is what one word gives another what it gets from it? Of words, end marks left out.
 
     Returns:
@@ -180,7 +175,7 @@ def _reciprocity(network: Transformer, corpus: Corpus, links: tuple[Links, ...])
 
 
 @torch.no_grad()
-def measure_classes(recording: "Recording") -> dict:
+def measure_classes(recording: Recording) -> dict:
     """Which kinds of words attend to which, mean over layers and heads.
 
     Returns:
@@ -211,7 +206,7 @@ def measure_classes(recording: "Recording") -> dict:
 
 
 @torch.no_grad()
-def measure_sources(recording: "Recording") -> dict:
+def measure_sources(recording: Recording) -> dict:
     """What queries and keys are made of: how far they move when all words of one side are exchanged.
 
     The source, or the target, of each sample is exchanged for that of another sample of the same lengths.

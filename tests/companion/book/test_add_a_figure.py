@@ -13,25 +13,23 @@ ROOT = Path(__file__).resolve().parents[3]
 EXPERIMENT = '''
 """How often a coin shows heads."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from companion.results.config import BaseConfig, Positive
 from companion.results.statistics import share_interval
 
 PLACE = "a toy"
 QUESTION = "Is the coin fair?"
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(BaseConfig):
     """Settings.
 
     Attributes:
         tosses: how often the coin is tossed.
     """
 
-    tosses: int = 200
+    tosses: Positive = 200
 
 
 PROFILES = {"quick": Config(), "paper": Config(tosses=2_000)}

@@ -1,6 +1,5 @@
 """Parameters cells are those that the settings of the experiments make."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -8,12 +7,12 @@ import pytest
 from attnlib.errors import BadInput
 from companion.book.parameters import cell, documented, takes_globals, written
 from companion.book.project import Project, discover
+from companion.results.config import BaseConfig
 
 FIGURES = discover(Project(Path(__file__).parents[3]))
 
 
-@dataclass(frozen=True)
-class Base:
+class Base(BaseConfig):
     """Settings.
 
     Attributes:
@@ -26,7 +25,6 @@ class Base:
     height: int | None = None
 
 
-@dataclass(frozen=True)
 class Config(Base):
     """More settings.
 
@@ -59,7 +57,6 @@ def test_help_is_read_from_the_docstring_and_the_cell_has_its_first_sentence():
 
 
 def test_a_setting_without_help_is_refused():
-    @dataclass(frozen=True)
     class Silent(Base):
         steps: int = 1
 

@@ -10,29 +10,13 @@ from companion.claims import Tolerance, judge_values, load_claims, load_papers
 from companion.claims.published import Reference, Rule, read_tables
 from companion.claims.verdicts import Trend
 from companion.results import registry
+from tests.companion.claims.claims_builders import READINGS, claim, rule
 
-CLAIM = {
-    "id": "a-claim",
-    "place": "Section 1",
-    "says": "Something.",
-    "experiment": "temporal_share",
-    "keys": ["spearman"],
-    "judge": {"kind": "trend", "direction": "positive"},
-    "profiles": ["paper", "quick"],
-}
-RULE = {
-    "tables": [2],
-    "experiment": "temporal_share",
-    "key": "{dataset}.validation.{quantity}",
-    "datasets": {"SST": "sst", "News It-Pt": "news_it_pt"},
-    "quantities": {"xi_star": "final"},
-    "judge": {"kind": "tolerance", "absolute": 5},
-    "profiles": ["paper"],
-}
-READINGS = {
-    "readings": {"labels as the text says": {"SST": "sst_as_text"}},
-    "starred": {"xi_star": "starred"},
-}
+TREND = {"kind": "trend", "direction": "positive"}
+CLAIM = claim(
+    "a-claim", experiment="temporal_share", keys=["spearman"], judge=TREND, profiles=["paper", "quick"]
+)
+RULE = rule(experiment="temporal_share", datasets={"SST": "sst", "News It-Pt": "news_it_pt"})
 CSV = (
     'table,dataset,quantity,value,note\n2,IMDB,xi_star,87,\n2,IMDB,size,"(2, 3)",\n2,SST,xi_star,84,s\n'
     "2,News It-Pt,xi_star,55,\n5,SST,A_baseline,78,\n"
@@ -47,8 +31,8 @@ def write(folder, *claims, name="paper.yaml", **fields):
     return folder
 
 
-def ruled(folder, rule):
-    return load_claims(write(folder, numbers=[rule], **TABLES))
+def ruled(folder, numbers):
+    return load_claims(write(folder, numbers=[numbers], **TABLES))
 
 
 def without(*names):

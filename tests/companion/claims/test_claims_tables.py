@@ -8,21 +8,10 @@ from companion.claims.published import Rule, read_tables
 from companion.claims.tables import answers, published_table, status, symbol
 from companion.claims.verify import verify
 from companion.results.result import Result
+from tests.companion.claims.claims_builders import READINGS, rule
 
 CSV = "table,dataset,quantity,value,note\n2,IMDB,xi_star,90,\n2,SST,xi_star,84,\n"
-RULE = {
-    "tables": [2],
-    "experiment": "agreement",
-    "key": "{dataset}.validation.{quantity}",
-    "datasets": {"SST": "sst"},
-    "quantities": {"xi_star": "final"},
-    "judge": {"kind": "tolerance", "absolute": 5},
-    "profiles": ["paper"],
-}
-READINGS = {
-    "readings": {"labels as the text says": {"SST": "sst_as_text"}},
-    "starred": {"xi_star": "starred"},
-}
+RULE = rule()
 
 
 def written(folder, rule, **rules):

@@ -2,7 +2,6 @@
 
 import pytest
 
-from attnlib.errors import BadInput
 from companion.claims.estimates import Estimate
 from companion.claims.verdicts import (
     UNDECIDED,
@@ -12,7 +11,6 @@ from companion.claims.verdicts import (
     Trend,
     Verdict,
     judge_values,
-    weakest,
     weigh,
 )
 
@@ -78,7 +76,6 @@ VALUES = {
 def test_a_claim_with_several_keys_is_as_weak_as_its_weakest():
     verdicts = [judge_values(limit(">", 3), VALUES, keys).verdict for keys in ("a", "ab", "abc")]
     assert verdicts == [YES, PARTLY, NO]
-    assert weakest([YES, NO, PARTLY]) is NO
 
 
 def test_order_takes_the_interval_of_the_difference():
@@ -164,28 +161,9 @@ def test_an_undefined_number_is_not_reproduced_and_named():
 
 def test_only_three_verdicts_rest_on_numbers():
     assert [verdict for verdict in Verdict if verdict.judged] == [NO, PARTLY, YES]
-    classes = [verdict.css_class for verdict in Verdict]
-    assert classes == [
-        "by-construction",
-        "cannot-be-run",
-        "not-run",
-        "not-reproduced",
-        "partly",
-        "reproduced",
-    ]
+    assert (Verdict.NOT_RUN.css_class, NO.css_class) == ("not-run", "not-reproduced")
 
 
 def test_a_relative_tolerance_is_a_share_of_what_is_published():
     judge = Tolerance(relative=0.5).about(-50.0)
     assert (judge.allowed, judge.holds(-26), judge.holds(-24)) == (25, True, False)
-
-
-def test_a_tolerance_goes_at_most_half_of_the_way_to_what_is_about_nothing():
-    assert within(5, 84).short_of(78).allowed == 3
-    assert within(5, 84).short_of(90).allowed == 3
-    assert within(5, 84).short_of(0).allowed == 5
-
-
-def test_a_tolerance_needs_a_published_number():
-    with pytest.raises(BadInput, match="one published number"):
-        Tolerance(absolute=1).about(None)

@@ -1,15 +1,13 @@
 """Results: equal bytes for equal runs, stale when their code changes, clear when something is missing."""
 
-import json
 from dataclasses import replace
 
 import pytest
 
 from attnlib.errors import BadInput, CorruptFile
-from attnlib.files import rounded
 from companion.results import registry
 from companion.results.config import plain
-from companion.results.result import Result, as_csv
+from companion.results.result import Result
 from companion.results.run import code_of
 from companion.runs.keys import model_key
 
@@ -64,14 +62,3 @@ def test_a_file_that_is_no_result_is_reported(tmp_path, text):
     (tmp_path / "x.json").write_text(text)
     with pytest.raises(CorruptFile, match="is not a result"):
         Result.load(tmp_path / "x.json")
-
-
-def test_rounding_keeps_seven_digits_and_turns_nan_into_null():
-    assert rounded({"a": [1 / 3, float("nan"), 12345678.9, 3, True, None, "text"]}) == {
-        "a": [0.3333333, None, 12345680.0, 3, True, None, "text"]
-    }
-    assert json.dumps(rounded((1.0, 2))) == "[1.0, 2]"
-
-
-def test_csv_columns_in_order_of_appearance():
-    assert as_csv([{"b": 1}, {"a": 2, "b": 3}]) == "b,a\n1,\n3,2\n"

@@ -11,10 +11,13 @@ import torch
 
 from attnlib.errors import BadInput
 from attnlib.training.evaluate import traces
+from companion.results.__main__ import main
 from companion.results.aggregate import by_kind, over_seeds
+from companion.results.config import override
 from companion.results.run import run
 from companion.runs.archive import Archive
 from companion.runs.store import Store
+from notebooks.learn.multi_head import experiment as multi_head
 from notebooks.shared.ladder import PROFILES, model_specs
 from notebooks.shared.measure import measure_alignment_terms
 
@@ -73,10 +76,6 @@ def one_thread():
     torch.set_num_threads(threads)
 
 
-def run_tiny(name, out, models):
-    return run(name, out=out, models=models, overrides=TINY)
-
-
 def bare(code, *words):
     """A script on a machine that has four packages."""
     command = [sys.executable, "-c", BLOCKER + code, *map(str, words)]
@@ -85,7 +84,7 @@ def bare(code, *words):
 
 
 def test_four_packages_train_and_measure_and_what_is_computed_of_it_is_the_same(tmp_path, models):
-    here = run_tiny("temporal_share", tmp_path / "here", models)
+    here = run("temporal_share", out=tmp_path / "here", models=models, overrides=TINY)
     places = ["--archive", tmp_path / "none", "--answers", tmp_path / "answers"]
     words = ["attend/temporal_share", "--profile", "quick", *places, "--models", tmp_path / "there"]
     done = bare(ANSWER, *words)
@@ -108,30 +107,20 @@ def test_a_machine_with_four_packages_is_told_in_a_line_what_it_can_do():
     assert "python -m companion.runs.answer FIGURE" in done.stderr
 
 
-@pytest.mark.parametrize("name", ["alignment_breakdown", "attention_matrices"])
-def test_every_kind_of_model_has_its_values_and_tables_have_rows(tmp_path, models, name):
-    result = run_tiny(name, tmp_path, models)
-    assert set(result.values["one_to_one"]) == {"AED", "AO"}
-    assert all(records for records in result.tables.values())
-    for table in result.tables:
-        assert (tmp_path / f"{name}.{table}.csv").is_file()
-
-
-def test_errors_of_the_bare_command_are_one_line_with_the_nearest_name(tmp_path):
-    for arguments, message in [
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
         (["temporal_shares"], "did you mean 'temporal_share'"),
         (["temporal_share", "--profile", "papre"], "did you mean 'paper'"),
         (["temporal_share", "-p", "taks=scan"], "did you mean 'task'"),
         (["temporal_share", "-p", "scan"], "give NAME=VALUE"),
-    ]:
-        done = subprocess.run(
-            [sys.executable, "-m", "companion.results", *arguments, "--out", str(tmp_path)],
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode == 2
-        assert message in done.stderr
-        assert "Traceback" not in done.stderr
+    ],
+)
+def test_errors_of_the_command_are_one_line_with_the_nearest_name(tmp_path, capsys, arguments, message):
+    assert main([*arguments, "--out", str(tmp_path)]) == 2
+    told = capsys.readouterr().err
+    assert message in told
+    assert len(told.splitlines()) == 1
 
 
 @pytest.mark.parametrize(
@@ -149,25 +138,8 @@ def test_what_the_machine_cannot_do_is_said_before_the_work(tmp_path, settings, 
     assert not list(tmp_path.glob("*"))
 
 
-def test_models_are_listed_as_specs():
-    command = [
-        sys.executable,
-        "-m",
-        "companion.results",
-        "temporal_share",
-        "--list-models",
-        "-p",
-        "seeds=1",
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    specs = [json.loads(line) for line in done.stdout.splitlines()]
-    assert len(specs) == 2 * len(PROFILES["quick"].task)
-
-
-def test_measurements_agree_with_a_plain_loop(tmp_path, models):
+def test_measurements_agree_with_a_plain_loop(models):
     """Temporal share, substitution and typicality once more, sample by sample, from the trace alone."""
-    from companion.results.config import override
-
     spec = model_specs(override(PROFILES["quick"], TINY))[0]
     trained = Store(models).model(spec)
     found = measure_alignment_terms(trained, fit_samples=200)
@@ -233,3 +205,29 @@ def test_intervals_leave_out_what_is_undefined():
     assert over_seeds(points[2:], lambda m: m["x"]) == {"value": None, "low": None, "high": None, "n": 0}
     lstm = ({"task": "a", "architecture": "AED", "cell": "lstm"}, {"x": 5.0})
     assert by_kind([*points, lstm], len) == {"a": {"AO": 4, "AED-lstm": 1}}
+
+
+HEADS = {"candidates": 2, "trials": 1, "seeds": 1, "heads": 2, "elsewhere": 1}
+HEADS |= {"length": 4, "width": 8, "steps": 2, "every": 2, "followed": 2}
+
+
+def test_networks_of_screened_heads_count_in_the_cost_and_are_named_if_missing(tmp_path, monkeypatch):
+    """They follow from outcomes, so no list that is made before can have them."""
+    monkeypatch.setattr(multi_head, "standing", lambda accuracy: "bad")
+    archive, none = tmp_path / "archive", tmp_path / "none"
+    whole = run("multi_head", out=tmp_path, models=tmp_path / "models", overrides=HEADS, archive=archive)
+    assert len(whole.models) == 2 + 1 + 1  # heads tried, random heads, the first of these alone
+    assert whole.provenance["networks"] == 4 + 1 + 1 + 2  # all bad, one copied, both in another body
+    files = {path: json.loads(path.read_text().splitlines()[0]) for path in archive.glob("loose/*.jsonl")}
+    assert len(files) == 8
+    seconds = sum(content["history"]["seconds"] for content in files.values())
+    assert whole.provenance["training_seconds"] == pytest.approx(seconds, abs=0.05)
+    given = {path: content["spec"]["settings"].get("heads") for path, content in files.items()}
+    (together,) = [path for path, heads in given.items() if heads in ([0, 1], [1, 0])]
+    together.unlink()
+    part = run("multi_head", out=tmp_path, models=none, overrides=HEADS, archive=archive, trains=False)
+    (missing,) = part.missing
+    assert missing.startswith("multi_head ")
+    assert missing.endswith(": 1")
+    assert part.provenance["networks"] == 7
+    assert part.models == whole.models

@@ -1,7 +1,5 @@
 """Swapped order words: pairs by hand, routes and patches that must add up, predictions that must be exact."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -12,8 +10,6 @@ from companion.data import registry
 from companion.data.reordering import translate
 from companion.data.scan import interpret
 from companion.runs.spec import ModelSpec
-from companion.runs.store import Store
-from notebooks.attend.order_words.experiment import Config, compute, models
 from notebooks.attend.order_words.measure import (
     REORDERING_SWAPS,
     SCAN_SWAPS,
@@ -38,11 +34,6 @@ from notebooks.shared.measure import fit_components
 
 SMALL = (("min_phrases", 2), ("max_phrases", 3), ("n_held_out", 120), ("n_train", 300), ("p", 1.0))
 SETTINGS = {"steps": 3, "width": 8, "batch_size": 16, "learning_rate": 0.01, "task_options": SMALL}
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    return Store(tmp_path_factory.mktemp("models"))
 
 
 @pytest.fixture(scope="module", params=["AED", "AO"])
@@ -154,21 +145,6 @@ def test_flip_share_is_nought_at_one_end_and_one_at_the_other():
     assert flip_share(second, first, first, rows) == {"share": None, "argmax": None}
 
 
-def test_swapping_an_input_component_moves_one_column_by_the_product(trained, setting):
-    fitted, pairs, batches, _ = setting
-    exchange = exchange_of(pairs)
-    with torch.inference_mode():
-        trace = trained.model(batches[0])
-        effects = _effects_of(trained, pairs)
-        predicted = predict_rows(trained.model, batches[0], trace, exchange, fitted, effects)["input"]
-        for i in range(len(pairs)):
-            scores = trace.scores[i].clone()
-            change = (fitted.encoder.input[exchange.new[i]] - fitted.encoder.input[exchange.old[i]]).float()
-            scores[:, pairs.positions[i]] += trace.decoder_states[i] @ change
-            scores[:, ~trace.source_mask[i]] = -torch.inf
-            torch.testing.assert_close(predicted[i], scores.softmax(-1), atol=1e-5, rtol=1e-4)
-
-
 def _effects_of(trained, pairs):
     task = trained.task
     longest = [int(max(getattr(c, f"{side}_lengths").max() for c in (task.train, task.held_out))) + 1
@@ -197,30 +173,3 @@ def test_without_recurrence_only_the_swapped_column_changes(store):
         routes = swap["routes"]["same"]
         assert routes["decoder_input"] == routes["decoder_residual"] == routes["encoder_context"] == 0
         assert swap["predictions"]["all"]["decoder"]["gain"] == pytest.approx(0, abs=1e-6)
-
-
-def test_scan_end_to_end(tmp_path: Path):
-    config = Config(task=("scan",), architecture=("AED",), seeds=1, width=8, steps=1, fit_samples=60, pairs=6,
-                    fit_pairs=8)  # fmt: skip
-    assert len(models(config)) == 1
-    values, tables = compute(config, Store(tmp_path))
-    assert set(values["scan"]["AED"]) == {swap.name for swap in SCAN_SWAPS}
-    join = values["scan"]["AED"]["join"]
-    parts = [join["routes"]["own"][name]["value"] for name in ("input", "residual")]
-    assert sum(parts) == pytest.approx(1, abs=1e-3)
-    assert all(tables.values())
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"task": ("one_to_one",)}, "order words are not known"),
-        ({"task": ("reordering_0",)}, "no word that turns the order"),
-        ({"architecture": ("VED",)}, "VED"),
-        ({"pairs": 0}, "at least 1"),
-        ({"width": 7}, "odd"),
-    ],
-)
-def test_settings_that_make_no_sense_are_refused(settings, message):
-    with pytest.raises(BadInput, match=message):
-        Config(**settings)

@@ -3,17 +3,14 @@
 import copy
 from dataclasses import replace
 
-import numpy as np
 import pytest
 import torch
 
-from attnlib.errors import UnknownName
 from attnlib.training.corpus import Corpus, Task
 from attnlib.training.evaluate import evaluate, traces
 from attnlib.training.vocabulary import BOS, EOS, Vocabulary
 from companion.data.registry import load
 from companion.results.config import override
-from companion.results.run import run
 from companion.runs.store import Store
 from notebooks.attend.readout.experiment import PROFILES, asks
 from notebooks.attend.readout.measure import (
@@ -22,7 +19,6 @@ from notebooks.attend.readout.measure import (
     NONE,
     Margins,
     ablated,
-    chance,
     followers,
     judged,
     logit_parts,
@@ -33,11 +29,6 @@ from notebooks.attend.readout.measure import (
 from notebooks.shared.measure import fit_components
 
 TINY = {"task": "one_to_one", "seeds": 1, "width": 8, "steps": 3, "fit_samples": 100}
-
-
-@pytest.fixture(scope="module")
-def models(tmp_path_factory):
-    return tmp_path_factory.mktemp("models")
 
 
 @pytest.fixture(scope="module", params=["AED", "AO"])
@@ -83,15 +74,6 @@ def test_mean_replacement_is_the_mean_state_where_the_temporal_part_goes_and_not
     assert found["mean"]["context_none"] == pytest.approx(right / rows, abs=1e-4)
 
 
-def test_input_and_residual_parts_have_mean_zero_so_the_mean_state_is_that_of_the_temporal_part(trained):
-    fitted = fit_components(trained, 100)
-    states = [
-        trace.encoder_states[trace.source_mask].double()
-        for trace in traces(trained.model, trained.task.train.subset(np.arange(100)))
-    ]
-    torch.testing.assert_close(mean_state(fitted.encoder), torch.cat(states).mean(0), atol=1e-6, rtol=1e-5)
-
-
 def test_margins_of_a_hand_worked_row():
     outputs = torch.tensor([2, 4, 5])
     parts = torch.zeros(2, 3, 1, 6)
@@ -104,17 +86,6 @@ def test_margins_of_a_hand_worked_row():
     assert found["mean_margin"] == pytest.approx(3)
     assert found["margin_share"]["context_input"] == pytest.approx(2 / 3)
     assert found["margin_share"]["decoder_temporal"] == pytest.approx(1 / 3)
-
-
-def test_chance_is_the_most_frequent_output_of_training():
-    corpus = Corpus.from_ids([[4], [5]], [[4, 4, 5], [4, 5, 5]])
-    one = Corpus.from_ids([[4]], [[4, 5]])
-    vocabulary = Vocabulary.of("ab")
-    # In training both words stand three times and the end mark twice; of equal ones the first counts.
-    assert chance(Task("t", vocabulary, vocabulary, corpus, one)) == {
-        "all": pytest.approx(1 / 3, abs=1e-6),
-        "words": pytest.approx(1 / 2),
-    }
 
 
 def test_translations_come_from_links_grammar_or_co_occurrence():
@@ -146,22 +117,6 @@ def test_followers_and_judgement_by_hand():
     assert (found["words"], found["accuracy"], found["frequency_weighted"]) == (2, 0.5, 0.75)
     assert found["listed"][0]["top"][0] == "f"
     assert found["listed"][1]["top"][0] == "e"
-
-
-def test_the_experiment_gives_values_and_tables(tmp_path, models):
-    result = run("readout", out=tmp_path, models=models, overrides=TINY)
-    assert set(result.values["one_to_one"]) == {"AED", "AO"}
-    for found in result.values["one_to_one"].values():
-        full, gone = (found["accuracy"]["zero"][name]["value"] for name in ("full", "context_none"))
-        assert found["lost"]["context_none"]["value"] == pytest.approx(full - gone, abs=1e-5)
-        assert found["above_chance"]["full"]["value"] == pytest.approx(full - found["chance"], abs=1e-5)
-    assert {row["ablation"] for row in result.tables["accuracy"]} == set(ABLATIONS)
-    assert result.tables["words"]
-
-
-def test_networks_without_attention_have_no_context_to_read_out():
-    with pytest.raises(UnknownName, match="VED"):
-        override(PROFILES["quick"], {"architecture": "VED"})
 
 
 def test_a_word_never_said_in_training_has_no_margin():

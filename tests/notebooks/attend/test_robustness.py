@@ -2,72 +2,21 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 import torch
 
-from attnlib.errors import BadInput, UnknownName
-from companion.results.config import override
-from companion.results.run import run
 from companion.runs.store import Store
 from notebooks.attend.robustness.experiment import (
-    PROFILES,
     Config,
     _governs,
     headline,
     level_key,
     plan_spec,
-    settings,
 )
 from notebooks.attend.robustness.measure import LAGS, lagged_words, measure_robustness
 
-TINY = {
-    "width": 8,
-    "steps": 4,
-    "seeds": 2,
-    "fit_samples": 100,
-    "samples": 60,
-    "widths": (16,),
-    "length": (2.0,),
-}
 # One length: position and end mark are not confounded, and few held-out samples make cells of thirty.
 SHORT = {"min_length": 7, "max_length": 7, "n_train": 600, "n_held_out": 100}
-
-
-@pytest.fixture(scope="module")
-def models(tmp_path_factory):
-    return tmp_path_factory.mktemp("models")
-
-
-def test_one_factor_at_a_time_around_the_plan():
-    config = Config(seeds=1, n_words=(3, 10), length=(0.5, 1.0))
-    (plan,) = {setting.models["one_to_one"][0] for setting in settings(config) if setting.planned}
-    assert plan == plan_spec(config, "one_to_one", 0)
-    for setting in settings(config):
-        own = setting.models["one_to_one"][0]
-        changed = {name for name in vars(plan) if getattr(own, name) != getattr(plan, name)}
-        expected = {"length": "steps", "n_words": "task_options"}.get(setting.factor, setting.factor)
-        assert changed == (set() if setting.planned else {expected})
-        # SCAN is not varied at this profile: it stands at the plan's setting or not at all.
-        assert set(setting.models) == ({"one_to_one", "scan"} if setting.planned else {"one_to_one"})
-    marked = [setting.factor for setting in settings(config) if setting.planned]
-    assert len(marked) == len(set(marked)) == len({setting.factor for setting in settings(config)})
-
-
-@pytest.mark.parametrize(
-    ("given", "error", "message"),
-    [
-        ({"factor": "weigth_decay"}, UnknownName, "did you mean 'weight_decay'"),
-        ({"cell": "grru"}, UnknownName, "did you mean 'gru'"),
-        ({"varied": "one_to_won"}, UnknownName, "did you mean 'one_to_one'"),
-        ({"length": "0.5,-1"}, BadInput, "length is .* must be positive"),
-        ({"weight_decay": "-1e-3"}, BadInput, "must not be negative"),
-        ({"seeds": 0}, BadInput, "seeds is 0"),
-    ],
-)
-def test_settings_that_make_no_sense_are_refused(given, error, message):
-    with pytest.raises(error, match=message):
-        override(PROFILES["quick"], given)
 
 
 def test_words_before_are_found_at_their_lag():
@@ -104,21 +53,6 @@ def test_a_network_that_wrote_the_right_words_is_the_teacher_forced_one(models, 
     found = measure_robustness(Store(models).model(spec), samples=60)
     assert found["same_words"] == 1
     assert found["free_running"] == found["teacher_forced"]
-
-
-def test_values_and_tables_come_from_every_setting(tmp_path, models):
-    result = run("robustness", out=tmp_path, models=models, overrides=TINY | {"factor": ("width", "length")})
-    assert set(result.values["factors"]["width"]) == {"8", "16"}
-    assert set(result.values["factors"]["length"]) == {"1", "2"}
-    rows = [
-        row for row in result.tables["points"] if row["factor"] == "width" and row["task"] == "one_to_one"
-    ]
-    shares = [row["residual_residual"] for row in rows if row["level"] == "16"]
-    value = result.values["factors"]["width"]["16"]["one_to_one"]["residual_residual"]["value"]
-    assert value == pytest.approx(np.mean(shares), rel=1e-5)
-    # The plan, one more width, one more length, running free; each with both halves.
-    assert [row["level"] for row in result.tables["settings"][::2]] == ["plan", "16", "2", "free"]
-    assert result.values["headline"]["temporal_beats_input"]["settings"] == 4
 
 
 def test_the_headline_counts_and_names():

@@ -5,25 +5,12 @@ import pytest
 import torch
 
 from attnlib.decomposition import Components
-from attnlib.errors import BadInput
-from companion.results.config import override
-from companion.results.run import run
-from companion.runs.store import Store
-from notebooks.attend.state_components.experiment import PROFILES, asks
 from notebooks.attend.state_components.measure import (
     Drawn,
     HeldOutVariance,
     difference,
-    measure_state_components,
     space_of,
 )
-
-TINY = {"task": "one_to_one", "seeds": 1, "width": 8, "steps": 2, "fit_samples": 60}
-
-
-@pytest.fixture(scope="module")
-def models(tmp_path_factory):
-    return tmp_path_factory.mktemp("models")
 
 
 def batch(seed, samples=50, length=6, n_tokens=5, width=3):
@@ -93,25 +80,3 @@ def test_axes_of_components_in_a_known_plane():
     together = space_of([drawn], ("temporal", "input"))
     assert together.explained.tolist() == pytest.approx([0.8, 0.2, 0], abs=1e-12)
     assert together.project(drawn.input)[:, 1].abs().tolist() == pytest.approx([1, 1])
-
-
-def test_every_architecture_has_values_and_pictures(tmp_path, models):
-    result = run("state_components", out=tmp_path, models=models, overrides=TINY)
-    assert set(result.values["one_to_one"]) == {"VED", "AED", "AO"}
-    shares = result.values["one_to_one"]["AO"]["encoder"]
-    assert 0 < shares["held_out"]["additive"]["value"] <= 1
-    assert shares["fitted"]["additive"]["value"] >= shares["fitted"]["temporal"]["value"]
-    assert all(result.tables.values())
-    assert {record["word"] for record in result.tables["input"]} >= {"A", "<eos>", "a", "<bos>"}
-
-
-def test_the_start_mark_is_all_temporal_in_pictures(models):
-    trained = Store(models).model(asks(override(PROFILES["quick"], TINY))[0].spec)
-    pictures = measure_state_components(trained, fit_samples=60)["pictures"]
-    at = pictures["decoder"]["words"].index("<bos>")
-    assert pictures["decoder"]["input"][at] == pytest.approx([0, 0, 0], abs=1e-3)
-
-
-def test_ved_without_a_rung_of_its_own_is_refused():
-    with pytest.raises(BadInput, match="no model is left"):
-        override(PROFILES["quick"], {"architecture": "VED", "task": "reversal"})

@@ -4,24 +4,17 @@ import numpy as np
 import pytest
 import torch
 
-from attnlib.errors import UnknownName
 from attnlib.training.corpus import collate
 from companion.data.registry import load
 from companion.results.config import override
-from companion.results.run import run
 from companion.runs.store import Store
 from notebooks.attend.temporal_formation.experiment import PROFILES, asks, name_of
 from notebooks.attend.temporal_formation.measure import (
-    OFFSETS,
     _between,
     compared,
     conditions,
     expectation,
-    expected_places,
-    longer_task,
     measure_offsets,
-    measure_temporal_formation,
-    near_place,
     plane,
     wordless_input,
     wordless_states,
@@ -32,19 +25,10 @@ TINY = {"task": "one_to_one", "seeds": 1, "width": 8, "steps": 3, "fit_samples":
 
 
 @pytest.fixture(scope="module")
-def models(tmp_path_factory):
-    return tmp_path_factory.mktemp("models")
-
-
-@pytest.fixture(scope="module")
 def trained(models):
     """One network of each kind, by the name the chapter gives it."""
     config = override(PROFILES["quick"], TINY | {"cell": "gru,lstm"})
     return {name_of(asked.spec)["kind"]: Store(models).model(asked.spec) for asked in asks(config)}
-
-
-def test_kinds_are_named_by_cell_and_position_code(trained):
-    assert set(trained) == {"AED", "AED-lstm", "AO", "AO-learned", "AO-shuffled", "AO-none"}
 
 
 @pytest.mark.parametrize("kind", ["AED", "AED-lstm", "AO", "AO-none"])
@@ -109,17 +93,6 @@ def test_an_offset_of_nothing_changes_nothing(trained, kind):
         torch.testing.assert_close(network.model.attend(batch, encoder, decoder).attention, trace.attention)
 
 
-@pytest.mark.parametrize("kind", ["AED", "AO"])
-def test_a_shifted_encoder_leaves_the_decoder_alone(trained, kind):
-    network = trained[kind]
-    batch = collate(network.task.held_out, [3, 5])
-    trace = network.model(batch)
-    ways = conditions(network.model, fit_components(network, 50))
-    encoder, decoder = ways["encoder"][1](batch, 3)
-    torch.testing.assert_close(decoder, trace.decoder_states)
-    assert not torch.allclose(encoder, trace.encoder_states)
-
-
 def test_expected_displacements_by_hand():
     task = load("reversal", n_train=5, n_held_out=5, min_length=6, max_length=6)
     batch = collate(task.held_out, [0])
@@ -135,57 +108,7 @@ def test_expected_displacements_by_hand():
     assert keep[0].tolist() == [True] * 4 + [False] * 3  # two steps on a word is said
 
 
-def test_places_come_from_links_and_attention_there_is_all_of_it():
-    task = load("reversal", n_train=5, n_held_out=5, min_length=6, max_length=6)
-    batch = collate(task.held_out, [2, 4])
-    places = expected_places(task, batch)
-    assert places.tolist() == [[5, 4, 3, 2, 1, 0, -1]] * 2
-    attention = torch.nn.functional.one_hot(places.clamp(min=0), 7).float()
-    assert near_place(attention, places).sum() == 12  # the end mark has no place
-
-
-def test_longer_sentences_have_the_length_asked_for(trained):
-    spec = trained["AO"].spec
-    task = longer_task(spec, 33)
-    assert set(task.held_out.source_lengths.tolist()) == {33}
-    assert task.source_vocabulary == trained["AO"].task.source_vocabulary
-
-
 def test_variance_between_positions():
     states = torch.tensor([[0.0], [2.0], [4.0], [6.0]])
     assert _between(states, torch.tensor([0, 0, 1, 1])) == pytest.approx(4 / 5)
     assert _between(states * 0, torch.tensor([0, 0, 1, 1])) is None
-
-
-def test_everything_that_is_asked_of_a_network_is_there(trained):
-    network = trained["AED"]
-    found = measure_temporal_formation(network, 100)
-    shares = found["state_share"]["encoder"]
-    assert sum(shares.values()) == pytest.approx(1, abs=1e-4)
-    assert set(found["rebuilt"]["average"]) == {"alone", "both", "encoder", "decoder"}
-    assert set(found["offsets"]["encoder"]) == {"slope", "centre_slope", "by_offset"}
-    assert [record["offset"] for record in found["offsets"]["both"]["by_offset"]] == list(OFFSETS)
-    assert found["longer"]["lengths"][-1]["length"] == 40
-    assert len(found["longer"]["positions"]) == 40
-
-
-def test_the_experiment_gives_values_and_tables(tmp_path, models):
-    tiny = TINY | {"positions": "sinusoidal,none"}
-    result = run("temporal_formation", out=tmp_path, models=models, overrides=tiny)
-    assert set(result.values["one_to_one"]) == {"AED", "AO", "AO-none"}
-    none = result.values["one_to_one"]["AO-none"]
-    # One state a token: on an input that does not change, the course stands still.
-    assert none["wordless"]["encoder"]["average"]["cosine"]["value"] == pytest.approx(0, abs=1e-6)
-    assert none["temporal_variance"]["encoder"]["words"]["value"] < 0.05
-    assert all(records for records in result.tables.values())
-
-
-def test_scan_has_no_other_lengths(models):
-    config = override(PROFILES["quick"], TINY | {"task": "scan", "architecture": "AO", "positions": "none"})
-    (asked,) = asks(config)
-    assert longer_task(asked.spec, 30) is None
-
-
-def test_unknown_codes_are_refused():
-    with pytest.raises(UnknownName, match="sinusoidal"):
-        override(PROFILES["quick"], {"positions": "sinusoid"})

@@ -4,23 +4,18 @@ import numpy as np
 import pytest
 import torch
 
-from attnlib.errors import BadInput, UnknownName
-from attnlib.training.corpus import Corpus, collate
-from attnlib.training.vocabulary import BOS, MARKS
+from attnlib.errors import BadInput
+from attnlib.training.corpus import Corpus
+from attnlib.training.vocabulary import MARKS
 from companion.data.synthetic import one_to_one
-from companion.results.config import override
-from companion.results.run import run
 from companion.runs.store import TrainedModel
-from notebooks.attend.without_attention.experiment import PROFILES, _in_turn, asks
+from notebooks.attend.without_attention.experiment import _in_turn
 from notebooks.attend.without_attention.measure import (
     measure_memory,
     measure_swap,
     one_length,
-    read_corpus,
-    with_word,
 )
 
-TINY = {"length": "3,4", "words": 4, "seeds": 1, "width": 8, "steps": 2, "fit_samples": 100}
 LENGTH, WORDS = 3, 4
 
 
@@ -79,56 +74,6 @@ def test_a_queue_says_each_exchanged_word_at_its_own_step(queue):
         assert np.array_equal(flips, np.eye(LENGTH, LENGTH + 1))
         assert np.array(found[way]["margin"])[:, :-1].diagonal() == pytest.approx(18, abs=1e-3)
     assert _in_turn(found["component"]["variation"]) == 1
-
-
-def test_crossed_reading_takes_the_words_of_another_sentence(queue):
-    corpus = queue.task.held_out
-    own, crossed = (read_corpus(queue.model, corpus, crossed=crossed) for crossed in (False, True))
-    assert torch.equal(own.source, crossed.source)
-    assert torch.equal(own.target, own.source)  # read at steps 1 … length: the words of the source
-    assert torch.equal(crossed.target, own.target.roll(1, dims=0))
-
-
-def test_a_batch_with_another_word():
-    batch = collate(Corpus.from_ids([[4, 5, 6]], [[4, 5, 6]]), [0])
-    changed = with_word(batch, 1, torch.tensor([3]))
-    assert changed.source[0, :3].tolist() == [4, 7, 6]
-    assert changed.target_input[0].tolist() == [BOS, 4, 7, 6]
-    assert torch.equal(changed.target_output, batch.target_output)
-    assert batch.source[0, 1] == 5
-
-
-def test_every_kind_and_length_has_its_values(tmp_path):
-    result = run("without_attention", out=tmp_path, models=tmp_path, overrides=TINY)
-    assert set(result.values) == {"VED", "VED_less", "AED"}
-    found = result.values["VED"]
-    assert set(found) == {"length_3", "length_4", "shortest", "longest"}
-    assert found["shortest"] == found["length_3"]
-    assert 0 <= found["longest"]["token_accuracy"]["value"] <= 1
-    assert -1 <= found["longest"]["cancel"]["value"] <= 1
-    assert all(result.tables.values())
-
-
-def test_fewer_updates_for_the_alternative_and_the_reference():
-    steps = {
-        (ask.spec.architecture, ask.spec.steps) for ask in asks(override(PROFILES["quick"], {"steps": 100}))
-    }
-    assert steps == {("VED", 100), ("VED", 50), ("AED", 50)}
-
-
-@pytest.mark.parametrize(
-    ("settings", "error", "message"),
-    [
-        ({"cell": "grru"}, UnknownName, "did you mean 'gru'"),
-        ({"length": "1"}, BadInput, "at least 2"),
-        ({"less": 0}, BadInput, "above 0"),
-        ({"words": 1}, BadInput, "nothing to keep"),
-        ({"seeds": 0}, BadInput, "at least 1"),
-    ],
-)
-def test_settings_that_cannot_be(settings, error, message):
-    with pytest.raises(error, match=message):
-        override(PROFILES["quick"], settings)
 
 
 def test_sentences_of_several_lengths_are_refused():

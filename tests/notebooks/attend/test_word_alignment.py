@@ -5,17 +5,12 @@ import pytest
 import torch
 
 from attnlib.decomposition.terms import alignment_terms
-from attnlib.errors import BadInput, UnknownName
 from attnlib.training.corpus import Corpus, Task, evaluation_batches
 from attnlib.training.vocabulary import BOS, EOS, Vocabulary
-from companion.results.run import run
 from companion.runs.store import Store
 from notebooks.attend.word_alignment import experiment
 from notebooks.attend.word_alignment.measure import (
-    CLASSES,
     FUNCTION_RANK,
-    ROLES,
-    SUBSETS,
     measure_token_parts,
     measure_word_alignment,
     token_classes,
@@ -23,19 +18,12 @@ from notebooks.attend.word_alignment.measure import (
 from notebooks.shared.measure import fit_components
 
 ASKED = {"fit_samples": 100, "judged_samples": 30, "iterations": 2}
-TINY = ASKED | {"task": "reordering_50", "tokens_of": "reordering_50", "seeds": 1, "width": 8, "steps": 3}
-
-
-@pytest.fixture(scope="module")
-def models(tmp_path_factory):
-    torch.set_num_threads(1)
-    return tmp_path_factory.mktemp("models")
 
 
 @pytest.fixture(scope="module")
 def trained(models):
     config = experiment.Config(task=("reordering_50",), tokens_of=(), seeds=1, width=8, steps=3)
-    return Store(models).model(experiment.models(config)[0])
+    return Store(models).model(experiment.asks(config)[0].spec)
 
 
 def traced(trained, samples):
@@ -77,14 +65,6 @@ def test_error_rates_agree_with_a_plain_loop(trained):
     assert found["attention"]["full"]["words"]["gold"] == gold_count == found["gold"]["links"]
 
 
-def test_every_row_is_either_predicted_right_or_wrong(trained):
-    found = measure_word_alignment(trained, **ASKED)
-    right, wrong = (found["by_prediction"][outcome] for outcome in ("right", "wrong"))
-    whole = found["attention"]["full"]["words"]
-    assert right["rows"] + wrong["rows"] == whole["rows"]
-    assert right["made"] + wrong["made"] == whole["made"]
-
-
 def test_parts_of_a_token_agree_with_a_plain_loop(trained):
     found = measure_token_parts(trained, fit_samples=100)
     fitted, vocabulary = fit_components(trained, 100), trained.task.target_vocabulary
@@ -105,15 +85,6 @@ def test_parts_of_a_token_agree_with_a_plain_loop(trained):
     assert columns["temporal_only"][1] == pytest.approx(similar / rows, abs=1e-3)
 
 
-def test_roles_and_classes_share_out_the_same_rows(trained):
-    found = measure_token_parts(trained, fit_samples=100)
-    for role in ROLES:
-        assert sum(entry["rows"] for entry in found["classes"][role].values()) == found["rows"]
-        assert set(found["classes"][role]) <= set(CLASSES)
-    assert found["classes"]["predicted"]["end mark"]["rows"] == len(trained.task.held_out)
-    assert found["classes"]["read"]["start mark"]["rows"] == len(trained.task.held_out)
-
-
 def test_classes_of_natural_language_go_by_frequency():
     """Sixty words: the fifty most frequent count as function words; marks and punctuation stand apart."""
     words = [f"w{i:02d}" for i in range(60)]
@@ -125,43 +96,3 @@ def test_classes_of_natural_language_go_by_frequency():
     assert [by_word[word] for word in words] == ["function word"] * FUNCTION_RANK + ["content word"] * 10
     assert (by_word[","], by_word["."]) == ("punctuation", "punctuation")
     assert (classes[BOS], classes[EOS], by_word["<unk>"]) == ("start mark", "end mark", "unknown word")
-
-
-def test_every_kind_of_model_has_its_values_and_tables_have_rows(tmp_path, models):
-    result = run("word_alignment", out=tmp_path, models=models, overrides=TINY)
-    assert set(result.values["reordering_50"]) == {"AED", "AO"}
-    for kind in ("AED", "AO"):
-        found = result.values["reordering_50"][kind]
-        assert set(found["attention"]) == set(SUBSETS)
-        gain = found["better_than_diagonal"]["value"]
-        rates = found["references"]["diagonal"], found["attention"]["full"]
-        assert gain == pytest.approx(rates[0]["error_rate"]["value"] - rates[1]["error_rate"]["value"])
-    assert all(result.tables[table] for table in ("alignment", "classes", "tokens", "example"))
-    frames = [row for row in result.tables["example"] if row["kind"] == "AO" and row["links_from"] == "full"]
-    assert sum(row["gold"] for row in frames) == 1 + max(row["target_position"] for row in frames)
-
-
-def test_the_length_of_europarl_is_no_other_tasks():
-    options = {spec.task: dict(spec.task_options) for spec in experiment.models(experiment.PROFILES["quick"])}
-    assert "n_train" in options["europarl_de_en"]
-    assert "n_train" not in options["reordering"]
-
-
-def test_a_task_without_gold_links_is_refused(tmp_path, models):
-    with pytest.raises(BadInput, match="has no gold word alignments; those that have"):
-        run("word_alignment", out=tmp_path, models=models, overrides=TINY | {"task": "scan"})
-
-
-@pytest.mark.parametrize(
-    ("settings", "error", "message"),
-    [
-        ({"task": ("europarl_de_em",)}, UnknownName, "europarl_de_en"),
-        ({"architecture": ("VED",)}, UnknownName, "VED"),
-        ({"scale": "papre"}, UnknownName, "paper"),
-        ({"iterations": 0}, BadInput, "iterations is 0"),
-        ({"width": 7}, BadInput, "width 7 is odd"),
-    ],
-)
-def test_settings_that_cannot_be_used_are_said(settings, error, message):
-    with pytest.raises(error, match=message):
-        experiment.Config(**settings)

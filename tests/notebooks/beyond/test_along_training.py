@@ -6,19 +6,13 @@ from itertools import combinations, pairwise
 import pytest
 import torch
 
-from attnlib.errors import BadInput, UnknownName
+from attnlib.errors import BadInput
 from attnlib.training.corpus import collate
-from companion.results.config import override
-from companion.runs.store import Store
 from notebooks.beyond.along_training.along_training import Settings, load_task, network_at
 from notebooks.beyond.along_training.experiment import (
-    PROFILES,
-    QUANTITIES,
     Config,
     after,
-    at_look,
-    compute,
-    models,
+    asks,
     order_values,
 )
 from notebooks.beyond.along_training.measure import (
@@ -49,14 +43,8 @@ TINY = Config(
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    torch.set_num_threads(1)
-    return Store(tmp_path_factory.mktemp("models"))
-
-
-@pytest.fixture(scope="module")
 def recording(store):
-    return store.recording(models(TINY)[0])
+    return store.recording(asks(TINY)[0].spec)
 
 
 def test_the_probe_is_what_the_network_says_with_all_attention_on_one_position(recording):
@@ -100,17 +88,6 @@ def test_the_measure_is_that_of_a_loop_over_words(recording):
         assert value == pytest.approx(total / words, abs=1e-6), name
 
 
-def test_shares_sum_to_one_and_all_terms_would_rebuild_everything(recording):
-    measured = measure_along_training(recording, fitted=40, judged=10)
-    for look in range(len(measured["steps"])):
-        shares = [values[look] for name, values in measured.items() if name.startswith("share.")]
-        assert len(shares) == 9
-        assert sum(shares) == pytest.approx(1)
-        for name in ("temporal_only", "input_only", "with_input", "no_residual"):
-            assert 0 <= measured[f"rebuilt.{name}"][look] + measured["uniform"][look] <= 1
-    assert measured["seen"] == [1.0] * len(measured["steps"])
-
-
 def test_text_without_gold_links_is_linked_by_its_counts(tmp_path):
     """Pairs of words of a lexicon, the second one first in the target: IBM Model 1 finds who is who."""
     lexicon = {"red": "rouge", "owl": "hibou", "sees": "voit", "two": "deux"}
@@ -141,44 +118,6 @@ def test_the_order_of_two_takeovers_is_by_hand():
     assert values["order"]["scan"]["input_after_translation"]["value"] is None
 
 
-def test_beyond_is_what_temporal_terms_do_not_rebuild():
-    measured = _measured(**{"rebuilt.temporal_only": [0.0, 0.05, 0.3]})
-    assert [at_look(measured, "beyond", i) for i in range(3)] == pytest.approx([0, 0.05, 0.2])
-
-
-def test_values_and_tables_have_every_task(store):
-    values, tables = compute(TINY, store)
-    for task in TINY.task:
-        assert set(values["takeover"][task]) == set(QUANTITIES) == set(values["left_out"][task])
-        assert {"temporal_after_translation", "input_after_translation"} <= set(values["order"][task])
-        assert values["last"][task]["uniform"]["n"] == 2
-        for name in QUANTITIES:
-            assert values["left_out"][task][name] == 2 - values["takeover"][task][name]["n"]
-    assert set(values["uniform"]) == {"copying_sample"}
-    found = values["uniform"]["copying_sample"]
-    assert found["above_chance"]["value"] == pytest.approx(found["translation"]["value"] - 1 / 6, abs=1e-6)
-    learned = values["last"]["copying_sample"]["translation"]["value"]
-    assert found["less_learned"]["value"] == pytest.approx(found["translation"]["value"] - learned, abs=1e-6)
-    looks = [0, 2, 4]
-    rows = [r for r in tables["courses"] if (r["task"], r["attention"]) == ("reordering", "learned")]
-    assert [r["step"] for r in rows] == looks * len(QUANTITIES)
-    assert len(tables["networks"]) == 2 * 2 * len(QUANTITIES)
-
-
-@pytest.mark.parametrize(
-    ("given", "error", "message"),
-    [
-        ({"task": "copying_samples"}, UnknownName, "did you mean 'copying_sample'"),
-        ({"judged": 0}, BadInput, "judged is 0"),
-        ({"least": 0.0}, BadInput, "least is 0"),
-        ({"steps": 0}, BadInput, "steps is 0"),
-    ],
-)
-def test_settings_that_make_no_sense_are_refused(given, error, message):
-    with pytest.raises(error, match=message):
-        override(PROFILES["quick"], given)
-
-
 def test_labels_are_spread_within_the_axes():
     apart = spread([0.0, 0.0, 0.01], 0.1)
     assert apart[0] >= 0
@@ -196,11 +135,6 @@ LINKS[0, 0, 2] = LINKS[0, 1, 1] = True  # word 7 at its second place, word 8; th
 PROBE = torch.tensor([[0.1, 0.2, 0.1, 0], [0.3, 0.1, 0.1, 0], [0.2, 0.2, 0.2, 0], [0, 0, 0, 0]])[None].log()
 
 
-def test_words_stand_wherever_their_source_word_stands():
-    found = positions_of_words(SOURCE, LINKS)[0]
-    assert found.int().tolist() == [[1, 0, 1, 0], [0, 1, 0, 0], [0] * 4, [0] * 4]
-
-
 def test_measures_are_those_by_hand():
     found = word_knowledge(PROBE, positions_of_words(SOURCE, LINKS), MASK)
     assert found.share[0, :2].tolist() == pytest.approx([0.5, 0.2])
@@ -210,26 +144,12 @@ def test_measures_are_those_by_hand():
     assert found.best_over_mean[0, :3].tolist() == pytest.approx(logs, abs=1e-6)
 
 
-def test_rows_without_a_word_and_padding_have_no_share():
-    found = word_knowledge(PROBE, positions_of_words(SOURCE, LINKS), MASK)
-    for value in (found.share, found.chance, found.right):
-        assert value[0, 2:].isnan().all()
-    assert found.best_over_mean[0, 3].isnan()
-
-
 def test_even_probes_are_at_chance_and_ties_are_shared():
     words = positions_of_words(SOURCE, LINKS)
     even = torch.full((1, 4, 4), 0.25).log().masked_fill(~MASK[:, None], -torch.inf)
     found = word_knowledge(even, words, MASK)
     torch.testing.assert_close(found.share[0, :2], found.chance[0, :2])
     torch.testing.assert_close(found.right[0, :2], found.chance[0, :2])
-
-
-def test_a_factor_of_a_whole_row_changes_nothing():
-    words = positions_of_words(SOURCE, LINKS)
-    found, scaled = word_knowledge(PROBE, words, MASK), word_knowledge(PROBE - 3.0, words, MASK)
-    torch.testing.assert_close(found.share, scaled.share, equal_nan=True)
-    torch.testing.assert_close(found.best_over_mean, scaled.best_over_mean, equal_nan=True)
 
 
 def test_a_word_at_padding_and_shapes_that_differ_are_refused():

@@ -1,23 +1,14 @@
 """Parameters kept along the way: where the looks are, and that each is the network of that update."""
 
-import pytest
 import torch
 
-from attnlib.errors import BadInput, UnknownName
 from attnlib.models.encoder_decoder import UniformEncoderDecoder
 from attnlib.training.corpus import collate
 from companion.runs.recipe import RecipeSpec
-from companion.runs.store import Store
 from notebooks.beyond.along_training.along_training import load_task, network_at, new_network, spaced_looks
 
 OPTIONS = (("length", 4), ("n_held_out", 6), ("n_train", 60))
 TINY = {"task": "copying_sample", "options": OPTIONS, "width": 6, "batch_size": 16, "looks_per_doubling": 1}
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    torch.set_num_threads(1)
-    return Store(tmp_path_factory.mktemp("models"))
 
 
 def test_looks_are_spaced_by_a_ratio_and_end_with_the_last():
@@ -50,16 +41,3 @@ def test_the_first_look_is_the_untrained_network_of_learned_and_uniform_alike(st
         torch.testing.assert_close(first(batch).logits, fresh(batch).logits)
         states.append(first(batch).encoder_states)
     torch.testing.assert_close(*states)
-
-
-@pytest.mark.parametrize(
-    ("settings", "error", "message"),
-    [
-        ({"attention": "unifrom"}, UnknownName, "did you mean 'uniform'"),
-        ({"steps": 0}, BadInput, "steps is 0"),
-        ({"width": 0}, BadInput, "width is 0"),
-    ],
-)
-def test_settings_that_make_no_sense_are_refused(settings, error, message):
-    with pytest.raises(error, match=message):
-        RecipeSpec.of("along_training", **settings)

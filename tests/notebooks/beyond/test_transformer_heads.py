@@ -1,6 +1,5 @@
 """Heads of Transformers: numbers by hand, what holds by construction, and the experiment on tiny networks."""
 
-import math
 from itertools import product
 
 import numpy as np
@@ -11,29 +10,18 @@ from attnlib.adapters.library_models import transformer_pass
 from attnlib.analysis.fit import Fit
 from attnlib.analysis.judge import Judgement
 from attnlib.decomposition.components import Components
-from attnlib.errors import BadInput, UnknownName
 from attnlib.models.multi_head_attention import TransformerConfig
 from attnlib.models.transformer import Transformer
 from attnlib.training.corpus import Corpus, collate
-from companion.results.asks import columns_of
-from companion.results.config import override
 from companion.results.spearman import spearman
-from companion.runs.sequence_course import judged_samples
-from companion.runs.store import Store
 from notebooks.beyond.transformer_heads import experiment, measure
-from notebooks.beyond.transformer_heads.experiment import ANCHORED, PROFILES, Config, compute, models
+from notebooks.beyond.transformer_heads.experiment import ANCHORED, Config, compute
 
 TINY = Config(
     positions=("sinusoidal", "relative", "rotary"), anchored=("rotary",), seeds=2, n_train=300, judged=60,
     fit_samples=200, width=8, steps=3, looks=1,
 )  # fmt: skip
 KINDS = ("cross", "encoder_self", "decoder_self")
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    torch.set_num_threads(1)
-    return Store(tmp_path_factory.mktemp("models"))
 
 
 @pytest.fixture(scope="module")
@@ -55,17 +43,6 @@ def test_steps_that_read_a_double_by_hand():
     once, again = measure.steps_by_reading(batch)
     assert once.nonzero().tolist() == [[0, 2], [1, 1]]
     assert again.nonzero().tolist() == [[0, 1], [0, 3]]
-
-
-def test_repeated_words_are_counted_in_one_to_one_alone(store):
-    specs = {(spec.resolved.task, spec.resolved.seed): spec for spec in models(TINY)}
-    recording = store.recording(specs["one_to_one", 0])
-    found = measure.measure_repeated(recording)
-    lengths = judged_samples(recording.spec.resolved).source_lengths
-    assert found["once"]["steps"] + found["again"]["steps"] == (lengths - 1).sum()
-    assert all(0 < found[read]["attention"] < 1 for read in found)
-    with pytest.raises(BadInput, match="the task is reordering"):
-        measure.measure_repeated(store.recording(specs["reordering", 0]))
 
 
 @pytest.mark.parametrize("positions", ["sinusoidal", "relative", "rotary"])
@@ -191,66 +168,3 @@ def test_differences_by_hand():
     assert (
         experiment.one_to_one_less_reordering(lacking)["smallest"]["n"] == 1
     )  # a seed without a kind has no smallest
-
-
-def test_repeated_values_are_paired_by_seed():
-    rows = [
-        {"positions": "rotary", "seed": seed, "read": read, "attention": value, "accuracy": 1.0}
-        for seed, pair in enumerate([(0.8, 0.5), (0.6, 0.5)])
-        for read, value in zip(("once", "again"), pair, strict=True)
-    ]
-    found = experiment.repeated_values(rows)["rotary"]
-    assert found["once_less_again"]["attention"]["value"] == pytest.approx(0.2)
-    assert found["once_less_again"]["accuracy"]["value"] == 0
-
-
-def test_flat_heads_have_no_shares():
-    shares = [
-        f"{part}_share" for part in ("temporal", "input", "mixed", "residual", "position_bias", "content")
-    ]
-    flat = {"kind": "cross", "layer": 0, "head": 1, "spread": 0.04, "typicality": 0.99}
-    measured = {"heads": [flat | dict.fromkeys(shares, 0.5)]}
-    points = [
-        ({"task": "one_to_one", "positions": "none", "seed": 0}, dict.fromkeys(experiment.STATES, measured))
-    ]
-    row, _ = experiment.head_table(points, 0.05)
-    assert (row["layer"], row["head"], row["varies"], row["typicality"]) == (1, 2, 0, 0.99)
-    assert all(row[share] is None for share in shares)
-    assert experiment.head_table(points, 0.04)[0]["varies"] == 1
-
-
-def test_values_and_tables_have_every_kind(computed):
-    values, tables = computed
-    kinds = 2 * 3 + 1
-    assert len(tables["heads"]) == kinds * 2 * 2 * len(KINDS) * TINY.layers * TINY.heads
-    assert values["correlation"]["temporal"]["n"] == 2 * 3 * 2  # the control is not among them
-    assert set(values["anchored_less_free"]) == set(values["layers"][ANCHORED]) == {"rotary"}
-    named = {"task": "reordering", "positions": "rotary", "kind": "cross", "layer": 2, "state": "trained"}
-    rows = [row for row in tables["heads"] if named.items() <= row.items() and row["varies"]]
-    own = values["layers"]["reordering"]["rotary"]["cross"]["layer_2"]["trained"]["temporal_share"]["value"]
-    assert own == pytest.approx(np.mean([row["temporal_share"] for row in rows]))
-    shares = [row["value"] for row in tables["terms"] if (row["positions"], row["layer"]) == ("relative", 1)]
-    assert math.fsum(shares) == pytest.approx(2)  # of two tasks
-
-
-def test_the_control_is_never_reordered():
-    columns = [columns_of(spec) for spec in models(TINY)]
-    shares = [dict(column["options"]).get("p") for column in columns]
-    assert shares.count(0.0) == TINY.seeds
-    assert shares.count(0.5) == 3 * TINY.seeds
-
-
-@pytest.mark.parametrize(
-    ("given", "error", "message"),
-    [
-        ({"task": "one_to_many"}, UnknownName, "did you mean 'one_to_one'"),
-        ({"positions": "rotery"}, UnknownName, "did you mean 'rotary'"),
-        ({"anchored": "rotery"}, UnknownName, "did you mean 'rotary'"),
-        ({"fit_samples": 0}, BadInput, "fit_samples is 0"),
-        ({"least_spread": -1.0}, BadInput, "least_spread is -1"),
-        ({"heads": 3}, BadInput, "3 heads do not divide"),
-    ],
-)
-def test_settings_that_make_no_sense_are_refused(given, error, message):
-    with pytest.raises(error, match=message):
-        override(PROFILES["quick"], given)

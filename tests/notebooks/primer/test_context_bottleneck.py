@@ -6,22 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from attnlib.errors import BadInput, UnknownName
 from attnlib.training.vocabulary import EOS, PAD
-from companion.data import registry
-from companion.results.config import override
-from companion.runs.keys import model_key
-from companion.runs.recipe import RecipeSpec
 from companion.runs.sequence_course import judged_samples
-from companion.runs.store import Store
 from notebooks.primer.context_bottleneck.experiment import (
-    PROFILES,
     Config,
     asks,
     capacity,
-    compute,
-    middle,
-    models,
     quarter,
     slope,
 )
@@ -31,14 +21,8 @@ TINY = Config(width=(6, 8), seeds=2, longest=5, probed=(3, 4), n_train=300, judg
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    torch.set_num_threads(1)
-    return Store(tmp_path_factory.mktemp("models"))
-
-
-@pytest.fixture(scope="module")
 def recording(store):
-    return store.recording(models(TINY)[0])
+    return store.recording(asks(TINY)[0].spec)
 
 
 def test_a_shared_capacity_has_slope_minus_one_and_a_word_of_its_own_zero():
@@ -89,95 +73,3 @@ def test_the_probe_reads_the_one_vector_position_by_position(recording, samples)
     found = measure_summary_bits(recording, length=3, samples=samples)
     assert len(found["bits"]) == 3
     assert max(found["bits"]) < math.log2(10)
-
-
-class ByHand:
-    """Made measurements: one vector loses words with length, attention hardly; more samples read more."""
-
-    def kept(self, spec, measure, *, length=None, samples=None):
-        seed, attends = spec.resolved.seed, spec.resolved.link == "attention"
-        if measure is measure_summary_bits:
-            bits = [3.0 if samples == 80 else 2.0, 1.0, 0.5, 0.5, 0.25]
-            return {"bits": [own + seed for own in bits], "length": 5, "vocabulary": 10}
-        exact = [1.0, 0.9, 0.75] if attends else [0.5, 0.25, 0.125]
-        return {
-            "lengths": [3, 4, 5],
-            "token_accuracy": [1.0, 0.9, 0.9] if attends else [0.9, 0.6, 0.4],
-            "exact_match": [share - 0.125 * seed for share in exact],
-            "bits": [9.0, 8.0, 6.0 + 3 * seed + spec.resolved.width],
-            "bits_of_word": [3.0, 2.0, 1.5],
-            "parameters": 7,
-        }
-
-
-def test_signs_of_what_the_claims_read():
-    config = Config(width=(6, 8), seeds=2, longest=5, probed=(5,), samples=80)
-    values, tables = compute(config, ByHand())
-    assert values["widest"]["initial"]["falls"]["value"] == pytest.approx(0.5)
-    assert values["widest"]["attention"]["falls"]["value"] == pytest.approx(0.1)
-    assert values["widest"]["initial"]["slope"]["value"] < 0
-    assert values["widest"]["attention"] == values["attention"]["width_8"]
-    assert {(row["link"], row["width"]) for row in tables["lengths"]} == {
-        (link, width) for link in ("initial", "attention") for width in (6, 8)
-    }
-    assert {(row["link"], row["position"]) for row in tables["probe"]} == {("initial", p) for p in range(5)}
-    gains = values["attention_gains"]  # seeds take the same from both
-    assert (gains["value"], gains["low"]) == (pytest.approx(0.625), pytest.approx(0.625))
-    assert values["wider"]["initial"]["value"] == pytest.approx(2 / 3)
-    read = values["read"]["initial"]
-    assert read["together"]["value"] == pytest.approx(5.25 + 2.5)
-    assert (read["more"]["value"], read["more"]["low"]) == (pytest.approx(1), pytest.approx(1))
-    middle_half = (1.0 + 0.5 + 0.5) / 3
-    assert read["first_over_middle"]["value"] == pytest.approx(3 - middle_half)
-    assert read["last_over_middle"]["value"] == pytest.approx(0.25 - middle_half)
-    assert read["decoder_over_probe"]["value"] == pytest.approx((14 + 17) / 2 - 7.75)
-    assert middle([9.0, 1.0, 2.0, 9.0]) == pytest.approx(1.5)
-
-
-def test_half_the_samples_are_for_the_widest_vectors_and_longest_sentences_alone():
-    config = Config(width=(6, 8), seeds=1, probed=(4, 5), samples=80)
-    halved = [a for a in asks(config) if dict(a.settings).get("samples") == 40]
-    assert {(a.spec.resolved.link, a.spec.resolved.width) for a in halved} == {("initial", 8)}
-    assert {dict(a.settings)["length"] for a in halved} == {5}
-
-
-def test_one_width_has_none_that_is_wider():
-    config = Config(width=(6,), seeds=2, longest=5, probed=(5,), samples=80)
-    assert compute(config, ByHand())[0]["wider"] == {}
-
-
-@pytest.mark.parametrize(
-    ("given", "error", "message"),
-    [
-        ({"link": "atention"}, UnknownName, "did you mean 'attention'"),
-        ({"cell": "vanilla"}, UnknownName, "no cell 'vanilla'"),
-        ({"shortest": 9, "longest": 8}, BadInput, "shortest ≤ longest"),
-        ({"shortest": 2}, BadInput, "give 3 or more"),
-        ({"steps": 0}, BadInput, "steps is 0"),
-    ],
-)
-def test_settings_that_make_no_sense_are_refused(given, error, message):
-    with pytest.raises(error, match=message):
-        override(PROFILES["quick"], given)
-
-
-def test_a_run_does_not_depend_on_the_order_of_the_tasks_options():
-    options = (("n_words", 5), ("max_length", 16))
-    one, other = (RecipeSpec.of("recurrent_sequences", options=own) for own in (options, options[::-1]))
-    assert one == other
-    assert RecipeSpec.from_json(one.to_json()) == one
-    assert registry.builder("one_to_one") in one.roots
-    assert model_key(one) != model_key(RecipeSpec.of("recurrent_sequences", options=options[:1]))
-
-
-@pytest.mark.parametrize(
-    ("settings", "error", "message"),
-    [
-        ({"scoring": "dott"}, UnknownName, "did you mean 'dot'"),
-        ({"source": "a.en"}, BadInput, "source and target go together"),
-        ({"steps": 0}, BadInput, "steps is 0"),
-    ],
-)
-def test_a_run_that_cannot_be_is_refused(settings, error, message):
-    with pytest.raises(error, match=message):
-        RecipeSpec.of("recurrent_sequences", **settings)

@@ -7,26 +7,19 @@ import numpy as np
 import pytest
 import torch
 
-from attnlib.errors import BadInput, UnknownName
 from attnlib.training.corpus import Corpus, Task, collate
 from attnlib.training.vocabulary import BOS, EOS, PAD, Vocabulary
 from companion.data.bleu import corpus_bleu
-from companion.results.config import override
 from companion.runs.sequence_course import judged_samples
-from companion.runs.store import Store
 from notebooks.primer.one_vector import measure
 from notebooks.primer.one_vector.experiment import (
-    PROFILES,
     Config,
     after_error,
-    compute,
+    asks,
     early_over_late,
-    models,
 )
 from notebooks.primer.one_vector.measure import (
-    continued,
     damage,
-    fullest_length,
     guessed_lengths,
     measure_error_growth,
     written_bleu,
@@ -52,17 +45,6 @@ class Counter:
 
 
 BATCH = collate(Corpus.from_ids([[4, 5], [4]], [[4, 5, 6, 7, 8], [4, 5, 6, 7, 8]]), [0, 1])
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    torch.set_num_threads(1)
-    return Store(tmp_path_factory.mktemp("models"))
-
-
-def test_it_goes_on_after_what_was_put_down():
-    found = continued(Counter(), BATCH, torch.tensor([[4, 5], [4, 7]]), 4)
-    assert found.tolist() == [[6, 7, 8, EOS], [8, EOS, PAD, PAD]]
 
 
 def test_one_wrong_word_shifts_all_that_follow():
@@ -94,11 +76,6 @@ def test_the_length_is_guessed_from_the_sources_length_alone():
     assert guessed_lengths(train, judged).tolist() == [2, 3, 2]  # of three words nothing is known
 
 
-def test_the_length_with_most_words_is_looked_at_place_by_place():
-    assert fullest_length(np.array([1, 1, 1, 1, 2, 2, 3])) == 1
-    assert fullest_length(np.array([1, 1, 1, 1, 2, 2, 2, 3])) == 2
-
-
 @pytest.mark.parametrize("missing", [True, False])
 @pytest.mark.parametrize(("put", "said"), [(3, "UNK"), (10, "g"), (11, "h")])
 def test_bleu_is_that_against_the_text_and_a_missing_word_is_never_right(monkeypatch, missing, put, said):
@@ -119,7 +96,7 @@ def test_bleu_is_that_against_the_text_and_a_missing_word_is_never_right(monkeyp
 
 @pytest.fixture(scope="module")
 def recording(store):
-    return store.recording(models(TINY)[0])
+    return store.recording(asks(TINY)[0].spec)
 
 
 def written_as(recording, written, **tensors):
@@ -158,54 +135,3 @@ def test_a_perfect_copy_has_all_of_it_right(recording):
     assert {found[n] for n in ("exact_match", "length_right", "token_accuracy", "own_accuracy")} == {1}
     assert found["beam"]["exact_match"] < 1  # of the network as it is
     assert found["bleu"] == pytest.approx(100)
-
-
-class ByHand:
-    """A store with a measurement of each seed: more errors from its own hand, and most after early ones."""
-
-    def kept(self, spec, measure, **settings):
-        return {
-            "length": 3,
-            "of_length": 40,
-            "teacher_forced": [0.9] * 4,
-            "free_running": [0.8] * 4,
-            "so_far": [0.8, 0.7, 0.6, 0.5],
-            "damage": [row(1, 1.0, 0.25, 3), row(2, 0.5, 0.25, 2), row(3, 0.5, 0.375, 1)],
-            "token_accuracy": 0.9,
-            "own_accuracy": 0.75 - 0.01 * spec.resolved.seed,
-            "exact_match": 0.5,
-            "length_right": 0.625,
-            "length_guessed": 0.75,
-            "bleu": 40.0,
-            "beam": {"exact_match": 0.75, "bleu": 30.0},
-            "parameters": 7,
-        }
-
-
-def test_signs_of_what_the_claims_read():
-    values, tables = compute(Config(seeds=2), ByHand())
-    found = values["number_words"]["cho"]
-    assert found["after_error"]["value"] == pytest.approx((3 * 0.75 + 2 * 0.25 + 0.125) / 6)
-    assert found["early_over_late"]["value"] == pytest.approx(0.75 - 0.125)
-    assert found["length_over_guess"]["value"] == pytest.approx(0.625 - 0.75)
-    assert found["own_hand"]["value"] == pytest.approx(0.9 - (0.75 + 0.74) / 2)
-    assert found["own_hand"]["n"] == 2
-    assert found["beam_gain"]["exact_match"]["value"] == pytest.approx(0.25)
-    assert found["beam_gain"]["bleu"]["value"] == pytest.approx(-10)
-    costs = {(r["quantity"], r["place"]): r["value"] for r in tables["damage"] if r["network"] == "cho"}
-    assert costs["share", 1] == pytest.approx(0.75)
-    assert costs["words", 1] == pytest.approx(0.75 * 3)
-    assert {row["way"] for row in tables["places"]} == {"teacher_forced", "free_running", "so_far"}
-
-
-@pytest.mark.parametrize(
-    ("given", "error", "message"),
-    [
-        ({"network": "suskever"}, UnknownName, "did you mean 'sutskever'"),
-        ({"task": "number_wrods"}, UnknownName, "did you mean 'number_words'"),
-        ({"digits": 0}, BadInput, "digits is 0"),
-    ],
-)
-def test_settings_that_make_no_sense_are_refused(given, error, message):
-    with pytest.raises(error, match=message):
-        override(PROFILES["quick"], given)

@@ -6,23 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from attnlib.errors import BadInput, UnknownName
 from attnlib.models.sequence_to_sequence import NAMED, SequenceConfig, SequenceToSequence
 from attnlib.training.corpus import Corpus, collate
-from companion.results.config import override
-from companion.runs.store import Store
-from notebooks.primer.path_length.experiment import PROFILES, Config, compute, decay, models
-from notebooks.primer.path_length.measure import gradient_norms, measure_gradients
-from notebooks.primer.source_reversal import experiment
+from notebooks.primer.path_length.experiment import decay
+from notebooks.primer.path_length.measure import gradient_norms
 
 BATCH = collate(Corpus.from_ids([[4, 5, 6], [7, 8, 4, 5, 6]], [[4, 5], [6, 7, 4, 4]]), [0, 1])
-TINY = Config(seeds=2, longest=5, n_train=300, judged=60, width=8, steps=3, looks=1, length=4, samples=20)
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    torch.set_num_threads(1)
-    return Store(tmp_path_factory.mktemp("models"))
 
 
 @pytest.mark.parametrize("kind", [*NAMED, "plain"])
@@ -47,14 +36,6 @@ def test_norms_are_those_of_finite_differences(kind):
         torch.testing.assert_close(found[:, :, t], expected, rtol=1e-4, atol=1e-8)
 
 
-def test_padding_has_no_gradient():
-    config = SequenceConfig(9, 8, width=5)
-    network = SequenceToSequence(config, torch.Generator().manual_seed(0)).double()
-    found = gradient_norms(network, BATCH)
-    assert not found[0, :, 4:].any()
-    assert (found[1, :5, :6] > 0).all()
-
-
 @pytest.mark.parametrize("reverse", [False, True])
 def test_decay_is_the_slope_over_distance(reverse):
     """Norms that fall by a factor of 10^0.3 a step, and norms that are all the same."""
@@ -64,19 +45,6 @@ def test_decay_is_the_slope_over_distance(reverse):
     assert decay(falling, reverse=reverse) == pytest.approx(-0.3)
     assert decay(falling, reverse=not reverse) == pytest.approx(0, abs=1e-9)
     assert decay([[0.7] * n] * n, reverse=reverse) == pytest.approx(0)
-
-
-def test_the_untrained_network_is_the_one_that_training_began_with(store):
-    """Where attention is nearly uniform, distance does not matter; where there is none, it does."""
-    found = {
-        spec.settings: measure_gradients(store.recording(spec), length=4, samples=20) for spec in models(TINY)
-    }
-    for settings, measured in found.items():
-        slope = decay(measured["untrained"], reverse=dict(settings).get("reverse", False))
-        assert (slope < -0.1) == (dict(settings).get("link") == "initial")
-        assert np.shape(measured["trained"]) == (4, 4)
-        rows = np.asarray(measured["trained"])
-        assert measured["aligned_trained"] == pytest.approx(np.mean(rows.diagonal() / rows.sum(1)))
 
 
 def test_before_training_neither_cell_nor_width_changes_the_rate_much():
@@ -90,58 +58,3 @@ def test_before_training_neither_cell_nor_width_changes_the_rate_much():
         rates.append(decay(gradient_norms(network, batch)[:, :12, :12].mean(0).tolist(), reverse=False))
     assert max(rates) < 0.9 * np.mean(rates) < 0
     assert min(rates) > 1.1 * np.mean(rates)
-
-
-def test_it_asks_the_networks_of_the_chapter_on_reversal():
-    """So that none is trained twice."""
-    for profile, config in PROFILES.items():
-        assert set(models(config)) <= set(experiment.models(experiment.PROFILES[profile]))
-
-
-class ByHand:
-    """Gradients in place of networks: level with attention as training begins, else of known slopes."""
-
-    def kept(self, spec, measure, length, samples):
-        settings = spec.resolved
-        attends = settings.link == "attention"
-        rates = {"untrained": 0.0, "trained": 0.1} if attends else {"untrained": -0.3, "trained": 0.2}
-        steps = np.arange(1, length + 1)
-        steps = steps[:, None] + (steps if settings.reverse else length + 1 - steps)
-        return {stage: (10.0 ** (rate * steps)).tolist() for stage, rate in rates.items()} | {
-            "aligned_untrained": 0.1,
-            "aligned_trained": 0.5,
-        }
-
-
-def test_what_claims_read_has_the_sign_of_attention_less_one_vector():
-    values, tables = compute(TINY, ByHand())
-    slopes = {
-        kind: {stage: found["decay"]["value"] for stage, found in own["main"].items()}
-        for kind, own in values.items()
-        if kind != "flatter"
-    }
-    falling = {"untrained": pytest.approx(-0.3), "trained": pytest.approx(0.2)}
-    assert slopes["one_vector"] == falling
-    assert slopes["one_vector_reversed"] == falling
-    assert slopes["attention"] == {"untrained": pytest.approx(0), "trained": pytest.approx(0.1)}
-    flatter = {stage: own["value"] for stage, own in values["flatter"].items()}
-    assert flatter == {"untrained": pytest.approx(0.3), "trained": pytest.approx(-0.1)}
-    # A tenth of a decade a step, from the nearest pair (2 steps) to the farthest.
-    apart = values["attention"]["main"]["trained"]["apart"]["value"]
-    assert apart == pytest.approx((2 * TINY.length - 2) / 10)
-    assert values["attention"]["main"]["untrained"]["apart"]["value"] == pytest.approx(0)
-    assert len(tables["matrices"]) == 3 * 2 * TINY.length**2
-    assert {row["distance"] for row in tables["decay"]} == set(range(2, 2 * TINY.length + 1))
-
-
-@pytest.mark.parametrize(
-    ("given", "error", "message"),
-    [
-        ({"kind": "one_vectr"}, UnknownName, "did you mean 'one_vector'"),
-        ({"length": 2}, BadInput, "a length of at least 3"),
-        ({"samples": 0}, BadInput, "samples is 0"),
-    ],
-)
-def test_settings_that_make_no_sense_are_refused(given, error, message):
-    with pytest.raises(error, match=message):
-        override(PROFILES["quick"], given)

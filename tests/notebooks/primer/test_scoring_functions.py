@@ -6,26 +6,17 @@ import numpy as np
 import pytest
 import torch
 
-from attnlib.errors import BadInput, UnknownName
-from attnlib.training.corpus import Corpus, collate
+from attnlib.errors import BadInput
+from attnlib.training.corpus import Corpus
 from attnlib.training.vocabulary import EOS, PAD, Vocabulary
 from companion.results.config import override
-from companion.runs.recurrent_sequences import recorded_network
-from companion.runs.sequence_course import judged_samples, load_task
-from companion.runs.store import Store
 from notebooks.primer.scoring_functions import measure as written_bleu
 from notebooks.primer.scoring_functions.experiment import (
     BEFORE,
-    PROFILES,
     Config,
     Kind,
-    comparisons,
-    compute,
     effect,
-    grid,
-    models,
     specs_of_kind,
-    specs_of_name,
     summary,
     updates_to,
 )
@@ -35,18 +26,11 @@ from notebooks.primer.scoring_functions.measure import (
     measure_context_of_states,
     measure_cost,
 )
-from notebooks.shared.measure import measure_learning_curve
 
 TINY = Config(
     scoring=("dot", "additive"), asked=("dot",), seeds=2, longest=3, n_train=300, judged=40, width=6, steps=4,
     looks=2, samples=200,
 )  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    torch.set_num_threads(1)
-    return Store(tmp_path_factory.mktemp("models"))
 
 
 def recording_of(store, kind, config=TINY):
@@ -86,28 +70,6 @@ def test_an_effect_is_a_mean_over_pairs_seed_by_seed():
     assert effect(measured, [("a", "x")], 0.5)["token_accuracy"]["n"] == 0
 
 
-def test_the_grid_has_all_that_can_be():
-    kinds = grid(PROFILES["paper"])
-    one, two = ([k for k in kinds if k.directions == n and k.decoder != BEFORE] for n in (1, 2))
-    assert len(one) == 2 * 5 * 3
-    assert len(two) == 2 * 3 * 3
-    assert {k.scoring for k in two} == {"general", "concat", "additive"}
-    assert len(kinds) == len(one) + len(two) + 2 * 3
-    assert len(set(kinds)) == len(kinds)
-    for pairs in comparisons(PROFILES["paper"], "reordering").values():
-        assert pairs
-        assert {kind for pair in pairs for kind in pair} <= set(kinds)
-
-
-def test_five_epochs_of_captions_are_so_many_updates():
-    specs = specs_of_name(PROFILES["paper"], "bahdanau")
-    assert len(specs) == 3
-    assert specs[0].resolved.steps == 5 * 454  # 29,000 pairs in batches of 64, the last one small
-    assert specs[0].resolved.bidirectional
-    assert specs[0].resolved.decoder == "bahdanau"
-    assert not [spec for spec in models(PROFILES["quick"]) if spec.resolved.task.startswith("multi30k")]
-
-
 @pytest.mark.parametrize(
     ("decoder", "asking", "silent"),
     [("luong", "present", "previous"), (BEFORE, "previous", "present"), ("bahdanau", "previous", "present")],
@@ -117,18 +79,6 @@ def test_scores_are_those_of_the_state_that_asks_and_of_no_other(store, decoder,
     assert found[asking] < 1e-5
     assert found[silent] > 0.05
     assert 0 < found["weight_on_gold"] < 1
-
-
-def test_the_weight_on_gold_is_that_of_each_target_words_own_source(store):
-    """Against a loop over samples and target words."""
-    recording = recording_of(store, Kind("reordering", "luong", 1, "dot"))
-    judged, task = judged_samples(recording.spec.resolved), load_task(recording.spec.resolved)
-    network, weights = recorded_network(recording), []
-    for i in range(len(judged)):
-        with torch.no_grad():
-            attention = network(collate(judged, [i])).attention[0]
-        weights += [float(attention[s, t]) for s, t in task.gold[i]]
-    assert measure_asking_state(recording)["weight_on_gold"] == pytest.approx(np.mean(weights))
 
 
 def test_a_state_knows_later_words_in_two_directions_only(store):
@@ -188,68 +138,3 @@ def test_bleu_is_held_against_the_words_of_the_text(monkeypatch):
     lines.reverse()
     with pytest.raises(BadInput, match="not its validation sentences"):
         written_bleu.measure_bleu(recording_of(*ids))
-
-
-BLEU = {"cho": 10.0, "sutskever": 14.0, "bahdanau": 31.0, "luong": 20.0}
-RIGHT = {"dot": 0.5, "concat": 0.7, "additive": 0.6}
-
-
-class ByHand:
-    """Answers in place of networks: each kind has its own share of words right, each name its own BLEU."""
-
-    def __init__(self, config):
-        self.names = {spec: name for name in config.named for spec in specs_of_name(config, name)}
-
-    def kept(self, spec, measure, **settings):
-        seed, own = 0.01 * spec.seed, spec.resolved
-        before = spec.recipe == "asked_before"
-        if measure is written_bleu.measure_bleu:
-            return {"bleu": BLEU[self.names[spec]] + seed, "signature": "by hand", "sentences": 2}
-        if measure is measure_learning_curve:
-            right = RIGHT.get(own.scoring, 0.4) - 0.2 * before + seed
-            return {"steps": [0, 10], "token_accuracy": [0.0, right], "exact_match": right / 2}
-        if measure is measure_asking_state:
-            late = before or own.decoder == "bahdanau"
-            return {"present": float(late), "previous": float(not late), "weight_on_gold": 0.5}
-        if measure is measure_context_of_states:
-            return {"bits": [2.0, 3.0, 4.0, 1.0 if own.bidirectional else -0.1, 0.0]}
-        return {}
-
-
-def test_what_claims_read_has_the_sign_of_the_first_less_the_second():
-    config = override(TINY, {"scoring": "dot,concat,additive", "named": "cho,sutskever,bahdanau,luong"})
-    values, tables = compute(config, ByHand(config))
-    own, kinds = values["reordering"], grid(config)
-    assert (len(tables["grid"]), len(tables["curves"])) == (3 * len(kinds), 2 * len(kinds))
-    assert own["effects"]["scaled_dot"]["updates"]["n"] == 0
-    gains = {name: found["bleu"]["value"] for name, found in values["translation"]["gains"].items()}
-    assert gains == {
-        "bahdanau_over_cho": pytest.approx(31 - 10),
-        "luong_over_sutskever": pytest.approx(20 - 14),
-    }
-    assert own["effects"]["previous_state"]["token_accuracy"]["value"] == pytest.approx(-0.2)
-    assert own["effects"]["concat_additive"]["token_accuracy"]["value"] == pytest.approx(0.7 - 0.6)
-    assert own["effects"]["additive"]["token_accuracy"]["value"] == pytest.approx(0.6 - 0.5)
-    asked = {decoder: found["previous"]["value"] for decoder, found in own["who_asks"]["dot"].items()}
-    assert asked == {"luong": 1.0, BEFORE: 0.0, "bahdanau": 0.0}
-    context = {name: found["value"] for name, found in own["context"]["two"].items()}
-    assert context == {"before": 3.0, "own": 4.0, "after": 1.0}
-    assert own["context"]["one"]["after"]["value"] == pytest.approx(-0.1)
-
-
-@pytest.mark.parametrize(
-    ("given", "error", "message"),
-    [
-        ({"scoring": "genral"}, UnknownName, "did you mean 'general'"),
-        ({"task": "reorder"}, UnknownName, "did you mean 'reordering'"),
-        ({"named": "vaswani"}, UnknownName, "no named 'vaswani'"),
-        ({"text": "multi30k_de_en"}, UnknownName, "did you mean 'multi30k_en_de'"),
-        ({"directions": "3"}, BadInput, "reads in 1 or in 2"),
-        ({"scoring": "dot", "directions": "2"}, BadInput, "use general, or directions=1"),
-        ({"shortest": 4}, BadInput, "shortest ≤ longest"),
-        ({"steps": 0}, BadInput, "steps is 0"),
-    ],
-)
-def test_settings_that_make_no_sense_are_refused(given, error, message):
-    with pytest.raises(error, match=message):
-        override(PROFILES["quick"], given)

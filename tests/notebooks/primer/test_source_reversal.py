@@ -4,14 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
 
-from attnlib.errors import BadInput, DataUnavailable, UnknownName
-from companion.results.config import override
+from attnlib.errors import BadInput, DataUnavailable
 from companion.runs.sequence_course import judged_samples
-from companion.runs.store import Store
 from notebooks.primer.source_reversal import experiment
-from notebooks.primer.source_reversal.experiment import ONE_LENGTH, PROFILES, Config, compute, models
+from notebooks.primer.source_reversal.experiment import Config, asks, compute
 from notebooks.primer.source_reversal.measure import measure_longest_sentences
 from notebooks.shared.measure import measure_learning_curve
 from notebooks.shared.words import link_distances
@@ -28,12 +25,6 @@ TINY = Config(
 )
 
 
-@pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    torch.set_num_threads(1)
-    return Store(tmp_path_factory.mktemp("models"))
-
-
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("length", [1, 4, 7])
 def test_distances_are_the_steps_of_the_two_recurrences(length, reverse):
@@ -44,22 +35,13 @@ def test_distances_are_the_steps_of_the_two_recurrences(length, reverse):
     assert link_distances(links, length, reverse=reverse) == expected
 
 
-@pytest.mark.parametrize("length", range(1, 9))
-def test_on_the_diagonal_the_mean_is_the_same_and_the_smallest_is_cut_to_two(length):
-    diagonal = [(i, i) for i in range(length)]
-    forward, turned = (link_distances(diagonal, length, reverse=own) for own in (False, True))
-    assert forward == [length + 1] * length
-    assert sum(turned) == sum(forward)
-    assert min(turned) == 2
-
-
 def test_a_link_beyond_the_source_is_refused():
     with pytest.raises(BadInput, match="beyond a source of 3 words"):
         link_distances([(0, 3)], 3)
 
 
 def test_the_curve_counts_words_by_thirds(store):
-    recording = store.recording(models(TINY)[0])
+    recording = store.recording(asks(TINY)[0].spec)
     judged = judged_samples(recording.spec.resolved)
     found = measure_learning_curve(recording)
     thirds = {"first": [], "middle": [], "last": []}
@@ -79,7 +61,7 @@ def test_the_curve_counts_words_by_thirds(store):
 def test_the_longest_sentences_are_those_of_the_longest_quarter_of_the_lengths(store):
     """Of four to twelve words ten, eleven and twelve; against a loop."""
     wide = replace(TINY, longest=12, judged=300)
-    recording = store.recording(models(wide)[0])
+    recording = store.recording(asks(wide)[0].spec)
     judged = judged_samples(recording.spec.resolved)
     thirds: dict[str, list[int]] = {"first": [], "middle": [], "last": []}
     chosen = [i for i in range(len(judged)) if len(judged.target(i)) in (10, 11, 12)]
@@ -92,99 +74,6 @@ def test_the_longest_sentences_are_those_of_the_longest_quarter_of_the_lengths(s
     assert (found["shortest"], found["sentences"]) == (10, len(chosen))
     for name, values in thirds.items():
         assert found[name] == pytest.approx(np.mean(values))
-
-
-def test_of_one_length_all_sentences_are_the_longest(store):
-    spec = next(spec for spec in models(TINY) if dict(spec.resolved.options)["min_length"] == TINY.longest)
-    recording = store.recording(spec)
-    curve, found = measure_learning_curve(recording), measure_longest_sentences(recording)
-    assert [found[name] for name in ("first", "middle", "last")] == pytest.approx(
-        [curve[name][-1] for name in ("first", "middle", "last")]
-    )
-
-
-CURVES = {(False, "initial"): [0.0, 0.1, 0.5], (True, "initial"): [0.0, 0.6, 0.7]}  # by order and link
-LONGEST = {
-    False: {"first": 0.3, "middle": 0.4, "last": 0.5},
-    True: {"first": 0.8, "middle": 0.4, "last": 0.2},
-}
-
-
-class ByHand:
-    """Answers in place of networks: with one vector, backwards, the first words gain and the last lose."""
-
-    def kept(self, spec, measure):
-        settings = spec.resolved
-        seed = 0.01 * spec.seed  # cancels in pairs
-        if measure is measure_longest_sentences:
-            found = LONGEST[settings.reverse]
-            return {"shortest": 6, "sentences": 9} | {name: share + seed for name, share in found.items()}
-        course = CURVES.get((settings.reverse, settings.link), [0.0, 0.9, 0.9])
-        parts = ("token_accuracy", "first", "middle", "last")
-        rows = {part: [value + seed for value in course] for part in parts}
-        return rows | {"steps": [0, 2, 4], "exact_match": 0.1, "by_place": course}
-
-
-def test_what_claims_read_has_the_sign_of_reversed_less_forward():
-    values, _ = compute(replace(TINY, aligned=("one_to_one",)), ByHand())
-    gain = values["initial"]["main"]["gain"]
-    expected = {
-        "speed": 0.65 - 0.3,  # over the looks after the first, not the last one alone
-        "speed_first": 0.65 - 0.3,
-        "token_accuracy": 0.7 - 0.5,
-        "long_first": 0.8 - 0.3,
-        "long_last": 0.2 - 0.5,
-    }
-    for name, value in expected.items():
-        found = [gain[name][end] for end in ("value", "low", "high")]
-        assert found == pytest.approx([value] * 3), name
-    assert values["attention"]["main"]["gain"]["speed"]["value"] == pytest.approx(0)
-    assert values[ONE_LENGTH]["main"]["gain"]["speed"]["value"] == pytest.approx(0)
-    assert values["initial"]["main"]["long_from"] == 6
-
-
-def test_pairs_of_a_seed_start_alike():
-    """Only the order of reading differs between the two of a pair."""
-    for spec in models(TINY):
-        settings = dict(spec.settings)
-        if settings.pop("reverse", False):
-            assert any(dict(other.settings) == settings and other.seed == spec.seed for other in models(TINY))
-
-
-def test_values_have_gains_and_the_control_of_one_length(store):
-    values, tables = compute(TINY, store)
-    assert {"initial", "attention", ONE_LENGTH, "distances", "example"} == set(values)
-    assert values[ONE_LENGTH]["main"]["gain"]["speed"]["n"] == 2
-    gain = values["initial"]["gru"]["gain"]["token_accuracy"]["value"]
-    both = [values["initial"]["gru"][order]["token_accuracy"]["value"] for order in ("reversed", "forward")]
-    assert gain == pytest.approx(both[0] - both[1])
-    assert values["example"] == {"forward": [5, 5, 5, 5], "reversed": [2, 4, 6, 8]}
-    one = values["distances"]["one_to_one"]
-    assert one["change"]["value"] == one["offset"]["value"] == pytest.approx(0)
-    assert one["cut"] == pytest.approx(one["forward"]["smallest"] - 2)
-    for task in ("one_to_one", "number_words"):
-        for order in ("forward", "reversed"):
-            rows = [r for r in tables["distances"] if (r["task"], r["order"]) == (task, order)]
-            assert sum(row["share"] for row in rows) == pytest.approx(1)
-
-
-def test_without_the_control_there_are_fewer_networks():
-    assert len(models(replace(TINY, one_length=0))) == 8
-    assert len(models(TINY)) == 12
-
-
-@pytest.mark.parametrize(
-    ("given", "error", "message"),
-    [
-        ({"link": "initail"}, UnknownName, "did you mean 'initial'"),
-        ({"aligned": "one_to_won"}, UnknownName, "did you mean 'one_to_one'"),
-        ({"shortest": 2}, BadInput, "3 ≤ shortest"),
-        ({"looks": 0}, BadInput, "looks is 0"),
-    ],
-)
-def test_settings_that_make_no_sense_are_refused(given, error, message):
-    with pytest.raises(error, match=message):
-        override(PROFILES["quick"], given)
 
 
 def test_a_task_without_links_is_refused(store):

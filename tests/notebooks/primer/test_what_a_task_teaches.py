@@ -2,44 +2,28 @@
 
 import math
 from collections import Counter
-from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
-from attnlib.errors import BadInput, UnknownName
-from attnlib.models.transformer import Transformer
-from attnlib.training.corpus import Corpus
-from companion.data.summaries import lexicon_translation
-from companion.results.config import override
+from attnlib.errors import BadInput
 from companion.runs.sequence_course import judged_samples, load_task
-from companion.runs.store import Store
 from notebooks.primer.what_a_task_teaches.experiment import (
-    PROFILES,
     Config,
     _specs,
     agreement_values,
-    compute,
-    models,
 )
 from notebooks.primer.what_a_task_teaches.measure import (
-    CLASSES,
     ReciprocitySums,
-    class_of_words,
-    doubly_centred,
     equal_lengths,
     map_symmetry,
-    measure_classes,
     measure_reciprocity,
     measure_sources,
-    source_order,
 )
 from notebooks.shared.task_patterns import (
     PATTERNS,
     attention_to_source,
-    example_of,
-    measure_example,
     measure_pattern_agreement,
     measure_patterns,
     network_of,
@@ -50,17 +34,6 @@ TINY = Config(
     seeds=2, longest=7, n_train=200, judged=40, width=8, steps=3, transformer_width=8, transformer_steps=3,
     looks=1,
 )  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    torch.set_num_threads(1)
-    return Store(tmp_path_factory.mktemp("models"))
-
-
-@pytest.fixture(scope="module")
-def computed(store):
-    return compute(TINY, store)
 
 
 def recorded(store, kind, task, seed=0):
@@ -98,13 +71,6 @@ def test_attention_on_gold_links_and_even_attention(store):
     assert found["untrained"]["heads"] == [[found["untrained"]["all"]]]  # one layer, one head
 
 
-@pytest.mark.parametrize("kind", ["recurrent", "transformer"])
-def test_a_summariser_and_a_translator_start_alike(store, kind):
-    pair = (network_of(recorded(store, kind, task), "untrained") for task in ("translation", "summary"))
-    for one, two in zip(*(own.parameters() for own in pair), strict=True):
-        assert torch.equal(one, two)
-
-
 def test_agreement_with_itself_is_whole_and_with_another_in_a_loop(store):
     one, two = recorded(store, "transformer", "translation"), recorded(store, "transformer", "summary", 1)
     assert measure_pattern_agreement(one, one, state="trained") == pytest.approx(
@@ -128,40 +94,6 @@ def test_agreement_with_itself_is_whole_and_with_another_in_a_loop(store):
         for step, place in links[1][i]:
             words.append(torch.minimum(rows[0][i][steps[place], :n], rows[1][i][step, :n]).sum().item())
     assert found == pytest.approx({"sentence": np.mean(sentences), "same_word": np.mean(words)})
-
-
-def test_the_example_is_one_sentence_out_of_the_order_of_its_topics(store):
-    shown = [measure_example(recorded(store, "recurrent", task)) for task in ("translation", "summary")]
-    assert shown[0]["source"] == shown[1]["source"]
-    assert shown[0]["source"][-1] == "end"
-    assert np.sum(shown[1]["trained"], axis=1) == pytest.approx(1)
-    task = lexicon_translation(n_train=1, n_held_out=1)
-    texts = (
-        "my war wakes the flood",
-        "my flood wakes the war",
-        "my dog wakes the war",
-        "my big flood wakes a",
-    )
-    sources = [task.source_vocabulary.encode(text.replace(" a", " the war").split()) for text in texts]
-    words = task.source_vocabulary.words
-    assert example_of(Corpus.from_ids(sources[:3], [[4]] * 3), words) == 1  # told first what matters less
-    assert example_of(Corpus.from_ids(sources, [[4]] * 4), words) == 3  # and with an adjective
-
-
-def test_values_and_tables_have_every_kind(computed):
-    values, tables = computed
-    assert values["references"]["translation"]["gold"]["reach"] == 1
-    for kind in ("recurrent", "transformer"):
-        found = values["differs"][kind]["trained"]["on_topics"]["value"]
-        pair = [values[kind][task]["trained"]["on_topics"]["value"] for task in ("translation", "summary")]
-        assert found == pytest.approx(pair[0] - pair[1])
-    own = values["symmetry"]["transformer"]["translation"]
-    less = own["encoder_self"]["trained"]["scores"]["value"] - own["cross"]["trained"]["scores"]["value"]
-    assert own["self_less_cross"]["scores"]["value"] == pytest.approx(less)
-    assert values["sources"]["tied"]["translation"]["cross"]["keys_from_target"]["high"] == 0
-    assert set(values["symmetry"]["tied"]) == {"translation"}
-    assert len(tables["networks"]) == 2 * 2 * (4 + 1)  # states, seeds, kinds with their tasks
-    assert len(tables["agreement"]) == 2 * 2 * 2 * 4  # kinds, seeds, views, pairs
 
 
 def pairs(*values):
@@ -197,61 +129,7 @@ def test_a_seed_that_is_in_two_pairs_is_not_two_seeds():
     assert np.isnan(found["high"])
 
 
-def test_less_may_be_asked_for(store):
-    config = replace(TINY, kind=("transformer",), task=("summary",), tied=())
-    values, _ = compute(config, store)
-    assert values["differs"] == {}
-    assert values["agreement"]["transformer"]["sentence"]["between"]["value"] is None
-    assert len(models(config)) == config.seeds
-    assert isinstance(network_of(store.recording(models(config)[0]), "trained"), Transformer)
-
-
-@pytest.mark.parametrize(
-    ("given", "error", "message"),
-    [
-        ({"kind": "transformers"}, UnknownName, "did you mean 'transformer'"),
-        ({"task": "translations"}, UnknownName, "did you mean 'translation'"),
-        ({"scoring": "dott"}, UnknownName, "did you mean 'dot'"),
-        ({"seeds": 1}, BadInput, "take 2 or more"),
-        ({"heads": 3}, BadInput, "3 heads do not divide"),
-        ({"steps": 0}, BadInput, "steps is 0"),
-    ],
-)
-def test_settings_that_make_no_sense_are_refused(given, error, message):
-    with pytest.raises(error, match=message):
-        override(PROFILES["quick"], given)
-
-
 # Who asks whom: classes of words, reciprocity and sources against loops and what must be exact.
-
-
-def test_kinds_of_words():
-    words = ("<pad>", "<eos>", "the", "big", "war", "dog", "wakes", "often", "near")
-    names = [CLASSES[i] for i in class_of_words(words)]
-    assert names == ["end", "end", "determiner", "adjective", "topic", "noun", "verb", "other", "other"]
-
-
-def test_even_attention_has_every_kind_of_word_at_one(store, monkeypatch):
-    def even(recording, state):
-        network = network_of(recording, state)
-        for name, value in network.named_parameters():
-            if "query_map" in name:
-                value.requires_grad_(False).zero_()
-        return network
-
-    monkeypatch.setattr("notebooks.primer.what_a_task_teaches.measure.network_of", even)
-    found = measure_classes(recorded(store, "transformer", "translation"))["trained"]
-    values = [v for kind in found.values() for row in kind.values() for v in row.values() if v is not None]
-    assert values == pytest.approx([1] * len(values))
-    assert len(values) > 60
-    assert found["encoder_self"]["verb"]["verb"] is None  # a sentence has one
-
-
-def test_rows_of_cross_attention_in_the_order_of_the_source(store):
-    assert source_order([{(0, 1), (1, 0)}, {(0, 0), (1, 1)}], words=2).tolist() == [[1, 0], [0, 1]]
-    assert source_order([{(0, 1)}], words=2) is None
-    recording = recorded(store, "transformer", "summary")
-    assert set(measure_reciprocity(recording)["trained"]) == {"encoder_self", "cross_on_source"}
 
 
 def test_reciprocity_in_a_loop_over_pairs_of_words(store):
@@ -344,46 +222,12 @@ def test_the_definition_in_a_loop():
     assert of(matrix[None], "attention").ratio == pytest.approx(apart / together)
 
 
-def test_it_is_the_symmetric_share_less_the_antisymmetric_one():
-    matrix = doubly_centred(draw(1, 5, 5, seed=2))
-    off = ~torch.eye(5, dtype=torch.bool)
-    symmetric, rest = (((matrix + sign * matrix.mT) / 2 * off).square().sum() for sign in (1, -1))
-    expected = (symmetric - rest) / (symmetric + rest)
-    assert of(matrix, "scores").value == pytest.approx(expected.item())
-
-
 def test_what_a_softmax_does_not_see_does_not_count():
     """A number a row changes no attention; log attention is the scores but for a number a row."""
     scores = draw(3, 5, 5, seed=3)
     before = of(scores, "scores").value
     assert of(scores + draw(3, 5, 1, seed=4), "scores").value == pytest.approx(before)
     assert of(scores.softmax(-1).log(), "scores").value == pytest.approx(before)
-
-
-def test_equal_scores_both_ways_do_not_make_equal_attention():
-    """A word that all others like and that likes none of them more: symmetric scores, unequal rows."""
-    scores = torch.zeros(1, 6, 6, dtype=torch.float64)
-    scores[:, 0, 1:] = scores[:, 1:, 0] = math.log(5)
-    attention = scores.softmax(-1)
-    assert of(scores, "scores").value == pytest.approx(1)
-    torch.testing.assert_close(attention[0, 1, 0].item(), 5 / 10)  # from each of the five
-    torch.testing.assert_close(attention[0, 0, 1].item(), 5 / 26)  # to each of the five
-    assert of(attention, "attention").value < 0.5
-
-
-def test_random_scores_have_one_over_the_square():
-    for size in (5, 9):
-        found = of(draw(20_000, size, size, seed=size), "scores").value
-        assert found == pytest.approx(1 / (size - 1) ** 2, abs=0.005)
-        assert of(draw(20_000, size, size, seed=size), "attention").value == pytest.approx(0, abs=0.06)
-
-
-def test_sums_of_parts_are_sums_of_all():
-    matrices = draw(6, 4, 4, seed=5)
-    parts = ReciprocitySums().update(matrices[:2], "scores").update(matrices[2:], "scores").result()
-    whole = of(matrices, "scores")
-    assert parts.value == pytest.approx(whole.value)
-    assert parts.ratio == pytest.approx(whole.ratio)
 
 
 def test_maps():

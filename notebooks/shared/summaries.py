@@ -1,0 +1,45 @@
+"""From the numbers of single networks, nested as a claim addresses them, to intervals and rows of tables."""
+
+from collections.abc import Callable, Mapping
+
+from companion.results.aggregate import Point, each_over_seeds, matched
+
+
+def less(first, second):
+    """The difference of two numbers, or of two nested mappings number by number; None where either is.
+
+    >>> less({"x": {"y": 3, "z": None}}, {"x": {"y": 1, "z": 2}})
+    {'x': {'y': 2, 'z': None}}
+    """
+    if isinstance(first, Mapping):
+        return {name: less(own, second[name]) for name, own in first.items()}
+    return None if first is None or second is None else first - second
+
+
+def summarised(groups: Mapping[tuple, list[Point]], numbers: Callable[[dict], dict]) -> dict:
+    """By the names of each group that is not empty, intervals in the shape of one network's ``numbers``."""
+    values: dict = {}
+    for names, points in groups.items():
+        if points:
+            here = values
+            for name in names[:-1]:
+                here = here.setdefault(name, {})
+            here[names[-1]] = each_over_seeds(points, numbers)
+    return values
+
+
+def each_paired(first: list[Point], second: list[Point], numbers: Callable[[dict], dict]) -> dict:
+    """Intervals of the first kind's numbers less the second's, seed by seed; nothing without a pair."""
+    pairs = matched(first, second)
+    return each_over_seeds(pairs, lambda pair: less(*map(numbers, pair))) if pairs else {}
+
+
+def rows_of(nested: Mapping, *names: str) -> list[dict]:
+    """A row for each branch so deep: the keys on the way in these columns, and what it holds.
+
+    >>> rows_of({"AO": {"x": {"value": 1.0}, "y": {"value": 2.0}}}, "kind", "number")
+    [{'kind': 'AO', 'number': 'x', 'value': 1.0}, {'kind': 'AO', 'number': 'y', 'value': 2.0}]
+    """
+    if not names:
+        return [dict(nested)]
+    return [{names[0]: key} | row for key, own in nested.items() for row in rows_of(own, *names[1:])]
