@@ -16,7 +16,6 @@ decoder's recurrence. The text at hand does not give AO's nonlinearity or the re
 and the concatenation of state and context are our choice.
 """
 
-from dataclasses import replace
 from typing import Literal
 
 import torch
@@ -230,29 +229,3 @@ class EncoderDecoder(nn.Module):
             context=context,
             logits=self.readout(features),
         )
-
-
-# The encoder-decoder with attention held uniform: what a network learns that cannot choose among words.
-#
-# Snell et al. 2021 train such networks to ask what is learned before attention is: β^uf is their lexical
-# probe (section 4). Everything but the weights is as in
-# :class:`~attnlib.models.encoder_decoder.EncoderDecoder`, the parameters drawn at the start among it, so a
-# network and its uniform twin begin alike.
-
-
-class UniformEncoderDecoder(EncoderDecoder):
-    """The same weight on every valid source position, whatever the scores are."""
-
-    def attend(
-        self,
-        batch: Batch,
-        encoder_states: Float[Tensor, "batch source width"],
-        decoder_states: Float[Tensor, "batch target width"],
-    ) -> Trace:
-        """From states to logits, all scores 0."""
-        learned = super().attend(batch, encoder_states, decoder_states)
-        scores = torch.zeros_like(learned.scores)
-        attention = masked_softmax(scores, batch.source_mask)
-        context = attention @ encoder_states
-        logits = self.readout(torch.cat([decoder_states, context], dim=-1))
-        return replace(learned, scores=scores, attention=attention, context=context, logits=logits)

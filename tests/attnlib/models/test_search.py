@@ -7,7 +7,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from attnlib.errors import BadInput
 from attnlib.models.search import beam_search, greedy_search
 from attnlib.training.vocabulary import BOS, EOS, PAD
 
@@ -109,10 +108,3 @@ def test_fewer_targets_than_beams_leave_the_rest_empty():
     found = beam_search(Table(0), SOURCE, MASK, 1, beams=10)
     assert int(found.log_probability.isneginf().sum(1)[0]) == 10 - (WORDS - 2)
     assert (found.words[found.log_probability.isneginf()] == PAD).all()
-
-
-@pytest.mark.parametrize("options", [{"max_steps": 0}, {"beams": 0}, {"length_penalty": -1.0}])
-def test_what_cannot_be_is_refused(options):
-    given = {"max_steps": 3, "beams": 2} | options
-    with pytest.raises(BadInput, match="at least 1, the last not negative"):
-        beam_search(Table(0), SOURCE, MASK, given.pop("max_steps"), **given)
