@@ -89,10 +89,9 @@ class CopierTrace:
 
 
 class Copier(nn.Module):
-    """The copying network, its parameters drawn from ``generator`` alone.
+    """The copying network, its parameters drawn from ``generator`` alone, from torch's own distributions.
 
-    Embeddings, which both sides share, are drawn from N(0, 1), all else uniformly from ±1/√inputs, torch's
-    own distributions.
+    Embeddings are shared by both sides.
     """
 
     def __init__(self, config: CopierConfig, generator: torch.Generator):

@@ -124,18 +124,13 @@ def _rows(state: State, chosen: Int[Tensor, " rows"]) -> State:
     return state
 
 
-# Free running: the network reads its own words in place of the right ones.
-
-
 @torch.no_grad()
 def greedy(model: EncoderDecoder, batch: Batch, max_steps: int) -> Batch:
     """The sources of a batch with the words the model itself writes, the likeliest at every step.
 
-    Marks are never written but the end mark, after which a sample is padding. Decoder states depend on what
-    was read alone, so ``model(greedy(model, batch, n))`` is the trace of the free-running network.
-
-    Args:
-        max_steps: a sample without an end mark by then is cut off there.
+    Marks are never written but the end mark, after which a sample is padding; one without is cut off after
+    ``max_steps``. Decoder states depend on what was read alone, so ``model(greedy(model, batch, n))`` is the
+    trace of the free-running network.
 
     Raises:
         BadInput: ``max_steps`` < 1.
@@ -178,13 +173,10 @@ def translate(
     source_mask: Bool[Tensor, "batch source"],
     max_steps: int,
 ) -> Int[Tensor, "batch written"]:
-    """What the network writes for each source: words, an end mark unless cut off, padding.
+    """What the network writes for each source, the likeliest word at every step: words, an end mark, padding.
 
-    Marks are never written but the end mark. Each step costs one step of the decoder. The model should be in
-    evaluation mode.
-
-    Args:
-        max_steps: a sample without an end mark by then is cut off there.
+    Marks are never written but the end mark; a sample without one after ``max_steps`` is cut off there. Each
+    step costs one step of the decoder. The model should be in evaluation mode.
 
     Raises:
         BadInput: ``max_steps`` < 1.

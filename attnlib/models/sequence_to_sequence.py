@@ -37,8 +37,6 @@ from attnlib.models.initialise import draw_parameters, undrawn_embedding
 from attnlib.models.trace import Trace
 from attnlib.training.corpus import Batch
 
-# What defines a network of the primer's family, as one frozen value, and the networks that have names.
-
 Link = Literal["initial", "every_step", "attention"]
 SequenceCell = Literal["gru", "lstm"]
 Decoder = Literal["luong", "bahdanau"]
@@ -52,8 +50,7 @@ class SequenceConfig:
         source_size, target_size: number of words of the two vocabularies, marks included.
         link: what the decoder gets of the source: its last state to start in (``initial``, Sutskever et al.
             2014); that state at every step and in the output as well (``every_step``, Cho et al. 2014); or
-            ``attention`` to all states beside the start. Which state the decoder starts in differs from Cho
-            et al. and Bahdanau et al.: see :mod:`attnlib.models.sequence_to_sequence`.
+            ``attention`` to all states beside the start. On the start see the module.
         cell: of both sides; layers: of both sides.
         bidirectional: whether the encoder reads in both directions.
         reverse: whether the encoder reads the words of the source from the last to the first. Its states are
@@ -120,9 +117,6 @@ NAMED: dict[str, dict[str, object]] = {
 }
 
 
-# What passes between the halves of a sequence-to-sequence network, step by step, and its trace.
-
-
 @dataclass(frozen=True)
 class SequenceTrace(Trace):
     """A trace that also has what the score compares with the encoder states.
@@ -135,7 +129,6 @@ class SequenceTrace(Trace):
     queries: Float[Tensor, "batch target width"] | None = None
 
     def to(self, device: str) -> "SequenceTrace":
-        """The same trace with every tensor on ``device``."""
         moved = {field.name: getattr(self, field.name) for field in fields(self)}
         return replace(self, **{name: value.to(device) for name, value in moved.items() if value is not None})
 
@@ -180,13 +173,7 @@ class Steps:
 
 
 class SequenceToSequence(nn.Module):
-    """A network of the family, its parameters drawn from ``generator`` alone.
-
-    >>> config = SequenceConfig(source_size=7, target_size=9, width=8, bidirectional=True, scoring="additive")
-    >>> model = SequenceToSequence(config, torch.Generator().manual_seed(0))
-    >>> model.readout.weight.shape
-    torch.Size([9, 8])
-    """
+    """A network of the family, its parameters drawn from ``generator`` alone."""
 
     def __init__(self, config: SequenceConfig, generator: torch.Generator):
         super().__init__()

@@ -190,8 +190,6 @@ def _close(padded: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     return np.arange(padded.shape[1]) <= lengths[:, None]
 
 
-# What an experiment is told about a task.
-
 Links = frozenset[tuple[int, int]]  # (target position, source position) of words, end marks left out
 
 

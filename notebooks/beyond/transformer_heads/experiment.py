@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, get_args
 import numpy as np
 
 from attnlib.errors import BadInput, UnknownName
-from attnlib.models.multi_head_attention import Positions
+from attnlib.models.transformer import Positions
 from companion.results.aggregate import Point, over_seeds
 from companion.results.asks import Ask, answers, ask, specs_of
 from companion.results.spearman import spearman_of_points

@@ -10,9 +10,8 @@ from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig, Cl
 from attnlib.models.config import ModelConfig
 from attnlib.models.copier import BagOfWords, Copier, CopierConfig
 from attnlib.models.encoder_decoder import EncoderDecoder
-from attnlib.models.multi_head_attention import RelativeAttention, TransformerConfig
 from attnlib.models.sequence_to_sequence import NAMED, SequenceConfig, SequenceToSequence
-from attnlib.models.transformer import Transformer
+from attnlib.models.transformer import RelativeAttention, Transformer, TransformerConfig
 from attnlib.models.translator import BilinearTranslator, TranslationProxy, TranslatorConfig
 from attnlib.training.corpus import Corpus, collate
 

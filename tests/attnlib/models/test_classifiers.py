@@ -1,4 +1,4 @@
-"""The classifier and its proxy: the published count of parameters, the packed slow path, equations by hand."""
+"""The classifier and its proxy: the published count of parameters, a packed slow path, equations by hand."""
 
 import pytest
 import torch

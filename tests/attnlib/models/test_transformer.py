@@ -12,17 +12,18 @@ from torch.nn.functional import scaled_dot_product_attention
 from attnlib.adapters.library_models import transformer_pass
 from attnlib.decomposition.components import Components
 from attnlib.models.encoder_decoder import sinusoidal_positions
-from attnlib.models.multi_head_attention import (
+from attnlib.models.search import beam_search
+from attnlib.models.transformer import (
     REACH,
     MultiHeadAttention,
     RelativeAttention,
     RotaryAttention,
+    Transformer,
     TransformerConfig,
     new_self_attention,
     rotation_tables,
+    tie_encoder,
 )
-from attnlib.models.search import beam_search
-from attnlib.models.transformer import Transformer, tie_encoder
 from attnlib.training.vocabulary import BOS, EOS, PAD
 from tests.attnlib.models.model_builders import POSITIONS, SMALL, batch_of, generator, transformer
 

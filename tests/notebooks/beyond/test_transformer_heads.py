@@ -12,8 +12,7 @@ from attnlib.analysis.fit import Fit
 from attnlib.analysis.judge import Judgement
 from attnlib.decomposition.components import Components
 from attnlib.errors import BadInput, UnknownName
-from attnlib.models.multi_head_attention import TransformerConfig
-from attnlib.models.transformer import Transformer
+from attnlib.models.transformer import Transformer, TransformerConfig
 from attnlib.training.corpus import Corpus, collate
 from companion.results.asks import columns_of
 from companion.results.config import override
