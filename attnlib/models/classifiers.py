@@ -144,7 +144,7 @@ class AttentiveClassifier(nn.Module):
     def _states(
         self, embedded: Float[Tensor, "batch length inputs"], mask: Bool[Tensor, "batch length"]
     ) -> Float[Tensor, "batch length both_widths"]:
-        """Padded to the longest message of 20 NG, one batch in 38 would take half of the time and gigabytes."""
+        """Padded to the longest message of 20 NG, one batch in 38 took half of the time, and gigabytes."""
         groups = rows_of_like_length(mask.sum(1).tolist()) if mask.numel() > _LARGE else []
         if len(groups) < 2:
             return self._both_directions(embedded, mask)
@@ -159,7 +159,7 @@ class AttentiveClassifier(nn.Module):
     ) -> Float[Tensor, "batch length both_widths"]:
         """As packed sequences through one bidirectional LSTM, in a third of the time.
 
-        On CPUs torch has a fast LSTM for padded batches alone, so each text is turned round within its length.
+        On CPUs torch has a fast LSTM for padded batches alone: each text is turned round within its length.
         """
         length = mask.shape[1]
         position = torch.arange(length, device=mask.device)

@@ -593,9 +593,9 @@ class Transformer(nn.Module):
         """Query and key projection of one head, the query's with its factor 1/√d.
 
         For ``one = model(batch).cross[layer][head]``, ``one.decoder_states`` are the query projection of
-        ``one.query_inputs``, ``one.encoder_states`` the key projection of ``one.key_inputs``. What sums to the
-        inputs, such as components of them, is mapped by the weight alone, and the bias is one more component.
-        With rotary positions, both are then turned in self-attention.
+        ``one.query_inputs``, ``one.encoder_states`` the key projection of ``one.key_inputs``. What sums to
+        the inputs, such as components of them, is mapped by the weight alone, and the bias is one more
+        component. With rotary positions, both are then turned in self-attention.
 
         Raises:
             UnknownName: no such kind. BadInput: no such layer or head.

@@ -7,8 +7,6 @@ import pytest
 import torch
 
 from attnlib.models.encoder_decoder import TABLE_ROWS, shuffled_positions, sinusoidal_positions
-from attnlib.models.search import greedy, with_target
-from attnlib.training.vocabulary import BOS, EOS, PAD
 from tests.attnlib.models.model_builders import RECURRENT, batch_of, encoder_decoder, generator
 
 BATCH = batch_of()
@@ -72,32 +70,3 @@ def test_shuffled_codes_are_the_same_codes_in_another_order():
     shuffled, plain = shuffled_positions(TABLE_ROWS, 6), sinusoidal_positions(TABLE_ROWS, 6)
     assert sorted(map(tuple, shuffled.tolist())) == sorted(map(tuple, plain.tolist()))
     assert not torch.equal(shuffled, plain)
-
-
-# Free running.
-
-
-@pytest.mark.parametrize("kind", ["VED", "AED", "AO"])
-def test_every_word_written_is_the_likeliest_after_those_before(kind):
-    model = encoder_decoder(kind, embedding_scale=2.0)
-    free = greedy(model, BATCH, max_steps=6)
-    logits = model(free).logits.detach()
-    logits[..., [PAD, BOS]] = -torch.inf
-    assert torch.equal(logits.argmax(-1)[free.target_mask], free.target_output[free.target_mask])
-
-
-def test_a_sample_ends_with_its_end_mark():
-    model = encoder_decoder("AED")
-    with torch.no_grad():
-        model.readout.weight.zero_()
-        model.readout.bias.zero_()
-        model.readout.bias[EOS] = 1.0
-    free = greedy(model, BATCH, max_steps=6)
-    assert free.target_output.tolist() == [[EOS]] * 3
-    assert free.target_input.tolist() == [[BOS]] * 3
-
-
-def test_with_target_shifts_by_one_and_reads_no_end_mark():
-    batch = with_target(batch_of(0, 1), torch.tensor([[4, EOS, PAD], [5, 6, 7]]))
-    assert batch.target_input.tolist() == [[BOS, 4, PAD], [BOS, 5, 6]]
-    assert batch.target_mask.tolist() == [[True, True, False], [True, True, True]]

@@ -11,7 +11,7 @@ from attnlib.models.attention import Score, masked_softmax
 from attnlib.models.classifiers import ClassifierConfig, ClassifierProxy
 from attnlib.models.config import ModelConfig
 from attnlib.models.copier import CopierConfig
-from attnlib.models.search import beam_search, greedy, translate
+from attnlib.models.search import beam_search, translate
 from attnlib.models.sequence_to_sequence import SequenceConfig
 from attnlib.models.transformer import tie_encoder
 from attnlib.models.translator import TranslationProxy, TranslatorConfig
@@ -175,7 +175,6 @@ ROWS = torch.tensor([[True], [False], [True]])  # leaves nothing of the second s
         (lambda: transformer().projections("cross", 0, 3), BadInput, "head is 3; .* go from 0 to 2"),
         (lambda: transformer().projections("encoder_self", -1, 0), BadInput, "layer is -1"),
         (lambda: tie_encoder(transformer(positions="rotary")), BadInput, "self-attention that would be tied"),
-        (lambda: greedy(encoder_decoder(), BATCH, max_steps=0), BadInput, "max_steps is 0"),
         (lambda: translate(translator(), BATCH.source, BATCH.source_mask, 0), BadInput, "max_steps is 0"),
         (lambda: SEARCH(max_steps=0), BadInput, "max_steps is 0, .* at least 1"),
         (lambda: SEARCH(beams=0), BadInput, "beams 0, .* at least 1"),
