@@ -87,3 +87,48 @@ NETWORKS = {  # by name, from a seed
     "translation proxy": lambda seed: TranslationProxy(12, 5, generator(seed)),
     "classifier proxy": lambda seed: ClassifierProxy(12, 5, generator(seed)),
 }
+
+
+# The slow path of recurrent networks: one sentence, step by step, with torch's cells.
+
+
+def cells_of(layer, end=""):
+    """torch's cells with the parameters of a stack of layers, the bottom one first."""
+    kind = nn.LSTMCell if isinstance(layer, nn.LSTM) else nn.GRUCell
+    found = []
+    for level in range(layer.num_layers):
+        suffix = f"_l{level}{end}"
+        own = {name.removesuffix(suffix): p for name, p in layer.named_parameters() if name.endswith(suffix)}
+        found.append(kind(own["weight_ih"].shape[1], layer.hidden_size).double())
+        found[-1].load_state_dict(own)
+    return found
+
+
+def step(cell, x, state):
+    """The next state as (h,) or (h, memory)."""
+    if isinstance(cell, nn.GRUCell):
+        return (cell(x, state[0] if state else None),)
+    return cell(x, state)
+
+
+def read(cell, inputs):
+    states, state = [], None
+    for x in inputs:
+        state = step(cell, x, state)
+        states.append(state[0])
+    return states, state
+
+
+def read_through(layer, inputs):
+    """States of the top layer, directions side by side, and what every layer ends in, by direction."""
+    lasts = []
+    ways = [cells_of(layer), cells_of(layer, "_reverse")] if layer.bidirectional else [cells_of(layer)]
+    for cells in zip(*ways, strict=True):
+        states, last = read(cells[0], inputs)
+        lasts.append([last])
+        if layer.bidirectional:
+            back, first = read(cells[1], inputs[::-1])
+            states = [torch.cat(both, 1) for both in zip(states, back[::-1], strict=True)]
+            lasts[-1].append(first)
+        inputs = states
+    return inputs, lasts

@@ -2,53 +2,25 @@
 
 import pytest
 import torch
-from torch import nn
 
 from attnlib.training.vocabulary import BOS, EOS
-from tests.attnlib.models.model_builders import PAIRS, SEQUENCES, batch_of, sequence_network
-
-
-def cells_of(layer, end=""):
-    """torch's cells with the parameters of a stack of layers, the bottom one first."""
-    kind = nn.LSTMCell if isinstance(layer, nn.LSTM) else nn.GRUCell
-    found = []
-    for level in range(layer.num_layers):
-        suffix = f"_l{level}{end}"
-        own = {name.removesuffix(suffix): p for name, p in layer.named_parameters() if name.endswith(suffix)}
-        found.append(kind(own["weight_ih"].shape[1], layer.hidden_size).double())
-        found[-1].load_state_dict(own)
-    return found
-
-
-def step(cell, x, state):
-    """The next state as (h,) or (h, memory)."""
-    if isinstance(cell, nn.GRUCell):
-        return (cell(x, state[0] if state else None),)
-    return cell(x, state)
-
-
-def read(cell, inputs):
-    states, state = [], None
-    for x in inputs:
-        state = step(cell, x, state)
-        states.append(state[0])
-    return states, state
+from tests.attnlib.models.model_builders import (
+    PAIRS,
+    SEQUENCES,
+    batch_of,
+    cells_of,
+    read_through,
+    sequence_network,
+    step,
+)
 
 
 def by_definition(model, source, target, *, asked_before=False):
     """Encoder and decoder states, queries, attention and logits of one sentence, word by word."""
     config = model.config
     words = [*(source[::-1] if config.reverse else source), EOS]
-    inputs, lasts = [model.embedding_source.weight[word][None] for word in words], []
-    backward = cells_of(model.encoder, "_reverse") if config.bidirectional else [None] * config.layers
-    for forth, back in zip(cells_of(model.encoder), backward, strict=True):
-        states, last = read(forth, inputs)
-        if back is not None:
-            others, first = read(back, inputs[::-1])
-            states = [torch.cat(both, 1) for both in zip(states, others[::-1], strict=True)]
-            last = tuple(torch.cat(both, 1) for both in zip(last, first, strict=True))
-        inputs = states
-        lasts.append(last)
+    inputs, ends = read_through(model.encoder, [model.embedding_source.weight[word][None] for word in words])
+    lasts = [tuple(torch.cat(ways, 1) for ways in zip(*end, strict=True)) for end in ends]
     if config.reverse:
         inputs = [*inputs[-2::-1], inputs[-1]]
     encoded = torch.cat(inputs)

@@ -194,15 +194,6 @@ def test_a_head_has_the_words_of_its_two_sides():
     assert cross.key_inputs is trace.encoder_states
 
 
-def test_heads_are_views_made_when_asked_for():
-    trace = transformer()(BATCH)
-    assert not any(kind in vars(trace) for kind in KINDS)
-    for layer, heads in zip(trace.attended["cross"], trace.cross, strict=True):
-        storage = layer.attention.untyped_storage().data_ptr()
-        assert all(head.attention.untyped_storage().data_ptr() == storage for head in heads)
-        assert all(head.decoder_states._is_view() and head.encoder_states._is_view() for head in heads)
-
-
 # Positions.
 
 

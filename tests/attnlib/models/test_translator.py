@@ -8,7 +8,14 @@ import torch
 from attnlib.models.search import translate
 from attnlib.models.translator import BilinearTranslator, TranslationProxy, TranslatorConfig
 from attnlib.training.vocabulary import BOS, EOS, PAD
-from tests.attnlib.models.model_builders import PAIRS, batch_of, generator, translator
+from tests.attnlib.models.model_builders import (
+    PAIRS,
+    batch_of,
+    cells_of,
+    generator,
+    read_through,
+    translator,
+)
 
 BATCH = batch_of()
 
@@ -21,38 +28,18 @@ def test_the_papers_number_of_parameters(attention):
     assert total - model.embedding.weight.numel() == 6_132_544
 
 
-def cell(x, state, layer, suffix):
-    """One step of an LSTM from its definition."""
-    h, memory = state
-    w_x, w_h, b_x, b_h = (
-        getattr(layer, f"{name}_{suffix}") for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
-    )
-    i, f, g, o = (w_x @ x + b_x + w_h @ h + b_h).chunk(4)
-    memory = f.sigmoid() * memory + i.sigmoid() * g.tanh()
-    return o.sigmoid() * memory.tanh(), memory
-
-
 def by_definition(model, source, target):
     """Attention and logits of one sentence, step by step, with neither padding nor batch."""
     config = model.config
-    inputs, starts = list(model.embedding.weight[[*source, EOS]]), []
-    zero = torch.zeros(2, config.width).double()
-    for depth in range(config.layers):
-        forward, state, backward, back = [], zero, [], zero
-        for x in inputs:
-            state = cell(x, state, model.encoder, f"l{depth}")
-            forward.append(state[0])
-        for x in reversed(inputs):
-            back = cell(x, back, model.encoder, f"l{depth}_reverse")
-            backward.insert(0, back[0])
-        starts.append(tuple((a + b) / 2 for a, b in zip(state, back, strict=True)))
-        inputs = [torch.cat(both) for both in zip(forward, backward, strict=True)]
-    states, rows, logits = torch.stack(inputs), [], []
+    inputs, ends = read_through(model.encoder, list(model.embedding.weight[[*source, EOS], None]))
+    carried = [tuple(sum(ways) / 2 for ways in zip(*end, strict=True)) for end in ends]
+    states, rows, logits = torch.cat(inputs), [], []
     for token in [BOS, *target]:
-        x = model.embedding.weight[token]
-        for depth in range(config.layers):
-            starts[depth] = cell(x, starts[depth], model.decoder, f"l{depth}")
-            x = starts[depth][0]
+        x = model.embedding.weight[token][None]
+        for depth, cell in enumerate(cells_of(model.decoder)):
+            carried[depth] = cell(x, carried[depth])
+            x = carried[depth][0]
+        x = x[0]
         scores = states @ (model.query.weight @ x + model.query.bias)
         learned = config.attention == "learned"
         rows.append(scores.softmax(0) if learned else torch.full_like(scores, 1 / len(scores)))
