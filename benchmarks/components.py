@@ -11,20 +11,20 @@ for each other measure the neighbours instead.
 With --stream, 50 million tokens go through one `Components` and the growth of the process is printed.
 """
 
-import argparse
 import statistics
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import torch
+from timing import command_line, resident
 
 from attnlib.decomposition.components import Components
 
 SENTENCES, POSITIONS, WIDTH, WORDS = 4_000, 20, 256, 4_000
 PROMISE = 6.0
+STREAMED = 50_000_000  # tokens
 EVICT_MB = 600  # written between any two timings: more than a cache holds
 
 
@@ -106,56 +106,34 @@ def speed(generator: torch.Generator, repeats: int) -> None:
         print(f"{name:42}{yardstick:8.2f}{taken:9.2f}{ratio:8.1f}{rate:7.1f}{verdict}")
 
 
-def resident_mb() -> float:
-    """Resident memory of this process, from /proc (Linux)."""
-    for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines():
-        if line.startswith("VmRSS:"):
-            return int(line.split()[1]) / 1024
-    raise RuntimeError("/proc/self/status has no VmRSS")
-
-
-def stream(generator: torch.Generator, n_tokens: int, width: int) -> None:
+def stream(generator: torch.Generator) -> None:
     """The same states again and again under new words and masks: content does not matter to memory."""
-    states = torch.randn(SENTENCES, POSITIONS, width, generator=generator)
-    components = Components(WORDS, POSITIONS, width)
-    seen, batches, baseline, peak = 0, 0, 0.0, 0.0
+    states = torch.randn(SENTENCES, POSITIONS, WIDTH, generator=generator)
+    components = Components(WORDS, POSITIONS, WIDTH)
+    seen, batches, baseline = 0, 0, 0.0
     start = time.perf_counter()
-    while seen < n_tokens:
+    while seen < STREAMED:
         tokens = torch.randint(WORDS, (SENTENCES, POSITIONS), generator=generator)
         lengths = torch.randint(1, POSITIONS + 1, (SENTENCES, 1), generator=generator)
         components.update(states, tokens, torch.arange(POSITIONS) < lengths)
         seen, batches = seen + int(lengths.sum()), batches + 1
-        peak = max(peak, resident_mb())
         if batches == 5:
-            baseline = resident_mb()
+            baseline = resident() / 2**20
     taken = time.perf_counter() - start
     assert int(components.token_counts.sum()) == seen
-    print(f"{seen / 1e6:.1f} million tokens in {batches} batches of width {width}: {taken:.0f} s")
-    print(
-        f"resident after 5 batches {baseline:.0f} MB, at the end {resident_mb():.0f} MB, peak {peak:.0f} MB"
-    )
-    tables = sum(t.numel() * t.element_size() for t in (components.token_sums, components.pair_counts)) / 1e6
-    print(f"tables {tables:.0f} MB, one batch {states.numel() * 4 / 1e6:.0f} MB")
+    print(f"{seen / 1e6:.1f} million tokens in {batches} batches of width {WIDTH}: {taken:.0f} s")
+    end, peak = resident() / 2**20, resident("VmHWM") / 2**20
+    print(f"resident after 5 batches {baseline:.0f} MB, at the end {end:.0f} MB, peak {peak:.0f} MB")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--repeats", type=int, default=30)
-    parser.add_argument(
-        "--stream", action="store_true", help="also stream 50 million tokens (under a minute)"
-    )
-    parser.add_argument("--stream-width", type=int, default=WIDTH)
-    parser.add_argument("--stream-tokens", type=int, default=50_000_000)
-    arguments = parser.parse_args()
+    arguments = command_line(__doc__, threads=2, repeats=30, stream=False).parse_args()
     torch.set_num_threads(arguments.threads)
     generator = torch.Generator().manual_seed(0)
     print(f"torch {torch.__version__}, numpy {np.__version__}, pandas {pd.__version__}")
     speed(generator, arguments.repeats)
     if arguments.stream:
-        stream(generator, arguments.stream_tokens, arguments.stream_width)
+        stream(generator)
 
 
 if __name__ == "__main__":

@@ -6,13 +6,12 @@
 Passes of an analysis (:mod:`attnlib.analysis.analyse`) over a corpus of passes that are drawn, not
 computed, of one cross-attention with one head: the first, components of both sides' states and average
 attention; with ``--sizes`` also the second, the nine terms of its scores, which an analysis takes of a
-fifth of the corpus. Half of the tokens are the source's. Words follow Zipf's law over a vocabulary of
-32,000. Each shard is a process of its own, one after the other; parts are saved with checksums, then merged.
+fifth of the corpus. Half of the tokens are the source's; about three places in four of ``--tokens`` are
+valid. Words follow Zipf's law over a vocabulary of 32,000. Each shard is a process of its own, one after the
+other; parts are saved with checksums, then merged.
 """
 
-import argparse
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -21,6 +20,7 @@ from functools import cache
 from pathlib import Path
 
 import torch
+from timing import command_line, resident
 
 from attnlib.adapters.attended import Attended, LinearMap
 from attnlib.adapters.model_pass import ModelPass
@@ -49,17 +49,8 @@ def drawn_pass(number: int, width: int) -> ModelPass:
     lengths = torch.randint(LENGTH // 2, LENGTH + 1, (2, SAMPLES, 1), generator=rng)
     masks = torch.arange(LENGTH) < lengths
     own = states[number % POOL]
-    attended = Attended(
-        "cross",
-        0,
-        own[1],
-        own[0],
-        "decoder",
-        "encoder",
-        LinearMap.none(own[0]),
-        LinearMap.none(own[0]),
-        width**-0.5,
-    )
+    identity = LinearMap.none(own[0])
+    attended = Attended("cross", 0, own[1], own[0], "decoder", "encoder", identity, identity, width**-0.5)
     return ModelPass(tokens[0], masks[0], tokens[1], tokens[1], masks[1], (attended,))
 
 
@@ -69,7 +60,7 @@ def run_shard(folder: Path, tokens: int, width: int, part: Part) -> None:
 
     def progress(_stage: str, read: int) -> None:
         if read in (200, 1_000) or read % 2_000 == 0:
-            peaks.append((read, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024))
+            peaks.append((read, resident("VmHWM") >> 20))
 
     drawn_pass(0, width)
     started, clock = time.perf_counter(), time.process_time()
@@ -77,8 +68,7 @@ def run_shard(folder: Path, tokens: int, width: int, part: Part) -> None:
     fit = fit_part(stream, part, keep=Keep(folder, {"tokens": tokens, "width": width}), progress=progress)
     counted = sum(own.occurrences for own in fit.components.values())
     taken = {"seconds": time.perf_counter() - started, "processor": time.process_time() - clock}
-    last = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    print(json.dumps(taken | {"counted": counted, "peaks": [*peaks, ("end", last)]}))
+    print(json.dumps(taken | {"counted": counted, "peaks": [*peaks, ("end", resident("VmHWM") >> 20)]}))
 
 
 def measure(tokens: int, width: int, shards: int) -> tuple[float, int]:
@@ -112,18 +102,9 @@ def second_reading(tokens: int, width: int) -> tuple[float, int]:
 
 
 def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--tokens", type=int, default=134_000_000, help="places; about three in four are valid"
-    )
-    parser.add_argument("--width", type=int, default=64)
-    parser.add_argument("--shards", type=int, default=4)
+    parser = command_line(__doc__, tokens=134_000_000, width=64, shards=4, sizes=False)
     parser.add_argument("--shard", type=int)
     parser.add_argument("--folder", type=Path)
-    parser.add_argument("--sizes", action="store_true")
     options = parser.parse_args()
     torch.set_num_threads(1)
     if options.shard is not None:

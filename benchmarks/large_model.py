@@ -7,7 +7,6 @@ a process of its own: the largest resident memory beyond the loaded model, for t
 with four layers caught of every kind of attention, its scores computed and checked. Linux only.
 """
 
-import argparse
 import json
 import subprocess
 import sys
@@ -15,6 +14,7 @@ import time
 from pathlib import Path
 
 import torch
+from timing import command_line, resident
 from transformers import T5Config, T5ForConditionalGeneration
 
 from attnlib.adapters import HuggingFace, TokenBatch
@@ -46,7 +46,7 @@ def measure(what: str) -> dict[str, float]:
     own, one = model(), batch()
     adapter = HuggingFace(own, kinds=KINDS, layers=LAYERS)
     Path("/proc/self/clear_refs").write_text("5")  # the largest is from now on
-    loaded, started = _resident("VmRSS"), time.perf_counter()
+    loaded, started = resident(), time.perf_counter()
     if what == "model alone":
         own(input_ids=one.source, decoder_input_ids=one.target, use_cache=False)
     else:
@@ -54,24 +54,15 @@ def measure(what: str) -> dict[str, float]:
     size = SAMPLES, LENGTH, LENGTH
     return {
         "seconds": time.perf_counter() - started,
-        "rise": _resident("VmHWM") - loaded,
+        "rise": resident("VmHWM") - loaded,
         "model": sum(weights.nbytes for weights in own.parameters()),
         "estimate": adapter.pass_bytes(*size),
         "every_layer": adapter.pass_bytes(*size, every_layer=True),
     }
 
 
-def _resident(which: str) -> int:
-    """Resident memory now (VmRSS) or at most (VmHWM), in bytes."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{which}:"))
-
-
 def main() -> None:
-    """Print one line for each."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--what", help="measure this in this process")
-    if what := parser.parse_args().what:
+    if what := command_line(__doc__, what="").parse_args().what:  # measure this in this process
         print(json.dumps(measure(what)))
         return
     for what in ("model alone", "a pass"):

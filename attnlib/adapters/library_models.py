@@ -7,9 +7,14 @@ from torch import Tensor
 
 from attnlib.adapters.attended import Attended, LinearMap, Rotary, site_names
 from attnlib.adapters.model_pass import ModelPass
-from attnlib.models.multi_head_attention import MultiHeadAttention, RotaryAttention, rotation_tables
 from attnlib.models.trace import Trace
-from attnlib.models.transformer import AttentionKind, Transformer
+from attnlib.models.transformer import (
+    AttentionKind,
+    MultiHeadAttention,
+    RotaryAttention,
+    Transformer,
+    rotation_tables,
+)
 from attnlib.training.corpus import Batch
 
 KINDS: tuple[AttentionKind, ...] = ("cross", "encoder_self", "decoder_self")

@@ -84,12 +84,7 @@ class Score(nn.Module):
         queries: Float[Tensor, "batch target query_width"],
         keys: Float[Tensor, "batch source key_width"],
     ) -> Float[Tensor, "batch target source"]:
-        """Scores before softmax, padding included.
-
-        >>> score = Score("scaled_dot", 4, 4)
-        >>> score(torch.ones(1, 2, 4), torch.ones(1, 3, 4))[0, 0].tolist()
-        [2.0, 2.0, 2.0]
-        """
+        """Scores before softmax, padding included."""
         return self.compare(queries, self.project(keys))
 
     def project(

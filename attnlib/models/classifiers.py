@@ -144,11 +144,7 @@ class AttentiveClassifier(nn.Module):
     def _states(
         self, embedded: Float[Tensor, "batch length inputs"], mask: Bool[Tensor, "batch length"]
     ) -> Float[Tensor, "batch length both_widths"]:
-        """Encoder states. Where a few texts are far longer than the others, not all pay for their length.
-
-        The longest message of 20 NG is four times as long as the third: padded to it, one batch in 38 would
-        take half of the time and gigabytes.
-        """
+        """Padded to the longest message of 20 NG, one batch in 38 took half of the time, and gigabytes."""
         groups = rows_of_like_length(mask.sum(1).tolist()) if mask.numel() > _LARGE else []
         if len(groups) < 2:
             return self._both_directions(embedded, mask)
@@ -161,10 +157,9 @@ class AttentiveClassifier(nn.Module):
     def _both_directions(
         self, embedded: Float[Tensor, "batch length inputs"], mask: Bool[Tensor, "batch length"]
     ) -> Float[Tensor, "batch length both_widths"]:
-        """States of both directions, the backward one starting at each text's own end.
+        """As packed sequences through one bidirectional LSTM, in a third of the time.
 
-        The same as packed sequences through one bidirectional LSTM, but at a third of the time on a CPU:
-        there, torch has a fast LSTM for padded batches alone. So each text is turned round within its length.
+        On CPUs torch has a fast LSTM for padded batches alone: each text is turned round within its length.
         """
         length = mask.shape[1]
         position = torch.arange(length, device=mask.device)

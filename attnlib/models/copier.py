@@ -89,10 +89,9 @@ class CopierTrace:
 
 
 class Copier(nn.Module):
-    """The copying network, its parameters drawn from ``generator`` alone.
+    """The copying network, its parameters drawn from ``generator`` alone, from torch's own distributions.
 
-    Embeddings, which both sides share, are drawn from N(0, 1), all else uniformly from ±1/√inputs, torch's
-    own distributions.
+    Embeddings are shared by both sides.
     """
 
     def __init__(self, config: CopierConfig, generator: torch.Generator):
@@ -114,7 +113,7 @@ class Copier(nn.Module):
         """A pass under teacher forcing; ``plain`` leaves recurrence to torch, same to rounding.
 
         With several threads ``fast`` leaves it to torch, too, which shares the products of a step among them
-        to better effect (``benchmarks/copying_step.py``).
+        to better effect (``benchmarks/training_step.py``).
         """
         encoder_states, last = self._unroll(self.encoder, batch.source, None, implementation)
         decoder_states, _ = self._unroll(self.decoder, batch.target_read, last, implementation)

@@ -16,7 +16,6 @@ decoder's recurrence. The text at hand does not give AO's nonlinearity or the re
 and the concatenation of state and context are our choice.
 """
 
-from dataclasses import replace
 from typing import Literal
 
 import torch
@@ -76,21 +75,13 @@ def check_table(end: int) -> None:
 
 
 class EncoderDecoder(nn.Module):
-    """A network of the family, its parameters drawn from ``generator`` alone.
-
-    >>> config = ModelConfig("AED", source_size=7, target_size=7, width=8)
-    >>> model = EncoderDecoder(config, torch.Generator().manual_seed(0))
-    >>> model.source_embedding.weight.shape
-    torch.Size([7, 8])
-    """
+    """A network of the family, its parameters drawn from ``generator`` alone."""
 
     def __init__(self, config: ModelConfig, generator: torch.Generator):
         super().__init__()
         self.config = config
         recurrent, attends = config.architecture != "AO", config.architecture != "VED"
-        with torch.device(
-            "meta"
-        ):  # no storage yet, so torch's own initialisation draws nothing from global state
+        with torch.device("meta"):  # torch's own initialisation would draw from global state
             self.source_embedding = nn.Embedding(config.source_size, config.width)
             self.target_embedding = nn.Embedding(config.target_size, config.width)
             self.encoder = (
@@ -107,7 +98,6 @@ class EncoderDecoder(nn.Module):
         self._initialise(generator)
 
     def _initialise(self, generator: torch.Generator) -> None:
-        """Embeddings N(0, scale²); weights and biases uniform in ±1/√inputs, as torch does."""
         with torch.no_grad():
             for name, parameter in self.named_parameters():
                 if "embedding" in name:
@@ -120,10 +110,7 @@ class EncoderDecoder(nn.Module):
     def encode(
         self, source: Int[Tensor, "batch source"], source_mask: Bool[Tensor, "batch source"], **options
     ) -> tuple[Float[Tensor, "batch source width"], State | None]:
-        """Encoder states h^E_t, and the state handed to a recurrent decoder (None for AO).
-
-        The options are those of :meth:`encode_inputs`.
-        """
+        """Encoder states h^E_t, and the state handed to a recurrent decoder (None for AO)."""
         return self.encode_inputs(self.source_embedding(source), source_mask.sum(dim=1), **options)
 
     def encode_inputs(
@@ -152,10 +139,7 @@ class EncoderDecoder(nn.Module):
     def decode(
         self, target_input: Int[Tensor, "batch target"], start: State | None, **options
     ) -> Float[Tensor, "batch target width"]:
-        """Decoder states h^D_s under teacher forcing: the state at s has read the tokens up to and with s.
-
-        The options are those of :meth:`decode_inputs`.
-        """
+        """Decoder states h^D_s under teacher forcing: the state at s has read the tokens up to and with s."""
         return self.decode_inputs(self.target_embedding(target_input), start, **options)
 
     def decode_inputs(
@@ -172,7 +156,6 @@ class EncoderDecoder(nn.Module):
         return unroll(self.decoder, inputs, start, implementation=implementation)[0]
 
     def _has_positions(self, initial: State | None, first_position: int) -> bool:
-        """Whether this network knows order from positions; refuses what its kind does not have."""
         positions = self.config.architecture == "AO"
         if positions and initial is not None:
             raise BadInput("AO has no state to start in; shift it with first_position")
@@ -195,10 +178,7 @@ class EncoderDecoder(nn.Module):
         return torch.tanh(layer(inputs))
 
     def forward(self, batch: Batch, implementation: Literal["fused", "loop"] = "fused") -> Trace:
-        """One teacher-forced pass, with everything an analysis may ask of it.
-
-        Every field of the trace is needed for the logits anyway, so returning it costs nothing.
-        """
+        """One teacher-forced pass, with everything an analysis may ask of it."""
         encoder_states, last = self.encode(batch.source, batch.source_mask, implementation=implementation)
         decoder_states = self.decode(batch.target_input, last, implementation=implementation)
         return self.attend(batch, encoder_states, decoder_states)
@@ -230,29 +210,3 @@ class EncoderDecoder(nn.Module):
             context=context,
             logits=self.readout(features),
         )
-
-
-# The encoder-decoder with attention held uniform: what a network learns that cannot choose among words.
-#
-# Snell et al. 2021 train such networks to ask what is learned before attention is: β^uf is their lexical
-# probe (section 4). Everything but the weights is as in
-# :class:`~attnlib.models.encoder_decoder.EncoderDecoder`, the parameters drawn at the start among it, so a
-# network and its uniform twin begin alike.
-
-
-class UniformEncoderDecoder(EncoderDecoder):
-    """The same weight on every valid source position, whatever the scores are."""
-
-    def attend(
-        self,
-        batch: Batch,
-        encoder_states: Float[Tensor, "batch source width"],
-        decoder_states: Float[Tensor, "batch target width"],
-    ) -> Trace:
-        """From states to logits, all scores 0."""
-        learned = super().attend(batch, encoder_states, decoder_states)
-        scores = torch.zeros_like(learned.scores)
-        attention = masked_softmax(scores, batch.source_mask)
-        context = attention @ encoder_states
-        logits = self.readout(torch.cat([decoder_states, context], dim=-1))
-        return replace(learned, scores=scores, attention=attention, context=context, logits=logits)

@@ -220,7 +220,7 @@ def lstm_scan(
     """Hidden states of every step and the last memory: what :class:`torch.nn.LSTM` gives, to rounding.
 
     Args:
-        inputs: W x_t + b of the four gates (gates = 4 · width), contiguous, time first.
+        inputs: W x_t + b of the four gates (gates = 4 · width), time first.
         recurrent: R, the weight of the state in the gates.
         start, memory: h and m before the first step.
     """

@@ -1,6 +1,6 @@
 """Writing a target: greedy search and beam search, batched, for any network that goes word by word."""
 
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Protocol, TypeVar
 
 import torch
@@ -8,9 +8,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from attnlib.errors import BadInput
-from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.models.translator import BilinearTranslator
-from attnlib.training.corpus import Batch
 from attnlib.training.vocabulary import BOS, EOS, PAD
 
 State = TypeVar("State")
@@ -124,53 +122,6 @@ def _rows(state: State, chosen: Int[Tensor, " rows"]) -> State:
     return state
 
 
-# Free running: the network reads its own words in place of the right ones.
-
-
-@torch.no_grad()
-def greedy(model: EncoderDecoder, batch: Batch, max_steps: int) -> Batch:
-    """The sources of a batch with the words the model itself writes, the likeliest at every step.
-
-    Marks are never written but the end mark, after which a sample is padding. Decoder states depend on what
-    was read alone, so ``model(greedy(model, batch, n))`` is the trace of the free-running network.
-
-    Args:
-        max_steps: a sample without an end mark by then is cut off there.
-
-    Raises:
-        BadInput: ``max_steps`` < 1.
-    """
-    if max_steps < 1:
-        raise BadInput(f"max_steps is {max_steps}; it must be at least 1")
-    encoder_states, last = model.encode(batch.source, batch.source_mask)
-    read = torch.full((len(batch), 1), BOS, dtype=batch.source.dtype, device=batch.source.device)
-    written = read[:, :0]
-    running = torch.ones(len(batch), dtype=torch.bool, device=read.device)
-    for _ in range(max_steps):
-        # The whole prefix is read again: networks of this size decode in a moment, and one path stays tested.
-        states = model.decode(read, last)
-        logits = model.attend(batch, encoder_states, states[:, -1:]).logits[:, 0]
-        logits[:, [PAD, BOS]] = -torch.inf
-        word = torch.where(running, logits.argmax(-1), PAD)
-        written = torch.cat([written, word[:, None]], dim=1)
-        running &= word != EOS
-        if not running.any():
-            break
-        read = torch.cat([read, word[:, None]], dim=1)
-    return with_target(batch, written)
-
-
-def with_target(batch: Batch, written: Int[Tensor, "batch target"]) -> Batch:
-    """A batch whose target is ``written``: words, an end mark unless cut off, padding."""
-    first = torch.full_like(written[:, :1], BOS)
-    return replace(
-        batch,
-        target_input=torch.cat([first, written[:, :-1].masked_fill(written[:, :-1] == EOS, PAD)], dim=1),
-        target_output=written,
-        target_mask=written != PAD,
-    )
-
-
 @torch.no_grad()
 def translate(
     model: BilinearTranslator,
@@ -178,13 +129,10 @@ def translate(
     source_mask: Bool[Tensor, "batch source"],
     max_steps: int,
 ) -> Int[Tensor, "batch written"]:
-    """What the network writes for each source: words, an end mark unless cut off, padding.
+    """What the network writes for each source, the likeliest word at every step: words, an end mark, padding.
 
-    Marks are never written but the end mark. Each step costs one step of the decoder. The model should be in
-    evaluation mode.
-
-    Args:
-        max_steps: a sample without an end mark by then is cut off there.
+    Marks are never written but the end mark; a sample without one after ``max_steps`` is cut off there. Each
+    step costs one step of the decoder. The model should be in evaluation mode.
 
     Raises:
         BadInput: ``max_steps`` < 1.

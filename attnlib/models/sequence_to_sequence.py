@@ -37,8 +37,6 @@ from attnlib.models.initialise import draw_parameters, undrawn_embedding
 from attnlib.models.trace import Trace
 from attnlib.training.corpus import Batch
 
-# What defines a network of the primer's family, as one frozen value, and the networks that have names.
-
 Link = Literal["initial", "every_step", "attention"]
 SequenceCell = Literal["gru", "lstm"]
 Decoder = Literal["luong", "bahdanau"]
@@ -52,8 +50,7 @@ class SequenceConfig:
         source_size, target_size: number of words of the two vocabularies, marks included.
         link: what the decoder gets of the source: its last state to start in (``initial``, Sutskever et al.
             2014); that state at every step and in the output as well (``every_step``, Cho et al. 2014); or
-            ``attention`` to all states beside the start. Which state the decoder starts in differs from Cho
-            et al. and Bahdanau et al.: see :mod:`attnlib.models.sequence_to_sequence`.
+            ``attention`` to all states beside the start. On the start see the module.
         cell: of both sides; layers: of both sides.
         bidirectional: whether the encoder reads in both directions.
         reverse: whether the encoder reads the words of the source from the last to the first. Its states are
@@ -120,9 +117,6 @@ NAMED: dict[str, dict[str, object]] = {
 }
 
 
-# What passes between the halves of a sequence-to-sequence network, step by step, and its trace.
-
-
 @dataclass(frozen=True)
 class SequenceTrace(Trace):
     """A trace that also has what the score compares with the encoder states.
@@ -135,7 +129,6 @@ class SequenceTrace(Trace):
     queries: Float[Tensor, "batch target width"] | None = None
 
     def to(self, device: str) -> "SequenceTrace":
-        """The same trace with every tensor on ``device``."""
         moved = {field.name: getattr(self, field.name) for field in fields(self)}
         return replace(self, **{name: value.to(device) for name, value in moved.items() if value is not None})
 
@@ -180,13 +173,7 @@ class Steps:
 
 
 class SequenceToSequence(nn.Module):
-    """A network of the family, its parameters drawn from ``generator`` alone.
-
-    >>> config = SequenceConfig(source_size=7, target_size=9, width=8, bidirectional=True, scoring="additive")
-    >>> model = SequenceToSequence(config, torch.Generator().manual_seed(0))
-    >>> model.readout.weight.shape
-    torch.Size([9, 8])
-    """
+    """A network of the family, its parameters drawn from ``generator`` alone."""
 
     def __init__(self, config: SequenceConfig, generator: torch.Generator):
         super().__init__()
@@ -356,98 +343,3 @@ def _reversed_words(lengths: Int[Tensor, " batch"], longest: int) -> Int[Tensor,
     places = torch.arange(longest, device=lengths.device).expand(len(lengths), -1)
     words = lengths[:, None] - 1  # the last valid position is the end mark
     return torch.where(places < words, words - 1 - places, places)[..., None]
-
-
-# What one sample costs: multiplications of each part of a network of the primer's family.
-#
-# Counted are products of matrices, which is nearly all that there is, and the scaling of ``scaled_dot``;
-# biases, gates, tanh and softmax are not. Embeddings are looked up.
-
-
-def sample_products(network: SequenceToSequence, source: int, target: int) -> dict[str, int]:
-    """Multiplications for one sample, under teacher forcing.
-
-    Args:
-        source, target: steps of encoder and decoder, end marks included.
-
-    Returns:
-        ``encoder`` and ``decoder`` (the recurrences, and the maps between them), ``score``, ``context`` (the
-        weighted mean of the encoder states) and ``output``; what a network does not have is 0.
-
-    >>> from torch import Generator
-    >>> from attnlib.models.sequence_to_sequence import SequenceConfig
-    >>> config = SequenceConfig(source_size=9, target_size=7, width=2)
-    >>> sample_products(SequenceToSequence(config, Generator()), 5, 3)
-    {'encoder': 120, 'decoder': 72, 'score': 30, 'context': 30, 'output': 66}
-
-    Raises:
-        BadInput: fewer than one step.
-    """
-    if min(source, target) < 1:
-        raise BadInput(f"{source} source and {target} target steps; both must be at least 1")
-    config = network.config
-    found = {
-        "encoder": source * _weights(network.encoder),
-        "decoder": target * _weights(network.decoder),
-        "score": 0,
-        "context": 0,
-        "output": target * network.readout.weight.numel(),
-    }
-    if hasattr(network, "start_map"):
-        found["decoder"] += config.layers * network.start_map.weight.numel()
-    if hasattr(network, "summary_map"):
-        found["decoder"] += network.summary_map.weight.numel()
-    if config.attends:
-        found["score"] = network.score.products(target, source)
-        found["context"] = target * source * config.encoder_width
-    if hasattr(network, "attentional_map"):
-        found["output"] += target * network.attentional_map.weight.numel()
-    return found
-
-
-def _weights(layer: nn.RNNBase) -> int:
-    """Entries of its matrices: each is multiplied once a step, in both directions."""
-    return sum(p.numel() for name, p in layer.named_parameters() if name.startswith("weight"))
-
-
-# Luong's decoder with one thing changed: the state of the step before asks, not the present one.
-#
-# In Luong et al. 2015, section 3.1, the present state h_t is compared with the encoder states, and the
-# context enters the output alone. Here e_tj = score(s_{t-1}, h_j), the first of them asked by the state that
-# the decoder starts in; recurrence, context and output are Luong's. So the state that asks has not read the
-# word y_{t-1}, which the state that answers has.
-
-
-def check_present_asks(config: SequenceConfig) -> None:
-    """Refuse a network in which there is no present state to replace.
-
-    Raises:
-        BadInput: another decoder than Luong's with attention and without input feeding.
-    """
-    if not config.attends or config.decoder != "luong" or config.input_feeding:
-        raise BadInput(
-            f"link {config.link}, decoder {config.decoder}, input_feeding {config.input_feeding}: the "
-            "previous state can replace the present one in Luong's decoder with attention and without input "
-            "feeding; in Bahdanau's it asks anyway"
-        )
-
-
-class AskedBefore(SequenceToSequence):
-    """The network of a config, its parameters drawn alike, in which the previous state asks.
-
-    Raises:
-        BadInput: see :func:`check_present_asks`.
-    """
-
-    def __init__(self, config: SequenceConfig, generator: torch.Generator):
-        check_present_asks(config)
-        super().__init__(config, generator)
-
-    def advance(self, inputs: Tensor, source: Source, carried: Carried) -> tuple[Steps, Carried]:
-        """Steps of the decoder on embedded words."""
-        states, hidden, memory = self._recur(inputs, carried)
-        queries = torch.cat([carried.hidden[:, -1:], states[:, :-1]], dim=1)
-        scores, attention, context = self._attend(queries, source)
-        features = torch.tanh(self.attentional_map(torch.cat([context, states], dim=-1)))
-        steps = Steps(states, queries, scores, attention, context, features)
-        return steps, Carried(hidden, memory, None)

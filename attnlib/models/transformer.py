@@ -10,10 +10,23 @@ decoder states h^D    LayerNorm of the last decoder layer's states
 logits                W h^D + b
 ====================  ====================================================================================
 
-The formulas are in :mod:`attnlib.models.multi_head_attention`, those of positions that are not added to the
-embeddings in :mod:`attnlib.models.multi_head_attention`. Norms stand before each part of a
-layer and once after the last (Xiong et al. 2020, table 1), not after each sum. No dropout. The embeddings of
-both sides and the output layer have a matrix each, which the paper shares (section 3.4).
+Norms stand before each part of a layer and once after the last (Xiong et al. 2020, table 1), not after each
+sum. No dropout. The embeddings of both sides and the output layer have a matrix each, which the paper shares
+(section 3.4). The feed-forward network is W_2 max(0, W_1 x + b_1) + b_2 (equation 2).
+
+A head of width d compares what asks, x, with what answers, y, and hands over a mean of values:
+
+==============  ==========================================  ============================================
+queries         q_s = (W_q x_s + b_q) / √d                  Vaswani et al. 2017, section 3.2.2
+keys, values    k_t = W_k y_t + b_k, v_t = W_v y_t + b_v    the same
+scores          a_st = q_s · k_t                            equation 1; its factor 1/√d is in the query
+attention       α_st: softmax of a_st over the allowed t    equation 1; allowed: section 3.2.3
+context         c_s = Σ_t α_st v_t                          equation 1
+all heads       W_o [c_s of head 1 ; … ; of head H] + b_o   section 3.2.2, "MultiHead"
+==============  ==========================================  ============================================
+
+The paper's projections have no bias; most implementations give them one, and so do we. That of the keys
+adds the same number to all scores of a query and leaves the attention as it is.
 """
 
 from collections.abc import Sequence
@@ -28,27 +41,248 @@ from torch import Tensor, nn
 from attnlib.errors import BadInput, UnknownName
 from attnlib.models.encoder_decoder import TABLE_ROWS, check_table, sinusoidal_positions
 from attnlib.models.initialise import draw_parameters, undrawn_embedding
-from attnlib.models.multi_head_attention import (
-    Attended,
-    KeyValues,
-    MultiHeadAttention,
-    Projection,
-    RelativeAttention,
-    TransformerConfig,
-    new_self_attention,
-)
 from attnlib.models.trace import Trace
 from attnlib.training.corpus import Batch
 
-# The layers of a Transformer.
+Positions = Literal["sinusoidal", "learned", "relative", "rotary", "none"]
+
+
+@dataclass(frozen=True)
+class TransformerConfig:
+    """Size and kind of a :class:`Transformer`.
+
+    Attributes:
+        source_size, target_size: number of words of the two vocabularies, marks included.
+        width: of embeddings and states; all heads of an attention share it equally.
+        heads: of every attention.
+        layers: of encoder and of decoder.
+        hidden: width of the hidden layer in the feed-forward networks; None is four times ``width``, as in
+            Vaswani et al. 2017, section 3.3.
+        positions: what is added to the embeddings, see :mod:`attnlib.models.encoder_decoder`; or what
+            self-attention does with distances (``relative``, ``rotary``). With ``none`` the encoder sees its
+            words as a set; the decoder still knows order from what each step may look at.
+        embedding_scale: standard deviation of the embeddings at the start, learned positions included. With 1
+            they weigh about as much as sinusoidal positions, whose root mean square is 0.71; this is in place
+            of the factor √width (Vaswani et al. 2017, section 3.4).
+
+    Raises:
+        UnknownName: positions that do not exist. BadInput: a size below 1, or a width that the heads do not
+            divide, or an odd one with sinusoidal positions.
+
+    >>> TransformerConfig(source_size=7, target_size=9, width=32, heads=4).head_width
+    8
+    """
+
+    source_size: int
+    target_size: int
+    width: int = 128
+    heads: int = 4
+    layers: int = 2
+    hidden: int | None = None
+    positions: Positions = "sinusoidal"
+    embedding_scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.positions not in get_args(Positions):
+            raise UnknownName("positions", str(self.positions), get_args(Positions))
+        for name in ("source_size", "target_size", "width", "heads", "layers", "hidden"):
+            size = getattr(self, name)
+            if size is not None and size < 1:
+                raise BadInput(f"{name} is {size}; it must be at least 1")
+        if self.width % self.heads:
+            raise BadInput(
+                f"width is {self.width}, which {self.heads} heads do not divide; "
+                f"take a multiple such as {-(-self.width // self.heads) * self.heads}"
+            )
+        if self.positions == "sinusoidal" and self.width % 2:
+            raise BadInput(
+                f"width is {self.width}; sinusoidal positions need an even one, half sines, half cosines"
+            )
+        if self.positions == "rotary" and self.head_width % 2:
+            raise BadInput(
+                f"heads of width {self.head_width}; rotary positions turn pairs of coordinates, and it must "
+                "be even"
+            )
+        if not self.embedding_scale > 0:
+            raise BadInput(f"embedding_scale is {self.embedding_scale}; it must be positive")
+
+    @property
+    def head_width(self) -> int:
+        """Of the queries, keys and values of one head."""
+        return self.width // self.heads
+
+    @property
+    def hidden_width(self) -> int:
+        """Of the hidden layer in the feed-forward networks."""
+        return 4 * self.width if self.hidden is None else self.hidden
+
+
+@dataclass(frozen=True)
+class KeyValues:
+    """What a sequence answers with in every head. Where layers are stacked, they are the second axis."""
+
+    keys: Float[Tensor, "batch *layers heads source head_width"]
+    values: Float[Tensor, "batch *layers heads source head_width"]
+
+    @classmethod
+    def stacked(cls, layers: "list[KeyValues]") -> "KeyValues":
+        """The layers as one; :meth:`layers` takes them apart."""
+        return cls(
+            torch.stack([one.keys for one in layers], 1), torch.stack([one.values for one in layers], 1)
+        )
+
+    def layers(self) -> "list[KeyValues]":
+        return [KeyValues(*one) for one in zip(self.keys.unbind(1), self.values.unbind(1), strict=True)]
+
+    def followed_by(self, more: "KeyValues") -> "KeyValues":
+        """Those of one layer with later positions of the same sequence."""
+        return KeyValues(
+            torch.cat([self.keys, more.keys], dim=2), torch.cat([self.values, more.values], dim=2)
+        )
+
+
+@dataclass(frozen=True)
+class Attended:
+    """One attention at work; the symbols are those of the module.
+
+    Attributes:
+        query_inputs: x, after the layer norm.
+        scores: before the mask.
+        position_bias: what was added to the products of queries and keys, where something was.
+    """
+
+    query_inputs: Float[Tensor, "batch target width"]
+    queries: Float[Tensor, "batch heads target head_width"]
+    source: KeyValues
+    scores: Float[Tensor, "batch heads target source"]
+    attention: Float[Tensor, "batch heads target source"]
+    context: Float[Tensor, "batch heads target head_width"]
+    position_bias: Float[Tensor, "heads target source"] | None = None
+
+
+@dataclass(frozen=True)
+class Projection:
+    """Queries or keys of one head from what they are projected from; queries with their factor 1/√d."""
+
+    weight: Float[Tensor, "head_width width"]
+    bias: Float[Tensor, " head_width"]
+
+    def __call__(self, inputs: Float[Tensor, "*rows width"]) -> Float[Tensor, "*rows head_width"]:
+        return inputs @ self.weight.T + self.bias
+
+
+class MultiHeadAttention(nn.Module):
+    """Several heads on the same inputs; head h has rows h·d to (h+1)·d of the three maps."""
+
+    def __init__(self, config: TransformerConfig):
+        super().__init__()
+        self.head_width, self.scale = config.head_width, config.head_width**-0.5
+        self.query_map, self.key_map, self.value_map, self.output_map = (
+            nn.Linear(config.width, config.width) for _ in range(4)
+        )
+
+    def answer(self, inputs: Float[Tensor, "batch source width"], first: int = 0) -> KeyValues:
+        """Keys and values of a sequence, after the layer norm, that stands at the positions from first on."""
+        keys = self.placed(self._by_head(self.key_map(inputs)), first)
+        return KeyValues(keys, self._by_head(self.value_map(inputs)))
+
+    def placed(self, rows: Float[Tensor, "batch heads length head_width"], first: int) -> Tensor:
+        """Queries or keys as their positions, from ``first`` on, make them: here as they are."""
+        return rows
+
+    def position_bias(
+        self, first: int, target: int, source: int
+    ) -> Float[Tensor, "heads target source"] | None:
+        """What is added to the scores of the queries from position ``first`` on: here nothing."""
+        return None
+
+    def forward(
+        self,
+        inputs: Float[Tensor, "batch target width"],
+        source: KeyValues,
+        allowed: Bool[Tensor, "batch #target source"],
+        first: int = 0,
+    ) -> tuple[Float[Tensor, "batch target width"], Attended]:
+        """What the attention adds to the states, and how it came about; queries stand from first on."""
+        queries = self.placed(self._by_head(self.query_map(inputs) * self.scale), first)
+        scores = queries @ source.keys.transpose(2, 3)
+        bias = self.position_bias(first, inputs.shape[1], source.keys.shape[2])
+        scores = scores if bias is None else scores + bias
+        attention = scores.masked_fill(~allowed[:, None], -torch.inf).softmax(dim=-1)
+        context = attention @ source.values
+        joined = context.transpose(1, 2).flatten(2)  # (batch, target, heads · d)
+        seen = Attended(inputs, queries, source, scores, attention, context, bias)
+        return self.output_map(joined), seen
+
+    def _by_head(self, rows: Float[Tensor, "batch length width"]) -> Tensor:
+        return rows.unflatten(2, (-1, self.head_width)).transpose(1, 2)  # (batch, heads, length, d)
+
+    def projections(self, head: int) -> tuple[Projection, Projection]:
+        """Of the queries and of the keys of one head."""
+        rows = slice(head * self.head_width, (head + 1) * self.head_width)
+        query, key = self.query_map, self.key_map
+        return (
+            Projection(query.weight[rows] * self.scale, query.bias[rows] * self.scale),
+            Projection(key.weight[rows], key.bias[rows]),
+        )
+
+
+# Self-attention that knows where its words stand, where nothing was added to their embeddings.
 #
-# ==============  ==========================================  ============================================
-# attention       :mod:`attnlib.models.multi_head_attention`  Vaswani et al. 2017, section 3.2
-# feed-forward    W_2 max(0, W_1 x + b_1) + b_2               equation 2
-# ==============  ==========================================  ============================================
+# ============  ===========================================================================================
+# ``relative``  a number for each head and each distance t − s is added to the score: Raffel et al. 2020,
+#               section 2.1, one number in place of the vectors of Shaw et al. 2018. Distances beyond
+#               :data:`REACH` share the number of the farthest; there each layer has a table of its own
+# ``rotary``    queries and keys are turned, pair of coordinates by pair, by angles that grow with the
+#               position: Su et al. 2021, equation 34. A score then depends on the distance alone
+# ============  ===========================================================================================
 #
-# Each layer adds f(LayerNorm(states)) to its states, f an attention or the feed-forward network. That is
-# pre-norm (Xiong et al. 2020, table 1); Vaswani et al. 2017, section 3.1, normalise after the sum.
+# Cross-attention is left as it is: what it knows of positions it reads from the states, as in T5.
+
+REACH = 16
+
+
+class RelativeAttention(MultiHeadAttention):
+    """With a bias for each distance, zero before training."""
+
+    def __init__(self, config: TransformerConfig):
+        super().__init__(config)
+        self.distance_bias = nn.Parameter(torch.empty(config.heads, 2 * REACH + 1))
+
+    def position_bias(self, first: int, target: int, source: int) -> Float[Tensor, "heads target source"]:
+        """The bias of each head by its distance."""
+        asks = torch.arange(first, first + target, device=self.distance_bias.device)
+        answers = torch.arange(source, device=self.distance_bias.device)
+        distance = (answers - asks[:, None]).clamp(-REACH, REACH) + REACH
+        return self.distance_bias[:, distance]
+
+
+class RotaryAttention(MultiHeadAttention):
+    """With queries and keys turned by their positions."""
+
+    def placed(self, rows: Float[Tensor, "batch heads length head_width"], first: int) -> Tensor:
+        """The rows, which stand at the positions from ``first`` on, turned."""
+        cos, sin = rotation_tables(first + rows.shape[2], self.head_width)
+        half, other = rows.chunk(2, dim=-1)
+        turned = torch.cat([-other, half], dim=-1)
+        return rows * cos[first:].to(rows) + turned * sin[first:].to(rows)
+
+
+def rotation_tables(length: int, width: int) -> tuple[Tensor, Tensor]:
+    """Cosine and sine of the angle of each position and coordinate, (length, width) both.
+
+    Coordinate i of the first half and of the second turn together, by position · 10000^(−2i / width).
+    """
+    column = torch.arange(0, width, 2, dtype=torch.float64)
+    angle = torch.arange(length, dtype=torch.float64)[:, None] / 10_000 ** (column / width)
+    angle = torch.cat([angle, angle], dim=1)
+    return angle.cos().float(), angle.sin().float()
+
+
+def new_self_attention(config: TransformerConfig) -> MultiHeadAttention:
+    """The self-attention that a network's kind of positions asks for."""
+    kinds = {"relative": RelativeAttention, "rotary": RotaryAttention}
+    return kinds.get(config.positions, MultiHeadAttention)(config)
 
 
 @dataclass(frozen=True)
@@ -114,8 +348,8 @@ class DecoderLayer(nn.Module):
         """Some steps on; the keys and values of all steps so far are in the self-attention's source.
 
         Args:
-            past: keys and values of the steps before these; None where these are the first.
-            source: keys and values that the cross-attention makes of the encoder's output.
+            past: of the steps before these; None where these are the first.
+            source: what the cross-attention makes of the encoder's output.
             read: what each step may look at, of all steps so far.
         """
         inputs = self.self_norm(states)
@@ -128,8 +362,6 @@ class DecoderLayer(nn.Module):
         states = states + added
         return states + self.feed_forward(self.feed_norm(states)), own, cross
 
-
-# What a pass of a Transformer leaves to be looked at: every attention as a trace, by layer and head.
 
 AttentionKind = Literal["encoder_self", "decoder_self", "cross"]
 
@@ -160,7 +392,6 @@ class HeadTrace(Trace):
     position_bias: Float[Tensor, "target source"] | None = None
 
     def to(self, device: str) -> "HeadTrace":
-        """The same trace with every tensor on ``device``."""
         moved = (getattr(self, field.name) for field in fields(self))
         return HeadTrace(*(None if value is None else value.to(device) for value in moved))
 
@@ -233,13 +464,7 @@ class TransformerTrace:
 
 
 class Transformer(nn.Module):
-    """A network whose parameters are drawn from ``generator`` alone.
-
-    >>> config = TransformerConfig(source_size=7, target_size=9, width=8, heads=2)
-    >>> model = Transformer(config, torch.Generator().manual_seed(0))
-    >>> model.readout.weight.shape
-    torch.Size([9, 8])
-    """
+    """A network whose parameters are drawn from ``generator`` alone."""
 
     def __init__(self, config: TransformerConfig, generator: torch.Generator):
         super().__init__()
@@ -270,7 +495,6 @@ class Transformer(nn.Module):
                 module.distance_bias.zero_()
 
     def _embed(self, side: str, words: Int[Tensor, "batch length"], first: int = 0) -> Tensor:
-        """Embedded words that stand at the positions from ``first`` on."""
         length = words.shape[1]
         embedded = self.get_submodule(f"embedding_{side}")(words)
         if self.config.positions == "learned":
@@ -307,7 +531,6 @@ class Transformer(nn.Module):
         read: Bool[Tensor, "batch steps past_and_steps"],
         source_mask: Bool[Tensor, "batch source"],
     ) -> tuple[Float[Tensor, "batch steps width"], tuple[Attended, ...], tuple[Attended, ...]]:
-        """Embedded steps through the decoder: h^D, and both attentions of each layer."""
         attended = []
         for layer, past, source in zip(self.decoder, pasts, sources, strict=True):
             states, *both = layer(states, past, source, read, source_mask[:, None])
@@ -369,19 +592,13 @@ class Transformer(nn.Module):
     def projections(self, kind: AttentionKind, layer: int, head: int) -> tuple[Projection, Projection]:
         """Query and key projection of one head, the query's with its factor 1/√d.
 
-        For ``trace = model(batch)`` and ``one = trace.cross[layer][head]``, the head's queries
-        ``one.decoder_states`` are ``one.query_inputs @ query.weight.T + query.bias``, its keys
-        ``one.encoder_states`` are ``one.key_inputs @ key.weight.T + key.bias``. Whatever sums to the inputs,
-        such as components of them, is mapped by the weight alone, and the bias is one more component. With
-        rotary positions, both are then turned in self-attention.
+        For ``one = model(batch).cross[layer][head]``, ``one.decoder_states`` are the query projection of
+        ``one.query_inputs``, ``one.encoder_states`` the key projection of ``one.key_inputs``. What sums to
+        the inputs, such as components of them, is mapped by the weight alone, and the bias is one more
+        component. With rotary positions, both are then turned in self-attention.
 
         Raises:
             UnknownName: no such kind. BadInput: no such layer or head.
-
-        >>> model = Transformer(TransformerConfig(7, 9, width=8, heads=2), torch.Generator().manual_seed(0))
-        >>> query, key = model.projections("cross", layer=1, head=0)
-        >>> query.weight.shape, key.bias.shape
-        (torch.Size([4, 8]), torch.Size([4]))
         """
         if kind not in get_args(AttentionKind):
             raise UnknownName("kind of attention", kind, get_args(AttentionKind))
@@ -424,12 +641,6 @@ def tie_encoder(network: Transformer) -> Transformer:
 
     Raises:
         BadInput: positions that self-attention itself deals with.
-
-    >>> config = TransformerConfig(source_size=7, target_size=9, width=8, heads=2)
-    >>> network = tie_encoder(Transformer(config, torch.Generator().manual_seed(0)))
-    >>> query, key = network.projections("encoder_self", layer=1, head=0)
-    >>> torch.allclose(query.weight * 2, key.weight)  # the query's has the factor 1/√d, and d is 4
-    True
     """
     if network.config.positions in ("relative", "rotary"):
         raise BadInput(

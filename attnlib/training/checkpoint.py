@@ -81,16 +81,10 @@ def _restore(tensors: dict[str, Tensor], model: nn.Module, optimiser: torch.opti
     optimiser.load_state_dict({"state": state, "param_groups": optimiser.state_dict()["param_groups"]})
 
 
-# Clear away what a crash left behind before a training goes on.
-
-
 def discard_unsound(folder: Path) -> list[Path]:
-    """Delete the checkpoints of a folder that are damaged or incomplete, and say so.
+    """Delete the damaged or incomplete checkpoints of a folder, say so, and return them.
 
     One that stayed would count among the newest when old ones are dropped, and push a sound one out.
-
-    Returns:
-        the checkpoints deleted.
     """
     deleted = []
     for path in sorted(folder.glob("step-*.safetensors")):

@@ -126,15 +126,6 @@ def training_batches(corpus: Corpus, batch_size: int, *, seed: int, start_step: 
         epoch, first = epoch + 1, 0
 
 
-def training_batch_indices(
-    corpus: Corpus, batch_size: int, *, seed: int, step: int
-) -> Int[np.ndarray, " batch"]:
-    """Indices of the samples in batch ``step`` of :func:`training_batches`, without the ones before."""
-    _check_stream(corpus, batch_size, seed, step)
-    epoch, place = divmod(step, _batches_per_epoch(corpus, batch_size))
-    return epoch_batches(corpus, batch_size, seed=seed, epoch=epoch)[place]
-
-
 def epoch_batches(
     corpus: Corpus, batch_size: int, *, seed: int, epoch: int
 ) -> list[Int[np.ndarray, " batch"]]:
@@ -198,8 +189,6 @@ def _close(padded: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     padded[np.arange(len(padded)), lengths] = EOS
     return np.arange(padded.shape[1]) <= lengths[:, None]
 
-
-# What an experiment is told about a task.
 
 Links = frozenset[tuple[int, int]]  # (target position, source position) of words, end marks left out
 

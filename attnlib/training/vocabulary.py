@@ -54,10 +54,8 @@ class Vocabulary:
         """Collect the words of ``sentences`` by falling count, ties in alphabetical order.
 
         Args:
-            sentences: each a sequence of words.
             min_count: words seen less often are left out.
             max_words: keep at most this many (the marks not counted); all when None.
-            open: see the class.
 
         Raises:
             BadInput: ``min_count`` or ``max_words`` is below 1.

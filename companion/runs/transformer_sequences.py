@@ -6,8 +6,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from attnlib.models.multi_head_attention import TransformerConfig
-from attnlib.models.transformer import Transformer, tie_encoder
+from attnlib.models.transformer import Transformer, TransformerConfig, tie_encoder
 from attnlib.training.course import Report
 from companion.runs.recipe import Recording
 from companion.runs.sequence_course import SequenceSettings, builders, checksums, record_course, restored
@@ -17,7 +16,7 @@ __all__ = ["Settings", "builders", "checksums", "new_network", "record", "record
 
 @dataclass(frozen=True)
 class Settings(SequenceSettings):
-    """The network beside the task: see :class:`~attnlib.models.multi_head_attention.TransformerConfig`.
+    """The network beside the task: see :class:`~attnlib.models.transformer.TransformerConfig`.
 
     Attributes:
         learning_rate: lower than a recurrent network's, and reached after ``warmup`` updates: a Transformer

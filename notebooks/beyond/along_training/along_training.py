@@ -11,17 +11,20 @@ What a recording holds:
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal, get_args
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from attnlib.errors import BadInput, UnknownName
+from attnlib.models.attention import masked_softmax
 from attnlib.models.config import ModelConfig
-from attnlib.models.encoder_decoder import EncoderDecoder, UniformEncoderDecoder
+from attnlib.models.encoder_decoder import EncoderDecoder
+from attnlib.models.trace import Trace
 from attnlib.training.corpus import Batch, Task
 from attnlib.training.course import Course, Report, run_course
 from companion.data import registry
@@ -32,6 +35,28 @@ from companion.runs.recipe import Recording
 
 Attention = Literal["learned", "uniform"]
 _LOOK = "look."
+
+
+class UniformEncoderDecoder(EncoderDecoder):
+    """The same weight on every valid source position, whatever the scores are; all else as in its base.
+
+    Snell et al. 2021 train such networks to ask what is learned before attention is: β^uf is their lexical
+    probe (section 4). A network and its uniform twin draw the same parameters at the start.
+    """
+
+    def attend(
+        self,
+        batch: Batch,
+        encoder_states: Float[Tensor, "batch source width"],
+        decoder_states: Float[Tensor, "batch target width"],
+    ) -> Trace:
+        """From states to logits, all scores 0."""
+        learned = super().attend(batch, encoder_states, decoder_states)
+        scores = torch.zeros_like(learned.scores)
+        attention = masked_softmax(scores, batch.source_mask)
+        context = attention @ encoder_states
+        logits = self.readout(torch.cat([decoder_states, context], dim=-1))
+        return replace(learned, scores=scores, attention=attention, context=context, logits=logits)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import numpy as np
 
-from attnlib.models.multi_head_attention import Positions
+from attnlib.models.transformer import Positions
 from companion.results.aggregate import Point, over_seeds
 from companion.results.asks import Ask, answers, ask
 from companion.results.config import BaseConfig, Field, OneOf, Positive

@@ -1,5 +1,9 @@
-"""Luong's decoder asked by the previous state, trained as the others: see
-:mod:`attnlib.models.sequence_to_sequence`.
+"""Luong's decoder with one thing changed: the state of the step before asks, not the present one.
+
+In Luong et al. 2015, section 3.1, the present state h_t is compared with the encoder states, and the context
+enters the output alone. Here e_tj = score(s_{t-1}, h_j), the first of them asked by the state that the
+decoder starts in; recurrence, context and output are Luong's. So the state that asks has not read the word
+y_{t-1}, which the state that answers has.
 
 Settings, and what is recorded, are those of :mod:`companion.runs.recurrent_sequences`.
 """
@@ -10,13 +14,49 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from attnlib.models.sequence_to_sequence import AskedBefore, check_present_asks
+from attnlib.errors import BadInput
+from attnlib.models.sequence_to_sequence import Carried, SequenceConfig, SequenceToSequence, Source, Steps
 from attnlib.training.course import Report
 from companion.runs import recurrent_sequences
 from companion.runs.recipe import Recording
 from companion.runs.sequence_course import builders, checksums, record_course, restored
 
 __all__ = ["Settings", "builders", "checksums", "new_network", "record", "recorded_network"]
+
+
+def check_present_asks(config: SequenceConfig) -> None:
+    """Refuse a network in which there is no present state to replace.
+
+    Raises:
+        BadInput: another decoder than Luong's with attention and without input feeding.
+    """
+    if not config.attends or config.decoder != "luong" or config.input_feeding:
+        raise BadInput(
+            f"link {config.link}, decoder {config.decoder}, input_feeding {config.input_feeding}: the "
+            "previous state can replace the present one in Luong's decoder with attention and without input "
+            "feeding; in Bahdanau's it asks anyway"
+        )
+
+
+class AskedBefore(SequenceToSequence):
+    """The network of a config, its parameters drawn alike, in which the previous state asks.
+
+    Raises:
+        BadInput: see :func:`check_present_asks`.
+    """
+
+    def __init__(self, config: SequenceConfig, generator: torch.Generator):
+        check_present_asks(config)
+        super().__init__(config, generator)
+
+    def advance(self, inputs: Tensor, source: Source, carried: Carried) -> tuple[Steps, Carried]:
+        """Steps of the decoder on embedded words."""
+        states, hidden, memory = self._recur(inputs, carried)
+        queries = torch.cat([carried.hidden[:, -1:], states[:, :-1]], dim=1)
+        scores, attention, context = self._attend(queries, source)
+        features = torch.tanh(self.attentional_map(torch.cat([context, states], dim=-1)))
+        steps = Steps(states, queries, scores, attention, context, features)
+        return steps, Carried(hidden, memory, None)
 
 
 @dataclass(frozen=True)

@@ -45,16 +45,6 @@ def test_the_state_handed_on_is_that_of_the_last_valid_step(cell, implementation
     assert torch.all(states[0, 3:] == 0)
 
 
-@pytest.mark.parametrize("cell", CELLS)
-def test_a_second_half_goes_on_from_the_state_of_the_first(cell):
-    inputs = torch.randn(2, 6, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
-    layer = random_layer(cell)
-    whole, _ = unroll(layer, inputs)
-    _, middle = unroll(layer, inputs[:, :4])
-    rest, _ = unroll(layer, inputs[:, 4:], middle)
-    torch.testing.assert_close(rest, whole[:, 4:])
-
-
 def test_a_vanilla_step_by_hand():
     layer = fused_layer("vanilla", 1)
     with torch.no_grad():

@@ -1,4 +1,4 @@
-"""The Transformer: against torch's own layers, one attention by hand, and what each step may see."""
+"""The Transformer against torch's own layers, one attention by hand, and each head as a trace."""
 
 import math
 from dataclasses import replace
@@ -7,41 +7,28 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.nn.functional import scaled_dot_product_attention
 
-from attnlib.errors import BadInput
+from attnlib.adapters.library_models import transformer_pass
+from attnlib.decomposition.components import Components
 from attnlib.models.encoder_decoder import sinusoidal_positions
-from attnlib.models.multi_head_attention import MultiHeadAttention, RelativeAttention, TransformerConfig
 from attnlib.models.search import beam_search
-from attnlib.models.transformer import Transformer
-from attnlib.training.corpus import Corpus, collate
+from attnlib.models.transformer import (
+    REACH,
+    MultiHeadAttention,
+    RelativeAttention,
+    RotaryAttention,
+    Transformer,
+    TransformerConfig,
+    new_self_attention,
+    rotation_tables,
+    tie_encoder,
+)
 from attnlib.training.vocabulary import BOS, EOS, PAD
+from tests.attnlib.models.model_builders import POSITIONS, SMALL, batch_of, generator, transformer
 
-SMALL = TransformerConfig(source_size=9, target_size=8, width=12, heads=3, layers=2, hidden=20)
-CORPUS = Corpus.from_ids([[4, 5, 6], [7, 8, 4, 5, 6], [5]], [[4, 5], [6, 7, 4, 4], [5, 6, 7]])
-
-
-def generator(seed=0):
-    return torch.Generator().manual_seed(seed)
-
-
-def batch_of(*samples):
-    return collate(CORPUS, np.array(samples or (0, 1, 2)))
-
-
-def model_of(seed=0, **changes):
-    """In double precision, and with norms that differ, so that a wrong one would show."""
-    model, draw = (
-        Transformer(replace(SMALL, **changes), generator(seed)).double().eval(),
-        generator(seed + 100),
-    )
-    with torch.no_grad():
-        for module in model.modules():
-            if isinstance(module, nn.LayerNorm):
-                module.weight.uniform_(0.5, 1.5, generator=draw)
-                module.bias.normal_(generator=draw)
-            elif isinstance(module, RelativeAttention):
-                module.distance_bias.normal_(generator=draw)
-    return model.requires_grad_(False)
+BATCH = batch_of()
+KINDS = ["encoder_self", "decoder_self", "cross"]
 
 
 # Against torch.
@@ -84,7 +71,7 @@ def torchs_stack(kind, stack, norms):
 
 
 def test_the_network_is_that_of_torchs_layers():
-    model, batch = model_of(), batch_of()
+    model, batch = transformer(), BATCH
     encoder = torchs_stack("encoder", model.encoder, ["self_norm", "feed_norm"])
     decoder = torchs_stack("decoder", model.decoder, ["self_norm", "cross_norm", "feed_norm"])
     source, target = (
@@ -127,72 +114,14 @@ def test_one_attention_by_hand():
     torch.testing.assert_close(output, torch.tensor([[[3.0, 2.0], [2.0, 3.0]]]))
 
 
-# What a step depends on.
-
-
-def test_a_later_target_word_changes_no_earlier_logits():
-    model, batch = model_of(), batch_of()
-    before = model(batch).logits
-    for step in range(1, batch.target_input.shape[1]):
-        words = batch.target_input.clone()
-        words[:, step] = 4 + (words[:, step] + 1) % 4
-        after = model(replace(batch, target_input=words)).logits
-        assert torch.equal(after[:, :step], before[:, :step])
-        read = batch.target_mask[:, step]
-        assert (after[read, step] != before[read, step]).any(dim=-1).all()
-
-
-@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "relative", "rotary", "none"])
-def test_a_sample_alone_and_padded_in_a_batch_has_the_same_logits(positions):
-    model, together = model_of(positions=positions), batch_of()
-    padded = model(together)
-    # Whatever word stands at padding.
-    fill = replace(
-        together,
-        source=together.source.masked_fill(~together.source_mask, 5),
-        target_input=together.target_input.masked_fill(~together.target_mask, 6),
-    )
-    filled = model(fill)
-    for sample in range(3):
-        alone, one = model(batch_of(sample)), batch_of(sample)
-        words, steps = one.source.shape[1], one.target_input.shape[1]
-        for trace in (padded, filled):
-            torch.testing.assert_close(trace.logits[sample, :steps], alone.logits[0])
-            found = trace.cross[1][0].attention[sample, :steps, :words]
-            torch.testing.assert_close(found, alone.cross[1][0].attention[0])
-
-
-def test_the_order_of_the_source_is_known_from_positions_alone():
-    source, mask = torch.tensor([[4, 5, 6, EOS]]), torch.ones(1, 4, dtype=torch.bool)
-    turned = source[:, [2, 0, 1, 3]]
-    for positions, same in (("none", True), ("sinusoidal", False), ("learned", False)):
-        model = model_of(positions=positions)
-        states, _ = model.encode(source, mask)
-        states_turned, _ = model.encode(turned, mask)
-        assert torch.allclose(states[:, [2, 0, 1, 3]], states_turned) == same
-
-
-# Writing.
-
-
-@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "relative", "rotary", "none"])
-def test_word_by_word_gives_the_logits_of_the_teacher_forced_pass(positions):
-    model, batch = model_of(positions=positions), batch_of()
-    logits, prefix = model(batch).logits, model.begin(batch.source, batch.source_mask)
-    for step, words in enumerate(batch.target_input.T):
-        found, prefix = model.write(words, prefix)
-        read = batch.target_mask[:, step]
-        torch.testing.assert_close(found[read], logits[read, step])
-
-
 def test_a_beams_probability_is_that_of_its_words():
     # The states of the beams are reordered at every step: a state that is not would give another number.
-    model, batch = model_of(), batch_of()
-    written = beam_search(model, batch.source, batch.source_mask, 5, beams=4)
+    model = transformer()
+    written = beam_search(model, BATCH.source, BATCH.source_mask, 5, beams=4)
     for beam in range(4):
         words = written.words[:, beam]
         read = torch.cat([torch.full((3, 1), BOS), words[:, :-1]], dim=1)
-        pass_ = model(replace(batch, target_input=read, target_output=words, target_mask=words != PAD))
+        pass_ = model(replace(BATCH, target_input=read, target_output=words, target_mask=words != PAD))
         logits = pass_.logits.clone()
         logits[..., [PAD, BOS]] = -torch.inf
         says = logits.log_softmax(-1).gather(2, words[..., None])[..., 0]
@@ -200,68 +129,168 @@ def test_a_beams_probability_is_that_of_its_words():
         torch.testing.assert_close(written.log_probability[:, beam], total.to(written.log_probability))
 
 
-# Building.
-
-
-def test_parameters_come_from_the_generator_alone():
-    before = torch.random.get_rng_state()
-    first, again, other = (Transformer(SMALL, generator(seed)) for seed in (0, 0, 1))
-    first(batch_of())
-    assert torch.equal(torch.random.get_rng_state(), before)
-    for name, value in first.named_parameters():
-        assert torch.equal(value, again.get_parameter(name))
-        assert "norm" in name or not torch.equal(value, other.get_parameter(name))
-
-
-def test_the_scale_of_what_is_drawn():
+def test_the_scale_of_what_is_drawn_and_the_width_of_the_hidden_layer():
     config = TransformerConfig(60, 50, width=64, heads=4, layers=1, positions="learned", embedding_scale=0.3)
     model = Transformer(config, generator())
     for embedding in (model.embedding_source, model.positions_target):
         assert embedding.weight.std().item() == pytest.approx(0.3, rel=0.05)
-    assert model.encoder[0].feed_forward.narrow.weight.abs().max().item() == pytest.approx(
-        256**-0.5, rel=0.01
-    )
+    narrow = model.encoder[0].feed_forward.narrow.weight
+    assert narrow.shape == (64, 256)  # four times as wide where none is given
+    assert narrow.abs().max().item() == pytest.approx(256**-0.5, rel=0.01)
     assert torch.equal(model.decoder[0].cross_norm.weight, torch.ones(64))
     assert torch.equal(model.decoder_norm.bias, torch.zeros(64))
 
 
-def test_every_parameter_but_the_keys_bias_has_a_gradient():
-    model, batch = model_of(positions="learned").requires_grad_(), batch_of()
-    logits = model(batch).logits[batch.target_mask]
-    nn.functional.cross_entropy(logits, batch.target_output[batch.target_mask]).backward()
-    for name, value in model.named_parameters():
-        largest = value.grad.abs().max().item()
-        assert largest < 1e-15 if name.endswith("key_map.bias") else largest > 1e-6, name
+# Each head as a trace.
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"heads": 5}, "width is 12, which 5 heads do not divide; take a multiple such as 15"),
-        ({"width": 9}, "width is 9; sinusoidal positions need an even one"),
-        ({"layers": 0}, "layers is 0"),
-        ({"hidden": 0}, "hidden is 0"),
-        ({"embedding_scale": 0.0}, "embedding_scale is 0.0"),
-        ({"positions": "sinusoid"}, "did you mean 'sinusoidal'"),
-    ],
-)
-def test_what_cannot_be_built_is_refused(changes, message):
-    with pytest.raises(BadInput, match=message):
-        replace(SMALL, **changes)
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_head_is_torchs_attention_on_the_inputs_that_are_kept(kind):
+    model = transformer()
+    asking = BATCH.source_mask if kind == "encoder_self" else BATCH.target_mask
+    answering = BATCH.target_mask if kind == "decoder_self" else BATCH.source_mask
+    allowed = torch.zeros(3, asking.shape[1], answering.shape[1], dtype=torch.bool)
+    for sample, asks, answers in np.ndindex(*allowed.shape):
+        later = kind == "decoder_self" and answers > asks
+        allowed[sample, asks, answers] = answering[sample, answers] and not later
+    side = model.encoder if kind == "encoder_self" else model.decoder
+    for layer, heads in enumerate(getattr(model(BATCH), kind)):
+        attention = side[layer].cross_attention if kind == "cross" else side[layer].self_attention
+        for number, head in enumerate(heads):
+            rows = slice(number * SMALL.head_width, (number + 1) * SMALL.head_width)
+            maps = attention.query_map, attention.key_map, attention.value_map
+            inputs = head.query_inputs, head.key_inputs, head.key_inputs
+            queries, keys, values = (own(x)[..., rows] for own, x in zip(maps, inputs, strict=True))
+            context = scaled_dot_product_attention(queries, keys, values, attn_mask=allowed)
+            identity = torch.eye(keys.shape[1], dtype=keys.dtype).expand(3, -1, -1)
+            weights = scaled_dot_product_attention(queries, keys, identity, attn_mask=allowed)
+            torch.testing.assert_close(head.attention, weights)
+            torch.testing.assert_close(head.context, context)
+            torch.testing.assert_close(head.values, values)
+            query, key = model.projections(kind, layer, number)
+            torch.testing.assert_close(head.decoder_states, head.query_inputs @ query.weight.T + query.bias)
+            torch.testing.assert_close(head.encoder_states, key(head.key_inputs))
+            products = head.decoder_states @ head.encoder_states.transpose(1, 2)
+            torch.testing.assert_close(head.scores, products, rtol=0, atol=1e-14)
+            assert torch.isfinite(head.scores).all()
 
 
-def test_the_hidden_layer_is_four_times_as_wide_and_odd_widths_do_without_sines():
-    assert TransformerConfig(9, 8, width=12).hidden_width == 48
-    assert SMALL.hidden_width == 20
-    assert replace(SMALL, width=9, positions="none").head_width == 3
+def test_a_head_has_the_words_of_its_two_sides():
+    trace = transformer()(BATCH)
+    encoder, decoder, cross = trace.encoder_self[1][2], trace.decoder_self[1][2], trace.cross[1][2]
+    for head, source, mask in (
+        (encoder, BATCH.source, BATCH.source_mask),
+        (decoder, BATCH.target_input, BATCH.target_mask),
+        (cross, BATCH.source, BATCH.source_mask),
+    ):
+        assert head.source_tokens is source
+        assert head.source_mask is mask
+    assert encoder.target_tokens is encoder.target_outputs is BATCH.source
+    for head in decoder, cross:
+        assert head.target_tokens is BATCH.target_input
+        assert head.target_outputs is BATCH.target_output
+        assert head.target_mask is BATCH.target_mask
+        assert head.logits is trace.logits
+    assert cross.key_inputs is trace.encoder_states
 
 
-def test_what_cannot_be_read_is_refused():
-    batch = batch_of()
-    with pytest.raises(BadInput, match=r"source rows \[1\] begin with padding"):
-        model_of()(replace(batch, source_mask=batch.source_mask & torch.tensor([[True], [False], [True]])))
-    with pytest.raises(BadInput, match=r"target rows \[0, 2\] begin with padding"):
-        model_of()(replace(batch, target_mask=batch.target_mask & torch.tensor([[False], [True], [False]])))
-    long = torch.full((1, 129), 5)
-    with pytest.raises(BadInput, match="position 128 is beyond the 128 rows"):
-        model_of(positions="learned").begin(long, long == 5)
+# Positions.
+
+
+def test_the_order_of_the_source_is_known_from_positions_alone():
+    source, mask = torch.tensor([[4, 5, 6, EOS]]), torch.ones(1, 4, dtype=torch.bool)
+    turned = source[:, [2, 0, 1, 3]]
+    for positions in POSITIONS:
+        model = transformer(positions=positions)
+        (states, _), (states_turned, _) = model.encode(source, mask), model.encode(turned, mask)
+        assert torch.allclose(states[:, [2, 0, 1, 3]], states_turned) == (positions == "none")
+        if positions in ("relative", "rotary"):  # cross-attention is left as it is
+            assert all(type(layer.cross_attention) is MultiHeadAttention for layer in model.decoder)
+
+
+@pytest.mark.parametrize("positions", ["relative", "rotary"])
+def test_the_same_words_further_on_have_the_same_scores(positions):
+    """Only distances count: two words in a row see each other alike wherever the pair stands."""
+    attention = new_self_attention(replace(SMALL, positions=positions)).requires_grad_(False)
+    if positions == "relative":
+        attention.distance_bias.normal_(generator=generator())
+    pair = torch.randn(1, 2, SMALL.width, generator=generator())
+    everywhere = torch.ones(1, 1, 2, dtype=torch.bool)
+    found = [attention(pair, attention.answer(pair, first), everywhere, first)[1].scores for first in (0, 3)]
+    if positions == "relative":  # a query from 3 on that answers stand before: compare like with like
+        assert not torch.allclose(*found)
+        found[1] = found[1] - attention.position_bias(3, 2, 2) + attention.position_bias(0, 2, 2)
+    torch.testing.assert_close(*found)
+
+
+def test_a_bias_is_looked_up_by_its_distance_and_starts_at_zero():
+    attention = RelativeAttention(replace(SMALL, positions="relative")).requires_grad_(False)
+    attention.distance_bias.copy_(torch.arange(-REACH, REACH + 1).expand(3, -1))
+    found = attention.position_bias(first=2, target=2, source=4)
+    assert found[0].tolist() == [[-2, -1, 0, 1], [-3, -2, -1, 0]]
+    far = attention.position_bias(first=0, target=1, source=REACH + 5)
+    assert far[1, 0, -1] == REACH
+    untrained = Transformer(replace(SMALL, positions="relative"), generator())
+    assert not untrained.encoder[1].self_attention.distance_bias.any()
+
+
+def test_a_pair_of_coordinates_turns_by_its_angle():
+    attention = RotaryAttention(TransformerConfig(9, 8, width=16, heads=2, positions="rotary"))
+    rows = torch.zeros(1, 2, 1, 8)
+    rows[..., 1] = 1.0  # with coordinate 5 it turns by position · 10000^(-1/4) = position / 10
+    turned = attention.placed(rows, first=3)[0, 0, 0]
+    expected = torch.zeros(8)
+    expected[1], expected[5] = torch.tensor(0.3).cos(), torch.tensor(0.3).sin()
+    torch.testing.assert_close(turned, expected)
+    cos, sin = rotation_tables(4, 8)
+    assert torch.equal(cos[:, :4], cos[:, 4:])
+    torch.testing.assert_close(cos.square() + sin.square(), torch.ones(4, 8))
+
+
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_terms_of_every_layer_and_head_sum_to_its_scores(positions):
+    one = transformer_pass(transformer(positions=positions), BATCH)
+    parts = {}
+    for site, (side, states) in one.sites().items():
+        components = Components(9, 6, SMALL.width).update(states, one.tokens(side), one.mask(side))
+        parts[site] = components.split(states, one.tokens(side), one.mask(side))
+    assert len(one.attended) == 3 * SMALL.layers
+    for attended in one.attended:
+        asks, answers = (one.mask(side) for side in one.sides(attended.kind))
+        allowed = attended.allowed(asks, answers)
+        for head in range(SMALL.heads):
+            terms = attended.terms(head, parts[attended.query_site], parts[attended.key_site]).sum((0, 1))
+            if attended.position_bias is not None:
+                terms = terms + attended.position_bias[:, head]
+            scores = attended.scores[:, head]
+            gap = (terms - scores).masked_fill(~allowed, 0).abs().max()
+            assert gap <= 1e-5 * scores.masked_fill(~allowed, 0).abs().max()
+        own = attended.kind != "cross"
+        assert (attended.position_bias is not None) == (own and positions == "relative")
+        assert (attended.query_rotation is not None) == (own and positions == "rotary")
+
+
+# Queries and keys of one map.
+
+
+def test_scores_of_a_tied_encoder_are_symmetric_and_no_others():
+    trace = tie_encoder(Transformer(SMALL, generator()).double())(batch_of(1))
+    for heads in trace.encoder_self:
+        for head in heads:
+            torch.testing.assert_close(head.scores, head.scores.mT)
+            assert not torch.allclose(head.attention, head.attention.mT, atol=1e-3)
+    for head in (trace.decoder_self[1][0], trace.cross[1][0]):
+        assert not torch.allclose(head.scores[:, :4, :4], head.scores[:, :4, :4].mT, atol=1e-3)
+
+
+def test_a_tied_encoder_is_the_free_one_whose_key_map_is_the_query_map():
+    free, tied = (Transformer(SMALL, generator(3)) for _ in range(2))
+    state = tie_encoder(tied).state_dict()
+    left = {name for name in free.state_dict() if "encoder" in name and ".self_attention.key_map." in name}
+    assert set(state) == set(free.state_dict()) - left
+    with torch.no_grad():
+        for layer in free.encoder:
+            layer.self_attention.key_map.load_state_dict(layer.self_attention.query_map.state_dict())
+    torch.testing.assert_close(tied(BATCH).logits, free(BATCH).logits, rtol=0, atol=0)
+    query, key = tied.projections("encoder_self", layer=0, head=1)
+    torch.testing.assert_close(query.weight * SMALL.head_width**0.5, key.weight)

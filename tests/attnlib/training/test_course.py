@@ -180,12 +180,6 @@ def test_the_gradient_is_clipped_at_its_norm_over_all_parameters(clip, expected)
     assert norm == pytest.approx(expected, rel=1e-4)
 
 
-@pytest.mark.parametrize("options", [{"warmup": -1}, {"clip": 0.0}, {"clip": -1.0}])
-def test_a_warm_up_or_a_clip_that_cannot_be_is_refused(options):
-    with pytest.raises(BadInput, match="expected at least 0, and above 0 or None"):
-        Course(steps=1, seed=0, **options)
-
-
 def test_a_loss_that_is_not_finite_names_step_and_seed():
     def loss(model, batch):
         bad = torch.equal(batch, batch_at(7))
@@ -202,18 +196,20 @@ def test_a_folder_serves_one_course(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("steps", "checkpoints", "says"),
+    ("options", "says"),
     [
-        (0, (), "0 steps"),
-        (5, (3, 1), "ascending"),
-        (5, (1, 1), "each once"),
-        (5, (0, 6), "0 to 5"),
-        (5, (-1,), "0 to 5"),
+        ({"steps": 0}, "0 steps"),
+        ({"checkpoints": (3, 1)}, "ascending"),
+        ({"checkpoints": (1, 1)}, "each once"),
+        ({"checkpoints": (0, 6)}, "0 to 5"),
+        ({"checkpoints": (-1,)}, "0 to 5"),
+        *(({name: value}, "at least 0, and above 0 or None")
+          for name, value in (("warmup", -1), ("clip", 0.0), ("clip", -1.0))),
     ],
-)
-def test_courses_that_cannot_be(steps, checkpoints, says):
+)  # fmt: skip
+def test_courses_that_cannot_be(options, says):
     with pytest.raises(BadInput, match=says):
-        Course(steps=steps, seed=0, checkpoints=checkpoints)
+        Course(**{"steps": 5, "seed": 0} | options)
 
 
 @pytest.mark.parametrize("steps", [1, 50, 51, 1500, 1501, 36250])

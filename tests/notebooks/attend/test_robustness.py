@@ -5,6 +5,8 @@ from dataclasses import replace
 import pytest
 import torch
 
+from attnlib.errors import BadInput
+from attnlib.training.vocabulary import BOS, EOS, PAD
 from companion.runs.store import Store
 from notebooks.attend.robustness.experiment import (
     Config,
@@ -13,7 +15,8 @@ from notebooks.attend.robustness.experiment import (
     level_key,
     plan_spec,
 )
-from notebooks.attend.robustness.measure import LAGS, lagged_words, measure_robustness
+from notebooks.attend.robustness.measure import LAGS, greedy, lagged_words, measure_robustness, with_target
+from tests.attnlib.models.model_builders import batch_of, encoder_decoder
 
 # One length: position and end mark are not confounded, and few held-out samples make cells of thirty.
 SHORT = {"min_length": 7, "max_length": 7, "n_train": 600, "n_held_out": 100}
@@ -86,3 +89,34 @@ def test_what_governs_is_the_spread_between_extreme_levels_paired_by_seed():
     assert (found["lowest"], found["highest"], found["n"]) == ("x", "y", 2)
     assert found["value"] == pytest.approx(0.4)
     assert level_key("0.001") == "0p001"
+
+
+@pytest.mark.parametrize("kind", ["VED", "AED", "AO"])
+def test_every_word_written_is_the_likeliest_after_those_before(kind):
+    model = encoder_decoder(kind, embedding_scale=2.0)
+    free = greedy(model, batch_of(), max_steps=6)
+    logits = model(free).logits.detach()
+    logits[..., [PAD, BOS]] = -torch.inf
+    assert torch.equal(logits.argmax(-1)[free.target_mask], free.target_output[free.target_mask])
+
+
+def test_a_sample_ends_with_its_end_mark():
+    model = encoder_decoder("AED")
+    with torch.no_grad():
+        model.readout.weight.zero_()
+        model.readout.bias.zero_()
+        model.readout.bias[EOS] = 1.0
+    free = greedy(model, batch_of(), max_steps=6)
+    assert free.target_output.tolist() == [[EOS]] * 3
+    assert free.target_input.tolist() == [[BOS]] * 3
+
+
+def test_with_target_shifts_by_one_and_reads_no_end_mark():
+    batch = with_target(batch_of(0, 1), torch.tensor([[4, EOS, PAD], [5, 6, 7]]))
+    assert batch.target_input.tolist() == [[BOS, 4, PAD], [BOS, 5, 6]]
+    assert batch.target_mask.tolist() == [[True, True, False], [True, True, True]]
+
+
+def test_no_steps_are_refused():
+    with pytest.raises(BadInput, match="max_steps is 0"):
+        greedy(encoder_decoder(), batch_of(), max_steps=0)

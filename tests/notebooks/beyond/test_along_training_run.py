@@ -2,10 +2,17 @@
 
 import torch
 
-from attnlib.models.encoder_decoder import UniformEncoderDecoder
-from attnlib.training.corpus import collate
+from attnlib.models.config import ModelConfig
+from attnlib.models.encoder_decoder import EncoderDecoder
+from attnlib.training.corpus import Corpus, collate
 from companion.runs.recipe import RecipeSpec
-from notebooks.beyond.along_training.along_training import load_task, network_at, new_network, spaced_looks
+from notebooks.beyond.along_training.along_training import (
+    UniformEncoderDecoder,
+    load_task,
+    network_at,
+    new_network,
+    spaced_looks,
+)
 
 OPTIONS = (("length", 4), ("n_held_out", 6), ("n_train", 60))
 TINY = {"task": "copying_sample", "options": OPTIONS, "width": 6, "batch_size": 16, "looks_per_doubling": 1}
@@ -41,3 +48,21 @@ def test_the_first_look_is_the_untrained_network_of_learned_and_uniform_alike(st
         torch.testing.assert_close(first(batch).logits, fresh(batch).logits)
         states.append(first(batch).encoder_states)
     torch.testing.assert_close(*states)
+
+
+def test_a_uniform_network_reads_out_the_mean_of_valid_states_and_has_its_twins_parameters():
+    config = ModelConfig("AED", source_size=8, target_size=9, width=6)
+    learned, uniform = (
+        kind(config, torch.Generator().manual_seed(3)) for kind in (EncoderDecoder, UniformEncoderDecoder)
+    )
+    batch = collate(Corpus.from_ids([[4, 5, 6], [7]], [[4, 5], [6, 7, 4]]), [0, 1])
+    one, other = learned(batch), uniform(batch)
+    for sample, length in ((0, 4), (1, 2)):  # end marks included
+        mean = other.encoder_states[sample, :length].mean(0)
+        torch.testing.assert_close(other.context[sample], mean.expand(4, 6))
+        assert not other.attention[sample, :, length:].any()
+    torch.testing.assert_close(one.encoder_states, other.encoder_states)
+    torch.testing.assert_close(one.decoder_states, other.decoder_states)
+    features = torch.cat([other.decoder_states, other.context], -1)
+    torch.testing.assert_close(other.logits, learned.readout(features))
+    assert not torch.allclose(other.attention, one.attention)

@@ -10,8 +10,7 @@ from attnlib.adapters.library_models import transformer_pass
 from attnlib.analysis.fit import Fit
 from attnlib.analysis.judge import Judgement
 from attnlib.decomposition.components import Components
-from attnlib.models.multi_head_attention import TransformerConfig
-from attnlib.models.transformer import Transformer
+from attnlib.models.transformer import Transformer, TransformerConfig
 from attnlib.training.corpus import Corpus, collate
 from companion.results.spearman import spearman
 from notebooks.beyond.transformer_heads import experiment, measure

@@ -5,12 +5,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
 from attnlib.errors import BadInput
+from attnlib.models.sequence_to_sequence import SequenceToSequence
 from attnlib.training.corpus import Corpus
 from attnlib.training.vocabulary import EOS, PAD, Vocabulary
 from companion.results.config import override
 from notebooks.primer.scoring_functions import measure as written_bleu
+from notebooks.primer.scoring_functions.asked_before import AskedBefore
 from notebooks.primer.scoring_functions.experiment import (
     BEFORE,
     Config,
@@ -25,7 +28,10 @@ from notebooks.primer.scoring_functions.measure import (
     measure_asking_state,
     measure_context_of_states,
     measure_cost,
+    sample_products,
 )
+from tests.attnlib.models.model_builders import SEQUENCES, batch_of, sequence_network
+from tests.attnlib.models.test_sequence_to_sequence import check_against_definition
 
 TINY = Config(
     scoring=("dot", "additive"), asked=("dot",), seeds=2, longest=3, n_train=300, judged=40, width=6, steps=4,
@@ -138,3 +144,39 @@ def test_bleu_is_held_against_the_words_of_the_text(monkeypatch):
     lines.reverse()
     with pytest.raises(BadInput, match="not its validation sentences"):
         written_bleu.measure_bleu(recording_of(*ids))
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+@pytest.mark.parametrize("cell", ["gru", "lstm"])
+@torch.no_grad()
+def test_asked_before_is_luongs_network_asked_by_the_state_of_the_step_before(cell, layers):
+    before, present = (
+        sequence_network(network=kind, scoring="general", cell=cell, layers=layers)
+        for kind in (AskedBefore, SequenceToSequence)
+    )
+    for name, value in before.state_dict().items():
+        assert torch.equal(value, present.state_dict()[name])
+    check_against_definition(before, asked_before=True)
+
+
+@pytest.mark.parametrize("changes", [{"decoder": "bahdanau"}, {"input_feeding": True}, {"link": "initial"}])
+def test_a_network_without_a_present_state_that_asks_is_refused(changes):
+    with pytest.raises(BadInput, match="in Bahdanau's it asks anyway"):
+        sequence_network(network=AskedBefore, **changes)
+
+
+@pytest.mark.parametrize("kind", SEQUENCES)
+def test_products_are_those_that_torch_counts(kind):
+    """A product of (n, k) with (k, m) takes n k m multiplications and as many additions."""
+    model = sequence_network(kind)  # in double precision: the counter does not know the LSTM of single
+    with FlopCounterMode(display=False) as counter:
+        model(batch_of(pairs=[([4, 5, 6, 7], [4, 5, 6, 7, 4, 5])]))
+    scaling = (
+        5 * 6 if model.config.scoring == "scaled_dot" else 0
+    )  # entry by entry, which torch does not count
+    assert sum(sample_products(model, 5, 7).values()) == counter.get_total_flops() // 2 + scaling
+
+
+def test_a_sample_has_at_least_one_step_on_each_side():
+    with pytest.raises(BadInput, match="0 source and 3 target steps"):
+        sample_products(sequence_network(), 0, 3)

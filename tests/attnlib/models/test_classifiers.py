@@ -1,59 +1,43 @@
-"""The paper's count of parameters, the packed slow path, and the identities of equations 7, 8 and 12."""
+"""The classifier and its proxy: the published count of parameters, a slow path, equations by hand."""
 
 import pytest
 import torch
-from torch import nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from attnlib.errors import BadInput, UnknownName
 from attnlib.models.classifiers import (
     AttentiveClassifier,
     ClassifierConfig,
+    ClassifierProxy,
     classification_loss,
     rows_of_like_length,
 )
-
-
-def classifier(attention="learned", seed=0, **sizes):
-    config = ClassifierConfig(**{"words": 12, "embedding_width": 5, "width": 4, **sizes}, attention=attention)
-    return AttentiveClassifier(config, torch.Generator().manual_seed(seed)).double()
-
+from tests.attnlib.models.model_builders import classifier, generator, read_through
 
 TOKENS = torch.tensor([[1, 5, 6, 7, 2, 0], [1, 4, 2, 0, 0, 0], [1, 9, 8, 11, 10, 2]])
 MASK = torch.tensor([[1, 1, 1, 1, 1, 0], [1, 1, 1, 0, 0, 0], [1] * 6]).bool()
 
 
 def test_as_many_parameters_as_published():
-    model = AttentiveClassifier(ClassifierConfig(words=4_691), torch.Generator().manual_seed(0))
+    model = AttentiveClassifier(ClassifierConfig(words=4_691), generator())
     counts = {name: parameter.numel() for name, parameter in model.named_parameters()}
     assert sum(counts.values()) == 2_682_182  # the SMS model of section A.8
     assert sum(counts.values()) - counts["embedding.weight"] == 1_274_882
 
 
-def packed_states(model, tokens, mask):
-    """One bidirectional LSTM over packed sequences: what the classifier computes another way."""
-    inputs, width = model.config.embedding_width, model.config.width
-    both = nn.LSTM(inputs, width, batch_first=True, bidirectional=True).double()
-    both.load_state_dict(
-        model.forwards.state_dict()
-        | {f"{name}_reverse": value for name, value in model.backwards.state_dict().items()}
-    )
-    packed = pack_padded_sequence(
-        model.embedding(tokens), mask.sum(1), batch_first=True, enforce_sorted=False
-    )
-    return pad_packed_sequence(both(packed)[0], batch_first=True)[0]
-
-
-def test_states_are_those_of_a_bidirectional_lstm_over_packed_sequences():
+def test_states_are_those_of_a_bidirectional_lstm_over_each_text():
     model = classifier()
     states = model(TOKENS, MASK).states
-    torch.testing.assert_close(states * MASK[..., None], packed_states(model, TOKENS, MASK))
+    for row, length in enumerate(MASK.sum(1).tolist()):
+        inputs = list(model.embedding.weight[TOKENS[row, :length], None])
+        forwards, _ = read_through(model.forwards, inputs)
+        backwards, _ = read_through(model.backwards, inputs[::-1])
+        expected = torch.cat([torch.cat(forwards), torch.cat(backwards[::-1])], dim=1)
+        torch.testing.assert_close(states[row, :length], expected)
 
 
 def test_texts_of_unlike_length_are_run_in_groups_with_the_same_outcome(monkeypatch):
     lengths = torch.tensor([6, 1, 40, 25, 3, 9, 10])
     mask = torch.arange(40) < lengths[:, None]
-    tokens = torch.randint(12, mask.shape, generator=torch.Generator().manual_seed(0))
+    tokens = torch.randint(12, mask.shape, generator=generator(0))
     found = []
     for large in (10**9, 0):
         monkeypatch.setattr("attnlib.models.classifiers._LARGE", large)
@@ -66,20 +50,11 @@ def test_texts_of_unlike_length_are_run_in_groups_with_the_same_outcome(monkeypa
 
 
 def test_groups_span_a_factor_of_two_at_most():
-    lengths = torch.randint(1, 500, (64,), generator=torch.Generator().manual_seed(1)).tolist()
+    lengths = torch.randint(1, 500, (64,), generator=generator(1)).tolist()
     groups = rows_of_like_length(lengths)
     assert sorted(row for rows in groups for row in rows) == list(range(64))
     for rows in groups:
         assert max(lengths[row] for row in rows) <= 2 * min(lengths[row] for row in rows)
-
-
-def test_a_text_does_not_feel_the_padding_or_its_neighbours():
-    model = classifier()
-    together = model(TOKENS, MASK)
-    for row, length in enumerate(MASK.sum(1).tolist()):
-        alone = model(TOKENS[row : row + 1, :length], MASK[row : row + 1, :length])
-        torch.testing.assert_close(alone.logit[0], together.logit[row])
-        torch.testing.assert_close(alone.attention[0], together.attention[row, :length])
 
 
 def test_equations_7_and_8_position_by_position():
@@ -138,25 +113,23 @@ def test_what_is_trained(attention, moves):
     assert {name.partition(".")[0] for name, p in model.named_parameters() if p.grad is not None} == moves
 
 
-def test_one_seed_starts_every_kind_of_attention_in_the_same_place():
-    torch.manual_seed(1)
-    learned = classifier("learned").state_dict()
-    torch.manual_seed(2)
-    for other in (classifier("uniform"), classifier("alone")):
-        assert all(torch.equal(value, learned[name]) for name, value in other.state_dict().items())
-    assert not torch.equal(classifier(seed=1).embedding.weight, learned["embedding.weight"])
-
-
 def test_the_loss_is_minus_the_log_of_the_right_label():
     logits = torch.tensor([0.0, 2.0, -1.0]).double()
     right = torch.sigmoid(torch.tensor([0.0, 2.0, 1.0]).double())
     torch.testing.assert_close(classification_loss(logits, torch.tensor([1, 1, 0])), -right.log().mean())
 
 
-def test_what_cannot_be_built_or_read():
-    with pytest.raises(UnknownName, match="did you mean 'uniform'"):
-        ClassifierConfig(words=5, attention="unifrom")
-    with pytest.raises(BadInput, match="width is 0"):
-        ClassifierConfig(words=5, width=0)
-    with pytest.raises(BadInput, match="all padding"):
-        classifier()(TOKENS, MASK & torch.tensor([True, False, True])[:, None])
+def test_the_logit_is_the_mean_of_the_words_own_log_odds():
+    model = ClassifierProxy(4, 2, generator())
+    with torch.no_grad():
+        model.embedding.copy_(torch.tensor([[9.0, 9], [1, 0], [0, 1], [2, 2]]))
+        model.readout.copy_(torch.tensor([3.0, -1]))
+    tokens = torch.tensor([[1, 2, 3], [1, 3, 0]])
+    mask = torch.tensor([[True, True, True], [True, True, False]])
+    assert model.log_odds(tokens).tolist() == [[3, -1, 4], [3, 4, 18]]
+    assert model(tokens, mask).tolist() == [2, 3.5]
+
+
+def test_a_proxy_is_drawn_at_the_scale_of_section_4_1():
+    variance = ClassifierProxy(2_000, 50, generator()).embedding.detach().var()
+    assert float(variance) * 50 == pytest.approx(1, abs=0.02)

@@ -1,0 +1,134 @@
+"""Small networks of every family, and sentences of unlike length for them."""
+
+from dataclasses import replace
+
+import numpy as np
+import torch
+from torch import nn
+
+from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig, ClassifierProxy
+from attnlib.models.config import ModelConfig
+from attnlib.models.copier import BagOfWords, Copier, CopierConfig
+from attnlib.models.encoder_decoder import EncoderDecoder
+from attnlib.models.sequence_to_sequence import NAMED, SequenceConfig, SequenceToSequence
+from attnlib.models.transformer import RelativeAttention, Transformer, TransformerConfig
+from attnlib.models.translator import BilinearTranslator, TranslationProxy, TranslatorConfig
+from attnlib.training.corpus import Corpus, collate
+
+PAIRS = [([4, 5, 6], [4, 5]), ([7, 8, 4, 5, 6], [6, 7, 4, 4]), ([5], [5, 6, 7])]
+SMALL = TransformerConfig(source_size=9, target_size=8, width=12, heads=3, layers=2, hidden=20)
+POSITIONS = ["sinusoidal", "learned", "relative", "rotary", "none"]
+RECURRENT = {"VED": {}, **{f"AED {cell}": {"cell": cell} for cell in ("gru", "lstm", "vanilla", "ugrnn")}}
+SEQUENCES = {
+    **NAMED,
+    "plain": {},
+    "two_ways": {"bidirectional": True, "scoring": "concat", "layers": 2},
+    "bahdanau_dot": {"decoder": "bahdanau"},
+    "bahdanau_lstm": {
+        "decoder": "bahdanau", "cell": "lstm", "scoring": "general", "bidirectional": True, "layers": 2,
+    },
+    "fed": {"input_feeding": True, "scoring": "scaled_dot"},
+}  # fmt: skip
+
+
+def generator(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def batch_of(*samples, pairs=PAIRS):
+    return collate(Corpus.from_ids(*zip(*pairs, strict=True)), np.array(samples or range(len(pairs))))
+
+
+def encoder_decoder(kind="AED", seed=0, **changes):
+    config = ModelConfig(kind.split()[0], 9, 8, **{"width": 6} | RECURRENT.get(kind, {}) | changes)
+    return EncoderDecoder(config, generator(seed)).double()
+
+
+def sequence_network(kind="plain", seed=0, network=SequenceToSequence, **changes):
+    config = SequenceConfig(9, 8, width=6, embedding_scale=1.0, **SEQUENCES[kind] | changes)
+    return network(config, generator(seed)).double()
+
+
+def transformer(seed=0, **changes):
+    """In double precision, and with norms and biases that differ, so that a wrong one would show."""
+    model, draw = Transformer(replace(SMALL, **changes), generator(seed)).double(), generator(seed + 100)
+    with torch.no_grad():
+        for module in model.modules():
+            if isinstance(module, nn.LayerNorm):
+                module.weight.uniform_(0.5, 1.5, generator=draw)
+                module.bias.normal_(generator=draw)
+            elif isinstance(module, RelativeAttention):
+                module.distance_bias.normal_(generator=draw)
+    return model.eval().requires_grad_(False)
+
+
+def translator(seed=0, **changes):
+    config = TranslatorConfig(**{"words": 12, "width": 5} | changes)
+    return BilinearTranslator(config, generator(seed)).double().eval()
+
+
+def classifier(attention="learned", seed=0, **sizes):
+    config = ClassifierConfig(**{"words": 12, "embedding_width": 5, "width": 4} | sizes, attention=attention)
+    return AttentiveClassifier(config, generator(seed)).double()
+
+
+def copier(seed=0, **changes):
+    return Copier(CopierConfig(**{"words": 5, "width": 6} | changes), generator(seed)).double()
+
+
+NETWORKS = {  # by name, from a seed
+    **{kind: lambda seed, kind=kind: encoder_decoder(kind, seed) for kind in ("VED", "AED lstm", "AO")},
+    **{kind: lambda seed, kind=kind: sequence_network(kind, seed) for kind in SEQUENCES},
+    "transformer": lambda seed: Transformer(replace(SMALL, positions="learned"), generator(seed)),
+    "translator": translator,
+    "classifier": lambda seed: classifier(seed=seed),
+    "copier": copier,
+    "bag": lambda seed: BagOfWords(5, 6, generator(seed)),
+    "translation proxy": lambda seed: TranslationProxy(12, 5, generator(seed)),
+    "classifier proxy": lambda seed: ClassifierProxy(12, 5, generator(seed)),
+}
+
+
+# The slow path of recurrent networks: one sentence, step by step, with torch's cells.
+
+
+def cells_of(layer, end=""):
+    """torch's cells with the parameters of a stack of layers, the bottom one first."""
+    kind = nn.LSTMCell if isinstance(layer, nn.LSTM) else nn.GRUCell
+    found = []
+    for level in range(layer.num_layers):
+        suffix = f"_l{level}{end}"
+        own = {name.removesuffix(suffix): p for name, p in layer.named_parameters() if name.endswith(suffix)}
+        found.append(kind(own["weight_ih"].shape[1], layer.hidden_size).double())
+        found[-1].load_state_dict(own)
+    return found
+
+
+def step(cell, x, state):
+    """The next state as (h,) or (h, memory)."""
+    if isinstance(cell, nn.GRUCell):
+        return (cell(x, state[0] if state else None),)
+    return cell(x, state)
+
+
+def read(cell, inputs):
+    states, state = [], None
+    for x in inputs:
+        state = step(cell, x, state)
+        states.append(state[0])
+    return states, state
+
+
+def read_through(layer, inputs):
+    """States of the top layer, directions side by side, and what every layer ends in, by direction."""
+    lasts = []
+    ways = [cells_of(layer), cells_of(layer, "_reverse")] if layer.bidirectional else [cells_of(layer)]
+    for cells in zip(*ways, strict=True):
+        states, last = read(cells[0], inputs)
+        lasts.append([last])
+        if layer.bidirectional:
+            back, first = read(cells[1], inputs[::-1])
+            states = [torch.cat(both, 1) for both in zip(states, back[::-1], strict=True)]
+            lasts[-1].append(first)
+        inputs = states
+    return inputs, lasts
