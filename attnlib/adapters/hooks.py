@@ -41,11 +41,7 @@ class Hooks:
         self._stack.close()
 
     def catch_input(self, name: str, module: nn.Module) -> None:
-        """Keep the first argument of the module's call as ``inputs[name]``.
-
-        Raises:
-            BadInput: when the module runs again.
-        """
+        """Keep the first argument of the module's call as ``inputs[name]``; BadInput when it runs again."""
 
         def keep(_: nn.Module, given: tuple, named: dict) -> None:
             self._require_first(name, self.inputs)

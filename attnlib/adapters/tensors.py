@@ -85,7 +85,7 @@ def pass_of_tensors(tensors: Mapping[str, Tensor]) -> ModelPass:
             )
         places.add((match[1], match[2]))
     read = tensors["target_tokens"]
-    found = ModelPass.to_the_left(
+    found = ModelPass(
         source_tokens=tensors["source_tokens"].long(),
         source_mask=tensors["source_mask"].bool(),
         target_tokens=read.long(),

@@ -111,12 +111,26 @@ class GrowingComponents:
 
     __add__ = merge
 
+    def tensors(self) -> dict[str, Tensor]:
+        """What :meth:`of_tensors` makes the same components of."""
+        return self._in_use() | {"tokens": torch.tensor(self._order, dtype=torch.int64)}
+
+    @classmethod
+    def of_tensors(cls, found: dict[str, Tensor]) -> "GrowingComponents":
+        """The components that :meth:`tensors` was called on."""
+        loaded = cls(found["token_sums"].shape[1])
+        used, places = found["pair_counts"].shape
+        loaded._make_room(found["tokens"].numpy(), places)
+        loaded.tables.position_sums[:places] = found["position_sums"]
+        loaded.tables.token_sums[:used] = found["token_sums"]
+        loaded.tables.pair_counts[:used, :places] = found["pair_counts"]
+        return loaded
+
     def save(self, path: str | Path) -> None:
         """Write what is in use as safetensors; the file appears whole or not at all."""
-        tables = {name: table.clone() for name, table in self._in_use().items()}
-        tokens = torch.tensor(self._order, dtype=torch.int64)
+        tables = {name: table.clone() for name, table in self.tensors().items()}
         with atomic_path(path) as temporary:
-            save_file(tables | {"tokens": tokens}, temporary, metadata={"format": _FORMAT})
+            save_file(tables, temporary, metadata={"format": _FORMAT})
 
     @classmethod
     def load(cls, path: str | Path) -> "GrowingComponents":
@@ -129,16 +143,9 @@ class GrowingComponents:
             with safe_open(path, framework="pt") as file:
                 if (file.metadata() or {}).get("format") != _FORMAT:
                     raise CorruptFile(f"{path} holds no growing components (format {_FORMAT})")
-                found = {name: file.get_tensor(name) for name in ("tokens", *_TABLES)}
+                return cls.of_tensors({name: file.get_tensor(name) for name in ("tokens", *_TABLES)})
         except SafetensorError as error:
             raise CorruptFile(f"{path} cannot be read as safetensors ({error}): make it again") from error
-        loaded = cls(found["token_sums"].shape[1])
-        used, places = found["pair_counts"].shape
-        loaded._make_room(found["tokens"].numpy(), places)
-        loaded.tables.position_sums[:places] = found["position_sums"]
-        loaded.tables.token_sums[:used] = found["token_sums"]
-        loaded.tables.pair_counts[:used, :places] = found["pair_counts"]
-        return loaded
 
     def _in_use(self) -> dict[str, Tensor]:
         """The tables up to the last token and the last place seen."""

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from attnlib.adapters import Hooked, Modules, TokenBatch
+from attnlib.adapters import Hooked, Modules
 from attnlib.errors import BadInput, UnknownName
 from tests.attnlib.adapters.adapter_builders import (
     HEADS,
@@ -50,28 +50,6 @@ def test_what_batches_say_is_read_is_read():
     assert torch.equal(found.target_tokens, BATCH.target + 1)
     with pytest.raises(BadInput, match="give it ``read``, or Modules a start"):
         Modules(drawn(Reader()), [HOOKED], run).trace(BATCH)
-
-
-def test_ignored_tokens_are_seen_and_not_counted():
-    model = drawn(Reader())
-    plain, without = (
-        Modules(model, [HOOKED], run, start=2, ignored=own).trace(BATCH) for own in ((), (3, 2))
-    )
-    for side in ("source", "target"):
-        these = (plain.tokens(side) == 3) | (plain.tokens(side) == 2)
-        assert bool((these & plain.mask(side)).any())
-        assert torch.equal(plain.counted(side), plain.mask(side))
-        assert torch.equal(without.counted(side), plain.mask(side) & ~these)
-    assert torch.equal(without.attended[0].attention, plain.attended[0].attention)
-
-
-def test_padding_at_the_left_gives_the_same_pass():
-    source, target = torch.tensor([[0, 0, 7, 8]]), torch.tensor([[0, 5, 6, 7]])
-    left = TokenBatch(source, source > 0, target, target > 0)
-    model = Modules(drawn(Reader()), [HOOKED], run, start=2)
-    found, alone = model.trace(left), model.trace(TokenBatch.of_rows([[7, 8]], [[5, 6, 7]]))
-    assert found.target_tokens.tolist() == alone.target_tokens.tolist() == [[2, 5, 6]]
-    assert torch.equal(found.attended[0].scores, alone.attended[0].scores)
 
 
 def test_the_model_is_left_as_it_was():
@@ -232,19 +210,6 @@ def test_every_attention_of_a_transformer():
     assert hooks_on(model) == 0
 
 
-def test_self_attention_reads_one_sequence_and_cross_attention_the_encoders_states():
-    model = drawn(Translator())
-    found = Modules(model, IN_TORCH, run_torch, start=2).trace(BATCH)
-    for one in found.attended:
-        assert (one.query_site == one.key_site) == (one.kind != "cross")
-        assert (one.query_inputs is one.key_inputs) == (one.kind != "cross")
-    memory = model.eval().transformer.encoder(
-        model.words(BATCH.source), src_key_padding_mask=~BATCH.source_mask
-    )
-    for one in found.attended[-2:]:
-        torch.testing.assert_close(one.key_inputs[BATCH.source_mask], memory[BATCH.source_mask])
-
-
 def test_the_output_is_as_without_hooks():
     model, kept = drawn(Translator()).eval(), []
     Modules(model, IN_TORCH, lambda model, batch: kept.append(model(batch)), start=2).trace(BATCH)
@@ -291,10 +256,6 @@ def traced_alone(call, **settings):
 )
 def test_arguments_by_place_and_by_name(call):
     assert torch.equal(traced_alone(call).attention, traced_alone(usual).attention)
-
-
-def test_attention_without_biases():
-    assert traced_alone(usual, bias=False).query_map.bias is None
 
 
 @pytest.mark.parametrize(

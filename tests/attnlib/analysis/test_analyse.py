@@ -71,12 +71,6 @@ def test_a_corpus_of_single_positions_is_refused():
         analyse(Stream(lambda one: one, [one] * 6))
 
 
-@pytest.mark.parametrize("heads", [[], ()])
-def test_no_head_at_all_is_refused(heads):
-    with pytest.raises(BadInput, match="heads is empty: name at least one, or give None"):
-        analyse(stream_of(6), heads=heads)
-
-
 def test_shares_that_the_page_shows_sum_to_one():
     """By hand from the nine terms; temporal, input, mixed, residual and bias."""
     for found in (analyse(stream_of(12)), analyse(stream_of(12, Toy(ALL)))):
@@ -93,18 +87,6 @@ def test_shares_that_the_page_shows_sum_to_one():
             assert sum(row[name] for name in names) == pytest.approx(1)
 
 
-def test_some_heads_alone():
-    found = analyse(stream_of(6), heads=(1,))
-    assert [(row["kind"], row["head"]) for row in found.heads] == [(kind, 1) for kind in ALL]
-    assert {head for _, head in found.example.attention} == {1}
-
-
-def test_progress_tells_of_every_batch():
-    told = []
-    analyse(stream_of(6), progress=lambda *one: told.append(one))
-    assert told == [("fit", number) for number in range(1, 6)] + [("judge", 1)]
-
-
 def test_rows_are_in_the_order_of_kinds_layers_and_heads():
     def trace(number):
         one = TOY(number)
@@ -118,20 +100,6 @@ def test_rows_are_in_the_order_of_kinds_layers_and_heads():
 
 
 # The lexical probe.
-
-
-def test_a_pass_brings_its_own_lexical_probe():
-    def with_probe(number):
-        one = TOY(number)
-        return replace(one, lexical_probe=TOY.probe(one))
-
-    brought, taken = (
-        analyse(Stream(*given, probed=None))
-        for given in ((with_probe, range(10)), (TOY, range(10), TOY.probe))
-    )
-    assert brought.heads == taken.heads
-    fewer = analyse(Stream(with_probe, range(10), probed=1))
-    assert fewer.heads[0]["agreement_with_probe"] != brought.heads[0]["agreement_with_probe"]
 
 
 def test_rows_that_were_probed_are_counted():
@@ -195,36 +163,9 @@ def test_finished_parts_come_to_the_same_as_one_process(tmp_path):
     assert found.example.source.tolist() == once.example.source.tolist()
 
 
-def test_analyse_keeps_what_it_read(tmp_path):
-    keep = Keep(tmp_path, {}, 0.0)
-    first = analyse(stream_of(6), keep=keep)
-    passes = []
-
-    def trace(number):
-        passes.append(number)
-        return TOY(number)
-
-    again = analyse(replace(stream_of(6), trace=trace), keep=keep)
-    assert passes == [4]  # the example alone
-    assert_same_rows(rows_of(again), rows_of(first), tolerance=0)
-
-
-def test_kept_parts_of_a_corpus_too_small_say_so(tmp_path):
-    found = kept(tmp_path, stream_of(3))
-    assert not found.held_out
-    assert_same_rows(rows_of(found), rows_of(analyse(stream_of(3))), tolerance=0)
-
-
 def test_shards_of_a_corpus_too_small_are_refused(tmp_path):
     with pytest.raises(BadInput, match="take fewer shards than 3"):
         kept(tmp_path, stream_of(4), shards=3)
-
-
-def test_no_part_of_a_corpus_was_held_out_by_wish_with_shards(tmp_path):
-    found = kept(tmp_path, stream_of(4), shards=2, every=1)
-    assert not found.held_out
-    assert found.fitted == found.judged
-    assert found.example is not None
 
 
 # What the numbers are not of.

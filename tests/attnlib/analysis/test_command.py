@@ -10,7 +10,7 @@ from safetensors.torch import save_file
 
 from attnlib.adapters import HuggingFace, TokenBatch, lexical_probe
 from attnlib.analysis import Stream, analyse
-from attnlib.analysis.command import Request, numbers
+from attnlib.analysis.command import numbers
 from attnlib.errors import BadInput
 from tests.attnlib.analysis.analysis_builders import (
     SOURCE,
@@ -22,9 +22,7 @@ from tests.attnlib.analysis.analysis_builders import (
     attnlib,
     given,
     refused,
-    save_checkpoint,
     table_of,
-    text_of,
 )
 from tests.attnlib.analysis.test_checkpoint import mbart
 from tests.attnlib.analysis.test_report import FILES
@@ -72,18 +70,6 @@ def test_again_is_the_same_and_asks_for_nothing_new(corpus, whole, monkeypatch):
     analysed(corpus, out)
     assert len(passes) == 1  # of the sample that is shown
     assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
-
-
-def test_attentions_layers_and_heads_as_asked(corpus, tmp_path):
-    analysed(
-        corpus, tmp_path, "--kinds", "decoder_self,cross", "--layers", "1", "--heads", "0-1", "--probed", 0
-    )
-    rows = table_of(tmp_path)
-    assert [(row["kind"], row["layer"], row["head"]) for row in rows] == [
-        ("cross", 1, 0), ("cross", 1, 1), ("decoder_self", 1, 0), ("decoder_self", 1, 1)
-    ]  # fmt: skip
-    assert all(row["agreement_with_probe"] != row["agreement_with_probe"] for row in rows)
-    assert [row["position_bias_share"] != 0 for row in rows] == [False, False, True, True]
 
 
 # In shards.
@@ -243,19 +229,6 @@ def test_a_prefix_is_read_before_every_source(corpus, tmp_path, counted):
     refused(given(corpus, tmp_path, "--prefix", "the "), "(model is ")
 
 
-def test_another_rule_of_the_tokenizer_is_another_analysis(corpus, tmp_path):
-    """With the same words: a run that goes on must not mix both."""
-    other = tmp_path / "tiny"
-    shutil.copytree(corpus / "tiny", other)
-    words = ["--model", other, *given(corpus, tmp_path / "out")[2:]]
-    assert attnlib(*words).exit_code == 0
-    path = other / "tokenizer.json"
-    content = json.loads(path.read_text(encoding="utf-8"))
-    content["normalizer"] = {"type": "Lowercase"}
-    path.write_text(json.dumps(content), encoding="utf-8")
-    refused(words, "part of another analysis (model is ")
-
-
 @pytest.mark.parametrize("shards", [(), ("--shards", 2)])
 def test_pairs_left_out_and_cut_are_told(corpus, tmp_path, shards):
     """Of the 24 pairs and four with an empty side; no more than seven pieces of a side are read."""
@@ -359,32 +332,7 @@ def test_another_analysis_in_the_same_folder_is_refused(corpus, whole, more, sai
     refused(given(corpus, whole[0], *more), said)
 
 
-def test_another_text_or_model_in_the_same_folder_is_refused(corpus, whole, tmp_path):
-    """Files of the same names, elsewhere."""
-    words = list(given(corpus, whole[0]))
-    text_of(tmp_path, source="\n".join(reversed(SOURCE)) + "\n")
-    save_checkpoint(tmp_path / "tiny", lines=SOURCE)
-    other = [tmp_path / "a.txt" if word == corpus / "a.txt" else word for word in words]
-    refused(other, "(source is ")
-    other = [tmp_path / "tiny" if word == corpus / "tiny" else word for word in words]
-    refused(other, "(model is ")
-
-
-def test_a_request_is_checked_before_anything_is_loaded(tmp_path):
-    with pytest.raises(BadInput, match="give --shard 0 to 1"):
-        Request(tmp_path, traces=tmp_path, shards=2, stage="judge")
-    assert Request(tmp_path, traces=tmp_path, shards=2, stage="report").shards == 2
-
-
 # Numbers.
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [(None, None), ("3", (3,)), ("0,4-6", (0, 4, 5, 6)), (" 2 , 1-1", (2, 1)), ("1-3,2,0", (1, 2, 3, 0))],
-)
-def test_numbers_and_ranges(text, found):
-    assert numbers(text) == found
 
 
 @pytest.mark.parametrize("text", ["", "a", "1,", "-1", "1-", "6-4", "1-2-3", "1.5", "0 1"])
