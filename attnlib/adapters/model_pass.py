@@ -24,8 +24,7 @@ class AdaptedTrace(Trace):
     """One head of one attention as a trace; source is the side of its keys, target that of its queries.
 
     ``decoder_states`` are the head's queries with the factor of the score, ``encoder_states`` its keys, both
-    rotated where the model rotates: their product, and the position bias where there is one, is ``scores``.
-    ``context`` and ``logits`` are not caught.
+    rotated where the model rotates. ``context`` and ``logits`` are not caught.
     """
 
     logits: Float[Tensor, "batch target words"] | None = None
@@ -106,11 +105,7 @@ class ModelPass:
         return found
 
     def head(self, attended: Attended, head: int) -> AdaptedTrace:
-        """One head as a :class:`~attnlib.models.trace.Trace`.
-
-        Raises:
-            BadInput: no such head.
-        """
+        """One head as a :class:`~attnlib.models.trace.Trace`; BadInput where there is no such head."""
         if not 0 <= head < attended.heads:
             raise BadInput(f"head is {head}; {attended.name} has heads 0 to {attended.heads - 1}")
         query, key = self.sides(attended.kind)
@@ -145,17 +140,12 @@ class ModelPass:
         return tuple(one.name for one in self.attended if one.attention is None)
 
     def check(self) -> None:
-        """Compare what the projections make with the attention that the model returned, where it did.
-
-        Raises:
-            BadInput: they differ by more than rounding, see :func:`require_own_attention`.
-        """
+        """Compare scores with the attention that the model returned, see :func:`require_own_attention`."""
         for one in self.attended:
             if one.attention is not None:
                 require_own_attention(one, *map(self.mask, self.sides(one.kind)))
 
     def _require_states(self, own: Attended) -> None:
-        """Of the lengths of the tokens and the widths of the projections, finite at valid positions."""
         query, key = (self.mask(side) for side in self.sides(own.kind))
         for name, mask, linear in (
             ("query_inputs", query, own.query_map), ("key_inputs", key, own.key_map)

@@ -23,7 +23,8 @@ ENTRIES = 200_000  # of all average matrices of a head together
 class Sums:
     """What either pass adds up, so that ``+`` gives the sums of two parts of a corpus.
 
-    Subclasses name in ``TABLES`` their own sums by key, and say how tensors and facts bring them back.
+    Subclasses name in ``TABLES`` their own sums by key, and have ``empty()``, sums of nothing of their kind,
+    and ``tensors()``, all that is summed, named ``table/key/…``.
 
     Attributes:
         samples: that were summed; losses: what the corpus holds beside them, as whoever reads it says.
@@ -46,14 +47,6 @@ class Sums:
             both = {key: mine[key] + theirs[key] for key in mine.keys() & theirs.keys()}
             setattr(merged, table, mine | theirs | both)
         return merged
-
-    def empty(self) -> Self:
-        """Sums of nothing, of the same kind."""
-        raise NotImplementedError
-
-    def tensors(self) -> dict[str, Tensor]:
-        """All that is summed as tensors, named ``table/key/…``."""
-        raise NotImplementedError
 
     def facts(self) -> dict:
         """What JSON holds of the sums beside their tensors."""
@@ -157,11 +150,7 @@ def head_of(key: str) -> Head:
 
 
 def chosen_heads(attended: Attended, heads: Collection[int] | None) -> list[int]:
-    """The heads of an attention that are looked at.
-
-    Raises:
-        BadInput: one that it does not have.
-    """
+    """The heads of an attention that are looked at; BadInput for one that it does not have."""
     absent = sorted(set(heads or ()) - set(range(attended.heads)))
     if absent:
         raise BadInput(f"heads {absent}: {attended.name} has {attended.heads}, counted from 0")

@@ -43,14 +43,7 @@ class Judgement(Sums):
     def update(
         self, one: ModelPass, probe: Float[Tensor, "batch target source"] | None = None
     ) -> "Judgement":
-        """Add a pass.
-
-        Args:
-            probe: β of the pass, which its cross-attentions are compared with.
-
-        Raises:
-            BadInput: states of which the fit has no components.
-        """
+        """Add a pass; ``probe`` is β, which its cross-attentions are compared with."""
         whole = self._begin(one)
         if whole is None:
             return self
@@ -180,7 +173,6 @@ class TermShares:
     Attributes:
         mean_absolute: mean size of a term over the sum of such means, each term centred over its row.
         covariance: cov(term, score) / var(score); they sum to one.
-        cancelling: of each pair of terms, their correlation.
         similarity, agreement: of attention rebuilt from a subset with the full one: 1 − total variation, and
             the share of rows whose largest entry is at the same place.
         spread: standard deviation of the scores along a row: how much the softmax has to work with.
@@ -189,7 +181,6 @@ class TermShares:
 
     mean_absolute: dict[str, float]
     covariance: dict[str, float]
-    cancelling: dict[tuple[str, str], float]
     similarity: dict[str, float]
     agreement: dict[str, float]
     spread: float
@@ -203,8 +194,7 @@ class TermSums:
 
     The definitions are those of :mod:`attnlib.decomposition.shares` and
     :mod:`attnlib.decomposition.substitution`, for any number of named terms (a position bias beside the nine)
-    and rows that see different positions (causal self-attention). Kept is the whole matrix of products of
-    centred terms, so that cancellation shows: two large terms with a negative product.
+    and rows that see different positions (causal self-attention).
     """
 
     def __init__(self, terms: tuple[str, ...]):
@@ -222,14 +212,7 @@ class TermSums:
     def update(
         self, terms: Float[Tensor, "terms batch target source"], allowed: Bool[Tensor, "batch target source"]
     ) -> "TermSums":
-        """Add a batch.
-
-        Args:
-            allowed: what each query may see; a row without any is padding.
-
-        Raises:
-            BadInput: another number of terms, or shapes that differ.
-        """
+        """Add a batch; ``allowed`` is what each query may see, and a row without any is padding."""
         if allowed.dim() != 3 or terms.shape != (len(self.terms), *allowed.shape):
             raise BadInput(
                 f"terms of shape {tuple(terms.shape)} with allowed of {tuple(allowed.shape)}; expected "
@@ -275,13 +258,9 @@ class TermSums:
         total = float(products.sum())
         varies = total > NO_SIGNAL * float(squares.sum())
         undefined = torch.full_like(absolute, torch.nan)
-        lengths = squares.sqrt()
-        correlation = products / (lengths[:, None] * lengths)
-        pairs = [(i, j) for i in range(len(self.terms)) for j in range(i)]
         return TermShares(
             mean_absolute=_named(self.terms, absolute / absolute.sum() if absolute.any() else undefined),
             covariance=_named(self.terms, products.sum(1) / total if varies else undefined),
-            cancelling={(self.terms[j], self.terms[i]): float(correlation[i, j]) for i, j in pairs},
             similarity=_named(self.subsets, self.sums["similarity"] / (rows or torch.nan)),
             agreement=_named(self.subsets, self.sums["agreement"] / (rows or torch.nan)),
             spread=(total / entries) ** 0.5 if varies and entries else 0.0 if entries else torch.nan,

@@ -92,16 +92,6 @@ def report(
 
     Raises:
         BadInput: an empty corpus, or a folder that cannot be written.
-
-    >>> import tempfile, torch
-    >>> from attnlib import pass_of_tensors
-    >>> words, valid = torch.tensor([[5, 6, 7]]), torch.ones(1, 3, dtype=torch.bool)
-    >>> tensors = {"source_tokens": words, "source_mask": valid, "encoder_states": torch.eye(3)[None]}
-    >>> tensors |= {"target_tokens": words, "target_mask": valid, "cross.0.query_states": torch.eye(3)[None]}
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = report(Stream(pass_of_tensors, [tensors] * 5), folder)
-    ...     sorted(path.name for path in Path(folder).iterdir())
-    ['analysis.json', 'heads.csv', 'index.html', 'states.csv', 'terms.csv']
     """
     analysis = analyse(stream, heads=heads, every=every, keep=keep, progress=progress, about=about)
     write_report(analysis, folder, title=title, name=name)

@@ -72,29 +72,6 @@ def test_attention_is_what_a_plain_call_returns_and_the_softmax_of_the_scores(na
             assert not own[~allowed].any()
 
 
-@pytest.mark.parametrize("name", ["T5", "Marian"])
-def test_a_head_as_a_trace(name):
-    found = traced(name)
-    sides = {"cross": ("target", "source"), "encoder_self": ("source",) * 2, "decoder_self": ("target",) * 2}
-    for one in found.attended:
-        asks, answers = sides[one.kind]
-        for head in range(4):
-            trace = found.head(one, head)
-            scores = trace.decoder_states @ trace.encoder_states.mT
-            if one.position_bias is not None:
-                scores = scores + one.position_bias[:, head]
-            torch.testing.assert_close(scores, trace.scores)
-            assert torch.equal(trace.scores, one.scores[:, head])
-            assert trace.source_tokens is found.tokens(answers)
-            assert trace.source_mask is found.mask(answers)
-            assert trace.target_tokens is found.tokens(asks)
-            assert trace.target_mask is found.mask(asks)
-            predicted = found.source_tokens if asks == "source" else found.target_outputs
-            assert trace.target_outputs is predicted
-            torch.testing.assert_close(trace.attention.sum(-1), trace.target_mask.float())
-            assert trace.logits is None
-
-
 # What the model is given.
 
 

@@ -13,6 +13,7 @@ from tests.attnlib.adapters.adapter_builders import (
     ABSOLUTE,
     BATCH,
     KINDS,
+    RELATIVE,
     assert_same_pass,
     hooks_on,
     model_of,

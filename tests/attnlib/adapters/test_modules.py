@@ -86,8 +86,6 @@ def test_a_wrong_scale_is_noticed():
 
 def test_what_nothing_checks_is_refused_unless_it_is_said():
     bare = Hooked("to_q", "to_k", heads=HEADS)
-    with pytest.raises(BadInput, match=r"cross\.0: nothing checks the scores made of to_q and to_k"):
-        Modules(Reader(), [bare], run)
     model = drawn(Reader())
     (one,) = Modules(model, [bare], run, start=2, unchecked=True).trace(BATCH).attended
     assert one.attention is None
@@ -103,6 +101,7 @@ def test_what_nothing_checks_is_refused_unless_it_is_said():
         ([Hooked("to_q", "zzzzzz", 2, "softmax")], "no module 'zzzzzz' in Reader; none is near"),
         ([Hooked("words", "to_k", 2, "softmax")], "words is Embedding; expected nn.Linear, a projection"),
         ([Hooked("to_q", "to_k", attention="softmax")], r"cross\.0: heads is 0; say how many share to_q"),
+        ([Hooked("to_q", "to_k", 2)], r"cross\.0: nothing checks the scores made of to_q and to_k"),
         ([], "no attention is hooked: name the modules of one or more"),
         ([HOOKED, HOOKED], r"2 attentions are called cross\.0: give each a layer"),
     ],
@@ -258,23 +257,13 @@ def test_arguments_by_place_and_by_name(call):
     assert torch.equal(traced_alone(call).attention, traced_alone(usual).attention)
 
 
-@pytest.mark.parametrize(
-    "made",
-    [
-        nn.MultiheadAttention(8, 2),
-        nn.MultiheadAttention(8, 2, kdim=6, batch_first=True),
-    ],
-)
-def test_attention_that_cannot_be_split_is_refused(made):
-    model = nn.Sequential(made)
+@pytest.mark.parametrize("settings", [{}, {"kdim": 6, "batch_first": True}])
+def test_attention_that_cannot_be_split_is_refused(settings):
+    model = nn.Sequential(nn.MultiheadAttention(8, 2, **settings))
     with pytest.raises(BadInput, match="make it with batch_first=True and one width"):
         Modules(model, [Hooked("0", "0")], run_torch)
-
-
-def test_torchs_attention_is_named_for_both():
-    name = PLACES["cross"].format(0)
-    with pytest.raises(BadInput, match=f"{name} makes queries and keys: name it for both, not 'words'"):
-        Modules(Translator(), [Hooked(name, "words")], run_torch)
+    with pytest.raises(BadInput, match="0 makes queries and keys: name it for both, not 'words'"):
+        Modules(model, [Hooked("0", "words")], run_torch)
 
 
 def test_attention_to_more_than_the_words_is_refused():
@@ -412,13 +401,9 @@ def test_attention_that_the_model_does_not_go_on_with_is_refused():
     for model in (Aside(), Partly()):
         said = "cross.0: the model does not go on with the attention that softmax returns"
         assert said in refused(drawn(model))
-
-
-def test_attention_that_nothing_returns_is_refused():
     unnamed = replace(HOOKED, attention=None)
-    assert "cross.0: name the module that makes its attention" in refused(
-        drawn(Answerer()), unnamed, unchecked=True
-    )
+    said = "cross.0: name the module that makes its attention"
+    assert said in refused(drawn(Answerer()), unnamed, unchecked=True)
 
 
 def test_a_model_that_returns_no_logits_is_refused():

@@ -68,7 +68,7 @@ def test_rows_that_make_no_batch_are_refused(sources, targets, message):
 
 
 class Counting:
-    """A tokenizer: the lengths of the words, then a mark, 1 at a source and 2 at a target; it counts lines."""
+    """A tokenizer: the lengths of the words, then a mark, 1 of a source, 2 of a target; it counts."""
 
     def __init__(self):
         self.lines = 0

@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 import torch
 
-from attnlib.analysis import Keep, Losses, Part, Stream, analyse, fit
+from attnlib.analysis import Keep, Losses, Part, Stream, analyse
 from attnlib.analysis.analyse import analyse_kept, fit_part, judge_part
 from attnlib.analysis.fit import counted_attention
 from attnlib.analysis.report import notes
@@ -102,15 +102,6 @@ def test_rows_are_in_the_order_of_kinds_layers_and_heads():
 # The lexical probe.
 
 
-def test_rows_that_were_probed_are_counted():
-    """Those at which something is predicted and something seen, in the batches that were probed."""
-    one = TOY(4)
-    rows = int((one.counted("target") & one.counted("source").any(1)[:, None]).sum())
-    found = analyse(replace(stream_of(10), probed=1))
-    assert {row["rows_probed"] for row in found.heads if row["kind"] == "cross"} == {rows}
-    assert {row["rows_probed"] for row in found.heads if row["kind"] != "cross"} == {0}
-
-
 # The sample that is shown.
 
 
@@ -169,20 +160,6 @@ def test_shards_of_a_corpus_too_small_are_refused(tmp_path):
 
 
 # What the numbers are not of.
-
-
-def test_samples_too_long_for_an_average_are_told_from_sizes_too_rare(monkeypatch):
-    """Room for one entry: 1 by 1 alone. Eight batches are too few for thirty of any size."""
-    monkeypatch.setattr(fit, "ENTRIES", 1)
-    found, batches = analyse(stream_of(10, Toy())), [Toy()(number) for number in (4, 9)]
-    lengths = [(int(t), int(s)) for one in batches for t, s in zip(
-        one.target_mask.sum(1), one.source_mask.sum(1), strict=True
-    )]  # fmt: skip
-    longer = sum(max(pair) > 1 for pair in lengths) / len(lengths)
-    for row in found.heads:
-        assert row["typicality_beyond"] == longer > 0.5
-        assert row["typicality_coverage"] == 0
-    assert f"{longer:.0%} are longer than averages are kept of" in " ".join(notes(found))
 
 
 def losing(batches=12):

@@ -91,13 +91,6 @@ def test_files_agree_with_the_analysis(tmp_path):
                     assert of_json[key] == type(value)(of_csv[key]) == value
 
 
-def test_what_is_undefined_is_empty(tmp_path, analysis):
-    rows = [row | {"typicality": math.nan, "spread": math.inf} for row in analysis.heads]
-    write_report(replace(analysis, heads=rows), tmp_path)
-    assert table_of(tmp_path, "heads")[0]["typicality"] == table_of(tmp_path, "heads")[0]["spread"] == ""
-    assert json.loads((tmp_path / "analysis.json").read_text())["heads"][0]["typicality"] is None
-
-
 def test_notes_and_losses_go_through_files(tmp_path, analysis):
     noted = replace(analysis, losses=Losses(3, 1), unchecked=("cross.0",), held_out=False)
     write_report(noted, tmp_path)
@@ -219,27 +212,9 @@ def test_not_more_maps_than_can_be_read(analysis):
 # Numbers and squares.
 
 
-@pytest.mark.parametrize(
-    ("value", "shown"),
-    [(0.125, "0.12"), (-0.126, "−0.13"), (0.0, "0.00"), (1234.5, "1234.50"), (math.nan, "–")],
-)
-def test_numbers(value, shown):
-    assert number(value) == shown
-
-
 @given(st.floats(-2, 2))
 def test_zero_has_no_sign(value):
     assert (number(value)[0] == "−") == (round(value, 2) < 0)
-
-
-def strength(style):
-    return int(re.search(r"(\d+)%,transparent\)", style).group(1))
-
-
-@given(st.floats(-1.5, 1.5), st.floats(-1.5, 1.5), st.sampled_from([*COLOURS, "plain"]))
-def test_the_larger_the_stronger(first, second, colour):
-    first, second = sorted((first, second), key=abs)
-    assert 0 <= strength(square(first, colour)) <= strength(square(second, colour)) <= 90
 
 
 @pytest.mark.parametrize("colour", [*COLOURS, "plain"])
