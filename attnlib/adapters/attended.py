@@ -106,10 +106,6 @@ class Rotary:
         cos, sin: of the angle of every position and coordinate.
         interleaved: whether a pair is two neighbours, as in the paper, or a coordinate of the first half and
             one of the second, as in most implementations.
-
-    >>> quarter = Rotary(torch.zeros(1, 2), torch.ones(1, 2))
-    >>> quarter(torch.tensor([[3.0, 5.0]])).tolist()
-    [[-5.0, 3.0]]
     """
 
     cos: Float[Tensor, "length width"]

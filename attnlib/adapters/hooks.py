@@ -18,13 +18,6 @@ class Hooks:
     """Hooks on some modules of a model; nothing stays on the model after the ``with`` block.
 
     A module that is caught runs once: of several runs none could be told from the others.
-
-    >>> layer = nn.Linear(2, 3)
-    >>> with Hooks(layer) as hooks:
-    ...     hooks.catch_input("in", layer)
-    ...     _ = layer(torch.ones(1, 2))
-    >>> hooks.inputs["in"].tolist()
-    [[1.0, 1.0]]
     """
 
     def __init__(self, model: nn.Module):

@@ -208,13 +208,6 @@ def lexical_probe(model: nn.Module, one: ModelPass) -> Float[Tensor, "batch targ
 
     Raises:
         BadInput: a model without an output layer.
-
-    >>> from transformers import T5Config, T5ForConditionalGeneration
-    >>> sizes = dict(vocab_size=9, d_model=4, d_kv=2, d_ff=4, num_layers=1, num_heads=2)
-    >>> config = T5Config(**sizes, decoder_start_token_id=0, attn_implementation="eager")
-    >>> model = T5ForConditionalGeneration(config)
-    >>> tuple(lexical_probe(model, HuggingFace(model).trace(TokenBatch.of_rows([[5, 6, 7]], [[8, 1]]))).shape)
-    (1, 2, 3)
     """
     with evaluated(model):
         encoded = model.get_encoder()(

@@ -106,11 +106,7 @@ def pass_of_tensors(tensors: Mapping[str, Tensor]) -> ModelPass:
 
 
 def saved_files(folder: str | Path) -> list[Path]:
-    """The files of a folder that hold a batch each, in the order of their names.
-
-    Raises:
-        BadInput: there are none.
-    """
+    """The files of a folder that hold a batch each, in the order of their names; BadInput without any."""
     paths = sorted(path for path in Path(folder).glob("*.safetensors") if path.name != MAPS)
     if not paths:
         raise BadInput(f"{folder} holds no *.safetensors; expected one a batch, see attnlib.adapters.tensors")

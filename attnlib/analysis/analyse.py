@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Collection
+from typing import Any
 
 from attnlib.analysis.fit import Fit, Sums
 from attnlib.analysis.judge import Judgement
@@ -36,26 +37,6 @@ def analyse(
 
     Raises:
         BadInput: a corpus with nothing to judge; no head.
-
-    Ten batches of two samples, of which two are held out:
-
-    >>> import torch
-    >>> from attnlib import pass_of_tensors
-    >>> def batch(seed):
-    ...     draw = torch.Generator().manual_seed(seed)
-    ...     words, valid = torch.randint(9, (2, 2, 4), generator=draw), torch.ones(2, 4, dtype=torch.bool)
-    ...     states = torch.randn(2, 2, 4, 3, generator=draw)
-    ...     return {
-    ...         "source_tokens": words[0], "source_mask": valid, "cross.0.key_states": states[0],
-    ...         "target_tokens": words[1], "target_mask": valid, "cross.0.query_states": states[1],
-    ...     }
-    >>> found = analyse(Stream(pass_of_tensors, [batch(seed) for seed in range(10)]))
-    >>> found.fitted, found.judged, found.held_out, [row["layer"] for row in found.heads]
-    (16, 4, True, [0])
-    >>> row = found.heads[0]
-    >>> shares = [row[f"{part}_share"] for part in ("temporal", "input", "mixed", "residual")]
-    >>> round(sum(shares), 6)
-    1.0
     """
     part = Part(every=every)
     fit = fit_part(stream, part, heads=heads, keep=keep, progress=progress)
@@ -101,27 +82,15 @@ def _analysis(
 
 
 def fit_part(
-    stream: Stream,
-    part: Part | None = None,
-    *,
-    heads: Collection[int] | None = None,
-    keep: Keep | None = None,
-    progress: Progress | None = None,
+    stream: Stream, part: Part | None = None, *, heads: Collection[int] | None = None, **options: Any
 ) -> Fit:
-    """First pass over a part; goes on where it was left."""
-    return _pass_over("fit", stream, part or Part(), Fit(heads), keep, progress)
+    """First pass over a part; goes on where it was left; ``keep`` and ``progress`` as :func:`analyse`."""
+    return _pass_over("fit", stream, part or Part(), Fit(heads), **options)
 
 
-def judge_part(
-    stream: Stream,
-    fit: Fit,
-    part: Part | None = None,
-    *,
-    keep: Keep | None = None,
-    progress: Progress | None = None,
-) -> Judgement:
-    """Second pass over a part, by the fit of all parts; goes on where it was left."""
-    return _pass_over("judge", stream, part or Part(), Judgement(fit), keep, progress)
+def judge_part(stream: Stream, fit: Fit, part: Part | None = None, **options: Any) -> Judgement:
+    """Second pass over a part, by the fit of all parts; goes on where it was left, as :func:`fit_part`."""
+    return _pass_over("judge", stream, part or Part(), Judgement(fit), **options)
 
 
 def merged_fit(keep: Keep, part: Part) -> Fit:
@@ -130,7 +99,12 @@ def merged_fit(keep: Keep, part: Part) -> Fit:
 
 
 def _pass_over(
-    stage: str, stream: Stream, part: Part, sums: Sums, keep: Keep | None, progress: Progress | None
+    stage: str,
+    stream: Stream,
+    part: Part,
+    sums: Sums,
+    keep: Keep | None = None,
+    progress: Progress | None = None,
 ) -> Sums:
     done = 0
     if keep and (facts := keep.begun(stage, part)):
