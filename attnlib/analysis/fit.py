@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Collection
-from typing import Self
 
 import torch
 from jaxtyping import Bool, Float
@@ -37,7 +36,7 @@ class Sums:
         self.samples, self.losses = 0, Losses()
         self.unchecked: frozenset[str] = frozenset()
 
-    def __add__(self, other: Self) -> Self:
+    def __add__(self, other: "Sums") -> "Sums":
         merged = self.empty()
         merged.samples = self.samples + other.samples
         merged.losses = self.losses + other.losses
@@ -52,7 +51,7 @@ class Sums:
         """What JSON holds of the sums beside their tensors."""
         return {"samples": self.samples, "losses": vars(self.losses), "unchecked": sorted(self.unchecked)}
 
-    def restore(self, tensors: dict[str, Tensor], facts: dict) -> Self:
+    def restore(self, tensors: dict[str, Tensor], facts: dict) -> "Sums":
         """These sums, filled with what :meth:`tensors` and :meth:`facts` gave."""
         self.samples, self.losses = facts["samples"], Losses(**facts["losses"])
         self.unchecked = frozenset(facts["unchecked"])

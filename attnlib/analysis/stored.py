@@ -10,7 +10,7 @@ from operator import add
 from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
+from safetensors.torch import save_file
 from torch import Tensor
 
 from attnlib.analysis.fit import Sums
@@ -87,12 +87,12 @@ class Keep:
 
 def write_sums(path: Path, sums: Sums, about: dict) -> None:
     """Write sums and what is said about them as safetensors, which appear whole or not at all."""
-    tensors = {name: tensor.contiguous().clone() for name, tensor in sums.tensors().items()}
+    tensors = {name: tensor.contiguous() for name, tensor in sums.tensors().items()}
     facts = sums.facts() | about | {"format": FORMAT, "tensors": _digest(tensors)}
     text = json.dumps(facts, sort_keys=True)
     header = json.dumps({"facts": text, "sha256": hashlib.sha256(text.encode()).hexdigest()})
     with atomic_path(path) as temporary:
-        temporary.write_bytes(save(tensors, {"attnlib": header}))
+        save_file(tensors, temporary, {"attnlib": header})
 
 
 def read_facts(path: Path) -> dict:
@@ -133,5 +133,6 @@ def _opened(path: Path) -> Iterator[safe_open]:
 def _digest(tensors: dict[str, Tensor]) -> str:
     found = hashlib.sha256()
     for name, tensor in sorted(tensors.items()):
-        found.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode() + tensor.numpy().tobytes())
+        found.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
+        found.update(tensor.numpy())
     return found.hexdigest()

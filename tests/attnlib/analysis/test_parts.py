@@ -134,7 +134,7 @@ def test_a_failed_write_leaves_the_part_as_it_was(tmp_path, monkeypatch):
     def full(*_):
         raise OSError("no space left")
 
-    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setattr("attnlib.analysis.stored.save_file", full)
     with pytest.raises(OSError, match="no space"):
         write_sums(path, fit + fit, {"done": 2})
     assert files_of(tmp_path) == before
