@@ -99,9 +99,7 @@ def test_a_kind_of_which_a_model_has_none_is_refused():
 def test_a_family_that_keeps_its_attention_to_itself_is_refused():
     sizes = {"max_encoder_position_embeddings": 32, "max_decoder_position_embeddings": 32}
     adapter = HuggingFace(model_of("LED", attention_window=8, **sizes))
-    with pytest.raises(
-        BadInput, match=r"cross\.0 returns no attention, though .* with attnlib\.adap"
-    ):
+    with pytest.raises(BadInput, match=r"cross\.0 returns no attention, though .* with attnlib\.adap"):
         adapter.trace(BATCH)
 
 
