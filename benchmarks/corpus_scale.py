@@ -24,7 +24,8 @@ from timing import command_line, resident
 
 from attnlib.adapters.attended import Attended, LinearMap
 from attnlib.adapters.model_pass import ModelPass
-from attnlib.analysis.analyse import Keep, fit_part, judge_part, merged_fit
+from attnlib.analysis.analyse import fit_part, judge_part, merged_fit
+from attnlib.analysis.stored import Keep
 from attnlib.analysis.stream import Part, Stream
 
 SAMPLES, LENGTH, WORDS, POOL = 256, 20, 32_000, 8
@@ -98,7 +99,7 @@ def second_reading(tokens: int, width: int) -> tuple[float, int]:
     fit = fit_part(stream, Part(every=1))
     clock = time.process_time()
     judgement = judge_part(stream, fit, Part(every=1))
-    return time.process_time() - clock, sum(seen.valid for seen in judgement.seen.values())
+    return time.process_time() - clock, sum(seen["valid"] for seen in judgement.seen.values())
 
 
 def main() -> None:

@@ -2,7 +2,7 @@
 
 from attnlib.adapters.attended import Attended, LinearMap, Rotary
 from attnlib.adapters.hugging_face import HuggingFace, lexical_probe
-from attnlib.adapters.library_models import pass_of_trace, transformer_pass
+from attnlib.adapters.library_models import transformer_pass
 from attnlib.adapters.model_pass import AdaptedTrace, ModelPass
 from attnlib.adapters.modules import Hooked, Modules
 from attnlib.adapters.tensors import pass_of_tensors, saved_passes
@@ -20,7 +20,6 @@ __all__ = [
     "TokenBatch",
     "lexical_probe",
     "pass_of_tensors",
-    "pass_of_trace",
     "saved_passes",
     "text_batches",
     "transformer_pass",

@@ -20,7 +20,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attnlib.decomposition.components import Parts
+from attnlib.decomposition.components import PART_NAMES, Parts
 from attnlib.decomposition.terms import alignment_terms, map_parts
 from attnlib.errors import BadInput
 from attnlib.models.transformer import AttentionKind
@@ -76,12 +76,8 @@ class LinearMap:
         """As :meth:`of`, from the weight and the bias themselves."""
         if len(weight) % heads:
             raise BadInput(f"a projection to {len(weight)} dimensions cannot be shared by {heads} heads")
-        return cls(
-            *(
-                None if own is None else single(own.detach()).unflatten(0, (heads, -1))
-                for own in (weight, bias)
-            )
-        )
+        rows = (None if own is None else single(own.detach()) for own in (weight, bias))
+        return cls(*(own if own is None else own.unflatten(0, (heads, -1)) for own in rows))
 
     @classmethod
     def none(cls, states: Float[Tensor, "batch length width"]) -> "LinearMap":
@@ -95,12 +91,10 @@ class LinearMap:
     def __call__(
         self, states: Float[Tensor, "batch length width"]
     ) -> Float[Tensor, "batch heads length head_width"]:
-        """The projection of every head."""
         mapped = torch.einsum("blw,hdw->bhld", states, self.weight)
         return mapped if self.bias is None else mapped + self.bias[:, None]
 
     def of_parts(self, parts: Parts, head: int) -> Parts:
-        """Parts of one head's projection of the states; the bias goes with the temporal part."""
         return map_parts(parts, self.weight[head], None if self.bias is None else self.bias[head])
 
 
@@ -112,10 +106,6 @@ class Rotary:
         cos, sin: of the angle of every position and coordinate.
         interleaved: whether a pair is two neighbours, as in the paper, or a coordinate of the first half and
             one of the second, as in most implementations.
-
-    >>> quarter = Rotary(torch.zeros(1, 2), torch.ones(1, 2))
-    >>> quarter(torch.tensor([[3.0, 5.0]])).tolist()
-    [[-5.0, 3.0]]
     """
 
     cos: Float[Tensor, "length width"]
@@ -228,5 +218,5 @@ def _rotated(states: Tensor, rotation: Rotation | None) -> Tensor:
 
 
 def _rotated_parts(parts: Parts, rotation: Rotation | None) -> Parts:
-    names = () if rotation is None else ("temporal", "input", "residual")
+    names = () if rotation is None else PART_NAMES
     return replace(parts, **{name: rotation(getattr(parts, name)) for name in names})

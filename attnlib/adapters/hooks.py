@@ -18,13 +18,6 @@ class Hooks:
     """Hooks on some modules of a model; nothing stays on the model after the ``with`` block.
 
     A module that is caught runs once: of several runs none could be told from the others.
-
-    >>> layer = nn.Linear(2, 3)
-    >>> with Hooks(layer) as hooks:
-    ...     hooks.catch_input("in", layer)
-    ...     _ = layer(torch.ones(1, 2))
-    >>> hooks.inputs["in"].tolist()
-    [[1.0, 1.0]]
     """
 
     def __init__(self, model: nn.Module):
@@ -41,11 +34,7 @@ class Hooks:
         self._stack.close()
 
     def catch_input(self, name: str, module: nn.Module) -> None:
-        """Keep the first argument of the module's call as ``inputs[name]``.
-
-        Raises:
-            BadInput: when the module runs again.
-        """
+        """Keep the first argument of the module's call as ``inputs[name]``; BadInput when it runs again."""
 
         def keep(_: nn.Module, given: tuple, named: dict) -> None:
             self._require_first(name, self.inputs)

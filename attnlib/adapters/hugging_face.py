@@ -88,23 +88,22 @@ class HuggingFace(Traced):
             _require_projections(model, place)
         caught = [place for place in self._every_layer if layers is None or place.layer in layers]
         super().__init__(model, caught, ignored)
-        _be_eager(model)
+        before = getattr(model.config, "_attn_implementation", None)
+        if before != "eager":
+            model.set_attn_implementation("eager")
+            warnings.warn(
+                f"{type(model).__name__} computed its attention by {before!r}, which hides the scores; it is "
+                f"set to {EAGER} from here on",
+                stacklevel=2,
+            )
 
     def pass_bytes(self, batch: int, source: int, target: int, *, every_layer: bool = False) -> int:
-        """Memory that is caught of a pass of so many samples and pieces, scores included.
+        """Memory of the states, queries, keys, scores and attention of a pass of so many samples and pieces.
 
         It comes beside the model and what the model takes to run; logits are made of one step only.
 
         Args:
             every_layer: of all layers of the kinds chosen, not only of the layers chosen.
-
-        One layer of cross-attention in a model of width 1,024 with 16 heads, 32 × 64 pieces a side:
-
-        ===========================  ====================================  ========
-        states that are read         2 × 32 × 64 × 1,024 × 4 bytes         16.8 MB
-        queries and keys             the same                              16.8 MB
-        scores and attention         2 × 32 × 16 × 64 × 64 × 4 bytes       16.8 MB
-        ===========================  ====================================  ========
         """
         length = {"source": source, "target": target}
         total = 0
@@ -156,7 +155,8 @@ class HuggingFace(Traced):
     def _watch(self, hooks: Hooks) -> None:
         super()._watch(hooks)
         if isinstance(head := self.model.get_output_embeddings(), nn.Linear):  # of FSMT, an embedding
-            hooks.rewrite(head, _of_one_step)  # logits of all steps may take more than all else
+            # Of one step alone: logits of all may take more than all else.
+            hooks.rewrite(head, lambda given, named: ((given[0][:, :1], *given[1:]), named))
 
     def _run(self, batch: TokenBatch) -> None:
         self.model(
@@ -174,7 +174,7 @@ class HuggingFace(Traced):
         return super()._attended(one, hooks, **sites, position_bias=bias, **changes)
 
     def _position_bias(self, one: Hooked, output: object) -> Tensor | None:
-        """What an attention adds to its scores, as far as it returns it, and that it returns its weights."""
+        """What an attention adds to its scores."""
         module = self._module(one.attention)
         attention = output[-1] if isinstance(output, tuple) else None
         if not isinstance(attention, Tensor) or attention.dim() != 4:
@@ -208,13 +208,6 @@ def lexical_probe(model: nn.Module, one: ModelPass) -> Float[Tensor, "batch targ
 
     Raises:
         BadInput: a model without an output layer.
-
-    >>> from transformers import T5Config, T5ForConditionalGeneration
-    >>> sizes = dict(vocab_size=9, d_model=4, d_kv=2, d_ff=4, num_layers=1, num_heads=2)
-    >>> config = T5Config(**sizes, decoder_start_token_id=0, attn_implementation="eager")
-    >>> model = T5ForConditionalGeneration(config)
-    >>> tuple(lexical_probe(model, HuggingFace(model).trace(TokenBatch.of_rows([[5, 6, 7]], [[8, 1]]))).shape)
-    (1, 2, 3)
     """
     with evaluated(model):
         encoded = model.get_encoder()(
@@ -243,32 +236,11 @@ def lexical_probe(model: nn.Module, one: ModelPass) -> Float[Tensor, "batch targ
         return probe_by_position(one, logits)
 
 
-def _of_one_step(given: tuple, named: dict) -> tuple[tuple, dict]:
-    """Lets an output layer read the first step alone."""
-    states, *others = given
-    return (states[:, :1], *others), named
-
-
-def _be_eager(model: Any) -> None:
-    before = getattr(model.config, "_attn_implementation", None)
-    if before != "eager":
-        model.set_attn_implementation("eager")
-        warnings.warn(
-            f"{type(model).__name__} computed its attention by {before!r}, which hides the scores; it is set "
-            f"to {EAGER} from here on",
-            stacklevel=3,
-        )
-
-
 # -- where the attentions are --
 
 
 def _places(model: nn.Module, kinds: Collection[AttentionKind]) -> list[Hooked]:
-    """Every attention of a kind that has a known form, in the order of the model; no heads: no known form.
-
-    Raises:
-        BadInput: no cross-attention of a known form, or none of one of ``kinds``.
-    """
+    """Every attention of a kind that has a known form, in the order of the model; no heads: no known form."""
     found = []
     for path, module in model.named_modules():
         kind = _KINDS.get(path.rpartition(".")[2])
@@ -297,11 +269,8 @@ def _places(model: nn.Module, kinds: Collection[AttentionKind]) -> list[Hooked]:
     return [place for place in found if place.kind in known]
 
 
-# -- models that cannot be traced --
-
-
 def _require_both_halves(model: nn.Module) -> None:
-    """An encoder–decoder of the transformers library; the message says which half is missing."""
+    """An encoder–decoder of the transformers library, whole."""
     config = getattr(model, "config", None)
     if config is None:
         raise BadInput(
@@ -310,34 +279,14 @@ def _require_both_halves(model: nn.Module) -> None:
         )
     parts = {part for path, _ in model.named_modules() for part in path.split(".")}
     if not (getattr(config, "is_encoder_decoder", False) and parts >= {"encoder", "decoder"}):
-        half = "an encoder" if _is_causal(model, config) else "a decoder"
         raise BadInput(
-            f"{type(model).__name__} lacks {half}, and so cross-attention from one to the other: expected an "
-            "encoder–decoder such as T5, BART, mBART or Marian, whole (AutoModelForSeq2SeqLM)"
+            f"{type(model).__name__} lacks an encoder or a decoder, and so cross-attention between "
+            "them: expected an encoder–decoder such as T5, BART, mBART or Marian, whole "
+            "(AutoModelForSeq2SeqLM)"
         )
 
 
-def _is_causal(model: nn.Module, config: Any) -> bool:
-    """Whether a model that is one half sees earlier words alone, as decoders do."""
-    if getattr(config, "is_decoder", False) or any(
-        getattr(own, "is_causal", False) for own in model.modules()
-    ):
-        return True
-    if getattr(config, "is_encoder_decoder", False):  # of a whole model, of which this is the encoder
-        return False
-    try:
-        from transformers.models.auto import modeling_auto
-    except ImportError:  # a model of another library, with a config all the same
-        return False
-    family = getattr(config, "model_type", None)
-    return (
-        family in modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
-        and family not in modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES
-    )
-
-
 def _require_projections(model: nn.Module, place: Hooked) -> None:
-    """Of a known form and plain: not wrapped, as LoRA does, and not quantised."""
     if not place.heads:
         raise BadInput(
             f"{place.attention} is {type(model.get_submodule(place.attention)).__name__}, which has no query "
@@ -354,10 +303,7 @@ def _require_projections(model: nn.Module, place: Hooked) -> None:
 
 
 def _require_within_limits(model: Any, batch: TokenBatch) -> None:
-    """Sentences no longer and ids no larger than the model has rows for.
-
-    Positions that a model computes as it goes, as T5 and M2M100 do, have no end.
-    """
+    """Sentences no longer and ids no larger than the model has rows for; T5 and M2M100 compute positions."""
     for side, half in (("source", model.get_encoder()), ("target", model.get_decoder())):
         tokens, mask = getattr(batch, side), getattr(batch, f"{side}_mask")
         table = getattr(half, "embed_positions", None)

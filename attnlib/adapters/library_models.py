@@ -7,7 +7,6 @@ from torch import Tensor
 
 from attnlib.adapters.attended import Attended, LinearMap, Rotary, site_names
 from attnlib.adapters.model_pass import ModelPass
-from attnlib.models.trace import Trace
 from attnlib.models.transformer import (
     AttentionKind,
     MultiHeadAttention,
@@ -61,37 +60,10 @@ def transformer_pass(
                     causal=kind == "decoder_self",
                 )
             )
-    return _checked(trace, tuple(found))
-
-
-def pass_of_trace(trace: Trace, scale: float = 1.0) -> ModelPass:
-    """The pass of a network with one attention whose score is a dot product of states.
-
-    Raises:
-        BadInput: the attention of the trace is not that of such a score.
-    """
-    queries = getattr(trace, "queries", None)
-    queries = trace.decoder_states if queries is None else queries
-    attended = Attended(
-        kind="cross",
-        layer=0,
-        query_inputs=queries,
-        key_inputs=trace.encoder_states,
-        query_site="decoder",
-        key_site="encoder",
-        query_map=LinearMap.none(queries),
-        key_map=LinearMap.none(trace.encoder_states),
-        scale=scale,
-        attention=trace.attention[:, None],
-    )
-    return _checked(trace, (attended,))
-
-
-def _checked(trace: object, attended: tuple[Attended, ...]) -> ModelPass:
     names = ("source_tokens", "source_mask", "target_tokens", "target_outputs", "target_mask")
-    found = ModelPass(**{name: getattr(trace, name) for name in names}, attended=attended)
-    found.check()
-    return found
+    one = ModelPass(**{name: getattr(trace, name) for name in names}, attended=tuple(found))
+    one.check()
+    return one
 
 
 def _rotation(states: Tensor, attention: MultiHeadAttention) -> Rotary | None:

@@ -2,8 +2,7 @@
 
 import math
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -25,8 +24,7 @@ class AdaptedTrace(Trace):
     """One head of one attention as a trace; source is the side of its keys, target that of its queries.
 
     ``decoder_states`` are the head's queries with the factor of the score, ``encoder_states`` its keys, both
-    rotated where the model rotates: their product, and the position bias where there is one, is ``scores``.
-    ``context`` and ``logits`` are not caught.
+    rotated where the model rotates. ``context`` and ``logits`` are not caught.
     """
 
     logits: Float[Tensor, "batch target words"] | None = None
@@ -34,7 +32,7 @@ class AdaptedTrace(Trace):
 
 @dataclass(frozen=True)
 class ModelPass:
-    """One teacher-forced pass; rows are samples, valid positions are the first of each row.
+    """One teacher-forced pass; rows are samples. Padding in front of a row is moved to its right.
 
     The decoder's token at a step is the one it *reads* there (``target_tokens``), a row of attention is about
     the one *predicted* there (``target_outputs``).
@@ -48,9 +46,9 @@ class ModelPass:
             whoever made the pass took it.
 
     Raises:
-        BadInput: shapes that do not fit together; a sample without a valid position; padding that is not at
-            the right (see :meth:`to_the_left`); ids below 0, states or weights that are no numbers at valid
-            positions; a lexical probe that is no probability.
+        BadInput: shapes that do not fit together; a sample without a valid position; padding in front of
+            states that an attention rotates by position; ids below 0, states or weights that are no numbers
+            at valid positions; a lexical probe that is no probability.
     """
 
     source_tokens: Int[Tensor, "batch source"]
@@ -66,19 +64,12 @@ class ModelPass:
     def __post_init__(self) -> None:
         names = ("source_tokens", "target_tokens", "target_outputs")
         require_tokens({name: (getattr(self, name), self.mask(name[:6])) for name in names})
-        self._require_padding_at_the_right()
         for one in self.attended:
             self._require_states(one)
         self._require_probabilities()
-
-    @classmethod
-    def to_the_left(cls, **given: Any) -> "ModelPass":
-        """A pass of the same fields, of rows with padding on either side, which is moved to their right.
-
-        Raises:
-            BadInput: as of every pass; an attention rotates by position, so that its states cannot move.
-        """
-        return cls(**_at_the_left(_PaddedAnywhere(**given)))
+        orders = {side: _order(self.mask(side)) for side in _SIDES}
+        if any(order is not None for order in orders.values()):
+            self._reorder(orders)
 
     def tokens(self, side: str) -> Int[Tensor, "batch length"]:
         """Of ``"source"`` or of ``"target"`` (those read)."""
@@ -114,11 +105,7 @@ class ModelPass:
         return found
 
     def head(self, attended: Attended, head: int) -> AdaptedTrace:
-        """One head as a :class:`~attnlib.models.trace.Trace`.
-
-        Raises:
-            BadInput: no such head.
-        """
+        """One head as a :class:`~attnlib.models.trace.Trace`; BadInput where there is no such head."""
         if not 0 <= head < attended.heads:
             raise BadInput(f"head is {head}; {attended.name} has heads 0 to {attended.heads - 1}")
         query, key = self.sides(attended.kind)
@@ -153,25 +140,12 @@ class ModelPass:
         return tuple(one.name for one in self.attended if one.attention is None)
 
     def check(self) -> None:
-        """Compare what the projections make with the attention that the model returned, where it did.
-
-        Raises:
-            BadInput: they differ by more than rounding, see :func:`require_own_attention`.
-        """
+        """Compare scores with the attention that the model returned, see :func:`require_own_attention`."""
         for one in self.attended:
             if one.attention is not None:
                 require_own_attention(one, *map(self.mask, self.sides(one.kind)))
 
-    def _require_padding_at_the_right(self) -> None:
-        for side in _SIDES:
-            if _order(self.mask(side)) is not None:
-                raise BadInput(
-                    f"{side}_mask has padding before valid positions; make the pass by "
-                    "ModelPass.to_the_left(...), which takes the same and moves padding to the right"
-                )
-
     def _require_states(self, own: Attended) -> None:
-        """Of the lengths of the tokens and the widths of the projections, finite at valid positions."""
         query, key = (self.mask(side) for side in self.sides(own.kind))
         for name, mask, linear in (
             ("query_inputs", query, own.query_map), ("key_inputs", key, own.key_map)
@@ -199,6 +173,17 @@ class ModelPass:
         if not bool(((valid >= 0) & (valid <= 1)).all()):
             raise BadInput("lexical_probe holds what is no probability; a logarithm has to be taken back")
 
+    def _reorder(self, orders: dict[str, Tensor | None]) -> None:
+        """Move padding to the right of every row; valid positions keep their order."""
+        for side in _SIDES:
+            names = (f"{side}_tokens", f"{side}_mask", f"ignored_{side}", "target_outputs")
+            for name in names if side == "target" else names[:3]:
+                object.__setattr__(self, name, _moved(getattr(self, name), {1: orders[side]}))
+        probe = _moved(self.lexical_probe, {1: orders["target"], 2: orders["source"]})
+        object.__setattr__(self, "lexical_probe", probe)
+        moved = (_reordered(own, *(orders[side] for side in self.sides(own.kind))) for own in self.attended)
+        object.__setattr__(self, "attended", tuple(moved))
+
 
 def _require_finite(name: str, finite: Bool[Tensor, "..."], valid: Bool[Tensor, "..."]) -> None:
     wrong = ~finite & valid
@@ -214,35 +199,10 @@ def _require_finite(name: str, finite: Bool[Tensor, "..."], valid: Bool[Tensor, 
 # -- padding --
 
 
-class _PaddedAnywhere(ModelPass):
-    """Before its padding is moved."""
-
-    def _require_padding_at_the_right(self) -> None:
-        """It is moved there."""
-
-
 def _order(mask: Bool[Tensor, "batch length"]) -> Int[Tensor, "batch length"] | None:
     """Places of the valid positions, then those of padding; None where they are in this order already."""
     order = valid_first(mask)
     return None if bool((order == torch.arange(mask.shape[1], device=mask.device)).all()) else order
-
-
-def _at_the_left(one: ModelPass) -> dict[str, Any]:
-    """The fields of a pass with padding at the right of every row; valid positions keep their order."""
-    orders = {side: _order(one.mask(side)) for side in _SIDES}
-    given = {field.name: getattr(one, field.name) for field in fields(one)}
-    if all(order is None for order in orders.values()):
-        return given
-    moved = {
-        name: _moved(value, {1: orders["source" if "source" in name else "target"]})
-        for name, value in given.items()
-        if name not in ("attended", "lexical_probe")
-    }
-    moved["lexical_probe"] = _moved(one.lexical_probe, {1: orders["target"], 2: orders["source"]})
-    moved["attended"] = tuple(
-        _reordered(own, *(orders[side] for side in one.sides(own.kind))) for own in one.attended
-    )
-    return moved
 
 
 def _reordered(own: Attended, queries: Tensor | None, keys: Tensor | None) -> Attended:
@@ -275,35 +235,27 @@ def require_own_attention(
 ) -> None:
     """Compare the attention returned with the scores, at valid places of both sides.
 
-    Of a row of attention α the logarithm gives its scores back, log α_st = a_st + constant. So the
-    differences log α_st - log α_sr, r the largest weight of the row, are held against a_st - a_sr of the
-    projections. In logarithms an error of the scores keeps its size where they are large, while rounding
-    grows with them alone.
+    Of a row of attention α the logarithm gives its scores back, log α_st = a_st + constant: the differences
+    log α_st - log α_sr, r the largest weight of the row, are held against a_st - a_sr of the projections. In
+    logarithms an error of the scores keeps its size where they are large, while rounding grows with them.
 
-    What rounding does. A model that computes in a precision of unit u (half the distance from 1 to the next
-    number) makes of each number n a number n (1 + ε), ε within ±u, with signs of ε as good as independent. By
-    first order the error of a score a = Σ_d q_d k_d + b is then Σ_n ε_n n over
+    A model that computes in a precision of unit u (half the distance from 1 to the next number) makes of each
+    number n a number n (1 + ε), ε within ±u, with signs as good as independent. By first order the error of a
+    score a = Σ_d q_d k_d + b is Σ_n ε_n n over q_d k_d (once for the rounding of q_d, once for that of k_d),
+    Σ_d q_d k_d, a, and the weight itself (log α is moved by ε alone, n = 1). q has the scale in it; q_d is a
+    sum as well, whose terms may be larger than it is: q_d² → max(q_d², Σ_i W_di² x_i² + b_d²). With V_st the
+    sum of squares of these n, an error above c u √V has a probability below 2 exp(-c²/2) (Hoeffding 1963,
+    theorem 2) and a mean square below u² V / 3. The unit errors z = gap / (u √(V_st + V_sr)) of a head are
+    therefore
 
-        q_d k_d, once for the rounding of q_d and once for that of k_d; Σ_d q_d k_d; a; the weight itself (log
-        α is moved by ε alone, n = 1),
+        all below 8 (probability 2e-14 each), and in mean square below 1.25 + 64 / (how many there are);
 
-    with q the query with its scale. q_d is a sum as well, so that what is before the rounding may be larger
-    than it is: the squares of its terms stand in for it, q_d² → max(q_d², Σ_i W_di² x_i² + b_d²). With V_st
-    the sum of squares of these n, an error above c u √V has a probability below 2 exp(-c²/2) (Hoeffding 1963,
-    theorem 2, for sums of bounded independent errors), and its mean square is below u² V / 3, an error within
-    ±u being spread over that range at the most evenly. The unit errors z = gap / (u √(V_st + V_sr)) of a head
-    are therefore
+    the mean leaves room for a machine that sums in pieces and rounds each: with 16 pieces it reaches 1. The
+    first bound notices what is wrong in one place, the second what is wrong a little everywhere, such as a
+    bias that was left out. Units of float32 and float64 are those of the sums, whose order differs.
 
-        all below 8 (probability 2e-14 each), and in mean square below 1.25 + 64 / (how many there are).
-
-    The mean leaves room for a machine that sums in pieces and rounds each: with 16 pieces it reaches 1.
-
-    The first bound notices what is wrong in one place; the second what is wrong a little everywhere, such as
-    a bias that was left out. Units of float32 and float64 are those of the sums, whose order differs.
-
-    The check has no force where nothing is known: weights below the least normal number of the precision say
-    that they are small and no more; in a row of one weight, or of even ones to within rounding, every scale
-    is right.
+    Nothing is known of weights below the least normal number of the precision but that they are small, and in
+    a row of one weight, or of even ones to within rounding, every scale is right.
 
     Raises:
         BadInput: they differ: projections, scale, bias or mask are not what the model computes with; an

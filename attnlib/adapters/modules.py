@@ -70,8 +70,7 @@ class Hooked:
 class Traced:
     """A model whose hooked attentions are caught in every pass.
 
-    Subclasses say with ``_prepared`` how a batch goes into the model and what its decoder reads, and with
-    ``_run`` how the model is called on it.
+    Subclasses have ``_prepared(batch)``, with what the decoder reads, and ``_run(batch)``, the model's call.
     """
 
     def __init__(self, model: nn.Module, hooked: Sequence[Hooked], ignored: Collection[int]):
@@ -273,7 +272,8 @@ class Modules(Traced):
             raise BadInput(
                 "a batch does not say what the decoder reads: give it ``read``, or Modules a start"
             )
-        batch = batch if batch.read is not None else replace(batch, read=shifted(batch.target, self.start))
+        if batch.read is None:
+            batch = replace(batch, read=shifted(batch.target, self.start))
         weights = next(self.model.parameters(), None)
         return batch if weights is None else batch.to(weights.device)
 
@@ -357,11 +357,7 @@ def _seeing_one(position: int, given: tuple, named: dict) -> tuple[tuple, dict]:
 
 
 def _packed_maps(module: nn.MultiheadAttention) -> list[LinearMap]:
-    """Its projections of queries and of keys, by head.
-
-    Raises:
-        BadInput: made with ``batch_first=False``, or with keys of another width.
-    """
+    """Its projections of queries and of keys, by head."""
     if not module.batch_first or module.in_proj_weight is None:
         raise BadInput(
             "an nn.MultiheadAttention with batch_first=False or keys of another width cannot be split; make "

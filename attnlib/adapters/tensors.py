@@ -85,7 +85,7 @@ def pass_of_tensors(tensors: Mapping[str, Tensor]) -> ModelPass:
             )
         places.add((match[1], match[2]))
     read = tensors["target_tokens"]
-    found = ModelPass.to_the_left(
+    found = ModelPass(
         source_tokens=tensors["source_tokens"].long(),
         source_mask=tensors["source_mask"].bool(),
         target_tokens=read.long(),
@@ -106,11 +106,7 @@ def pass_of_tensors(tensors: Mapping[str, Tensor]) -> ModelPass:
 
 
 def saved_files(folder: str | Path) -> list[Path]:
-    """The files of a folder that hold a batch each, in the order of their names.
-
-    Raises:
-        BadInput: there are none.
-    """
+    """The files of a folder that hold a batch each, in the order of their names; BadInput without any."""
     paths = sorted(path for path in Path(folder).glob("*.safetensors") if path.name != MAPS)
     if not paths:
         raise BadInput(f"{folder} holds no *.safetensors; expected one a batch, see attnlib.adapters.tensors")

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from itertools import islice
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -88,15 +88,11 @@ def valid_first(mask: Bool[Tensor, "batch length"]) -> Int[Tensor, "batch length
 
 
 def require_tokens(given: dict[str, tuple[Tensor, Tensor]]) -> None:
-    """Ids and masks of source and target, and of what else belongs to the target, fit together.
-
-    Args:
-        given: name → ids and mask; the source first.
+    """Ids and masks, by name and the source first, fit together; at padding any id may stand.
 
     Raises:
         BadInput: other shapes, a mask that is not of bool, a row without a valid position, sides of different
-            numbers of samples, or an id below 0 at a valid position, such as the -100 of labels that a loss
-            leaves out. At padding anything may stand.
+            numbers of samples, or an id below 0 at a valid position.
     """
     for name, (ids, mask) in given.items():
         if ids.dim() != 2 or ids.shape != mask.shape or mask.dtype != torch.bool:
@@ -120,30 +116,83 @@ def require_tokens(given: dict[str, tuple[Tensor, Tensor]]) -> None:
             )
 
 
-def tokenized(
-    tokenizer: Any, pairs: Sequence[tuple[str, str]], *, longest: int = 128, prefix: str = ""
-) -> TokenBatch:
-    """Sentence pairs through a Hugging Face tokenizer, as one batch.
+# -- sentences --
 
-    Args:
-        tokenizer: called with ``text=`` and ``text_target=``, so that each side has its own marks.
+
+@dataclass(frozen=True)
+class LineBatch:
+    """Pairs of lines that go through the tokenizer when their ids are used: other shards' never do.
+
+    Attributes:
         pairs: source and target lines, none of them empty.
+        left_out: pairs with an empty side between them.
+        tokenizer: of Hugging Face, called with ``text=`` and ``text_target=``: each side has its own marks.
         longest: pieces of a side, special ones included; longer ones are cut off.
         prefix: put before every source line, such as the task that T5 is told.
-
-    Raises:
-        BadInput: ``longest`` is less than the marks of a sentence, which no tokenizer leaves out.
     """
-    cut = {"truncation": True, "max_length": longest}
-    sources = tokenizer(text=[prefix + source for source, _ in pairs], **cut)["input_ids"]
-    targets = tokenizer(text_target=[target for _, target in pairs], **cut)["input_ids"]
-    most = max(map(len, [*sources, *targets]))
-    if most > longest:
-        raise BadInput(
-            f"longest is {longest}, and the tokenizer made {most} pieces all the same: its marks alone need "
-            "more; take a larger one"
-        )
-    return TokenBatch.of_rows(sources, targets)
+
+    pairs: tuple[tuple[str, str], ...]
+    left_out: int
+    tokenizer: Any
+    longest: int
+    prefix: str = ""
+
+    @cached_property
+    def tokens(self) -> TokenBatch:
+        """The ids.
+
+        Raises:
+            BadInput: ``longest`` is less than the marks of a sentence, which no tokenizer leaves out.
+        """
+        cut = {"truncation": True, "max_length": self.longest}
+        sources, targets = zip(*self.pairs, strict=True)
+        sources = self.tokenizer(text=[self.prefix + source for source in sources], **cut)["input_ids"]
+        targets = self.tokenizer(text_target=list(targets), **cut)["input_ids"]
+        most = max(map(len, [*sources, *targets]))
+        if most > self.longest:
+            raise BadInput(
+                f"longest is {self.longest}, and the tokenizer made {most} pieces all the same: its marks "
+                "alone need more; take a larger one"
+            )
+        return TokenBatch.of_rows(sources, targets)
+
+    @property
+    def cut(self) -> int:
+        """Pairs of which a side is longer than ``longest``."""
+        full = self._pieces >= self.longest
+        suspects = tuple(pair for pair, own in zip(self.pairs, full.tolist(), strict=True) if own)
+        longer = replace(self, pairs=suspects, longest=self.longest + 1)
+        return int((longer._pieces > self.longest).sum()) if suspects else 0
+
+    @property
+    def _pieces(self) -> Int[Tensor, " pairs"]:
+        """Of the longer side of each pair."""
+        return torch.maximum(self.tokens.source_mask.sum(1), self.tokens.target_mask.sum(1))
+
+
+def line_batches(
+    tokenizer: Any,
+    pairs: Iterable[tuple[str, str]],
+    *,
+    batch_size: int = 32,
+    longest: int = 128,
+    prefix: str = "",
+) -> Iterator[LineBatch]:
+    """Sentence pairs batch by batch, not tokenized yet; arguments and errors as :func:`text_batches`."""
+    if min(batch_size, longest) < 1:
+        raise BadInput(f"batch_size is {batch_size}, longest {longest}; both must be at least 1")
+    some: list[tuple[str, str]] = []
+    left_out = 0
+    for source, target in pairs:
+        if not (source.strip() and target.strip()):
+            left_out += 1
+            continue
+        if len(some) == batch_size:
+            yield LineBatch(tuple(some), left_out, tokenizer, longest, prefix)
+            some, left_out = [], 0
+        some.append((source, target))
+    if some:
+        yield LineBatch(tuple(some), left_out, tokenizer, longest, prefix)
 
 
 def text_batches(
@@ -157,11 +206,11 @@ def text_batches(
     """Sentence pairs through a Hugging Face tokenizer, batch by batch, nothing kept in between.
 
     Args:
-        tokenizer, longest, prefix: see :func:`tokenized`.
+        tokenizer, longest, prefix: see :class:`LineBatch`.
         pairs: source and target lines; an empty one on either side leaves its pair out.
 
     Raises:
-        BadInput: a size below 1.
+        BadInput: a size below 1, or less than the marks of a sentence need.
 
     >>> def tokenizer(text=None, text_target=None, **cut):
     ...     return {"input_ids": [[len(word) for word in line.split()] for line in text or text_target]}
@@ -169,18 +218,5 @@ def text_batches(
     >>> batch.source.tolist(), batch.target.tolist()
     ([[3, 4], [2, 0]], [[1, 5], [3, 0]])
     """
-    require_sizes(batch_size, longest)
-    whole = (pair for pair in pairs if is_whole(pair))
-    while some := list(islice(whole, batch_size)):
-        yield tokenized(tokenizer, some, longest=longest, prefix=prefix)
-
-
-def is_whole(pair: tuple[str, str]) -> bool:
-    """Whether neither side is empty."""
-    return bool(pair[0].strip() and pair[1].strip())
-
-
-def require_sizes(batch_size: int, longest: int) -> None:
-    """Raises :class:`~attnlib.errors.BadInput` for sizes below 1."""
-    if min(batch_size, longest) < 1:
-        raise BadInput(f"batch_size is {batch_size}, longest {longest}; both must be at least 1")
+    sizes = {"batch_size": batch_size, "longest": longest, "prefix": prefix}
+    return (batch.tokens for batch in line_batches(tokenizer, pairs, **sizes))

@@ -4,9 +4,9 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ import torch
 from safetensors import SafetensorError
 
 from attnlib.adapters import HuggingFace, lexical_probe
-from attnlib.adapters.token_batch import TokenBatch, is_whole, require_sizes, tokenized
+from attnlib.adapters.token_batch import LineBatch, line_batches
 from attnlib.analysis.stream import Losses, Stream
 from attnlib.errors import BadInput, UnknownName
 
@@ -88,71 +88,6 @@ def _decoded(line: bytes, path: Path, number: int) -> str:
 
 
 @dataclass(frozen=True)
-class LineBatch:
-    """Pairs of lines that go through the tokenizer when their ids are used: other shards' never do.
-
-    Attributes:
-        pairs: source and target lines, none of them empty.
-        left_out: pairs with an empty side between them.
-        tokenizer, longest, prefix: see :func:`~attnlib.adapters.token_batch.tokenized`.
-    """
-
-    pairs: tuple[tuple[str, str], ...]
-    left_out: int
-    tokenizer: Any
-    longest: int
-    prefix: str = ""
-
-    @cached_property
-    def tokens(self) -> TokenBatch:
-        """The ids."""
-        return tokenized(self.tokenizer, self.pairs, longest=self.longest, prefix=self.prefix)
-
-    @property
-    def losses(self) -> Losses:
-        """Pairs left out, and pairs of which a side is longer than ``longest``."""
-        full = _pieces(self.tokens) >= self.longest
-        suspects = [pair for pair, own in zip(self.pairs, full.tolist(), strict=True) if own]
-        if not suspects:
-            return Losses(self.left_out)
-        longer = tokenized(self.tokenizer, suspects, longest=self.longest + 1, prefix=self.prefix)
-        return Losses(self.left_out, int((_pieces(longer) > self.longest).sum()))
-
-
-def _pieces(tokens: TokenBatch) -> torch.Tensor:
-    """Of the longer side of each pair."""
-    return torch.maximum(tokens.source_mask.sum(1), tokens.target_mask.sum(1))
-
-
-def line_batches(
-    tokenizer: Any,
-    pairs: Iterable[tuple[str, str]],
-    *,
-    batch_size: int = 32,
-    longest: int = 128,
-    prefix: str = "",
-) -> Iterator[LineBatch]:
-    """The batches of :func:`~attnlib.adapters.token_batch.text_batches`, not tokenized yet.
-
-    Raises:
-        BadInput: a size below 1.
-    """
-    require_sizes(batch_size, longest)
-    some: list[tuple[str, str]] = []
-    left_out = 0
-    for pair in pairs:
-        if not is_whole(pair):
-            left_out += 1
-            continue
-        if len(some) == batch_size:
-            yield LineBatch(tuple(some), left_out, tokenizer, longest, prefix)
-            some, left_out = [], 0
-        some.append(pair)
-    if some:
-        yield LineBatch(tuple(some), left_out, tokenizer, longest, prefix)
-
-
-@dataclass(frozen=True)
 class Checkpoint:
     """A model and its tokenizer, loaded, with the languages and the prefix of a text.
 
@@ -177,19 +112,11 @@ class Checkpoint:
         set_languages(self.tokenizer, self.source_language, self.target_language)
 
     @classmethod
-    def load(
-        cls,
-        name: str,
-        device: str = "cpu",
-        *,
-        source_language: str | None = None,
-        target_language: str | None = None,
-        prefix: str = "",
-    ) -> "Checkpoint":
+    def load(cls, name: str, device: str = "cpu", **settings: str | None) -> "Checkpoint":
         """From a folder, or by name from wherever transformers finds it.
 
         Args:
-            source_language, target_language, prefix: see :class:`Checkpoint`.
+            settings: ``source_language``, ``target_language``, ``prefix``, see :class:`Checkpoint`.
 
         Raises:
             BadInput: no such folder or device; transformers is not installed, or cannot load this as one; and
@@ -214,7 +141,7 @@ class Checkpoint:
                 f"{name} cannot be loaded as an encoder–decoder with a tokenizer: {_said(error)} (expected a "
                 "folder that save_pretrained wrote for a model like T5, BART, mBART or Marian, or a name)"
             ) from error
-        return cls(name, model.to(device), tokenizer, source_language, target_language, prefix)
+        return cls(name, model.to(device), tokenizer, **settings)
 
     @property
     def shown(self) -> str:
@@ -285,7 +212,7 @@ class Checkpoint:
             batches=lambda: line_batches(self.tokenizer, text.pairs(), **sizes),
             probe=partial(lexical_probe, self.model),
             probed=probed,
-            losses=lambda batch: batch.losses,
+            losses=lambda batch: Losses(batch.left_out, batch.cut),
         )
 
 
@@ -313,10 +240,9 @@ def _said(error: Exception) -> str:
 
 
 def language_codes(tokenizer: Any) -> list[str]:
-    """The languages that a tokenizer marks its sentences with; none for most.
+    """The languages that a tokenizer marks its sentences with, as those of mBART, M2M100 and NLLB do.
 
-    The tokenizers of mBART, mBART-50, M2M100 and NLLB do. Where nobody says otherwise, those of mBART and
-    NLLB mark targets as sentences of the source's language.
+    Where nobody says otherwise, those of mBART and NLLB mark targets as sentences of the source's language.
     """
     known = getattr(tokenizer, "lang_code_to_id", None)
     if not known and hasattr(tokenizer, "src_lang"):  # NLLB has its codes among its special tokens
@@ -325,11 +251,7 @@ def language_codes(tokenizer: Any) -> list[str]:
 
 
 def set_languages(tokenizer: Any, source: str | None, target: str | None) -> None:
-    """Let a tokenizer mark both sides with their languages.
-
-    Raises:
-        BadInput: languages for a tokenizer without, or none for one with. UnknownName: one it does not know.
-    """
+    """Let a tokenizer mark both sides with their languages; errors as :class:`Checkpoint`."""
     codes = language_codes(tokenizer)
     kind = type(tokenizer).__name__
     if not codes and (source, target) != (None, None):
@@ -340,10 +262,9 @@ def set_languages(tokenizer: Any, source: str | None, target: str | None) -> Non
     if not codes:
         return
     if None in (source, target):
-        some = ", ".join(codes[:5])
         raise BadInput(
             f"{kind} marks sentences with their language: give --source-language and --target-language, each "
-            f"one of {some}, … ({len(codes)} in all)"
+            f"one of {', '.join(codes[:5])}, … ({len(codes)} in all)"
         )
     for code in (source, target):
         if code not in codes:

@@ -7,9 +7,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from attnlib.analysis.analyse import STAGES, Keep, analyse_kept, fit_part, judge_part, lacking, merged_fit
+from attnlib.analysis.analyse import STAGES, analyse_kept, fit_part, judge_part, merged_fit
 from attnlib.analysis.checkpoint import Checkpoint, ParallelText
 from attnlib.analysis.report import Name, write_report
+from attnlib.analysis.stored import Keep
 from attnlib.analysis.stream import Part, Stream
 from attnlib.errors import BadInput, UnknownName
 from attnlib.models.transformer import AttentionKind
@@ -108,15 +109,13 @@ def analyse_command(request: Request) -> None:
             which nothing can be done, because the one before it is not finished.
     """
     console = Console(stderr=True, highlight=False, soft_wrap=True, markup=False)
-    job = _of_traces(request) if request.traces is not None else _of_checkpoint(request)
-    if job.memory:
-        console.print(job.memory)
+    job = _of_traces(request) if request.traces is not None else _of_checkpoint(request, console)
     shards = range(request.shards) if request.shard is None else [request.shard]
     for stage in (*STAGES, "report"):
         if request.stage not in (stage, "all"):
             continue
         before = {"judge": "fit", "report": "judge"}.get(stage)
-        if before and (missing := lacking(before, job.keep, request.part())):
+        if before and (missing := job.keep.lacking(before, request.part())):
             remaining = (
                 f"the {PASSES[before]} over shards {', '.join(map(str, missing))} of {request.shards} is not "
                 "finished: run them, then this command again"
@@ -135,24 +134,14 @@ def analyse_command(request: Request) -> None:
 
 @dataclass(frozen=True)
 class _Job:
-    """What a request comes to.
-
-    Attributes:
-        stream: the corpus, through the model.
-        keep: where parts are kept.
-        about: what the report says; shown: the model's name in its title.
-        name: the word of an id, None where ids are all there is.
-        batches: of the whole corpus.
-        memory: what a batch takes, in words; empty where it is not known.
-    """
+    """What a request comes to: a corpus through a model, in so many batches, and how a report names it."""
 
     stream: Stream
     keep: Keep
+    batches: int
     about: dict[str, str]
     shown: str
-    name: Name | None
-    batches: int
-    memory: str = ""
+    name: Name | None = None
 
 
 def _of_traces(request: Request) -> _Job:
@@ -163,39 +152,36 @@ def _of_traces(request: Request) -> _Job:
             digest.update(path.name.encode() + hashlib.file_digest(file, "sha256").digest())
     shown = f"saved traces of {request.traces.name}"
     keep = _keep(request, {"traces": digest.hexdigest()})
-    return _Job(stream, keep, {"Model": shown}, shown, None, len(stream.batches))
+    return _Job(stream, keep, len(stream.batches), {"Model": shown}, shown)
 
 
-def _of_checkpoint(request: Request) -> _Job:
+def _of_checkpoint(request: Request, console: Console) -> _Job:
     text = ParallelText(request.source, request.target)
     lines, digests = text.checked()
     checkpoint = Checkpoint.load(request.model, request.device, **request.settings(*OF_A_TEXT))
     asked = digests | {"model": checkpoint.digest()}
-    return _Job(
+    job = _Job(
         checkpoint.stream(text, **request.settings(*OF_A_PASS, *OF_BATCHES)),
         _keep(request, asked | request.settings(*OF_A_TEXT, *OF_A_PASS, *OF_BATCHES)),
+        -(-lines // request.batch_size),
         checkpoint.about | text.about,
         checkpoint.shown,
         checkpoint.word,
-        -(-lines // request.batch_size),
-        _memory(checkpoint, request),
     )
+    adapter = checkpoint.adapter(**request.settings(*OF_A_PASS))
+    size = (request.batch_size, request.longest, request.longest)
+    own, every = (adapter.pass_bytes(*size, every_layer=all_of_them) for all_of_them in (False, True))
+    more = "" if own == every else f" ({every / 1e6:,.0f} MB with all layers)"
+    console.print(
+        f"beside the model: at most {own / 1e6:,.0f} MB are caught of a batch{more}; tables of all words "
+        f"would take {adapter.table_bytes(request.longest) / 1e6:,.0f} MB, twice that while they are merged "
+        "or judged by"
+    )
+    return job
 
 
 def _keep(request: Request, asked: dict) -> Keep:
     return Keep(request.out / "parts", asked | {"heads": request.heads})
-
-
-def _memory(checkpoint: Checkpoint, request: Request) -> str:
-    adapter = checkpoint.adapter(**request.settings(*OF_A_PASS))
-    size = (request.batch_size, request.longest, request.longest)
-    own, every = (adapter.pass_bytes(*size, every_layer=all_of_them) for all_of_them in (False, True))
-    tables = adapter.table_bytes(request.longest)
-    more = "" if own == every else f" ({every / 1e6:,.0f} MB with all layers)"
-    return (
-        f"beside the model: at most {own / 1e6:,.0f} MB are caught of a batch{more}; tables of all words "
-        f"would take {tables / 1e6:,.0f} MB, twice that while they are merged or judged by"
-    )
 
 
 def _run(stage: str, job: _Job, part: Part, request: Request, console: Console) -> None:
@@ -204,12 +190,9 @@ def _run(stage: str, job: _Job, part: Part, request: Request, console: Console) 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console) as shown:
         task = shown.add_task(f"{PASSES[stage]}{shard}", total=wanted)
-
-        def progress(_stage: str, read: int) -> None:
-            shown.update(task, completed=read)
-
+        more = {"keep": job.keep, "progress": lambda _stage, read: shown.update(task, completed=read)}
         if stage == "fit":
-            fit_part(job.stream, part, heads=request.heads, keep=job.keep, progress=progress)
+            fit_part(job.stream, part, heads=request.heads, **more)
         else:
-            judge_part(job.stream, merged_fit(job.keep, part), part, keep=job.keep, progress=progress)
+            judge_part(job.stream, merged_fit(job.keep, part), part, **more)
         shown.update(task, completed=wanted)

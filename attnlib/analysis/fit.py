@@ -19,35 +19,79 @@ Head = tuple[str, int]  # name of the attention, number of the head
 ENTRIES = 200_000  # of all average matrices of a head together
 
 
-class Fit:
-    """Sums of the first pass; mergeable.
+class Sums:
+    """What either pass adds up, so that ``+`` gives the sums of two parts of a corpus.
+
+    Subclasses name in ``TABLES`` their own sums by key, and have ``empty()``, sums of nothing of their kind,
+    and ``tensors()``, all that is summed, named ``table/key/…``.
+
+    Attributes:
+        samples: that were summed; losses: what the corpus holds beside them, as whoever reads it says.
+        unchecked: names of attentions whose scores were compared with nothing, in some pass.
+    """
+
+    TABLES: tuple[str, ...] = ()
+
+    def __init__(self) -> None:
+        self.samples, self.losses = 0, Losses()
+        self.unchecked: frozenset[str] = frozenset()
+
+    def __add__(self, other: "Sums") -> "Sums":
+        merged = self.empty()
+        merged.samples = self.samples + other.samples
+        merged.losses = self.losses + other.losses
+        merged.unchecked = self.unchecked | other.unchecked
+        for table in self.TABLES:
+            mine, theirs = getattr(self, table), getattr(other, table)
+            both = {key: mine[key] + theirs[key] for key in mine.keys() & theirs.keys()}
+            setattr(merged, table, mine | theirs | both)
+        return merged
+
+    def facts(self) -> dict:
+        """What JSON holds of the sums beside their tensors."""
+        return {"samples": self.samples, "losses": vars(self.losses), "unchecked": sorted(self.unchecked)}
+
+    def restore(self, tensors: dict[str, Tensor], facts: dict) -> "Sums":
+        """These sums, filled with what :meth:`tensors` and :meth:`facts` gave."""
+        self.samples, self.losses = facts["samples"], Losses(**facts["losses"])
+        self.unchecked = frozenset(facts["unchecked"])
+        return self
+
+    def _begin(self, one: ModelPass) -> Bool[Tensor, " batch"] | None:
+        """The samples to add, counted; None where there are none."""
+        whole = whole_samples(one)
+        if not bool(whole.any()):
+            return None
+        self.samples += int(whole.sum())
+        self.unchecked |= set(one.unchecked)
+        return whole
+
+
+class Fit(Sums):
+    """Sums of the first pass.
 
     Attributes:
         heads: that are looked at, of every attention; None: all.
-        samples: that were summed; losses: what the corpus holds beside them, as whoever reads it says.
-        unchecked: names of attentions whose scores were compared with nothing, in some pass.
 
     Raises:
         BadInput: no head.
     """
 
+    TABLES = ("components", "averages")
+
     def __init__(self, heads: Collection[int] | None = None):
+        super().__init__()
         if heads is not None and not heads:
             raise BadInput("heads is empty: name at least one, or give None for all of them")
         self.heads = None if heads is None else tuple(sorted(set(heads)))
         self.components: dict[str, GrowingComponents] = {}
         self.averages: dict[Head, AverageAttention] = {}
-        self.samples = 0
-        self.losses = Losses()
-        self.unchecked: frozenset[str] = frozenset()
 
     def update(self, one: ModelPass) -> "Fit":
         """Add a pass."""
-        whole = whole_samples(one)
-        if not bool(whole.any()):
+        whole = self._begin(one)
+        if whole is None:
             return self
-        self.samples += int(whole.sum())
-        self.unchecked |= set(one.unchecked)
         for site, (side, states) in one.sites().items():
             own = self.components.setdefault(site, GrowingComponents(states.shape[-1]))
             own.update(states[whole], one.tokens(side)[whole], one.counted(side)[whole])
@@ -59,45 +103,53 @@ class Fit:
                 own.update(attention[whole], *masks)
         return self
 
-    def merge(self, other: "Fit") -> "Fit":
-        """New sums of both.
-
-        Raises:
-            BadInput: sums of other heads or of other states.
-        """
+    def __add__(self, other: "Fit") -> "Fit":
         if self.samples and other.samples and self.averages.keys() != other.averages.keys():
             different = sorted(self.averages.keys() ^ other.averages.keys())[:5]
             raise BadInput(f"cannot merge fits of different attentions: {different} are in one alone")
-        merged = Fit(self.heads)
-        merged.samples = self.samples + other.samples
-        merged.losses = self.losses + other.losses
-        merged.unchecked = self.unchecked | other.unchecked
-        merged.components = added(self.components, other.components)
-        merged.averages = added(self.averages, other.averages)
-        return merged
+        return super().__add__(other)
 
-    __add__ = merge
+    def empty(self) -> "Fit":
+        return Fit(self.heads)
 
-    @property
-    def bytes(self) -> int:
-        """Memory of the tables of components."""
-        return sum(own.bytes for own in self.components.values())
+    def tensors(self) -> dict[str, Tensor]:
+        named = {f"components/{site}": own for site, own in self.components.items()}
+        named |= {f"averages/{attention}/{head}": own for (attention, head), own in self.averages.items()}
+        return {f"{at}/{name}": each for at, own in named.items() for name, each in own.tensors().items()}
+
+    def facts(self) -> dict:
+        return super().facts() | {"heads": self.heads}
+
+    def restore(self, tensors: dict[str, Tensor], facts: dict) -> "Fit":
+        self.heads = None if facts["heads"] is None else tuple(facts["heads"])
+        self.components = {
+            site: GrowingComponents.of_tensors(own) for site, own in grouped(tensors, "components").items()
+        }
+        self.averages = {
+            head_of(key): AverageAttention.of_tensors(own)
+            for key, own in grouped(tensors, "averages").items()
+        }
+        return super().restore(tensors, facts)
 
 
-def added(first: dict, second: dict) -> dict:
-    """Sums by name, added up; a name may be in one alone."""
-    found = dict(first)
-    for key, own in second.items():
-        found[key] = found[key] + own if key in found else own
+def grouped(tensors: dict[str, Tensor], table: str) -> dict[str, dict[str, Tensor]]:
+    """The tensors ``table/key/name`` by key and name."""
+    found: dict[str, dict[str, Tensor]] = defaultdict(dict)
+    for path, tensor in tensors.items():
+        key, _, name = path.removeprefix(f"{table}/").rpartition("/")
+        if path.startswith(f"{table}/"):
+            found[key][name] = tensor
     return found
 
 
-def chosen_heads(attended: Attended, heads: Collection[int] | None) -> list[int]:
-    """The heads of an attention that are looked at.
+def head_of(key: str) -> Head:
+    """The head that is written ``attention/head``."""
+    attention, _, head = key.rpartition("/")
+    return attention, int(head)
 
-    Raises:
-        BadInput: one that it does not have.
-    """
+
+def chosen_heads(attended: Attended, heads: Collection[int] | None) -> list[int]:
+    """The heads of an attention that are looked at; BadInput for one that it does not have."""
     absent = sorted(set(heads or ()) - set(range(attended.heads)))
     if absent:
         raise BadInput(f"heads {absent}: {attended.name} has {attended.heads}, counted from 0")
@@ -182,15 +234,12 @@ class AverageAttention:
             values[own] = 1 - total_variation(matrices, average).mean(-1)
         return values
 
-    def merge(self, other: "AverageAttention") -> "AverageAttention":
-        """New averages of both."""
+    def __add__(self, other: "AverageAttention") -> "AverageAttention":
         merged = AverageAttention()
         merged.longest = min((own.longest for own in (self, other) if own.longest is not None), default=None)
         merged.cells = self.cells + other.cells
         merged._make_room(set())
         return merged
-
-    __add__ = merge
 
     def tensors(self) -> dict[str, Tensor]:
         """What :meth:`of_tensors` makes the same averages of; ``longest`` is −1 where all sizes are kept."""

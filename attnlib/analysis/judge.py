@@ -1,6 +1,7 @@
 """Second pass over a corpus: the terms of every head's scores, from components of the first pass."""
 
 import math
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -10,8 +11,7 @@ from torch import Tensor
 
 from attnlib.adapters.attended import Attended
 from attnlib.adapters.model_pass import ModelPass
-from attnlib.analysis.fit import Fit, Head, added, chosen_heads, counted_attention, whole_samples
-from attnlib.analysis.stream import Losses
+from attnlib.analysis.fit import Fit, Head, Sums, chosen_heads, counted_attention, grouped, head_of
 from attnlib.decomposition.components import PART_NAMES, Parts
 from attnlib.decomposition.substitution import centred, largest, masked_softmax, total_variation
 from attnlib.errors import BadInput
@@ -22,41 +22,31 @@ POSITION_BIAS = "position bias"
 NO_SIGNAL = 1e-12  # below this share of the terms' own squares, a total is rounding
 
 
-class Judgement:
-    """Sums of the second pass; mergeable.
-
-    Args:
-        fit: of the first pass, whose components split the states.
+class Judgement(Sums):
+    """Sums of the second pass, by the components of a fit.
 
     Attributes:
-        samples, losses, unchecked: as of a :class:`~attnlib.analysis.fit.Fit`; attentions that were unchecked
-            in the first pass are among the last.
+        heads: see :class:`HeadSums`.
+        seen: of each of the states, ``valid`` positions, and those of them with ``unseen_words`` and
+            ``unseen_places``, which the fit never saw.
     """
 
+    TABLES = ("heads", "seen")
+
     def __init__(self, fit: Fit):
+        super().__init__()
         self.fit = fit
         self.heads: dict[Head, HeadSums] = {}
-        self.seen: dict[str, Seen] = {}
-        self.samples = 0
-        self.losses = Losses()
-        self.unchecked = fit.unchecked
+        self.seen: dict[str, Counter] = defaultdict(Counter)
+        self.unchecked = fit.unchecked  # attentions that were unchecked in the first pass are unchecked
 
     def update(
         self, one: ModelPass, probe: Float[Tensor, "batch target source"] | None = None
     ) -> "Judgement":
-        """Add a pass.
-
-        Args:
-            probe: β of the pass, which its cross-attentions are compared with.
-
-        Raises:
-            BadInput: states of which the fit has no components.
-        """
-        whole = whole_samples(one)
-        if not bool(whole.any()):
+        """Add a pass; ``probe`` is β, which its cross-attentions are compared with."""
+        whole = self._begin(one)
+        if whole is None:
             return self
-        self.samples += int(whole.sum())
-        self.unchecked |= set(one.unchecked)
         parts = {site: self._split(site, *own, one, whole) for site, own in one.sites().items()}
         for attended in one.attended:
             for head in chosen_heads(attended, self.fit.heads):
@@ -73,8 +63,8 @@ class Judgement:
             raise BadInput(f"no components of {site}; the fit has those of {known}")
         given = states[whole], one.tokens(side)[whole], one.counted(side)[whole]
         parts = self.fit.components[site].split(*given)
-        seen = Seen(parts.valid, parts.unseen_tokens, parts.unseen_positions)
-        self.seen[site] = self.seen.get(site, Seen()) + seen
+        unseen = {"unseen_words": parts.unseen_tokens, "unseen_places": parts.unseen_positions}
+        self.seen[site].update(valid=parts.valid, **unseen)
         return parts
 
     def _add(
@@ -94,12 +84,12 @@ class Judgement:
         averages = self.fit.averages[attended.name, head]
         typical = averages.typicality(attention[whole], queries, keys)
         covered = typical[~typical.isnan()]
-        own.add(typical=float(covered.sum()), covered=len(covered), samples=len(typical))
-        own.add(beyond=int(averages.beyond(queries, keys).sum()), rows=int(queries.sum()))
+        own.totals.update(typical=float(covered.sum()), covered=len(covered), samples=len(typical))
+        own.totals.update(beyond=int(averages.beyond(queries, keys).sum()), rows=int(queries.sum()))
         ignored = one.mask(key_side) & ~one.counted(key_side)
         if bool(ignored.any()):  # else nothing is there, and no attention need be made again
             there = (one.softmax(attended, head) * ignored[:, None, :]).sum(-1)[whole][queries]
-            own.add(on_ignored=float(there.sum()))
+            own.totals.update(on_ignored=float(there.sum()))
 
     def _add_agreement(self, one: ModelPass, attended: Attended, head: int, probe: Tensor) -> None:
         rows = one.counted("target") & one.counted("source").any(1)[:, None]
@@ -107,20 +97,33 @@ class Judgement:
         attention, _ = counted_attention(one, attended, head)
         agrees = agreement(attention[rows], probe[rows], seen)
         chance = chance_agreement(probe[rows], seen)
-        own = self.heads[attended.name, head]
-        own.add(agrees=float(agrees.sum()), by_chance=float(chance.sum()), probed=len(agrees))
+        own = self.heads[attended.name, head].totals
+        own.update(agrees=float(agrees.sum()), by_chance=float(chance.sum()), probed=len(agrees))
 
-    def merge(self, other: "Judgement") -> "Judgement":
-        """New sums of both; they are judged by the same fit."""
-        merged = Judgement(self.fit)
-        merged.samples = self.samples + other.samples
-        merged.losses = self.losses + other.losses
-        merged.unchecked = self.unchecked | other.unchecked
-        merged.heads = added(self.heads, other.heads)
-        merged.seen = added(self.seen, other.seen)
-        return merged
+    def empty(self) -> "Judgement":
+        return Judgement(self.fit)
 
-    __add__ = merge
+    def tensors(self) -> dict[str, Tensor]:
+        return {
+            f"heads/{attention}/{head}/{name}": each
+            for (attention, head), own in self.heads.items()
+            for name, each in own.terms.sums.items()
+        }
+
+    def facts(self) -> dict:
+        heads = {
+            f"{attention}/{head}": {"terms": own.terms.terms, "totals": own.totals}
+            for (attention, head), own in self.heads.items()
+        }
+        return super().facts() | {"heads": heads, "seen": self.seen}
+
+    def restore(self, tensors: dict[str, Tensor], facts: dict) -> "Judgement":
+        self.seen = defaultdict(Counter, {site: Counter(own) for site, own in facts["seen"].items()})
+        sums = grouped(tensors, "heads")
+        for key, own in facts["heads"].items():
+            head = self.heads[head_of(key)] = HeadSums(tuple(own["terms"]))
+            head.totals, head.terms.sums = Counter(own["totals"]), sums[key]
+        return super().restore(tensors, facts)
 
 
 def _terms(
@@ -134,47 +137,25 @@ def _terms(
     return torch.cat([nine, own.expand(nine.shape[1:])[None]])
 
 
-@dataclass(frozen=True)
-class Seen:
-    """Of some states: valid positions judged, and those whose word or place the fit never saw."""
-
-    valid: int = 0
-    unseen_words: int = 0
-    unseen_places: int = 0
-
-    def __add__(self, other: "Seen") -> "Seen":
-        return Seen(
-            self.valid + other.valid,
-            self.unseen_words + other.unseen_words,
-            self.unseen_places + other.unseen_places,
-        )
-
-
 class HeadSums:
     """What is summed of one head.
 
     Attributes:
         terms: see :class:`TermSums`.
-        totals: over samples: typicality where an average covers them, how many these are, how many are longer
-            than those averages are kept of, how many were judged. Over rows: the model's attention on ignored
-            positions, how many. Over rows that were probed: agreement with the lexical probe, what chance
-            would get, how many.
+        totals: over samples: ``typical``, their typicality where an average covers them, how many are
+            ``covered``, how many are ``beyond`` the lengths that averages are kept of, how many ``samples``.
+            Over rows: the model's attention ``on_ignored`` positions, how many ``rows``. Over rows that were
+            ``probed``: how often the head ``agrees`` with the lexical probe, and ``by_chance``.
     """
 
     def __init__(self, terms: tuple[str, ...]):
         self.terms = TermSums(terms)
-        names = ("typical", "covered", "beyond", "samples", "on_ignored", "rows", "agrees", "by_chance")
-        self.totals = dict.fromkeys((*names, "probed"), 0.0)
-
-    def add(self, **totals: float | int) -> None:
-        """Add to some of the totals."""
-        for name, total in totals.items():
-            self.totals[name] += total
+        self.totals: Counter = Counter()
 
     def __add__(self, other: "HeadSums") -> "HeadSums":
         merged = HeadSums(self.terms.terms)
         merged.terms = self.terms + other.terms
-        merged.totals = {name: own + other.totals[name] for name, own in self.totals.items()}
+        merged.totals = self.totals + other.totals
         return merged
 
     def mean(self, total: str, count: str) -> float:
@@ -192,7 +173,6 @@ class TermShares:
     Attributes:
         mean_absolute: mean size of a term over the sum of such means, each term centred over its row.
         covariance: cov(term, score) / var(score); they sum to one.
-        cancelling: of each pair of terms, their correlation.
         similarity, agreement: of attention rebuilt from a subset with the full one: 1 − total variation, and
             the share of rows whose largest entry is at the same place.
         spread: standard deviation of the scores along a row: how much the softmax has to work with.
@@ -201,7 +181,6 @@ class TermShares:
 
     mean_absolute: dict[str, float]
     covariance: dict[str, float]
-    cancelling: dict[tuple[str, str], float]
     similarity: dict[str, float]
     agreement: dict[str, float]
     spread: float
@@ -215,8 +194,7 @@ class TermSums:
 
     The definitions are those of :mod:`attnlib.decomposition.shares` and
     :mod:`attnlib.decomposition.substitution`, for any number of named terms (a position bias beside the nine)
-    and rows that see different positions (causal self-attention). Kept is the whole matrix of products of
-    centred terms, so that cancellation shows: two large terms with a negative product.
+    and rows that see different positions (causal self-attention).
     """
 
     def __init__(self, terms: tuple[str, ...]):
@@ -234,14 +212,7 @@ class TermSums:
     def update(
         self, terms: Float[Tensor, "terms batch target source"], allowed: Bool[Tensor, "batch target source"]
     ) -> "TermSums":
-        """Add a batch.
-
-        Args:
-            allowed: what each query may see; a row without any is padding.
-
-        Raises:
-            BadInput: another number of terms, or shapes that differ.
-        """
+        """Add a batch; ``allowed`` is what each query may see, and a row without any is padding."""
         if allowed.dim() != 3 or terms.shape != (len(self.terms), *allowed.shape):
             raise BadInput(
                 f"terms of shape {tuple(terms.shape)} with allowed of {tuple(allowed.shape)}; expected "
@@ -272,19 +243,12 @@ class TermSums:
             agree = (own & best).sum(-1) / own.sum(-1)
             self.sums["agreement"][index] += float(agree.sum(dtype=torch.float64))
 
-    def merge(self, other: "TermSums") -> "TermSums":
-        """New sums of both.
-
-        Raises:
-            BadInput: other terms.
-        """
+    def __add__(self, other: "TermSums") -> "TermSums":
         if self.terms != other.terms:
             raise BadInput(f"cannot merge sums of {self.terms} with those of {other.terms}")
         merged = TermSums(self.terms)
         merged.sums = {name: own + other.sums[name] for name, own in self.sums.items()}
         return merged
-
-    __add__ = merge
 
     def result(self) -> TermShares:
         """The shares so far."""
@@ -294,13 +258,9 @@ class TermSums:
         total = float(products.sum())
         varies = total > NO_SIGNAL * float(squares.sum())
         undefined = torch.full_like(absolute, torch.nan)
-        lengths = squares.sqrt()
-        correlation = products / (lengths[:, None] * lengths)
-        pairs = [(i, j) for i in range(len(self.terms)) for j in range(i)]
         return TermShares(
             mean_absolute=_named(self.terms, absolute / absolute.sum() if absolute.any() else undefined),
             covariance=_named(self.terms, products.sum(1) / total if varies else undefined),
-            cancelling={(self.terms[j], self.terms[i]): float(correlation[i, j]) for i, j in pairs},
             similarity=_named(self.subsets, self.sums["similarity"] / (rows or torch.nan)),
             agreement=_named(self.subsets, self.sums["agreement"] / (rows or torch.nan)),
             spread=(total / entries) ** 0.5 if varies and entries else 0.0 if entries else torch.nan,

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import attnlib
-from attnlib.analysis.analyse import Keep, Progress, analyse
+from attnlib.analysis.analyse import Progress, analyse
 from attnlib.analysis.results import KINDS, LONGEST_EXAMPLE, Analysis, Example
+from attnlib.analysis.stored import Keep
 from attnlib.analysis.stream import Stream
 from attnlib.decomposition.typicality import MINIMUM_CELL
 from attnlib.files import write_text_atomic
@@ -91,16 +92,6 @@ def report(
 
     Raises:
         BadInput: an empty corpus, or a folder that cannot be written.
-
-    >>> import tempfile, torch
-    >>> from attnlib import pass_of_tensors
-    >>> words, valid = torch.tensor([[5, 6, 7]]), torch.ones(1, 3, dtype=torch.bool)
-    >>> tensors = {"source_tokens": words, "source_mask": valid, "encoder_states": torch.eye(3)[None]}
-    >>> tensors |= {"target_tokens": words, "target_mask": valid, "cross.0.query_states": torch.eye(3)[None]}
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = report(Stream(pass_of_tensors, [tensors] * 5), folder)
-    ...     sorted(path.name for path in Path(folder).iterdir())
-    ['analysis.json', 'heads.csv', 'index.html', 'states.csv', 'terms.csv']
     """
     analysis = analyse(stream, heads=heads, every=every, keep=keep, progress=progress, about=about)
     write_report(analysis, folder, title=title, name=name)
@@ -116,7 +107,10 @@ def write_report(
 ) -> None:
     """Write the page and the tables of an analysis, see :func:`report`."""
     folder = Path(folder)
-    rows = {table: list(map(_plain, getattr(analysis, table))) for table in TABLES}
+    rows = {
+        table: [{key: _plain(value) for key, value in row.items()} for row in getattr(analysis, table)]
+        for table in TABLES
+    }
     content = {
         "attnlib": attnlib.__version__,
         "about": analysis.about,
@@ -143,16 +137,11 @@ def _csv(rows: list[dict]) -> str:
     return buffer.getvalue()
 
 
-def _plain(row: dict) -> dict:
-    """Numbers to nine digits; what is undefined is empty."""
-    return {key: _rounded(value) if isinstance(value, float) else value for key, value in row.items()}
-
-
-def _rounded(value: float) -> float | None:
+def _plain(value: object) -> object:
+    """A number to nine digits; what is undefined is empty."""
+    if not isinstance(value, float):
+        return value
     return float(f"{value:.9g}") if math.isfinite(value) else None
-
-
-# -- what a reader must know before believing a number --
 
 
 def notes(analysis: Analysis) -> list[str]:
@@ -214,12 +203,12 @@ def page(analysis: Analysis, title: str, name: Name) -> str:
         "Samples fitted on": f"{analysis.fitted:,}",
         "Samples judged": f"{analysis.judged:,}" + ("" if analysis.held_out else " (the same)"),
     }
-    kinds = {kind: [row for row in analysis.heads if row["kind"] == kind] for kind in KINDS}
+    kinds = {row["kind"] for row in analysis.heads}
     return _template().render(
         title=title,
         facts=facts,
         notes=notes(analysis),
-        kinds=[_kind(analysis, kind, rows) for kind, rows in kinds.items() if rows],
+        kinds=[_kind(analysis, kind) for kind in KINDS if kind in kinds],
         example=_example(analysis.example, name) if analysis.example else None,
         state_columns=list(STATES.values()),
         states=[(_word(row["states"]), [row[column] for column in STATES]) for row in analysis.states],
@@ -230,43 +219,49 @@ def page(analysis: Analysis, title: str, name: Name) -> str:
 def _template() -> "Template":
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    loader = FileSystemLoader(Path(__file__).parent)
     made = Environment(
-        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
-    made.filters |= {"number": number, "square": square, "weight": weight, "sentence": sentence}
+    made.filters |= {"number": number, "square": square, "paint": _paint, "sentence": sentence}
     return made.get_template("report.html.j2")
 
 
-def _kind(analysis: Analysis, kind: str, rows: list[dict]) -> dict:
+def _kind(analysis: Analysis, kind: str) -> dict:
     """What the page says of all attentions of a kind."""
+    rows = [row for row in analysis.heads if row["kind"] == kind]
+    terms = [row for row in analysis.terms if row["kind"] == kind]
+    by_place = {(row["layer"], row["head"]): row for row in rows}
+    layers, heads = (sorted(set(own)) for own in zip(*by_place, strict=True))
     rebuilds = REBUILDS | (OF_THE_PROBE if any(row["rows_probed"] for row in rows) else {})
-    terms: dict[str, list[float]] = {}
-    columns: dict[str, None] = {}
-    for row in analysis.terms:
-        if row["kind"] == kind:
-            terms.setdefault(_place(row), []).append(row["covariance_share"])
-            columns[row["term"]] = None
+    shares: dict[str, list[float]] = {}
+    for row in terms:
+        shares.setdefault(_place(row), []).append(row["covariance_share"])
+
+    def grid(column: str) -> list[tuple[str, list[float]]]:
+        """A row a layer; NaN where it has no such head."""
+        return [
+            (f"layer {layer}", [by_place.get((layer, head), {}).get(column, math.nan) for head in heads])
+            for layer in layers
+        ]
+
     return {
         "id": kind,
         "title": TITLES[kind],
+        "heads": heads,
         "grids": [
-            (title, colour, *_grid(rows, column))
+            (title, colour, grid(column))
             for column, (title, colour) in SQUARES.items()
             if column != "position_bias_share" or any(row[column] for row in rows)
         ],
         "rebuild_columns": list(rebuilds.values()),
         "rebuilds": [(_place(row), [row[column] for column in rebuilds]) for row in rows],
-        "term_columns": list(columns),
-        "terms": list(terms.items()),
+        "term_columns": list(dict.fromkeys(row["term"] for row in terms)),
+        "terms": list(shares.items()),
     }
-
-
-def _grid(rows: list[dict], column: str) -> tuple[list[int], list[tuple[str, list[float]]]]:
-    """Heads, and a row a layer; NaN where a layer has no such head."""
-    heads, layers = (sorted({row[name] for row in rows}) for name in ("head", "layer"))
-    values = {(row["layer"], row["head"]): row[column] for row in rows}
-    return heads, [(f"layer {layer}", [values.get((layer, n), math.nan) for n in heads]) for layer in layers]
 
 
 def _example(example: Example, name: Name) -> dict:
@@ -311,19 +306,15 @@ def number(value: float | int) -> str:
 def square(value: float, colour: str) -> str:
     """The style of a cell, as strong as its value, between −1 and 1, is large; hatched where negative."""
     strength = min(1.0, abs(value))
-    paint = _paint(COLOURS.get(colour, PLAIN), 0.9 * strength if colour in COLOURS else 0.35 * strength)
+    paint = _paint((0.9 if colour in COLOURS else 0.35) * strength, COLOURS.get(colour, PLAIN))
     if value < -0.005:  # a sign must not hang on a hue
         paint = f"repeating-linear-gradient(45deg,{paint} 0 3px,transparent 3px 6px)"
     white = ";color:#fff" if strength > STRONG and value > 0 and colour in COLOURS else ""
     return f"background:{paint}{white}"
 
 
-def weight(value: float) -> str:
-    """The style of a square of attention: the darker, the larger between 0 and 1."""
-    return f"background:{_paint(PLAIN, value)}"
-
-
-def _paint(colour: str, strength: float) -> str:
+def _paint(strength: float, colour: str = PLAIN) -> str:
+    """A colour, the stronger between 0 and 1."""
     return f"color-mix(in srgb,{colour} {100 * strength:.0f}%,transparent)"
 
 
@@ -338,8 +329,6 @@ _BLANK = {
     *range(0xFE00, 0xFE10),
     *range(0xE0100, 0xE01F0),
 }
-_CIRCLE = "◌"  # what carries a mark that would else sit on the letter before the word
-_PICTURES = 0x2400  # Unicode's pictures of the control characters
 SHOWN, SENTENCE = 60, 500  # characters of a word, and of a sentence
 
 
@@ -358,14 +347,14 @@ def visible(word: str, most: int = SHOWN, *, spaces: bool = False) -> str:
     space = " " if spaces else "␣"
     shown = "".join(space if character == " " else _seen(character) for character in word[:most])
     if shown and unicodedata.category(shown[0]).startswith("M"):
-        shown = _CIRCLE + shown
+        shown = "◌" + shown  # else it would sit on the letter before the word
     return (shown or "⟨empty⟩") + ("…" if len(word) > most else "")
 
 
 def _seen(character: str) -> str:
     code = ord(character)
     if code < 0x20:
-        return chr(_PICTURES + code)
+        return chr(0x2400 + code)  # Unicode's pictures of the control characters
     if unicodedata.category(character) in _HIDDEN or code in _BLANK:
         return f"⟨U+{code:04X}⟩"
     return character

@@ -1,5 +1,6 @@
 """What an analysis found, as plain rows: for tables, for files, for the page."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -9,7 +10,7 @@ from torch import Tensor
 
 from attnlib.adapters.model_pass import ModelPass
 from attnlib.analysis.fit import Fit, chosen_heads, counted_attention
-from attnlib.analysis.judge import HeadSums, Judgement, Seen, TermShares
+from attnlib.analysis.judge import HeadSums, Judgement, TermShares
 from attnlib.analysis.stream import Losses
 from attnlib.errors import BadInput
 
@@ -71,11 +72,7 @@ def results(
     example: Example | None = None,
     about: dict[str, str] | None = None,
 ) -> Analysis:
-    """The rows that two passes over a corpus come to.
-
-    Raises:
-        BadInput: nothing was judged, or no row of attention has two positions to choose from.
-    """
+    """The rows that two passes over a corpus come to; BadInput where nothing was judged."""
     if not judgement.samples:
         raise BadInput("the corpus holds no sample with a counted position on either side")
     if not any(int(own.terms.sums["counts"][1]) for own in judgement.heads.values()):
@@ -155,7 +152,8 @@ def state_rows(fit: Fit, judgement: Judgement) -> list[dict]:
     """A row for each of the states that projections read."""
     rows = []
     for site, components in sorted(fit.components.items()):
-        seen = judgement.seen.get(site, Seen())
+        seen = judgement.seen[site]
+        valid = seen["valid"] or math.nan
         rows.append(
             {
                 "states": site,
@@ -163,9 +161,9 @@ def state_rows(fit: Fit, judgement: Judgement) -> list[dict]:
                 "words": len(components.tokens),
                 "positions": int((components.tables.position_counts > 0).sum()),
                 "fitted": components.occurrences,
-                "judged": seen.valid,
-                "unseen_words": seen.unseen_words / seen.valid if seen.valid else float("nan"),
-                "unseen_positions": seen.unseen_places / seen.valid if seen.valid else float("nan"),
+                "judged": seen["valid"],
+                "unseen_words": seen["unseen_words"] / valid,
+                "unseen_positions": seen["unseen_places"] / valid,
                 "megabytes": components.bytes / 1e6,
             }
         )

@@ -1,185 +1,138 @@
-"""Sums of both passes in files: with checksums, so that parts of a corpus can be added up elsewhere."""
+"""Sums of both passes in files, one a part, with checksums: parts of a corpus can be added up elsewhere."""
 
 import hashlib
 import json
-import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import reduce
+from operator import add
 from pathlib import Path
 
-from safetensors.torch import load_file, save
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
 from torch import Tensor
 
-from attnlib.analysis.fit import AverageAttention, Fit
-from attnlib.analysis.judge import HeadSums, Judgement, Seen
-from attnlib.analysis.stream import Losses
-from attnlib.decomposition.growing import GrowingComponents
+from attnlib.analysis.fit import Sums
+from attnlib.analysis.stream import Part
 from attnlib.errors import BadInput, CorruptFile
-from attnlib.files import atomic_path, write_json_atomic
+from attnlib.files import atomic_path
 
-FORMAT = "attnlib.analysis/2"
-INDEX = "index.json"
+FORMAT = "attnlib.analysis/3"
+SECONDS_BETWEEN_SAVES = 60.0
 
 
-def save_fit(fit: Fit, folder: str | Path, told: dict) -> None:
-    """Write a fit as a folder, which appears whole or not at all.
+@dataclass(frozen=True)
+class Keep:
+    """Where the sums of a pass are kept while it goes on, and what identifies it.
 
-    Args:
-        told: what the index says beside: which part of which corpus.
+    Attributes:
+        folder: of the whole analysis; every part of a stage has a folder of its own in it.
+        asked: what the numbers depend on beside the part: model, corpus, layers, heads.
+        seconds: between two saves.
     """
-    with _new_folder(folder) as new:
-        sites = {f"components-{n}.safetensors": site for n, site in enumerate(sorted(fit.components))}
-        for name, site in sites.items():
-            fit.components[site].save(new / name)
-        averages = {
-            f"{attention}/{head}/{name}": tensor
-            for (attention, head), own in fit.averages.items()
-            for name, tensor in own.tensors().items()
-        }
-        _write_tensors(new / "averages.safetensors", averages)
-        heads = None if fit.heads is None else list(fit.heads)
-        _write_index(new, fit, [*sites, "averages.safetensors"], told, sites=sites, heads=heads)
+
+    folder: Path
+    asked: dict
+    seconds: float = SECONDS_BETWEEN_SAVES
+
+    def path(self, stage: str, part: Part) -> Path:
+        """The file of a part."""
+        return self.folder / f"{stage}-{part.shard}-of-{part.shards}" / "sums.safetensors"
+
+    def begun(self, stage: str, part: Part) -> dict | None:
+        """What the file says of a part that was begun, ``done`` and ``finished``; None where there is none.
+
+        Raises:
+            BadInput: it is a part of another analysis. CorruptFile: it is not as it was written.
+        """
+        path = self.path(stage, part)
+        if not path.is_file():
+            return None
+        facts = read_facts(path)
+        there, here = facts["asked"], self._asked(part)
+        pairs = {name: (there.get(name), here.get(name)) for name in {**there, **here}}
+        different = [f"{name} is {old} there, {new} here" for name, (old, new) in pairs.items() if old != new]
+        if different:
+            raise BadInput(
+                f"{path} is a part of another analysis ({'; '.join(different)}); choose another folder, or "
+                f"delete {self.folder} to begin anew"
+            )
+        return facts
+
+    def save(self, stage: str, part: Part, sums: Sums, done: int, finished: bool) -> None:
+        """Write the sums over batches before ``done`` in place of those that are there."""
+        about = {"asked": self._asked(part), "done": done, "finished": finished}
+        write_sums(self.path(stage, part), sums, about)
+
+    def merged(self, stage: str, part: Part, empty: Callable[[], Sums]) -> Sums:
+        """The sums of all shards, added up; ``empty`` makes those that a file is read into.
+
+        Raises:
+            BadInput: some are missing or not finished; the message lists them.
+        """
+        if missing := self.lacking(stage, part):
+            shards = ", ".join(map(str, missing))
+            raise BadInput(f"{self.folder}: shards {shards} of {part.shards} have no finished {stage} yet")
+        paths = [self.path(stage, own) for own in part.all_shards()]
+        return reduce(add, (read_sums(path, empty()) for path in paths))
+
+    def lacking(self, stage: str, part: Part) -> list[int]:
+        """Shards whose pass is not finished."""
+        return [own.shard for own in part.all_shards() if not (self.begun(stage, own) or {}).get("finished")]
+
+    def _asked(self, part: Part) -> dict:
+        return json.loads(json.dumps({**self.asked, **asdict(part)}))  # tuples are lists there
 
 
-def load_fit(folder: str | Path) -> tuple[Fit, dict]:
-    """A fit and what its index says beside.
+def write_sums(path: Path, sums: Sums, about: dict) -> None:
+    """Write sums and what is said about them as safetensors, which appear whole or not at all."""
+    tensors = {name: tensor.contiguous() for name, tensor in sums.tensors().items()}
+    facts = sums.facts() | about | {"format": FORMAT, "tensors": _digest(tensors)}
+    text = json.dumps(facts, sort_keys=True)
+    header = json.dumps({"facts": text, "sha256": hashlib.sha256(text.encode()).hexdigest()})
+    with atomic_path(path) as temporary:
+        save_file(tensors, temporary, {"attnlib": header})
+
+
+def read_facts(path: Path) -> dict:
+    """What is said of the sums of a file, without reading them.
 
     Raises:
-        BadInput: no fit there. CorruptFile: a file that is not what the index says.
+        CorruptFile: it is not what :func:`write_sums` wrote.
     """
-    folder, index = Path(folder), _checked(folder)
-    fit = _with_counts(Fit(index["heads"]), index)
-    fit.components = {site: GrowingComponents.load(folder / name) for name, site in index["sites"].items()}
-    grouped: dict[tuple[str, int], dict[str, Tensor]] = {}
-    for key, tensor in load_file(folder / "averages.safetensors").items():
-        attention, head, name = key.split("/")
-        grouped.setdefault((attention, int(head)), {})[name] = tensor
-    fit.averages = {key: AverageAttention.of_tensors(own) for key, own in grouped.items()}
-    return fit, index["told"]
+    with _opened(path) as file:
+        header = json.loads((file.metadata() or {}).get("attnlib", "{}"))
+        if header["sha256"] != hashlib.sha256(header["facts"].encode()).hexdigest():
+            raise ValueError("sha256 of its facts is another")
+        facts = json.loads(header["facts"])
+    if facts["format"] != FORMAT:
+        raise CorruptFile(f"{path} is of format {facts['format']}, not {FORMAT}: make this part again")
+    return facts
 
 
-def save_judgement(judgement: Judgement, folder: str | Path, told: dict) -> None:
-    """Write a judgement as a folder, as :func:`save_fit`; the fit that it is by stays out."""
-    with _new_folder(folder) as new:
-        heads = {f"{attention}/{head}": own for (attention, head), own in judgement.heads.items()}
-        tensors = {f"{at}/{name}": each for at, own in heads.items() for name, each in own.terms.sums.items()}
-        _write_tensors(new / "heads.safetensors", tensors)
-        _write_index(
-            new,
-            judgement,
-            ["heads.safetensors"],
-            told,
-            terms={at: list(own.terms.terms) for at, own in heads.items()},
-            totals={at: own.totals for at, own in heads.items()},
-            seen={site: vars(own) for site, own in judgement.seen.items()},
-        )
-
-
-def load_judgement(folder: str | Path, fit: Fit) -> tuple[Judgement, dict]:
-    """A judgement by a fit, and what its index says beside; errors as :func:`load_fit`."""
-    index = _checked(folder)
-    tensors = load_file(Path(folder) / "heads.safetensors")
-    judgement = _with_counts(Judgement(fit), index)
-    judgement.seen = {site: Seen(**own) for site, own in index["seen"].items()}
-    for at, terms in index["terms"].items():
-        attention, head = at.split("/")
-        own = judgement.heads[attention, int(head)] = HeadSums(tuple(terms))
-        own.terms.sums = {name: tensors[f"{at}/{name}"] for name in own.terms.sums}
-        own.totals = index["totals"][at]
-    return judgement, index["told"]
-
-
-def is_stored(folder: str | Path) -> bool:
-    """Whether a folder holds a part; one that was being replaced when its process died is put back."""
-    folder = Path(folder)
-    gone = not folder.exists() or not any(folder.iterdir())  # a workflow makes folders beforehand
-    if gone and _before(folder).exists():
-        _before(folder).replace(folder)
-    return (folder / INDEX).is_file()
-
-
-def read_index(folder: str | Path) -> dict:
-    """What the index of a part says beside, without reading the part; errors as :func:`load_fit`."""
-    return _index(Path(folder))["told"]
+def read_sums(path: Path, sums: Sums) -> Sums:
+    """Fill empty sums with those of a file; errors as :func:`read_facts`."""
+    facts = read_facts(path)
+    with _opened(path) as file:
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118, it is no dict
+        if _digest(tensors) != facts["tensors"]:
+            raise ValueError("sha256 of its tensors is another")
+    return sums.restore(tensors, facts)
 
 
 @contextmanager
-def _new_folder(folder: str | Path) -> Iterator[Path]:
-    """A folder to write into that takes the place of ``folder`` when the block ends well.
-
-    Raises:
-        BadInput: it cannot be made.
-    """
-    folder = Path(folder)
-    new, before = folder.with_name(f".{folder.name}.new"), _before(folder)
-    shutil.rmtree(new, ignore_errors=True)
+def _opened(path: Path) -> Iterator[safe_open]:
     try:
-        new.mkdir(parents=True)
-    except OSError as error:
-        raise BadInput(
-            f"cannot write {folder}: {error.strerror}; choose a folder you may write to"
-        ) from error
-    yield new
-    shutil.rmtree(before, ignore_errors=True)
-    if folder.exists():
-        folder.replace(before)
-    new.replace(folder)
-    shutil.rmtree(before, ignore_errors=True)
+        with safe_open(path, framework="pt") as file:
+            yield file
+    except (SafetensorError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise CorruptFile(f"{path} is not what was written there ({error}): make this part again") from error
 
 
-def _before(folder: Path) -> Path:
-    return folder.with_name(f".{folder.name}.before")
-
-
-def _checked(folder: str | Path) -> dict:
-    """The index of a part, once all of its files are what it says."""
-    folder = Path(folder)
-    index = _index(folder)
-    for name, digest in index["files"].items():
-        path = folder / name
-        if not path.is_file():
-            raise CorruptFile(f"{path} is not there, though {folder / INDEX} lists it: make this part again")
-        if _digest(path) != digest:
-            raise CorruptFile(f"{path} is not what {folder / INDEX} says (sha256): make this part again")
-    return index
-
-
-def _index(folder: Path) -> dict:
-    path = folder / INDEX
-    if not is_stored(folder):
-        raise BadInput(f"{folder} holds no part of an analysis: {INDEX} is not there")
-    try:
-        index = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise CorruptFile(f"{path} cannot be read ({error}): make this part again") from error
-    if not isinstance(index, dict) or index.pop("sha256", None) != _digest_of(index):
-        raise CorruptFile(f"{path} is not what was written there (sha256): make this part again")
-    if index["format"] != FORMAT:
-        raise CorruptFile(f"{path} is of format {index['format']}, not {FORMAT}: make this part again")
-    return index
-
-
-def _write_index(folder: Path, sums: Fit | Judgement, files: list[str], told: dict, **content) -> None:
-    content |= {"samples": sums.samples, "losses": vars(sums.losses), "unchecked": sorted(sums.unchecked)}
-    content |= {"files": {name: _digest(folder / name) for name in files}, "told": told, "format": FORMAT}
-    write_json_atomic(folder / INDEX, content | {"sha256": _digest_of(content)})
-
-
-def _with_counts(sums: Fit | Judgement, index: dict) -> Fit | Judgement:
-    sums.samples, sums.losses = index["samples"], Losses(**index["losses"])
-    sums.unchecked = frozenset(index["unchecked"])
-    return sums
-
-
-def _digest_of(content: dict) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
-def _write_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
-    with atomic_path(path) as temporary:
-        temporary.write_bytes(save({name: tensor.contiguous() for name, tensor in tensors.items()}))
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _digest(tensors: dict[str, Tensor]) -> str:
+    found = hashlib.sha256()
+    for name, tensor in sorted(tensors.items()):
+        found.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
+        found.update(tensor.numpy())
+    return found.hexdigest()

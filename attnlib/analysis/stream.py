@@ -37,12 +37,10 @@ class Stream(Generic[Batch]):
 
     Attributes:
         trace: of one batch, such as :meth:`attnlib.adapters.HuggingFace.trace`.
-        batches: a list, or a function that starts again from the first batch whenever it is called: a corpus
-            is read more than once.
+        batches: a list, or a function that starts anew whenever it is called: a corpus is read twice.
         probe: the lexical probe of a pass, such as :meth:`attnlib.adapters.Modules.lexical_probe`; by default
             what the pass brings itself, if it does.
-        probed: how many of the judged batches it is taken of, over all shards, since it is expensive; None:
-            all.
+        probed: of how many of the judged batches it is taken, over all shards: it is expensive; None: all.
         losses: what a batch lacks of the corpus; nothing by default. A report shows their sum.
 
     Raises:

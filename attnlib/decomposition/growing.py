@@ -61,7 +61,7 @@ class GrowingComponents:
     @property
     def bytes(self) -> int:
         """Memory of what is in use; with the spare rows and columns it is up to four times as much."""
-        return sum(table.nbytes for name, table in self._in_use().items() if name != "tokens")
+        return sum(table.nbytes for name, table in self.tensors().items() if name != "tokens")
 
     def update(
         self,
@@ -96,14 +96,21 @@ class GrowingComponents:
             raise BadInput(f"cannot merge components of width {self.width} with those of {other.width}")
         merged = GrowingComponents(self.width)
         for part in (self, other):
-            merged._add(part._in_use())
+            merged._add(part.tensors())
         return merged
 
     __add__ = merge
 
+    @classmethod
+    def of_tensors(cls, found: dict[str, Tensor]) -> "GrowingComponents":
+        """The components that :meth:`tensors` was called on."""
+        loaded = cls(found["token_sums"].shape[1])
+        loaded._add(found)
+        return loaded
+
     def save(self, path: str | Path) -> None:
         """Write what is in use as safetensors; the file appears whole or not at all."""
-        tables = {name: table.clone() for name, table in self._in_use().items()}
+        tables = {name: table.clone() for name, table in self.tensors().items()}
         with atomic_path(path) as temporary:
             save_file(tables, temporary, metadata={"format": _FORMAT})
 
@@ -118,12 +125,9 @@ class GrowingComponents:
             with safe_open(path, framework="pt") as file:
                 if (file.metadata() or {}).get("format") != _FORMAT:
                     raise CorruptFile(f"{path} holds no growing components (format {_FORMAT})")
-                found = {name: file.get_tensor(name) for name in _TABLES}
+                return cls.of_tensors({name: file.get_tensor(name) for name in _TABLES})
         except SafetensorError as error:
             raise CorruptFile(f"{path} cannot be read as safetensors ({error}): make it again") from error
-        loaded = cls(found["token_sums"].shape[1])
-        loaded._add(found)
-        return loaded
 
     def _add(self, tables: dict[str, Tensor]) -> None:
         """What was in use elsewhere."""
@@ -134,8 +138,8 @@ class GrowingComponents:
         self.tables.token_sums[rows] += tables["token_sums"]
         self.tables.pair_counts[rows, :places] += tables["pair_counts"]
 
-    def _in_use(self) -> dict[str, Tensor]:
-        """Tokens in the order of first sight, and the tables up to the last one and the last place."""
+    def tensors(self) -> dict[str, Tensor]:
+        """What :meth:`of_tensors` makes the same of: tokens in the order of first sight, and the tables up to the last one and the last place."""
         rows, places = len(self._order), self.tables.position_counts.nonzero()
         columns = int(places.max()) + 1 if len(places) else 1
         return {

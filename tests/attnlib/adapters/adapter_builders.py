@@ -117,29 +117,14 @@ def hooks_on(model):
 # -- models of transformers --
 
 
-RELATIVE = {
-    "vocab_size": 50,
-    "d_model": 32,
-    "d_kv": 8,
-    "d_ff": 48,
-    "num_layers": 2,
-    "num_heads": 4,
-    "decoder_start_token_id": 0,
-}
-ABSOLUTE = {
-    "vocab_size": 50,
-    "d_model": 32,
-    "encoder_layers": 2,
-    "decoder_layers": 2,
-    "encoder_attention_heads": 4,
-    "decoder_attention_heads": 4,
-    "encoder_ffn_dim": 48,
-    "decoder_ffn_dim": 48,
-    "max_position_embeddings": 32,
-    "decoder_start_token_id": 2,
-    "pad_token_id": 1,
-    "eos_token_id": 2,
-}
+RELATIVE = dict(
+    vocab_size=50, d_model=32, d_kv=8, d_ff=48, num_layers=2, num_heads=4, decoder_start_token_id=0
+)
+HALVES = {"layers": 2, "attention_heads": 4, "ffn_dim": 48}
+ABSOLUTE = {f"{half}_{name}": own for half in ("encoder", "decoder") for name, own in HALVES.items()} | {
+    "vocab_size": 50, "d_model": 32, "max_position_embeddings": 32,
+    "decoder_start_token_id": 2, "pad_token_id": 1, "eos_token_id": 2,
+}  # fmt: skip
 SIZES = {"T5": RELATIVE, "MT5": RELATIVE, "UMT5": RELATIVE}
 
 

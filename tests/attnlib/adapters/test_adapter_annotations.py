@@ -1,17 +1,22 @@
-"""The shapes in the signatures hold: some of this folder's tests again, every call checked by beartype."""
+"""The shapes in the signatures hold: some tests of both folders again, every call checked by beartype."""
 
 import subprocess
 import sys
 from pathlib import Path
 
-FILES = ("attended", "model_pass", "modules", "tensors", "hugging_face")
+ADAPTERS = ("attended", "model_pass", "modules", "tensors", "hugging_face")
+ANALYSIS = ("term_sums", "average_attention", "fit_and_judge", "parts", "analyse")
+SOME = "not refused and not killed and not shards and not flipped"
 
 
 def test_shapes_and_dtypes_in_signatures_are_true():
     """In a process of its own: checked signatures would hide our own errors for shapes that do not fit."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "not refused"]
-    command += ["--jaxtyping-packages=attnlib.adapters,beartype.beartype"]
-    command += [str(Path(__file__).with_name(f"test_{name}.py")) for name in FILES]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    here = Path(__file__).parent
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", SOME]
+    packages = "attnlib.adapters,attnlib.analysis,attnlib.decomposition.growing,beartype.beartype"
+    command += [f"--jaxtyping-packages={packages}"]
+    command += [str(here / f"test_{name}.py") for name in ADAPTERS]
+    command += [str(here.with_name("analysis") / f"test_{name}.py") for name in ANALYSIS]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stdout[-3000:]
     assert " passed" in done.stdout

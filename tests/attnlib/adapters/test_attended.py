@@ -36,25 +36,6 @@ def test_rows_of_a_projection_are_dealt_out_among_the_heads_in_order():
     assert not own.weight.requires_grad
 
 
-@pytest.mark.parametrize("bias", [True, False])
-def test_heads_side_by_side_are_the_projection(bias):
-    made, states = projection(6, 8, 3, bias=bias), normal(3, 5, 6)
-    own = LinearMap.of(made, 4)
-    torch.testing.assert_close(own(states).transpose(1, 2).flatten(2), made(states))
-
-
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
-def test_a_projection_is_computed_with_in_float32_at_least(dtype):
-    expected = DOUBLE if dtype == DOUBLE else torch.float32
-    own = LinearMap.of(nn.Linear(2, 4).to(dtype), 2)
-    assert own.weight.dtype == own.bias.dtype == expected
-
-
-def test_without_a_projection_states_are_compared_as_they_are():
-    states = normal(2, 3, 4)
-    assert torch.equal(LinearMap.none(states)(states), states[:, None])
-
-
 def test_the_bias_of_a_projection_goes_with_the_temporal_part():
     made, states = projection(6, 8, 3), normal(3, 5, 6)
     mask = torch.tensor([[True] * 5, [True] * 2 + [False] * 3, [True] * 4 + [False]])
@@ -105,17 +86,6 @@ def test_a_rotation_turns_each_pair_by_its_angle(interleaved):
     torch.testing.assert_close(rotary(length, width, interleaved=interleaved)(states), turned)
 
 
-@pytest.mark.parametrize("interleaved", [True, False])
-def test_products_of_rotated_states_depend_on_the_distance_alone(interleaved):
-    turn = rotary(7, 6, interleaved=interleaved)
-    query, key = (normal(1, 6, seed=seed).expand(7, 6) for seed in (1, 2))
-    products = turn(query) @ turn(key).T
-    for distance in range(-6, 7):
-        same = products.diagonal(distance)
-        torch.testing.assert_close(same, same[:1].expand_as(same))
-    assert products[0].std() > 0.1
-
-
 # Scores and terms.
 
 
@@ -163,12 +133,3 @@ def test_a_term_is_made_of_rotated_parts():
     asks, answers = (own.weight[1] for own in (one.query_map, one.key_map))
     expected = turn(query.input @ asks.T) @ turn(key.residual @ answers.T).mT * one.scale
     torch.testing.assert_close(one.terms(1, query, key)[1, 2], expected)
-
-
-def test_what_may_be_looked_at():
-    queries = torch.tensor([[True, True, False]])
-    keys = torch.tensor([[True, True, True]])
-    one = attended_of(batch=1, target=3, source=3)
-    assert one.allowed(queries, keys).tolist() == [[[True] * 3, [True] * 3, [False] * 3]]
-    later = replace(one, causal=True).allowed(queries, keys)
-    assert later.tolist() == [[[True, False, False], [True, True, False], [False] * 3]]

@@ -72,37 +72,6 @@ def test_attention_is_what_a_plain_call_returns_and_the_softmax_of_the_scores(na
             assert not own[~allowed].any()
 
 
-@pytest.mark.parametrize("name", FAMILIES)
-def test_cross_attention_reads_the_encoders_last_states(name):
-    found = traced(name)
-    states = [one.key_inputs for one in found.attended if one.kind == "cross"]
-    for own in (*states, found.sites()["encoder"][1]):
-        assert torch.equal(own, returned_by(name).encoder_last_hidden_state)
-
-
-@pytest.mark.parametrize("name", ["T5", "Marian"])
-def test_a_head_as_a_trace(name):
-    found = traced(name)
-    sides = {"cross": ("target", "source"), "encoder_self": ("source",) * 2, "decoder_self": ("target",) * 2}
-    for one in found.attended:
-        asks, answers = sides[one.kind]
-        for head in range(4):
-            trace = found.head(one, head)
-            scores = trace.decoder_states @ trace.encoder_states.mT
-            if one.position_bias is not None:
-                scores = scores + one.position_bias[:, head]
-            torch.testing.assert_close(scores, trace.scores)
-            assert torch.equal(trace.scores, one.scores[:, head])
-            assert trace.source_tokens is found.tokens(answers)
-            assert trace.source_mask is found.mask(answers)
-            assert trace.target_tokens is found.tokens(asks)
-            assert trace.target_mask is found.mask(asks)
-            predicted = found.source_tokens if asks == "source" else found.target_outputs
-            assert trace.target_outputs is predicted
-            torch.testing.assert_close(trace.attention.sum(-1), trace.target_mask.float())
-            assert trace.logits is None
-
-
 # What the model is given.
 
 
@@ -137,15 +106,6 @@ def test_what_stands_at_padding_does_not_matter(name, at_padding):
     assert_same_pass(
         HuggingFace(model).trace(given), HuggingFace(model).trace(replace(BATCH, read=BATCH.target))
     )
-
-
-@pytest.mark.parametrize("name", ["T5", "MBart"])
-def test_a_sample_alone_is_what_it_is_among_others(name):
-    alone = HuggingFace(model_of(name), kinds=KINDS).trace(TokenBatch.of_rows([ROWS[0][1]], [ROWS[1][1]]))
-    for one, together in zip(alone.attended, traced(name).attended, strict=True):
-        _, _, steps, words = one.scores.shape
-        expected = together.scores[1:2, :, :steps, :words]
-        torch.testing.assert_close(one.scores, expected, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -187,19 +147,6 @@ def test_only_the_layers_asked_for_are_caught():
     for one in found.attended:
         assert torch.equal(one.scores, expected[one.name].scores)
     assert set(found.sites()) == {"decoder.1.self", "decoder.1.cross", "encoder"}
-
-
-def test_passes_come_one_after_the_other():
-    asked = []
-
-    def batches():
-        for number in range(3):
-            asked.append(number)
-            yield BATCH
-
-    passes = HuggingFace(model_of("Bart")).traces(batches())
-    next(passes)
-    assert asked == [0]
 
 
 # What becomes of the model.
@@ -281,15 +228,6 @@ def test_the_estimate_is_what_is_held():
     assert held(everything.trace(batch())) > 1.4 * found
 
 
-def test_four_layers_of_a_large_model_stay_under_two_gigabytes():
-    """24 layers, 16 heads, width 1,024, as large as the promise; on the meta device, where no weight is."""
-    with torch.device("meta"):
-        model = t5(1_024, 24)
-    four = HuggingFace(model, kinds=("cross", "encoder_self", "decoder_self"), layers=[0, 8, 16, 23])
-    assert four.pass_bytes(SAMPLES, LENGTH, LENGTH) < 2e9
-    assert four.pass_bytes(SAMPLES, LENGTH, LENGTH, every_layer=True) > 3e9
-
-
 def test_logits_are_made_of_one_step():
     """Those of a batch and 250,000 words would take 2 GB, whatever is caught."""
     model, made = t5(32, 1), []
@@ -298,18 +236,6 @@ def test_logits_are_made_of_one_step():
     assert made == [(SAMPLES, 1, 50)]
     assert found.target_tokens.shape == (SAMPLES, LENGTH)
     assert not model.lm_head._forward_pre_hooks
-
-
-def test_tables_count_the_words_of_the_half_that_has_the_state():
-    """A Marian model with a vocabulary a side."""
-    sizes = {"vocab_size": 50, "decoder_vocab_size": 30, "share_encoder_decoder_embeddings": False}
-    tokens = {"pad_token_id": 0, "eos_token_id": 2, "decoder_start_token_id": 1}
-    layers = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 16, "max_position_embeddings": 8}
-    model = transformers.MarianMTModel(
-        transformers.MarianConfig(**sizes, **tokens, **layers, attn_implementation="eager")
-    )
-    of_side = [8 * (words * 4 + (words + 4) * 16) for words in (50, 30)]
-    assert HuggingFace(model).table_bytes(4) == sum(of_side)
 
 
 def test_tables_of_all_words_are_what_is_said():
@@ -355,37 +281,6 @@ def test_a_position_alone_is_the_rest_cut_away(name):
     for sample, (sources, targets) in enumerate(zip(one.source_mask, one.target_mask, strict=True)):
         found = beta[sample][targets][:, sources]
         torch.testing.assert_close(found, alone(model, one, sample), atol=1e-6, rtol=1e-4)
-
-
-@pytest.mark.parametrize("name", PROBED)
-def test_it_depends_on_the_position_and_is_zero_at_padding(name):
-    _, one, beta = probed(name)
-    valid = one.target_mask[:, :, None] & one.source_mask[:, None, :]
-    assert beta.shape == valid.shape
-    assert bool((beta[valid] > 0).all())
-    assert not beta[~valid].any()
-    assert not valid.all()
-    assert float(beta[0].std(-1)[one.target_mask[0]].min()) > 0
-
-
-def test_a_source_of_one_word_leaves_no_choice():
-    """All that can be attended to is attended to: β is the model's own probability."""
-    model = probed("T5")[0]
-    batch = TokenBatch.of_rows([[5], [9]], [[7, 8, 1], [4, 1]])
-    one = HuggingFace(model).trace(batch)
-    with torch.no_grad():
-        logits = model(input_ids=one.source_tokens, decoder_input_ids=one.target_tokens).logits
-    expected = logits.softmax(-1).gather(-1, one.target_outputs[..., None]) * one.target_mask[..., None]
-    torch.testing.assert_close(lexical_probe(model, one), expected)
-
-
-def test_the_model_is_left_as_it_was():
-    model = model_of("T5").train()
-    before = {name: value.clone() for name, value in model.state_dict().items()}
-    lexical_probe(model, probed("T5")[1])
-    assert all(module.training for module in model.modules())
-    assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
-    assert not any(parameter.grad is not None for parameter in model.parameters())
 
 
 @pytest.mark.parametrize("at_padding", [-100, 10**6])

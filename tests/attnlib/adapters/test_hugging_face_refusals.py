@@ -1,6 +1,5 @@
 """Models that cannot be traced, or only in part: what is said, and that no wrong number comes out."""
 
-import sys
 import warnings
 from dataclasses import replace
 
@@ -25,13 +24,8 @@ transformers = pytest.importorskip("transformers", reason="adapters of Hugging F
 
 
 TINY = {"n_layer": 1, "n_embd": 8, "n_head": 2, "vocab_size": 20, "bos_token_id": 0, "eos_token_id": 0}
-BERT = {
-    "hidden_size": 8,
-    "num_hidden_layers": 1,
-    "num_attention_heads": 2,
-    "vocab_size": 20,
-    "intermediate_size": 8,
-}
+BERT = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "vocab_size": 20}
+BERT |= {"intermediate_size": 8}
 
 
 # The implementation of attention.
@@ -65,59 +59,25 @@ def test_a_model_switched_back_returns_no_attention(name):
 # Models of another form.
 
 
-@pytest.mark.parametrize(
-    ("name", "missing"),
-    [
-        ("GPT2LMHeadModel", "an encoder"),
-        ("GPT2Model", "an encoder"),
-        ("BloomForCausalLM", "an encoder"),
-        ("BloomModel", "an encoder"),
-        ("MambaForCausalLM", "an encoder"),
-        ("BertLMHeadModel", "an encoder"),
-        ("BartForCausalLM", "an encoder"),
-        ("BertModel", "a decoder"),
-        ("DistilBertModel", "a decoder"),
-        ("T5EncoderModel", "a decoder"),
-    ],
-)
-def test_half_a_model_is_refused(name, missing):
+@pytest.mark.parametrize("name", ["GPT2LMHeadModel", "BertModel", "BartForCausalLM", "T5EncoderModel"])
+def test_half_a_model_is_refused(name):
+    settings = {"GPT2": TINY, "Bert": BERT, "Bart": ABSOLUTE, "T5En": RELATIVE}[name[:4]]
     made = getattr(transformers, name)
-    settings = {
-        "GPT2": TINY,
-        "Bloom": {"vocab_size": 20, "hidden_size": 8, "n_layer": 1, "n_head": 2},
-        "Mamba": {"vocab_size": 20, "hidden_size": 8, "num_hidden_layers": 1, "state_size": 2},
-        "Bert": BERT | {"is_decoder": "LMHead" in name},
-        "Bart": ABSOLUTE,
-        "Distil": {"vocab_size": 20, "dim": 8, "n_layers": 1, "n_heads": 2, "hidden_dim": 8},
-        "T5": RELATIVE,
-    }
-    (own,) = (value for family, value in settings.items() if name.startswith(family))
-    with pytest.raises(
-        BadInput, match=f"{name} lacks {missing}, and so cross-attention from one to the other"
-    ):
-        HuggingFace(made(made.config_class(**own)))
+    with pytest.raises(BadInput, match=f"{name} lacks an encoder or a decoder, .* whole"):
+        HuggingFace(made(made.config_class(**settings)))
 
 
-@pytest.mark.parametrize("name", ["T5", "Bart", "Marian", "Pegasus"])
+@pytest.mark.parametrize("name", ["T5", "Bart"])
 def test_a_half_that_a_model_hands_out_is_refused(name):
     model = model_of(name)
-    with pytest.raises(BadInput, match="lacks a decoder"):
-        HuggingFace(model.get_encoder())
-    with pytest.raises(BadInput, match="lacks an encoder"):
-        HuggingFace(model.get_decoder())
+    for half in (model.get_encoder(), model.get_decoder()):
+        with pytest.raises(BadInput, match="lacks an encoder or a decoder"):
+            HuggingFace(half)
 
 
 def test_a_model_of_another_library_is_refused():
     with pytest.raises(BadInput, match=r"Linear has no config.*see attnlib\.adapters\.Modules"):
         HuggingFace(nn.Linear(2, 2))
-
-
-def test_a_model_of_another_library_with_a_config_is_refused_without_transformers(monkeypatch):
-    monkeypatch.setitem(sys.modules, "transformers.models.auto", None)
-    model = nn.Linear(2, 2)
-    model.config = object()
-    with pytest.raises(BadInput, match="Linear lacks a decoder"):
-        HuggingFace(model)
 
 
 def test_attention_of_another_form_is_refused():
@@ -136,33 +96,10 @@ def test_a_kind_of_which_a_model_has_none_is_refused():
     assert HuggingFace(model).n_layers == {"encoder_self": 0, "decoder_self": 2, "cross": 2}
 
 
-FSMT = {
-    "langs": ["a", "b"],
-    "src_vocab_size": 50,
-    "tgt_vocab_size": 50,
-    "max_position_embeddings": 32,
-}
-
-
-LED = {
-    "attention_window": 8,
-    "max_encoder_position_embeddings": 32,
-    "max_decoder_position_embeddings": 32,
-}
-
-
-@pytest.mark.parametrize(("name", "changes"), [("LED", LED), ("FSMT", FSMT)])
-def test_a_family_that_keeps_its_attention_to_itself_is_refused(name, changes):
-    if name == "LED":
-        model = model_of(name, **changes)
-    else:
-        model = transformers.FSMTForConditionalGeneration(transformers.FSMTConfig(**ABSOLUTE | changes))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # which implementation it is set to is another test's
-        adapter = HuggingFace(model)
-    with pytest.raises(
-        BadInput, match=r"cross\.0 returns no attention, though .* with attnlib\.adapters\.Mod"
-    ):
+def test_a_family_that_keeps_its_attention_to_itself_is_refused():
+    sizes = {"max_encoder_position_embeddings": 32, "max_decoder_position_embeddings": 32}
+    adapter = HuggingFace(model_of("LED", attention_window=8, **sizes))
+    with pytest.raises(BadInput, match=r"cross\.0 returns no attention, though .* with attnlib\.adap"):
         adapter.trace(BATCH)
 
 
@@ -200,34 +137,6 @@ def test_the_self_attention_of_umt5_is_refused(kind):
     with pytest.raises(BadInput, match=rf"{kind}\.0 adds a bias by position that UMT5Attention does not"):
         HuggingFace(model, kinds=("cross", kind)).trace(BATCH)
     assert hooks_on(model) == 0
-
-
-def test_the_cross_attention_of_umt5_is_traced():
-    found = HuggingFace(model_of("UMT5")).trace(BATCH)
-    assert [one.name for one in found.attended] == ["cross.0", "cross.1"]
-    with torch.no_grad():
-        plain = model_of("UMT5")(
-            input_ids=found.source_tokens,
-            attention_mask=found.source_mask.long(),
-            decoder_input_ids=found.target_tokens,
-            decoder_attention_mask=found.target_mask.long(),
-            output_attentions=True,
-        )
-    for one, expected in zip(found.attended, plain.cross_attentions, strict=True):
-        for head in range(4):
-            own = found.softmax(one, head)[found.target_mask]
-            torch.testing.assert_close(own, expected[:, head][found.target_mask], rtol=0, atol=1e-6)
-
-
-def test_a_module_that_does_not_compute_as_it_says_is_refused():
-    model = model_of("T5")
-    attention = model.decoder.block[1].layer[1].EncDecAttention
-    attention.q.register_forward_hook(
-        lambda module, given, output: 0.9 * output
-    )  # a rotation would be another
-    with pytest.raises(BadInput, match=r"cross\.1, head 0: attention from the caught projections is up to"):
-        HuggingFace(model).trace(BATCH)
-    assert hooks_on(model) == 1
 
 
 # Wrapped projections.

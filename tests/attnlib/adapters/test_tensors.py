@@ -104,18 +104,6 @@ def test_dots_of_self_attention_are_of_the_states_with_themselves():
     assert one.query_site == one.key_site == "decoder_self.2.query"
 
 
-def test_keys_of_self_attention_that_differ_are_states_of_their_own():
-    given = TOKENS | {
-        "encoder_self.0.query_states": normal(3, 5, 2, seed=1),
-        "encoder_self.0.key_states": normal(3, 5, 2, seed=2),
-    }
-    sites = pass_of_tensors(given).sites()
-    for name, site in (("query", "encoder_self.0.query"), ("key", "encoder_self.0.key")):
-        side, states = sites[site]
-        assert side == "source"
-        assert torch.equal(states, given[f"encoder_self.0.{name}_states"])
-
-
 def test_all_that_may_be_said_of_an_attention_is_in_its_scores():
     # `full` computes the attention by itself; a pass is refused where its own differs.
     found = pass_of_tensors(FULL)
@@ -137,20 +125,6 @@ def test_attention_that_the_states_do_not_make_is_refused(place, name):
     wrong = FULL | {f"{place}.{name}": FULL[f"{place}.{name}"] * 1.5}
     with pytest.raises(BadInput, match=rf"{place}, head 0: attention from the caught projections is up to"):
         pass_of_tensors(wrong)
-
-
-def test_a_bias_of_the_keys_adds_the_same_to_all_words_so_that_attention_does_not_show_it():
-    wrong = FULL | {"cross.3.key_bias": FULL["cross.3.key_bias"] + 1}
-    gap = pass_of_tensors(wrong).attended[0].scores - pass_of_tensors(FULL).attended[0].scores
-    assert gap.abs().max() > 0.1
-    torch.testing.assert_close(gap, gap[..., :1].expand_as(gap), rtol=0, atol=1e-5)
-
-
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
-def test_other_precisions(dtype):
-    for given in (DOUBLE_PLAIN, DOUBLE_FULL):
-        for one in pass_of_tensors(to(given, dtype)).attended:
-            assert one.scores.dtype == torch.promote_types(dtype, torch.float32)
 
 
 def test_states_and_weights_of_different_precisions_are_computed_with_in_the_finer():
@@ -184,37 +158,6 @@ def test_by_default_a_step_predicts_what_is_read_next():
     assert torch.equal(found.target_outputs[TARGET_MASK], expected[TARGET_MASK])
 
 
-def test_a_lexical_probe_goes_with_its_words_where_padding_moves():
-    probe = torch.rand(3, 4, 5, generator=torch.Generator().manual_seed(0))
-    assert torch.equal(pass_of_tensors(PLAIN | {"lexical_probe": probe}).lexical_probe, probe)
-    given = PLAIN | {"lexical_probe": probe}
-    target = ("target_tokens", "target_mask", "cross.0.query_states", "lexical_probe")
-    source = ("source_tokens", "source_mask", "encoder_states")
-    flipped = given | {name: given[name].flip(1) for name in (*target, *source)}
-    flipped["lexical_probe"] = probe.flip(1, 2)
-    found, expected = pass_of_tensors(flipped), pass_of_tensors(given)
-    for sample, (targets, sources) in enumerate(zip(TARGET_MASK, SOURCE_MASK, strict=True)):
-        words, places = (tokens[sample].tolist() for tokens in (found.target_tokens, found.source_tokens))
-        own, other = (tokens[sample].tolist() for tokens in (expected.target_tokens, expected.source_tokens))
-        for step in targets.nonzero()[:, 0]:
-            for place in sources.nonzero()[:, 0]:
-                moved = words.index(own[step]), places.index(other[place])
-                assert found.lexical_probe[sample, *moved] == probe[sample, step, place]
-
-
-@pytest.mark.parametrize(
-    ("probe", "message"),
-    [
-        (torch.zeros(3, 5, 4), r"lexical_probe of shape \(3, 5, 4\); expected \(3, 4, 5\)"),
-        (torch.full((3, 4, 5), -1.0), "holds what is no probability; a logarithm has to be taken back"),
-        (torch.full((3, 4, 5), torch.nan), "holds what is no probability"),
-    ],
-)
-def test_what_is_no_lexical_probe_is_refused(probe, message):
-    with pytest.raises(BadInput, match=message):
-        pass_of_tensors(PLAIN | {"lexical_probe": probe})
-
-
 # Files.
 
 
@@ -246,15 +189,6 @@ def test_weights_may_stand_in_a_file_of_their_own(tmp_path):
         assert_same_pass(found, pass_of_tensors(FULL))
 
 
-def test_one_file_after_the_other_is_read(tmp_path):
-    write(tmp_path, "a.safetensors", PLAIN)
-    (tmp_path / "b.safetensors").write_bytes(b"\x08\x00")
-    passes = saved_passes(str(tmp_path))
-    assert_same_pass(next(passes), pass_of_tensors(PLAIN))
-    with pytest.raises(CorruptFile, match=r"b\.safetensors cannot be read as safetensors .*write it again"):
-        next(passes)
-
-
 @pytest.mark.parametrize("name", ["a.safetensors", MAPS])
 def test_a_file_that_was_cut_off_is_corrupt(tmp_path, name):
     write(tmp_path, "a.safetensors", PLAIN)
@@ -262,12 +196,6 @@ def test_a_file_that_was_cut_off_is_corrupt(tmp_path, name):
     whole = (tmp_path / name).read_bytes()
     (tmp_path / name).write_bytes(whole[:-5])
     with pytest.raises(CorruptFile, match=f"{name} cannot be read as safetensors"):
-        list(saved_passes(tmp_path))
-
-
-def test_a_message_names_the_file(tmp_path):
-    write(tmp_path, "a.safetensors", {"cross.0.query_states": PLAIN["cross.0.query_states"]})
-    with pytest.raises(BadInput, match=r"a\.safetensors: tensors lack source_tokens"):
         list(saved_passes(tmp_path))
 
 
@@ -281,69 +209,38 @@ def test_a_folder_without_files_is_refused(tmp_path):
 # What is refused.
 
 
+Q, K = "cross.0.query_states", "cross.3.key_weight"
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (
-            without(PLAIN, "source_mask", "target_mask"),
-            "tensors lack source_mask, target_mask; they have cross",
-        ),
+        (without(PLAIN, "source_mask", "target_mask"), "lack source_mask, target_mask; they have cross"),
         ({}, "they have none"),
         (PLAIN | {"cross.query_states": torch.ones(1)}, "no tensor 'cross.query_states' is known"),
         (PLAIN | {"cross.0.querystates": torch.ones(1)}, "named like cross.0.query_states"),
         (PLAIN | {"self.0.query_states": torch.ones(1)}, "no tensor 'self.0.query_states'"),
         (PLAIN | {"cross.-1.scale": torch.ones(1)}, "no tensor 'cross.-1.scale'"),
-        (PLAIN | {"cross.0.1.scale": torch.ones(1)}, "no tensor 'cross.0.1.scale'"),
         (PLAIN | {"decoder_states": torch.ones(1)}, "no tensor 'decoder_states'"),
         (PLAIN | {"cross.1.scale": torch.ones(())}, r"cross\.1 lacks cross\.1\.query_states"),
         (without(PLAIN, "encoder_states"), r"lacks cross\.0\.key_states, and there is no encoder_states"),
-        (without(FULL, "cross.3.key_weight"), r"cross\.3 has a weight for one side"),
-        (without(FULL, "cross.3.key_weight", "cross.3.query_weight"), r"cross\.3 has a bias and no weights"),
+        (without(FULL, K), r"cross\.3 has a weight for one side"),
+        (without(FULL, K, "cross.3.query_weight"), r"cross\.3 has a bias and no weights"),
+        (PLAIN | {"cross.0.scale": torch.ones(2)}, r"cross\.0\.scale is of shape \(2,\); expected one"),
+        (FULL | {K: torch.ones(8, 6)}, r"cross\.3: weight of shape \(8, 6\)"),
+        (FULL | {"cross.3.key_bias": torch.ones(8)}, r"weight of shape \(2, 4, 6\), bias of \(8,\)"),
         (
-            PLAIN | {"cross.0.scale": torch.ones(2)},
-            r"cross\.0\.scale is of shape \(2,\); expected one number",
+            without(FULL, "cross.3.key_bias") | {K: torch.ones(2, 3, 6)},
+            "width 4, keys of 2 of width 3",
         ),
-        (FULL | {"cross.3.key_weight": torch.ones(8, 6)}, r"cross\.3: weight of shape \(8, 6\)"),
-        (
-            FULL | {"cross.3.key_bias": torch.ones(8)},
-            r"cross\.3: weight of shape \(2, 4, 6\), bias of \(8,\)",
-        ),
-        (
-            without(FULL, "cross.3.key_bias") | {"cross.3.key_weight": torch.ones(2, 3, 6)},
-            "queries of 2 heads of width 4, keys of 2 of width 3",
-        ),
-        (
-            PLAIN | {"encoder_states": torch.ones(3, 5, 7)},
-            "queries of 1 heads of width 6, keys of 1 of width 7",
-        ),
-        (
-            FULL | {"encoder_states": torch.ones(3, 5, 7)},
-            r"states of shape \(3, 5, 7\); expected \(3, 5, 6\)",
-        ),
-        (
-            PLAIN | {"cross.0.query_states": torch.ones(3, 6)},
-            r"states of shape \(3, 6\); expected \(3, 4, 6\)",
-        ),
-        (
-            PLAIN | {"cross.0.attention": torch.ones(3, 4, 5)},
-            r"attention of shape \(3, 4, 5\); expected \(3, 1,",
-        ),
+        (PLAIN | {"encoder_states": torch.ones(3, 5, 7)}, "1 heads of width 6, keys of 1 of width 7"),
+        (FULL | {"encoder_states": torch.ones(3, 5, 7)}, r"states of shape \(3, 5, 7\); expected \(3, 5, 6"),
+        (PLAIN | {Q: torch.ones(3, 6)}, r"states of shape \(3, 6\); expected \(3, 4, 6\)"),
         (PLAIN | {"cross.0.attention": torch.ones(3, 1, 4, 5).long()}, r"attention is of torch\.int64"),
-        (FULL | {"cross.3.position_bias": torch.ones(2, 4, 5)}, r"position_bias of shape \(2, 4, 5\)"),
-        (
-            PLAIN | {"source_mask": SOURCE_MASK[:, 1:]},
-            r"source_tokens of shape \(3, 5\) with a mask of shape \(3, 4\)",
-        ),
-        (
-            PLAIN | {"target_tokens": torch.arange(4)},
-            r"target_tokens of shape \(4,\) with a mask of shape \(3, 4\)",
-        ),
-        (PLAIN | {"target_outputs": torch.ones(3, 5)}, r"target_outputs of shape \(3, 5\)"),
-        (PLAIN | {"source_mask": SOURCE_MASK & False}, "source_tokens row 0 is all padding: leave"),
-        (
-            PLAIN | {"source_tokens": torch.ones(2, 5), "source_mask": SOURCE_MASK[:2]},
-            "2 sources with 3 targets",
-        ),
+        (PLAIN | {"target_tokens": torch.arange(4)}, r"target_tokens of shape \(4,\) with a mask"),
+        (PLAIN | {"lexical_probe": torch.zeros(3, 5, 4)}, r"lexical_probe of shape .*; expected \(3, 4, 5\)"),
+        (PLAIN | {"lexical_probe": torch.full((3, 4, 5), -1.0)}, "no probability; a logarithm has to be"),
+        (PLAIN | {"lexical_probe": torch.full((3, 4, 5), torch.nan)}, "holds what is no probability"),
     ],
 )
 def test_what_makes_no_pass_is_refused(given, message):

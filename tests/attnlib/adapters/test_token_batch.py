@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from attnlib.adapters import TokenBatch, text_batches
+from attnlib.adapters.token_batch import line_batches
 from attnlib.errors import BadInput
 
 BATCH = TokenBatch.of_rows([[5, 6, 7], [8]], [[3], [4, 2]])
@@ -35,16 +36,6 @@ def test_labels_that_do_not_count_are_0_at_padding():
         replace(BATCH, source=BATCH.source - 6)
 
 
-def test_a_batch_moves_with_all_that_it_has():
-    for batch in (BATCH, replace(BATCH, read=BATCH.target)):
-        moved = vars(batch.to("cpu"))
-        assert {name: value is None for name, value in moved.items()} == {
-            name: value is None for name, value in vars(batch).items()
-        }
-    with pytest.raises(RuntimeError, match="meta"):  # every tensor has left: there is no data to check
-        BATCH.to("meta")
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -66,11 +57,7 @@ def test_what_does_not_fit_is_refused(changes, message):
 
 @pytest.mark.parametrize(
     ("sources", "targets", "message"),
-    [
-        ([[1], []], [[2], [3]], "source row 1 is all padding"),
-        ([[1], [2]], [[3]], "2 sources with 1 targets"),
-        ([], [], "no rows"),
-    ],
+    [([[1], []], [[2], [3]], "source row 1 is all padding"), ([], [], "no rows")],
 )
 def test_rows_that_make_no_batch_are_refused(sources, targets, message):
     with pytest.raises(BadInput, match=message):
@@ -80,44 +67,56 @@ def test_rows_that_make_no_batch_are_refused(sources, targets, message):
 # Text.
 
 
-class Lengths:
-    """A tokenizer: the lengths of the words, then a mark, 1 at a source and 2 at a target."""
+class Counting:
+    """A tokenizer: the lengths of the words, then a mark, 1 of a source, 2 of a target; it counts."""
 
     def __init__(self):
-        self.asked = 0
+        self.lines = 0
 
     def __call__(self, text=None, text_target=None, *, truncation, max_length):
         assert truncation
-        self.asked += 1
         lines, mark = (text_target, 2) if text is None else (text, 1)
+        self.lines += len(lines)
         words = [line.split()[: max_length - 1] for line in lines]
         return {"input_ids": [[*map(len, line), mark] for line in words]}
 
 
-PAIRS = [("aaa bbbb", "ccccc"), ("dddddd", "eee ffff ggggg"), (" ", "lost"), ("lost", ""), ("hhh", "iiii")]
+PAIRS = [
+    ("", "a"), ("aaa bbbb", "ccccc"), ("dddddd", "eee ffff ggggg"), (" ", "lost"), ("lost", ""),
+    ("hhh", "iiii"), ("h", ""),
+]  # fmt: skip
 
 
 def test_sentences_go_through_the_tokenizer_each_side_with_its_own_marks():
-    first, second = text_batches(Lengths(), PAIRS, batch_size=2)
+    first, second = text_batches(Counting(), PAIRS, batch_size=2)
     assert first.source.tolist() == [[3, 4, 1], [6, 1, 0]]
     assert first.target.tolist() == [[5, 2, 0, 0], [3, 4, 5, 2]]
     # Pairs with an empty line are left out: the next batch is the last pair.
     assert (second.source.tolist(), second.target.tolist()) == ([[3, 1]], [[4, 2]])
+    (cut,) = text_batches(Counting(), PAIRS, longest=3, prefix="x ")
+    assert cut.source.tolist() == [[1, 3, 1], [1, 6, 1], [1, 3, 1]]
+    assert cut.target.tolist() == [[5, 2, 0], [3, 4, 2], [4, 2, 0]]
 
 
-def test_long_sentences_are_cut():
-    (batch,) = text_batches(Lengths(), PAIRS, longest=3)
-    assert batch.target.tolist() == [[5, 2, 0], [3, 4, 2], [4, 2, 0]]
+def test_pairs_left_out_and_cut_are_counted():
+    """Four sides are empty, the last behind all batches; with its mark, one side has four pieces."""
+    for longest, cut in ((3, 1), (4, 0)):
+        found = list(line_batches(Counting(), PAIRS, batch_size=2, longest=longest))
+        assert [(own.left_out, own.cut) for own in found] == [(3, cut), (1, 0)]
+    assert list(line_batches(Counting(), PAIRS[:1])) == []
 
 
-def test_no_more_is_read_than_asked_for():
-    tokenizer, pairs = Lengths(), iter(PAIRS)
-    next(text_batches(tokenizer, pairs, batch_size=1))
-    assert tokenizer.asked == 2  # a source and a target
-    assert next(pairs) == PAIRS[1]
+def test_only_what_is_used_is_tokenized():
+    tokenizer, pairs = Counting(), iter(PAIRS)
+    first = next(line_batches(tokenizer, pairs, batch_size=1))
+    assert tokenizer.lines == 0
+    assert first.tokens is first.tokens
+    assert first.cut == 0
+    assert tokenizer.lines == 2  # a source and a target
+    assert next(pairs) == PAIRS[3]  # one whole pair is read ahead
 
 
 @pytest.mark.parametrize("changes", [{"batch_size": 0}, {"longest": 0}])
 def test_sizes_start_at_1(changes):
     with pytest.raises(BadInput, match="both must be at least 1"):
-        next(text_batches(Lengths(), PAIRS, **changes))
+        next(text_batches(Counting(), PAIRS, **changes))

@@ -51,17 +51,6 @@ def test_typicality_is_that_of_one_sample_among_those_summed(summed, judged, min
     torch.testing.assert_close(found, torch.stack(expected), equal_nan=True)
 
 
-@settings(max_examples=20)
-@given(matrices(), st.integers(0, 12))
-def test_halves_merged_are_the_whole_and_padding_is_not_read(summed, cut):
-    halves = [averages_of(half) for half in (summed[:cut], summed[cut:]) if half]
-    merged = halves[0] + halves[-1] if len(halves) > 1 else halves[0]
-    moved = AverageAttention().update(*padded(summed, before=3))
-    for other in (merged, moved):
-        found = other.typicality(*padded(summed), minimum=1)
-        torch.testing.assert_close(found, averages_of(summed).typicality(*padded(summed), minimum=1))
-
-
 def test_hand_worked():
     """The average of (1, 0) and (0, 1) is (1/2, 1/2): (1, 0) is half a distribution away, (1/2, 1/2) none."""
     average = averages_of([torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 1.0]])])
@@ -70,12 +59,6 @@ def test_hand_worked():
     assert found[:2].tolist() == [0.5, 1.0]
     assert math.isnan(found[2])  # no sample of one position was summed
     assert average.typicality(*padded(judged), minimum=3).isnan().all()
-
-
-def test_thirty_samples_make_an_average():
-    one = torch.ones(1, 1)
-    assert averages_of([one] * 29).typicality(*padded([one])).isnan().all()
-    assert averages_of([one] * 30).typicality(*padded([one])).tolist() == [1.0]
 
 
 # Memory.
@@ -146,19 +129,3 @@ def test_sizes_up_to_a_longest_side_hand_worked(monkeypatch):
 
 
 # Files.
-
-
-@settings(max_examples=20)
-@given(matrices(), matrices())
-def test_tensors_make_the_same_averages_that_go_on_the_same(summed, others):
-    before = averages_of(summed)
-    after = AverageAttention.of_tensors(before.tensors())
-    for average in (before, after):
-        average.update(*padded(others))
-    for name, tensor in before.tensors().items():
-        assert torch.equal(after.tensors()[name], tensor)
-
-
-def test_no_averages_in_tensors():
-    empty = AverageAttention.of_tensors(AverageAttention().tensors())
-    assert empty.cells.counts == {}

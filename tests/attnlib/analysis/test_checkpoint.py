@@ -12,14 +12,12 @@ import torch
 from attnlib.adapters import text_batches
 from attnlib.analysis.checkpoint import (
     Checkpoint,
-    ParallelText,
     ignorable_ids,
     language_codes,
-    line_batches,
     set_languages,
     tokenizer_digest,
 )
-from attnlib.errors import BadInput, UnknownName
+from attnlib.errors import BadInput
 from tests.attnlib.analysis.analysis_builders import SOURCE, TARGET, save_checkpoint, text_of, tokenizer_of
 
 transformers = pytest.importorskip("transformers", reason="checkpoints are those of transformers")
@@ -70,88 +68,7 @@ def test_texts_that_are_none(tmp_path, source, target, message):
             list(text.pairs())
 
 
-def test_a_text_that_is_not_there(tmp_path):
-    text = text_of(tmp_path)
-    for side, missing in (
-        ("source", ParallelText(tmp_path / "none", text.target)),
-        ("target", ParallelText(text.source, tmp_path)),
-    ):
-        with pytest.raises(BadInput, match=f"{side} .* is not there"):
-            missing.checked()
-
-
-# Losses, and lines that nobody asks for.
-
-
-class Counting:
-    """A tokenizer that counts the lines it was given, a piece a word and a mark behind."""
-
-    def __init__(self):
-        self.lines = 0
-
-    def __call__(self, text=None, text_target=None, *, truncation, max_length):
-        given = text if text is not None else text_target
-        self.lines += len(given)
-        return {"input_ids": [[7] * len(line.split()[: max_length - 1]) + [1] for line in given]}
-
-
-PAIRS = [("", "a"), ("a b c", "a"), ("a", " "), ("a", "a b"), ("a", "a b c d"), ("a b", "a b"), ("a", "")]
-
-
-def losses_of(pairs, **sizes):
-    return [batch.losses for batch in line_batches(Counting(), pairs, **sizes)]
-
-
-def test_pairs_left_out_and_cut_are_counted_by_hand():
-    """Three sides are empty, the last behind all batches; of three pieces and a mark, two pairs hold more."""
-    found = losses_of(PAIRS, batch_size=2, longest=3)
-    assert [(own.left_out, own.cut) for own in found] == [(2, 1), (1, 1)]
-    assert [(own.left_out, own.cut) for own in losses_of(PAIRS, batch_size=2, longest=5)] == [(2, 0), (1, 0)]
-    assert [own.cut for own in losses_of(PAIRS, batch_size=9, longest=4)] == [1]
-    assert losses_of([("", "a")]) == []
-
-
-def test_lines_make_the_batches_that_text_makes():
-    for batch_size in (1, 2, 3, 9):
-        lines = [batch.tokens for batch in line_batches(Counting(), PAIRS, batch_size=batch_size)]
-        text = list(text_batches(Counting(), PAIRS, batch_size=batch_size))
-        assert [one.source.tolist() for one in lines] == [one.source.tolist() for one in text]
-        assert [one.target.tolist() for one in lines] == [one.target.tolist() for one in text]
-
-
-def test_only_what_is_asked_for_is_tokenized():
-    tokenizer = Counting()
-    batches = list(line_batches(tokenizer, PAIRS, batch_size=1))
-    assert tokenizer.lines == 0
-    assert batches[2].tokens is batches[2].tokens
-    assert batches[2].losses.cut == 0
-    assert tokenizer.lines == 2  # a source and a target
-
-
-@pytest.mark.parametrize("changes", [{"batch_size": 0}, {"longest": 0}])
-def test_sizes_start_at_1(changes):
-    with pytest.raises(BadInput, match="both must be at least 1"):
-        next(line_batches(Counting(), PAIRS, **changes))
-
-
 # Checkpoints.
-
-
-def test_a_checkpoint_is_named_and_names_its_pieces(folder):
-    checkpoint = Checkpoint.load(str(folder))
-    weights = sum(value.numel() for value in checkpoint.model.parameters())
-    assert checkpoint.about == {"Model": f"tiny_t5 (T5ForConditionalGeneration, {weights:,} parameters)"}
-    ids = checkpoint.tokenizer("the dog")["input_ids"]
-    assert [checkpoint.word("source", token) for token in ids] == ["the", "dog", "</s>"]
-    assert isinstance(checkpoint.word("target", 59), str)  # an id beyond the pieces
-
-
-def test_a_stream_of_a_text_can_be_read_again(folder, tmp_path):
-    stream = Checkpoint.load(str(folder)).stream(text_of(tmp_path), batch_size=7, longest=5)
-    first, second = ([batch.tokens.source.tolist() for _, batch in stream.numbered()] for _ in range(2))
-    assert first == second
-    assert [len(batch) for batch in first] == [7, 7, 7, 3]
-    assert max(len(row) for batch in first for row in batch) == 5
 
 
 def test_special_pieces_are_ignored_where_asked(folder, tmp_path):
@@ -162,28 +79,6 @@ def test_special_pieces_are_ignored_where_asked(folder, tmp_path):
         end = one.source_tokens == checkpoint.tokenizer.eos_token_id
         assert bool(one.counted("source")[end & one.source_mask].any()) != ignore
         assert bool(one.counted("target")[:, 0].any()) != ignore  # what the decoder starts with
-
-
-def test_no_probe_where_none_is_asked_for(folder, tmp_path):
-    checkpoint = Checkpoint.load(str(folder))
-    assert not checkpoint.stream(text_of(tmp_path), probed=0).is_probed(0)
-    stream = checkpoint.stream(text_of(tmp_path), batch_size=2)
-    one = stream.trace(next(iter(stream.batches())))
-    assert stream.probe(one).shape == (*one.target_tokens.shape, one.source_tokens.shape[1])
-
-
-def test_a_prefix_is_before_every_source_and_no_target(folder, tmp_path):
-    tokenizer = tokenizer_of((*SOURCE, *TARGET))
-    pairs = [(SOURCE[0], TARGET[0]), (" ", TARGET[0])]  # which the prefix does not make a pair
-    for make in (text_batches, line_batches):
-        (batch,) = make(tokenizer, pairs, prefix="the old ")
-        batch = getattr(batch, "tokens", batch)
-        assert batch.source.tolist() == [tokenizer(f"the old {SOURCE[0]}")["input_ids"]]
-        assert batch.target.tolist() == [tokenizer(TARGET[0])["input_ids"]]
-    checkpoint = Checkpoint.load(str(folder), prefix="zzz ")
-    assert checkpoint.about["Before every source"] == "zzz "
-    tokens = next(iter(checkpoint.stream(text_of(tmp_path)).batches())).tokens
-    assert tokens.source[0, 0] == checkpoint.tokenizer.unk_token_id  # a word that it has not seen
 
 
 def test_a_digest_changes_with_all_that_the_numbers_depend_on(folder, tmp_path):
@@ -247,12 +142,6 @@ def test_a_folder_that_is_not_there_is_not_looked_for_elsewhere(tmp_path, monkey
     for name in ("none", "somebody/none"):
         with pytest.raises(BadInput, match=f"{name} was looked for"):
             Checkpoint.load(name)
-
-
-@pytest.mark.parametrize("device", ["gpu", "cuda:99"])
-def test_devices_that_are_not_there(folder, device):
-    with pytest.raises(BadInput, match=f"device {device!r} cannot be used"):
-        Checkpoint.load(str(folder), device)
 
 
 def test_the_lines_of_the_how_to_write_a_report(folder, tmp_path, monkeypatch):
@@ -344,12 +233,6 @@ def test_languages_that_nobody_chose_are_asked_for(multilingual, given):
     assert language_codes(tokenizer)[0] in str(caught.value)
 
 
-def test_a_language_that_it_does_not_know_is_named(multilingual):
-    tokenizer, source, *_ = multilingual
-    with pytest.raises(UnknownName, match="no language 'xy'"):
-        set_languages(tokenizer, source, "xy")
-
-
 @pytest.mark.parametrize("given", [("en", None), (None, "fr"), ("en", "fr")])
 def test_languages_for_a_tokenizer_without_are_refused(given):
     with pytest.raises(BadInput, match=r"knows no languages, but '(en|fr)' is given"):
@@ -398,16 +281,6 @@ def test_a_digest_changes_with_all_that_pieces_depend_on(tmp_path):
     found.append(tokenizer_digest(tokenizer))
     assert len(set(found)) == len(found)
     assert tokenizer_digest(tokenizer_of(SOURCE)) == found[0]
-
-
-def test_a_digest_changes_with_the_languages(multilingual):
-    tokenizer, source, target, other, _ = multilingual
-    found = []
-    for chosen in ((source, target), (source, other), (other, target), (source, target)):
-        set_languages(tokenizer, *chosen)
-        found.append(tokenizer_digest(tokenizer))
-    assert len(set(found)) == 3
-    assert found[0] == found[3]
 
 
 @pytest.mark.parametrize("kind", ["m2m", "marian"])

@@ -5,28 +5,23 @@ import shutil
 from functools import partial
 
 import pytest
-import torch
 from safetensors.torch import save_file
 
 from attnlib.adapters import HuggingFace, TokenBatch, lexical_probe
 from attnlib.analysis import Stream, analyse
-from attnlib.analysis.command import Request, numbers
+from attnlib.analysis.command import numbers
 from attnlib.errors import BadInput
 from tests.attnlib.analysis.analysis_builders import (
     SOURCE,
     TARGET,
     Toy,
     analysed,
-    assert_harmless,
     assert_same_rows,
     attnlib,
     given,
     refused,
-    save_checkpoint,
     table_of,
-    text_of,
 )
-from tests.attnlib.analysis.test_checkpoint import mbart
 from tests.attnlib.analysis.test_report import FILES
 
 transformers = pytest.importorskip("transformers", reason="the command loads models with transformers")
@@ -37,16 +32,6 @@ def said_by(out):
 
 
 # Whole runs.
-
-
-def test_a_report_is_written_and_named(whole):
-    out, done = whole
-    assert {path.name for path in out.iterdir() if path.is_file()} == FILES
-    assert f"report: {out / 'index.html'}" in done.stderr
-    said = said_by(out)
-    assert said["about"]["Corpus"] == "a.txt, b.txt"
-    assert said["about"]["Model"].startswith("tiny (T5ForConditionalGeneration, ")
-    assert (said["fitted"], said["judged"], said["held_out"]) == (16, 8, True)
 
 
 def test_it_says_what_the_library_says(corpus, whole):
@@ -72,18 +57,6 @@ def test_again_is_the_same_and_asks_for_nothing_new(corpus, whole, monkeypatch):
     analysed(corpus, out)
     assert len(passes) == 1  # of the sample that is shown
     assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
-
-
-def test_attentions_layers_and_heads_as_asked(corpus, tmp_path):
-    analysed(
-        corpus, tmp_path, "--kinds", "decoder_self,cross", "--layers", "1", "--heads", "0-1", "--probed", 0
-    )
-    rows = table_of(tmp_path)
-    assert [(row["kind"], row["layer"], row["head"]) for row in rows] == [
-        ("cross", 1, 0), ("cross", 1, 1), ("decoder_self", 1, 0), ("decoder_self", 1, 1)
-    ]  # fmt: skip
-    assert all(row["agreement_with_probe"] != row["agreement_with_probe"] for row in rows)
-    assert [row["position_bias_share"] != 0 for row in rows] == [False, False, True, True]
 
 
 # In shards.
@@ -194,46 +167,6 @@ def test_other_traces_in_the_same_folder_are_refused(traces, tmp_path, name):
 # Languages, prefixes, names, and what the numbers are not of.
 
 
-@pytest.fixture(scope="module")
-def mbart_corpus(corpus):
-    """A tiny mBART beside the same text."""
-    tokenizer = mbart()
-    config = transformers.MBartConfig(
-        vocab_size=len(tokenizer),
-        d_model=16,
-        encoder_layers=1,
-        decoder_layers=1,
-        encoder_attention_heads=2,
-        decoder_attention_heads=2,
-        encoder_ffn_dim=16,
-        decoder_ffn_dim=16,
-        max_position_embeddings=64,
-    )
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        model = transformers.MBartForConditionalGeneration(config)
-    model.save_pretrained(corpus / "mbart")
-    tokenizer.save_pretrained(corpus / "mbart")
-    return corpus
-
-
-def test_a_multilingual_model_is_told_its_languages(mbart_corpus, tmp_path):
-    words = ["--model", mbart_corpus / "mbart", *given(mbart_corpus, tmp_path, "--ignore-special")[2:]]
-    asked_for = "give --source-language and --target-language, each one of ar_AR, cs_CZ"
-    refused(words, asked_for)
-    refused([*words, "--source-language", "en_XX"], asked_for)
-    wrong = [*words, "--source-language", "en_XX", "--target-language", "fr"]
-    refused(wrong, "no language 'fr'; did you mean 'fr_XX'?")
-    right = [*words, "--source-language", "en_XX", "--target-language", "fr_XX"]
-    done = attnlib(*right)
-    assert done.exit_code == 0, done.output
-    read = assert_harmless((tmp_path / "index.html").read_text(encoding="utf-8"))
-    assert "fr_XX" in read.words  # the last piece of every target
-    said = said_by(tmp_path)
-    assert said["about"]["Languages"] == "en_XX to fr_XX"
-    refused([*words, "--source-language", "en_XX", "--target-language", "de_DE"], "target_language is fr_XX")
-
-
 def test_a_prefix_is_read_before_every_source(corpus, tmp_path, counted):
     analysed(corpus, tmp_path, "--prefix", "the old ")
     assert counted[0] == f"the old {SOURCE[0]}"
@@ -241,19 +174,6 @@ def test_a_prefix_is_read_before_every_source(corpus, tmp_path, counted):
     said = said_by(tmp_path)
     assert said["about"]["Before every source"] == "the old "
     refused(given(corpus, tmp_path, "--prefix", "the "), "(model is ")
-
-
-def test_another_rule_of_the_tokenizer_is_another_analysis(corpus, tmp_path):
-    """With the same words: a run that goes on must not mix both."""
-    other = tmp_path / "tiny"
-    shutil.copytree(corpus / "tiny", other)
-    words = ["--model", other, *given(corpus, tmp_path / "out")[2:]]
-    assert attnlib(*words).exit_code == 0
-    path = other / "tokenizer.json"
-    content = json.loads(path.read_text(encoding="utf-8"))
-    content["normalizer"] = {"type": "Lowercase"}
-    path.write_text(json.dumps(content), encoding="utf-8")
-    refused(words, "part of another analysis (model is ")
 
 
 @pytest.mark.parametrize("shards", [(), ("--shards", 2)])
@@ -291,54 +211,36 @@ def test_folders_with_brackets_in_their_names(corpus, tmp_path, name):
 TEXT = ["--source", "a.txt", "--target", "b.txt"]
 
 
+TINY = ["--model", "tiny", *TEXT]
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         ([], "give --model, --source and --target; or --traces alone"),
-        (["--model", "tiny"], "give --model, --source and --target"),
         (TEXT, "give --model, --source and --target"),
-        (["--traces", "tiny", *TEXT, "--model", "tiny"], "or --traces alone"),
-        (["--traces", "tiny", "--model", "tiny"], "or --traces alone"),
+        (["--traces", "tiny", *TINY], "or --traces alone"),
         (["--traces", "tiny", "--source", "a.txt"], "or --traces alone"),
         (["--traces", "none"], "none holds no *.safetensors"),
-        (["--traces", "tiny", "--layers", "0"], "--layers: said of a model"),
         (["--traces", "tiny", "--ignore-special", "--probed", "0"], "--ignore-special, --probed: said of"),
-        (["--traces", "tiny", "--prefix", "a"], "--prefix: said of a model"),
-        (["--model", "tiny", *TEXT, "--stage", "fitt"], "no stage 'fitt'; did you mean 'fit'?"),
-        (["--model", "tiny", *TEXT, "--shards", "3", "--stage", "fit"], "give --shard 0 to 2"),
-        (["--model", "tiny", *TEXT, "--shards", "3", "--shard", "3"], "shard is 3 of 3"),
-        (["--model", "tiny", *TEXT, "--layers", "7"], "layers [7] of cross: this model has 2"),
-        (["--model", "tiny", *TEXT, "--layers", "one"], "'one' are no numbers"),
-        (["--model", "tiny", *TEXT, "--heads", "0,9"], "heads [9]: cross.0 has 2"),
-        (["--model", "tiny", *TEXT, "--heads", "3-1"], "'3-1' are no numbers"),
-        (["--model", "tiny", *TEXT, "--kinds", "crss"], "no kind of attention 'crss'; did you mean 'cross'?"),
-        (["--model", "tiny", *TEXT, "--device", "gpu"], "device 'gpu' cannot be used"),
+        ([*TINY, "--stage", "fitt"], "no stage 'fitt'; did you mean 'fit'?"),
+        ([*TINY, "--shards", "3", "--stage", "fit"], "give --shard 0 to 2"),
+        ([*TINY, "--shards", "3", "--shard", "3"], "shard is 3 of 3"),
+        ([*TINY, "--layers", "7"], "layers [7] of cross: this model has 2"),
+        ([*TINY, "--layers", "one"], "'one' are no numbers"),
+        ([*TINY, "--heads", "0,9"], "heads [9]: cross.0 has 2"),
+        ([*TINY, "--kinds", "crss"], "no kind of attention 'crss'; did you mean 'cross'?"),
+        ([*TINY, "--device", "gpu"], "device 'gpu' cannot be used"),
         (["--model", "{corpus}/nowhere", *TEXT], "nowhere: give one that save_pretrained wrote"),
-        (
-            ["--model", "tiny", *TEXT, "--longest", "1"],
-            "no row of attention has two positions",
-        ),
-        (
-            ["--model", "tiny", *TEXT, "--out", "out\udcff"],
-            "--out 'out\\udcff' is not UTF-8: give",
-        ),
-        (["--model", "tiny", *TEXT, "--out", "a.txt/out"], "cannot write a.txt/out"),
+        ([*TINY, "--longest", "1"], "no row of attention has two positions"),
+        ([*TINY, "--out", "out\udcff"], "--out 'out\\udcff' is not UTF-8: give"),
+        ([*TINY, "--out", "a.txt/out"], "cannot write a.txt/out"),
         (["--model", "tiny", "--source", "c.txt", "--target", "b.txt"], "source c.txt is not there"),
-        (
-            ["--model", "tiny", "--source", "a.txt", "--target", "short.txt"],
-            "a.txt has 24 lines, short.txt 1",
-        ),
-        (["--model", "tiny", "--source", "empty.txt", "--target", "empty.txt"], "are empty"),
         (["--model", "tiny", "--source", "blank.txt", "--target", "blank.txt"], "no sample with a counted"),
-        (
-            ["--model", "tiny", "--source", "latin.txt", "--target", "latin.txt"],
-            "latin.txt, line 1 is not",
-        ),
     ],
 )
 def test_each_error_is_one_line(corpus, tmp_path, monkeypatch, words, message):
-    for name, content in (("short", b"a\n"), ("empty", b""), ("blank", b"\n \n"), ("latin", b"\xe9\n")):
-        (corpus / f"{name}.txt").write_bytes(content)
+    (corpus / "blank.txt").write_bytes(b"\n \n")
     monkeypatch.chdir(corpus)
     words = [word.format(corpus=corpus) for word in words]
     refused(["--out", tmp_path / "out", *words], message)
@@ -359,32 +261,7 @@ def test_another_analysis_in_the_same_folder_is_refused(corpus, whole, more, sai
     refused(given(corpus, whole[0], *more), said)
 
 
-def test_another_text_or_model_in_the_same_folder_is_refused(corpus, whole, tmp_path):
-    """Files of the same names, elsewhere."""
-    words = list(given(corpus, whole[0]))
-    text_of(tmp_path, source="\n".join(reversed(SOURCE)) + "\n")
-    save_checkpoint(tmp_path / "tiny", lines=SOURCE)
-    other = [tmp_path / "a.txt" if word == corpus / "a.txt" else word for word in words]
-    refused(other, "(source is ")
-    other = [tmp_path / "tiny" if word == corpus / "tiny" else word for word in words]
-    refused(other, "(model is ")
-
-
-def test_a_request_is_checked_before_anything_is_loaded(tmp_path):
-    with pytest.raises(BadInput, match="give --shard 0 to 1"):
-        Request(tmp_path, traces=tmp_path, shards=2, stage="judge")
-    assert Request(tmp_path, traces=tmp_path, shards=2, stage="report").shards == 2
-
-
 # Numbers.
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [(None, None), ("3", (3,)), ("0,4-6", (0, 4, 5, 6)), (" 2 , 1-1", (2, 1)), ("1-3,2,0", (1, 2, 3, 0))],
-)
-def test_numbers_and_ranges(text, found):
-    assert numbers(text) == found
 
 
 @pytest.mark.parametrize("text", ["", "a", "1,", "-1", "1-", "6-4", "1-2-3", "1.5", "0 1"])

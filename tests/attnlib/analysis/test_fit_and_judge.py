@@ -86,16 +86,6 @@ def test_terms_of_every_kind_of_attention_sum_to_its_scores(bias):
         assert shares.spread == pytest.approx((variance / shares.entries) ** 0.5)
 
 
-def test_without_ignored_tokens_attention_is_the_models_own():
-    toy = Toy(ALL, bias=True)
-    one = toy(0)
-    for attended in one.attended:
-        for head in range(HEADS):
-            attention, allowed = counted_attention(one, attended, head)
-            torch.testing.assert_close(attention, one.softmax(attended, head))
-            torch.testing.assert_close(attention.sum(-1), allowed.any(-1).double())
-
-
 def test_agreement_is_the_probes_own():
     toy = Toy(ignored=(3,))
     passes = list(map(toy, range(20)))
@@ -141,12 +131,6 @@ def test_attention_on_an_ignored_word():
     assert row["position_bias_share"] == pytest.approx(1.0)
 
 
-def test_nothing_ignored_gets_nothing():
-    one = by_hand([[1.0, 1.0, 2.0]], [False] * 3)
-    (row,) = head_rows(judged(fit_of([one]), [one]))
-    assert row["on_ignored"] == 0.0
-
-
 def test_what_stands_at_ignored_tokens_is_not_looked_at():
     """Other states there change the model's attention on them, and no other number."""
     toy = Toy(("cross",), ignored=(3,))
@@ -184,17 +168,6 @@ def test_samples_with_nothing_counted_are_left_out():
     assert_same_rows(rows_of(judged(first, [one])), rows_of(judged(second, [one])))
 
 
-def test_agreement_of_a_sample_whose_source_is_ignored_is_not_asked_for():
-    toy = Toy(ignored=(3,))
-    one = toy(9)
-    source = one.ignored_source.clone()
-    source[1] = True
-    fit = fit_of(map(toy, range(9)))
-    spoilt = judged(fit, [replace(one, ignored_source=source)], toy.probe)
-    without = judged(fit, [taken(one, torch.arange(6) != 1)], toy.probe)
-    assert_same_rows(head_rows(spoilt), head_rows(without))
-
-
 def taken(one, chosen):
     """Some of the samples of a pass."""
     names = ("source_tokens", "source_mask", "target_tokens", "target_outputs", "target_mask",
@@ -204,12 +177,6 @@ def taken(one, chosen):
         for own in one.attended
     )
     return ModelPass(**{name: getattr(one, name)[chosen] for name in names}, attended=attended)
-
-
-def test_a_batch_with_nothing_counted_is_no_batch():
-    one = by_hand([[1.0, 1.0]], [True, True])
-    assert fit_of([one]).samples == 0
-    assert judged(Fit(), [one]).heads == {}
 
 
 # Halves.
@@ -226,14 +193,6 @@ def test_halves_of_both_passes_are_the_whole(seen):
     assert once.samples == added.samples
     assert_same_rows(rows_of(added), rows_of(once))
     assert any(row["typicality_coverage"] > 0 for row in head_rows(once))
-
-
-def test_some_heads_alone():
-    toy = Toy(ALL)
-    every = judged(fit_of(map(toy, range(9))), [toy(9)])
-    one = judged(fit_of(map(toy, range(9)), heads=[1, 1]), [toy(9)])
-    assert set(one.heads) == {(name, head) for name, head in every.heads if head == 1}
-    assert_same_rows(head_rows(one), [row for row in head_rows(every) if row["head"] == 1])
 
 
 def test_unseen_words_and_places_are_counted():
@@ -276,11 +235,6 @@ def test_half_precision_is_computed_with_in_single(dtype):
 
 
 # What cannot be.
-
-
-def test_a_head_that_is_not_there():
-    with pytest.raises(BadInput, match=r"heads \[2\]: cross.0 has 2, counted from 0"):
-        fit_of([Toy()(0)], heads=[0, 2])
 
 
 def test_states_of_which_there_are_no_components():

@@ -26,7 +26,6 @@ from attnlib.analysis.report import (
     square,
     visible,
 )
-from attnlib.errors import BadInput
 from tests.attnlib.analysis.analysis_builders import ALL, HOSTILE, Page, Toy, assert_harmless
 
 TOY = Toy(ALL, ignored=(3,), bias=True)
@@ -92,32 +91,6 @@ def test_files_agree_with_the_analysis(tmp_path):
                     assert of_json[key] == type(value)(of_csv[key]) == value
 
 
-def test_what_is_undefined_is_empty(tmp_path, analysis):
-    rows = [row | {"typicality": math.nan, "spread": math.inf} for row in analysis.heads]
-    write_report(replace(analysis, heads=rows), tmp_path)
-    assert table_of(tmp_path, "heads")[0]["typicality"] == table_of(tmp_path, "heads")[0]["spread"] == ""
-    assert json.loads((tmp_path / "analysis.json").read_text())["heads"][0]["typicality"] is None
-
-
-def test_the_same_corpus_gives_the_same_bytes(tmp_path):
-    for name in ("one", "two"):
-        report(stream_of(), tmp_path / name, name=hostile)
-    for file in FILES:
-        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
-
-
-def test_a_report_of_nothing_is_a_page_with_empty_tables(tmp_path, analysis):
-    write_report(replace(analysis, heads=[], terms=[], states=[], example=None), tmp_path)
-    assert (tmp_path / "heads.csv").read_text() == ""
-    assert_harmless((tmp_path / "index.html").read_text())
-
-
-def test_a_folder_that_cannot_be_written(tmp_path, analysis):
-    (tmp_path / "taken").write_text("a file")
-    with pytest.raises(BadInput, match=r"cannot write .*taken"):
-        write_report(analysis, tmp_path / "taken")
-
-
 def test_notes_and_losses_go_through_files(tmp_path, analysis):
     noted = replace(analysis, losses=Losses(3, 1), unchecked=("cross.0",), held_out=False)
     write_report(noted, tmp_path)
@@ -131,13 +104,6 @@ def test_notes_and_losses_go_through_files(tmp_path, analysis):
 
 
 # Hostile words.
-
-
-def test_hostile_names_go_through_files(tmp_path, spoilt):
-    write_report(spoilt, tmp_path, title=EVERYWHERE, name=hostile)
-    said = json.loads((tmp_path / "analysis.json").read_text(encoding="utf-8"))
-    assert said["about"][HOSTILE[0]] == EVERYWHERE
-    assert_harmless((tmp_path / "index.html").read_text(encoding="utf-8"))
 
 
 def test_hostile_words_are_shown_as_they_are(analysis):
@@ -194,13 +160,6 @@ def test_the_page_shows_the_numbers_of_every_head(analysis, markup):
     assert f"<td>{analysis.heads[0]['rows_probed']:,}</td>" in markup
 
 
-def test_tables_have_headings_for_both_directions(analysis, markup):
-    (table,) = re.findall(r"<h2>States</h2>.*?<table>(.*?)</table>", markup, re.S)
-    assert len(re.findall(r'<th scope="row"><bdi>', table)) == len(analysis.states)
-    assert '<th scope="col">words seen</th>' in table
-    assert f"<td>{analysis.states[0]['fitted']:,}</td>" in table
-
-
 def maps_of(markup):
     """Title, words of columns and rows, and what each square says, of every matrix of the example."""
     found = re.findall(r"<summary>([^<]*, layer \d+, head \d+)</summary>(.*?)</details>", markup, re.S)
@@ -242,13 +201,6 @@ def test_a_position_bias_and_the_probe_are_shown_where_there_are_any():
             assert (f'<th scope="col">{column}</th>' in markup) == there
 
 
-def test_a_sample_that_was_cut_says_so(analysis, markup):
-    assert "Shown are the first" not in markup
-    example = replace(analysis.example, lengths=(51, 1_063))
-    cut = page(replace(analysis, example=example), "A title", plain)
-    assert "Shown are the first 40 positions of a side; the source has 51, the target 1,063." in cut
-
-
 def test_not_more_maps_than_can_be_read(analysis):
     weights = next(iter(analysis.example.attention.values()))
     example = replace(analysis.example, attention={("cross.0", n): weights for n in range(MOST_MAPS + 3)})
@@ -260,27 +212,9 @@ def test_not_more_maps_than_can_be_read(analysis):
 # Numbers and squares.
 
 
-@pytest.mark.parametrize(
-    ("value", "shown"),
-    [(0.125, "0.12"), (-0.126, "−0.13"), (0.0, "0.00"), (1234.5, "1234.50"), (math.nan, "–")],
-)
-def test_numbers(value, shown):
-    assert number(value) == shown
-
-
 @given(st.floats(-2, 2))
 def test_zero_has_no_sign(value):
     assert (number(value)[0] == "−") == (round(value, 2) < 0)
-
-
-def strength(style):
-    return int(re.search(r"(\d+)%,transparent\)", style).group(1))
-
-
-@given(st.floats(-1.5, 1.5), st.floats(-1.5, 1.5), st.sampled_from([*COLOURS, "plain"]))
-def test_the_larger_the_stronger(first, second, colour):
-    first, second = sorted((first, second), key=abs)
-    assert 0 <= strength(square(first, colour)) <= strength(square(second, colour)) <= 90
 
 
 @pytest.mark.parametrize("colour", [*COLOURS, "plain"])

@@ -91,7 +91,7 @@ def test_shares_sum_to_one_ignore_constants_and_halves_are_the_whole(batch, cut)
     moved = sums_of(terms + torch.linspace(-9, 9, 10, dtype=terms.dtype)[:, None, None, None], allowed)
     halves = sums_of(terms[:, cut:], allowed[cut:]) + sums_of(terms[:, :cut], allowed[:cut])
     for other in (moved.result(), halves.result()):
-        for name in ("covariance", "mean_absolute", "similarity", "agreement", "cancelling"):
+        for name in ("covariance", "mean_absolute", "similarity", "agreement"):
             assert getattr(other, name) == pytest.approx(getattr(whole, name), abs=1e-9)
         assert (other.entries, other.rows, other.rows_left_out) == (
             whole.entries, whole.rows, whole.rows_left_out
@@ -129,7 +129,6 @@ def test_two_positions():
     shares = sums_of(*terms_of({"temporal·temporal": [6.0, 4.0], "input·input": [10.0, 4.0]})).result()
     assert shares.covariance["temporal·temporal"] == shares.mean_absolute["temporal·temporal"] == 0.25
     assert shares.covariance["input·input"] == shares.mean_absolute["input·input"] == 0.75
-    assert shares.cancelling["temporal·temporal", "input·input"] == pytest.approx(1)
     assert shares.spread == 4.0
     assert (shares.entries, shares.rows, shares.rows_left_out) == (2, 1, 0)
 
@@ -156,14 +155,11 @@ def test_the_position_bias_is_a_tenth_term():
     assert shares.similarity[f"without {POSITION_BIAS}"] == pytest.approx(1 - (8 / 9 - 2 / 3))
 
 
-def test_terms_that_cancel_have_a_negative_correlation():
-    """-1 1 against 3 -3: correlation -1, shares -1/2 and 3/2; and 1 -1 1 -1 beside 1 1 -1 -1: 0."""
+def test_terms_that_cancel():
+    """-1 1 against 3 -3: shares -1/2 and 3/2."""
     shares = sums_of(*terms_of({"temporal·temporal": [-1.0, 1.0], "input·input": [3.0, -3.0]})).result()
-    assert shares.cancelling["temporal·temporal", "input·input"] == pytest.approx(-1)
     assert shares.covariance["temporal·temporal"] == -0.5
     assert shares.covariance["input·input"] == 1.5
-    apart = {"temporal·temporal": [1.0, -1.0, 1.0, -1.0], "residual·input": [1.0, 1.0, -1.0, -1.0]}
-    assert sums_of(*terms_of(apart)).result().cancelling["temporal·temporal", "residual·input"] == 0.0
 
 
 def test_ties_but_for_rounding_are_ties():

@@ -126,7 +126,7 @@ def test_a_part_that_was_deleted_is_made_again(made, tmp_path):
     done = snakemake(folder, *TRACES)
     assert done.returncode == 0, done.stdout + done.stderr
     assert jobs_of(done) == {"fit": 1, "judge": 2, "report": 1}
-    assert (folder / "report/parts/fit-0-of-2/index.json").exists()
+    assert (folder / "report/parts/fit-0-of-2/sums.safetensors").exists()
     assert (folder / "report/index.html").read_bytes() == before
 
 
