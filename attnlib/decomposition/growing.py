@@ -139,7 +139,10 @@ class GrowingComponents:
         self.tables.pair_counts[rows, :places] += tables["pair_counts"]
 
     def tensors(self) -> dict[str, Tensor]:
-        """What :meth:`of_tensors` makes the same of: tokens in the order of first sight, and the tables up to the last one and the last place."""
+        """What :meth:`of_tensors` makes the same components of.
+
+        Tokens in the order of first sight, and the tables up to the last one and the last place.
+        """
         rows, places = len(self._order), self.tables.position_counts.nonzero()
         columns = int(places.max()) + 1 if len(places) else 1
         return {
