@@ -16,6 +16,7 @@ from nbformat import NotebookNode
 
 from attnlib.errors import AttnlibError, BadInput
 from attnlib.files import write_text_atomic
+from companion.book.kernels import local_sockets
 from companion.book.parameters import check_known, notebook_parameters
 from companion.book.project import PROFILES, Figure, Project, current_project, find
 from companion.results.request import Request
@@ -97,7 +98,7 @@ def execute(execution: Execution, project: Project) -> Path:
         with _environment(_kernel_environment(execution, project)):
             papermill.execute_notebook(
                 notebook, working, dict(execution.parameters), kernel_name="python3", language="python",
-                cwd=folder, progress_bar=False, start_timeout=180,
+                cwd=folder, progress_bar=False, start_timeout=180, config=local_sockets(),
                 extra_arguments=["--IPKernelApp.log_level=CRITICAL"],
             )  # fmt: skip
         done = nbformat.read(working, as_version=4)
