@@ -12,7 +12,7 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib import import_module
@@ -74,10 +74,7 @@ class PlannedResult:
 
     @cached_property
     def archived(self) -> bool:
-        """Whether it asks its networks just what the book's paper profile asks these: a row of a table does.
-
-        Answers are then those of the book, in the same archive.
-        """
+        """Whether it asks its networks just what the book's paper profile does; answers are then shared."""
         if self.request.profile != "paper":
             return False
         experiment = registry.load(self.request.experiment)
@@ -91,11 +88,9 @@ class PlannedResult:
         """Why it cannot be made here, naming the data that is missing; empty when it can."""
         if self.current:
             return ""
-        lacking = (spec for key, spec in self.specs.items() if not self._made(key))
+        models = self.project.models
+        lacking = (spec for key, spec in self.specs.items() if not (models / key / "history.json").is_file())
         return next(filter(None, map(_why_no_data, lacking)), "")
-
-    def _made(self, key: str) -> bool:
-        return (self.project.models / key / "history.json").is_file()
 
     @property
     def seconds(self) -> float:
@@ -107,7 +102,8 @@ class PlannedResult:
     def arguments(self) -> str:
         """For ``python -m companion.results``."""
         words = [self.request.experiment, "--profile", self.request.profile]
-        words = ["--run", f"{self.folder}/run.json"] if self.request.parameters else words
+        if self.request.parameters:
+            words = ["--run", f"{self.folder}/run.json"]
         words += ["--archive", ARCHIVE, "--answers", ANSWERS] if self.archived else []
         return shlex.join([*words, "--out", self.folder, "--models", "build/models", "--device", "cpu"])
 
@@ -133,25 +129,19 @@ def paper_result(project: Project, figure: Figure) -> str:
 def _why_no_data(spec: Spec) -> str:
     """Why a model or a recipe's run cannot be made here; empty where it can."""
     if isinstance(spec, ModelSpec):
-        return _why_no_task(spec.task, spec.task_options)
-    return _why_no_recipe(replace(spec, seed=0))
+        return _why_not(tasks.load, spec.task, spec.task_options) if _reads(spec) else ""
+    return _why_not(data_of, (replace(spec, seed=0),))
+
+
+def _reads(spec: ModelSpec) -> bool:
+    """Whether its task is more than made by rule: data sets, or a reader's own files."""
+    return bool(data_sets(tasks.builder(spec.task)) or {"source", "target"} & dict(spec.task_options).keys())
 
 
 @cache
-def _why_no_recipe(spec: Spec) -> str:
+def _why_not(load: Callable, what: object, options: tuple = ()) -> str:
     try:
-        data_of((spec,))
-    except (DataUnavailable, CorruptFile) as error:
-        return str(error)
-    return ""
-
-
-@cache
-def _why_no_task(name: str, options: tuple) -> str:
-    if not data_sets(tasks.builder(name)) and not {"source", "target"} & dict(options).keys():
-        return ""  # made by rule: no file is read, a reader's own neither
-    try:
-        tasks.load(name, **dict(options))
+        load(what, **dict(options))
     except (DataUnavailable, CorruptFile) as error:
         return str(error)
     return ""

@@ -14,11 +14,7 @@ OWN_INDENT = re.compile(r"[A-Z][a-z]+( [a-z]+)?:$|[*-] |\d+\. |>>> |\.\. |:\w")
 
 
 def switch_off_thebe(app: Sphinx, config: Config) -> None:
-    """Disconnect sphinx-thebe, which Jupyter Book always loads.
-
-    It defines the same constants twice on every page (the second throws), names a script on a foreign server
-    and adds a configuration for a live kernel that this book does not offer.
-    """
+    """Disconnect sphinx-thebe, which Jupyter Book always loads: it throws, and names a foreign server."""
     for listeners in app.events.listeners.values():
         for listener in list(listeners):
             if listener.handler.__module__.split(".")[0] == "sphinx_thebe":
@@ -40,13 +36,8 @@ def show_indented_text_literally(
     """
     last_text, result = "", []
     for line in lines:
-        starts_block = line.startswith("    ") and result and not result[-1].strip()
-        if (
-            starts_block
-            and last_text[:1].strip()
-            and not last_text.endswith("::")
-            and not OWN_INDENT.match(last_text)
-        ):
+        starts_block = line.startswith("    ") and result and not result[-1].strip() and last_text[:1].strip()
+        if starts_block and not last_text.endswith("::") and not OWN_INDENT.match(last_text):
             result += ["::", ""]
         result.append(line)
         last_text = line if line.strip() else last_text

@@ -14,7 +14,7 @@ from attnlib.errors import DataUnavailable
 from companion.book.parameters import read_request
 from companion.book.plan import PlannedResult, planned, planned_run
 from companion.book.project import Project, find, minutes, place_in_paper
-from companion.commands import _prepared
+from companion.cli import _prepared
 from companion.results.request import Request
 from companion.runs.spec import ModelSpec
 
@@ -162,7 +162,7 @@ def test_explaining_is_a_dry_run_and_downloads_nothing(project, monkeypatch, wor
         raise AssertionError("nothing is to be downloaded")
 
     explained = []
-    monkeypatch.setattr("companion.commands._bring_data", refuse)
+    monkeypatch.setattr("companion.cli._bring_data", refuse)
     monkeypatch.setattr(
         "companion.book.workflow.run", lambda *_, explain: explained.append(explain) or 0
     )
