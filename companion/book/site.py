@@ -17,6 +17,7 @@ import sys
 from collections.abc import Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from copy import deepcopy
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from nbformat import NotebookNode
 from attnlib.errors import AttnlibError, BadInput
 from companion.book.markup import badge, plain
 from companion.book.project import PROFILES, Project
+from companion.book.workflow import Memo, code_files, state
 from companion.claims import UNDECIDED, ClaimVerdict
 from companion.claims.verify import is_stale, verify
 from companion.results.result import Result
@@ -89,8 +91,8 @@ def one_image_each(figure: str, number: int, cell: NotebookNode) -> list[Noteboo
     return pieces
 
 
-def closing(figure: str, root: Path, judged: list[ClaimVerdict], files: tuple[Path, ...] = ()) -> str:
-    """What a figure's page says beneath its figures: verdicts, where the numbers come from, downloads.
+def closing(figure: str, root: Path, judged: list[ClaimVerdict]) -> str:
+    """What a figure's page says beneath its figures: the verdicts, and where the numbers come from.
 
     Kept out of the notebook, whose bytes are a function of the numbers alone.
     """
@@ -101,19 +103,23 @@ def closing(figure: str, root: Path, judged: list[ClaimVerdict], files: tuple[Pa
             claims.setdefault(row.claim.id, (row.claim, {}))[1][row.profile] = row
     results = [Project(root).results(profile) / f"{experiment}.json" for profile in reversed(PROFILES)]
     return _filled(
-        figure, files, claims=list(claims.values()), profiles=PROFILES, UNDECIDED=UNDECIDED,
+        figure, (), claims=list(claims.values()), profiles=PROFILES, UNDECIDED=UNDECIDED,
         origins=[origin(Result.load(path)) for path in results if path.is_file()],
     )  # fmt: skip
 
 
 def _filled(figure: str, files: tuple[Path, ...], **values: object) -> str:
-    page = jinja2.Environment(undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    page.filters |= {"plain": plain, "badge": badge}
-    template = page.from_string(Path(__file__).with_name("closing.md.jinja").read_text(encoding="utf-8"))
     # The vector figure first.
     ordered = sorted(files, key=lambda path: (path.suffix == ".png", path.name))
     offered = {label: [path.name for path in ordered if path.suffix in of] for label, of in DOWNLOADS.items()}
-    return template.render(figure=figure, up="../" * figure.count("/"), files=offered, **values)
+    return _template().render(figure=figure, up="../" * figure.count("/"), files=offered, **values)
+
+
+@cache
+def _template() -> jinja2.Template:
+    page = jinja2.Environment(undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    page.filters |= {"plain": plain, "badge": badge}
+    return page.from_string(Path(__file__).with_name("closing.md.jinja").read_text(encoding="utf-8"))
 
 
 def origin(result: Result) -> dict[str, str | None]:
@@ -155,17 +161,23 @@ def _plain(value: object) -> str:
     return " ".join(map(str, value)) or "none" if isinstance(value, list) else str(value)
 
 
-def figure_page(
-    figure: str, root: Path, executed: Path, judged: list[ClaimVerdict]
-) -> tuple[str, str, tuple[Path, ...]]:
-    """Suffix, text and downloads of the page of one figure; of one that failed, a page that says why.
+def downloads_of(figure: str, root: Path, executed: Path) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
+    """Files that a figure has made, and its sources."""
+    prose = root / "notebooks" / f"{figure}.md"
+    products = (executed / f"{figure}.files").glob("*")
+    made = sorted(path for path in products if path.suffix in (".csv", ".svg", ".png"))
+    return tuple(made), tuple(filter(Path.is_file, (prose, prose.with_suffix("") / "experiment.py")))
+
+
+def figure_page(figure: str, root: Path, executed: Path, end: str) -> tuple[str, str]:
+    """Suffix and text of the page of one figure, with `closing`; of one that failed, a page that says why.
 
     Raises:
         BadInput: an image without alternative text.
     """
     notebook_path, error_path = executed / f"{figure}.ipynb", executed / f"{figure}.error.txt"
     prose = root / "notebooks" / f"{figure}.md"
-    sources = tuple(filter(Path.is_file, (prose, prose.with_suffix("") / "experiment.py")))
+    made, sources = downloads_of(figure, root, executed)
     notebook = nbformat.read(notebook_path, as_version=4) if notebook_path.is_file() else None
     reason = error_path.read_text(encoding="utf-8", errors="replace") if error_path.is_file() else ""
     reason = reason.strip() or (_failed_cell(notebook) if notebook else "")
@@ -173,7 +185,7 @@ def figure_page(
         lines = prose.read_text(encoding="utf-8").splitlines() if prose.is_file() else []
         title = next((line for line in lines if line.startswith("# ")), f"# {figure}")
         fence = "`" * max(4, 1 + max(map(len, re.findall("`+", reason)), default=0))
-        return ".md", _filled(figure, sources, missing=reason, title=title, fence=fence), sources
+        return ".md", _filled(figure, sources, missing=reason, title=title, fence=fence)
 
     _take_prose_of(prose, notebook)
     cells: list[NotebookNode] = []
@@ -181,11 +193,9 @@ def figure_page(
         if "injected-parameters" in cell.metadata.get("tags", []):
             cell.metadata.tags = [*cell.metadata.tags, "remove-cell"]
         cells += one_image_each(figure, number, cell)
-    products = (executed / f"{figure}.files").glob("*")
-    files = (*sorted(path for path in products if path.suffix in (".csv", ".svg", ".png")), *sources)
-    end = nbformat.v4.new_markdown_cell(closing(figure, root, judged, files), id="downloads")
-    notebook.cells = [*cells, end]
-    return ".ipynb", nbformat.writes(notebook), files
+    text = f"{end}{_filled(figure, (*made, *sources))}"
+    notebook.cells = [*cells, nbformat.v4.new_markdown_cell(text, id="downloads")]
+    return ".ipynb", nbformat.writes(notebook)
 
 
 def _take_prose_of(source: Path, notebook: NotebookNode) -> None:
@@ -352,7 +362,12 @@ def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str
     """
     book, toc = root / "book", table_of_contents(root)
     pages = toc_pages(toc)
-    judged = verify(root) if (root / "claims").is_dir() else []
+    kept = Memo(folder.with_name(".pages.json"), _state(root, executed))
+
+    @cache
+    def judged() -> list[ClaimVerdict]:
+        return verify(root) if (root / "claims").is_dir() else []
+
     wanted: dict[str, bytes | Path] = {
         path.relative_to(book).as_posix(): path
         for path in sorted(book.rglob("*"))
@@ -364,18 +379,45 @@ def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str
         if f"{page}.md" in wanted:
             made[f"{page}.md"] = fill_markers((book / f"{page}.md").read_text(encoding="utf-8"), executed)
         elif page == "scorecard":
-            made["scorecard.md"] = SCORECARD_HEAD + _scorecard(root)
+            made["scorecard.md"] = SCORECARD_HEAD + kept("scorecard", partial(_scorecard, root))
         elif (root / "notebooks" / f"{page}.md").is_file():
-            suffix, made_of, downloads = figure_page(page, root, executed, judged)
-            made[page + suffix] = made_of
-            wanted |= {f"_files/figures/{page}/{download.name}": download for download in downloads}
+            files = [path for several in downloads_of(page, root, executed) for path in several]
+            wanted |= {f"_files/figures/{page}/{path.name}": path for path in files}
+            dates = {str(path): path.stat().st_mtime_ns for path in [*files, *_outcome(executed, page)]}
+            suffix, before = kept.kept.get(f"{page} staged", ("", {}))
+            if before == dates and (folder / f"{page}{suffix}").is_file():
+                wanted[page + suffix] = folder / f"{page}{suffix}"
+                continue
+            end = kept(page, lambda page=page: closing(page, root, judged()))
+            suffix, text = figure_page(page, root, executed, end)
+            made[page + suffix] = text
+            kept.kept[f"{page} staged"], kept.new = (suffix, dates), True
         else:
             raise BadInput(
                 f"book/_toc.yml names {page!r}, but there is neither book/{page}.md nor notebooks/{page}.md; "
                 "write one or remove the line"
             )
-    wanted |= {name: _links_that_hold(text, name, made).encode() for name, text in made.items()}
-    return _sync(wanted, folder)
+    texts = {name for name in (*made, *wanted) if name.endswith(".md")}
+    wanted |= {name: _links_that_hold(text, name, texts).encode() for name, text in made.items()}
+    done = _sync(wanted, folder)
+    kept.save()
+    return done
+
+
+def _outcome(executed: Path, page: str) -> list[Path]:
+    """Files that say what became of a figure."""
+    return [path for end in ("ipynb", "error.txt") if (path := executed / f"{page}.{end}").is_file()]
+
+
+def _state(root: Path, executed: Path) -> str:
+    """Of code, claims and results behind the ends of pages and the scorecard; and which figures failed."""
+    project = Project(root)
+    names = [*code_files(root), "companion/book/closing.md.jinja", "companion/claims", "claims"]
+    results = ["results/paper", project.results("quick").relative_to(root).as_posix()]
+    notebooks = sorted((root / "notebooks").rglob("*.md"))
+    pages = (path.relative_to(root / "notebooks").with_suffix("").as_posix() for path in notebooks)
+    outcomes = [[path.name for path in _outcome(executed, page)] for page in pages]
+    return f"{state(project, [*names, *results])} {outcomes}"
 
 
 def _scorecard(root: Path) -> str:
@@ -384,7 +426,7 @@ def _scorecard(root: Path) -> str:
     return scorecard_markdown(root)
 
 
-def _links_that_hold(text: str, page: str, made: Mapping[str, str]) -> str:
+def _links_that_hold(text: str, page: str, made: set[str]) -> str:
     """Links to a notebook lead to the page that stands in for it where the figure failed."""
 
     def replaced(match: re.Match) -> str:
