@@ -8,6 +8,7 @@ settings; a warning is an error.
 """
 
 import argparse
+import gc
 import hashlib
 import io
 import posixpath
@@ -42,7 +43,8 @@ FROM_OUTPUT = {"alt": "image", "caption": "figure", "name": "figure"}
 DOWNLOADS = {"Data": (".csv",), "Figure": (".svg", ".png")}
 DOWNLOADS |= {"Source of this page": (".md",), "Experiment": (".py",)}
 # A change in any of these can alter every page, and Sphinx does not see it.
-WHOLE_BOOK = ("_config.yml", "companion/book", "book/_static", "book/_vendor")
+WHOLE_BOOK = ("_config.yml", "book/_static", "book/_vendor")
+WHOLE_BOOK += tuple(f"companion/book/{name}.py" for name in ("markup", "numbers", "prose", "roles", "theme"))
 MARKER = re.compile(r"^<!-- book:(?P<kind>\w+) ?(?P<figure>[\w/]*) -->$", re.MULTILINE)
 # Its tables are wide: they get the room of the list of contents.
 SCORECARD_HEAD = "---\nhtml_theme.sidebar_secondary.remove: true\n---\n\n"
@@ -478,6 +480,7 @@ def build_site(root: Path) -> Path:
     if deleted or not stamp.is_file() or stamp.read_text(encoding="ascii") != digest:
         shutil.rmtree(built, ignore_errors=True)
     nocolor()
+    gc.set_threshold(500_000, 50, 50)  # doctrees are millions of objects that stay
     said = io.StringIO()
     with redirect_stdout(said), redirect_stderr(said):
         code = build_sphinx(

@@ -1,9 +1,11 @@
 """Sphinx extension: nothing from the network, nothing that throws in the console."""
 
 import re
+from pathlib import Path
 
 from sphinx.application import Sphinx
 from sphinx.config import Config
+from sphinx.ext import viewcode
 
 # Folders served under _static. Jupyter Book turns each script it finds below _static itself into one that is
 # loaded on every page, which is wrong for MathJax (2 MB) and for scripts a reader only downloads.
@@ -44,7 +46,15 @@ def show_indented_text_literally(
     lines[:] = result
 
 
+def module_file(app: Sphinx, name: str) -> str | None:
+    """Where a module's source lies, found without importing it, and torch with it, as viewcode does."""
+    base = Path(__file__).parents[2].joinpath(*name.split("."))
+    found = (path for path in (base.with_suffix(".py"), base / "__init__.py") if path.is_file())
+    return next(map(str, found), None)
+
+
 def setup(app: Sphinx) -> dict[str, object]:
+    viewcode.get_module_filename = module_file
     app.connect("config-inited", switch_off_thebe)
     app.connect("config-inited", serve_folders)
     app.connect("autodoc-process-docstring", show_indented_text_literally, priority=400)  # before Napoleon
