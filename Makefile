@@ -1,4 +1,5 @@
 # make book     the rendered book, from nothing but Python 3.11, 3.12 or 3.13
+# make check    a minute: style, layers, prose, claims, and every test that is not marked slow
 # make test     everything that is checked: units, notebooks, the site in a browser
 # make serve    the book on this machine's port 8000
 # make paper    the published numbers, results/paper/: hours
@@ -14,7 +15,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := book
-.PHONY: book test serve paper readme lint lock clean install
+.PHONY: book check test serve paper readme lint lock clean install
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -47,11 +48,16 @@ $(INSTALLED): requirements.lock pyproject.toml
 	@$(BIN)/python -m pip install -qq --no-deps --no-build-isolation --editable .
 	@touch $@
 
+check: $(INSTALLED)
+	@$(BIN)/ruff check .
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m "not slow" --numprocesses $(JOBS) --dist loadfile
+	@$(BIN)/attnlib verify
+
 test: book
 	@$(BIN)/python -m pytest -q --numprocesses $(JOBS) --dist loadfile
 	@# The notebooks again, each from its results: the tagged cells must print what the book shows.
 	@ATTNLIB_ROOT="$(CURDIR)" ATTNLIB_FIGURE_FILES="$(CURDIR)/build/nbval" OMP_NUM_THREADS=1 \
-	  $(BIN)/python -m pytest -q --nbval-lax --numprocesses $(JOBS) --dist loadfile build/notebooks
+	  $(BIN)/python -m pytest -q -p companion.book.kernels --nbval-lax --numprocesses $(JOBS) --dist loadfile build/notebooks
 	@$(BIN)/attnlib verify
 
 serve: book

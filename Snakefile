@@ -134,7 +134,7 @@ rule figure:
     output: "build/notebooks/{figure}.ipynb"
     params:
         arguments=lambda w: w.figure,
-        drawing=lambda w: drawing_code(FIGURES[w.figure]),
+        drawing=lambda w: drawing_code(PROJECT, FIGURES[w.figure]),
         paper=lambda w: paper_result(PROJECT, FIGURES[w.figure]),
     message: "draw {params.arguments}"
     shell: '"$ATTNLIB_PYTHON" -m companion.book.execute {params.arguments}'
@@ -145,7 +145,7 @@ use rule figure as paper_figure with:
     output: "build/notebooks-paper/{figure}.ipynb"
     params:
         arguments=lambda w: f"{w.figure} --profile paper",
-        drawing=lambda w: drawing_code(FIGURES[w.figure]),
+        drawing=lambda w: drawing_code(PROJECT, FIGURES[w.figure]),
         paper="",
 
 
@@ -184,5 +184,5 @@ use rule figure as run_figure with:
     output: "build/runs/{run}/{experiment}.ipynb"
     params:
         arguments=lambda w: f"{figure_of(w.run)} --run build/runs/{w.run}/run.json",
-        drawing=lambda w: drawing_code(FIGURES[figure_of(w.run)]),
+        drawing=lambda w: drawing_code(PROJECT, FIGURES[figure_of(w.run)]),
         paper="",

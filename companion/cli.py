@@ -1,33 +1,80 @@
-"""The commands of the book; they join ``attnlib`` through the entry points of an editable install."""
+"""The commands of the book; they join ``attnlib`` through the entry points of an editable install.
+
+Everything heavy is imported inside the commands, so that ``--help`` answers at once.
+"""
 
 import os
-from typing import Annotated
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from attnlib.errors import AttnlibError, BadInput, DataUnavailable
+
+if TYPE_CHECKING:
+    from companion.book.project import Project
+    from companion.data.sources import Dataset, FileStatus
+    from companion.results.request import Request
 
 app = typer.Typer()
 data = typer.Typer(
     no_args_is_help=True, help="The data sets: what there is, where it is, whether it is intact."
 )
-
-
 app.add_typer(data, name="data")
-
 
 Jobs = Annotated[
     int, typer.Option("--jobs", "-j", min=1, help="Jobs at once.", show_default="number of cores")
 ]
-
-
+Explain = Annotated[bool, typer.Option("--explain", help="Only say what would be done, and why.")]
+Names = Annotated[list[str] | None, typer.Argument(help="Data sets; all when none is named.", metavar="NAME")]
 CORES = os.cpu_count() or 1
 
 
 @app.command()
 def figures() -> None:
     """List the figures: id, place in the paper, profile, minutes it took, last verdicts."""
-    from companion.commands import list_figures
+    from companion.book.project import PROFILES, current_project, discover, minutes, place_in_paper
+    from companion.claims.verify import summaries, verify
 
-    list_figures()
+    project = current_project()
+    verdicts = summaries(verify(project.root))
+    rows = []
+    for figure in discover(project).values():
+        place, name = place_in_paper(figure, project), figure.experiment
+        run_at = [each for each in PROFILES if (project.results(each) / f"{name}.json").is_file()]
+        for profile in run_at:
+            taken = minutes(project.results(profile), name)
+            told = verdicts.get((name, profile), "no claim")
+            rows.append((figure.id, place, profile, "—" if taken is None else f"{taken:.1f}", told))
+        if not run_at:
+            rows.append((figure.id, place, "—", "—", "not run"))
+    _show_table(("id", "place in the paper", "profile", "minutes", "last verdict"), rows, ("id", "profile"))
+    print("minutes: with the training of its models, which figures share.")
+
+
+def _show_table(headings: Iterable[str], rows: Iterable[Iterable[str]], whole: Iterable[str]) -> None:
+    """A table whose columns ``whole`` are never broken; as wide as it likes where nobody looks."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in headings:
+        table.add_column(
+            heading, no_wrap=heading in whole, justify="right" if heading == "minutes" else "left"
+        )
+    for row in rows:
+        table.add_row(*map(Text, row))
+    _console().print(table)
+
+
+def _console() -> Console:
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(width=160, highlight=False)
 
 
 @app.command()
@@ -49,35 +96,111 @@ def run(
         ),
     ] = None,
     jobs: Jobs = CORES,
-    explain: Annotated[bool, typer.Option("--explain", help="Only say what would be done, and why.")] = False,
+    explain: Explain = False,
 ) -> None:
     """Bring figures up to date, with the models and results they need; nothing current is done again."""
+    from companion.book import workflow
     from companion.book.parameters import read_request
-    from companion.book.project import current_project
-    from companion.commands import run_figures
+    from companion.book.project import current_project, minutes
+    from companion.data.sources import mirror_folder
 
     project = current_project()
     requests = [read_request(project, name, profile, parameter or []) for name in figure]
-    raise typer.Exit(run_figures(requests, jobs, explain))
+    mirror_folder()  # a wrong one is said here, in a line, and not from inside Snakemake
+    outputs = [_prepared(project, request, explain) for request in requests]
+    if not explain:
+        _bring_data(project, [request for request in requests if not request.parameters])
+    targets = [path.relative_to(project.root).as_posix() for path in outputs]
+    code = workflow.run(project, targets, jobs, explain=explain)
+    for path, request in zip(outputs, requests, strict=True):
+        if path.is_file() and not explain:
+            print(path)
+            taken = minutes(path.parent, path.stem) if request.parameters else None
+            if taken is not None:
+                print(f"{taken:.1f} minutes, with the training of its models, now or before")
+    raise typer.Exit(min(1, code))
+
+
+def _prepared(project: "Project", request: "Request", explain: bool) -> Path:
+    """The executed notebook to make; a run of its own is recorded in ``build/runs/<run>/run.json``.
+
+    Raises:
+        BadInput: a setting that cannot be. DataUnavailable: a run of its own needs data that is not at hand.
+    """
+    from companion.book.plan import PlannedResult
+
+    if not request.parameters:
+        return project.executed(request.profile) / f"{request.figure}.ipynb"
+    result = PlannedResult(project, request)
+    result.specs  # noqa: B018  refuses values that cannot be
+    if not explain:
+        _bring_data(project, [request])
+        if result.cannot_run:
+            raise DataUnavailable(result.cannot_run)
+    folder = project.root / result.folder
+    request.write(folder / "run.json")
+    return folder / f"{request.experiment}.ipynb"
+
+
+def _bring_data(project: "Project", requests: "list[Request]") -> None:
+    """Download what figures read; planning takes two seconds, so not where a mirror has everything."""
+    if not os.environ.get("ATTNLIB_DATA"):
+        from companion.book.plan import PlannedResult, bring_data
+        from companion.results import registry
+
+        known = (request for request in requests if request.experiment in registry.names())
+        bring_data(PlannedResult(project, request) for request in known)
 
 
 @app.command()
-def book(
-    jobs: Jobs = CORES,
-    explain: Annotated[bool, typer.Option("--explain", help="Only say what would be done, and why.")] = False,
-) -> None:
+def book(jobs: Jobs = CORES, explain: Explain = False) -> None:
     """Bring every figure and the site up to date, and print the site's path."""
-    from companion.commands import build_book
+    from companion.book import workflow
+    from companion.book.project import current_project, discover
+    from companion.data.sources import mirror_folder
+    from companion.results.request import Request
 
-    raise typer.Exit(build_book(jobs, explain))
+    project = current_project()
+    mirror_folder()
+    if explain:
+        raise typer.Exit(min(1, workflow.run(project, ["book"], jobs, explain=True)))
+    code = 0
+    if not workflow.is_current(project):
+        inputs, known = workflow.state(project, workflow.INPUTS), discover(project)
+        _bring_data(project, [Request(figure) for figure in known])
+        code = workflow.run(project, ["book"], jobs)
+        if code == 0:
+            workflow.mark_current(project, inputs)
+        elif not all((project.executed("quick") / f"{figure}.ipynb").is_file() for figure in known):
+            # The site is built all the same, with a page in a figure's place that shows the error.
+            subprocess.run([sys.executable, "-m", "companion.book.site", "--root", project.root], check=False)
+    if project.site.is_file():
+        print(project.site)
+    raise typer.Exit(min(1, code))
 
 
 @app.command()
 def serve(port: Annotated[int, typer.Option(help="Port on this machine.")] = 8000) -> None:
     """Show the built site on localhost until interrupted."""
-    from companion.commands import serve_site
+    from functools import partial
+    from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
-    serve_site(port)
+    from companion.book.project import current_project
+
+    project = current_project()
+    if not project.site.is_file():
+        raise BadInput(f"no site at {project.site}; build it with `make book` or `attnlib book`")
+    handler = partial(SimpleHTTPRequestHandler, directory=str(project.site.parent))
+    try:
+        server = ThreadingHTTPServer(("127.0.0.1", port), handler)
+    except OSError as error:
+        raise BadInput(f"port {port} is not free ({error.strerror}); take another with --port") from error
+    with server:
+        print(f"http://localhost:{port}/   (Ctrl-C ends it)", flush=True)
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            print()
 
 
 @app.command()
@@ -98,25 +221,61 @@ def verify(
 @data.command("list")
 def data_list() -> None:
     """List the data sets: what is here, from whom, under which terms."""
-    from companion.commands import list_data
+    from companion.data.sources import cache_folder, dataset, find, mirror_folder, names
 
-    list_data()
-
-
-Names = Annotated[list[str] | None, typer.Argument(help="Data sets; all when none is named.", metavar="NAME")]
+    rows = []
+    for each in map(dataset, names()):
+        here = sum(find(each, file) is not None for file in each.files)
+        files = f"{here} of {len(each.files)}"
+        rows.append((each.name, files, each.redistribution, each.licence, each.title))
+    _show_table(("name", "files here", "redistribution", "licence", "what"), rows, ("name",))
+    print(f"mirror: {mirror_folder() or 'none; set ATTNLIB_DATA to a folder that holds the data sets'}")
+    print(f"cache:  {cache_folder()}")
 
 
 @data.command("fetch")
 def data_fetch(names: Names = None) -> None:
     """Download what is missing into the cache folder, and check it."""
-    from companion.commands import fetch_data
+    from companion.data.sources import fetch
 
-    raise typer.Exit(fetch_data(names or []))
+    # pooch draws its bars with tqdm, which comes with the extra `book`.
+    progress = sys.stderr.isatty() and find_spec("tqdm") is not None
+    bad = ("missing", "corrupt")
+    raise typer.Exit(_tell_states(names, lambda data: fetch(data, progress=progress), bad, verbose=False))
 
 
 @data.command("check")
 def data_check(names: Names = None) -> None:
     """Compare every file at hand with its checksum; exit code 1 when one is corrupt."""
-    from companion.commands import check_data
+    from companion.data.sources import check
 
-    raise typer.Exit(check_data(names or []))
+    raise typer.Exit(_tell_states(names, check, ("corrupt",), verbose=bool(names)))
+
+
+def _tell_states(
+    chosen: list[str] | None,
+    states_of: "Callable[[Dataset], list[FileStatus]]",
+    bad: tuple[str, ...],
+    verbose: bool,
+) -> int:
+    """A line a data set and a corrupt file; 1 where a state is bad or a data set could not be had."""
+    from companion.data import sources
+
+    console, code = _console(), 0
+    for data in [sources.dataset(name) for name in chosen or sources.names()]:
+        try:
+            states = states_of(data)
+        except AttnlibError as error:
+            console.print(Text.assemble((f"{data.name}: ", "bold"), (str(error), "red")), soft_wrap=True)
+            code = 1
+            continue
+        counts = Counter(status.state for status in states)
+        told = ", ".join(f"{count} {state}" for state, count in counts.items())
+        console.print(f"[bold]{data.name}[/bold]: {told}")
+        for status in states:
+            if status.state == "corrupt" or (verbose and status.state != "ok"):
+                detail = status.detail or "nobody here has ever held it, so there is nothing to compare with"
+                line = f"  {status.file.name}: {status.state}: {detail}"
+                console.print(Text(line, style="red" if status.state in bad else ""), soft_wrap=True)
+        code = max(code, *(int(state in bad) for state in counts))
+    return code

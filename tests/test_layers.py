@@ -25,7 +25,8 @@ WHERE_USED = {
 }
 
 
-def imports(path: Path, *, executed: bool = False) -> set[str]:
+@cache
+def imports(path: Path, *, executed: bool = False) -> frozenset[str]:
     """What a module imports; with ``executed`` without what only type checkers read."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     if executed:
@@ -37,7 +38,7 @@ def imports(path: Path, *, executed: bool = False) -> set[str]:
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: imports are absolute, so that code can be traced"
             found.update(f"{node.module}.{alias.name}" for alias in node.names)
-    return found
+    return frozenset(found)
 
 
 class WithoutTypeChecking(ast.NodeTransformer):

@@ -16,6 +16,7 @@ from nbformat import NotebookNode
 
 from attnlib.errors import AttnlibError, BadInput
 from attnlib.files import write_text_atomic
+from companion.book.kernels import local_sockets
 from companion.book.parameters import check_known, notebook_parameters
 from companion.book.project import PROFILES, Figure, Project, current_project, find
 from companion.results.request import Request
@@ -27,19 +28,17 @@ class FigureFailed(AttnlibError):
 
 @dataclass(frozen=True)
 class Execution:
-    """Where one execution of a figure puts things.
-
-    Attributes:
-        output: the executed notebook.
-        files: folder for the figure's svg, png and csv.
-        run_folder: of a run with parameters of its own, which also gets the results; None for the book.
-    """
+    """One execution of a figure; ``run_folder`` is that of a run with parameters of its own."""
 
     figure: Figure
     output: Path
-    files: Path
     parameters: Mapping[str, object] = field(default_factory=dict)
     run_folder: Path | None = None
+
+    @property
+    def files(self) -> Path:
+        """Folder for the figure's svg, png and csv."""
+        return self.output.with_suffix(".files")
 
     @property
     def partial(self) -> Path:
@@ -54,22 +53,17 @@ class Execution:
 
 def for_the_book(figure: Figure, project: Project, profile: str = "quick") -> Execution:
     """The execution whose product the book shows."""
-    output = project.executed(profile) / f"{figure.id}.ipynb"
     parameters = {} if profile == "quick" else {"profile": profile}
-    return Execution(figure, output, output.with_suffix(".files"), parameters)
+    return Execution(figure, project.executed(profile) / f"{figure.id}.ipynb", parameters)
 
 
 def for_a_run(figure: Figure, parameters: Mapping[str, object], run_folder: Path) -> Execution:
     """The execution of a run with parameters of its own, apart from the book."""
-    output = run_folder / f"{figure.experiment}.ipynb"
-    return Execution(figure, output, output.with_suffix(".files"), parameters, run_folder)
+    return Execution(figure, run_folder / f"{figure.experiment}.ipynb", parameters, run_folder)
 
 
 def execute(execution: Execution, project: Project) -> Path:
-    """Run a notebook and write it, whole, to ``execution.output``.
-
-    Returns:
-        the executed notebook's path.
+    """Run a notebook and write it, whole, to ``execution.output``, which is returned.
 
     Raises:
         UnknownName: a parameter that the notebook does not have.
@@ -85,19 +79,19 @@ def execute(execution: Execution, project: Project) -> Path:
 
     figure = execution.figure
     check_known(execution.parameters, notebook_parameters(figure))
-    folder = execution.output.parent  # the kernel's working folder, as under nbval
     for needed in (execution.output.parent, execution.files):
         _writable(needed)
     for old in (execution.partial, execution.error):
         old.unlink(missing_ok=True)
     earlier = {path: path.stat().st_mtime_ns for path in execution.files.iterdir()}
-    notebook = jupytext.read(figure.path)
     working = execution.output.with_name(f".{execution.output.stem}.running.ipynb")
     try:
-        with _environment(_kernel_environment(execution, project)):
+        with _kernel_environment(execution, project):
             papermill.execute_notebook(
-                notebook, working, dict(execution.parameters), kernel_name="python3", language="python",
-                cwd=folder, progress_bar=False, start_timeout=180,
+                jupytext.read(figure.path), working, dict(execution.parameters),
+                kernel_name="python3", language="python",
+                cwd=execution.output.parent,  # as under nbval
+                progress_bar=False, start_timeout=180, config=local_sockets(),
                 extra_arguments=["--IPKernelApp.log_level=CRITICAL"],
             )  # fmt: skip
         done = nbformat.read(working, as_version=4)
@@ -110,19 +104,19 @@ def execute(execution: Execution, project: Project) -> Path:
         # Without papermill's markers the number of a cell is its number in the file.
         partial = papermill.execute.remove_error_markers(nbformat.read(working, as_version=4))
         _write(partial, execution.partial, project)
-        message = _describe(error, partial, execution, project)
+        message = _plain(_describe(error, partial, figure), project)
         traceback = _plain("\n".join(getattr(error, "traceback", [])), project)
         write_text_atomic(execution.error, f"{message}\n\n{traceback}".strip() + "\n")
-        raise FigureFailed(
-            f"{message}\nKept: {_shown(execution.partial, project)} (up to that cell) and "
-            f"{_shown(execution.error, project)} (the whole traceback)."
-        ) from error
+        kept = f"{execution.partial} (up to that cell) and {execution.error} (the whole traceback)"
+        raise FigureFailed(f"{message}\nKept: {_plain(kept, project)}.") from error
     finally:
         working.unlink(missing_ok=True)
     return execution.output
 
 
-def _kernel_environment(execution: Execution, project: Project) -> dict[str, str]:
+@contextmanager
+def _kernel_environment(execution: Execution, project: Project) -> Iterator[None]:
+    """Papermill hands its own environment to the kernel, so the variables are set here and put back."""
     variables = {
         "ATTNLIB_ROOT": str(project.root),
         "ATTNLIB_FIGURE_FILES": str(execution.files),
@@ -130,26 +124,16 @@ def _kernel_environment(execution: Execution, project: Project) -> dict[str, str
         "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),
         "PYDEVD_DISABLE_FILE_VALIDATION": "1",  # the kernel's debugger warns about frozen modules otherwise
     }
+    before = dict(os.environ)
+    os.environ.pop("ATTNLIB_RUN_DIR", None)
     if execution.run_folder is not None:
         variables["ATTNLIB_RUN_DIR"] = str(execution.run_folder)
-    return variables
-
-
-@contextmanager
-def _environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """Papermill hands its own environment to the kernel, so the variables are set here and put back."""
-    names = {*variables, "ATTNLIB_RUN_DIR"}
-    before = {name: os.environ.get(name) for name in names}
-    for name in names:
-        os.environ.pop(name, None)
     os.environ.update(variables)
     try:
         yield
     finally:
-        for name, value in before.items():
-            os.environ.pop(name, None)
-            if value is not None:
-                os.environ[name] = value
+        os.environ.clear()
+        os.environ.update(before)
 
 
 def _writable(folder: Path) -> None:
@@ -170,34 +154,27 @@ def _write(notebook, path: Path, project: Project) -> None:
     write_text_atomic(path, nbformat.writes(normalise(notebook, project.root)) + "\n")
 
 
-def _describe(error, partial, execution: Execution, project: Project) -> str:
+def _describe(error, partial, figure: Figure) -> str:
     """One line: the figure, the cell by number, line and first words, the error."""
     if not hasattr(error, "cell_index"):
         done = sum(cell.get("execution_count") is not None for cell in partial.cells)
         return (
-            f"{execution.figure.id}: the kernel died after {done} cells had run ({error}); "
+            f"{figure.id}: the kernel died after {done} cells had run ({error}); "
             "something killed it, perhaps for want of memory: try --jobs 1"
         )
     first = next((line.strip() for line in error.source.splitlines() if line.strip()), "")
-    source = execution.figure.path.read_text(encoding="utf-8")
+    source = figure.path.read_text(encoding="utf-8")
     position = source.find(error.source.strip())
-    line = f", line {source[:position].count(chr(10)) + 1} of the notebook's source" if position >= 0 else ""
-    return _plain(
-        f"{execution.figure.id}: cell {error.cell_index + 1}{line}, which starts `{first[:80]}`, "
-        f"failed with {error.ename}: {error.evalue}",
-        project,
+    line = f", line {source.count(chr(10), 0, position) + 1} of the notebook's source" * (position >= 0)
+    return (
+        f"{figure.id}: cell {error.cell_index + 1}{line}, which starts `{first[:80]}`, "
+        f"failed with {error.ename}: {error.evalue}"
     )
 
 
 def _plain(text: str, project: Project) -> str:
     """Without terminal colours and without this machine's folders."""
-    import re
-
     return re.sub(r"\x1b\[[0-9;]*m", "", text).replace(f"{project.root}/", "")
-
-
-def _shown(path: Path, project: Project) -> str:
-    return str(path.relative_to(project.root)) if path.is_relative_to(project.root) else str(path)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -209,6 +186,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--profile", choices=PROFILES, default="quick")
     parser.add_argument("--run", metavar="RUN.JSON", help="a run with parameters of its own, into its folder")
     given = parser.parse_args(arguments)
+    execution = None
     try:
         project = current_project()
         figure = find(project, given.figure)
@@ -218,19 +196,14 @@ def main(arguments: list[str] | None = None) -> int:
             execution = for_a_run(figure, parameters, Path(given.run).resolve().parent)
         else:
             execution = for_the_book(figure, project, given.profile)
-    except AttnlibError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    try:
         execute(execution, project)
-    except FigureFailed as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
     except AttnlibError as error:
-        with suppress(BadInput):
-            write_text_atomic(execution.error, f"{error}\n")  # the figure's page shows it
         print(f"error: {error}", file=sys.stderr)
-        return 2
+        failed = isinstance(error, FigureFailed)
+        if execution and not failed:
+            with suppress(BadInput):
+                write_text_atomic(execution.error, f"{error}\n")  # the figure's page shows it
+        return 1 if failed else 2
     return 0
 
 
@@ -254,11 +227,7 @@ _CELL_FILE = re.compile(r"ipykernel_\d+[/\\]\d+\.py")
 
 
 def normalise(notebook: NotebookNode, root: Path) -> NotebookNode:
-    """The notebook, changed in place: no timings, stable ids, merged streams, no address of this machine.
-
-    Args:
-        root: the checkout; paths in outputs below it become relative, the home folder becomes ``~``.
-    """
+    """The notebook, changed in place: no timings, stable ids, merged streams, no place of this machine."""
     notebook.metadata = {
         **{key: value for key, value in notebook.metadata.items() if key not in NOT_KEPT},
         "kernelspec": dict(KERNEL),
@@ -284,10 +253,8 @@ def _merged_streams(outputs: list[NotebookNode]) -> list[NotebookNode]:
     """Where a kernel cuts a stream into pieces depends on the clock."""
     merged: list[NotebookNode] = []
     for output in outputs:
-        before = merged[-1] if merged else None
-        same = before and output.output_type == before.output_type == "stream" and output.name == before.name
-        if same:
-            before.text += output.text
+        if merged and output.output_type == "stream" and output.name == merged[-1].get("name"):
+            merged[-1].text += output.text
         else:
             merged.append(output)
     return merged

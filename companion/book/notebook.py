@@ -40,8 +40,13 @@ def networks_note(result: Result) -> str:
     """
     if result.config.get("seeds") or "task" not in result.config:
         return ""
-    groups: list[tuple[list[str], dict[str, int]]] = []  # kinds, and their networks of each task
-    for kind, counts in _counts(result).items():
+    by_kind: dict[str, dict[str, int]] = {}  # kind → task → the most networks that a number rests on
+    for task, kind, values in kinds_of(result, result.values.get("by_task", result.values)):
+        n = max(_networks(values), default=0)
+        if kind.partition("-")[0] in get_args(Architecture) and n:
+            by_kind.setdefault(kind, {})[task_name(task)] = n
+    groups: list[tuple[list[str], dict[str, int]]] = []  # kinds that agree, and their networks of each task
+    for kind, counts in by_kind.items():
         for kinds, common in groups:
             if all(common.get(task, n) == n for task, n in counts.items()):
                 kinds.append(kind)
@@ -49,49 +54,32 @@ def networks_note(result: Result) -> str:
                 break
         else:
             groups.append(([kind], dict(counts)))
-    if not groups:
-        return ""
-    if len(groups) == 1:
-        return f"Networks a task and architecture: {_listed(groups[0][1])}."
+    if len(groups) < 2:
+        return "".join(f"Networks a task and architecture: {_listed(common)}." for _, common in groups)
     parts = [f"{', '.join(kinds)}: {_listed(common)}" for kinds, common in groups]
     return f"Networks a task and kind. {'; '.join(parts)}."
 
 
-def _counts(result: Result) -> dict[str, dict[str, int]]:
-    """Kind → task → the most networks that any of its numbers rests on."""
-    found: dict[str, dict[str, int]] = {}
-    for task, kind, values in kinds_of(result, result.values.get("by_task", result.values)):
-        n = max(_networks(values), default=0)
-        if kind.partition("-")[0] in get_args(Architecture) and n:
-            found.setdefault(kind, {})[task_name(task)] = n
-    return found
-
-
 def _networks(values: object) -> Iterator[int]:
-    if not isinstance(values, dict):
-        return
-    if {"value", "n"} <= set(values):
+    if isinstance(values, dict) and {"value", "n"} <= set(values):
         yield values["n"]
-    else:
+    elif isinstance(values, dict):
         for inner in values.values():
             yield from _networks(inner)
 
 
-def _listed(counts: dict[str, int]) -> str:
-    if len(set(counts.values())) == 1:
-        tasks = f"each of {len(counts)} tasks" if len(counts) > 1 else next(iter(counts))
-        return f"{next(iter(counts.values()))} ({tasks})"
-    return ", ".join(
-        f"{n} ({', '.join(_shortened([task for task in counts if counts[task] == n]))})"
-        for n in sorted(set(counts.values()), reverse=True)
-    )
-
-
-def _shortened(tasks: list[str]) -> list[str]:
-    """Marks of the dial in one entry: ``reordering 0, 50 %``."""
-    marks = [task.split()[1] for task in tasks if task.startswith("reordering ")]
-    others = [task for task in tasks if not task.startswith("reordering ")]
-    return [*others, *([f"reordering {', '.join(marks)} %"] if marks else [])]
+def _listed(counts: Mapping[str, int]) -> str:
+    """``10 (one-to-one, reordering 0, 50 %), 5 (reversal)``: marks of the dial stand in one entry."""
+    if len(counts) > 1 and len(set(counts.values())) == 1:
+        return f"{next(iter(counts.values()))} (each of {len(counts)} tasks)"
+    parts = []
+    for n in sorted(set(counts.values()), reverse=True):
+        tasks = [task for task in counts if counts[task] == n]
+        marks = [task.split()[1] for task in tasks if task.startswith("reordering ")]
+        tasks = [task for task in tasks if not task.startswith("reordering ")]
+        tasks += [f"reordering {', '.join(marks)} %"] if marks else []
+        parts.append(f"{n} ({', '.join(tasks)})")
+    return ", ".join(parts)
 
 
 @dataclass(frozen=True)
@@ -182,44 +170,42 @@ class Page:
         )
 
 
-def open_page(figure: str, profile: str | Mapping = "quick", **parameters: object) -> Page:
+def open_page(figure: str, names: Mapping[str, object]) -> Page:
     """The results of a figure's experiment, computed now if they are not there or not current.
 
-    Puts the checkout on the path, so that the cells that follow find ``companion`` and ``notebooks``.
-
     Args:
-        profile: or ``globals()`` of a notebook whose parameters cell assigns ``profile`` and the settings.
-        parameters: settings of the experiment; None leaves the profile's own.
+        names: ``globals()`` of a notebook whose parameters cell assigns ``profile`` and the settings of the
+            experiment; None leaves the profile's own.
 
     Raises:
-        UnknownName, BadInput: a setting that the experiment does not have or cannot use.
+        UnknownName, BadInput: a setting that the experiment cannot use.
     """
     gc.freeze()  # what has been imported stays: looking through it took a tenth of the time of drawing
     project = current_project()
-    if str(project.root) not in sys.path:
+    if str(project.root) not in sys.path:  # for the cells that follow
         sys.path.insert(0, str(project.root))
-    experiment = figure.rpartition("/")[2]
-    if isinstance(profile, Mapping):
-        settings = fields(Request(figure, profile["profile"]).standard)
-        parameters = {field.name: profile.get(field.name) for field in settings}
-        profile = profile["profile"]
-    given = {name: value for name, value in parameters.items() if value is not None}
+    profile = str(names["profile"])
+    settings = [field.name for field in fields(Request(figure, profile).standard)]
+    given = {name: names[name] for name in settings if names.get(name) is not None}
     config = Request(figure, profile, given).config
     given |= {name: str(getattr(config, name).resolve()) for name in path_fields(config) if name in given}
     request = Request(figure, profile, given)
-    folder = _results_folder(project, request)
-    own = os.environ.get("ATTNLIB_RUN_DIR") is not None or bool(given)
-    paper = project.results("paper") / f"{experiment}.json"
-    files = os.environ.get("ATTNLIB_FIGURE_FILES", folder / f"{experiment}.files")
+    name, run_folder = request.experiment, os.environ.get("ATTNLIB_RUN_DIR")
+    folder = project.results(profile)
+    if run_folder:
+        folder = Path(run_folder)
+    elif given:  # plain papermill with parameters: apart from the book, as `attnlib run -p` does
+        folder = project.build / "runs" / f"{name}-{config_hash(request.config)}"
+    own = bool(run_folder or given)
+    paper = project.results("paper") / f"{name}.json"
     result, missing = None, ""
     try:
-        result = _current(folder, request) or run(
-            request, out=folder, models=project.models, report=_counter()
-        )
+        result = _current(folder, request) or run(request, out=folder, models=project.models, report=_told)
     except DataUnavailable as error:
         missing = str(error)
     shown = None if own or profile == "paper" or not paper.is_file() else Result.load(paper)
     text_of = _profile_of_the_prose(project, figure) if own else ""
+    files = os.environ.get("ATTNLIB_FIGURE_FILES", folder / f"{name}.files")
     return Page(figure, result, shown, Path(files), missing, text_of)
 
 
@@ -228,8 +214,7 @@ def _profile_of_the_prose(project: Project, figure: str) -> str:
     source = project.notebooks / f"{figure}.md"
     if not source.is_file() or "{num}" not in source.read_text(encoding="utf-8"):
         return ""
-    experiment = figure.rpartition("/")[2]
-    return "paper" if (project.results("paper") / f"{experiment}.json").is_file() else "quick"
+    return "paper" if (project.results("paper") / f"{source.stem}.json").is_file() else "quick"
 
 
 def described(result: Result) -> str:
@@ -237,14 +222,13 @@ def described(result: Result) -> str:
     config = result.config
     seeds, width = config.get("seeds"), config.get("width")
     count, of = (seeds, "seed") if seeds else (len(result.models), "trained network")
-    size = [f"{count} {of}{'' if count == 1 else 's'}"]
-    size += [f"width {width}"] if width else []
+    size = f"{count} {of}{'' if count == 1 else 's'}" + (f", width {width}" if width else "")
     standard = plain(Request(result.experiment, result.profile).standard)
     own = [f"{name} = {_shown(value)}" for name, value in config.items() if value != standard.get(name)]
     states = ["stale: its code has changed since"] if is_stale(result) else []
     if result.missing:
         states.append(f"not run yet: {in_short(result.missing)}")
-    return f"the {result.profile} profile ({'; '.join([', '.join(size), *own, *states])})"
+    return f"the {result.profile} profile ({'; '.join([size, *own, *states])})"
 
 
 def _shown(value: object) -> str:
@@ -252,14 +236,6 @@ def _shown(value: object) -> str:
     if isinstance(value, list):
         return ", ".join(map(str, value))
     return Path(value).name if isinstance(value, str) else str(value)
-
-
-def _results_folder(project: Project, request: Request) -> Path:
-    if folder := os.environ.get("ATTNLIB_RUN_DIR"):
-        return Path(folder)
-    if request.parameters:  # plain papermill with parameters: apart from the book, as `attnlib run -p` does
-        return project.build / "runs" / f"{request.experiment}-{config_hash(request.config)}"
-    return project.results(request.profile)
 
 
 def _current(folder: Path, request: Request) -> Result | None:
@@ -274,11 +250,7 @@ def _current(folder: Path, request: Request) -> Result | None:
     return result if found == today else None
 
 
-def _counter():
-    """A progress line on standard error for each model trained inside a notebook."""
-
-    def report(spec, step: int, steps: int, loss: float) -> None:
-        if step == steps:
-            print(f"trained {spec.setting}: {steps} steps, loss {loss:.3f}", file=sys.stderr)
-
-    return report
+def _told(spec, step: int, steps: int, loss: float) -> None:
+    """A line on standard error for each model trained inside a notebook."""
+    if step == steps:
+        print(f"trained {spec.setting}: {steps} steps, loss {loss:.3f}", file=sys.stderr)

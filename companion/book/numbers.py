@@ -119,16 +119,6 @@ def _leaves(values: Mapping, prefix: str = "") -> list[str]:
     return found
 
 
-def number(result: Result, text: str) -> str:
-    """The number at ``key|way|way`` as text; see the head of this module.
-
-    Raises:
-        UnknownKey, NotComputed: as :func:`value_at`. BadInput: an unknown way to write it.
-    """
-    key, *ways = (part.strip() for part in text.split("|"))
-    return written(value_at(result, key), ways)
-
-
 def written(content: object, ways: Sequence[str] = ()) -> str:
     """A number, an interval ``{"value", "low", "high", "n"}``, text or a list as text; None as a dash.
 
@@ -197,35 +187,27 @@ def table(
         rows: heading → key of what was measured. One of which the result has nothing is left out: a run with
             parameters may have measured less.
         columns: heading → key below that of the row, with its own way to write it (``forward.mean|.1f``) or
-            without, for intervals as ``0.81 ± 0.03``. A tuple of headings makes rows of them.
+            without. A tuple of headings makes rows of them.
         way: to write a number whose column does not say.
-
-    Returns:
-        ``.T`` of it has rows and columns change places.
 
     Raises:
         UnknownKey: a column that no row has.
     """
     import pandas as pd
 
-    cells = {}
-    wrong = None
-    for heading, start in rows.items():
-        found = []
-        for text in columns.values():
-            key, *ways = text.split("|")
-            try:
-                whole = ".".join(filter(None, (start, key)))
-                found.append(written(value_at(result, whole), ways or [way]))
-            except UnknownKey as error:
-                found.append(None)
-                wrong = wrong or error
-            except NotComputed:
-                found.append(None)
-        if any(text is not None for text in found):
-            cells[heading] = found
-    empty = [name for place, name in enumerate(columns) if all(row[place] is None for row in cells.values())]
-    if wrong and cells and empty:
-        raise wrong
-    shown = [[NOTHING if text is None else text for text in found] for found in cells.values()]
-    return pd.DataFrame(shown, index=pd.Index(list(cells)), columns=pd.Index(list(columns)))
+    wrong: list[UnknownKey] = []
+
+    def cell(start: str, text: str) -> str | None:
+        key, *ways = text.split("|")
+        try:
+            return written(value_at(result, ".".join(filter(None, (start, key)))), ways or [way])
+        except (UnknownKey, NotComputed) as error:
+            wrong.extend([error] if isinstance(error, UnknownKey) else [])
+            return None
+
+    cells = [[cell(start, text) for text in columns.values()] for start in rows.values()]
+    index, heads = pd.Index(list(rows)), pd.Index(list(columns))
+    frame = pd.DataFrame(cells, index, heads, dtype=object).dropna(how="all")
+    if wrong and len(frame) and frame.isna().all().any():
+        raise wrong[0]
+    return frame.fillna(NOTHING)

@@ -1,4 +1,4 @@
-"""The parameters cell of a notebook, written from the settings of its experiment.
+"""The parameters of a notebook: its cell, written from the settings, and what words of a command line mean.
 
 ``Config`` says each setting once: its name, type and default in the field, its help under ``Attributes:`` in
 the docstring. Several names may share an entry, and entries a line (``width: of states; steps: updates``).
@@ -28,9 +28,9 @@ CELL = re.compile(
     r"(?P<head>^```\{code-cell\}[^\n]*\n:tags: \[parameters[^\n]*\n\n)(?P<source>.*?)(?=^```$)",
     re.MULTILINE | re.DOTALL,
 )
-OPENED = re.compile(r"open_page\([^)]*globals\(\)\)")
 INTERNAL = "set by the profile"
 WIDTH = 120
+FEWEST_PAIRS = 10
 
 
 def documented(config: type) -> dict[str, str]:
@@ -48,15 +48,12 @@ def documented(config: type) -> dict[str, str]:
         entries = textwrap.dedent(text.split("\n\n")[0]).replace("\n    ", " ")
         parts = entry.split(entries)[1:]  # names, help, names, help, …
         for shared, told in zip(parts[::2], parts[1::2], strict=True):
-            found |= dict.fromkeys(shared.split(", "), _without_markup(told).rstrip(".;"))
+            told = re.sub(r":\w+:`~?([^`]+)`", r"\1", told).replace("``", "")
+            found |= dict.fromkeys(shared.split(", "), " ".join(told.split()).rstrip(".;"))
     if missing := [name for name in names if name not in found]:
         where = f"{config.__module__}.{config.__name__}"
         raise BadInput(f"{where}: no help for {', '.join(missing)} under `Attributes:` of its docstring")
     return {name: found[name] for name in names}
-
-
-def _without_markup(text: str) -> str:
-    return " ".join(re.sub(r":\w+:`~?([^`]+)`", r"\1", text).replace("``", "").split())
 
 
 def cell(config: type, profiles: Mapping[str, object]) -> str:
@@ -94,11 +91,6 @@ def written(figure: Figure) -> str:
     return CELL.sub(lambda match: match["head"] + today, source, count=1)
 
 
-def takes_globals(path: Path) -> bool:
-    """Whether a notebook opens its page with ``globals()``, and so takes every setting as a parameter."""
-    return bool(OPENED.search(path.read_text(encoding="utf-8")))
-
-
 def main(arguments: list[str] | None = None) -> int:
     """Command line of this module; 1 where a cell differs and was not written."""
     parser = argparse.ArgumentParser(
@@ -107,9 +99,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("figures", nargs="*", help="ids, such as primer/source_reversal (default: all)")
     parser.add_argument("--write", action="store_true", help="write the cells that differ")
     given = parser.parse_args(arguments)
-    figures = discover(Project(find_root()))
-    chosen = [figures[name] for name in given.figures]
-    chosen = chosen or [figure for figure in figures.values() if takes_globals(figure.path)]
+    project = Project(find_root())
+    chosen = [find(project, name) for name in given.figures] or discover(project).values()
     differ = [figure for figure in chosen if written(figure) != figure.path.read_text(encoding="utf-8")]
     for figure in differ:
         if given.write:
@@ -118,61 +109,33 @@ def main(arguments: list[str] | None = None) -> int:
     return int(bool(differ) and not given.write)
 
 
-# A notebook's parameters: which there are, and what a word of the command line means for each of them.
-
-TAG = "parameters"
-FEWEST_PAIRS = 10
-
-
-def parameters_cell(cells: Iterable[Mapping], notebook: str) -> Mapping:
-    """The cell tagged ``parameters``.
+def notebook_parameters(figure: Figure) -> dict[str, object]:
+    """The parameters of a figure's notebook with their defaults.
 
     Raises:
-        BadInput: there is none, or several; papermill would only warn, and run with the defaults.
+        BadInput: the notebook has not exactly one cell tagged ``parameters`` (papermill would only warn, and
+            run with the defaults), or it has a line that is not ``name = literal``.
     """
-    tagged = [cell for cell in cells if TAG in cell.get("metadata", {}).get("tags", [])]
+    import jupytext
+
+    cells = jupytext.read(figure.path).cells
+    tagged = [cell.source for cell in cells if "parameters" in cell.metadata.get("tags", [])]
     if len(tagged) != 1:
-        found = "no cell" if not tagged else f"{len(tagged)} cells"
+        cells = f"{len(tagged)} cells" if tagged else "no cell"
         raise BadInput(
-            f"{notebook} has {found} tagged `{TAG}`; exactly one is needed, for its parameters and defaults: "
-            f"write {{code-cell}} with the line `:tags: [{TAG}]`"
+            f"{figure.id} has {cells} tagged `parameters`; exactly one is needed, for its parameters and "
+            "defaults: write {code-cell} with the line `:tags: [parameters]`"
         )
-    return tagged[0]
-
-
-def defaults(source: str, notebook: str) -> dict[str, object]:
-    """The parameters that a cell assigns, with their defaults.
-
-    >>> defaults('profile = "quick"\\ntask = None  # one of the tasks', "attend/x")
-    {'profile': 'quick', 'task': None}
-
-    Raises:
-        BadInput: a line that is not ``name = literal``.
-    """
-    try:
-        body = ast.parse(source).body
-    except SyntaxError as error:
-        raise BadInput(
-            f"{notebook}: the parameters cell is not Python, line {error.lineno}: {error.msg}"
-        ) from error
     found: dict[str, object] = {}
-    for node in body:
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-            continue
-        if isinstance(node, ast.Assign) and len(node.targets) == 1:
-            target, value = node.targets[0], node.value
-        elif isinstance(node, ast.AnnAssign) and node.value is not None:
-            target, value = node.target, node.value
-        else:
-            target, value = None, None
-        if not isinstance(target, ast.Name):
-            raise BadInput(f"{notebook}: line {node.lineno} of the parameters cell is not `name = value`")
-        try:
-            found[target.id] = ast.literal_eval(value)
-        except ValueError as error:
-            raise BadInput(
-                f"{notebook}: the default of {target.id!r} in the parameters cell is not a plain value"
-            ) from error
+    try:
+        for node in ast.parse(tagged[0]).body:
+            if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Name):
+                raise BadInput(
+                    f"{figure.id}: line {node.lineno} of the parameters cell is not `name = value`"
+                )
+            found[node.targets[0].id] = ast.literal_eval(node.value)
+    except (SyntaxError, ValueError) as error:
+        raise BadInput(f"{figure.id}: the parameters cell has more than plain values: {error}") from error
     return found
 
 
@@ -195,11 +158,7 @@ def split_assignments(words: Iterable[str]) -> dict[str, str]:
 
 
 def check_known(names: Iterable[str], known: Iterable[str]) -> None:
-    """Nothing when every name is a parameter of the notebook.
-
-    Raises:
-        UnknownName: for the first that is not, with the nearest.
-    """
+    """Refuse a name that is no parameter of the notebook; raises UnknownName, with the nearest."""
     known = tuple(known)
     for name in names:
         if name not in known:
@@ -231,18 +190,6 @@ def read_request(project: Project, name: str, profile: str, words: Iterable[str]
     if given.get("source") and given.get("target"):
         check_parallel(str(given["source"]), str(given["target"]))
     return Request(figure.id, profile, {name: typed[name] for name in given})
-
-
-def notebook_parameters(figure: Figure) -> dict[str, object]:
-    """The parameters of a figure's notebook with their defaults.
-
-    Raises:
-        BadInput: the notebook has not exactly one cell tagged ``parameters``, or it is not plain assignments.
-    """
-    import jupytext
-
-    cell = parameters_cell(jupytext.read(figure.path).cells, figure.id)
-    return defaults(cell["source"], figure.id)
 
 
 def check_parallel(source: str | Path, target: str | Path) -> None:

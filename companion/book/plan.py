@@ -1,37 +1,51 @@
 """What a build of the book consists of, for the Snakefile: figures, their results, the models behind them.
 
 Nothing here computes. A result's *stamp* and a model's key are hashes of what goes into them, so that
-Snakemake redoes what has changed and nothing else.
+Snakemake redoes what has changed and nothing else. They are kept as long as no code has changed, and torch is
+imported only where one has.
 """
 
 from __future__ import annotations
 
 import ast
+import atexit
 import hashlib
 import json
 import os
+import re
 import shlex
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from attnlib.errors import AttnlibError, CorruptFile, DataUnavailable
 from companion.book.project import Figure, Project
-from companion.data import registry as tasks
+from companion.book.workflow import Memo, code_files, state
 from companion.data.sources import Dataset, check, fetch
 from companion.results import registry
 from companion.results.config import config_hash, plain
 from companion.results.request import Request
-from companion.results.run import code_of, data_of
-from companion.runs.fingerprint import PACKAGES, data_sets, fingerprint
-from companion.runs.keys import Spec, model_key
-from companion.runs.spec import ModelSpec
+
+if TYPE_CHECKING:
+    from companion.runs.keys import Spec
+    from companion.runs.spec import ModelSpec
 
 ARCHIVE = "results/paper/archive"  # answers of networks at the paper profile, in the checkout
 ANSWERS = "build/answers"  # new ones, until they are packed
+CHECKOUT = Path(__file__).parents[2]  # of the code
+ROOMS = ("attnlib", "companion", "notebooks")
+CODE_CELL = re.compile(r"^```\{code-cell\}[^\n]*\n(?::[^\n]*\n)*(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+@cache
+def _memo(project: Project) -> Memo:
+    memo = Memo(project.build / ".plan.json", state(Project(CHECKOUT), code_files(CHECKOUT)))
+    atexit.register(memo.save)
+    return memo
 
 
 @dataclass(frozen=True, eq=False)  # told apart by identity: the specs cannot be hashed
@@ -56,30 +70,46 @@ class PlannedResult:
     @cached_property
     def specs(self) -> dict[str, Spec]:
         """What defines each trained model it needs, by key."""
+        from companion.runs.keys import model_key
+
         module = registry.load(self.request.experiment)
         return {model_key(spec): spec for spec in module.models(self.request.config)}
+
+    @cached_property
+    def _today(self) -> dict:
+        """Code, settings and models of a result that is made today."""
+        if self.request.parameters:
+            return self._found()
+        return _memo(self.project)(f"{self.request.experiment} {self.request.profile}", self._found)
+
+    def _found(self) -> dict:
+        from companion.results.run import code_of
+
+        config, code = self.request.config, code_of(self.request.experiment)
+        asks = any(True for _ in registry.load(self.request.experiment).asks(config))
+        made = {"code": code, "config": plain(config), "models": list(self.specs)}
+        return made | {"stamp": f"{code} {config_hash(config)}", "asks": asks}
 
     @property
     def stamp(self) -> str:
         """Hash of code and settings; a result made under another stamp is made again."""
-        return f"{code_of(self.request.experiment)} {config_hash(self.request.config)}"
+        return self._today["stamp"]
 
     @cached_property
     def current(self) -> bool:
         """Whether the file is there and was made by today's code with these settings."""
         path = self.project.root / self.path
         found, origin = _json(path), _json(path.with_name(f"{path.stem}.provenance.json"))
-        today = (code_of(self.request.experiment), plain(self.request.config), list(self.specs))
-        return (origin.get("code"), found.get("config"), origin.get("models")) == today
+        made = {"code": origin.get("code"), "config": found.get("config"), "models": origin.get("models")}
+        return bool(found) and made.items() <= self._today.items()
 
     @cached_property
     def archived(self) -> bool:
-        """Whether it asks its networks just what the book's paper profile asks these: a row of a table does.
+        """Whether it asks its networks just what the book's paper profile does; answers are then shared."""
+        if self.request.profile != "paper" or not self.request.parameters:
+            return self.request.profile == "paper" and self._today["asks"]
+        from companion.runs.keys import model_key
 
-        Answers are then those of the book, in the same archive.
-        """
-        if self.request.profile != "paper":
-            return False
         experiment = registry.load(self.request.experiment)
         asks = set(experiment.asks(self.request.config))
         keys = {model_key(ask.spec) for ask in asks}
@@ -91,11 +121,9 @@ class PlannedResult:
         """Why it cannot be made here, naming the data that is missing; empty when it can."""
         if self.current:
             return ""
-        lacking = (spec for key, spec in self.specs.items() if not self._made(key))
+        models = self.project.models
+        lacking = (spec for key, spec in self.specs.items() if not (models / key / "history.json").is_file())
         return next(filter(None, map(_why_no_data, lacking)), "")
-
-    def _made(self, key: str) -> bool:
-        return (self.project.models / key / "history.json").is_file()
 
     @property
     def seconds(self) -> float:
@@ -107,7 +135,8 @@ class PlannedResult:
     def arguments(self) -> str:
         """For ``python -m companion.results``."""
         words = [self.request.experiment, "--profile", self.request.profile]
-        words = ["--run", f"{self.folder}/run.json"] if self.request.parameters else words
+        if self.request.parameters:
+            words = ["--run", f"{self.folder}/run.json"]
         words += ["--archive", ARCHIVE, "--answers", ANSWERS] if self.archived else []
         return shlex.join([*words, "--out", self.folder, "--models", "build/models", "--device", "cpu"])
 
@@ -132,26 +161,27 @@ def paper_result(project: Project, figure: Figure) -> str:
 
 def _why_no_data(spec: Spec) -> str:
     """Why a model or a recipe's run cannot be made here; empty where it can."""
+    from companion.data import registry as tasks
+    from companion.results.run import data_of
+    from companion.runs.spec import ModelSpec
+
     if isinstance(spec, ModelSpec):
-        return _why_no_task(spec.task, spec.task_options)
-    return _why_no_recipe(replace(spec, seed=0))
+        return _why_not(tasks.load, spec.task, spec.task_options) if _reads(spec) else ""
+    return _why_not(data_of, (replace(spec, seed=0),))
+
+
+def _reads(spec: ModelSpec) -> bool:
+    """Whether its task is more than made by rule: data sets, or a reader's own files."""
+    from companion.data import registry as tasks
+    from companion.runs.fingerprint import data_sets
+
+    return bool(data_sets(tasks.builder(spec.task)) or {"source", "target"} & dict(spec.task_options).keys())
 
 
 @cache
-def _why_no_recipe(spec: Spec) -> str:
+def _why_not(load: Callable, what: object, options: tuple = ()) -> str:
     try:
-        data_of((spec,))
-    except (DataUnavailable, CorruptFile) as error:
-        return str(error)
-    return ""
-
-
-@cache
-def _why_no_task(name: str, options: tuple) -> str:
-    if not data_sets(tasks.builder(name)) and not {"source", "target"} & dict(options).keys():
-        return ""  # made by rule: no file is read, a reader's own neither
-    try:
-        tasks.load(name, **dict(options))
+        load(what, **dict(options))
     except (DataUnavailable, CorruptFile) as error:
         return str(error)
     return ""
@@ -169,25 +199,28 @@ def imports_of(figure: Figure) -> frozenset[str]:
 
     A cell that is not Python is passed over: the figure's own job says so, and no other is held up.
     """
-    import jupytext
-
     found: set[str] = set()
-    for cell in jupytext.read(figure.path).cells:
-        if cell.cell_type != "code":
-            continue
+    for cell in CODE_CELL.findall(figure.path.read_text(encoding="utf-8")):
         try:
-            tree = ast.parse(cell.source)
+            tree = ast.parse(cell)
         except SyntaxError:
             continue
         for node in ast.walk(tree):
-            if isinstance(node, ast.ImportFrom) and node.module and node.module.partition(".")[0] in PACKAGES:
+            if isinstance(node, ast.ImportFrom) and node.module and node.module.partition(".")[0] in ROOMS:
                 found.update(f"{node.module}:{alias.name}" for alias in node.names)
     return frozenset(found)
 
 
-def drawing_code(figure: Figure) -> str:
+def drawing_code(project: Project, figure: Figure) -> str:
     """Fingerprint of what a notebook imports, so that it is drawn anew when that changes."""
-    return fingerprint(*imports_of(figure))
+    names = sorted(imports_of(figure))
+
+    def found() -> str:
+        from companion.runs.fingerprint import fingerprint
+
+        return fingerprint(*names)
+
+    return _memo(project)(" ".join(["imports", *names]), found)
 
 
 def bring_data(results: Iterable[PlannedResult]) -> None:
@@ -210,6 +243,8 @@ def bring_data(results: Iterable[PlannedResult]) -> None:
 
 def data_of_specs(specs: Iterable[Spec]) -> list[Dataset]:
     """The data sets that models and recipes read: those that the code behind them refers to."""
+    from companion.runs.fingerprint import data_sets
+
     constants = {constant for roots in {spec.roots for spec in specs} for constant in data_sets(*roots)}
     found = {getattr(import_module(module), name) for module, name in (one.split(":") for one in constants)}
     return sorted(found, key=lambda data: data.name)

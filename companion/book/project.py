@@ -99,20 +99,19 @@ def discover(project: Project) -> dict[str, Figure]:
     Raises:
         BadInput: two figures end in the same name, and so would share an experiment's results.
     """
-    figures: dict[str, Figure] = {}
-    owner: dict[str, str] = {}
+    found: dict[str, Figure] = {}  # by experiment
     for path in sorted(project.notebooks.rglob("*.md")):
-        if any(part.startswith(".") for part in path.relative_to(project.notebooks).parts):
+        place = path.relative_to(project.notebooks)
+        if any(part.startswith(".") for part in place.parts):
             continue
-        figure = Figure(path.relative_to(project.notebooks).with_suffix("").as_posix(), path)
-        if figure.experiment in owner:
+        figure = Figure(place.with_suffix("").as_posix(), path)
+        other = found.setdefault(figure.experiment, figure)
+        if other is not figure:
             raise BadInput(
-                f"{owner[figure.experiment]} and {figure.id} both end in {figure.experiment!r}, the name of "
-                "an experiment; rename one of the notebooks"
+                f"{other.id} and {figure.id} both end in {figure.experiment!r}, the name of an experiment; "
+                "rename one of the notebooks"
             )
-        owner[figure.experiment] = figure.id
-        figures[figure.id] = figure
-    return figures
+    return {figure.id: figure for figure in found.values()}
 
 
 def find(project: Project, name: str) -> Figure:
@@ -130,32 +129,18 @@ def find(project: Project, name: str) -> Figure:
 
 
 def place_in_paper(figure: Figure, project: Project) -> str:
-    """The experiment's ``PLACE``, read from its source: importing it would wait for torch.
-
-    >>> # PLACE = "Aitken et al. 2021, Figure 2" in notebooks/attend/alignment_breakdown/experiment.py
-    """
+    """The experiment's ``PLACE``, read from its source: importing it would wait for torch."""
     module = project.notebooks / figure.id / "experiment.py"
     if not module.is_file():
         return ""
     for node in ast.parse(module.read_text(encoding="utf-8")).body:
-        targets = (
-            node.targets
-            if isinstance(node, ast.Assign)
-            else [node.target]
-            if isinstance(node, ast.AnnAssign)
-            else []
-        )
-        if any(isinstance(target, ast.Name) and target.id == "PLACE" for target in targets):
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "PLACE":
             return str(ast.literal_eval(node.value))
     return ""
 
 
 def minutes(folder: Path, experiment: str) -> float | None:
-    """Minutes that a result took, training included, from the provenance beside it.
-
-    Returns:
-        None when it has not run, or its provenance does not say.
-    """
+    """Minutes that a result took, training included; None when it has not run or does not say."""
     path = folder / f"{experiment}.provenance.json"
     if not path.is_file():
         return None

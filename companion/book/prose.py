@@ -19,7 +19,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 from attnlib.errors import AttnlibError, BadInput, UnknownName
@@ -42,13 +42,7 @@ PINNED = re.compile(rf"(?P<claim>[a-z0-9-]+){AT}\s*=\s*(?P<verdict>[a-z ]+)")
 
 @dataclass(frozen=True)
 class Shown:
-    """What stands in the place of a role.
-
-    Attributes:
-        title: what it rests on, for who points at it.
-        claim: of a verdict, which the scorecard has a row for.
-        css_class: of a verdict.
-    """
+    """What stands in the place of a role, and what it rests on; of a verdict its claim and CSS class."""
 
     text: str
     title: str
@@ -71,7 +65,9 @@ class Book:
         """
         if experiment not in registry.names():
             raise UnknownName("experiment", experiment, registry.names())
-        for each in [_known_profile(profile)] if profile else reversed(PROFILES):
+        if profile and profile not in PROFILES:
+            raise UnknownName("profile", profile, PROFILES)
+        for each in [profile] if profile else reversed(PROFILES):
             path = Project(self.root).results(each) / f"{experiment}.json"
             self.files.add(path)
             if path.is_file():
@@ -106,12 +102,6 @@ def _result(path: Path, changed: int) -> Result:
 @lru_cache(maxsize=2)
 def _claims(folder: Path, changed: tuple[int, ...]) -> dict[str, Claim]:
     return {claim.id: claim for claim in load_claims(folder)}
-
-
-def _known_profile(name: str) -> str:
-    if name not in PROFILES:
-        raise UnknownName("profile", name, PROFILES)
-    return name
 
 
 def num(book: Book, text: str, page: str) -> Shown:
@@ -220,17 +210,13 @@ def with_text(markdown: str, book: Book, page: str) -> str:
         shown = ROLES[match["role"]](book, match["text"], page).text
         return f"*({shown})*" if match["role"] == "verdict" else shown
 
-    return ROLE.sub(_unless_wrong(text), BLOCK.sub(_unless_wrong(table), markdown))
-
-
-def _unless_wrong(replaced: Callable[[re.Match], str]) -> Callable[[re.Match], str]:
-    def replace(match: re.Match) -> str:
+    def unless_wrong(replaced: Callable[[re.Match], str], match: re.Match) -> str:
         try:
             return replaced(match)
         except BadInput:
             return match[0]
 
-    return replace
+    return ROLE.sub(partial(unless_wrong, text), BLOCK.sub(partial(unless_wrong, table), markdown))
 
 
 def leave_the_book(notebook, root: Path, page: str) -> None:

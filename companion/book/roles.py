@@ -85,16 +85,16 @@ def depend(env, book: prose.Book) -> None:
 
 def leave_the_book(app: Sphinx, error: Exception | None) -> None:
     """Notebooks offered for download are read without this extension: they get the text of every mark."""
-    if error is not None or app.builder.format != "html":
-        return
-    folder = Path(app.outdir) / "_sources"
-    for path in sorted(folder.rglob("*.ipynb")):
-        before = path.read_text(encoding="utf-8")
-        notebook = nbformat.reads(before, as_version=4)
-        prose.leave_the_book(notebook, find_root(), path.relative_to(folder).with_suffix("").as_posix())
-        after = nbformat.writes(notebook) + "\n" * before.endswith("\n")
-        if after != before:
-            path.write_text(after, encoding="utf-8")
+    for page in getattr(app, "written_pages", ()) if error is None else ():
+        path = Path(app.outdir) / "_sources" / f"{page}.ipynb"
+        if path.is_file():
+            notebook = nbformat.read(path, as_version=4)
+            prose.leave_the_book(notebook, find_root(), page)
+            path.write_text(nbformat.writes(notebook) + "\n", encoding="utf-8")
+
+
+def note_written(app: Sphinx, page: str, *_: object) -> None:
+    app.written_pages = [*getattr(app, "written_pages", ()), page]
 
 
 def setup(app: Sphinx) -> dict[str, object]:
@@ -102,5 +102,6 @@ def setup(app: Sphinx) -> dict[str, object]:
     for name in prose.ROLES:
         app.add_role(name, FromResult())
     app.add_directive("claims", Claims)
+    app.connect("html-page-context", note_written)
     app.connect("build-finished", leave_the_book)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,166 +1,149 @@
 """Put the book together and build it.
 
 `stage` lays out ``build/src``: the prose of ``book/``, the executed notebooks, pages made from data. It
-writes only what changed, so that Sphinx rereads only that. `build_site` then runs Jupyter Book; a warning is
-an error.
+writes only what changed, so that Sphinx rereads only that. `build_site` then runs it, by Jupyter Book's
+settings; a warning is an error.
 
 ``python -m companion.book.site`` does both and prints the path of the front page.
 """
 
 import argparse
+import gc
 import hashlib
-import os
+import io
 import posixpath
 import re
 import shutil
-import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from contextlib import redirect_stderr, redirect_stdout
 from copy import deepcopy
-from dataclasses import dataclass
-from html import escape
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import jinja2
 import nbformat
-import typer.main
 import yaml
 from nbformat import NotebookNode
 
 from attnlib.errors import AttnlibError, BadInput
 from companion.book.markup import badge, plain
 from companion.book.project import PROFILES, Project
+from companion.book.workflow import Memo, code_files, state
 from companion.claims import UNDECIDED, ClaimVerdict
 from companion.claims.verify import is_stale, verify
 from companion.results.result import Result
 
-# Images of an executed notebook, brought to what Jupyter Book reads: one a cell, described there.
-
-IMAGE_TYPES = ("image/svg+xml", "image/png", "image/jpeg")
-# What a cell's image output may say about itself, and where Jupyter Book looks for it.
+IMAGE_TYPES = {"image/svg+xml", "image/png", "image/jpeg"}
+# What an image output says about itself, and where Jupyter Book looks for it on the cell.
 FROM_OUTPUT = {"alt": "image", "caption": "figure", "name": "figure"}
+# In the order in which a page lists them.
+DOWNLOADS = {"Data": (".csv",), "Figure": (".svg", ".png")}
+DOWNLOADS |= {"Source of this page": (".md",), "Experiment": (".py",)}
+# A change in any of these can alter every page, and Sphinx does not see it.
+WHOLE_BOOK = ("_config.yml", "book/_static", "book/_vendor")
+WHOLE_BOOK += tuple(f"companion/book/{name}.py" for name in ("markup", "numbers", "prose", "roles", "theme"))
+MARKER = re.compile(r"^<!-- book:(?P<kind>\w+) ?(?P<figure>[\w/]*) -->$", re.MULTILINE)
+# Its tables are wide: they get the room of the list of contents.
+SCORECARD_HEAD = "---\nhtml_theme.sidebar_secondary.remove: true\n---\n\n"
 
 
-def one_image_each(cell: NotebookNode) -> list[NotebookNode]:
-    """The cell; or, where it shows several images, cells of one image each, the source with the first.
+class SiteError(AttnlibError):
+    """The book could not be built; the message carries the warnings of the build."""
+
+
+def images_of(figure: str, number: int, cell: NotebookNode) -> list[NotebookNode]:
+    """The image outputs of a cell, each with its alternative text.
+
+    Raises:
+        BadInput: one has none.
+    """
+    images = [output for output in cell.get("outputs", []) if IMAGE_TYPES & set(output.get("data", {}))]
+    if not all(str(image.metadata.get("alt", "")).strip() for image in images):
+        raise BadInput(
+            f"{figure}, cell {number} shows an image without alternative text; show it with "
+            "page.show(…, alt='what the figure shows')"
+        )
+    return images
+
+
+def one_image_each(figure: str, number: int, cell: NotebookNode) -> list[NotebookNode]:
+    """The cell, its texts where Jupyter Book reads them; several images become cells of one each.
 
     Alternative text belongs to a cell in Jupyter Book, so a loop over figures would have one for all.
     """
-    outputs = cell.get("outputs", [])
-    if sum(map(_is_image, outputs)) < 2:
+    images = images_of(figure, number, cell)
+    if not images:
         return [cell]
-    pieces: list[NotebookNode] = []
-    for output in outputs:
-        if not pieces or (_is_image(output) and any(map(_is_image, pieces[-1].outputs))):
-            piece = deepcopy(cell)
-            piece.outputs = []
-            if pieces:
-                piece.source = "# one more figure of the cell above"  # a cell without source is skipped
-                piece["id"] = f"{cell['id']}-{len(pieces)}"
-                piece.metadata.tags = [*dict.fromkeys([*cell.metadata.get("tags", []), "remove-input"])]
-            pieces.append(piece)
-        pieces[-1].outputs.append(output)
+    starts = [0, *(place for place, each in enumerate(cell.outputs) if any(each is i for i in images[1:]))]
+    pieces = []
+    for image, start, end in zip(images, starts, [*starts[1:], None], strict=True):
+        piece = deepcopy(cell)
+        piece.outputs = cell.outputs[start:end]
+        for key, place in FROM_OUTPUT.items():
+            if text := str(image.metadata.get(key, "")).strip():
+                piece.metadata.setdefault("mystnb", {}).setdefault(place, {})[key] = text
+        if pieces:
+            piece.source = "# one more figure of the cell above"  # a cell without source is skipped
+            piece["id"] = f"{cell['id']}-{len(pieces)}"
+            piece.metadata.tags = [*dict.fromkeys([*cell.metadata.get("tags", []), "remove-input"])]
+        pieces.append(piece)
     return pieces
 
 
-def _is_image(output: NotebookNode) -> bool:
-    return any(kind in output.get("data", {}) for kind in IMAGE_TYPES)
+def closing(figure: str, root: Path, judged: list[ClaimVerdict]) -> str:
+    """What a figure's page says beneath its figures: the verdicts, and where the numbers come from.
 
-
-def describe_image(figure: str, number: int, cell: NotebookNode) -> bool:
-    """Move what an image output says of itself to where Jupyter Book reads it; say whether there is one."""
-    images = [output for output in cell.outputs if _is_image(output)]
-    if not images:
-        return False
-    metadata = images[0].get("metadata", {})
-    said = dict(metadata)
-    for kind in IMAGE_TYPES:
-        said |= metadata.get(kind, {})
-    options = cell.metadata.setdefault("mystnb", {})
-    for key, place in FROM_OUTPUT.items():
-        if str(said.get(key, "")).strip():
-            options.setdefault(place, {})[key] = str(said[key]).strip()
-    if not str(options.get("image", {}).get("alt", "")).strip():
-        raise BadInput(
-            f"{figure}, cell {number} shows an image without alternative text; display it with "
-            'metadata={"image/svg+xml": {"alt": "what the figure shows"}} or set mystnb.image.alt on the cell'
-        )
-    return True
-
-
-# What a figure's page says beneath its figures: the verdicts, and where the numbers come from.
-#
-# Kept out of the notebook, whose bytes are a function of the numbers alone.
-
-ORDER = ("paper", "quick")  # as the page shows them
-
-
-def origin_markdown(figure: str, root: Path, judged: list[ClaimVerdict] | None = None) -> str:
-    """The closing sections of a figure's page, as MyST Markdown.
-
-    Args:
-        figure: id, such as ``attend/temporal_share``.
-        root: the checkout.
-        judged: the verdicts on all claims, to spare judging them again for every page.
+    Kept out of the notebook, whose bytes are a function of the numbers alone.
     """
     experiment = figure.rpartition("/")[2]
-    project = Project(root)
-    rows = _judged(root) if judged is None else judged
-    # Numbers stand in tables of the page's own.
-    rows = [row for row in rows if row.claim.experiment == experiment and not row.claim.number]
-    results = {profile: project.results(profile) / f"{experiment}.json" for profile in ORDER}
-    boxes = [_provenance(Result.load(path)) for path in results.values() if path.is_file()]
-    parts = []
-    if rows:
-        parts += ["## Verdicts", _verdicts(rows, "../" * figure.count("/"))]
-    if boxes:
-        parts += ["## Where the numbers come from", *boxes]
-    return "\n\n".join(parts) + "\n"
+    claims: dict[str, tuple[object, dict[str, ClaimVerdict]]] = {}
+    for row in judged:
+        if row.claim.experiment == experiment and not row.claim.number:  # those stand in tables of the page
+            claims.setdefault(row.claim.id, (row.claim, {}))[1][row.profile] = row
+    results = [Project(root).results(profile) / f"{experiment}.json" for profile in reversed(PROFILES)]
+    return _filled(
+        figure, (), claims=list(claims.values()), profiles=PROFILES, UNDECIDED=UNDECIDED,
+        origins=[origin(Result.load(path)) for path in results if path.is_file()],
+    )  # fmt: skip
 
 
-def _judged(root: Path) -> list[ClaimVerdict]:
-    return verify(root) if (root / "claims").is_dir() else []
+def _filled(figure: str, files: tuple[Path, ...], **values: object) -> str:
+    # The vector figure first.
+    ordered = sorted(files, key=lambda path: (path.suffix == ".png", path.name))
+    offered = {label: [path.name for path in ordered if path.suffix in of] for label, of in DOWNLOADS.items()}
+    return _template().render(figure=figure, up="../" * figure.count("/"), files=offered, **values)
 
 
-def _verdicts(rows: list[ClaimVerdict], up: str) -> str:
-    lines = ["| statement, in our words | quick | paper |", "|---|---|---|"]
-    for claim in dict.fromkeys(row.claim for row in rows):
-        cells = {row.profile: _verdict(row) for row in rows if row.claim == claim}
-        link = f'<a href="{up}scorecard.html#claim-{claim.id}">{plain(claim.place)}</a>'
-        verdicts = " | ".join(cells.get(profile, "") for profile in PROFILES)
-        lines.append(f"| {plain(claim.says)} {link} | {verdicts} |")
-    return "\n".join(lines)
+@cache
+def _template() -> jinja2.Template:
+    page = jinja2.Environment(undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    page.filters |= {"plain": plain, "badge": badge}
+    return page.from_string(Path(__file__).with_name("closing.md.jinja").read_text(encoding="utf-8"))
 
 
-def _verdict(row: ClaimVerdict) -> str:
-    stale = ' <span class="verdict stale">stale</span>' if row.stale else ""
-    undecided = "<br>undecided" if row.judgement.reason == UNDECIDED else ""
-    return badge(row.verdict) + stale + undecided
-
-
-def _provenance(result: Result) -> str:
-    origin = result.provenance
-    commit = (origin.get("commit") or "not in a repository")[:12]
-    entries = {
+def origin(result: Result) -> dict[str, str | None]:
+    """Where the numbers of a result come from, in words; None where there is nothing to say."""
+    found = result.provenance
+    commit = (found.get("commit") or "not in a repository")[:12]
+    today = " — stale: it has changed since" if is_stale(result) else ", the present one"
+    machine = f"{found.get('device', 'unknown')}, {found.get('threads', '?')} thread(s)"
+    settings = {name: value for name, value in result.config.items() if value is not None}
+    data = (f"{name} (sha256 {digest[:8]}…)" for name, digest in result.data.items())
+    return {
         "profile": result.profile,
-        "made": origin.get("date", "unknown"),
-        "commit": commit + (", with changes not committed" if origin.get("dirty") else ""),
-        "code": result.provenance.get("code", "unknown")
-        + (" — stale: it has changed since" if is_stale(result) else ", the present one"),
-        "on": f"{origin.get('device', 'unknown')}, {origin.get('threads', '?')} thread(s), "
-        f"{origin.get('platform', '')}, Python {origin.get('python', '?')}",
+        "made": found.get("date", "unknown"),
+        "commit": commit + ", with changes not committed" * bool(found.get("dirty")),
+        "code": found.get("code", "unknown") + today,
+        "on": f"{machine}, {found.get('platform', '')}, Python {found.get('python', '?')}",
         "training": _training(result),
-        "packages": ", ".join(f"{name} {version}" for name, version in origin.get("packages", {}).items()),
-        "settings": ", ".join(
-            f"{name} = {_plain(value)}" for name, value in result.config.items() if value is not None
-        ),
-        "data": _data(result.data),
+        "packages": ", ".join(f"{name} {version}" for name, version in found.get("packages", {}).items()),
+        "settings": ", ".join(f"{name} = {_plain(value)}" for name, value in settings.items()),
+        "data": ", ".join(data) or "none: every sample is made by rule",
+        "not run yet": ", ".join(result.missing) or None,
     }
-    if result.missing:
-        entries["not run yet"] = ", ".join(result.missing)
-    rows = "".join(f"<dt>{escape(name)}</dt><dd>{escape(str(text))}</dd>" for name, text in entries.items())
-    return f'<div class="provenance"><dl>{rows}</dl></div>'
 
 
 def _training(result: Result) -> str:
@@ -169,137 +152,52 @@ def _training(result: Result) -> str:
     seconds = result.provenance.get("training_seconds")
     if not number and not seconds:
         return "none"
+    took = "unknown"
+    if seconds is not None:
+        took = f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
     on = f", on {' and '.join(machines)}" if machines else ""
-    return f"{_duration(seconds)} for {number} model{'' if number == 1 else 's'}{on}"
-
-
-def _duration(seconds: float | None) -> str:
-    if seconds is None:
-        return "unknown"
-    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+    return f"{took} for {number} model{'' if number == 1 else 's'}{on}"
 
 
 def _plain(value: object) -> str:
     return " ".join(map(str, value)) or "none" if isinstance(value, list) else str(value)
 
 
-def _data(data: dict[str, str]) -> str:
-    if not data:
-        return "none: every sample is made by rule"
-    return ", ".join(f"{name} (sha256 {digest[:8]}…)" for name, digest in data.items())
+def downloads_of(figure: str, root: Path, executed: Path) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
+    """Files that a figure has made, and its sources."""
+    prose = root / "notebooks" / f"{figure}.md"
+    products = (executed / f"{figure}.files").glob("*")
+    made = sorted(path for path in products if path.suffix in (".csv", ".svg", ".png"))
+    return tuple(made), tuple(filter(Path.is_file, (prose, prose.with_suffix("") / "experiment.py")))
 
 
-# The page of a figure: its executed notebook made ready for the book, or a page that says why there is none.
-#
-# What a notebook must hold for the book is in `figure_page`.
-
-# In the order in which a page lists them; the vector figure first.
-DOWNLOAD_LABELS = {
-    ".csv": "Data",
-    ".svg": "Figure",
-    ".png": "Figure",
-    ".md": "Source of this page",
-    ".py": "Experiment",
-}
-
-
-def figure_page(
-    figure: str, root: Path, executed: Path, judged: list[ClaimVerdict] | None = None
-) -> tuple[str, str, tuple[Path, ...]]:
-    """Suffix, text and downloads of the page of one figure.
-
-    In an executed notebook every image output carries alternative text, either in the metadata of its cell
-    (``mystnb: {image: {alt: …}, figure: {caption: …, name: …}}``) or in the metadata of the output
-    (``{"alt": …, "caption": …, "name": …}``, for the whole output or for its mime type). A cell that shows
-    several becomes as many cells. Cells that papermill injected are left out; verdicts, provenance and
-    downloads are added at the end.
-
-    Args:
-        figure: path without suffix, such as ``attend/temporal_share``.
-        root: the repository; the notebook's source and its experiment become downloads.
-        executed: folder with ``<figure>.ipynb``, ``<figure>.files/`` and, after a failure,
-            ``<figure>.error.txt``.
-        judged: see `origin_markdown`.
-
-    Returns:
-        ``(".ipynb" or ".md", text, files to offer)``.
+def figure_page(figure: str, root: Path, executed: Path, end: str) -> tuple[str, str]:
+    """Suffix and text of the page of one figure, with `closing`; of one that failed, a page that says why.
 
     Raises:
         BadInput: an image without alternative text.
     """
-    notebook_path = executed / f"{figure}.ipynb"
-    error_path = executed / f"{figure}.error.txt"
-    sources = tuple(
-        path
-        for path in (
-            root / "notebooks" / f"{figure}.md",
-            root / "notebooks" / figure / "experiment.py",
-        )
-        if path.is_file()
-    )
-    if error_path.is_file() or not notebook_path.is_file():
-        reason = error_path.read_text(encoding="utf-8", errors="replace") if error_path.is_file() else ""
-        return ".md", _missing_page(figure, reason, sources), sources
-    notebook = nbformat.read(notebook_path, as_version=4)
-    failure = _failed_cell(notebook)
-    if failure:
-        return ".md", _missing_page(figure, failure, sources), sources
+    notebook_path, error_path = executed / f"{figure}.ipynb", executed / f"{figure}.error.txt"
+    prose = root / "notebooks" / f"{figure}.md"
+    made, sources = downloads_of(figure, root, executed)
+    notebook = nbformat.read(notebook_path, as_version=4) if notebook_path.is_file() else None
+    reason = error_path.read_text(encoding="utf-8", errors="replace") if error_path.is_file() else ""
+    reason = reason.strip() or (_failed_cell(notebook) if notebook else "")
+    if reason or notebook is None:
+        lines = prose.read_text(encoding="utf-8").splitlines() if prose.is_file() else []
+        title = next((line for line in lines if line.startswith("# ")), f"# {figure}")
+        fence = "`" * max(4, 1 + max(map(len, re.findall("`+", reason)), default=0))
+        return ".md", _filled(figure, sources, missing=reason, title=title, fence=fence)
 
-    _take_prose_of(root / "notebooks" / f"{figure}.md", notebook)
+    _take_prose_of(prose, notebook)
     cells: list[NotebookNode] = []
     for number, cell in enumerate(notebook.cells, start=1):
-        for piece in (pieces := one_image_each(cell)):
-            if piece.cell_type == "code":
-                describe_image(figure, number, piece)
-        cells += pieces
         if "injected-parameters" in cell.metadata.get("tags", []):
             cell.metadata.tags = [*cell.metadata.tags, "remove-cell"]
-    notebook.cells = cells
-    products = (executed / f"{figure}.files").glob("*")
-    files = tuple(sorted(path for path in products if path.suffix in (".csv", ".svg", ".png")))
-    downloads = f"## Downloads, and how to rerun this page\n\n{_download_list(figure, files + sources)}"
-    text = f"{origin_markdown(figure, root, judged)}\n{downloads}"
-    cell = nbformat.v4.new_markdown_cell(text)
-    cell["id"] = "downloads"
-    notebook.cells.append(cell)
-    return ".ipynb", nbformat.writes(notebook), files + sources
-
-
-@dataclass(frozen=True)
-class FigureImage:
-    """An image that a figure offers as a file, and what its notebook says about it."""
-
-    path: Path
-    alt: str
-    caption: str
-
-
-def image_of(figure: str, executed: Path, name: str | None = None) -> FigureImage | None:
-    """The named image of a figure, or its first; None where the figure has not been run.
-
-    The file is ``<figure>.files/<name>.svg``; the texts are those of the cell whose figure has this name,
-    else of the first cell with an image.
-    """
-    notebook_path = executed / f"{figure}.ipynb"
-    if not notebook_path.is_file() or (executed / f"{figure}.error.txt").is_file():
-        return None
-    notebook = nbformat.read(notebook_path, as_version=4)
-    told = [
-        piece.metadata.mystnb
-        for number, cell in enumerate(notebook.cells, start=1)
-        if cell.cell_type == "code"
-        for piece in one_image_each(cell)
-        if describe_image(figure, number, piece)
-    ]
-    folder = executed / f"{figure}.files"
-    names = [name] if name else [options.get("figure", {}).get("name", "") for options in told]
-    files = [path for path in (folder / f"{stem}.svg" for stem in names) if path.is_file()]
-    files += sorted(folder.glob("*.svg")) if not name else []
-    if not told or not files:
-        return None
-    by_name = {options.get("figure", {}).get("name"): options for options in told}
-    options = by_name.get(files[0].stem, told[0])
-    return FigureImage(files[0], options["image"]["alt"], options.get("figure", {}).get("caption", ""))
+        cells += one_image_each(figure, number, cell)
+    text = f"{end}{_filled(figure, (*made, *sources))}"
+    notebook.cells = [*cells, nbformat.v4.new_markdown_cell(text, id="downloads")]
+    return ".ipynb", nbformat.writes(notebook)
 
 
 def _take_prose_of(source: Path, notebook: NotebookNode) -> None:
@@ -321,46 +219,11 @@ def _failed_cell(notebook: NotebookNode) -> str:
     return ""
 
 
-def _download_list(figure: str, files: tuple[Path, ...]) -> str:
-    up = "../" * figure.count("/")
-    groups: dict[str, list[str]] = {}
-    for path in sorted(files, key=lambda path: (list(DOWNLOAD_LABELS).index(path.suffix), path.name)):
-        link = f"{up}_static/figures/{figure}/{path.name}"
-        groups.setdefault(DOWNLOAD_LABELS[path.suffix], []).append(
-            f'<a href="{escape(link)}" download>{escape(path.name)}</a>'
-        )
-    rows = "".join(f"<li><b>{label}:</b> {' · '.join(links)}</li>" for label, links in groups.items())
-    return f'<ul class="downloads">{rows}</ul>\n\n```bash\nattnlib run {figure}\n```\n'
+def fill_markers(text: str, executed: Path) -> str:
+    """Replace the lines ``<!-- book:KIND -->`` of a prose page.
 
-
-def _missing_page(figure: str, reason: str, sources: tuple[Path, ...]) -> str:
-    title = "# " + figure.rsplit("/", 1)[-1].replace("_", " ").capitalize()
-    for source in sources:
-        if source.suffix == ".md":
-            lines = source.read_text(encoding="utf-8").splitlines()
-            title = next((line for line in lines if line.startswith("# ")), title)
-    what = "This figure has not been run here."
-    quoted = ""
-    if reason.strip():
-        what = "This figure was run and did not finish. The rest of the book is not affected."
-        fence = "`" * max(4, 1 + max(map(len, re.findall("`+", reason)), default=0))
-        quoted = f"{fence}text\n{reason.strip()}\n{fence}\n\n"
-    return (
-        f"{title}\n\n:::{{admonition}} No figure on this page\n:class: warning\n{what}\n:::\n\n{quoted}"
-        f"## How to run it\n\n{_download_list(figure, sources)}"
-    )
-
-
-# Pages and parts of pages that are made from something else than prose.
-
-MARKER = re.compile(r"^<!-- book:(?P<kind>\w+)(?P<arguments>[^>]*?) -->$", re.MULTILINE)
-
-
-def fill_markers(text: str, root: Path, executed: Path) -> str:
-    """Replace the lines ``<!-- book:KIND ARGUMENTS -->`` of a prose page.
-
-    * ``book:figure attend/temporal_share [name]``: the figure's first (or named) image with a link to its
-      page, or a note that it has not been run;
+    * ``book:figure attend/temporal_share``: the figure's first image with a link to its page, or a note that
+      it has not been run;
     * ``book:commands``: the reference of the command line.
 
     Raises:
@@ -368,30 +231,35 @@ def fill_markers(text: str, root: Path, executed: Path) -> str:
     """
 
     def replaced(match: re.Match) -> str:
-        kind, arguments = match["kind"], match["arguments"].split()
-        if kind == "figure":
-            return _figure(executed, *arguments)
-        if kind == "commands":
+        if match["kind"] == "figure":
+            return _figure(executed, match["figure"])
+        if match["kind"] == "commands":
             return commands_markdown()
         raise BadInput(f"unknown marker {match[0]!r}; expected book:figure or book:commands")
 
     return MARKER.sub(replaced, text)
 
 
-def _figure(executed: Path, figure: str, name: str | None = None) -> str:
-    found = image_of(figure, executed, name)
-    if found is None:
+def _figure(executed: Path, figure: str) -> str:
+    path, failed = executed / f"{figure}.ipynb", executed / f"{figure}.error.txt"
+    cells = nbformat.read(path, as_version=4).cells if path.is_file() and not failed.is_file() else []
+    images = (image for number, cell in enumerate(cells, 1) for image in images_of(figure, number, cell))
+    first = next(images, None)
+    if first is None:
         return f":::{{note}}\nThe figure belongs to [](/{figure}), which has not been run here.\n:::"
-    alt, caption = " ".join(found.alt.split()), " ".join((found.caption or found.alt).split())
+    said = first.metadata
+    alt, caption = " ".join(said.alt.split()), " ".join(said.get("caption", said.alt).split())
     # An image and a paragraph, not a figure: the numbers of figures start in the chapters.
     return (
-        f":::{{image}} /_files/figures/{figure}/{found.path.name}\n:alt: {alt}\n:target: {figure}.html\n"
+        f":::{{image}} /_files/figures/{figure}/{said.name}.svg\n:alt: {alt}\n:target: {figure}.html\n"
         f":class: lead-figure\n:::\n\n{{.figure-note}}\n{caption} From [](/{figure}).\n"
     )
 
 
 def commands_markdown() -> str:
     """The command line's own help, a section a command, as Markdown."""
+    import typer.main
+
     return "\n".join(
         _command_sections(typer.main.get_command(import_module("attnlib.cli").app), "attnlib", None)
     )
@@ -400,26 +268,17 @@ def commands_markdown() -> str:
 # No type of click is named here: typer brings a click of its own, and which one it is depends on its version.
 def _command_sections(command: Any, name: str, parent: Any) -> list[str]:
     context = command.context_class(command, info_name=name, parent=parent)
-    depth = 2 if parent is None else context.command_path.count(" ") + 1
-    usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
-    lines = [
-        f"{'#' * depth} `{context.command_path}`",
-        "",
-        _help(command.help),
-        "",
-        "```text",
-        usage,
-        "```",
-        "",
-    ]
+    path = context.command_path
+    usage = " ".join([path, *command.collect_usage_pieces(context)])
+    depth = 2 if parent is None else path.count(" ") + 1
+    lines = [f"{'#' * depth} `{path}`", "", _help(command.help), "", "```text", usage, "```", ""]
     for parameter in command.get_params(context):
         record = parameter.get_help_record(context)
         if record and not record[0].startswith("--help"):
             lines += [f"`{record[0]}`", f": {_help(record[1]) or 'no further help'}", ""]
-    children = getattr(command, "commands", {})
-    for child in children:
-        if not children[child].hidden:
-            lines += _command_sections(children[child], child, context)
+    for child, inner in getattr(command, "commands", {}).items():
+        if not inner.hidden:
+            lines += _command_sections(inner, child, context)
     return lines
 
 
@@ -430,37 +289,6 @@ def _help(text: str | None) -> str:
         piece if number % 2 else re.sub(r"([\\<>*_{}\[\]$#])", r"\\\1", piece)
         for number, piece in enumerate(pieces)
     )
-
-
-def scorecard_page(root: Path) -> str:
-    """The page of published against reproduced numbers."""
-    # Its tables are wide: they get the room of the list of contents.
-    front = "---\nhtml_theme.sidebar_secondary.remove: true\n---\n\n"
-    return front + import_module("companion.claims.scorecard").scorecard_markdown(root)
-
-
-# Pages named in the table of contents that have neither prose nor a notebook.
-GENERATED: dict[str, Callable[[Path], str]] = {"scorecard": scorecard_page}
-
-
-# Jupyter Book has no __main__, and a script beside the interpreter need not be on the path.
-RUN_JUPYTER_BOOK = "from jupyter_book.cli.main import main; main()"
-NOT_STAGED = ("__pycache__",)
-# A change in any of these can alter every page, and Sphinx does not see it.
-WHOLE_BOOK = ("_config.yml", "companion/book", "book/_static", "book/_vendor")
-
-
-class SiteError(AttnlibError):
-    """The book could not be built; the message carries the warnings of the build."""
-
-
-@dataclass(frozen=True)
-class Staged:
-    """What `stage` did: paths relative to the staged folder."""
-
-    folder: Path
-    written: tuple[str, ...]
-    deleted: tuple[str, ...]
 
 
 def table_of_contents(root: Path) -> dict[str, Any]:
@@ -478,26 +306,18 @@ def table_of_contents(root: Path) -> dict[str, Any]:
     content = yaml.safe_load(toc.read_text(encoding="utf-8"))
     if not isinstance(content, dict) or "root" not in content:
         raise BadInput(f"{toc} has no 'root:' page; it should start with 'format: jb-book' and 'root: index'")
-    notebooks = root / "notebooks"
-    placed = sorted((*place_in_book(path), path) for path in notebooks.rglob("*.md"))
+    placed: dict[str, list[dict[str, str]]] = {}
+    for (part, _), path in sorted((place_in_book(path), path) for path in (root / "notebooks").rglob("*.md")):
+        page = path.relative_to(root / "notebooks").with_suffix("").as_posix()
+        placed.setdefault(part, []).append({"file": page})
     for part in content.get("parts", []):
-        part["chapters"] = [
-            listed
-            for chapter in part["chapters"]
-            for listed in (
-                [
-                    {"file": path.relative_to(notebooks).with_suffix("").as_posix()}
-                    for name, _, path in placed
-                    if name == str(chapter["notebooks"])
-                ]
-                if "notebooks" in chapter
-                else [chapter]
-            )
-        ]
-    pages = toc_pages(content)
-    for name, _, path in placed:
-        if path.relative_to(notebooks).with_suffix("").as_posix() not in pages:
-            raise BadInput(f"{path.relative_to(root)} is in part {name!r}, which book/_toc.yml does not have")
+        chapters = (
+            placed.pop(str(each["notebooks"]), []) if "notebooks" in each else [each]
+            for each in part["chapters"]
+        )  # fmt: skip
+        part["chapters"] = [chapter for several in chapters for chapter in several]
+    for part, (first, *_) in placed.items():
+        raise BadInput(f"notebooks/{first['file']}.md is in part {part!r}, which book/_toc.yml does not have")
     return content
 
 
@@ -517,25 +337,17 @@ def place_in_book(notebook: Path) -> tuple[str, int]:
         ) from error
 
 
-def toc_pages(content: Mapping[str, Any]) -> tuple[str, ...]:
+def toc_pages(content: object) -> list[str]:
     """Pages named in a table of contents of Jupyter Book, in order, without suffix."""
-    pages = [content["root"]]
-
-    def walk(node: object) -> None:
-        if isinstance(node, list):
-            for item in node:
-                walk(item)
-        elif isinstance(node, dict):
-            if "file" in node:
-                pages.append(node["file"])
-            for key in ("parts", "chapters", "sections"):
-                walk(node.get(key))
-
-    walk({key: content.get(key) for key in ("parts", "chapters", "sections")})
-    return tuple(pages)
+    if isinstance(content, list):
+        return [page for item in content for page in toc_pages(item)]
+    if not isinstance(content, dict):
+        return []
+    own = [content[key] for key in ("root", "file") if key in content]
+    return sum((toc_pages(content.get(key)) for key in ("parts", "chapters", "sections")), own)
 
 
-def stage(root: Path, executed: Path, folder: Path) -> Staged:
+def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str]]:
     """Bring ``folder`` to hold the sources of the whole book, touching only files whose content changed.
 
     Args:
@@ -543,58 +355,90 @@ def stage(root: Path, executed: Path, folder: Path) -> Staged:
         executed: folder of executed notebooks, ``<figure>.ipynb`` with ``<figure>.files/`` beside it.
         folder: the staged folder; files in it that the book no longer has are deleted.
 
+    Returns:
+        names of the files written, and of those deleted.
+
     Raises:
         BadInput: a page of the table of contents that is neither prose, generated nor a figure; a notebook
             without a place in it; a figure without alternative text.
     """
-    book = root / "book"
-    toc = table_of_contents(root)
+    book, toc = root / "book", table_of_contents(root)
     pages = toc_pages(toc)
-    sources = root / "notebooks"
-    figures = {path.relative_to(sources).with_suffix("").as_posix() for path in sources.rglob("*.md")}
-    judged = _judged(root)
-    wanted: dict[str, bytes | Path] = {}
-    for path in sorted(book.rglob("*")):
-        name = path.relative_to(book).as_posix()
-        if path.is_file() and not any(part in NOT_STAGED for part in path.relative_to(book).parts):
-            wanted[name] = path
+    kept = Memo(folder.with_name(".pages.json"), _state(root, executed))
+
+    @cache
+    def judged() -> list[ClaimVerdict]:
+        return verify(root) if (root / "claims").is_dir() else []
+
+    wanted: dict[str, bytes | Path] = {
+        path.relative_to(book).as_posix(): path
+        for path in sorted(book.rglob("*"))
+        if path.is_file() and "__pycache__" not in path.parts
+    }
     wanted["_toc.yml"] = yaml.safe_dump(toc, sort_keys=False).encode()
+    made: dict[str, str] = {}
     for page in pages:
         if f"{page}.md" in wanted:
-            text = (book / f"{page}.md").read_text(encoding="utf-8")
-            wanted[f"{page}.md"] = fill_markers(text, root, executed).encode()
-        elif page in GENERATED:
-            wanted[f"{page}.md"] = GENERATED[page](root).encode()
-        elif page in figures or any(
-            (executed / f"{page}{end}").is_file() for end in (".ipynb", ".error.txt")
-        ):
-            suffix, text, downloads = figure_page(page, root, executed, judged)
-            wanted[page + suffix] = text.encode()
-            for download in downloads:
-                wanted[f"_files/figures/{page}/{download.name}"] = download
+            made[f"{page}.md"] = fill_markers((book / f"{page}.md").read_text(encoding="utf-8"), executed)
+        elif page == "scorecard":
+            made["scorecard.md"] = SCORECARD_HEAD + kept("scorecard", partial(_scorecard, root))
+        elif (root / "notebooks" / f"{page}.md").is_file():
+            files = [path for several in downloads_of(page, root, executed) for path in several]
+            wanted |= {f"_files/figures/{page}/{path.name}": path for path in files}
+            dates = {str(path): path.stat().st_mtime_ns for path in [*files, *_outcome(executed, page)]}
+            suffix, before = kept.kept.get(f"{page} staged", ("", {}))
+            if before == dates and (folder / f"{page}{suffix}").is_file():
+                wanted[page + suffix] = folder / f"{page}{suffix}"
+                continue
+            end = kept(page, lambda page=page: closing(page, root, judged()))
+            suffix, text = figure_page(page, root, executed, end)
+            made[page + suffix] = text
+            kept.kept[f"{page} staged"], kept.new = (suffix, dates), True
         else:
             raise BadInput(
                 f"book/_toc.yml names {page!r}, but there is neither book/{page}.md nor notebooks/{page}.md; "
                 "write one or remove the line"
             )
-    for page in pages:
-        for name in (f"{page}.md", f"{page}.ipynb"):
-            if isinstance(content := wanted.get(name), bytes):
-                wanted[name] = _links_that_hold(content.decode(), page, wanted).encode()
-    return _sync(wanted, folder)
+    texts = {name for name in (*made, *wanted) if name.endswith(".md")}
+    wanted |= {name: _links_that_hold(text, name, texts).encode() for name, text in made.items()}
+    done = _sync(wanted, folder)
+    kept.save()
+    return done
 
 
-def _links_that_hold(text: str, page: str, wanted: Mapping[str, object]) -> str:
+def _outcome(executed: Path, page: str) -> list[Path]:
+    """Files that say what became of a figure."""
+    return [path for end in ("ipynb", "error.txt") if (path := executed / f"{page}.{end}").is_file()]
+
+
+def _state(root: Path, executed: Path) -> str:
+    """Of code, claims and results behind the ends of pages and the scorecard; and which figures failed."""
+    project = Project(root)
+    names = [*code_files(root), "companion/book/closing.md.jinja", "companion/claims", "claims"]
+    results = ["results/paper", project.results("quick").relative_to(root).as_posix()]
+    notebooks = sorted((root / "notebooks").rglob("*.md"))
+    pages = (path.relative_to(root / "notebooks").with_suffix("").as_posix() for path in notebooks)
+    outcomes = [[path.name for path in _outcome(executed, page)] for page in pages]
+    return f"{state(project, [*names, *results])} {outcomes}"
+
+
+def _scorecard(root: Path) -> str:
+    from companion.claims.scorecard import scorecard_markdown
+
+    return scorecard_markdown(root)
+
+
+def _links_that_hold(text: str, page: str, made: set[str]) -> str:
     """Links to a notebook lead to the page that stands in for it where the figure failed."""
 
     def replaced(match: re.Match) -> str:
         target = posixpath.normpath(posixpath.join(posixpath.dirname(page), match["path"]))
-        return f"]({match['path']}.md)" if f"{target}.md" in wanted else match[0]
+        return f"]({match['path']}.md)" if f"{target}.md" in made else match[0]
 
     return re.sub(r"\]\((?P<path>[^()\s#:]+)\.ipynb(#[^()\s]*)?\)", replaced, text)
 
 
-def _sync(wanted: dict[str, bytes | Path], folder: Path) -> Staged:
+def _sync(wanted: Mapping[str, bytes | Path], folder: Path) -> tuple[list[str], list[str]]:
     written, deleted = [], []
     for name, content in wanted.items():
         data = content if isinstance(content, bytes) else content.read_bytes()
@@ -607,7 +451,7 @@ def _sync(wanted: dict[str, bytes | Path], folder: Path) -> Staged:
         if path.is_file() and path.relative_to(folder).as_posix() not in wanted:
             path.unlink()
             deleted.append(path.relative_to(folder).as_posix())
-    return Staged(folder, tuple(written), tuple(deleted))
+    return written, deleted
 
 
 def _digest_of_whole_book_inputs(root: Path) -> str:
@@ -620,63 +464,46 @@ def _digest_of_whole_book_inputs(root: Path) -> str:
     return digest.hexdigest()
 
 
-def build_site(
-    root: str | Path = ".", executed: str | Path | None = None, output: str | Path | None = None
-) -> Path:
-    """Stage and build the book; warnings are errors.
-
-    Args:
-        root: the repository.
-        executed: folder of executed notebooks; ``root/build/notebooks`` unless given.
-        output: folder for ``src`` (staged) and ``_build`` (built); ``root/build`` unless given.
-
-    Returns:
-        The path of the front page, ``output/_build/html/index.html``.
+def build_site(root: Path) -> Path:
+    """Stage and build the book of a checkout; the path of its front page.
 
     Raises:
-        BadInput: what `stage` raises.
-        SiteError: Jupyter Book ended with an error or a warning.
+        BadInput: what `stage` raises. SiteError: the build ended with an error or a warning.
     """
-    root = Path(root).resolve()
-    executed = Path(executed).resolve() if executed else root / "build" / "notebooks"
-    output = Path(output).resolve() if output else root / "build"
-    staged = stage(root, executed, output / "src")
-    built = output / "_build"
-    stamp, digest = built / "whole-book.sha256", _digest_of_whole_book_inputs(root)
-    if staged.deleted or not stamp.is_file() or stamp.read_text(encoding="ascii") != digest:
-        shutil.rmtree(built, ignore_errors=True)
+    from jupyter_book.sphinx import build_sphinx
+    from sphinx.util.console import nocolor
 
-    command = [
-        *(sys.executable, "-c", RUN_JUPYTER_BOOK, "build", str(staged.folder)),
-        *("--config", str(root / "_config.yml"), "--path-output", str(output), "-W", "--keep-going"),
-    ]
-    environment = {**os.environ, "NO_COLOR": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, cwd=root, env=environment, check=False)
-    index = built / "html" / "index.html"
-    if done.returncode != 0 or not index.is_file():
+    project = Project(root.resolve())
+    source, built = project.build / "src", project.build / "_build"
+    _, deleted = stage(project.root, project.executed("quick"), source)
+    stamp, digest = built / "whole-book.sha256", _digest_of_whole_book_inputs(project.root)
+    if deleted or not stamp.is_file() or stamp.read_text(encoding="ascii") != digest:
+        shutil.rmtree(built, ignore_errors=True)
+    nocolor()
+    gc.set_threshold(500_000, 50, 50)  # doctrees are millions of objects that stay
+    said = io.StringIO()
+    with redirect_stdout(said), redirect_stderr(said):
+        code = build_sphinx(
+            source, built / "html", noconfig=True, path_config=project.root / "_config.yml",
+            confoverrides={"external_toc_path": str(source / "_toc.yml"), "latex_individualpages": False},
+            warningiserror=True, keep_going=True,
+        )  # fmt: skip
+    if code != 0 or not project.site.is_file():
         # Sphinx warns about a page only when it reads it: without this, a second try would pass in silence.
         shutil.rmtree(built / ".doctrees", ignore_errors=True)
-        raise SiteError(_failure_message(done))
+        lines = said.getvalue().splitlines()
+        told = [line for line in lines if re.search("WARNING|ERROR|CRITICAL", line)] or lines[-40:]
+        raise SiteError("\n".join([f"Sphinx failed ({code}); warnings count as errors:", *told]))
     stamp.write_text(digest, encoding="ascii")
-    return index
-
-
-def _failure_message(done: subprocess.CompletedProcess) -> str:
-    lines = (done.stderr + "\n" + done.stdout).splitlines()
-    told = [line for line in lines if any(word in line for word in ("WARNING", "ERROR", "CRITICAL"))]
-    shown = "\n".join(told or lines[-40:])
-    return f"Jupyter Book failed with exit code {done.returncode}; warnings count as errors:\n{shown}"
+    return project.site
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Command line of this module; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m companion.book.site", description="Build the book.")
-    parser.add_argument("--root", default=".", help="the repository (default: here)")
-    parser.add_argument("--executed", help="folder of executed notebooks (default: build/notebooks)")
-    parser.add_argument("--output", help="folder that receives src/ and _build/ (default: build)")
-    given = parser.parse_args(arguments)
+    parser.add_argument("--root", default=".", type=Path, help="the repository (default: here)")
     try:
-        print(build_site(given.root, given.executed, given.output))
+        print(build_site(parser.parse_args(arguments).root))
     except AttnlibError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

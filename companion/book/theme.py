@@ -1,9 +1,11 @@
 """Sphinx extension: nothing from the network, nothing that throws in the console."""
 
 import re
+from pathlib import Path
 
 from sphinx.application import Sphinx
 from sphinx.config import Config
+from sphinx.ext import viewcode
 
 # Folders served under _static. Jupyter Book turns each script it finds below _static itself into one that is
 # loaded on every page, which is wrong for MathJax (2 MB) and for scripts a reader only downloads.
@@ -14,11 +16,7 @@ OWN_INDENT = re.compile(r"[A-Z][a-z]+( [a-z]+)?:$|[*-] |\d+\. |>>> |\.\. |:\w")
 
 
 def switch_off_thebe(app: Sphinx, config: Config) -> None:
-    """Disconnect sphinx-thebe, which Jupyter Book always loads.
-
-    It defines the same constants twice on every page (the second throws), names a script on a foreign server
-    and adds a configuration for a live kernel that this book does not offer.
-    """
+    """Disconnect sphinx-thebe, which Jupyter Book always loads: it throws, and names a foreign server."""
     for listeners in app.events.listeners.values():
         for listener in list(listeners):
             if listener.handler.__module__.split(".")[0] == "sphinx_thebe":
@@ -40,20 +38,23 @@ def show_indented_text_literally(
     """
     last_text, result = "", []
     for line in lines:
-        starts_block = line.startswith("    ") and result and not result[-1].strip()
-        if (
-            starts_block
-            and last_text[:1].strip()
-            and not last_text.endswith("::")
-            and not OWN_INDENT.match(last_text)
-        ):
+        starts_block = line.startswith("    ") and result and not result[-1].strip() and last_text[:1].strip()
+        if starts_block and not last_text.endswith("::") and not OWN_INDENT.match(last_text):
             result += ["::", ""]
         result.append(line)
         last_text = line if line.strip() else last_text
     lines[:] = result
 
 
+def module_file(app: Sphinx, name: str) -> str | None:
+    """Where a module's source lies, found without importing it, and torch with it, as viewcode does."""
+    base = Path(__file__).parents[2].joinpath(*name.split("."))
+    found = (path for path in (base.with_suffix(".py"), base / "__init__.py") if path.is_file())
+    return next(map(str, found), None)
+
+
 def setup(app: Sphinx) -> dict[str, object]:
+    viewcode.get_module_filename = module_file
     app.connect("config-inited", switch_off_thebe)
     app.connect("config-inited", serve_folders)
     app.connect("autodoc-process-docstring", show_indented_text_literally, priority=400)  # before Napoleon

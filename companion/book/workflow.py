@@ -5,15 +5,16 @@
 
 import fcntl
 import hashlib
+import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from attnlib.errors import BadInput
-from attnlib.files import write_text_atomic
+from attnlib.files import write_json_atomic, write_text_atomic
 from companion.book.project import Project
 from companion.data.sources import cache_folder, mirror_folder
 
@@ -96,6 +97,32 @@ def _files(path: Path, depth: int) -> Iterator[str]:
         for each in sorted(path.iterdir()):
             if each.name != "__pycache__" and not each.name.startswith("."):
                 yield from _files(each, depth - 1)
+
+
+def code_files(root: Path) -> list[str]:
+    """All Python of the three rooms."""
+    paths = (path for room in ("attnlib", "companion", "notebooks") for path in (root / room).rglob("*.py"))
+    return sorted(path.relative_to(root).as_posix() for path in paths)
+
+
+class Memo:
+    """What is dear to find out and holds as long as a `state` does; kept in a file of the build folder."""
+
+    def __init__(self, path: Path, state: str) -> None:
+        self.path, self.state, self.kept, self.new = path, state, {}, False
+        with suppress(OSError, ValueError):
+            found = json.loads(path.read_text(encoding="utf-8"))
+            self.kept = found["kept"] if found["state"] == state else {}
+
+    def __call__(self, key: str, make: Callable[[], object]) -> object:
+        """What is kept under a key, made now where nothing is."""
+        if key not in self.kept:
+            self.kept[key], self.new = make(), True
+        return self.kept[key]
+
+    def save(self) -> None:
+        if self.new:
+            write_json_atomic(self.path, {"state": self.state, "kept": self.kept})
 
 
 def is_current(project: Project) -> bool:

@@ -13,74 +13,50 @@ from safetensors.torch import save_file
 
 ROOT = Path(__file__).parents[3]
 TEXT = ("model=m", "source=a.txt", "target=b.txt")
+TRACES = ("traces=traces", "out=report", "shards=2", "options=--every 2")
+ALL = {"fit": 2, "judge": 2, "report": 1}
+pytestmark = pytest.mark.slow
 
 
-def snakemake(folder, *config, dry=False, where=("--cores", "1")):
+def snakemake(folder, *config, dry=False, where=("--cores", "1"), code=0):
+    """How often each rule runs, and all that is said."""
     command = [sys.executable, "-m", "snakemake", "--snakefile", ROOT / "workflows/analyse.smk"]
     command += [*where, *(["--dry-run"] if dry else []), "--printshellcmds", "--config", *config]
     home = {"HOME": str(folder), "XDG_CACHE_HOME": str(folder)}
-    return subprocess.run(
+    done = subprocess.run(
         command, cwd=folder, capture_output=True, text=True, check=False, env=os.environ | home
     )
-
-
-def jobs_of(done):
-    """How often each rule would run."""
-    found = re.findall(r"^(fit|judge|report) +(\d+)$", done.stdout + done.stderr, re.MULTILINE)
-    return {name: int(count) for name, count in found}
+    said = done.stdout + done.stderr
+    assert bool(done.returncode) == bool(code), said
+    jobs = re.findall(r"^(fit|judge|report) +(\d+)$", said, re.MULTILINE)
+    return {name: int(count) for name, count in jobs}, said
 
 
 def test_each_reading_is_a_job_a_shard_and_the_second_waits_for_all_of_the_first(tmp_path):
     for name in ("a.txt", "b.txt"):
         (tmp_path / name).touch()
-    done = snakemake(tmp_path, *TEXT, "out=report", "shards=3", "options=--layers 0-1", dry=True)
-    assert done.returncode == 0, done.stderr
-    told = done.stdout + done.stderr
-    assert jobs_of(done) == {"fit": 3, "judge": 3, "report": 1}
-    commands = re.findall(r"attnlib\.cli analyse (.*)", told)
+    config = (*TEXT, "out=report", "shards=3", "options=--layers 0-1")
+    jobs, said = snakemake(tmp_path, *config, dry=True)
+    assert jobs == {"fit": 3, "judge": 3, "report": 1}
+    commands = re.findall(r"attnlib\.cli analyse (.*)", said)
     assert len(commands) == 7
     assert all("--shards 3 --layers 0-1 --stage" in command for command in commands)
     firsts = [command for command in commands if "--stage fit" in command]
     assert sorted(command[-1] for command in firsts) == ["0", "1", "2"]
-    assert max(map(commands.index, firsts)) < min(
-        commands.index(command) for command in commands if "--stage judge" in command
-    )
+    assert all("--stage fit" in command for command in commands[:3])
+    cluster = ("--executor", "slurm", "--jobs", "8")
+    assert snakemake(tmp_path, *config, dry=True, where=cluster)[0] == jobs
 
 
-def test_the_same_on_a_cluster(tmp_path):
-    for name in ("a.txt", "b.txt"):
-        (tmp_path / name).touch()
-    config, where = (*TEXT, "out=report", "shards=8"), ("--executor", "slurm", "--jobs", "8")
-    done = snakemake(tmp_path, *config, dry=True, where=where)
-    assert done.returncode == 0, done.stderr
-    assert jobs_of(done) == {"fit": 8, "judge": 8, "report": 1}
-
-
-def test_what_is_missing_is_named(tmp_path):
-    done = snakemake(tmp_path, "out=report", "model=m", dry=True)
-    assert done.returncode != 0
-    assert "say --config shards=… source=… target=…" in done.stdout + done.stderr
-
-
-def test_a_text_that_is_not_there_is_named_before_any_job(tmp_path):
-    done = snakemake(tmp_path, *TEXT, "out=report", "shards=1", dry=True)
-    assert done.returncode != 0
-    assert "a.txt" in done.stdout + done.stderr
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """Traces that are saved, and the report of two shards of them."""
-    folder = tmp_path_factory.mktemp("made")
-    (folder / "traces").mkdir()
-    for number in range(4):
-        save_trace(folder / "traces" / f"{number}.safetensors", number)
-    done = snakemake(folder, *TRACES)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return folder
-
-
-TRACES = ("traces=traces", "out=report", "shards=2", "options=--every 2")
+@pytest.mark.parametrize(
+    ("config", "told"),
+    [
+        (("out=report", "model=m"), "say --config shards=… source=… target=…"),
+        ((*TEXT, "out=report", "shards=1"), "a.txt"),
+    ],
+)
+def test_what_is_missing_is_named_before_any_job(tmp_path, config, told):
+    assert told in snakemake(tmp_path, *config, dry=True, code=1)[1]
 
 
 def save_trace(path, seed):
@@ -91,48 +67,34 @@ def save_trace(path, seed):
     save_file(tokens | states | {"source_mask": valid, "target_mask": valid.clone()}, path)
 
 
-def test_what_is_made_is_not_made_again(made):
-    done = snakemake(made, *TRACES, dry=True)
-    assert "Nothing to be done" in done.stdout + done.stderr
-    assert (made / "report/index.html").exists()
-
-
-def test_other_traces_are_read_again_and_old_parts_refused(made, tmp_path):
-    """Also where the file that takes the place of another is older."""
-    folder = Path(shutil.copytree(made, tmp_path / "copy"))
-    changed = folder / "traces/0.safetensors"
-    before = changed.stat().st_mtime
+def test_what_is_made_is_not_made_again_and_what_changed_is(tmp_path):
+    (tmp_path / "traces").mkdir()
+    for number in range(4):
+        save_trace(tmp_path / "traces" / f"{number}.safetensors", number)
+    snakemake(tmp_path, *TRACES)
+    report = tmp_path / "report/index.html"
+    before = report.read_bytes()
+    assert "Nothing to be done" in snakemake(tmp_path, *TRACES, dry=True)[1]
+    assert snakemake(tmp_path, *TRACES[:-1], "options=--every 1", dry=True)[0] == ALL
+    # A part that was deleted, and the report, which is what is asked for; its mark has gone with the part.
+    shutil.rmtree(tmp_path / "report/parts/fit-0-of-2")
+    report.unlink()
+    assert snakemake(tmp_path, *TRACES)[0] == {"fit": 1, "judge": 2, "report": 1}
+    assert report.read_bytes() == before
+    # Other traces are read again, also where the file that takes the place of another is older.
+    changed = tmp_path / "traces/0.safetensors"
+    date = changed.stat().st_mtime - 1000
     save_trace(changed, 99)
-    os.utime(changed, (before - 1000, before - 1000))
-    assert jobs_of(snakemake(folder, *TRACES, dry=True)) == {"fit": 2, "judge": 2, "report": 1}
-    done = snakemake(folder, *TRACES)
-    assert done.returncode != 0
-    said = " ".join((done.stdout + done.stderr).split())
+    os.utime(changed, (date, date))
+    jobs, said = snakemake(tmp_path, *TRACES, code=1)
+    assert jobs == ALL
+    said = " ".join(said.split())
     assert "is a part of another analysis (traces is" in said
     assert "delete report/parts to begin anew" in said
 
 
-def test_other_options_are_another_analysis(made):
-    asked = snakemake(made, *TRACES[:-1], "options=--every 1", dry=True)
-    assert jobs_of(asked) == {"fit": 2, "judge": 2, "report": 1}
-
-
-def test_a_part_that_was_deleted_is_made_again(made, tmp_path):
-    """With the report, which is what is asked for; its mark has gone with the part."""
-    folder = Path(shutil.copytree(made, tmp_path / "copy"))
-    before = (folder / "report/index.html").read_bytes()
-    shutil.rmtree(folder / "report/parts/fit-0-of-2")
-    (folder / "report/index.html").unlink()
-    done = snakemake(folder, *TRACES)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert jobs_of(done) == {"fit": 1, "judge": 2, "report": 1}
-    assert (folder / "report/parts/fit-0-of-2/sums.safetensors").exists()
-    assert (folder / "report/index.html").read_bytes() == before
-
-
 def test_a_changed_text_or_model_is_noticed(tmp_path):
     """Marks that are newer than all that was read: nothing to do, until one file is newer."""
-    (tmp_path / "m").mkdir()
     files = [tmp_path / "a.txt", tmp_path / "b.txt", tmp_path / "m/model.safetensors"]
     marks = [tmp_path / f"report/parts/{stage}-0-of-1/done" for stage in ("fit", "judge")]
     for date, path in enumerate([*files, *marks, tmp_path / "report/index.html"]):
@@ -140,9 +102,9 @@ def test_a_changed_text_or_model_is_noticed(tmp_path):
         path.touch()
         os.utime(path, (1000 + date, 1000 + date))
     config = (*TEXT, "out=report", "shards=1")
-    assert "Nothing to be done" in (done := snakemake(tmp_path, *config, dry=True)).stdout + done.stderr
-    for path in files:
+    assert "Nothing to be done" in snakemake(tmp_path, *config, dry=True)[1]
+    for path in (files[0], files[-1]):
         before = path.stat().st_mtime
         os.utime(path, (5000, 5000))
-        assert jobs_of(snakemake(tmp_path, *config, dry=True)) == {"fit": 1, "judge": 1, "report": 1}, path
+        assert snakemake(tmp_path, *config, dry=True)[0] == {"fit": 1, "judge": 1, "report": 1}, path
         os.utime(path, (before, before))

@@ -8,46 +8,16 @@ import nbformat
 import pytest
 
 from attnlib.errors import BadInput, UnknownName
-from companion.book.execute import (
-    FigureFailed,
-    _writable,
-    execute,
-    for_a_run,
-    for_the_book,
-    main,
-    normalise,
-)
-from companion.book.parameters import notebook_parameters
-from companion.book.project import Figure, Project, find
+from companion.book.execute import FigureFailed, _writable, execute, for_a_run, for_the_book, main, normalise
+from companion.book.project import Project, find
+from tests.companion.book.book_builders import checkout, write
 
-HEADER = """---
-jupytext:
-  text_representation: {extension: .md, format_name: myst}
-kernelspec: {display_name: Python 3, language: python, name: python3}
----
-# A figure
-
-```{code-cell} ipython3
-:tags: [parameters]
-profile = "quick"
-task = None
-```
-
-"""
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
-    (tmp_path / "notebooks" / "attend").mkdir(parents=True)
-    (tmp_path / "Snakefile").touch()
-    return Project(tmp_path)
-
-
-def write(project: Project, name: str, *cells: str, header: str = HEADER) -> Figure:
-    text = header + "\n".join(f"```{{code-cell}} ipython3\n{cell}\n```\n" for cell in cells)
-    path = project.notebooks / "attend" / f"{name}.md"
-    path.write_text(text, encoding="utf-8")
-    return Figure(f"attend/{name}", path)
+    return checkout(tmp_path)
 
 
 def texts(path: Path) -> str:
@@ -56,19 +26,23 @@ def texts(path: Path) -> str:
 
 
 def test_two_runs_give_the_same_bytes_and_no_place_of_this_machine(project):
-    figure = write(
-        project,
-        "plain",
+    """And files of figures that the notebook no longer makes go once it has run."""
+    leave = "pathlib.Path(os.environ['ATTNLIB_FIGURE_FILES'], '{}').write_text('a')"
+    cells = (
         "import os, sys, pathlib\n"
+        "from ipykernel.connect import get_connection_info as told\n"
         "for step in range(3):\n    print(step, flush=True)\n"
         'print(os.environ["ATTNLIB_ROOT"] + "/x", object(), sys.executable, os.getcwd())\nobject()',
-        'print(profile, task, "ATTNLIB_RUN_DIR" in os.environ)\n'
-        'pathlib.Path(os.environ["ATTNLIB_FIGURE_FILES"], "x.svg").write_text("<svg/>")\n'
-        'pathlib.Path("here").touch()',
+        f'{leave.format("x.svg")}\npathlib.Path("here").touch()\n'
+        'print(profile, task, "ATTNLIB_RUN_DIR" in os.environ, "ipc" in told())',
     )
+    figure = write(project, "plain", *cells, leave.format("first.csv"))
     execution = for_the_book(figure, project)
-    first = execute(execution, project).read_bytes()
-    second = execute(execution, project).read_bytes()
+    execute(execution, project)
+    assert {path.name for path in execution.files.iterdir()} == {"first.csv", "x.svg"}
+    write(project, "plain", *cells)
+    first, second = (execute(execution, project).read_bytes() for _ in range(2))
+    assert {path.name for path in execution.files.iterdir()} == {"x.svg"}
     assert first == second
     assert str(project.root).encode() not in first
     assert str(Path.home()).encode() not in first
@@ -76,29 +50,10 @@ def test_two_runs_give_the_same_bytes_and_no_place_of_this_machine(project):
     assert [cell["id"] for cell in notebook["cells"]] == ["cell-001", "cell-002", "cell-003", "cell-004"]
     assert "papermill" not in notebook["metadata"]
     assert not any("papermill" in cell["metadata"] for cell in notebook["cells"])
-    assert texts(execution.output).endswith("quick None False\n")
-    assert (project.root / "build/notebooks/attend/plain.files/x.svg").is_file()
+    assert texts(execution.output).endswith("quick None False True\n")
     # The kernel stands beside the executed notebook, which is where nbval starts its own.
-    assert (project.root / "build/notebooks/attend/here").is_file()
-    assert sorted(path.name for path in execution.output.parent.iterdir()) == [
-        "here",
-        "plain.files",
-        "plain.ipynb",
-    ]
-
-
-def test_files_of_figures_that_a_notebook_no_longer_makes_go_once_it_has_run(project, monkeypatch):
-    leave = "import os, pathlib\npathlib.Path(os.environ['ATTNLIB_FIGURE_FILES'], '{}.csv').write_text('a')"
-    figure = write(project, "one", leave.format("first"), leave.format("second"))
-    files = for_the_book(figure, project).files
-    execute(for_the_book(figure, project), project)
-    write(project, "one", leave.format("second"), "1 / 0")
-    with pytest.raises(FigureFailed):
-        execute(for_the_book(figure, project), project)
-    assert {path.name for path in files.iterdir()} == {"first.csv", "second.csv"}
-    write(project, "one", leave.format("second"))
-    execute(for_the_book(figure, project), project)
-    assert {path.name for path in files.iterdir()} == {"second.csv"}
+    names = sorted(path.name for path in execution.output.parent.iterdir())
+    assert names == ["here", "plain.files", "plain.ipynb"]
 
 
 def test_a_run_with_parameters_keeps_to_its_folder_and_hides_the_injected_cell(project):
@@ -110,17 +65,22 @@ def test_a_run_with_parameters_keeps_to_its_folder_and_hides_the_injected_cell(p
     injected = nbformat.read(output, as_version=4).cells[2]
     assert injected.metadata["tags"] == ["injected-parameters", "remove-cell"]
     assert not (project.build / "notebooks").exists()
+    with pytest.raises(UnknownName, match="no parameter 'tsk'; did you mean 'task'"):
+        execute(for_a_run(figure, {"tsk": "scan"}, run), project)
 
 
-def test_a_failing_cell_is_named_and_what_came_before_is_kept(project, monkeypatch, capsys):
+def test_a_failing_cell_is_named_and_what_came_before_is_kept(project, monkeypatch):
     figure = write(
         project, "broken", "before = 41 + 1\nprint(before)", '# why\nraise ValueError("no such thing")', "3"
     )
     execution = for_the_book(figure, project)
-    expected = r"attend/broken: cell 4, line 20 .*starts `# why`, failed with ValueError: no such thing"
+    execution.files.mkdir(parents=True)
+    (execution.files / "before.csv").touch()
+    expected = r"attend/broken: cell 4, line 18 .*starts `# why`, failed with ValueError: no such thing"
     with pytest.raises(FigureFailed, match=expected):
         execute(execution, project)
     assert not execution.output.exists()
+    assert (execution.files / "before.csv").exists()
     assert texts(execution.partial) == "42\n"
     assert len(nbformat.read(execution.partial, as_version=4).cells) == 5
     said = execution.error.read_text(encoding="utf-8")
@@ -147,13 +107,6 @@ def test_a_figure_that_cannot_start_says_so_and_exits_with_2(project, monkeypatc
     assert main(["attend/untagged"]) == 2
     assert "attend/untagged has no cell tagged `parameters`" in capsys.readouterr().err
     assert "tagged `parameters`" in (project.root / "build/notebooks/attend/untagged.error.txt").read_text()
-
-
-def test_an_unknown_parameter_is_an_error_with_the_nearest(project, tmp_path):
-    figure = write(project, "known", "1")
-    with pytest.raises(UnknownName, match="no parameter 'tsk'; did you mean 'task'"):
-        execute(for_a_run(figure, {"tsk": "scan"}, tmp_path / "run"), project)
-    assert notebook_parameters(figure) == {"profile": "quick", "task": None}
 
 
 def test_a_folder_that_cannot_be_written_is_named(project):

@@ -7,26 +7,32 @@ from dataclasses import replace
 import pytest
 from matplotlib.figure import Figure
 
-from attnlib.errors import DataUnavailable, UnknownName
+from attnlib.errors import BadInput, DataUnavailable
 from companion.book import notebook
-from companion.book.notebook import Page, described, open_page
-from companion.book.site import origin_markdown
+from companion.book.notebook import Page, described, networks_note, open_page
+from companion.book.site import closing
+from companion.results import registry
+from companion.results.config import plain
 from companion.results.result import Result
+from companion.results.run import code_of
+from companion.runs.keys import model_key
 
 QUICK = Result(
     "temporal_share",
     "quick",
     {"task": ["scan"], "seeds": 3, "width": 64},
     {"scan": {"AO": {"x": {"value": -0.123, "low": -0.2, "high": -0.04, "n": 3}, "coverage": 0.5}}},
-    {"points": []},
+    {"points": [{"a": 1, "b": None}]},
     {},
 )
 PAPER = replace(QUICK, profile="paper")
+NAMES = {"profile": "quick", "seeds": None, "In": ["a cell"]}
+FIGURE = "attend/temporal_share"
 
 
 @pytest.fixture
-def project(tmp_path, monkeypatch):
-    """An empty checkout, with the experiments faked: running one is another test's business."""
+def made(tmp_path, monkeypatch):
+    """An empty checkout, with the experiments faked, as (profile, folder, parameters) of each run."""
     (tmp_path / "Snakefile").touch()
     (tmp_path / "notebooks").mkdir()
     monkeypatch.setenv("ATTNLIB_ROOT", str(tmp_path))
@@ -36,122 +42,87 @@ def project(tmp_path, monkeypatch):
 
     def fake_run(request, *, out, models, report):
         calls.append((request.profile, out, request.parameters))
-        result = replace(QUICK, profile=request.profile)
+        keys = [model_key(spec) for spec in registry.load(request.experiment).models(request.config)]
+        origin = {"code": code_of(request.experiment), "models": keys}
+        result = replace(
+            QUICK, profile=request.profile, config=plain(request.config), provenance=origin
+        )
         result.save(out)
         return result
 
     monkeypatch.setattr(notebook, "run", fake_run)
-    monkeypatch.setattr(notebook, "_current", lambda *arguments: None)
-    return tmp_path, calls
+    return calls
 
 
-def test_the_committed_result_leads_in_the_book(project):
-    root, calls = project
-    PAPER.save(root / "results" / "paper")
-    page = open_page("attend/temporal_share", task=None)
-    assert calls == [("quick", root / "build" / "results" / "quick", {})]
-    assert (page.leading.profile, page.second.profile) == ("paper", "quick")
-    assert "Shown first: the paper profile (3 seeds, width 64; " in page.note()
+def test_the_committed_result_leads_in_the_book_and_nothing_current_is_made_again(made, tmp_path):
+    PAPER.save(tmp_path / "results" / "paper")
+    for _ in range(2):
+        page = open_page(FIGURE, NAMES | {"task": None})
+        assert made == [("quick", tmp_path / "build" / "results" / "quick", {})]
+        assert (page.leading.profile, page.second.profile) == ("paper", "quick")
+        assert "Shown first: the paper profile (3 seeds, width 64; " in page.note()
 
 
-def test_a_run_of_its_own_shows_and_touches_itself_alone(project, monkeypatch):
-    root, calls = project
-    PAPER.save(root / "results" / "paper")
-    page = open_page("attend/temporal_share", task="scan")
-    (_, out, overrides), *_ = calls
-    assert overrides == {"task": "scan"}
-    assert out.parent == root / "build" / "runs"
-    assert (page.leading.profile, page.second) == ("quick", None)
-    monkeypatch.setenv("ATTNLIB_RUN_DIR", str(root / "mine"))
-    open_page("attend/temporal_share", task="scan")
-    assert (root / "mine" / "temporal_share.json").is_file()
-    assert not (root / "build" / "results").exists()
-
-
-def test_a_notebook_hands_over_its_parameters_and_its_own_run_says_whose_numbers_the_text_has(project):
-    root, calls = project
-    PAPER.save(root / "results" / "paper")
-    source = root / "notebooks" / "attend" / "temporal_share.md"
+def test_a_run_of_its_own_shows_and_touches_itself_alone_and_says_whose_numbers_the_text_has(
+    made, tmp_path, monkeypatch
+):
+    PAPER.save(tmp_path / "results" / "paper")
+    source = tmp_path / "notebooks" / f"{FIGURE}.md"
     source.parent.mkdir()
     source.write_text("It is {num}`scan.AO.x`.\n")
-    names = {"profile": "quick", "task": "scan", "seeds": None, "In": ["a cell"]}
-    page = open_page("attend/temporal_share", names)
-    assert calls[-1][2] == {"task": "scan"}
+    page = open_page(FIGURE, NAMES | {"task": "scan"})
+    (_, out, parameters), *_ = made
+    assert parameters == {"task": "scan"}
+    assert out.parent == tmp_path / "build" / "runs"
+    assert (page.leading.profile, page.second) == ("quick", None)
     told = "Numbers in the text are the book's, at the paper profile; the tables and figures"
     assert told in page.note()
-    assert told not in open_page("attend/temporal_share", names | {"task": None}).note()
+    monkeypatch.setenv("ATTNLIB_RUN_DIR", str(tmp_path / "mine"))
+    open_page(FIGURE, NAMES | {"task": "scan"})
+    assert (tmp_path / "mine" / "temporal_share.json").is_file()
+    assert not (tmp_path / "build" / "results").exists()
+    monkeypatch.delenv("ATTNLIB_RUN_DIR")
+    assert told not in open_page(FIGURE, NAMES).note()
+    with pytest.raises(BadInput, match="did you mean 'scan'"):
+        open_page(FIGURE, NAMES | {"task": "scam"})
 
 
-def test_a_table_is_a_frame():
-    page = Page("attend/x", replace(QUICK, tables={"points": [{"a": 1, "b": None}]}), None, None)
-    assert page.frame("points").to_dict("list") == {"a": [1], "b": [None]}
-    assert page.frame("nothing").empty
-
-
-def test_without_data_the_committed_result_stands_in(project, monkeypatch):
-    root, _ = project
-
+def test_without_data_the_committed_result_stands_in(made, tmp_path, monkeypatch):
     def unavailable(*arguments, **settings):
         raise DataUnavailable("multi30k/train.en is not at hand")
 
     monkeypatch.setattr(notebook, "run", unavailable)
-    page = open_page("attend/temporal_share")
     with pytest.raises(DataUnavailable, match="not at hand"):
-        _ = page.leading
-    PAPER.save(root / "results" / "paper")
-    page = open_page("attend/temporal_share")
-    assert page.leading.profile == "paper"
-    assert page.second is None
+        _ = open_page(FIGURE, NAMES).leading
+    PAPER.save(tmp_path / "results" / "paper")
+    page = open_page(FIGURE, NAMES)
+    assert (page.leading.profile, page.second) == ("paper", None)
     assert "Cannot be run here: data. multi30k/train.en is not at hand" in page.note()
 
 
-def test_a_result_of_other_data_is_not_current(project, monkeypatch):
+def test_a_result_of_other_data_is_not_current(made, tmp_path, monkeypatch):
     """The same file names in another folder, or the same file with another content, are another corpus."""
-    monkeypatch.undo()
-    root, _ = project
-    monkeypatch.setenv("ATTNLIB_ROOT", str(root))
-    made = []
-
-    def fake_run(request, *, out, models, report):
-        from companion.results import registry
-        from companion.results.config import plain
-        from companion.results.run import code_of
-        from companion.runs.keys import model_key
-
-        name, config = request.experiment, request.config
-        specs = registry.load(name).models(config)
-        made.append(out)
-        origin = {"code": code_of(name), "models": [model_key(s) for s in specs]}
-        result = replace(QUICK, config=plain(config), provenance=origin)
-        result.save(out)
-        return result
-
-    monkeypatch.setattr(notebook, "run", fake_run)
-    for place in ("a", "b"):
-        (root / place).mkdir()
+    own = NAMES | {"source": "my.en", "target": "my.fr"}
+    for place in ("a", "b", "b"):
+        (tmp_path / place).mkdir(exist_ok=True)
         for name in ("my.en", "my.fr"):
-            (root / place / name).write_text(place)
-        monkeypatch.chdir(root / place)
-        open_page("attend/temporal_share", source="my.en", target="my.fr")
-    open_page("attend/temporal_share", source="my.en", target="my.fr")
-    assert len(made) == 2
-    assert made[0] != made[1], "each folder's files are a run of their own"
-    (root / "b" / "my.fr").write_text("changed")
-    open_page("attend/temporal_share", source="my.en", target="my.fr")
+            (tmp_path / place / name).write_text(place)
+        monkeypatch.chdir(tmp_path / place)
+        open_page(FIGURE, own)
+    (_, first, _), (_, second, _) = made
+    assert first != second, "each folder's files are a run of their own"
+    (tmp_path / "b" / "my.fr").write_text("changed")
+    open_page(FIGURE, own)
     assert len(made) == 3
-
-
-def test_an_unknown_setting_is_refused_before_anything_runs(project):
-    with pytest.raises(UnknownName, match="did you mean 'task'"):
-        open_page("attend/temporal_share", tusk="scan")
 
 
 def test_show_leaves_svg_png_and_csv_and_displays_one_image_with_its_texts(tmp_path, monkeypatch):
     shown = []
     monkeypatch.setattr("IPython.display.display", lambda data, **told: shown.append((data, told)))
     page = Page("attend/x", QUICK, None, tmp_path / "files")
-    figure = Figure(figsize=(1, 1))
-    page.show(figure, "name", alt="what it shows", caption="under it", data=[{"a": 1 / 3}])
+    assert page.frame("points").to_dict("list") == {"a": [1], "b": [None]}
+    assert page.frame("nothing").empty
+    page.show(Figure(figsize=(1, 1)), "name", alt="what it shows", caption="under it", data=[{"a": 1 / 3}])
     (data, told), *_ = shown
     assert told["metadata"] == {"alt": "what it shows", "caption": "under it", "name": "name"}
     assert set(data) == {"image/svg+xml", "image/png", "text/plain"}
@@ -162,41 +133,62 @@ def test_show_leaves_svg_png_and_csv_and_displays_one_image_with_its_texts(tmp_p
 
 
 def test_a_note_tells_what_is_stale_and_what_differs_from_the_profile():
-    from companion.results.config import plain
-    from notebooks.shared.ladder import PROFILES
-
-    standard = replace(QUICK, config=plain(PROFILES["quick"]))
-    several = replace(standard, provenance={"models": ["a", "b"], "code": "0"}, missing=["scan AO: 3"])
-    assert described(several) == (
-        "the quick profile (2 trained networks; stale: its code has changed since; not run yet: scan AO: 3)"
-    )
-    many = replace(
-        standard, missing=["scan AO: 3", "scan AED-gru: 4", "reversal AO: 1", "reversal AED-gru: 2"]
-    )
-    assert "not run yet: 10 models of 4 kinds)" in described(many)
-    own = replace(standard, config=standard.config | {"seeds": 1, "steps": 5, "source": "/some/where/my.en"})
-    made_before = replace(own, config=dict(sorted(own.config.items())), provenance={"code": "0"})
+    config = plain(registry.load("temporal_share").PROFILES["quick"])
+    stale = replace(QUICK, config=config | {"seeds": None}, provenance={"models": ["a", "b"], "code": "0"})
+    several = replace(stale, missing=["scan AO: 3"])
+    assert "(2 trained networks; " in described(several)
+    assert described(several).endswith("stale: its code has changed since; not run yet: scan AO: 3)")
+    kinds = ["scan AO: 3", "scan AED-gru: 4", "reversal AO: 1", "reversal AED-gru: 2"]
+    assert "not run yet: 10 models of 4 kinds)" in described(replace(stale, missing=kinds))
+    own = {"seeds": 1, "steps": 5, "source": "/some/where/my.en"}
+    made_before = replace(stale, config=dict(sorted((config | own).items())))
     assert "(1 seed; seeds = 1; source = my.en; steps = 5; stale" in described(made_before)
 
 
-def test_a_page_tells_where_its_numbers_come_from(project):
-    root, _ = project
-    path = replace(PAPER, provenance={"commit": "abc", "dirty": True, "date": "2026-01-02", "device": "<cpu>",
-                                      "packages": {"torch": "2"}, "training_seconds": 600.0,
-                                      "trained_on": ["cpu, 1 thread(s)"]}).save(
-        root / "results" / "paper"
-    )  # fmt: skip
-    text = origin_markdown("attend/temporal_share", root)
-    for piece in (
-        "abc, with changes not committed",
-        "2026-01-02",
-        "&lt;cpu&gt;",
-        "stale: it has changed",
-        "10 min for 0 models, on cpu, 1 thread(s)",
-    ):
+def test_a_page_tells_where_its_numbers_come_from(tmp_path):
+    provenance = {
+        "commit": "abc", "dirty": True, "date": "2026-01-02", "device": "<cpu>", "packages": {"torch": "2"},
+        "training_seconds": 600.0, "trained_on": ["cpu, 1 thread(s)"],
+    }  # fmt: skip
+    path = replace(PAPER, provenance=provenance).save(tmp_path / "results" / "paper")
+    text = closing(FIGURE, tmp_path, [])
+    assert "## Verdicts" not in text
+    assert "stale: it has changed" in text
+    assert "&lt;cpu&gt;" in text
+    for piece in ("abc, with changes not committed", "2026-01-02", "10 min for 0 models, on cpu, 1"):
         assert piece in text
     beside = path.with_name("temporal_share.provenance.json")  # of more networks than were known in advance
     beside.write_text(json.dumps(json.loads(beside.read_text()) | {"networks": 130}), encoding="utf-8")
-    assert "10 min for 130 models, on cpu" in origin_markdown("attend/temporal_share", root)
-    assert json.loads(path.read_text())["profile"] == "paper"
-    assert "## Verdicts" not in text, "there are no claims in this checkout"
+    assert "10 min for 130 models, on cpu" in closing(FIGURE, tmp_path, [])
+
+
+def of(n):
+    return {"a": {"value": 0.5, "low": None, "high": None, "n": n}, "b": {"c": {"value": None, "n": n - 1}}}
+
+
+@pytest.mark.parametrize(
+    ("kinds", "config", "note"),
+    [
+        (
+            {"AED": (10, 10, 10, 5), "AO": (10, 10, 10, 5)},
+            {},
+            "Networks a task and architecture: 10 (one-to-one, reordering 0, 50 %), 5 (reversal).",
+        ),
+        (
+            {"AED": (10, 10, 10, 5), "AED-lstm": (3, 3, 3, 3), "VED": (10, 10, 10, 5)},
+            {},
+            "Networks a task and kind. AED, VED: 10 (one-to-one, reordering 0, 50 %), 5 (reversal); "
+            "AED-lstm: 3 (each of 4 tasks).",
+        ),
+        ({"AED": (3, 3, 3, 3)}, {"seeds": 3}, ""),
+        ({"luong": (3, 3, 3, 3)}, {}, ""),
+    ],
+)
+def test_how_many_networks_stand_behind_a_page(kinds, config, note):
+    tasks = ("one_to_one", "reordering_0", "reordering_50", "reversal")
+    values = {
+        task: {kind: of(counts[place]) for kind, counts in kinds.items()} for place, task in enumerate(tasks)
+    }
+    for told in (values, {"by_task": values}):
+        assert networks_note(replace(PAPER, config={"task": list(tasks)} | config, values=told)) == note
+    assert networks_note(replace(PAPER, config={}, values=values)) == ""

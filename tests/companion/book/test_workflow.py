@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -10,94 +11,67 @@ import time
 from pathlib import Path
 
 import pytest
+import yaml
 
 from attnlib.errors import BadInput
 from companion.book import workflow
 from companion.book.plan import imports_of, planned
 from companion.book.project import Figure, Project, discover, find_root
+from companion.results import registry
 from companion.results.request import Request
+from tests.companion.book.book_builders import checkout, write
 
 ROOT = Path(__file__).parents[3]
-NOTEBOOK = """---
-jupytext:
-  text_representation: {{extension: .md, format_name: myst}}
-kernelspec: {{display_name: Python 3, language: python, name: python3}}
----
-# A figure
-
-```{{code-cell}} python3
-:tags: [parameters]
-profile = "quick"
-```
-
-```{{code-cell}} python3
-{cell}
-```
-"""
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch) -> Project:
+    project = checkout(tmp_path)
     shutil.copy(ROOT / "Snakefile", tmp_path)
     for name in ("one", "two"):
-        edit(Project(tmp_path), name, "print(1)")
+        write(project, name, "print(1)")
     monkeypatch.setenv("ATTNLIB_ROOT", str(tmp_path))
-    return Project(tmp_path)
+    return project
 
 
-def edit(project: Project, name: str, cell: str) -> None:
-    path = project.notebooks / "attend" / f"{name}.md"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(NOTEBOOK.format(cell=cell), encoding="utf-8")
-
-
-def said(capfd) -> str:
+def told(capfd, code: int) -> str:
     """All that Snakemake and its jobs have said since."""
     found = capfd.readouterr()
+    assert code in (0, 1), found
     return found.out + found.err
 
 
 def test_only_what_changed_is_redone_and_a_failure_leaves_the_rest_standing(project, capfd):
-    assert workflow.run(project, ["figures"], 1, explain=True) == 0
-    told = said(capfd)
-    for name in ("one", "two"):
-        assert f"draw attend/{name}\n" in told
-        assert f"Missing output files: build/notebooks/attend/{name}.ipynb" in told
-    assert not (project.build / "notebooks").exists()
-    edit(project, "two", "1 / 0")
+    write(project, "two", "1 / 0")
     assert workflow.run(project, ["figures"], 2) == 1
-    told = said(capfd)
-    assert "Error in rule figure:" in told
-    assert "error: attend/two: cell 3, line 14" in told
-    assert "ZeroDivisionError: division by zero" in told
+    said = told(capfd, 1)
+    assert "Error in rule figure:" in said
+    assert "error: attend/two: cell 3, line 13" in said
+    assert "ZeroDivisionError: division by zero" in said
     made = project.executed("quick") / "attend" / "one.ipynb"
     before = made.stat().st_mtime_ns
     assert not made.with_name("two.ipynb").exists()
     assert made.with_name("two.partial.ipynb").is_file()
     assert "ZeroDivisionError" in made.with_name("two.error.txt").read_text(encoding="utf-8")
 
-    edit(project, "two", "print(2)")
+    write(project, "two", "print(2)")
     assert workflow.run(project, ["figures"], 2) == 0
     assert made.stat().st_mtime_ns == before
     assert made.with_name("two.ipynb").is_file()
 
-    edit(project, "one", "print(3)")
-    said(capfd)
-    assert workflow.run(project, ["figures"], 1, explain=True) == 0
-    told = said(capfd)
-    assert "Updated input files: notebooks/attend/one.md" in told
-    assert "draw attend/two" not in told
+    write(project, "one", "print(3)")
+    told(capfd, 0)
+    said = told(capfd, workflow.run(project, ["figures"], 1, explain=True))
+    assert "Updated input files: notebooks/attend/one.md" in said
+    assert "draw attend/two" not in said
 
-
-def test_a_figure_that_failed_is_tried_again_though_the_site_was_built_without_it(project, capfd):
+    # A figure that failed is tried again, though the site was built without it.
     (project.root / "_config.yml").touch()
-    assert workflow.run(project, ["figures"], 2) == 0
-    (project.executed("quick") / "attend" / "one.ipynb").unlink()  # as a failure leaves it
+    made.with_name("two.ipynb").unlink()
     project.site.parent.mkdir(parents=True)
     project.site.touch()
-    said(capfd)
-    workflow.run(project, ["book"], 1, explain=True)
-    assert "draw attend/one\n" in said(capfd)
+    assert "draw attend/two\n" in told(capfd, workflow.run(project, ["book"], 1, explain=True))
 
 
 def test_a_run_of_its_own_is_computed_and_drawn_in_its_folder(project, capfd):
@@ -107,10 +81,9 @@ def test_a_run_of_its_own_is_computed_and_drawn_in_its_folder(project, capfd):
     request = Request("primer/path_length", "quick", {"seeds": 1})
     folder = f"build/runs/{request.name}"
     request.write(project.root / folder / "run.json")
-    assert workflow.run(project, [f"{folder}/path_length.ipynb"], 1, explain=True) == 0
-    told = said(capfd)
-    assert "compute path_length\n" in told
-    assert f"draw primer/path_length --run {folder}/run.json\n" in told
+    said = told(capfd, workflow.run(project, [f"{folder}/path_length.ipynb"], 1, explain=True))
+    assert "compute path_length\n" in said
+    assert f"draw primer/path_length --run {folder}/run.json\n" in said
 
 
 def test_a_book_is_current_until_something_changes(project):
@@ -118,13 +91,11 @@ def test_a_book_is_current_until_something_changes(project):
         (project.root / path).parent.mkdir(parents=True, exist_ok=True)
         (project.root / path).touch()
     assert not workflow.is_current(project)
-    workflow.mark_current(project, workflow.state(project, workflow.INPUTS))
-    assert workflow.is_current(project)
-    edit(project, "one", "print(4)")
-    assert not workflow.is_current(project)
-    workflow.mark_current(project, workflow.state(project, workflow.INPUTS))
-    project.site.unlink()
-    assert not workflow.is_current(project)
+    for change in (lambda: write(project, "one", "print(4)"), project.site.unlink):
+        workflow.mark_current(project, workflow.state(project, workflow.INPUTS))
+        assert workflow.is_current(project)
+        change()
+        assert not workflow.is_current(project)
 
 
 def test_two_builds_of_one_checkout_do_not_meet(project):
@@ -155,8 +126,7 @@ def test_the_lock_outlives_a_killed_attnlib_as_long_as_its_workflow(project, tmp
         parent.kill()
     pid = int(engine.read_text().removesuffix("."))
     try:
-        with pytest.raises(BadInput, match="another attnlib is building"), workflow.sole_worker(project):
-            pass
+        assert not is_free(project)
     finally:
         os.kill(pid, signal.SIGKILL)
     until(lambda: is_free(project))
@@ -184,18 +154,14 @@ def test_a_build_folder_that_cannot_be_written_is_named(project):
 
 
 def test_what_a_notebook_imports(project):
-    edit(
-        project,
-        "one",
-        "import numpy, attnlib.files\nfrom companion.book import project\n%matplotlib inline",
-    )
-    assert imports_of(discover(project)["attend/one"]) == frozenset()  # not Python: its own job says so
-    edit(project, "one", "import numpy, attnlib.files\nfrom companion.book import project")
-    found = imports_of(discover(project)["attend/one"])
-    assert found == {"companion.book:project"}
+    figure = write(project, "one", "import numpy\nfrom companion.book import project\n%matplotlib inline")
+    assert imports_of(figure) == frozenset()  # not Python: its own job says so
+    write(project, "one", "import numpy, attnlib.files\nfrom companion.book import project")
+    assert imports_of(figure) == {"companion.book:project"}
 
 
-def test_two_notebooks_of_one_experiment_are_refused(project):
+def test_figures_have_titles_and_no_two_share_an_experiment(project):
+    assert Figure("attend/one", project.notebooks / "attend" / "one.md").title == "A figure"
     (project.notebooks / "learn").mkdir()
     shutil.copy(project.notebooks / "attend" / "one.md", project.notebooks / "learn")
     with pytest.raises(BadInput, match="attend/one and learn/one both end in 'one'"):
@@ -211,14 +177,37 @@ def test_the_checkout_is_found_from_below_and_its_absence_is_said(project, monke
         find_root()
 
 
-def test_a_figure_has_a_title(project):
-    assert Figure("attend/one", project.notebooks / "attend" / "one.md").title == "A figure"
-
-
 def test_the_longest_results_come_first():
-    project = Project(ROOT)
-    long, short, unknown = (
-        planned(project, name, "quick").seconds
-        for name in ("agreement", "early_dynamics", "your_own_model")
-    )
+    names = ("agreement", "early_dynamics", "your_own_model")
+    long, short, unknown = (planned(Project(ROOT), name, "quick").seconds for name in names)
     assert short < long < unknown
+
+
+def test_on_a_cluster_every_model_is_a_job_with_the_resources_of_a_training(tmp_path):
+    """A dry run in a checkout without results or models; its tasks are made by rule and need no data."""
+    profile, name = Path("profiles/slurm/config.yaml"), "robustness"
+    for path in (Path("Snakefile"), profile, Path(f"notebooks/attend/{name}.md")):
+        (tmp_path / path.parent).mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / path, tmp_path / path)
+    done = subprocess.run(
+        [sys.executable, "-m", "snakemake", "--profile", "profiles/slurm", "--dry-run", "paper"],
+        cwd=tmp_path, env=os.environ | {"ATTNLIB_ROOT": str(tmp_path), "PYTHONPATH": str(ROOT)},
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found = re.findall(r"^rule (\w+):\n(?:    .*\n)*?    resources: (.*)$", done.stdout + done.stderr, re.M)
+    jobs = [(rule, dict(pair.split("=", 1) for pair in line.split(", "))) for rule, line in found]
+    trainings = [resources for rule, resources in jobs if rule == "answer"]
+    experiment = registry.load(name)
+    assert len(trainings) == len(set(experiment.models(experiment.PROFILES["paper"])))
+    settings = yaml.safe_load((ROOT / profile).read_text(encoding="utf-8"))
+    asked = {"cpus_per_task": 1, **settings["set-resources"]["answer"]}
+    for resources in trainings:
+        assert {name: int(resources[name]) for name in asked} == asked
+    (result,) = [resources for rule, resources in jobs if rule == "paper_result"]
+    assert int(result["runtime"]) < asked["runtime"]
+    assert settings["executor"] == "slurm"
+    assert settings["jobs"] > 1
+    assert "cores" not in settings  # it would be the number of jobs at once, all of one thread
+    assert settings["retries"] >= 1
+    assert settings["rerun-incomplete"]

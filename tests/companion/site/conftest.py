@@ -15,6 +15,12 @@ ROOT = Path(__file__).resolve().parents[3]
 HTML = ROOT / "build" / "_build" / "html"
 
 
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if {"html", "chromium"} & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(scope="session")
 def html() -> Path:
     """Folder of the built site."""
@@ -26,14 +32,8 @@ def html() -> Path:
 @pytest.fixture(scope="session")
 def pages(html: Path) -> list[str]:
     """Every page of the book, as paths below the site; search, index and code listings are not among them."""
-    sources = (html / "_sources").rglob("*")
-    found = sorted(
-        path.relative_to(html / "_sources").with_suffix(".html").as_posix()
-        for path in sources
-        if path.is_file()
-    )
-    assert "index.html" in found
-    return found
+    sources = (html / "_sources").rglob("*.*")
+    return sorted(path.relative_to(html / "_sources").with_suffix(".html").as_posix() for path in sources)
 
 
 class _Handler(SimpleHTTPRequestHandler):

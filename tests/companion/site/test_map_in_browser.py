@@ -52,37 +52,24 @@ def test_pointing_at_a_word_shows_its_row(map_page):
     assert "on “c”" in said(map_page)
 
 
-def test_the_slider_goes_back_in_training(map_page):
-    slider = map_page.locator("input[type=range]").first
+def test_the_slider_goes_back_in_training_and_the_table_follows(map_page):
+    slider, table = map_page.locator("input[type=range]").first, map_page.locator("details").first
+    table.locator("summary").click()
+    row = table.locator("tbody tr").first.locator("td")
+    assert row.all_inner_texts() == ["0.00", "1.00", "0.00"]
+    style = row.first.evaluate(
+        "cell => { const s = getComputedStyle(cell);"
+        "return [parseFloat(s.paddingLeft) >= 6, s.textAlign, s.fontVariantNumeric]; }"
+    )
+    assert style == [True, "right", "tabular-nums"]
     slider.focus()
     map_page.keyboard.press("ArrowLeft")
     assert map_page.locator("output").first.inner_text() == "0 updates"
     assert slider.get_attribute("aria-valuetext") == "0 updates"
-    assert weights(map_page) == ["1.00", "0.00", "0.00"]
-
-
-def test_the_table_follows_the_slider(map_page):
-    table = map_page.locator("details").first
-    table.locator("summary").click()
-    assert table.locator("tbody tr").first.locator("td").all_inner_texts() == ["0.00", "1.00", "0.00"]
-    map_page.locator("input[type=range]").first.focus()
-    map_page.keyboard.press("ArrowLeft")
-    assert table.locator("tbody tr").first.locator("td").all_inner_texts() == ["1.00", "0.00", "0.00"]
+    assert weights(map_page) == row.all_inner_texts() == ["1.00", "0.00", "0.00"]
     assert table.locator("summary").inner_text() == "The same as a table, after 0 updates"
     second = map_page.locator("details").nth(1)  # of another map, which has one look
     assert second.locator("summary").inner_text() == "The same as a table, after 0 updates"
-
-
-def test_numbers_of_the_table_stand_apart_and_under_each_other(map_page):
-    map_page.locator("summary").first.click()
-    cells = map_page.locator(".attention-map").first.locator("tbody td")
-    for number in range(3):
-        style = cells.nth(number).evaluate(
-            "cell => { const s = getComputedStyle(cell);"
-            "return [parseFloat(s.paddingLeft), s.textAlign, s.fontVariantNumeric]; }"
-        )
-        assert style[0] >= 6
-        assert style[1:] == ["right", "tabular-nums"]
 
 
 def test_two_maps_do_not_touch_each_other(map_page):
