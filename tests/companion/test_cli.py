@@ -142,18 +142,14 @@ def test_a_row_of_the_books_tables_shares_its_answers(project, profile, words, a
     assert ("--archive results/paper/archive" in result.arguments) is archived
 
 
-@pytest.mark.parametrize(
-    "words", ["book", "run alignment_breakdown", "run alignment_breakdown -p seeds=1"]
-)
+@pytest.mark.parametrize("words", ["book", "run alignment_breakdown", "run alignment_breakdown -p seeds=1"])
 def test_explaining_is_a_dry_run_and_downloads_nothing(project, monkeypatch, words):
     def refuse(*_):
         raise AssertionError("nothing is to be downloaded")
 
     explained = []
     monkeypatch.setattr("companion.cli._bring_data", refuse)
-    monkeypatch.setattr(
-        "companion.book.workflow.run", lambda *_, explain: explained.append(explain) or 0
-    )
+    monkeypatch.setattr("companion.book.workflow.run", lambda *_, explain: explained.append(explain) or 0)
     assert attnlib(*words.split(), "--explain").exit_code == 0
     assert explained == [True]
 

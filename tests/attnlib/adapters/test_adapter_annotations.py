@@ -4,11 +4,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ADAPTERS = ("attended", "model_pass", "modules", "tensors", "hugging_face")
 ANALYSIS = ("term_sums", "average_attention", "fit_and_judge", "parts", "analyse")
 SOME = "not refused and not killed and not shards and not flipped"
 
 
+@pytest.mark.slow
 def test_shapes_and_dtypes_in_signatures_are_true():
     """In a process of its own: checked signatures would hide our own errors for shapes that do not fit."""
     here = Path(__file__).parent

@@ -48,6 +48,7 @@ def returned_by(name):
 # Every family.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FAMILIES)
 def test_the_nine_terms_and_the_position_bias_sum_to_the_scores(name):
     found = traced(name)
@@ -217,6 +218,7 @@ def batch():
     return TokenBatch(tokens, mask, tokens, mask)
 
 
+@pytest.mark.slow
 def test_the_estimate_is_what_is_held():
     """It counts the encoder's states once a layer, though layers share them: so it is an upper bound."""
     model = t5(64, 6)

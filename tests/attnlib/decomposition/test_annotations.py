@@ -4,7 +4,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 
+
+@pytest.mark.slow
 def test_shapes_and_dtypes_in_signatures_are_true():
     """In a process of its own: checked signatures would hide our own errors for shapes that do not fit."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(Path(__file__).parent)]

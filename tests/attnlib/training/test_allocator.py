@@ -4,6 +4,8 @@ import platform
 import subprocess
 import sys
 
+import pytest
+
 COUNT = """
 import ctypes
 import resource
@@ -31,6 +33,7 @@ print(faults() < given_back / 10)
 """
 
 
+@pytest.mark.slow
 def test_a_process_that_keeps_its_memory_gets_no_new_pages():
     done = subprocess.run([sys.executable, "-c", COUNT], capture_output=True, text=True, check=True)
     told, fewer = done.stdout.split()

@@ -124,6 +124,7 @@ def test_a_finished_course_is_read_not_run(tmp_path):
     assert records == same_records
 
 
+@pytest.mark.slow
 def test_kill_nine_and_resume_in_a_new_process(tmp_path):
     course = Course(steps=1000, seed=3, checkpoints=(500,))
     code = (

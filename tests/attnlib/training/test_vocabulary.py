@@ -37,6 +37,7 @@ def test_text_that_spells_a_mark_is_an_unseen_word_and_never_becomes_the_mark():
         Vocabulary.of(["a"]).encode(["<pad>"])
 
 
+@pytest.mark.slow
 @given(st.lists(st.lists(st.text(min_size=1, max_size=3), max_size=6), max_size=6))
 def test_decoding_undoes_encoding(sentences):
     sentences = [[word for word in sentence if word not in MARKS] for sentence in sentences]

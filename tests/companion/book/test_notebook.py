@@ -44,9 +44,7 @@ def made(tmp_path, monkeypatch):
         calls.append((request.profile, out, request.parameters))
         keys = [model_key(spec) for spec in registry.load(request.experiment).models(request.config)]
         origin = {"code": code_of(request.experiment), "models": keys}
-        result = replace(
-            QUICK, profile=request.profile, config=plain(request.config), provenance=origin
-        )
+        result = replace(QUICK, profile=request.profile, config=plain(request.config), provenance=origin)
         result.save(out)
         return result
 

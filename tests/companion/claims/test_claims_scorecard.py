@@ -123,6 +123,7 @@ def test_summary_counts_every_claim_and_every_number(root):
     assert [sum(row) for row in counts] == [8, 8, 2]
 
 
+@pytest.mark.slow
 def test_the_page_of_this_project_holds_every_published_number(pytestconfig):
     page = scorecard_markdown(pytestconfig.rootpath)
     for paper in load_papers(pytestconfig.rootpath / "claims"):

@@ -49,6 +49,7 @@ def test_fingerprints_are_equal_where_all_references_agree_in_every_digit(
     assert ("equals old" in capsys.readouterr().out) == equal
 
 
+@pytest.mark.slow
 def test_nothing_in_the_archive_is_by_other_code_today(capsys):
     assert equal_code.main([]) == 0
     assert "no fingerprint has changed" in capsys.readouterr().out

@@ -13,6 +13,9 @@ from companion.runs.keys import code_of, identity
 from companion.runs.recipe import RecipeSpec
 from companion.runs.spec import ModelSpec
 
+pytestmark = pytest.mark.slow
+
+
 READS_DATA = {"source_reversal"}  # distances in published texts are counted, not measured of networks
 
 

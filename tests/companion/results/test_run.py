@@ -83,6 +83,7 @@ def bare(code, *words):
     return subprocess.run(command, capture_output=True, text=True, env=environment)
 
 
+@pytest.mark.slow
 def test_four_packages_train_and_measure_and_what_is_computed_of_it_is_the_same(tmp_path, models):
     here = run("temporal_share", out=tmp_path / "here", models=models, overrides=TINY)
     places = ["--archive", tmp_path / "none", "--answers", tmp_path / "answers"]

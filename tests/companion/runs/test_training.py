@@ -60,6 +60,7 @@ def test_an_interrupted_training_ends_in_the_same_bits(tmp_path, kill_at, stop):
     assert records == same
 
 
+@pytest.mark.slow
 def test_kill_nine_and_resume_in_a_new_process(tmp_path):
     spec = replace(SPEC, steps=400)
     code = (

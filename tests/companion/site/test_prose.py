@@ -9,9 +9,7 @@ import torch
 
 ROOT = Path(__file__).resolve().parents[3]
 PROSE = {path: path.read_text(encoding="utf-8") for path in sorted((ROOT / "book").rglob("*.md"))}
-CHAPTERS = {
-    path: path.read_text(encoding="utf-8") for path in sorted((ROOT / "notebooks").rglob("*.md"))
-}
+CHAPTERS = {path: path.read_text(encoding="utf-8") for path in sorted((ROOT / "notebooks").rglob("*.md"))}
 
 
 def snippets(page: str) -> list[str]:

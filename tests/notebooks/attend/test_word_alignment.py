@@ -65,6 +65,7 @@ def test_error_rates_agree_with_a_plain_loop(trained):
     assert found["attention"]["full"]["words"]["gold"] == gold_count == found["gold"]["links"]
 
 
+@pytest.mark.slow
 def test_parts_of_a_token_agree_with_a_plain_loop(trained):
     found = measure_token_parts(trained, fit_samples=100)
     fitted, vocabulary = fit_components(trained, 100), trained.task.target_vocabulary

@@ -160,6 +160,7 @@ def result(tmp_path_factory):
     return run("agreement", out=folder, models=folder / "models", overrides=MADE_BY_RULE)
 
 
+@pytest.mark.slow
 def test_the_whole_way_on_both_corpora_made_by_rule(result):
     assert result.values.keys() == {"known_polarity", "known_lexicon", "weakest"}
     assert result.values["known_polarity"]["validation"].keys() == {"accuracy"}
@@ -353,6 +354,7 @@ def test_of_what_each_network_adds_the_interval_is_students():
     assert found == pytest.approx(mean_interval(2 * adds).as_dict())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("networks", [3, 4])
 @pytest.mark.parametrize("column", ["alpha_alpha", "alpha_beta_uf"])
 def test_the_interval_of_pairs_covers_as_often_as_it_says(networks, column):

@@ -48,6 +48,7 @@ def translator(store, form, seed=0):
     return store.recording(experiment._translators(Config(**TINY), form)[seed])
 
 
+@pytest.mark.slow
 @torch.no_grad()
 def test_batches_from_a_recording_are_those_of_the_data(made):
     recording = translator(made[1], "summed")

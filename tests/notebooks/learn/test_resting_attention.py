@@ -189,6 +189,7 @@ def test_tiny_networks_end_to_end(tmp_path):
 IN_SHORT = {("very negative or negative", "positive or very positive"): ("negative", "positive")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", labelled_sets.names())
 def test_labels_are_called_what_the_texts_call_them(name):
     try:

@@ -34,6 +34,7 @@ def test_each_free_network_is_held_against_the_uniform_one_of_the_next_seed(runs
     assert all(dict(ask.beside[0].settings)["attention"] == "uniform" for ask in asked)
 
 
+@pytest.mark.slow
 def test_the_logits_reading_agrees_as_the_recorded_saliency_does(recordings):
     """The last look is the best, so that its saliency has been recorded."""
     first, second = recordings
