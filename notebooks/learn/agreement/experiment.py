@@ -2,20 +2,21 @@
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Annotated
 
-from attnlib.errors import BadInput, UnknownName
+from attnlib.errors import BadInput
 from attnlib.probes.agreement import RowMean
 from companion.data import labelled_sets, parallel
 from companion.results.aggregate import over_seeds
-from companion.results.asks import Ask, specs_of
-from companion.results.checks import check_counts
+from companion.results.asks import Ask
+from companion.results.config import AboveZero, BaseConfig, NotNegative, OneOf, Positive, take_files
 from companion.results.statistics import jackknife_interval
 from companion.runs.recipe import RecipeSpec
+from companion.runs.store import Store
 from notebooks.learn.agreement.contextualised import ComparisonRun, best_checkpoint
 from notebooks.shared.agreement import (
     COLUMNS,
@@ -28,10 +29,6 @@ from notebooks.shared.agreement import (
     translator_runs,
 )
 from notebooks.shared.saliency_readings import READINGS
-
-if TYPE_CHECKING:
-    from companion.runs.store import Store
-
 
 # The numbers of a column of the agreement tables, of any of its seeds, and their intervals.
 
@@ -367,8 +364,7 @@ LONG_REVIEWS = ("amazon", "imdb", "yelp")
 LONG = ("twenty_newsgroups", *LONG_REVIEWS)  # median texts of 70 to 200 words
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(BaseConfig):
     """Settings. A row is a data set; each is trained on ``seeds`` times with every kind of network.
 
     Attributes:
@@ -398,8 +394,8 @@ class Config:
         training_part: 1 judges on a sample of the training pairs too.
     """
 
-    classification: tuple[str, ...] = CLASSIFICATION
-    translation: tuple[str, ...] = TRANSLATION
+    classification: tuple[Annotated[str, OneOf(labelled_sets.names())], ...] = CLASSIFICATION
+    translation: tuple[Annotated[str, OneOf(parallel.NAMES)], ...] = TRANSLATION
     only_at_hand: int = 1
     data: Path | None = None
     source: Path | None = None
@@ -408,26 +404,22 @@ class Config:
     long_seeds: int = 2
     main_seeds: int = 2
     frozen: int = 2
-    n_train: int = 2_000
-    n_validation: int = 150
-    train_pairs: int = 2_000
-    validation_pairs: int = 40
-    width: int = 64
-    embedding_width: int = 64
-    learning_rate: float = 3e-3
-    steps: int = 200
-    translation_steps: int = 400
-    pieces: int = 1_000
+    n_train: NotNegative = 2_000
+    n_validation: NotNegative = 150
+    train_pairs: NotNegative = 2_000
+    validation_pairs: NotNegative = 40
+    width: Positive = 64
+    embedding_width: Positive = 64
+    learning_rate: AboveZero = 3e-3
+    steps: Positive = 200
+    translation_steps: NotNegative = 400
+    pieces: Positive = 1_000
     training_part: int = 0
 
-    def __post_init__(self) -> None:
-        check_counts(self, "embedding_width", "pieces")
-        if (self.source is None) != (self.target is None):
-            raise BadInput("source and target go together: two text files, line by line translations")
+    def check(self) -> None:
+        take_files(self)
         if self.data is not None and self.source is not None:
             raise BadInput("data is a table of labelled texts, source and target are pairs: give one of them")
-        if self.translation_steps < 0:
-            raise BadInput(f"translation_steps is {self.translation_steps}; it must be at least 0")
         for name in ("seeds", "long_seeds", "main_seeds", "frozen"):
             given, none = getattr(self, name), "0 or " if name == "frozen" else ""
             if given < 2 and not (none and given == 0):
@@ -439,10 +431,6 @@ class Config:
             labelled_sets.read_own(self.data, {})
         if self.source is not None:
             parallel.read_parallel_files(self.source, self.target)
-        for field, known in (("classification", labelled_sets.names()), ("translation", parallel.NAMES)):
-            for name in getattr(self, field):
-                if name not in known:
-                    raise UnknownName(field, name, known)
 
 
 PROFILES = {
@@ -497,12 +485,7 @@ def asks(config: Config) -> tuple[Ask, ...]:
     )
 
 
-def models(config: Config) -> tuple[RecipeSpec, ...]:
-    """The runs behind all rows, each once."""
-    return specs_of(asks(config))
-
-
-def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """The rows of the tables, as far as their runs are there.
 
     Returns:

@@ -2,17 +2,16 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Literal
 
-from attnlib.errors import BadInput, NotMeasured, UnknownName
-from companion.results.asks import Ask, ask, specs_of
+from attnlib.errors import BadInput, NotMeasured
+from companion.data.labelled import Reading
+from companion.results.asks import Ask, ask
+from companion.results.config import BaseConfig
 from companion.runs.recipe import RecipeSpec
+from companion.runs.store import Store
 from notebooks.learn.dataset_sizes.measure import QUANTILES, measure_text_sizes
 from notebooks.learn.dataset_sizes.text_sizes import PAIRS, at_hand
-
-if TYPE_CHECKING:
-    from companion.runs.store import Store
-
 
 # Table 9 of Snell et al. (2021): what it prints, and which of our sets each row is about.
 
@@ -105,17 +104,13 @@ SIDES = ("words", "source", "target")
 WHOLE_TEST = {"imdb": 25_000}  # texts of a test part of which the paper, and our set, draws some
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(BaseConfig):
     """Settings.
 
     Attributes:
         sets: names of data sets, such as sst, imdb, news_it_pt.
         readings: of labelled texts: published, cleaned. Sentence pairs have one, which counts as published.
         absent: sets whose files are not on this machine: skip or stop.
-
-    Raises:
-        BadInput: no set or no reading. UnknownName: another word for ``absent``.
     """
 
     sets: tuple[str, ...] = (
@@ -126,14 +121,12 @@ class Config:
         "multi30k_de_en",
         *BY_RULE,
     )
-    readings: tuple[str, ...] = READINGS
-    absent: str = "skip"
+    readings: tuple[Reading, ...] = READINGS
+    absent: Literal["skip", "stop"] = "skip"
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         if not self.sets or not self.readings:
             raise BadInput("sets and readings must each name at least one")
-        if self.absent not in ("skip", "stop"):
-            raise UnknownName("way with absent sets", self.absent, ("skip", "stop"))
 
 
 PROFILES = {
@@ -151,12 +144,7 @@ def asks(config: Config) -> tuple[Ask, ...]:
     return ask([spec for _, _, spec in _planned(config)], measure_text_sizes)
 
 
-def models(config: Config) -> tuple[RecipeSpec, ...]:
-    """The counts behind it, each made once."""
-    return specs_of(asks(config))
-
-
-def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Everything that Table 9 has a number for, ours and printed.
 
     A quantity is *compared* where we have all the data that the paper had; what rests on a part of a set is

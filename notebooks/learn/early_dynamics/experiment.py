@@ -1,17 +1,17 @@
 """What is learned before attention: count tables, IBM Model 1, and the first derivative of the proxy."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Literal
 
 import numpy as np
 
 from attnlib.errors import BadInput
 from companion.data import parallel as translation_sets
 from companion.results.aggregate import over_seeds
-from companion.results.asks import Ask, ask, specs_of
-from companion.results.checks import check_names
+from companion.results.asks import Ask, ask
+from companion.results.config import BaseConfig, NotNegative, Positive
 from companion.runs.recipe import RecipeSpec
+from companion.runs.store import Store
 from notebooks.learn.early_dynamics.count_tables import CountTables, alignment, translation
 from notebooks.learn.early_dynamics.derivative import compare, derivative_at_random, derivative_in_theory
 from notebooks.learn.early_dynamics.measure import (
@@ -23,17 +23,13 @@ from notebooks.learn.early_dynamics.measure import (
     measure_word_counts,
 )
 
-if TYPE_CHECKING:
-    from companion.runs.store import Store
-
 PLACE = "Snell et al. 2021, section 4, appendix A.2; equations 15, 16 and 54; Figures 1, 4, 5 and 8"
 QUESTION = "Does co-occurrence say which word translates which, and is that what a network learns first?"
 STAGES = ("counted", "iterated")
 INFORMATIVE = ("lexicon", "sample", "mixture", "polarity")  # permutations: the derivative in theory is zero
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(BaseConfig):
     """Settings. Nothing here is trained by gradients.
 
     Attributes:
@@ -46,27 +42,21 @@ class Config:
         absent: where Multi30k is not on this machine: skip or stop.
     """
 
-    sentences: int = 120
-    seeds: int = 5
-    iterations: int = 10
-    widths: tuple[int, ...] = (64, 256, 1024, 4096)
+    sentences: Positive = 120
+    seeds: Positive = 5
+    iterations: Positive = 10
+    widths: tuple[Positive, ...] = (64, 256, 1024, 4096)
     text: str = "multi30k_en_de"
-    pairs: int = 2_000
-    absent: str = "skip"
+    pairs: NotNegative = 2_000
+    absent: Literal["skip", "stop"] = "skip"
 
-    def __post_init__(self) -> None:
-        check_names(self, absent=("skip", "stop"))
-        if self.pairs < 0:
-            raise BadInput(f"pairs is {self.pairs}; it must be 0 (all) or more")
-        for name in ("sentences", "seeds", "iterations"):
-            if getattr(self, name) < 1:
-                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
+    def check(self) -> None:
         if self.sentences % 2:
             raise BadInput(
                 f"sentences is {self.sentences}; halves of some corpora are equal, so give an even number"
             )
-        if len(self.widths) < 2 or min(self.widths) < 1 or list(self.widths) != sorted(set(self.widths)):
-            raise BadInput(f"widths are {self.widths}; give at least two, in increasing order, from 1")
+        if len(self.widths) < 2 or list(self.widths) != sorted(set(self.widths)):
+            raise BadInput(f"widths are {self.widths}; give at least two, in increasing order")
 
 
 PROFILES = {
@@ -90,12 +80,7 @@ def _is_absent(text: str) -> bool:
     return text in translation_sets.NAMES and not translation_sets.at_hand(text)
 
 
-def models(config: Config) -> tuple[RecipeSpec, ...]:
-    """The recipe's run behind the text's counts."""
-    return specs_of(asks(config))
-
-
-def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Count tables of five small corpora, and the derivative at initialisation over widths.
 
     Returns:

@@ -2,17 +2,18 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Annotated
 
 import numpy as np
 
-from attnlib.errors import BadInput, NotMeasured
+from attnlib.errors import NotMeasured
 from companion.data.synthetic import words_of
 from companion.results.aggregate import Point, matched, over_seeds, paired
-from companion.results.asks import Ask, answers, ask, specs_of
+from companion.results.asks import Ask, answers, ask
+from companion.results.config import BaseConfig, Field, NotNegative, Positive
 from companion.results.statistics import Interval, share_interval
 from companion.runs.recipe import RecipeSpec
+from companion.runs.store import Store
 from notebooks.shared.copying import (
     check_looks,
     course_rows,
@@ -27,10 +28,6 @@ from notebooks.shared.copying import (
     sides,
     turned_away,
 )
-
-if TYPE_CHECKING:
-    from companion.runs.store import Store
-
 
 GOOD = 0  # place of the good head in its network
 
@@ -167,8 +164,7 @@ QUESTION = "Do several heads help because one of them is likely to start well?"
 EARLY = 20  # updates after which the way that attention goes may show
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(BaseConfig):
     """Settings.
 
     Attributes:
@@ -189,29 +185,21 @@ class Config:
             the authors' configuration, at full size, too much so to be called bad.
     """
 
-    candidates: int = 12
-    trials: int = 1
-    seeds: int = 3
-    heads: int = 4
-    body: int = 0
-    elsewhere: int = 1
-    moved: int = 2
+    candidates: Annotated[int, Field(ge=1, lt=UNSEEN)] = 12
+    trials: Positive = 1
+    seeds: Positive = 3
+    heads: Positive = 4
+    body: NotNegative = 0
+    elsewhere: NotNegative = 1
+    moved: NotNegative = 2
     length: int = 12
-    width: int = 32
-    steps: int = 200
-    every: int = 10
-    followed: int = 200
+    width: Positive = 32
+    steps: Positive = 200
+    every: Positive = 10
+    followed: Positive = 200
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         words_of("permutation", self.length)
-        for name in ("candidates", "trials", "seeds", "heads", "width", "steps", "every", "followed"):
-            if getattr(self, name) < 1:
-                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
-        for name in ("body", "elsewhere", "moved"):
-            if getattr(self, name) < 0:
-                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 0")
-        if self.candidates >= UNSEEN:
-            raise BadInput(f"{self.candidates} candidates; expected fewer than {UNSEEN}")
         check_looks(self.steps, self.every, self.updates)
 
     @property
@@ -239,12 +227,7 @@ def asks(config: Config) -> tuple[Ask, ...]:
     return ask([*first, *random], measure_copying)
 
 
-def models(config: Config) -> tuple[RecipeSpec, ...]:
-    """The runs that are known before any is made, each once."""
-    return specs_of(asks(config))
-
-
-def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Which single heads are good or bad, and what becomes of networks that combine them.
 
     The first ``steps`` updates of a course count. A head is *good*, or *bad*, when it is on every data seed
@@ -308,7 +291,7 @@ def _early(config: Config) -> int:
     return min(max(EARLY // config.every, 1) * config.every, config.updates)
 
 
-def _screened(config: Config, store: "Store") -> tuple[list[list[Point]], dict[str, list[int]]]:
+def _screened(config: Config, store: Store) -> tuple[list[list[Point]], dict[str, list[int]]]:
     """The trials' points, and the heads that are good, or bad, on every data seed."""
     heads: dict[int, str] = {}
     trials = []
@@ -350,7 +333,7 @@ def _spec(config: Config, heads: tuple[int, ...], seed: int, body: int) -> Recip
     return RecipeSpec.of("multi_head", heads=heads, body=body, seed=seed, steps=config.updates, **settings)
 
 
-def _asked(specs: Iterable[RecipeSpec], store: "Store") -> list[Point]:
+def _asked(specs: Iterable[RecipeSpec], store: Store) -> list[Point]:
     """(settings, course) of every network that the store knows or may train."""
     return answers(ask(specs, measure_copying), store)
 

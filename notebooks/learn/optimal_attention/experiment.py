@@ -1,18 +1,17 @@
 """Would the best attention attend to larger β? Appendix A.1 of the second paper, and equation 12."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Literal
 
 import torch
 
-from attnlib.errors import BadInput
 from attnlib.probes.optimal_attention import optimal_attention
 from companion.data import labelled_sets, parallel
 from companion.results.aggregate import Point, over_seeds, paired
-from companion.results.asks import Ask, answers, ask, specs_of
-from companion.results.checks import check_counts, check_names
+from companion.results.asks import Ask, answers, ask
+from companion.results.config import AboveZero, BaseConfig, NotNegative, Positive
 from companion.runs.recipe import RecipeSpec
+from companion.runs.store import Store
 from notebooks.learn.optimal_attention.measure import (
     measure_classifier_identity,
     measure_optimal_attention,
@@ -21,10 +20,6 @@ from notebooks.learn.optimal_attention.measure import (
 from notebooks.shared.agreement import measure_translation
 from notebooks.shared.locality import probability_of_right_label
 
-if TYPE_CHECKING:
-    from companion.runs.store import Store
-
-
 PLACE = "Snell et al. 2021, appendix A.1, equations 27-37; section 3.3, equation 12"
 QUESTION = "Does the attention that minimises the loss attend to the positions with larger β?"
 FORMS = ("summed", "joined")  # equation 32, and equation 2
@@ -32,8 +27,7 @@ BY_RULE = {"translation": "known_lexicon", "classification": "known_polarity"}
 COUNTEREXAMPLE = ((0.0, 0.0, 0.0), (0.0, -10.0, 5.0), (0.0, 5.0, -10.0))  # γ of each position, equation 30
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(BaseConfig):
     """Settings.
 
     Attributes:
@@ -56,30 +50,22 @@ class Config:
         classifier_steps: updates of the classifiers.
     """
 
-    seeds: int = 3
+    seeds: Positive = 3
     dataset: str = "multi30k_en_de"
     texts: str = "sst"
-    absent: str = "by_rule"
-    train_pairs: int = 2_000
-    n_validation: int = 40
-    pieces: int = 1_000
-    width: int = 64
-    learning_rate: float = 3e-3
-    steps: int = 400
-    samples: int = 0
-    probed_training: int = 0
-    train_texts: int = 2_000
-    validation_texts: int = 150
-    classifier_width: int = 64
-    classifier_steps: int = 200
-
-    def __post_init__(self) -> None:
-        check_counts(self, "classifier_steps", "pieces")
-        check_names(self, absent=("by_rule", "stop"))
-        numbers = ("train_pairs", "n_validation", "samples", "probed_training", "classifier_width")
-        for name in (*numbers, "train_texts", "validation_texts"):
-            if getattr(self, name) < 0:
-                raise BadInput(f"{name} is {getattr(self, name)}; it must be 0 or more")
+    absent: Literal["by_rule", "stop"] = "by_rule"
+    train_pairs: NotNegative = 2_000
+    n_validation: NotNegative = 40
+    pieces: Positive = 1_000
+    width: Positive = 64
+    learning_rate: AboveZero = 3e-3
+    steps: Positive = 400
+    samples: NotNegative = 0
+    probed_training: NotNegative = 0
+    train_texts: NotNegative = 2_000
+    validation_texts: NotNegative = 150
+    classifier_width: NotNegative = 64
+    classifier_steps: Positive = 200
 
 
 PROFILES = {
@@ -118,11 +104,6 @@ def asks(config: Config) -> tuple[Ask, ...]:
     """What it asks of each network."""
     of_forms = [one for form in FORMS for of in (_qualities, _identities) for one in of(config, form)]
     return (*of_forms, *_optima(config), *_classifiers(config))
-
-
-def models(config: Config) -> tuple[RecipeSpec, ...]:
-    """The runs that the experiment needs, each once."""
-    return specs_of(asks(config))
 
 
 def _translators(config: Config, form: str) -> tuple[RecipeSpec, ...]:
@@ -198,7 +179,7 @@ def counterexample() -> dict[str, float]:
     }
 
 
-def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """The worked counterexample, α^opt of trained networks, both forms' quality, and the identities.
 
     Returns:
@@ -228,7 +209,7 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     }
 
 
-def _by_seed(asked: Iterable[Ask], store: "Store") -> list[Point]:
+def _by_seed(asked: Iterable[Ask], store: Store) -> list[Point]:
     """Answers that the store knows or may make."""
     return [({"seed": name["seed"]}, found) for name, found in answers(asked, store)]
 

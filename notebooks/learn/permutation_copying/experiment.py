@@ -2,14 +2,13 @@
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from attnlib.errors import BadInput
 from companion.data.synthetic import KINDS, words_of
 from companion.results.aggregate import Point, over_seeds
-from companion.results.asks import Ask, answers, ask, specs_of
+from companion.results.asks import Ask, answers, ask
+from companion.results.config import BaseConfig, Positive
 from companion.runs.recipe import RecipeSpec
+from companion.runs.store import Store
 from notebooks.shared.copying import (
     check_looks,
     course_rows,
@@ -23,10 +22,6 @@ from notebooks.shared.copying import (
     steps_to_learn,
     turned_away,
 )
-
-if TYPE_CHECKING:
-    from companion.runs.store import Store
-
 
 # Which comes first, words or attention? When either finds the right place in networks that copy.
 
@@ -127,8 +122,7 @@ NETWORKS = ("learned", "uniform", "proxy")
 SHARED_KIND, SHARED_NETWORKS = "sample", ("learned", "uniform")  # what fixed_permutation trains to copy
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(BaseConfig):
     """Settings; a network is a kind of sentences × (learned or uniform attention, or the proxy) × seed.
 
     Attributes:
@@ -145,21 +139,18 @@ class Config:
     """
 
     kind: tuple[str, ...] = KINDS
-    seeds: int = 3
-    controls: int = 2
+    seeds: Positive = 3
+    controls: Positive = 2
     length: int = 16
-    width: int = 64
-    steps: int = 200
-    every: int = 10
-    followed: int = 200
-    sample_steps: int = 240
+    width: Positive = 64
+    steps: Positive = 200
+    every: Positive = 10
+    followed: Positive = 200
+    sample_steps: Positive = 240
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         for kind in self.kind:
             words_of(kind, self.length)
-        for name in ("seeds", "controls", "width", "steps", "every", "followed", "sample_steps"):
-            if getattr(self, name) < 1:
-                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
         updates = [self.updates(kind, network) for kind in self.kind for network in NETWORKS]
         check_looks(self.steps, self.every, max(updates, default=self.steps))
 
@@ -181,12 +172,7 @@ def asks(config: Config) -> tuple[Ask, ...]:
     return ask(_planned(config), measure_copying)
 
 
-def models(config: Config) -> tuple[RecipeSpec, ...]:
-    """The runs that the experiment needs, each once."""
-    return specs_of(asks(config))
-
-
-def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """The courses of all networks, and what became of them.
 
     Returns:

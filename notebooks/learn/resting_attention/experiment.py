@@ -3,25 +3,23 @@
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import permutations
-from typing import TYPE_CHECKING
+from typing import Annotated
 
 import numpy as np
 
 from attnlib.errors import BadInput
 from companion.data import labelled_sets
 from companion.results.aggregate import over_seeds
-from companion.results.asks import Ask, ask, specs_of
-from companion.results.checks import check_counts, check_names
+from companion.results.asks import Ask, ask
+from companion.results.config import AboveZero, BaseConfig, NotNegative, OneOf, Positive
 from companion.results.statistics import Interval, jackknife_interval
 from companion.runs.recipe import RecipeSpec
+from companion.runs.store import Store
 from notebooks.learn.resting_attention.measure import measure_apart, measure_resting
 from notebooks.shared.agreement import classifier_runs, gathered
 
-if TYPE_CHECKING:
-    from companion.runs.store import Store
-
+Data = Annotated[str, OneOf(labelled_sets.names())]
 PLACE = "Snell et al. 2021, section A.9"
 QUESTION = "Why do two networks that classify text messages seem to attend to different places?"
 MARKS = ("begin", "end")
@@ -48,8 +46,7 @@ def class_name(data: str, label: str) -> str:
     return CLASSES[data][int(label)] if data in CLASSES else f"label {label}"
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(BaseConfig):
     """Settings of the classifiers, all alike but for their data and seed.
 
     Attributes:
@@ -66,21 +63,19 @@ class Config:
         steps: updates.
     """
 
-    data: tuple[str, ...] = ("known_polarity", "sms_spam")
+    data: tuple[Data, ...] = ("known_polarity", "sms_spam")
     seeds: int = 3
-    beside: tuple[str, ...] = ("sst",)
+    beside: tuple[Data, ...] = ("sst",)
     beside_seeds: int = 3
     only_at_hand: int = 1
-    n_train: int = 2_000
-    n_validation: int = 150
-    width: int = 64
-    embedding_width: int = 64
-    learning_rate: float = 3e-3
-    steps: int = 200
+    n_train: NotNegative = 2_000
+    n_validation: NotNegative = 150
+    width: Positive = 64
+    embedding_width: Positive = 64
+    learning_rate: AboveZero = 3e-3
+    steps: Positive = 200
 
-    def __post_init__(self) -> None:
-        check_counts(self, "embedding_width")
-        check_names(self, data=labelled_sets.names(), beside=labelled_sets.names())
+    def check(self) -> None:
         for name in ("seeds", "beside_seeds"):
             if getattr(self, name) < 2:
                 raise BadInput(
@@ -123,12 +118,7 @@ def asks(config: Config) -> tuple[Ask, ...]:
     return tuple(asked for runs in rows(config).values() for asked in (*_alone(runs), *_together(runs)))
 
 
-def models(config: Config) -> tuple[RecipeSpec, ...]:
-    """The networks, each once."""
-    return specs_of(asks(config))
-
-
-def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Where attention rests by label, and how far two seeds agree with the marks and without.
 
     Returns:

@@ -81,14 +81,6 @@ def test_seeds_differ(tmp_path):
     assert not torch.equal(other["loss"], record(TINY, tmp_path / "zero")["loss"])
 
 
-@pytest.mark.parametrize(
-    ("setting", "message"), [({"width": 0}, "width is 0"), ({"length": 3}, "4 positions")]
-)
-def test_settings_that_cannot_be(setting, message):
-    with pytest.raises(BadInput, match=message):
-        Settings(**setting)
-
-
 def test_half_have_the_keyword_once_and_places_and_words_are_uniform():
     batch = keyword_batch(20_000, 5, 4, torch.Generator().manual_seed(0))
     assert torch.equal((batch.tokens == KEYWORD).sum(1), batch.labels)
