@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import torch
 from jaxtyping import Float
@@ -26,15 +25,11 @@ from attnlib.training.vocabulary import BOS, EOS
 from companion.data.bleu import bleu
 from companion.results.asks import Ask
 from companion.runs.looks import CHOOSING, GROUPS, padded_cells, qualities
-from companion.runs.recipe import RecipeSpec
+from companion.runs.recipe import RecipeSpec, Recording
+from companion.runs.store import Store
 from notebooks.shared.ragged import RaggedRows
 from notebooks.shared.saliency_readings import READINGS, saliency_readings
 from notebooks.shared.translation import recorded_network
-
-if TYPE_CHECKING:
-    from companion.runs.recipe import Recording
-    from companion.runs.store import Store
-
 
 # How far what one run of a network says of positions agrees with what another says along its training.
 #
@@ -47,7 +42,7 @@ MEASURES = {"agreement": agreement, "kendall": kendall}
 CELLS = 1 << 16  # of a checkpoint that are met at once; all checkpoints are met together
 
 
-def measure_course(recording: "Recording") -> dict:
+def measure_course(recording: Recording) -> dict:
     """How good a run is at its checkpoints, and what chance would agree with it.
 
     Returns:
@@ -69,7 +64,7 @@ def measure_course(recording: "Recording") -> dict:
     }
 
 
-def measure_agreement(first: "Recording", second: "Recording", *, pairs: str) -> dict:
+def measure_agreement(first: Recording, second: Recording, *, pairs: str) -> dict:
     """𝒜(u, v) and Kendall's τ-b, u of the first run at its best checkpoint, v of the second at each.
 
     Every part of the data chooses for itself: the best checkpoint of the first run is the one at which it is
@@ -109,13 +104,13 @@ def measure_agreement(first: "Recording", second: "Recording", *, pairs: str) ->
     return found
 
 
-def parts(recording: "Recording") -> tuple[str, ...]:
+def parts(recording: Recording) -> tuple[str, ...]:
     """``validation``, then the sample of the training data where one was looked at."""
     found = [name.split(".") for name in recording.tensors if name.endswith((".correct", ".right"))]
     return tuple(sorted((part for part, _ in found), key=lambda part: part != "validation"))
 
 
-def _course(recording: "Recording", part: str) -> dict[str, dict[str, list[float]]]:
+def _course(recording: Recording, part: str) -> dict[str, dict[str, list[float]]]:
     """Qualities of every checkpoint, by measure and group."""
     changing = [f"{part}.{name}" for name in ("correct", "right", "bleu_counts")]
     fixed = {name: recording[name] for name in (f"{part}.target_mask",) if name in recording.tensors}
@@ -126,7 +121,7 @@ def _course(recording: "Recording", part: str) -> dict[str, dict[str, list[float
     return {name: {group: [look[name][group] for look in looks] for group in GROUPS} for name in looks[0]}
 
 
-def _majority(recording: "Recording", part: str) -> float:
+def _majority(recording: Recording, part: str) -> float:
     """The share of the commonest label or, of sentence pairs, of the commonest word to say, in percent."""
     if f"{part}.labels" in recording.tensors:
         answers = recording[f"{part}.labels"]
@@ -142,7 +137,7 @@ def _sides(pairs: str) -> list[tuple[str, str]]:
     return found
 
 
-def _best(recording: "Recording", part: str) -> dict[str, dict[str, int]]:
+def _best(recording: Recording, part: str) -> dict[str, dict[str, int]]:
     """Place of the part's best checkpoint by each measure of quality and group that may choose."""
     return {
         name: {group: found[group].index(max(found[group])) for group in CHOOSING}
@@ -150,13 +145,13 @@ def _best(recording: "Recording", part: str) -> dict[str, dict[str, int]]:
     }
 
 
-def _rows(recording: "Recording", part: str) -> RaggedRows:
+def _rows(recording: Recording, part: str) -> RaggedRows:
     if f"{part}.offsets" in recording.tensors:
         return RaggedRows.of_texts(recording[f"{part}.offsets"])
     return RaggedRows.of_pairs(recording[f"{part}.source_mask"], recording[f"{part}.target_mask"])
 
 
-def _tensor(recording: "Recording", part: str, side: str) -> str:
+def _tensor(recording: Recording, part: str, side: str) -> str:
     """Where a recording has what is known of every position; the probe as log β, which has its order."""
     if side == "probe":
         side = "log_polarity" if f"{part}.log_polarity" in recording.tensors else "log_probe"
@@ -197,7 +192,7 @@ WAYS = {"counted": agreement, "broken": agreement_with_ties_broken}
 TENSORS = {"attention": "attention", "saliency": "saliency", "probe": "log_probe"}  # as recorded, by side
 
 
-def measure_ties(first: "Recording", second: "Recording", *, sides: str) -> dict:
+def measure_ties(first: Recording, second: Recording, *, sides: str) -> dict:
     """𝒜(u, β) with the ties of β counted as agreement and broken, β of the second run at each checkpoint.
 
     u is of the first run where it is most accurate on all validation samples, the earliest of equals.
@@ -254,7 +249,7 @@ def measure_ties(first: "Recording", second: "Recording", *, sides: str) -> dict
     }
 
 
-def _at_the_best(recording: "Recording", sides: list[str]) -> dict[str, torch.Tensor]:
+def _at_the_best(recording: Recording, sides: list[str]) -> dict[str, torch.Tensor]:
     if not sides or not set(sides) <= set(TENSORS):
         raise BadInput(f"sides {' '.join(sides)!r}: expected some of {', '.join(TENSORS)}")
     right = recording["validation.right"].sum(1).tolist()
@@ -283,7 +278,7 @@ def _written(means: list[RowMean]) -> list[list]:
 TOGETHER = 16  # samples that are looked at together
 
 
-def recorded_batches(recording: "Recording", samples: int, together: int = TOGETHER) -> Iterator[Batch]:
+def recorded_batches(recording: Recording, samples: int, together: int = TOGETHER) -> Iterator[Batch]:
     """The first validation samples of a recording, 0 for all; those of like length stand together.
 
     Raises:
@@ -307,14 +302,14 @@ def recorded_batches(recording: "Recording", samples: int, together: int = TOGET
         )
 
 
-def recorded_probe(recording: "Recording", batch: Batch) -> Tensor:
+def recorded_probe(recording: Recording, batch: Batch) -> Tensor:
     """log β at the last checkpoint for the samples of a batch, ``-inf`` at padding."""
     masks = recording["validation.source_mask"], recording["validation.target_mask"]
     padded = padded_cells(recording["validation.log_probe"][-1], *masks, fill=-torch.inf)
     return padded[batch.indices][:, : batch.target_mask.shape[1], : batch.source_mask.shape[1]]
 
 
-def measure_translation(recording: "Recording") -> dict:
+def measure_translation(recording: Recording) -> dict:
     """BLEU by checkpoint; at the last one, word accuracy, loss, and how far α agrees with its own β.
 
     Returns:
@@ -344,7 +339,7 @@ def measure_translation(recording: "Recording") -> dict:
 # are kept; the tables take it at its best checkpoint.
 
 
-def measure_saliency_readings(first: "Recording", second: "Recording") -> dict:
+def measure_saliency_readings(first: Recording, second: Recording) -> dict:
     """𝒜(Δ, β) and Kendall's τ-b, Δ of the first run's last network, β of the second run at each checkpoint.
 
     Returns:
@@ -506,7 +501,7 @@ def _runs(
 Answers = dict[tuple[RecipeSpec, ...], dict]  # what was asked of a run alone, or of two together
 
 
-def gathered(asks: Iterable[Ask], store: "Store") -> Answers:
+def gathered(asks: Iterable[Ask], store: Store) -> Answers:
     """The answers that the store has or may find out, by the models asked together; one question to each."""
     found = {}
     for asked in asks:

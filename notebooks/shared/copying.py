@@ -1,14 +1,9 @@
 """What becomes of networks that learn to copy, from their courses: numbers that several experiments give."""
 
-from typing import TYPE_CHECKING
-
 from attnlib.errors import BadInput
 from companion.results.aggregate import Point, over_seeds
 from companion.results.statistics import share_interval
-
-if TYPE_CHECKING:
-    from companion.runs.recipe import Recording
-
+from companion.runs.recipe import Recording
 
 LEARNED = 0.95  # accuracy from which a network has learned to copy: that of a good head (Snell et al., 5.2)
 MOVED = ("says_shown", "says_left_out", "right_without", "right_at_uniform")
@@ -206,6 +201,6 @@ def _group(points: list[Point], length: int) -> dict:
     }
 
 
-def measure_copying(recording: "Recording") -> dict:
+def measure_copying(recording: Recording) -> dict:
     """Every number that the recipe recorded, as lists by checkpoint, ``steps`` among them."""
     return {name: values.tolist() for name, values in sorted(recording.tensors.items())}

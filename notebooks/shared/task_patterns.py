@@ -5,7 +5,6 @@ over all of them beside each by itself.
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -18,18 +17,16 @@ from attnlib.probes.alignment_error import gold_links, words_only
 from attnlib.training.corpus import Batch, Corpus, evaluation_batches
 from companion.data.summaries import ADJECTIVES, TOPICS, summarise
 from companion.runs import registry
+from companion.runs.recipe import Recording
 from companion.runs.sequence_course import judged_samples, load_task
 from notebooks.shared.measure import exact_matches
-
-if TYPE_CHECKING:
-    from companion.runs.recipe import Recording
 
 PATTERNS = ("on_gold", "on_topics", "on_end", "entropy", "order", "reach")
 STATES = ("trained", "untrained")
 _BATCH = 128
 
 
-def network_of(recording: "Recording", state: str) -> nn.Module:
+def network_of(recording: Recording, state: str) -> nn.Module:
     """The ``trained`` network, or what it was before the first update (``untrained``)."""
     recipe, settings = registry.load(recording.spec.recipe), recording.spec.resolved
     if state == "trained":
@@ -39,7 +36,7 @@ def network_of(recording: "Recording", state: str) -> nn.Module:
 
 
 @torch.no_grad()
-def measure_patterns(recording: "Recording") -> dict:
+def measure_patterns(recording: Recording) -> dict:
     """What the attention to the source is like on held-out samples, and the network's quality.
 
     Returns:
@@ -86,7 +83,7 @@ def measure_patterns(recording: "Recording") -> dict:
 
 
 @torch.no_grad()
-def measure_pattern_agreement(recording: "Recording", other: "Recording", *, state: str) -> dict:
+def measure_pattern_agreement(recording: Recording, other: Recording, *, state: str) -> dict:
     """How much of the attention of two networks on the same sources is on the same words: Σ min(α, β).
 
     1 is equal, 0 without a common word. The attention is the mean over heads, of networks in this ``state``.
@@ -112,7 +109,7 @@ def measure_pattern_agreement(recording: "Recording", other: "Recording", *, sta
 
 
 @torch.no_grad()
-def measure_example(recording: "Recording") -> dict:
+def measure_example(recording: Recording) -> dict:
     """Attention of one held-out sentence, the same for both tasks: see :func:`example_of`.
 
     Returns:
@@ -193,7 +190,7 @@ def _gold(links: tuple, batch: Batch) -> Bool[Tensor, "batch target source"]:
 
 
 def _rows_by_source(
-    recording: "Recording", network: nn.Module
+    recording: Recording, network: nn.Module
 ) -> list[tuple[Float[np.ndarray, "rows source"], dict[int, int]]]:
     """By sample, in order: its rows of attention, and by topic (its place in the source) which row is its."""
     settings = recording.spec.resolved

@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from companion.book.numbers import written
 from companion.book.project import Project, find_root
@@ -11,10 +12,6 @@ from companion.claims.tables import published_table
 from companion.claims.verify import verify
 from companion.results.result import Result
 from notebooks.shared.data_names import data_name, data_of
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 HEADS = {
     "alpha_beta_uf": "𝒜(α, βᵘᶠ)",
@@ -42,7 +39,7 @@ def agreement_table(
     part: str = "validation",
     quality: str = "accuracy",
     choice: str = "",
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """A row a data set that has such numbers: those of Table 5 with the half widths of their intervals.
 
     Args:
@@ -67,7 +64,7 @@ def agreement_table(
     return _table(result, part, quality, row)
 
 
-def both_choices(result: Result, **of: str) -> "pd.DataFrame":
+def both_choices(result: Result, **of: str) -> pd.DataFrame:
     """:func:`agreement_table` with two rows a data set, one for either choice of checkpoints."""
     tables = {words: agreement_table(result, choice=choice, **of) for choice, words in CHOICES.items()}
     return _interleaved(tables)
@@ -83,7 +80,7 @@ def variants(result: Result) -> str:
     return "\n".join(folded) or "Nothing of this has been run yet."
 
 
-def choice_table(result: Result) -> "pd.DataFrame":
+def choice_table(result: Result) -> pd.DataFrame:
     """What the paper's choice of checkpoint adds to the agreement, and how far it rises and falls."""
 
     def row(found: dict) -> dict[str, str]:
@@ -99,7 +96,7 @@ def choice_table(result: Result) -> "pd.DataFrame":
     return _table(result, "validation", "accuracy", row)
 
 
-def frozen_table(result: Result) -> "pd.DataFrame":
+def frozen_table(result: Result) -> pd.DataFrame:
     """Attention trained alone and attention of another seed, with the probe at uniform attention."""
 
     def row(found: dict, choice: str) -> dict[str, str]:
@@ -122,10 +119,8 @@ def frozen_table(result: Result) -> "pd.DataFrame":
     )
 
 
-def _table(result: Result, part: str, quality: str, row: Callable[[dict], dict[str, str]]) -> "pd.DataFrame":
+def _table(result: Result, part: str, quality: str, row: Callable[[dict], dict[str, str]]) -> pd.DataFrame:
     """A row a data set that has numbers of the part and quality; none where ``row`` gives nothing."""
-    import pandas as pd
-
     rows = {}
     for name in data_of(result):
         of_part = next((result.values[name][own] for own in PARTS[part] if own in result.values[name]), {})
@@ -134,10 +129,8 @@ def _table(result: Result, part: str, quality: str, row: Callable[[dict], dict[s
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
-def _interleaved(tables: "dict[str, pd.DataFrame]") -> "pd.DataFrame":
+def _interleaved(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
     """Tables of equal rows as one: each row once of every table, named by it."""
-    import pandas as pd
-
     rows = {
         (name, words): dict(zip(table.columns, table.loc[name], strict=True))
         for name in next(iter(tables.values())).index
@@ -146,7 +139,7 @@ def _interleaved(tables: "dict[str, pd.DataFrame]") -> "pd.DataFrame":
     return pd.DataFrame.from_dict(rows, orient="index") if rows else pd.DataFrame()
 
 
-def _markdown(table: "pd.DataFrame") -> str:
+def _markdown(table: pd.DataFrame) -> str:
     """A table whose rows are named by data set and choice."""
     lines = [f"| | checkpoints | {' | '.join(table.columns)} |", "|---" * (2 + len(table.columns)) + "|"]
     before = None
@@ -183,10 +176,8 @@ def _tenths(interval: dict) -> str:
 # What ties in the lexical probe and readings of saliency do to sentence pairs.
 
 
-def ties_table(result: Result) -> "pd.DataFrame":
+def ties_table(result: Result) -> pd.DataFrame:
     """A row a set of pairs and column of the tables, and one for chance; empty where no run was asked."""
-    import pandas as pd
-
     printed = printed_agreement()
     rows = {}
     for name in sets_with_ties(result):
@@ -222,10 +213,8 @@ READINGS_OF_SALIENCY = {
 COLUMNS = {"agreement": ("𝒜(Δ, βᵘᶠ)", "5"), "kendall": ("τ(Δ, βᵘᶠ)", "3")}  # heading, table that prints it
 
 
-def saliency_table(result: Result) -> "pd.DataFrame":
+def saliency_table(result: Result) -> pd.DataFrame:
     """A row a set of pairs and reading, and one for what is printed; empty where no network was asked."""
-    import pandas as pd
-
     rows, printed = {}, {(c.published.reference.table, c.keys[0]): c.published.value for c in _numbers()}
     for name in data_of(result):
         found = result.values[name].get("saliency", {})
@@ -256,7 +245,7 @@ ROUNDED = ("2", "10")  # tables that print numbers of Table 5 again, rounded
 PROXY_BY_BLEU = re.compile(r"\.bleu\.beta_uf_beta_px\.(?!.*_xi)")
 
 
-def distances_table(rows: Iterable[ClaimVerdict]) -> "pd.DataFrame":
+def distances_table(rows: Iterable[ClaimVerdict]) -> pd.DataFrame:
     """How far ours are from the printed numbers under either reading; a name without both is left out.
 
     Each number of ours counts once, where both readings have it, with what is printed to most digits; one
@@ -265,8 +254,6 @@ def distances_table(rows: Iterable[ClaimVerdict]) -> "pd.DataFrame":
     Args:
         rows: verdicts of the printed numbers, see :func:`companion.claims.verify.verify`.
     """
-    import pandas as pd
-
     apart: dict[str, dict[str, float]] = {}
     for row in sorted(rows, key=lambda row: row.claim.published.reference.table in ROUNDED):
         key = row.claim.keys[0]
@@ -290,18 +277,16 @@ def distances_table(rows: Iterable[ClaimVerdict]) -> "pd.DataFrame":
     return pd.DataFrame(found, columns=columns).set_index("printed name")
 
 
-def two_readings(result: Result) -> "pd.DataFrame":
+def two_readings(result: Result) -> pd.DataFrame:
     """:func:`distances_table` of the book; empty with a reader's data."""
     return distances_table([] if "own" in result.values else _printed_numbers())
 
 
-def baselines_table(result: Result) -> "pd.DataFrame":
+def baselines_table(result: Result) -> pd.DataFrame:
     """How often the commonest answer is right in each printed set that was run, and how near is near then.
 
     The tables judge the paper profile, whichever is shown; empty with a reader's data or before any run.
     """
-    import pandas as pd
-
     path = Project(find_root()).results("paper") / "agreement.json"
     lowest: dict[str, Claim] = {}
     for claim in _numbers("5"):

@@ -1,17 +1,15 @@
 """Sizes of a data set and how long its texts are, from the lengths of all of them."""
 
 import json
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from companion.runs.recipe import Recording
+from companion.runs.recipe import Recording
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
-def measure_text_sizes(recording: "Recording") -> dict:
+def measure_text_sizes(recording: Recording) -> dict:
     """Counts, medians and quantiles.
 
     Returns:

@@ -1,12 +1,9 @@
 """Table 9 with our numbers in it."""
 
-from typing import TYPE_CHECKING
+import pandas as pd
 
 from companion.results.result import Result
 from notebooks.learn.dataset_sizes.experiment import PRINTED
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 SET_NAMES = {
     "imdb": "IMDB",
@@ -30,14 +27,12 @@ WAYS = {"published": "as published", "cleaned": "cleaned"}
 HEADINGS = ("texts", "median length")
 
 
-def sizes_table(result: Result, part: str) -> "pd.DataFrame":
+def sizes_table(result: Result, part: str) -> pd.DataFrame:
     """A row for each set and reading of one part: texts, and median length (source / target of pairs).
 
     A number that is equal to the printed one has ✓; another one has the printed one with it; what rests on
     a part of the data says so. News sets that were not counted close the table, with what is printed alone.
     """
-    import pandas as pd
-
     rows: dict[str, dict[str, list[str]]] = {}
     for row in result.tables["sizes"]:
         if row["part"] == part:

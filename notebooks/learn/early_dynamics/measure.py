@@ -6,7 +6,6 @@ control of section 3.3, samples from more words than a sentence has. Words are a
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -14,12 +13,9 @@ from jaxtyping import Float, Int
 from attnlib.errors import UnknownName
 from attnlib.training.corpus import Corpus
 from attnlib.training.vocabulary import MARKS
+from companion.runs.recipe import Recording
 from notebooks.learn.early_dynamics.derivative import Bags
 from notebooks.learn.early_dynamics.word_counts import text_of
-
-if TYPE_CHECKING:
-    from companion.runs.recipe import Recording
-
 
 _MARKS = len(MARKS)
 NO_TRANSLATION = -1
@@ -135,7 +131,7 @@ CORPORA: dict[str, Callable[[int, np.random.Generator], CountCorpus]] = {
 NUMBERS = ("agreement", "chance", "derivative_error", "derivative_correlation")
 
 
-def measure_word_counts(recording: "Recording") -> dict:
+def measure_word_counts(recording: Recording) -> dict:
     """The recording with words in place of ids.
 
     Returns:

@@ -1,14 +1,10 @@
 """The counterexample worked, what the identities leave, and the network's own counterexample."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
 
 from companion.results.result import Result
 from notebooks.learn.optimal_attention.experiment import COUNTEREXAMPLE
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ATTENTIONS = {
     "all on position 1": (1, 0, 0),
@@ -18,13 +14,11 @@ ATTENTIONS = {
 }
 
 
-def worked_table() -> "pd.DataFrame":
+def worked_table() -> pd.DataFrame:
     """The counterexample step by step: what several attentions make of it, in nats.
 
     ``log p`` is the mean of log β of the right word and what the positions gain by disagreeing on the others.
     """
-    import pandas as pd
-
     logits = np.array(COUNTEREXAMPLE)
     log_probe = logits - np.log(np.exp(logits).sum(1, keepdims=True))  # of every word, by position
     rows = {}
@@ -42,10 +36,8 @@ def worked_table() -> "pd.DataFrame":
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
-def identity_table(result: Result) -> "pd.DataFrame":
+def identity_table(result: Result) -> pd.DataFrame:
     """A row a kind of network: how far the rebuilt log-probability is from the network's own."""
-    import pandas as pd
-
     rows = {
         "classifier, mean loss by equation 12": (
             "",
@@ -63,10 +55,8 @@ def identity_table(result: Result) -> "pd.DataFrame":
     )
 
 
-def unused_table(result: Result) -> "pd.DataFrame":
+def unused_table(result: Result) -> pd.DataFrame:
     """The network's own counterexample: each source position, what it says alone, β, α and α^opt."""
-    import pandas as pd
-
     rows = [
         {
             "source": word(row["source"]),

@@ -1,20 +1,16 @@
 """What a classifier's attention is largest at in the end: a word, or one of the two marks around the text."""
 
-from typing import TYPE_CHECKING
-
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from attnlib.errors import BadInput
 from attnlib.probes.agreement import RowMean, agreement, chance_agreement
+from companion.runs.recipe import Recording
 from notebooks.shared.ragged import RaggedRows, padded
 
-if TYPE_CHECKING:
-    from companion.runs.recipe import Recording
 
-
-def measure_resting(recording: "Recording") -> dict:
+def measure_resting(recording: Recording) -> dict:
     """Where attention is largest at the last checkpoint, and what the state of either mark says alone.
 
     Returns:
@@ -41,7 +37,7 @@ def measure_resting(recording: "Recording") -> dict:
     }
 
 
-def measure_apart(first: "Recording", second: "Recording") -> dict:
+def measure_apart(first: Recording, second: Recording) -> dict:
     """𝒜 of two attentions at the last checkpoints, over all positions and over the words alone.
 
     Among the words alone the top is the largest of the words, and 5 % are those of their number.
