@@ -43,8 +43,6 @@ def agreement_table(
     """A row a data set that has such numbers: those of Table 5 with the half widths of their intervals.
 
     Args:
-        measure: ``agreement`` or ``kendall``, in percent.
-        part: ``validation`` or ``training``.
         quality: of the networks, ``accuracy`` or ``bleu``; it chooses checkpoints, and ξ is in its terms.
         choice: of checkpoints, one of :data:`CHOICES`.
     """
@@ -66,8 +64,7 @@ def agreement_table(
 
 def both_choices(result: Result, **of: str) -> pd.DataFrame:
     """:func:`agreement_table` with two rows a data set, one for either choice of checkpoints."""
-    tables = {words: agreement_table(result, choice=choice, **of) for choice, words in CHOICES.items()}
-    return _interleaved(tables)
+    return _interleaved(lambda choice: agreement_table(result, choice=choice, **of))
 
 
 def variants(result: Result) -> str:
@@ -85,13 +82,14 @@ def choice_table(result: Result) -> pd.DataFrame:
 
     def row(found: dict) -> dict[str, str]:
         own = found["alpha_beta_uf"]
-        return {
-            "n": runs_behind([own["agreement"]]),
-            "chosen on one half, read on the other": interval_percent(own["agreement"]),
-            "largest of all checkpoints": interval_percent(own["agreement_optimistic"]),
-            "above the first checkpoint": interval_percent(own["rises"]),
-            "above the last checkpoint": interval_percent(own["falls"]),
+        heads = {
+            "agreement": "chosen on one half, read on the other",
+            "agreement_optimistic": "largest of all checkpoints",
+            "rises": "above the first checkpoint",
+            "falls": "above the last checkpoint",
         }
+        cells = {head: interval_percent(own[name]) for name, head in heads.items()}
+        return {"n": runs_behind([own["agreement"]])} | cells
 
     return _table(result, "validation", "accuracy", row)
 
@@ -100,22 +98,19 @@ def frozen_table(result: Result) -> pd.DataFrame:
     """Attention trained alone and attention of another seed, with the probe at uniform attention."""
 
     def row(found: dict, choice: str) -> dict[str, str]:
+        if not found["alpha_alpha_frozen"]["agreement"]["n"]:
+            return {}
         shown = {
             "𝒜(α, αᶠʳ)": found["alpha_alpha_frozen"][f"agreement{choice}"],
             "𝒜(α, βᵘᶠ)": found["alpha_beta_uf"][f"agreement{choice}"],
             "𝒜(α, α of another seed)": found["alpha_alpha"][f"agreement{choice}"],
+            "τ(α, α of another seed)": found["alpha_alpha"][f"kendall{choice}"],
         }
-        kendall = {"τ(α, α of another seed)": found["alpha_alpha"][f"kendall{choice}"]}
-        if not found["alpha_alpha_frozen"]["agreement"]["n"]:
-            return {}
-        cells = {head: interval_percent(interval) for head, interval in (shown | kendall).items()}
-        return {"n": runs_behind(shown.values())} | cells
+        agreements = list(shown.values())[:-1]
+        return {"n": runs_behind(agreements)} | {head: interval_percent(own) for head, own in shown.items()}
 
     return _interleaved(
-        {
-            words: _table(result, "validation", "accuracy", lambda found, choice=choice: row(found, choice))
-            for choice, words in CHOICES.items()
-        }
+        lambda choice: _table(result, "validation", "accuracy", lambda found: row(found, choice))
     )
 
 
@@ -129,13 +124,11 @@ def _table(result: Result, part: str, quality: str, row: Callable[[dict], dict[s
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
-def _interleaved(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    """Tables of equal rows as one: each row once of every table, named by it."""
-    rows = {
-        (name, words): dict(zip(table.columns, table.loc[name], strict=True))
-        for name in next(iter(tables.values())).index
-        for words, table in tables.items()
-    }
+def _interleaved(table: Callable[[str], pd.DataFrame]) -> pd.DataFrame:
+    """Two rows for each of the table's, one for either choice of checkpoints."""
+    tables = {words: table(choice) for choice, words in CHOICES.items()}
+    names = next(iter(tables.values())).index
+    rows = {(name, words): dict(own.loc[name]) for name in names for words, own in tables.items()}
     return pd.DataFrame.from_dict(rows, orient="index") if rows else pd.DataFrame()
 
 

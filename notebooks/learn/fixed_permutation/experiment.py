@@ -63,18 +63,14 @@ PROFILES = {
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
-    """What it asks of each network."""
     return ask(_planned(config), measure_copying)
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """The courses of both orders, and how far the probes under uniform attention are apart.
 
-    Returns:
-        values by order: the ``outcome`` of learned attention and the probes of ``uniform`` attention, as in
-        :mod:`notebooks.shared.copying`; ``copy_less_permuted``, differences of probes by seed, and their
-        :func:`furthest`; ``permuted.late_rise``, what accuracy gains in the last quarter of the updates;
-        ``longer``, networks with more updates, and ``peak``, their highest accuracy. Its tables.
+    Values by order are as in :mod:`notebooks.shared.copying`, and ``late_rise``, what accuracy gains in the
+    last quarter of the updates; ``longer`` are networks with more updates.
     """
     found, groups = [], {(order, network): [] for order in ORDERS for network in (*NETWORKS, LONGER)}
     for columns, course in answers(asks(config), store):
@@ -101,11 +97,8 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
 def furthest(copied: list[Point], permuted: list[Point]) -> dict:
     """How far the probes at the right word are apart where they are furthest, of all looks on the way.
 
-    The look is chosen by the mean difference, so that the interval there is rather too far from zero.
-
-    Returns:
-        interval of copying less fixed order, by seed; ``steps``, updates at that look; ``looks``, of how many
-        it was chosen; ``among``, the largest difference there between two networks of one order.
+    The look is chosen by the mean difference, of so many ``looks``, so that the interval there is rather too
+    far from zero. ``among`` is the largest difference there between two networks of one order.
     """
     apart = [
         paired(copied, permuted, lambda course, i=look: course["probe_right"][i])

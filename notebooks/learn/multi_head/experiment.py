@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
+from operator import itemgetter
 from typing import Annotated
 
 import numpy as np
@@ -39,22 +40,16 @@ def failures_apart(first: list[Point], second: list[Point]) -> dict[str, float |
 
 
 def good_head(points: list[Point], alone: list[Point], steps: int) -> dict:
-    """Whether the good head has the most weight on the word to be said, at the last look.
+    """Whether the good head has the most weight on the word to be said (``wins``), at the last look.
 
-    Only of networks that did not fail: in others no head need attend to that word.
-
-    Args:
-        points: networks of one good head; alone: the trials of good heads; steps: updates of each course.
-
-    Returns:
-        ``wins``, the share of these ``n`` networks in which it has; ``weight``, its weight there, and
-        ``best_other``, the largest of another head's; ``alone``, the outcome of the good heads alone.
+    Only of networks that did not fail: in others no head need attend to that word. ``alone`` is the outcome
+    of the trials of good heads.
     """
     learned = [(name, course["head_right"][-1]) for name, course in points if not has_failed(course)]
     return {
         "n": len(learned),
         "wins": share([weights[GOOD] > _best_other(weights) for _, weights in learned]),
-        "weight": over_seeds(learned, lambda weights: weights[GOOD]),
+        "weight": over_seeds(learned, itemgetter(GOOD)),
         "best_other": over_seeds(learned, _best_other),
         "alone": outcome(alone, steps),
     }
@@ -87,9 +82,8 @@ def sets_of_heads(
 ) -> list[tuple[int, ...]]:
     """The heads of each network of a scenario; no networks where good or bad ones are too few.
 
-    Good and bad heads are drawn without repetition, by network; in the scenario ``one_good`` the good one
-    is first. In ``copied`` all heads are the first of ``all_bad``: equal heads learn alike, so this is one
-    head with a longer context. Heads of ``random`` were never tried; ``alone`` has the first of each.
+    In ``copied`` all heads are the first of ``all_bad``: equal heads learn alike, so this is one head with a
+    longer context. Heads of ``random`` were never tried; ``alone`` has the first of each.
     """
     if too_few(scenario, heads, good, bad, tried=0):
         return []
@@ -123,9 +117,8 @@ def too_few(scenario: str, heads: int, good: list[int], bad: list[int], *, tried
 def together(points: list[Point], length: int, step: int) -> dict:
     """In how many networks all heads end drawn to the right word, none or some; others are driven away.
 
-    Several heads are as many chances to start well only if each goes its own way: the side of uniform
-    attention, 1/``length`` everywhere, on which its weight on the right word ends. ``same`` is the share of
-    networks in which every head is on its final side at the early look, ``step``.
+    Several heads are as many chances to start well only if each goes its own way. ``same`` is the share of
+    networks in which every head is on its final side of uniform attention at the early look, ``step``.
     """
     ends = [_drawn(course, -1, length) for _, course in points]
     early = [_drawn(course, course["steps"].index(step), length) for _, course in points]
@@ -217,11 +210,7 @@ PROFILES = {
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
-    """What it asks of the networks that are known before any is trained: first trials, and random heads.
-
-    Which head is tried again, and the networks of good and bad heads, follow from outcomes; :func:`compute`
-    asks them.
-    """
+    """What is known before any network is trained: first trials, and random heads; the rest follows."""
     first = [_spec(config, (head,), 0, config.body) for head in range(config.candidates)]
     random = [spec for scenario in ("random", "alone") for spec in _scenario(scenario, config, [], [])]
     return ask([*first, *random], measure_copying)
@@ -234,12 +223,8 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     (:func:`standing`); one that is neither, or not what it was before, is not tried on the next. A scenario
     for which there are too few of them has no networks, and ``not_run`` says so beside its values.
 
-    Returns:
-        values by scenario, ``single`` being the first trials of all heads and ``elsewhere_{good, bad}`` heads
-        in other bodies: see :mod:`notebooks.shared.copying`, ``followed`` to the end of training; counts of
-        ``heads``; differences in pairs that share data and body. Tables ``courses`` (a row a network and
-        checkpoint) and ``outcomes`` (a row a network, after ``steps`` updates); later trials are the
-        scenario ``again``.
+    Values by scenario are those of :mod:`notebooks.shared.copying`, ``single`` being the first trials of all
+    heads and ``elsewhere_{good, bad}`` heads in other bodies; later trials are the scenario ``again``.
 
     Raises:
         NotMeasured: a store that does not train lacks a run of a single head.
@@ -323,7 +308,6 @@ def _scenario(scenario: str, config: Config, good: list[int], bad: list[int]) ->
 
 
 def _moved(config: Config, heads: list[int]) -> list[RecipeSpec]:
-    """The first of some heads, alone in other bodies."""
     bodies = range(config.body + 1, config.body + 1 + config.elsewhere)
     return [_spec(config, (head,), 0, body) for body in bodies for head in heads[: config.moved]]
 

@@ -101,7 +101,6 @@ def data_of(config: Config) -> dict[str, str]:
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
-    """What it asks of each network."""
     of_forms = [one for form in FORMS for of in (_qualities, _identities) for one in of(config, form)]
     return (*of_forms, *_optima(config), *_classifiers(config))
 

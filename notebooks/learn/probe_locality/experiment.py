@@ -61,7 +61,6 @@ PROFILES = {
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
-    """What it asks of each network: its course."""
     names = ("words", "length", "embedding_width", "width", "steps", "every", "until", "later")
     settings = {name: getattr(config, name) for name in names}
     specs = (RecipeSpec.of("keyword", seed=seed, **settings) for seed in range(config.seeds))

@@ -114,7 +114,6 @@ def rows(config: Config) -> dict[str, tuple[RecipeSpec, ...]]:
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
-    """What it asks of each network, and of each two of one data set."""
     return tuple(asked for runs in rows(config).values() for asked in (*_alone(runs), *_together(runs)))
 
 
