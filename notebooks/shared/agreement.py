@@ -1,6 +1,7 @@
 """The runs behind a data set's row of the agreement tables, and what is asked of them together."""
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import torch
@@ -43,13 +44,11 @@ CELLS = 1 << 16  # of a checkpoint that are met at once; all checkpoints are met
 
 
 def measure_course(recording: Recording) -> dict:
-    """How good a run is at its checkpoints, and what chance would agree with it.
+    """How good a run is at its checkpoints, and what chance would agree with it, by part of the data.
 
-    Returns:
-        ``steps``; by part of the data that was looked at, ``parts``: by measure of quality and group of
-        samples one number a checkpoint, in percent, see :func:`~companion.runs.looks.qualities`;
-        ``chance``: 𝒜̂ by what is looked up (``attention`` where learned, ``probe``), the mean over rows and
-        checkpoints; and ``majority``: the accuracy, in percent, of giving the commonest answer always.
+    ``parts`` by measure of quality and group of samples, a number a checkpoint, in percent
+    (:func:`~companion.runs.looks.qualities`); ``chance``: 𝒜̂ by what is looked up, the mean over rows and
+    checkpoints; ``majority``: the accuracy, in percent, of giving the commonest answer always.
     """
     chance: dict[str, dict[str, float]] = {}
     for part in parts(recording):
@@ -76,14 +75,12 @@ def measure_agreement(first: Recording, second: Recording, *, pairs: str) -> dic
         pairs: which u and v, say ``"attention~probe saliency~probe"``; see :data:`SIDES`.
 
     Returns:
-        ``steps`` of the second run; ``best``, the place among the first's checkpoints by part, measure of
-        quality and group that chose (``selecting`` or ``all``); and by part, pair and place (as text)
-        ``{"agreement" | "kendall": {"selecting" | "reporting": [[total, rows, undefined] a checkpoint]}}``:
-        sums for :class:`~attnlib.probes.agreement.RowMean`, rows weighted alike.
+        ``best``, the place among the first's checkpoints by part, measure of quality and group that chose;
+        by part, pair and place (as text) ``{"agreement" | "kendall": {"selecting" | "reporting": a
+        checkpoint}}``: sums for :class:`~attnlib.probes.agreement.RowMean`, rows weighted alike.
 
     Raises:
-        BadInput: a side that there is not; runs that were not looked at on the same samples; a checkpoint at
-            which the first's side was not looked for.
+        BadInput: a side that there is not, or was not looked for; runs that looked at other samples.
     """
     wanted = _sides(pairs)
     found: dict = {"steps": second["steps"].tolist(), "best": {}, "parts": {}}
@@ -152,7 +149,7 @@ def _rows(recording: Recording, part: str) -> RaggedRows:
 
 
 def _tensor(recording: Recording, part: str, side: str) -> str:
-    """Where a recording has what is known of every position; the probe as log β, which has its order."""
+    """Where it has what is known of every position; the probe as log β, which has its order."""
     if side == "probe":
         side = "log_polarity" if f"{part}.log_polarity" in recording.tensors else "log_probe"
     return f"{part}.{side}"
@@ -201,15 +198,10 @@ def measure_ties(first: Recording, second: Recording, *, sides: str) -> dict:
         sides: which u, say ``"attention saliency"``; see :data:`TENSORS`.
 
     Returns:
-        ``steps`` of the second run; a number a checkpoint, in percent of target words: ``tied``, those whose
-        largest β stands at several positions, ``tied_ends``, the end marks among these, and ``chance``, 𝒜̂
-        with ties counted; ``chance_broken``, which no checkpoint changes; and by side
-        ``{"counted" | "broken": {"selecting" | "reporting": [[total, rows, undefined] a checkpoint]}}``, sums
-        for :class:`~attnlib.probes.agreement.RowMean`.
-
-    Raises:
-        BadInput: a side that there is not; runs that were not looked at on the same samples; a checkpoint at
-            which the first's side was not looked for.
+        a number a checkpoint, in percent of target words: ``tied``, those whose largest β stands at several
+        positions, ``tied_ends``, the end marks among these, and ``chance``, 𝒜̂ with ties counted;
+        ``chance_broken``, which no checkpoint changes; and by side, way and half sums as of
+        :func:`measure_agreement`, which has the same errors.
     """
     masks = second["validation.source_mask"], second["validation.target_mask"]
     if not all(map(torch.equal, masks, (first["validation.source_mask"], first["validation.target_mask"]))):
@@ -279,11 +271,7 @@ TOGETHER = 16  # samples that are looked at together
 
 
 def recorded_batches(recording: Recording, samples: int, together: int = TOGETHER) -> Iterator[Batch]:
-    """The first validation samples of a recording, 0 for all; those of like length stand together.
-
-    Raises:
-        BadInput: a number of samples below 0.
-    """
+    """The first validation samples of a recording, 0 for all; those of like length stand together."""
     if samples < 0:
         raise BadInput(f"{samples} samples; give 0 for all, or how many")
     source_mask, target_mask = (recording[f"validation.{side}_mask"] for side in ("source", "target"))
@@ -310,12 +298,7 @@ def recorded_probe(recording: Recording, batch: Batch) -> Tensor:
 
 
 def measure_translation(recording: Recording) -> dict:
-    """BLEU by checkpoint; at the last one, word accuracy, loss, and how far α agrees with its own β.
-
-    Returns:
-        ``steps``, ``bleu``, lists by checkpoint; ``accuracy``, ``loss`` (nats a word, teacher-forced),
-        ``learned_probe`` (𝒜(α, β), equation 10, over all words of all samples) and ``chance`` (𝒜̂ of β).
-    """
+    """BLEU by checkpoint; at the last one, word accuracy, loss (nats a word), 𝒜(α, β) and its chance."""
     source_mask, target_mask = (recording[f"validation.{side}_mask"] for side in ("source", "target"))
     words = int(target_mask.sum())
     attention, probe = (
@@ -342,12 +325,8 @@ def measure_translation(recording: Recording) -> dict:
 def measure_saliency_readings(first: Recording, second: Recording) -> dict:
     """𝒜(Δ, β) and Kendall's τ-b, Δ of the first run's last network, β of the second run at each checkpoint.
 
-    Returns:
-        ``steps`` of the second run; by reading ``{"agreement" | "kendall": a number a checkpoint}``, in
-        percent, over all words of all validation samples.
-
-    Raises:
-        BadInput: the first run kept no network; runs that were not looked at on the same samples.
+    By reading, in percent, over all words of all validation samples. Raises BadInput: the first run kept no
+    network; runs that were not looked at on the same samples.
     """
     masks = second["validation.source_mask"], second["validation.target_mask"]
     if not all(map(torch.equal, masks, (first["validation.source_mask"], first["validation.target_mask"]))):
@@ -483,20 +462,13 @@ def translator_runs(seeds: int, shared: dict[str, object]) -> Runs:
     )
 
 
-def _runs(
-    seeds: int,
-    network: Callable[..., RecipeSpec],
-    proxy: Callable[[int], RecipeSpec],
-    **of_normal: object,
-) -> Runs:
+def _runs(seeds: int, network: Callable, proxy: Callable, **of_normal: object) -> Runs:
     return Runs(
         tuple(network(seed=seed, saliency=True, **of_normal) for seed in range(seeds)),
         tuple(network(seed=seed, saliency=False, attention="uniform") for seed in range(seeds)),
         tuple(map(proxy, range(seeds))),
     )
 
-
-# What was asked of runs alone and of two together, by the runs.
 
 Answers = dict[tuple[RecipeSpec, ...], dict]  # what was asked of a run alone, or of two together
 
@@ -505,8 +477,6 @@ def gathered(asks: Iterable[Ask], store: Store) -> Answers:
     """The answers that the store has or may find out, by the models asked together; one question to each."""
     found = {}
     for asked in asks:
-        try:
+        with suppress(NotMeasured):
             found[asked.spec, *asked.beside] = asked.answer(store)
-        except NotMeasured:
-            continue
     return found

@@ -72,17 +72,12 @@ ACROSS_SAMPLES = ("temporal_share", "input_share", "temporal_only", "input_only"
 
 
 def measure_alignment_terms(trained: TrainedModel, fit_samples: int) -> dict:
-    """Shares, substitution test and typicality of one model with attention.
+    """Shares, substitution test and typicality of one model with attention, on held-out samples.
 
-    Components are fitted on training samples (the first ``fit_samples``) and judged on the held-out ones.
-
-    Returns:
-        plain JSON: ``quality``, ``data`` (checksums of the files read), ``typicality``, ``near_diagonal``
-        (attention mass within one position of the
-        diagonal), ``covariance_share`` and ``mean_absolute_share`` by ``<decoder part>_<encoder part>``,
-        ``substitution`` by subset, ``across_samples`` (rank correlation of a sample's typicality with its own
-        shares, among samples of the same lengths), ``unseen`` (share of held-out tokens never seen in
-        fitting), and the most frequent ``cell`` with its average matrix and example samples.
+    Components are fitted on the first ``fit_samples`` training samples. ``near_diagonal`` is the attention
+    mass within one position of the diagonal; shares are by ``<decoder part>_<encoder part>``;
+    ``across_samples``, the rank correlation of a sample's typicality with its own shares, among samples of
+    the same lengths; ``unseen``, the share of tokens never seen in fitting.
     """
     task = trained.task
     fitted = fit_components(trained, fit_samples)
@@ -204,12 +199,8 @@ def measure_by_length(recording: Recording) -> dict:
 
     Under teacher forcing, the information about the word at a place is log2 of the vocabulary, words drawn
     evenly, less the cross-entropy of the network. Summed over a sentence whose words are independent it is a
-    lower bound on the information that reaches the decoder.
-
-    Returns:
-        lists by length: ``lengths``, ``samples``, ``token_accuracy`` (teacher-forced), ``exact_match`` (of
-        what the network writes on its own), ``bits`` (of a sentence), ``bits_of_word`` (of a word);
-        ``vocabulary``, ``parameters``.
+    lower bound on the information that reaches the decoder. ``exact_match`` is of what the network writes on
+    its own.
     """
     judged = judged_samples(recording.spec.resolved)
     words = len(load_task(recording.spec.resolved).target_vocabulary) - len(MARKS)
@@ -244,9 +235,6 @@ def measure_summary_bits(recording: Recording, *, length: int, samples: int) -> 
     Sentences of one length are drawn anew, ``samples`` to fit the probe on and half as many to judge it on
     (fewer where so many would be a large part of all sentences of the length). The vector is the decoder's
     first state, an LSTM's memory beside it.
-
-    Returns:
-        ``bits``, by position; ``length``, ``vocabulary``.
     """
     settings = recording.spec.resolved
     network = registry.load(recording.spec.recipe).recorded_network(recording)
@@ -282,11 +270,9 @@ THIRDS = ("first", "middle", "last")
 def measure_learning_curve(recording: Recording) -> dict:
     """Words right under teacher forcing at each look, end marks left out.
 
-    Returns:
-        lists by look: ``steps``, ``token_accuracy``, and ``first``, ``middle``, ``last``, the same of the
-        words in each third of their sentence (by the middle of a word's place; sentences under three words
-        have no middle third); ``by_place``, at the last look, of places counted from the beginning;
-        ``exact_match``, in the end, of what the network writes on its own.
+    Also of the words in each third of their sentence (by the middle of a word's place; sentences under three
+    words have no middle third); at the last look ``by_place``, counted from the beginning, and
+    ``exact_match``, of what the network writes on its own.
     """
     judged = judged_samples(recording.spec.resolved)
     right = recording["right"].double().numpy()  # (looks, samples, places)

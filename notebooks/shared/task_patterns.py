@@ -39,14 +39,11 @@ def network_of(recording: Recording, state: str) -> nn.Module:
 def measure_patterns(recording: Recording) -> dict:
     """What the attention to the source is like on held-out samples, and the network's quality.
 
-    Returns:
-        ``trained``, ``untrained``: ``all`` (of the mean over heads) and ``heads`` (by layer and head), each
-        with ``on_gold`` (attention on the source word of the word predicted), ``on_topics`` (on the words
-        that a summary keeps), ``on_end`` (on the end mark), ``entropy`` (bits of a row), ``order`` (Kendall's
-        τ of step and most attended word, pairs of steps of all samples pooled; 1 is left to right) and
-        ``reach`` (the most attention that a source word ever gets, mean over source words); ``references``:
-        the same of ``gold`` and of ``even`` attention; by look ``steps`` and ``token_accuracy``;
-        ``exact_match`` of what it writes on its own; ``parameters``.
+    Of the mean over heads (``all``) and by layer and head: ``on_gold`` (attention on the source word of the
+    word predicted), ``on_topics`` (on the words that a summary keeps), ``on_end`` (on the end mark),
+    ``entropy`` (bits of a row), ``order`` (Kendall's τ of step and most attended word, pairs of steps of all
+    samples pooled; 1 is left to right) and ``reach`` (the most attention that a source word ever gets);
+    ``references``: the same of ``gold`` and of ``even`` attention.
     """
     settings = recording.spec.resolved
     judged, task = judged_samples(settings), load_task(settings)
@@ -86,14 +83,9 @@ def measure_patterns(recording: Recording) -> dict:
 def measure_pattern_agreement(recording: Recording, other: Recording, *, state: str) -> dict:
     """How much of the attention of two networks on the same sources is on the same words: Σ min(α, β).
 
-    1 is equal, 0 without a common word. The attention is the mean over heads, of networks in this ``state``.
-
-    Returns:
-        ``sentence`` (of the mean over the rows of a sentence) and ``same_word`` (of the rows in which the two
-        predict the same word, a topic: all that both tasks write).
-
-    Raises:
-        BadInput: the sources differ.
+    1 is equal, 0 without a common word. The attention is the mean over heads, of networks in this ``state``:
+    ``sentence`` (of the mean over the rows of a sentence) and ``same_word`` (of the rows in which the two
+    predict the same word, a topic: all that both tasks write). Raises BadInput: the sources differ.
     """
     corpora = [judged_samples(one.spec.resolved) for one in (recording, other)]
     if not np.array_equal(corpora[0].source_ids, corpora[1].source_ids):
@@ -110,12 +102,7 @@ def measure_pattern_agreement(recording: Recording, other: Recording, *, state: 
 
 @torch.no_grad()
 def measure_example(recording: Recording) -> dict:
-    """Attention of one held-out sentence, the same for both tasks: see :func:`example_of`.
-
-    Returns:
-        ``source``, ``target`` (words), ``gold`` (links), ``trained``, ``untrained`` (rows of words, the mean
-        over heads; columns of the source and its end mark).
-    """
+    """Attention (mean over heads) of one held-out sentence, the same for both tasks: :func:`example_of`."""
     settings = recording.spec.resolved
     judged, task = judged_samples(settings), load_task(settings)
     chosen = example_of(judged, task.source_vocabulary.words)

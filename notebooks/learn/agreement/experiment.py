@@ -130,7 +130,7 @@ class Column:
 
 
 def over_pairs(numbers: Mapping[tuple[int, int], float], *, one_kind: bool) -> dict:
-    """The mean over ordered pairs of seeds, first runs alike; the jackknife's interval over seeds needs three.
+    """The mean over ordered pairs of seeds, with the jackknife's interval over seeds (of three).
 
     Of two seeds there are two pairs, and where the runs of a pair are of two kinds these are of four runs,
     and Student's interval of the two numbers stands. Where they are of one kind, as for (α, β) and (α, α),

@@ -140,7 +140,6 @@ PROFILES = {
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
-    """The sizes of every set in every reading, and of a whole test part where some of it is drawn."""
     return ask([spec for _, _, spec in _planned(config)], measure_text_sizes)
 
 
@@ -148,16 +147,10 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Everything that Table 9 has a number for, ours and printed.
 
     A quantity is *compared* where we have all the data that the paper had; what rests on a part of a set is
-    only shown.
-
-    Returns:
-        values by set and reading: ``texts`` and ``median`` of each part (of sentence pairs one median a
-        side, and ``median_differs``, the sum of their distances from the printed ones); ``words``, the
-        bounds ``kept`` and ``different``, and ``room``, how far the printed size is inside these two
-        (negative: outside), ``room_by_parameters`` of the size that the parameters give. ``whole_test`` of
-        a set; ``cannot_be_run`` with the reason where it is passed over; nothing where the store knows
-        nothing of it. Tables ``sizes`` (a row a set, reading, part and quantity), ``lengths`` (quantiles of
-        the lengths), ``words`` and ``dropped``.
+    only shown. Of sentence pairs there is one median a side, and ``median_differs``, the sum of their
+    distances from the printed ones. Of ``words`` there are the bounds ``kept`` and ``different``, and
+    ``room``, how far the printed size is inside these two (negative: outside), ``room_by_parameters`` of the
+    size that the parameters give. A set that is passed over has the reason, ``cannot_be_run``.
     """
     values: dict = {name: {"cannot_be_run": f"data: {name} is not at hand"} for name in config.sets}
     tables: dict[str, list[dict]] = {"sizes": [], "lengths": [], "words": [], "dropped": []}
@@ -173,15 +166,16 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
             values[name]["whole_test"] = {"texts": whole["texts"], "median": whole["words"]["median"]}
             continue
         row = {"data": name, "reading": reading}
-        sizes = list(_sizes(row, found, printed(name)))
+        expected = printed(name)
+        sizes = list(_sizes(row, found, expected))
         values[name][reading] = _by_part(sizes) | {"words": _words(found, name)}
         tables["sizes"] += sizes
         tables["lengths"] += _lengths(row, found)
         tables["words"].append(
             row
             | {bound: found[bound] for bound in ("kept", "different")}
-            | {"printed": getattr(printed(name), "vocabulary", None)}
-            | {"by_parameters": getattr(printed(name), "vocabulary_by_parameters", None)}
+            | {"printed": getattr(expected, "vocabulary", None)}
+            | {"by_parameters": getattr(expected, "vocabulary_by_parameters", None)}
         )
         tables["dropped"] += [
             row | dict(zip(("part", "what", "why", "count"), line, strict=True)) for line in found["dropped"]
@@ -215,14 +209,8 @@ def _sizes(row: dict, found: dict, expected: Printed | None) -> Iterator[dict]:
 def _compared(row: dict, part: str, what: str, found: float, expected: float | None) -> dict:
     quantity = f"{part}.{what.rpartition('_')[2]}"
     compared = expected is not None and comparable(row["data"], quantity)
-    return row | {
-        "part": part,
-        "what": what,
-        "found": found,
-        "printed": expected,
-        "compared": compared,
-        "equal": found == expected if compared else None,
-    }
+    row = row | {"part": part, "what": what, "found": found, "printed": expected, "compared": compared}
+    return row | {"equal": found == expected if compared else None}
 
 
 def _by_part(sizes: list[dict]) -> dict:
@@ -245,11 +233,8 @@ def _words(found: dict, name: str) -> dict:
         return {"kept": low}
     bounds = {"kept": low, "different": high}
     if expected is not None and comparable(name, "train.texts"):
-        for key, size in (
-            ("room", expected.vocabulary),
-            ("room_by_parameters", expected.vocabulary_by_parameters),
-        ):
-            bounds[key] = min(size - low, high - size)
+        sizes = {"room": expected.vocabulary, "room_by_parameters": expected.vocabulary_by_parameters}
+        bounds |= {key: min(size - low, high - size) for key, size in sizes.items()}
     return bounds
 
 

@@ -10,14 +10,7 @@ QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 def measure_text_sizes(recording: Recording) -> dict:
-    """Counts, medians and quantiles.
-
-    Returns:
-        ``parts`` by part: ``texts``, and for each side (``words``, or ``source`` and ``target``)
-        ``{"median", "quantiles"}``, the latter at :data:`QUANTILES`; ``kept``; ``different``, None for
-        sentence pairs; ``dropped``, a list of [part, what, why, count]. See
-        :mod:`notebooks.learn.dataset_sizes.text_sizes`.
-    """
+    """Counts, medians and quantiles of what :mod:`~notebooks.learn.dataset_sizes.text_sizes` records."""
     parts: dict[str, dict] = {}
     for name, tensor in sorted(recording.tensors.items()):
         part, dot, side = name.partition(".")

@@ -68,32 +68,23 @@ PROFILES = {
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
-    """The counts of the text, if there is one."""
-    if config.text == "none" or (config.absent == "skip" and _is_absent(config.text)):
+    absent = config.text in translation_sets.NAMES and not translation_sets.at_hand(config.text)
+    if config.text == "none" or (config.absent == "skip" and absent):
         return ()
     spec = RecipeSpec.of("word_counts", task=config.text, n_train=config.pairs, iterations=config.iterations)
     return ask([spec], measure_word_counts)
 
 
-def _is_absent(text: str) -> bool:
-    """Whether it is one of the translation sets, and that is not on this machine."""
-    return text in translation_sets.NAMES and not translation_sets.at_hand(text)
-
-
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Count tables of five small corpora, and the derivative at initialisation over widths.
 
-    Returns:
-        values by corpus, intervals over seeds: ``counted`` and ``iterated``, with Trans of the ``right``
-        translation, the share of words whose translation is the most probable (``first``; tied words share)
-        and α on the right source word (``aligned``); words without a translation are left out. ``spread``
-        is the largest difference between entries of C that should be equal, over their mean; ``neutral``
-        how far Trans of neutral words is from one half. ``derivative`` is at the largest width: ``logits``
-        against 2 (C − mean C), probabilities against 2/N (C − mean C) as ``derived`` and 2 (C − mean C) as
-        ``printed``, ``rate``, the exponent of the logits' error in the width, and N, ``outputs``. ``text``
-        has the numbers of :mod:`notebooks.learn.early_dynamics.word_counts`, and how many different target
-        words are first in its rows. Tables ``counts`` and ``alignments`` (the first seed's tables, and α of
-        its first pair), ``derivative`` and ``words`` (a row a listed word of the text, most frequent first).
+    Values by corpus: Trans of the ``right`` translation, the share of words whose translation is the most
+    probable (``first``; tied words share) and α on the right source word (``aligned``), words without a
+    translation left out; ``spread``, the largest difference between entries of C that should be equal, over
+    their mean; ``neutral``, how far Trans of neutral words is from one half. ``derivative`` is at the largest
+    width: ``logits`` against 2 (C − mean C), probabilities against 2/N (C − mean C) as ``derived`` and
+    2 (C − mean C) as ``printed``, ``rate``, the exponent of the logits' error in the width, and N,
+    ``outputs``. Tables ``counts`` and ``alignments`` are the first seed's, and of its first pair.
     """
     values: dict = {"derivative": {}}
     tables: dict[str, list[dict]] = {"counts": [], "alignments": [], "derivative": [], "words": []}
@@ -143,12 +134,10 @@ def _summary(name: str, corpora: list[CountCorpus], found: list[CountTables]) ->
 
 
 def _over_seeds(rows: list[dict]) -> dict[str, dict]:
-    """Each number of the rows, one a seed, as an interval."""
     return {key: over_seeds([({}, row) for row in rows], lambda row, k=key: row[k]) for key in rows[0]}
 
 
 def _judged(corpus: CountCorpus, counts: np.ndarray) -> dict[str, float]:
-    """Trans, the most probable word, and α, where a translation is known."""
     whole = translation(counts)
     table = corpus.without_marks(whole)
     known = np.flatnonzero(corpus.right != NO_TRANSLATION)
@@ -178,11 +167,8 @@ def _spread(counts: np.ndarray) -> float:
 
 
 def _cells(name: str, corpus: CountCorpus, found: CountTables) -> Iterator[dict]:
-    stages = {
-        "counts": found.counts[0],
-        "translation": translation(found.counts[0]),
-        "iterated": translation(found.counts[-1]),
-    }
+    first, *_, last = found.counts
+    stages = {"counts": first, "translation": translation(first), "iterated": translation(last)}
     for stage, table in stages.items():
         for source, row in zip(corpus.source_words, corpus.without_marks(table), strict=True):
             for target, value in zip(corpus.target_words, row.tolist(), strict=True):

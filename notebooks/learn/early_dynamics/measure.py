@@ -61,11 +61,7 @@ class CountCorpus:
 
 
 def draw(name: str, sentences: int, seed: int) -> CountCorpus:
-    """One of :data:`CORPORA`, of so many sentence pairs.
-
-    Raises:
-        UnknownName: there is no such corpus.
-    """
+    """One of :data:`CORPORA`, of so many sentence pairs."""
     if name not in CORPORA:
         raise UnknownName("corpus", name, CORPORA)
     return CORPORA[name](sentences, np.random.default_rng(seed))
@@ -132,12 +128,7 @@ NUMBERS = ("agreement", "chance", "derivative_error", "derivative_correlation")
 
 
 def measure_word_counts(recording: Recording) -> dict:
-    """The recording with words in place of ids.
-
-    Returns:
-        ``rows``, for each listed source word its best target words and their probabilities, from the count
-        table and after the iterations; :data:`NUMBERS` and ``log_likelihood``.
-    """
+    """The recording with words in place of ids: for each listed source word its best target words."""
     text = text_of(recording.spec.resolved)
     source, target = text.source_vocabulary.words, text.target_vocabulary.words
     rows = [

@@ -1,6 +1,8 @@
 """Would the best attention attend to larger β? Appendix A.1 of the second paper, and equation 12."""
 
 from collections.abc import Iterable
+from functools import reduce
+from operator import getitem
 from typing import Literal
 
 import torch
@@ -89,14 +91,13 @@ PROFILES = {
 
 def data_of(config: Config) -> dict[str, str]:
     """Names of the sets that are taken: for ``translation``, and for ``classification``."""
-    named = {"translation": config.dataset, "classification": config.texts}
-    usual = {"translation": Config.dataset, "classification": Config.texts}
-    at_hand = {"translation": parallel.at_hand, "classification": labelled_sets.at_hand}
-    if config.absent == "stop":
-        return named
+    named = {
+        "translation": (config.dataset, Config.dataset, parallel.at_hand),
+        "classification": (config.texts, Config.texts, labelled_sets.at_hand),
+    }
     return {
-        kind: BY_RULE[kind] if name == usual[kind] and not at_hand[kind](name) else name
-        for kind, name in named.items()
+        kind: BY_RULE[kind] if config.absent == "by_rule" and name == usual and not at_hand(name) else name
+        for kind, (name, usual, at_hand) in named.items()
     }
 
 
@@ -159,10 +160,8 @@ def _classifiers(config: Config) -> tuple[Ask, ...]:
 def counterexample() -> dict[str, float]:
     """Equations 29-31 worked: the right word is the first of three, its logit 0 from every position.
 
-    Returns:
-        β and α^opt of the ``first``, ``second`` and ``third`` position; the probability of the right word
-        under α^opt (``right``), by equation 12 from β of the right word alone (``from_right_word``), and with
-        all attention on the ``first_alone``.
+    β and α^opt of each position; the probability of the right word under α^opt (``right``), by equation 12
+    from β of the right word alone (``from_right_word``), and with all attention on the ``first_alone``.
     """
     logits = torch.tensor(COUNTEREXAMPLE, dtype=torch.float64)
     one, masks = torch.zeros(1, 1, dtype=torch.long), (torch.ones(1, 3).bool(), torch.ones(1, 1).bool())
@@ -181,11 +180,8 @@ def counterexample() -> dict[str, float]:
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """The worked counterexample, α^opt of trained networks, both forms' quality, and the identities.
 
-    Returns:
-        values ``data`` (:func:`data_of`), ``counterexample``; ``summed`` and ``joined`` (:func:`quality` and
-        ``identity``, for ``summed`` also :func:`optimum`); ``difference``, BLEU of summed less joined within
-        a seed; ``residual``, the largest; ``classifier``. All but largest values are intervals over seeds.
-        Tables ``networks``, a row a network; ``example`` and ``unused`` of the first seed's.
+    ``difference`` is BLEU of summed less joined within a seed. All but largest values are intervals over
+    seeds; the tables ``example`` and ``unused`` are of the first seed's.
     """
     found = {form: _by_seed(_qualities(config, form), store) for form in FORMS}
     identities = {form: _by_seed(_identities(config, form), store) for form in FORMS}
@@ -218,20 +214,15 @@ BLEU = {"bleu": lambda one: one["bleu"][-1], "best_bleu": lambda one: max(one["b
 
 def _intervals(points: list[Point], names: Iterable[str], *branch: str) -> dict[str, dict]:
     """Numbers of a branch of the answers as intervals over seeds."""
-
-    def of(one: dict, name: str) -> float | None:
-        for key in branch:
-            one = one[key]
-        return one.get(name)
-
-    return {name: over_seeds(points, lambda one, n=name: of(one, n)) for name in names}
+    return {
+        name: over_seeds(points, lambda one, n=name: reduce(getitem, branch, one).get(n)) for name in names
+    }
 
 
 def quality(points: list[Point]) -> dict:
     """What :func:`~notebooks.shared.agreement.measure_translation` says of a form.
 
-    Its agreements are of single precision with ties counted; ``agreement`` may be replaced by better ones
-    (:func:`optimum`), ``recorded`` stays.
+    Its agreements have ties counted; :func:`optimum` puts better ones in their place, ``recorded`` stays.
     """
     agreements = _intervals(points, ("learned_probe", "chance"))
     above = over_seeds(points, lambda one: one["learned_probe"] - one["chance"])
@@ -258,20 +249,16 @@ def optimum(points: list[Point]) -> dict:
         name: (lambda one, b=better, w=worse: one["log_likelihood"][b] - one["log_likelihood"][w])
         for name, better, worse in (("gain", "optimal", "learned"), ("gain_of_learned", "learned", "uniform"))
     }
-    return (
-        {branch: _intervals(points, names, branch) for branch, names in OPTIMUM.items()}
-        | {
-            "over_chance": {
-                name: over_seeds(points, lambda one, n=name: one["agreement"][n] - one["agreement"]["chance"])
-                for name in ("optimal_probe", "learned_probe")
-            }
-        }
-        | {name: over_seeds(points, of) for name, of in likelihood.items()}
-        | {
-            "positions": over_seeds(points, lambda one: one["positions"]),
-            "words": min((one["words"] for _, one in points), default=0),
-        }
-    )
+    return {
+        **{branch: _intervals(points, names, branch) for branch, names in OPTIMUM.items()},
+        "over_chance": {
+            name: over_seeds(points, lambda one, n=name: one["agreement"][n] - one["agreement"]["chance"])
+            for name in ("optimal_probe", "learned_probe")
+        },
+        **{name: over_seeds(points, of) for name, of in likelihood.items()},
+        **_intervals(points, ("positions",)),
+        "words": min((one["words"] for _, one in points), default=0),
+    }
 
 
 OPTIMUM = {
@@ -295,7 +282,7 @@ def classifier(points: list[Point]) -> dict:
 
 
 def cells(shown: dict | None) -> list[dict]:
-    """A sentence's matrices as rows, a row a pair of positions; none where there is no sentence."""
+    """A sentence's matrices, a row a pair of positions; none where there is no sentence."""
     if shown is None:
         return []
     right = {f"right_{name}": value for name, value in shown.get("right", {}).items()}

@@ -30,20 +30,18 @@ EXAMPLE = (6, 10)  # source and target positions of the sentence shown, fewest a
 
 @torch.no_grad()
 def measure_optimal_attention(recording: Recording, *others: Recording, samples: int) -> dict:
-    """α^opt of every right word, and what it agrees with.
+    """α^opt of every right word of the first ``samples`` (0 for all), and what it agrees with.
 
     Args:
         others: recordings on the same samples whose β is compared as well: of another run of this form,
             ``other_probe``, and of the main model, ``main_probe``.
-        samples: the first so many validation samples; 0 for all.
 
     Returns:
-        ``agreement`` (equation 10) of ``<first>_<second>`` among ``optimal``, ``learned``, ``probe``, those
-        of other runs and ``steepest``, how fast the loss falls with each weight at uniform attention, with
-        ``chance``; ``log_likelihood`` in nats a word by attention; ``largest_probe``: mean α^opt at the top
-        of β (``weight``), the share of words where that is below :data:`UNUSED`, and what these lose where
-        it is followed (``lost``); ``positions`` that α^opt uses; ``dependent``, the same of words that
-        depend on attention; ``words``, ``samples``, the largest ``residual``, ``iterations``; two examples.
+        ``agreement`` (equation 10) of ``<first>_<second>``, ``steepest`` being how fast the loss falls with
+        each weight at uniform attention; ``log_likelihood`` in nats a word by attention; ``largest_probe``:
+        mean α^opt at the top of β (``weight``), the share of words where that is below :data:`UNUSED`, and
+        what these lose where it is followed (``lost``); ``positions`` that α^opt uses; ``dependent``, the
+        same of words that depend on attention.
 
     Raises:
         BadInput: a model of another form, for which α^opt is not the solution of a convex problem.
@@ -216,11 +214,8 @@ def _nested(found: dict[str, float | None]) -> dict:
 def measure_probe_identity(recording: Recording, *, samples: int) -> dict:
     """Log-probabilities of the right words, rebuilt from probe and attention, less the network's own.
 
-    In double precision, on the first validation samples (0 for all).
-
-    Returns:
-        ``words``; ``all_words``, from β of every word, and ``right_word``, from equation 12 with β of the
-        right word alone: each ``{"mean", "largest"}`` of the absolute difference, in nats.
+    Of the absolute difference, in nats: ``all_words``, from β of every word, and ``right_word``, from
+    equation 12 with β of the right word alone.
     """
     network = recorded_network(recording.spec.resolved, recording.tensors)
     network = network.double().to(recording["steps"].device)
@@ -268,12 +263,8 @@ def _of_right(values: Tensor, words: Tensor) -> Tensor:
 def measure_classifier_identity(recording: Recording) -> dict:
     """The validation loss of a classifier, rebuilt from its recorded probe and attention by equation 12.
 
-    The recording has log β/(1 − β), which is σ⁻¹(β) before it is rounded away.
-
-    Returns:
-        by checkpoint ``steps``, ``loss`` and ``rebuilt`` (nats a text); ``deviation``, the largest absolute
-        difference of the two; ``wrong``, texts whose rebuilt label is not the recorded one, and
-        ``accuracy`` at the last checkpoint.
+    The recording has log β/(1 − β), which is σ⁻¹(β) before it is rounded away. ``wrong`` are texts whose
+    rebuilt label is not the recorded one.
     """
     offsets = recording["validation.offsets"]
     log_odds, _ = padded(recording["validation.log_polarity"].double(), offsets)

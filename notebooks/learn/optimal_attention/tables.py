@@ -38,21 +38,15 @@ def worked_table() -> pd.DataFrame:
 
 def identity_table(result: Result) -> pd.DataFrame:
     """A row a kind of network: how far the rebuilt log-probability is from the network's own."""
-    rows = {
-        "classifier, mean loss by equation 12": (
-            "",
-            power_text(result.values["classifier"]["deviation"]),
-            "checkpoints of the networks",
-        )
-    }
+    deviation = power_text(result.values["classifier"]["deviation"])
+    rows = {"classifier, mean loss by equation 12": ("", deviation, "checkpoints of the networks")}
     for form, model in (("summed", "summed context"), ("joined", "main model")):
         for name, words in (("all_words", "β of all words"), ("right_word", "β of the right word alone")):
             found = result.values[form]["identity"][name]
             numbers = power_text(found["mean"]["value"]), power_text(found["largest"])
             rows[f"{model}, {words}"] = (*numbers, "words of the networks")
-    return pd.DataFrame.from_dict(
-        rows, orient="index", columns=["mean difference (nats)", "largest (nats)", "among"]
-    )
+    columns = ["mean difference (nats)", "largest (nats)", "among"]
+    return pd.DataFrame.from_dict(rows, orient="index", columns=columns)
 
 
 def unused_table(result: Result) -> pd.DataFrame:

@@ -72,12 +72,8 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
 
     *Early* is the first checkpoint at which the network is right for three sequences in four, *midway* the
     last one in the first half of the updates, *late* the last of all. A network that is never right so often
-    has no early checkpoint, and counts in the others alone.
-
-    Returns:
-        values by stage: γ by place, ``step``, ``accuracy`` and ``<larger>_over_<smaller>``, differences
-        within a network; ``moved``, late less midway, which says whether the course has come to rest;
-        ``lead``, where the last position is above the keyword. Table ``courses``, a row a look at a network.
+    has no early checkpoint, and counts in the others alone. ``moved``, late less midway, says whether the
+    course has come to rest.
     """
     courses = [
         [
@@ -113,11 +109,9 @@ def _numbers(names: tuple[str, ...], summary: Callable[[Callable[[dict], float]]
 
 
 def _lead(courses: list[list[dict]]) -> dict:
-    """The looks at which the last position leads the keyword, network by network.
+    """At how many looks the interval of the last position's lead over the keyword is above 0, ``ahead``.
 
-    Returns:
-        ``ahead``, at how many of the ``looks`` the interval of the lead is above 0, from the update ``first``
-        to ``final``; ``most``, the largest mean lead, after ``step`` updates. Not corrected for so many.
+    From the update ``first`` to ``final``; ``most`` is the largest mean lead. Not corrected for so many.
     """
     leads = {
         rows[0]["step"]: over_seeds(_points(rows), lambda row: row["last"] - row["keyword"])
