@@ -23,12 +23,9 @@ from notebooks.learn.agreement.tables import (
     agreement_table,
     baselines_table,
     distances_table,
-    networks_caption,
     printed_agreement,
-    runs_behind,
 )
 from notebooks.shared.agreement import COLUMNS, Runs, classifier_runs, gathered
-from notebooks.shared.data_names import data_of
 from tests.notebooks.given import Given
 from tests.notebooks.shared.agreement_recordings import recorded
 
@@ -256,51 +253,27 @@ def test_the_interval_of_pairs_covers_as_often_as_it_says(networks, column):
 
 # Tables of the agreement page, from numbers set by hand.
 
-MEASURED = [f"{measure}{what}" for measure in ("agreement", "kendall") for what in ("", "_xi", "_starred")]
+
+def interval(value, half=1.0):
+    return {"value": value, "low": value - half, "high": value + half, "n": 3}
 
 
-def interval(value, half=1.0, n=3):
-    return {"value": value, "low": value - half, "high": value + half, "n": n}
-
-
-def numbers(base, *, starred=0.0, frozen=True):
-    """Of one set, part and quality: every number of a column is ``base`` plus its place among the columns.
-
-    Kendall's τ is 20 less, ξ 30 more, and the paper's choice adds 5 to each.
-    """
-    found = {}
-    for place, column in enumerate(COLUMNS):
-        own = {"above_chance": interval(base + place - 8), "rises": interval(4), "falls": interval(2)}
-        for name in MEASURED:
-            value = base + place - 20 * name.startswith("kendall") + 30 * name.endswith("_xi")
-            for choice, more in (("", 0), ("_optimistic", 5)):
-                share = interval(starred if choice else 0.0, 0)
-                own[name + choice] = share if name.endswith("_starred") else interval(value + more)
-        found[column] = own
-    if not frozen:
-        found["alpha_alpha_frozen"]["agreement"] = {"value": None, "low": None, "high": None, "n": 0}
-    return found | {"chance": interval(8, 0), "final": interval(80), "final_optimistic": interval(85)}
-
-
-@pytest.fixture
-def by_hand():
-    weak = {"above_chance": interval(3), "data": "iwslt14_de_en"}
-    values = {
-        "iwslt14_de_en": {
-            "validation": {"accuracy": numbers(30, frozen=False), "bleu": numbers(40, frozen=False)},
-            "training": {"accuracy": numbers(50, starred=0.67), "bleu": numbers(60)},
-        },
-        "sst": {"validation": {"accuracy": numbers(20)}, "train": {"accuracy": numbers(25)}},
-        "yelp": {"cannot_be_run": "data: yelp is not at hand"},
-        "weakest": dict.fromkeys(COLUMNS, weak),
+def numbers(base, *, starred=0.0, majority=None):
+    """Of one set and part: every agreement is ``base``, ξ 30 more; the paper's choice adds 5 to each."""
+    column = {
+        f"{measure}{what}{choice}": interval(base + more + 30 * (what == "_xi"))
+        for measure in ("agreement", "kendall")
+        for what in ("", "_xi")
+        for choice, more in (("", 0), ("_optimistic", 5))
     }
+    for measure in ("agreement", "kendall"):
+        column |= {f"{measure}_starred": interval(0), f"{measure}_starred_optimistic": interval(starred)}
+    ends = {"chance": interval(8, 0), "final": interval(80), "final_optimistic": interval(85)}
+    return {"accuracy": dict.fromkeys(COLUMNS, column) | ends | {"majority": majority}}
+
+
+def by_hand(**values):
     return Result("agreement", "quick", {}, values, {"courses": []}, {"modules": [], "hash": ""}, {})
-
-
-def test_no_data_set_of_a_result_is_dropped(by_hand):
-    assert data_of(by_hand) == ["sst", "iwslt14_de_en"]
-    by_hand.values["brand_new"] = by_hand.values["sst"]
-    assert list(agreement_table(by_hand).index) == ["SST", "IWSLT14 De–En (part)", "brand_new"]
 
 
 @pytest.mark.parametrize(
@@ -314,23 +287,19 @@ def test_no_data_set_of_a_result_is_dropped(by_hand):
         ),
     ],
 )
-def test_one_table_for_every_part_quality_and_choice(by_hand, asked, expected):
-    table = agreement_table(by_hand, **asked)
+def test_one_table_for_every_part_quality_and_choice(asked, expected):
+    pairs = {
+        "validation": numbers(30) | {"bleu": numbers(40)["accuracy"]},
+        "training": numbers(50, starred=0.67),
+    }
+    texts = {"validation": numbers(20), "train": numbers(25)}
+    result = by_hand(iwslt14_de_en=pairs, sst=texts, yelp={"cannot_be_run": "data: yelp is not at hand"})
+    table = agreement_table(result, **asked)
     columns = ["𝒜(α, βᵘᶠ)", "ξ(α, βᵘᶠ)", "ξ*"]
     assert {name: tuple(table.loc[name, columns]) for name in table.index} == expected
-    kendall = agreement_table(by_hand, measure="kendall", **asked)
+    kendall = agreement_table(result, measure="kendall", **asked)
     assert "τ(α, βᵘᶠ)" in kendall
     assert "chance" not in kendall
-
-
-def test_the_number_of_networks_is_on_every_row(by_hand):
-    assert runs_behind([interval(1, n=2), interval(1, n=4), interval(1, n=0)]) == "2–4"
-    assert runs_behind([interval(1, n=0)]) == "–"
-    by_hand.values["sst"]["validation"]["accuracy"]["alpha_beta"]["agreement"] |= {"n": 2}
-    assert list(agreement_table(by_hand)["n"]) == ["2–3", "3"]
-    assert networks_caption(by_hand).endswith("2–3 on SST; 3 on IWSLT14 De–En (part)")
-    by_hand.values.clear()
-    assert networks_caption(by_hand) == "no networks yet"
 
 
 def test_printed_numbers_stand_beside_both_readings_of_a_set():
@@ -340,25 +309,19 @@ def test_printed_numbers_stand_beside_both_readings_of_a_set():
     assert found["sst", "alpha_beta"] == found["sst_as_text", "alpha_beta"] == 25.33
 
 
-def test_the_commonest_answer_is_that_of_sets_that_are_printed_and_run(
-    by_hand, tmp_path, monkeypatch, pytestconfig
-):
+def test_the_commonest_answer_is_that_of_sets_that_are_printed_and_run(tmp_path, monkeypatch, pytestconfig):
     """Of 72.16 to 78.16 half of the way is 3; SMS is not printed in Table 5."""
     (tmp_path / "claims").symlink_to(pytestconfig.rootpath / "claims")
     monkeypatch.setattr(tables, "find_root", lambda: tmp_path)
-    assert baselines_table(by_hand).empty
-    sst, other = by_hand.values["sst"], numbers(20)
-    sst["validation"]["accuracy"]["majority"] = 72.16
-    by_hand.values["sms_spam"] = {"validation": {"accuracy": other | {"majority": 87.0}}}
-    by_hand.values["sst_as_text"] = {"validation": {"accuracy": other | {"majority": 50.0}}}
-    del by_hand.values["iwslt14_de_en"]
-    by_hand.save(tmp_path / "results" / "paper")
-    found = baselines_table(by_hand)
+    right = {"sst": 72.16, "sms_spam": 87.0, "sst_as_text": 50.0}
+    result = by_hand(**{name: {"validation": numbers(20, majority=share)} for name, share in right.items()})
+    assert baselines_table(result).empty
+    result.save(tmp_path / "results" / "paper")
+    found = baselines_table(result)
     assert found.loc["SST"].tolist() == ["72.2", "78.16 ± 3"]
     assert found.loc["SST, as the text says"].tolist() == ["50.0", "78.16 ± 5"]
     assert len(found) == 2
-    by_hand.values["own"] = sst
-    assert baselines_table(by_hand).empty
+    assert baselines_table(by_hand(own={})).empty
 
 
 # Which reading of a printed name comes nearer to its numbers, from rows set by hand.

@@ -16,7 +16,7 @@ from companion.data.sources import dataset
 from companion.results.result import Result
 from companion.results.run import run
 from companion.runs.recipe import RecipeSpec, Recording
-from notebooks.learn.dataset_sizes.experiment import PRINTED, Config, comparable, compute, printed
+from notebooks.learn.dataset_sizes.experiment import PRINTED, Config, compute, printed
 from notebooks.learn.dataset_sizes.measure import measure_text_sizes
 from notebooks.learn.dataset_sizes.tables import sizes_table
 from notebooks.learn.dataset_sizes.text_sizes import record
@@ -76,13 +76,6 @@ def test_the_parameters_give_the_printed_vocabularies_but_for_20_newsgroups():
     assert printed("twenty_newsgroups").vocabulary_by_parameters == 12_488
     assert printed("multi30k_de_en").vocabulary_by_parameters is None
     assert printed("known_polarity") is None
-
-
-def test_what_rests_on_a_part_of_the_data_is_not_compared():
-    assert comparable("ag_news", "validation.texts")
-    assert not comparable("ag_news", "train.texts")
-    assert not comparable("iwslt14_de_en", "validation.median")
-    assert comparable("sst_as_text", "train.median")
 
 
 def test_lengths_words_and_what_was_dropped_counted_by_hand(monkeypatch):

@@ -5,8 +5,8 @@ import pytest
 
 from attnlib.errors import UnknownName
 from notebooks.learn.early_dynamics.count_tables import cooccurrence
-from notebooks.learn.early_dynamics.experiment import INFORMATIVE, Config, asks, compute
-from notebooks.learn.early_dynamics.measure import CORPORA, NEGATIVE, NO_TRANSLATION, POSITIVE, draw
+from notebooks.learn.early_dynamics.experiment import Config, asks, compute
+from notebooks.learn.early_dynamics.measure import CORPORA, NO_TRANSLATION, draw
 from tests.notebooks.given import Given
 
 NUMBERS = {"agreement": 0.7, "chance": 0.1, "derivative_error": 1.5, "derivative_correlation": 0.5}
@@ -56,22 +56,6 @@ def test_numbers_known_by_hand(found):
     assert values["lexicon"]["iterated"]["right"]["value"] > 0.75  # three iterations; many bring it to 1
 
 
-def test_alignments_are_of_the_first_pair_and_share_each_target_word_out(found):
-    rows = found[1]["alignments"]
-    for name in CORPORA:
-        for stage in ("counted", "iterated"):
-            own = [row for row in rows if (row["corpus"], row["table"]) == (name, stage)]
-            for position in {row["target_position"] for row in own}:
-                assert sum(r["value"] for r in own if r["target_position"] == position) == pytest.approx(1)
-    drawn = draw("polarity", TINY["sentences"], seed=0)
-    own = [row for row in rows if (row["corpus"], row["table"]) == ("polarity", "counted")]
-    (right,) = [row for row in own if row["source"] in (*POSITIVE, *NEGATIVE)]
-    words = [drawn.source_words[word - 4] for word in drawn.corpus.source(0)]
-    assert right["source"] == words[right["source_position"]]
-    assert right["target"] == drawn.target_words[drawn.corpus.target(0)[0] - 4]
-    assert right["value"] == max(row["value"] for row in own)  # Trans of its label is 1, of a neutral word ½
-
-
 def test_multi30k_is_left_out_where_it_is_not_at_hand_unless_asked_to_stop(monkeypatch):
     monkeypatch.setattr("companion.data.parallel.at_hand", lambda name: True)
     assert [dict(one.spec.settings)["n_train"] for one in asks(Config())] == [2000]
@@ -79,18 +63,6 @@ def test_multi30k_is_left_out_where_it_is_not_at_hand_unless_asked_to_stop(monke
     assert asks(Config()) == ()
     assert len(asks(Config(absent="stop"))) == 1
     assert len(asks(Config(text="scan"))) == 1  # made by rule
-
-
-def test_the_printed_slope_is_the_derived_one_over_the_number_of_output_words(found):
-    values, tables = found
-    for name in INFORMATIVE:
-        derivative = values["derivative"][name]
-        printed, derived = (derivative[key]["slope"]["value"] for key in ("printed", "derived"))
-        assert printed * derivative["outputs"] == pytest.approx(derived)
-        assert derivative["rate"]["value"] < -0.2
-    assert tables["words"] == []
-    assert len(tables["derivative"]) == len(INFORMATIVE) * TINY["seeds"] * len(TINY["widths"])
-    assert {row["corpus"] for row in tables["counts"]} == set(CORPORA)
 
 
 def test_a_text_is_counted_where_there_is_one():

@@ -127,9 +127,9 @@ def test_screened_heads_have_their_body_and_random_ones_each_another():
     assert [one.body for one in store.networks(config)] == [7] * 6
     random = store.networks(config, random=True)
     assert [one.body for one in random] == [7, 8, 9]
-    alone = sorted((one.seed, one.body, *one.heads) for one in store.asked if one.heads[0] >= UNSEEN
-                   and len(one.heads) == 1)  # fmt: skip
-    assert alone == [(one.seed, one.body, one.heads[0]) for one in random]
+    alone = [one for one in store.asked if one.heads[0] >= UNSEEN and len(one.heads) == 1]
+    firsts = [(one.seed, one.body, one.heads[0]) for one in random]
+    assert sorted((one.seed, one.body, *one.heads) for one in alone) == firsts
 
 
 def test_without_all_trials_no_head_is_good_or_bad():
@@ -137,12 +137,10 @@ def test_without_all_trials_no_head_is_good_or_bad():
         computed({0: 0.3, 1: 0.3}, missing=[(1,)])
 
 
-@pytest.mark.parametrize(
-    ("every", "followed", "step"), [(10, 200, 20), (8, 200, 16), (30, 200, 30), (9, 5, 9)]
-)
-def test_the_early_look_is_one_after_the_beginning(every, followed, step):
-    config = Config(**TINY | {"steps": every, "every": every, "followed": followed})
-    assert experiment._early(config) == step
+def test_the_early_look_is_one_after_the_beginning():
+    for every, followed, step in ((10, 200, 20), (8, 200, 16), (30, 200, 30), (9, 5, 9)):
+        config = Config(**TINY | {"steps": every, "every": every, "followed": followed})
+        assert experiment._early(config) == step
 
 
 # What networks of the chapter have in common, and what varies.

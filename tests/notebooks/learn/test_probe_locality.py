@@ -1,9 +1,6 @@
 """Locality of the probe as an experiment: stages by hand, and tiny networks end to end."""
 
-from itertools import pairwise
-
-from notebooks.learn.probe_locality.experiment import PLACES, PROFILES, Config, asks, compute
-from notebooks.learn.probe_locality.keyword import checkpoints
+from notebooks.learn.probe_locality.experiment import PLACES, Config, compute
 from tests.notebooks.given import Given
 
 
@@ -73,11 +70,3 @@ def test_midway_is_the_last_look_of_the_first_half():
     assert [values[stage]["last"]["value"] for stage in ("midway", "late")] == [2, 4]
     values, _ = compute(Config(seeds=1, steps=20), knowing(whole | {"steps": [0, 11, 20]}))
     assert values["midway"]["last"]["value"] == 1
-
-
-def test_the_paper_profile_looks_closely_where_the_leak_may_begin():
-    """Ten updates are too coarse for networks that go from the keyword to the ends within some twenty."""
-    (looks,) = {checkpoints(asked.spec.resolved) for asked in asks(PROFILES["paper"])}
-    early = [step for step in looks if step <= 300]
-    assert {later - step for step, later in pairwise(early)} == {2}
-    assert looks[-1] == 4_000
