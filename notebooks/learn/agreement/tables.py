@@ -173,17 +173,16 @@ def ties_table(result: Result) -> pd.DataFrame:
     """A row a set of pairs and column of the tables, and one for chance; empty where no run was asked."""
     printed = printed_agreement()
     rows = {}
+    ways = {"counted": "ties agree", "broken": "ties broken"}
     for name in sets_with_ties(result):
         found = result.values[name]["ties"]
         for column, head in HEADS.items():
-            counted, broken = (found[column][way] for way in ("counted", "broken"))
-            rows[data_name(name), head] = {
-                "ties agree": _tenths(counted["largest"]),
-                "ties broken": _tenths(broken["largest"]),
-                "printed": _printed(printed.get((name, column))),
-                "ties agree, above the last": _tenths(counted["falls"]),
-                "ties broken, above the last": _tenths(broken["falls"]),
-            }
+            own = {words: found[column][way] for way, words in ways.items()}
+            rows[data_name(name), head] = (
+                {words: _tenths(numbers["largest"]) for words, numbers in own.items()}
+                | {"printed": _printed(printed.get((name, column)))}
+                | {f"{words}, above the last": _tenths(numbers["falls"]) for words, numbers in own.items()}
+            )
         rows[data_name(name), "chance, at the end"] = {
             "ties agree": _tenths(found["chance"]),
             "ties broken": f"{found['chance_broken']:.1f}",
@@ -241,11 +240,7 @@ PROXY_BY_BLEU = re.compile(r"\.bleu\.beta_uf_beta_px\.(?!.*_xi)")
 def distances_table(rows: Iterable[ClaimVerdict]) -> pd.DataFrame:
     """How far ours are from the printed numbers under either reading; a name without both is left out.
 
-    Each number of ours counts once, where both readings have it, with what is printed to most digits; one
-    that has two keys, too.
-
-    Args:
-        rows: verdicts of the printed numbers, see :func:`companion.claims.verify.verify`.
+    Each number of ours counts once, where both readings have it, with what is printed to most digits.
     """
     apart: dict[str, dict[str, float]] = {}
     for row in sorted(rows, key=lambda row: row.claim.published.reference.table in ROUNDED):
@@ -260,14 +255,8 @@ def distances_table(rows: Iterable[ClaimVerdict]) -> pd.DataFrame:
         for title, other in zip(both, reversed(both.columns), strict=True) if len(both) else ():
             cells = len(both), f"{both[title].mean():.1f}", int((both[title] < both[other]).sum())
             found.append((printed, title, *cells))
-    columns = [
-        "printed name",
-        "read as",
-        "printed numbers",
-        "ours are away, on average",
-        "nearer than the other",
-    ]
-    return pd.DataFrame(found, columns=columns).set_index("printed name")
+    columns = ["read as", "printed numbers", "ours are away, on average", "nearer than the other"]
+    return pd.DataFrame(found, columns=["printed name", *columns]).set_index("printed name")
 
 
 def two_readings(result: Result) -> pd.DataFrame:
@@ -287,17 +276,14 @@ def baselines_table(result: Result) -> pd.DataFrame:
             name = claim.judge.unrelated.partition(".")[0]
             lowest[name] = min(lowest.get(name, claim), claim, key=lambda claim: claim.published.value)
     rows = {}
-    if "own" not in result.values and path.is_file():
-        judged = Result.load(path)
-        for name in data_of(judged):
-            common = judged.values[name]["validation"]["accuracy"]["majority"] if name in lowest else None
-            if common is not None:
-                judge = lowest[name].judge
-                met = f"{judge.published:g} ± {judge.short_of(common).allowed:.2g}"
-                rows[data_name(name)] = {
-                    "commonest answer, %": f"{common:.1f}",
-                    "lowest printed accuracy": met,
-                }
+    judged = Result.load(path) if "own" not in result.values and path.is_file() else None
+    for name in data_of(judged) if judged else ():
+        common = judged.values[name]["validation"]["accuracy"]["majority"] if name in lowest else None
+        if common is not None:
+            judge = lowest[name].judge
+            met = f"{judge.published:g} ± {judge.short_of(common).allowed:.2g}"
+            cells = {"commonest answer, %": f"{common:.1f}", "lowest printed accuracy": met}
+            rows[data_name(name)] = cells
     return pd.DataFrame.from_dict(rows, orient="index")
 
 

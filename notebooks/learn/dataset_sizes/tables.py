@@ -43,10 +43,8 @@ def sizes_table(result: Result, part: str) -> pd.DataFrame:
         if printed.title.startswith("News") and "published" not in result.values.get(ours, {}):
             texts, medians = (getattr(printed, f"{part}_{what}") for what in ("texts", "median"))
             missing = f"cannot be run: data (printed {texts:,})"
-            rows[printed.title.replace("-", "–")] = {
-                HEADINGS[0]: [missing],
-                HEADINGS[1]: [f"(printed {median})" for median in medians],
-            }
+            cells = [missing], [f"(printed {median})" for median in medians]
+            rows[printed.title.replace("-", "–")] = dict(zip(HEADINGS, cells, strict=True))
     joined = {name: [" / ".join(row[heading]) for heading in HEADINGS] for name, row in rows.items()}
     return pd.DataFrame.from_dict(joined, orient="index", columns=HEADINGS)
 

@@ -77,33 +77,6 @@ def standing(accuracy: list[float]) -> str | None:
     return "bad" if accuracy[-1] < BAD else None
 
 
-def sets_of_heads(
-    scenario: str, networks: int, heads: int, good: list[int], bad: list[int]
-) -> list[tuple[int, ...]]:
-    """The heads of each network of a scenario; no networks where good or bad ones are too few.
-
-    In ``copied`` all heads are the first of ``all_bad``: equal heads learn alike, so this is one head with a
-    longer context. Heads of ``random`` were never tried; ``alone`` has the first of each.
-    """
-    if too_few(scenario, heads, good, bad, tried=0):
-        return []
-    sets = []
-    for seed in range(networks):
-        generator = np.random.default_rng(seed)
-        drawn = [bad[place] for place in generator.permutation(len(bad))]
-        if scenario == "all_bad":
-            own = drawn[:heads]
-        elif scenario == "copied":
-            own = drawn[:1] * heads
-        elif scenario == "one_good":
-            own = [good[generator.integers(len(good))], *drawn[: heads - 1]]
-        else:
-            first = UNSEEN + seed * heads
-            own = range(first, first + (heads if scenario == "random" else 1))
-        sets.append(tuple(own))
-    return sets
-
-
 def too_few(scenario: str, heads: int, good: list[int], bad: list[int], *, tried: int) -> str:
     """Why there are no networks of a scenario, with ``tried`` heads alone; empty where there are."""
     needed = {"all_bad": heads, "copied": 1, "one_good": heads - 1}.get(scenario, 0)
@@ -135,11 +108,14 @@ def together(points: list[Point], length: int, step: int) -> dict:
 
 def chances(alone: list[Point], several: list[Point], length: int) -> dict:
     """Shares of networks of one head and of several that have a head drawn to the right word, and pairs."""
-    pairs = [tuple(any(_drawn(course, -1, length)) for course in both) for _, both in matched(several, alone)]
-    shares = [share([any(_drawn(course, -1, length)) for _, course in points]) for points in (alone, several)]
+
+    def some(course: dict) -> bool:
+        return any(_drawn(course, -1, length))
+
+    pairs = [tuple(map(some, both)) for _, both in matched(several, alone)]
     return {
-        "alone": shares[0],
-        "several": shares[1],
+        "alone": share([some(course) for _, course in alone]),
+        "several": share([some(course) for _, course in several]),
         "several_less_alone": share_difference(pairs).as_dict() if pairs else over_seeds([], len),
         "both": pairs.count((True, True)),
         "several_only": pairs.count((True, False)),
@@ -288,23 +264,37 @@ def _screened(config: Config, store: Store) -> tuple[list[list[Point]], dict[str
                 f"{len(tried) - len(points)} of {len(tried)} single heads have no answer yet on data seed "
                 f"{seed}; which heads are good or bad depends on all of them"
             )
-        seen = {
-            columns["heads"][0]: standing(course["accuracy"])
-            for columns, course in judged(points, config.steps)
-        }
+        found = judged(points, config.steps)
+        seen = {columns["heads"][0]: standing(course["accuracy"]) for columns, course in found}
         heads = {head: kind for head, kind in seen.items() if kind and heads.get(head, kind) == kind}
         trials.append(points)
     return trials, {kind: [head for head, own in heads.items() if own == kind] for kind in KINDS}
 
 
 def _scenario(scenario: str, config: Config, good: list[int], bad: list[int]) -> list[RecipeSpec]:
-    """The networks of a scenario; none where good or bad heads are too few."""
-    sets = sets_of_heads(scenario, config.seeds, config.heads, good, bad)
+    """The networks of a scenario; none where good or bad heads are too few.
+
+    In ``copied`` all heads are the first of ``all_bad``: equal heads learn alike, so this is one head with a
+    longer context. Heads of ``random`` were never tried; ``alone`` has the first of each.
+    """
+    heads, specs = config.heads, []
+    if too_few(scenario, heads, good, bad, tried=0):
+        return []
     moves = 0 if scenario in SCREENED else 1  # to a body of its own
-    return [
-        _spec(config, heads, config.trials + seed, config.body + moves * seed)
-        for seed, heads in enumerate(sets)
-    ]
+    for seed in range(config.seeds):
+        generator = np.random.default_rng(seed)
+        drawn = [bad[place] for place in generator.permutation(len(bad))]
+        if scenario == "all_bad":
+            own = drawn[:heads]
+        elif scenario == "copied":
+            own = drawn[:1] * heads
+        elif scenario == "one_good":
+            own = [good[generator.integers(len(good))], *drawn[: heads - 1]]
+        else:
+            first = UNSEEN + seed * heads
+            own = range(first, first + (heads if scenario == "random" else 1))
+        specs.append(_spec(config, tuple(own), config.trials + seed, config.body + moves * seed))
+    return specs
 
 
 def _moved(config: Config, heads: list[int]) -> list[RecipeSpec]:
@@ -324,14 +314,13 @@ def _asked(specs: Iterable[RecipeSpec], store: Store) -> list[Point]:
 
 def _named(scenario: str, points: list[Point]) -> list[Point]:
     """The same points under the columns that name a network in this chapter."""
-    return [
-        (
-            {"scenario": scenario, "heads": " ".join(map(str, name["heads"]))}
-            | {"body": name["body"], "seed": name["seed"]},
-            course,
+    named = []
+    for name, course in points:
+        heads = " ".join(map(str, name["heads"]))
+        named.append(
+            ({"scenario": scenario, "heads": heads, "body": name["body"], "seed": name["seed"]}, course)
         )
-        for name, course in points
-    ]
+    return named
 
 
 def share_difference(pairs: Sequence[tuple[bool, bool]]) -> Interval:
