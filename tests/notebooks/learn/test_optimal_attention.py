@@ -10,7 +10,6 @@ from attnlib.errors import BadInput
 from attnlib.models.translator import BilinearTranslator, Readout, TranslatorConfig
 from attnlib.training.corpus import Batch, collate
 from companion.data import labelled_sets, parallel
-from companion.results.run import run
 from companion.runs.store import Store
 from notebooks.learn.optimal_attention import experiment
 from notebooks.learn.optimal_attention.experiment import COUNTEREXAMPLE, Config, counterexample
@@ -32,22 +31,22 @@ TINY = EVERY["optimal_attention"]
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """A tiny result, and the store with its networks."""
+def translator(tmp_path_factory):
+    """Tiny networks, by form and seed."""
     folder = tmp_path_factory.mktemp("made")
+    store, config = Store(folder / "models"), Config(**TINY)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ATTNLIB_CACHE", str(folder / "cache"))
-        result = run("optimal_attention", out=folder, models=folder / "models", overrides=TINY)
-        yield result, Store(folder / "models", trains=False)
-
-
-def translator(store, form, seed=0):
-    return store.recording(experiment._translators(Config(**TINY), form)[seed])
+        made = {
+            form: [store.recording(spec) for spec in experiment._translators(config, form)]
+            for form in experiment.FORMS
+        }
+        yield lambda form, seed=0: made[form][seed]
 
 
 @torch.no_grad()
-def test_batches_from_a_recording_are_those_of_the_data(made):
-    recording = translator(made[1], "summed")
+def test_batches_from_a_recording_are_those_of_the_data(translator):
+    recording = translator("summed")
     data = load_pieces(recording.spec.resolved)
     seen = []
     for batch in recorded_batches(recording, 0, together=5):
@@ -70,8 +69,8 @@ def test_batches_from_a_recording_are_those_of_the_data(made):
         next(recorded_batches(recording, -1))
 
 
-def test_what_is_measured_fits_together(made):
-    summed, other = (translator(made[1], "summed", seed) for seed in (0, 1))
+def test_what_is_measured_fits_together(translator):
+    summed, other = (translator("summed", seed) for seed in (0, 1))
     found = measure_optimal_attention(summed, other, samples=0)
     quality = measure_translation(summed)
     words = int(summed["validation.target_mask"].sum())
@@ -83,14 +82,14 @@ def test_what_is_measured_fits_together(made):
     assert likelihood["optimal"] > max(likelihood[name] for name in ("learned", "uniform", "largest_probe"))
     assert found["residual"] < 1e-6
     assert measure_optimal_attention(summed, samples=3)["samples"] == 3
-    main = translator(made[1], "joined")
+    main = translator("joined")
     own = measure_optimal_attention(summed, summed, main, samples=0)["agreement"]
     assert own["optimal_other_probe"] == pytest.approx(own["optimal_probe"], abs=1.5 / words)
     assert "optimal_main_probe" not in found["agreement"]
     assert 0 <= own["optimal_main_probe"] < own["optimal_other_probe"]
     assert measure_probe_identity(summed, samples=0)["all_words"]["largest"] < 1e-10
     with pytest.raises(BadInput, match="'joined'"):
-        measure_optimal_attention(translator(made[1], "joined"), samples=0)
+        measure_optimal_attention(translator("joined"), samples=0)
 
 
 def test_sets_made_by_rule_stand_in_for_those_that_are_not_at_hand(monkeypatch):
