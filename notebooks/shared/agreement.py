@@ -17,9 +17,7 @@ from attnlib.probes.agreement import (
     halves,
     tied_at_top,
 )
-from attnlib.probes.agreement import (
-    places as top_places,
-)
+from attnlib.probes.agreement import places as top_places
 from attnlib.probes.kendall import kendall
 from attnlib.training.corpus import Batch
 from attnlib.training.vocabulary import BOS, EOS

@@ -52,11 +52,7 @@ def locality(log_odds: Float[Tensor, "batch length"], place: Int[Tensor, " batch
         )
     rows = torch.arange(len(place), device=place.device)
     return Locality(
-        log_odds[rows, place],
-        log_odds[rows, place + 1],
-        log_odds.mean(1),
-        log_odds[:, -1],
-        log_odds[:, 0],
+        log_odds[rows, place], log_odds[rows, place + 1], log_odds.mean(1), log_odds[:, -1], log_odds[:, 0]
     )
 
 

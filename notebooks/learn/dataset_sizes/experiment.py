@@ -132,10 +132,7 @@ class Config(BaseConfig):
 PROFILES = {
     "quick": Config(),
     # The three sets of News Commentary are not at hand; a reader who has them names them: sets=news_it_pt.
-    "paper": Config(
-        sets=tuple(name for name in _TITLES if not name.startswith("news")),
-        absent="stop",
-    ),
+    "paper": Config(sets=tuple(name for name in _TITLES if not name.startswith("news")), absent="stop"),
 }
 
 

@@ -88,10 +88,7 @@ def _labelled(settings: Settings) -> dict[str, Tensor]:
     made = name == labelled_sets.KNOWN_POLARITY
     raw = labelled_sets.read_known_polarity() if made else labelled_sets.SOURCES[name].read()
     task = prepare(
-        raw,
-        reading=settings.reading,
-        n_validation=settings.n_validation or None,
-        split_seed=settings.seed,
+        raw, reading=settings.reading, n_validation=settings.n_validation or None, split_seed=settings.seed
     )
     return {
         "train.words": torch.from_numpy(task.train.lengths),

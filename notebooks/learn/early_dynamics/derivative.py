@@ -125,9 +125,7 @@ def random_proxy(
 
 
 def gradients(
-    bags: Bags,
-    output: Float[Tensor, "target_words width"],
-    embeddings: Float[Tensor, "source_words width"],
+    bags: Bags, output: Float[Tensor, "target_words width"], embeddings: Float[Tensor, "source_words width"]
 ) -> tuple[Float[Tensor, "target_words width"], Float[Tensor, "source_words width"]]:
     """Of the loss, equation 14, summed over all target words, by W and e."""
     output, embeddings = (side.detach().requires_grad_() for side in (output, embeddings))
@@ -152,8 +150,7 @@ class Comparison:
 
 
 def compare(
-    measured: Float[Tensor, "source_words target_words"],
-    theory: Float[Tensor, "source_words target_words"],
+    measured: Float[Tensor, "source_words target_words"], theory: Float[Tensor, "source_words target_words"]
 ) -> Comparison:
     """How close the two are, over all pairs of words.
 

@@ -11,13 +11,7 @@ from companion.results.result import Result
 from companion.results.statistics import mean_interval
 from companion.runs.recipe import RecipeSpec
 from notebooks.learn.agreement import experiment, tables
-from notebooks.learn.agreement.experiment import (
-    Column,
-    Config,
-    courses,
-    rows,
-    weakest,
-)
+from notebooks.learn.agreement.experiment import Column, Config, courses, rows, weakest
 from notebooks.learn.agreement.experiment import row as row_of_a_set
 from notebooks.learn.agreement.tables import (
     agreement_table,

@@ -106,13 +106,7 @@ def _copied(spec):
     [
         ("optimal_attention", "agreement", "quick", _of_agreement, 1),  # one seed more of the translators
         ("optimal_attention", "agreement", "paper", _of_agreement, 0),
-        (
-            "resting_attention",
-            "agreement",
-            "paper",
-            bool,
-            8,
-        ),  # of twelve networks on SMS four are there
+        ("resting_attention", "agreement", "paper", bool, 8),  # of twelve networks on SMS four are there
         ("permutation_copying", "fixed_permutation", "quick", _copied, 0),
         ("permutation_copying", "fixed_permutation", "paper", _copied, 0),
     ],
