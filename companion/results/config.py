@@ -197,9 +197,6 @@ def override(config: Any, values: dict[str, object]) -> Any:
     for name in values:
         if name not in known:
             raise UnknownName("parameter", name, known)
-    if not isinstance(config, BaseConfig):  # until every experiment is derived from it
-        kinds = _adapters(type(config))
-        values = {name: _converted(name, value, *kinds[name]) for name, value in values.items()}
     return replace(config, **values)
 
 

@@ -1,8 +1,8 @@
 """The runs behind a data set's row of the agreement tables, and what is asked of them together."""
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import torch
 from jaxtyping import Float
@@ -17,24 +17,18 @@ from attnlib.probes.agreement import (
     halves,
     tied_at_top,
 )
-from attnlib.probes.agreement import (
-    places as top_places,
-)
+from attnlib.probes.agreement import places as top_places
 from attnlib.probes.kendall import kendall
 from attnlib.training.corpus import Batch
 from attnlib.training.vocabulary import BOS, EOS
 from companion.data.bleu import bleu
 from companion.results.asks import Ask
 from companion.runs.looks import CHOOSING, GROUPS, padded_cells, qualities
-from companion.runs.recipe import RecipeSpec
+from companion.runs.recipe import RecipeSpec, Recording
+from companion.runs.store import Store
 from notebooks.shared.ragged import RaggedRows
 from notebooks.shared.saliency_readings import READINGS, saliency_readings
 from notebooks.shared.translation import recorded_network
-
-if TYPE_CHECKING:
-    from companion.runs.recipe import Recording
-    from companion.runs.store import Store
-
 
 # How far what one run of a network says of positions agrees with what another says along its training.
 #
@@ -47,14 +41,12 @@ MEASURES = {"agreement": agreement, "kendall": kendall}
 CELLS = 1 << 16  # of a checkpoint that are met at once; all checkpoints are met together
 
 
-def measure_course(recording: "Recording") -> dict:
-    """How good a run is at its checkpoints, and what chance would agree with it.
+def measure_course(recording: Recording) -> dict:
+    """How good a run is at its checkpoints, and what chance would agree with it, by part of the data.
 
-    Returns:
-        ``steps``; by part of the data that was looked at, ``parts``: by measure of quality and group of
-        samples one number a checkpoint, in percent, see :func:`~companion.runs.looks.qualities`;
-        ``chance``: 𝒜̂ by what is looked up (``attention`` where learned, ``probe``), the mean over rows and
-        checkpoints; and ``majority``: the accuracy, in percent, of giving the commonest answer always.
+    ``parts`` by measure of quality and group of samples, a number a checkpoint, in percent
+    (:func:`~companion.runs.looks.qualities`); ``chance``: 𝒜̂ by what is looked up, the mean over rows and
+    checkpoints; ``majority``: the accuracy, in percent, of giving the commonest answer always.
     """
     chance: dict[str, dict[str, float]] = {}
     for part in parts(recording):
@@ -69,7 +61,7 @@ def measure_course(recording: "Recording") -> dict:
     }
 
 
-def measure_agreement(first: "Recording", second: "Recording", *, pairs: str) -> dict:
+def measure_agreement(first: Recording, second: Recording, *, pairs: str) -> dict:
     """𝒜(u, v) and Kendall's τ-b, u of the first run at its best checkpoint, v of the second at each.
 
     Every part of the data chooses for itself: the best checkpoint of the first run is the one at which it is
@@ -81,14 +73,12 @@ def measure_agreement(first: "Recording", second: "Recording", *, pairs: str) ->
         pairs: which u and v, say ``"attention~probe saliency~probe"``; see :data:`SIDES`.
 
     Returns:
-        ``steps`` of the second run; ``best``, the place among the first's checkpoints by part, measure of
-        quality and group that chose (``selecting`` or ``all``); and by part, pair and place (as text)
-        ``{"agreement" | "kendall": {"selecting" | "reporting": [[total, rows, undefined] a checkpoint]}}``:
-        sums for :class:`~attnlib.probes.agreement.RowMean`, rows weighted alike.
+        ``best``, the place among the first's checkpoints by part, measure of quality and group that chose;
+        by part, pair and place (as text) ``{"agreement" | "kendall": {"selecting" | "reporting": a
+        checkpoint}}``: sums for :class:`~attnlib.probes.agreement.RowMean`, rows weighted alike.
 
     Raises:
-        BadInput: a side that there is not; runs that were not looked at on the same samples; a checkpoint at
-            which the first's side was not looked for.
+        BadInput: a side that there is not, or was not looked for; runs that looked at other samples.
     """
     wanted = _sides(pairs)
     found: dict = {"steps": second["steps"].tolist(), "best": {}, "parts": {}}
@@ -109,13 +99,13 @@ def measure_agreement(first: "Recording", second: "Recording", *, pairs: str) ->
     return found
 
 
-def parts(recording: "Recording") -> tuple[str, ...]:
+def parts(recording: Recording) -> tuple[str, ...]:
     """``validation``, then the sample of the training data where one was looked at."""
     found = [name.split(".") for name in recording.tensors if name.endswith((".correct", ".right"))]
     return tuple(sorted((part for part, _ in found), key=lambda part: part != "validation"))
 
 
-def _course(recording: "Recording", part: str) -> dict[str, dict[str, list[float]]]:
+def _course(recording: Recording, part: str) -> dict[str, dict[str, list[float]]]:
     """Qualities of every checkpoint, by measure and group."""
     changing = [f"{part}.{name}" for name in ("correct", "right", "bleu_counts")]
     fixed = {name: recording[name] for name in (f"{part}.target_mask",) if name in recording.tensors}
@@ -126,7 +116,7 @@ def _course(recording: "Recording", part: str) -> dict[str, dict[str, list[float
     return {name: {group: [look[name][group] for look in looks] for group in GROUPS} for name in looks[0]}
 
 
-def _majority(recording: "Recording", part: str) -> float:
+def _majority(recording: Recording, part: str) -> float:
     """The share of the commonest label or, of sentence pairs, of the commonest word to say, in percent."""
     if f"{part}.labels" in recording.tensors:
         answers = recording[f"{part}.labels"]
@@ -142,7 +132,7 @@ def _sides(pairs: str) -> list[tuple[str, str]]:
     return found
 
 
-def _best(recording: "Recording", part: str) -> dict[str, dict[str, int]]:
+def _best(recording: Recording, part: str) -> dict[str, dict[str, int]]:
     """Place of the part's best checkpoint by each measure of quality and group that may choose."""
     return {
         name: {group: found[group].index(max(found[group])) for group in CHOOSING}
@@ -150,14 +140,14 @@ def _best(recording: "Recording", part: str) -> dict[str, dict[str, int]]:
     }
 
 
-def _rows(recording: "Recording", part: str) -> RaggedRows:
+def _rows(recording: Recording, part: str) -> RaggedRows:
     if f"{part}.offsets" in recording.tensors:
         return RaggedRows.of_texts(recording[f"{part}.offsets"])
     return RaggedRows.of_pairs(recording[f"{part}.source_mask"], recording[f"{part}.target_mask"])
 
 
-def _tensor(recording: "Recording", part: str, side: str) -> str:
-    """Where a recording has what is known of every position; the probe as log β, which has its order."""
+def _tensor(recording: Recording, part: str, side: str) -> str:
+    """Where it has what is known of every position; the probe as log β, which has its order."""
     if side == "probe":
         side = "log_polarity" if f"{part}.log_polarity" in recording.tensors else "log_probe"
     return f"{part}.{side}"
@@ -197,7 +187,7 @@ WAYS = {"counted": agreement, "broken": agreement_with_ties_broken}
 TENSORS = {"attention": "attention", "saliency": "saliency", "probe": "log_probe"}  # as recorded, by side
 
 
-def measure_ties(first: "Recording", second: "Recording", *, sides: str) -> dict:
+def measure_ties(first: Recording, second: Recording, *, sides: str) -> dict:
     """𝒜(u, β) with the ties of β counted as agreement and broken, β of the second run at each checkpoint.
 
     u is of the first run where it is most accurate on all validation samples, the earliest of equals.
@@ -206,15 +196,10 @@ def measure_ties(first: "Recording", second: "Recording", *, sides: str) -> dict
         sides: which u, say ``"attention saliency"``; see :data:`TENSORS`.
 
     Returns:
-        ``steps`` of the second run; a number a checkpoint, in percent of target words: ``tied``, those whose
-        largest β stands at several positions, ``tied_ends``, the end marks among these, and ``chance``, 𝒜̂
-        with ties counted; ``chance_broken``, which no checkpoint changes; and by side
-        ``{"counted" | "broken": {"selecting" | "reporting": [[total, rows, undefined] a checkpoint]}}``, sums
-        for :class:`~attnlib.probes.agreement.RowMean`.
-
-    Raises:
-        BadInput: a side that there is not; runs that were not looked at on the same samples; a checkpoint at
-            which the first's side was not looked for.
+        a number a checkpoint, in percent of target words: ``tied``, those whose largest β stands at several
+        positions, ``tied_ends``, the end marks among these, and ``chance``, 𝒜̂ with ties counted;
+        ``chance_broken``, which no checkpoint changes; and by side, way and half sums as of
+        :func:`measure_agreement`, which has the same errors.
     """
     masks = second["validation.source_mask"], second["validation.target_mask"]
     if not all(map(torch.equal, masks, (first["validation.source_mask"], first["validation.target_mask"]))):
@@ -254,7 +239,7 @@ def measure_ties(first: "Recording", second: "Recording", *, sides: str) -> dict
     }
 
 
-def _at_the_best(recording: "Recording", sides: list[str]) -> dict[str, torch.Tensor]:
+def _at_the_best(recording: Recording, sides: list[str]) -> dict[str, torch.Tensor]:
     if not sides or not set(sides) <= set(TENSORS):
         raise BadInput(f"sides {' '.join(sides)!r}: expected some of {', '.join(TENSORS)}")
     right = recording["validation.right"].sum(1).tolist()
@@ -283,12 +268,8 @@ def _written(means: list[RowMean]) -> list[list]:
 TOGETHER = 16  # samples that are looked at together
 
 
-def recorded_batches(recording: "Recording", samples: int, together: int = TOGETHER) -> Iterator[Batch]:
-    """The first validation samples of a recording, 0 for all; those of like length stand together.
-
-    Raises:
-        BadInput: a number of samples below 0.
-    """
+def recorded_batches(recording: Recording, samples: int, together: int = TOGETHER) -> Iterator[Batch]:
+    """The first validation samples of a recording, 0 for all; those of like length stand together."""
     if samples < 0:
         raise BadInput(f"{samples} samples; give 0 for all, or how many")
     source_mask, target_mask = (recording[f"validation.{side}_mask"] for side in ("source", "target"))
@@ -307,20 +288,15 @@ def recorded_batches(recording: "Recording", samples: int, together: int = TOGET
         )
 
 
-def recorded_probe(recording: "Recording", batch: Batch) -> Tensor:
+def recorded_probe(recording: Recording, batch: Batch) -> Tensor:
     """log β at the last checkpoint for the samples of a batch, ``-inf`` at padding."""
     masks = recording["validation.source_mask"], recording["validation.target_mask"]
     padded = padded_cells(recording["validation.log_probe"][-1], *masks, fill=-torch.inf)
     return padded[batch.indices][:, : batch.target_mask.shape[1], : batch.source_mask.shape[1]]
 
 
-def measure_translation(recording: "Recording") -> dict:
-    """BLEU by checkpoint; at the last one, word accuracy, loss, and how far α agrees with its own β.
-
-    Returns:
-        ``steps``, ``bleu``, lists by checkpoint; ``accuracy``, ``loss`` (nats a word, teacher-forced),
-        ``learned_probe`` (𝒜(α, β), equation 10, over all words of all samples) and ``chance`` (𝒜̂ of β).
-    """
+def measure_translation(recording: Recording) -> dict:
+    """BLEU by checkpoint; at the last one, word accuracy, loss (nats a word), 𝒜(α, β) and its chance."""
     source_mask, target_mask = (recording[f"validation.{side}_mask"] for side in ("source", "target"))
     words = int(target_mask.sum())
     attention, probe = (
@@ -344,15 +320,11 @@ def measure_translation(recording: "Recording") -> dict:
 # are kept; the tables take it at its best checkpoint.
 
 
-def measure_saliency_readings(first: "Recording", second: "Recording") -> dict:
+def measure_saliency_readings(first: Recording, second: Recording) -> dict:
     """𝒜(Δ, β) and Kendall's τ-b, Δ of the first run's last network, β of the second run at each checkpoint.
 
-    Returns:
-        ``steps`` of the second run; by reading ``{"agreement" | "kendall": a number a checkpoint}``, in
-        percent, over all words of all validation samples.
-
-    Raises:
-        BadInput: the first run kept no network; runs that were not looked at on the same samples.
+    By reading, in percent, over all words of all validation samples. Raises BadInput: the first run kept no
+    network; runs that were not looked at on the same samples.
     """
     masks = second["validation.source_mask"], second["validation.target_mask"]
     if not all(map(torch.equal, masks, (first["validation.source_mask"], first["validation.target_mask"]))):
@@ -488,12 +460,7 @@ def translator_runs(seeds: int, shared: dict[str, object]) -> Runs:
     )
 
 
-def _runs(
-    seeds: int,
-    network: Callable[..., RecipeSpec],
-    proxy: Callable[[int], RecipeSpec],
-    **of_normal: object,
-) -> Runs:
+def _runs(seeds: int, network: Callable, proxy: Callable, **of_normal: object) -> Runs:
     return Runs(
         tuple(network(seed=seed, saliency=True, **of_normal) for seed in range(seeds)),
         tuple(network(seed=seed, saliency=False, attention="uniform") for seed in range(seeds)),
@@ -501,17 +468,13 @@ def _runs(
     )
 
 
-# What was asked of runs alone and of two together, by the runs.
-
 Answers = dict[tuple[RecipeSpec, ...], dict]  # what was asked of a run alone, or of two together
 
 
-def gathered(asks: Iterable[Ask], store: "Store") -> Answers:
+def gathered(asks: Iterable[Ask], store: Store) -> Answers:
     """The answers that the store has or may find out, by the models asked together; one question to each."""
     found = {}
     for asked in asks:
-        try:
+        with suppress(NotMeasured):
             found[asked.spec, *asked.beside] = asked.answer(store)
-        except NotMeasured:
-            continue
     return found

@@ -140,7 +140,6 @@ def checkpoints(steps: int) -> tuple[int, ...]:
 
 
 def checksums(settings: LabelledSettings) -> dict[str, str]:
-    """sha256 of the content of each data file read, by "dataset/file"; none for texts made by rule."""
     return labelled_sets.checksums(settings.data)
 
 
@@ -264,9 +263,8 @@ def log_polarity(
 ) -> Float[Tensor, "batch length"]:
     """Log odds of label 1 by position, turned towards the right label of each text.
 
-    A classifier whose readout is linear gives such log odds to every position. With the right label y
-    (equation 9 of Snell et al. 2021; γ in equation 22), log polarity is (2y − 1) · log odds. The lexical
-    probe β is its sigmoid; polarity, the score s of Sun and Lu (2020), is β / (1 − β). All three put
+    With the right label y (equation 9 of Snell et al. 2021; γ in equation 22), it is (2y − 1) · log odds. The
+    lexical probe β is its sigmoid; polarity, the score s of Sun and Lu (2020), is β / (1 − β). All three put
     positions into one order; far from zero the other two run into the ends of floating point.
 
     >>> log_polarity(torch.tensor([[2.0, -1.0], [2.0, -1.0]]), torch.tensor([1, 0])).tolist()

@@ -1,7 +1,6 @@
 """The bag-of-words proxy of the classifiers (Snell et al. 2021, section 2.3), recorded like them: β^px.
 
-Its log odds depend on the word alone. They are kept by position all the same, as those of
-:mod:`notebooks.shared.classification` are, so that the two can be held against each other.
+Its log odds depend on the word alone. They are kept by position all the same, to be compared.
 """
 
 from dataclasses import dataclass
@@ -26,7 +25,6 @@ class Settings(LabelledSettings):
 def record(
     settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None
 ) -> dict[str, Tensor]:
-    """Train the proxy and look at it along the way; errors as for the classifier."""
     generator = torch.Generator().manual_seed(settings.seed)
     model = ClassifierProxy(len(load_task(settings).vocabulary), settings.embedding_width, generator)
     return record_course(

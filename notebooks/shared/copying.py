@@ -1,14 +1,9 @@
 """What becomes of networks that learn to copy, from their courses: numbers that several experiments give."""
 
-from typing import TYPE_CHECKING
-
 from attnlib.errors import BadInput
 from companion.results.aggregate import Point, over_seeds
 from companion.results.statistics import share_interval
-
-if TYPE_CHECKING:
-    from companion.runs.recipe import Recording
-
+from companion.runs.recipe import Recording
 
 LEARNED = 0.95  # accuracy from which a network has learned to copy: that of a good head (Snell et al., 5.2)
 MOVED = ("says_shown", "says_left_out", "right_without", "right_at_uniform")
@@ -40,8 +35,7 @@ def outcome(points: list[Point], steps: int) -> dict:
 def followed(points: list[Point], at: int, steps: int) -> dict:
     """The :func:`outcome` of networks that are judged ``at`` some updates and followed to ``steps``.
 
-    ``late`` is how many fail when they are judged and not at the end, ``late_attending``, how many of these
-    have an attention accuracy of 95 % in the end.
+    ``late`` fail when they are judged and not at the end; ``late_attending`` of these attend in the end.
     """
     late = [course for _, course in points if has_failed(until(course, at)) and not has_failed(course)]
     attending = sum(enough(course["attention_accuracy"][-1]) for course in late)
@@ -108,11 +102,7 @@ def judged(points: list[Point], steps: int) -> list[Point]:
 
 
 def check_looks(steps: int, every: int, updates: int) -> None:
-    """Whether networks that are trained for so many updates are looked at when they are judged.
-
-    Raises:
-        BadInput: they are trained for longer than ``steps``, and that is no multiple of ``every``.
-    """
+    """Raises BadInput: networks that are trained for longer than ``steps`` are not looked at then."""
     if updates > steps and steps % every:
         raise BadInput(
             f"steps is {steps}, and a network that is trained for longer is looked at every {every} updates; "
@@ -144,8 +134,6 @@ def outcome_rows(points: list[Point]) -> list[dict]:
     ]
 
 
-# Which way networks that fail to copy use their attention: drawn to the word to be said, or away from it.
-#
 # Where every sentence has the same words, what a context lacks tells as much as what it holds. So attention
 # can be drawn to the right word or be driven away from it, with uniform attention, 1/length, in between.
 
@@ -155,11 +143,9 @@ SIDES = ("drawn", "away")
 def turned_away(points: list[Point], length: int) -> dict:
     """Where the attention of those networks that failed is at the last look, and what they make of it.
 
-    Returns:
-        ``drawn`` of the networks with at least 1/length on the right word, ``away`` of the others: ``weight``
-        on the right word and ``later`` on words that come later, in multiples of 1/length; what they say
-        with attention moved, see :func:`~notebooks.shared.permutation_copying.moved_attention`; and
-        differences by network.
+    ``drawn`` have at least 1/length on the right word, ``away`` less: ``weight`` on it and ``later`` on words
+    that come later, in multiples of 1/length; and what they say with attention moved
+    (:func:`~notebooks.shared.permutation_copying.moved_attention`).
     """
     failed = [(name, course) for name, course in points if has_failed(course)]
     return {
@@ -170,10 +156,8 @@ def turned_away(points: list[Point], length: int) -> dict:
 def sides(points: list[Point], length: int, step: int) -> dict:
     """Whether it shows early, after ``step`` updates, on which side of uniform attention networks end.
 
-    Returns:
-        ``drawn``, how many of ``n`` end with at least 1/length on the right word; shares of networks that are
-        on their final side before training (``same_at_first``) and at the early look (``same``), and the
-        ``probe`` of which, larger at the right place than elsewhere or not, then tells their side.
+    Shares of networks that are on their final side before training (``same_at_first``) and at the early look
+    (``same``), and the ``probe`` of which, larger at the right place or not, then tells their side.
     """
     ends = [_side(course, length) == "drawn" for _, course in points]
     found: dict = {"step": step, "end": points[0][1]["steps"][-1] if points else None}
@@ -206,6 +190,6 @@ def _group(points: list[Point], length: int) -> dict:
     }
 
 
-def measure_copying(recording: "Recording") -> dict:
+def measure_copying(recording: Recording) -> dict:
     """Every number that the recipe recorded, as lists by checkpoint, ``steps`` among them."""
     return {name: values.tolist() for name, values in sorted(recording.tensors.items())}

@@ -18,10 +18,5 @@ def one_legend(figure: Figure, ncols: int) -> None:
         handles, labels = axes.get_legend_handles_labels()
         labelled |= dict(zip(labels, handles, strict=True))
     figure.legend(
-        labelled.values(),
-        labelled.keys(),
-        loc="outside upper center",
-        ncols=ncols,
-        frameon=False,
-        fontsize=9,
+        labelled.values(), labelled.keys(), loc="outside upper center", ncols=ncols, frameon=False, fontsize=9
     )

@@ -98,11 +98,7 @@ class LadderConfig(FilesConfig):
 
 PROFILES = {
     "quick": LadderConfig(),
-    "paper": LadderConfig(
-        task=PAPER_TASKS,
-        scale="paper",
-        fit_samples=25_000,
-    ),
+    "paper": LadderConfig(task=PAPER_TASKS, scale="paper", fit_samples=25_000),
 }
 
 

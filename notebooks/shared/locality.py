@@ -42,13 +42,8 @@ def locality(log_odds: Float[Tensor, "batch length"], place: Int[Tensor, " batch
     >>> [float(value) for value in vars(found).values()]
     [5.0, 2.0, 1.600000023841858, 1.0, 0.0]
 
-    Args:
-        log_odds: of the right label, from each position alone.
-        place: of the keyword, from 0.
-
     Raises:
-        BadInput: a keyword at an end, or just before the last position: then places of the five coincide, or
-            there is none after the keyword. :func:`apart` tells which sequences can be used.
+        BadInput: a keyword at an end, or just before the last position (see :func:`apart`).
     """
     if not bool(apart(place, log_odds.shape[1]).all()):
         raise BadInput(
@@ -57,11 +52,7 @@ def locality(log_odds: Float[Tensor, "batch length"], place: Int[Tensor, " batch
         )
     rows = torch.arange(len(place), device=place.device)
     return Locality(
-        log_odds[rows, place],
-        log_odds[rows, place + 1],
-        log_odds.mean(1),
-        log_odds[:, -1],
-        log_odds[:, 0],
+        log_odds[rows, place], log_odds[rows, place + 1], log_odds.mean(1), log_odds[:, -1], log_odds[:, 0]
     )
 
 
@@ -80,13 +71,6 @@ def probability_of_right_label(
 
     >>> probability_of_right_label(torch.tensor([0.5, 0.5]), torch.tensor([0.9, 0.1])).item()
     0.5
-
-    Args:
-        attention: rows that sum to one, zero at padding.
-        probe: β, strictly between 0 and 1.
-
-    Raises:
-        BadInput: a β of 0 or 1 where there is attention: its log odds are infinite.
     """
     attended = attention > 0
     if bool((((probe <= 0) | (probe >= 1)) & attended).any()):

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -21,12 +20,9 @@ from attnlib.training.evaluate import traces
 from attnlib.training.vocabulary import EOS, MARKS, PAD
 from companion.results.spearman import stratified_spearman
 from companion.runs import registry
+from companion.runs.recipe import Recording
 from companion.runs.sequence_course import judged_samples, load_task
-
-if TYPE_CHECKING:
-    from companion.runs.recipe import Recording
-    from companion.runs.store import TrainedModel
-
+from companion.runs.store import TrainedModel
 
 # Components of a trained model, fitted on training samples.
 
@@ -47,7 +43,7 @@ class Fitted:
         )
 
 
-def fit_components(trained: "TrainedModel", fit_samples: int, method: str = "means") -> Fitted:
+def fit_components(trained: TrainedModel, fit_samples: int, method: str = "means") -> Fitted:
     """Components of encoder and decoder states over the first ``fit_samples`` training samples.
 
     The tables have a row for every position of the longest sample, held-out ones and end marks included.
@@ -75,18 +71,13 @@ EXAMPLES = 2  # single samples kept of the most frequent cell
 ACROSS_SAMPLES = ("temporal_share", "input_share", "temporal_only", "input_only")
 
 
-def measure_alignment_terms(trained: "TrainedModel", fit_samples: int) -> dict:
-    """Shares, substitution test and typicality of one model with attention.
+def measure_alignment_terms(trained: TrainedModel, fit_samples: int) -> dict:
+    """Shares, substitution test and typicality of one model with attention, on held-out samples.
 
-    Components are fitted on training samples (the first ``fit_samples``) and judged on the held-out ones.
-
-    Returns:
-        plain JSON: ``quality``, ``data`` (checksums of the files read), ``typicality``, ``near_diagonal``
-        (attention mass within one position of the
-        diagonal), ``covariance_share`` and ``mean_absolute_share`` by ``<decoder part>_<encoder part>``,
-        ``substitution`` by subset, ``across_samples`` (rank correlation of a sample's typicality with its own
-        shares, among samples of the same lengths), ``unseen`` (share of held-out tokens never seen in
-        fitting), and the most frequent ``cell`` with its average matrix and example samples.
+    Components are fitted on the first ``fit_samples`` training samples. ``near_diagonal`` is the attention
+    mass within one position of the diagonal; shares are by ``<decoder part>_<encoder part>``;
+    ``across_samples``, the rank correlation of a sample's typicality with its own shares, among samples of
+    the same lengths; ``unseen``, the share of tokens never seen in fitting.
     """
     task = trained.task
     fitted = fit_components(trained, fit_samples)
@@ -171,7 +162,7 @@ def _near_diagonal(trace: Trace) -> Tensor:
     return (trace.attention * close).sum(-1)
 
 
-def _frequent_cell(trained: "TrainedModel", cells: AttentionCells) -> dict:
+def _frequent_cell(trained: TrainedModel, cells: AttentionCells) -> dict:
     """The cell of held-out samples with most members: its average matrix, and its first samples in full."""
     (source, target), samples = max(cells.counts.items(), key=lambda item: (item[1], item[0]))
     corpus = trained.task.held_out
@@ -186,7 +177,7 @@ def _frequent_cell(trained: "TrainedModel", cells: AttentionCells) -> dict:
     }
 
 
-def _examples(trained: "TrainedModel", corpus: Corpus) -> Iterable[dict]:
+def _examples(trained: TrainedModel, corpus: Corpus) -> Iterable[dict]:
     task = trained.task
     for trace in traces(trained.model, corpus):
         for sample in range(len(trace.attention)):
@@ -203,17 +194,13 @@ _BATCH = 256
 _OF_ALL = 4  # at most one sentence in so many of a length is kept to judge the probe on
 
 
-def measure_by_length(recording: "Recording") -> dict:
+def measure_by_length(recording: Recording) -> dict:
     """Quality on held-out samples by length of the target, end marks left out.
 
     Under teacher forcing, the information about the word at a place is log2 of the vocabulary, words drawn
     evenly, less the cross-entropy of the network. Summed over a sentence whose words are independent it is a
-    lower bound on the information that reaches the decoder.
-
-    Returns:
-        lists by length: ``lengths``, ``samples``, ``token_accuracy`` (teacher-forced), ``exact_match`` (of
-        what the network writes on its own), ``bits`` (of a sentence), ``bits_of_word`` (of a word);
-        ``vocabulary``, ``parameters``.
+    lower bound on the information that reaches the decoder. ``exact_match`` is of what the network writes on
+    its own.
     """
     judged = judged_samples(recording.spec.resolved)
     words = len(load_task(recording.spec.resolved).target_vocabulary) - len(MARKS)
@@ -233,7 +220,7 @@ def measure_by_length(recording: "Recording") -> dict:
     return found | {"vocabulary": words, "parameters": parameters}
 
 
-def exact_matches(recording: "Recording", judged: "Corpus") -> np.ndarray:
+def exact_matches(recording: Recording, judged: Corpus) -> np.ndarray:
     """By sample: whether the network writes the target, its end mark included, on its own."""
     written = recording["written"].numpy()
     targets = (np.append(judged.target(i), EOS) for i in range(len(judged)))
@@ -242,15 +229,12 @@ def exact_matches(recording: "Recording", judged: "Corpus") -> np.ndarray:
 
 
 @torch.no_grad()
-def measure_summary_bits(recording: "Recording", *, length: int, samples: int) -> dict:
+def measure_summary_bits(recording: Recording, *, length: int, samples: int) -> dict:
     """Bits that a linear softmax reads off the one vector that the decoder starts in, by position.
 
     Sentences of one length are drawn anew, ``samples`` to fit the probe on and half as many to judge it on
     (fewer where so many would be a large part of all sentences of the length). The vector is the decoder's
     first state, an LSTM's memory beside it.
-
-    Returns:
-        ``bits``, by position; ``length``, ``vocabulary``.
     """
     settings = recording.spec.resolved
     network = registry.load(recording.spec.recipe).recorded_network(recording)
@@ -264,7 +248,7 @@ def measure_summary_bits(recording: "Recording", *, length: int, samples: int) -
     return {"bits": bits.tolist(), "length": length, "vocabulary": words}
 
 
-def _summaries(network: torch.nn.Module, corpus: "Corpus") -> tuple[torch.Tensor, torch.Tensor]:
+def _summaries(network: torch.nn.Module, corpus: Corpus) -> tuple[torch.Tensor, torch.Tensor]:
     """The decoder's first state of each sample, and the words of its source counted from 0."""
     length = int(corpus.source_lengths[0])
     words = torch.from_numpy(corpus.source_ids.reshape(-1, length).astype(np.int64)) - len(MARKS)
@@ -283,14 +267,12 @@ def _summaries(network: torch.nn.Module, corpus: "Corpus") -> tuple[torch.Tensor
 THIRDS = ("first", "middle", "last")
 
 
-def measure_learning_curve(recording: "Recording") -> dict:
+def measure_learning_curve(recording: Recording) -> dict:
     """Words right under teacher forcing at each look, end marks left out.
 
-    Returns:
-        lists by look: ``steps``, ``token_accuracy``, and ``first``, ``middle``, ``last``, the same of the
-        words in each third of their sentence (by the middle of a word's place; sentences under three words
-        have no middle third); ``by_place``, at the last look, of places counted from the beginning;
-        ``exact_match``, in the end, of what the network writes on its own.
+    Also of the words in each third of their sentence (by the middle of a word's place; sentences under three
+    words have no middle third); at the last look ``by_place``, counted from the beginning, and
+    ``exact_match``, of what the network writes on its own.
     """
     judged = judged_samples(recording.spec.resolved)
     right = recording["right"].double().numpy()  # (looks, samples, places)

@@ -47,16 +47,11 @@ def stream(seed: int, *use: int) -> torch.Generator:
     return torch.Generator().manual_seed(int(mixed))
 
 
-# Which way a copying network uses its attention, by moving it: to one word alone, or to all words but one.
-#
-# The lexical probe asks for the right word's probability wherever attention stands. Here attention is put
-# where it does not belong, on a word that is to be said later, and the question is whether that word is said
-# now. A network that says what it attends to says the word that it is shown; one whose attention avoids the
-# word to be said, and that tells it by what is missing, says the word that is left out. Ours, not in the
-# paper.
-#
-# The two are not equally strong: one word alone makes another context than all words do, while leaving one
-# out changes it by 1/(length − 1). And a recurrent state carries more than its own word.
+# Which way a copying network uses its attention, by moving it (ours, not in the paper): to a word that is to
+# be said later, or to all words but one. A network that says what it attends to says the word that it is
+# shown; one that tells the word by what is missing says the word that is left out. The two are not equally
+# strong: one word alone makes another context than all words do, while leaving one out changes it by
+# 1/(length − 1). And a recurrent state carries more than its own word.
 
 
 def moved_attention(model: Copier, trace: CopierTrace, batch: CopyBatch) -> dict[str, Float[Tensor, ""]]:
@@ -150,9 +145,6 @@ def record(
         :func:`moved_attention` gives;
         of the proxy ``above_floor``, its loss less log(length), in float64: never below 0, as a sentence's
         target words are all different and it gives them one distribution.
-
-    Raises:
-        TrainingDiverged: the loss is not finite.
     """
     words = words_of(settings.kind, settings.length)
     order = _order(settings)
@@ -188,7 +180,7 @@ def record(
 
 
 def look_at_copier(model: Copier, held_out: CopyBatch) -> dict[str, Tensor]:
-    """The record of one checkpoint, from held-out sentences; attention is summed over heads."""
+    """The record of one checkpoint; attention is summed over heads."""
     with torch.inference_mode():
         trace = model(held_out)
         few = type(held_out)(

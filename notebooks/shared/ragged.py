@@ -18,9 +18,6 @@ def padded(
     >>> values, mask = padded(torch.tensor([3.0, 1.0, 2.0]), torch.tensor([0, 1, 3]))
     >>> values.tolist(), mask.tolist()
     ([[3.0, 0.0], [1.0, 2.0]], [[True, False], [True, True]])
-
-    Raises:
-        BadInput: the offsets do not end where the values do.
     """
     if int(offsets[-1]) != flat.shape[-1]:
         raise BadInput(f"{flat.shape[-1]} positions, but the offsets end at {int(offsets[-1])}")
@@ -61,11 +58,7 @@ class RaggedRows:
         return cls(lengths.cumsum(0) - lengths, lengths, samples)
 
     def batches(self, cells: int = 1 << 20) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-        """The places of rows of like length, in batches of at most ``cells`` cells (or one row).
-
-        Yields:
-            where in the flat tensor each cell lies, (rows, longest), 0 at padding; the mask of what is
-            valid; and the sample of each row.
+        """Places of rows of like length (rows, longest), their mask and sample, at most ``cells`` at once.
 
         >>> rows = RaggedRows.of_texts(torch.tensor([0, 3, 4]))
         >>> [(places.tolist(), samples.tolist()) for places, _, samples in rows.batches()]

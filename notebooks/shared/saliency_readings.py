@@ -26,11 +26,8 @@ def saliency_readings(
     """Every reading of :data:`READINGS` for all valid pairs of positions, zero at padding.
 
     One pass forward and two backward a target position: samples do not touch one another, so a position's
-    gradients of all samples come at once. The logits of all words are held. The model should be in
-    evaluation mode; no parameter is given a gradient.
-
-    Raises:
-        BadInput: a source of padding alone.
+    gradients of all samples come at once. The model should be in evaluation mode; no parameter is given a
+    gradient.
     """
     # cuDNN refuses to go backward through a recurrent layer in evaluation mode.
     with torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):

@@ -5,7 +5,6 @@ over all of them beside each by itself.
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -18,18 +17,16 @@ from attnlib.probes.alignment_error import gold_links, words_only
 from attnlib.training.corpus import Batch, Corpus, evaluation_batches
 from companion.data.summaries import ADJECTIVES, TOPICS, summarise
 from companion.runs import registry
+from companion.runs.recipe import Recording
 from companion.runs.sequence_course import judged_samples, load_task
 from notebooks.shared.measure import exact_matches
-
-if TYPE_CHECKING:
-    from companion.runs.recipe import Recording
 
 PATTERNS = ("on_gold", "on_topics", "on_end", "entropy", "order", "reach")
 STATES = ("trained", "untrained")
 _BATCH = 128
 
 
-def network_of(recording: "Recording", state: str) -> nn.Module:
+def network_of(recording: Recording, state: str) -> nn.Module:
     """The ``trained`` network, or what it was before the first update (``untrained``)."""
     recipe, settings = registry.load(recording.spec.recipe), recording.spec.resolved
     if state == "trained":
@@ -39,17 +36,14 @@ def network_of(recording: "Recording", state: str) -> nn.Module:
 
 
 @torch.no_grad()
-def measure_patterns(recording: "Recording") -> dict:
+def measure_patterns(recording: Recording) -> dict:
     """What the attention to the source is like on held-out samples, and the network's quality.
 
-    Returns:
-        ``trained``, ``untrained``: ``all`` (of the mean over heads) and ``heads`` (by layer and head), each
-        with ``on_gold`` (attention on the source word of the word predicted), ``on_topics`` (on the words
-        that a summary keeps), ``on_end`` (on the end mark), ``entropy`` (bits of a row), ``order`` (Kendall's
-        τ of step and most attended word, pairs of steps of all samples pooled; 1 is left to right) and
-        ``reach`` (the most attention that a source word ever gets, mean over source words); ``references``:
-        the same of ``gold`` and of ``even`` attention; by look ``steps`` and ``token_accuracy``;
-        ``exact_match`` of what it writes on its own; ``parameters``.
+    Of the mean over heads (``all``) and by layer and head: ``on_gold`` (attention on the source word of the
+    word predicted), ``on_topics`` (on the words that a summary keeps), ``on_end`` (on the end mark),
+    ``entropy`` (bits of a row), ``order`` (Kendall's τ of step and most attended word, pairs of steps of all
+    samples pooled; 1 is left to right) and ``reach`` (the most attention that a source word ever gets);
+    ``references``: the same of ``gold`` and of ``even`` attention.
     """
     settings = recording.spec.resolved
     judged, task = judged_samples(settings), load_task(settings)
@@ -86,17 +80,12 @@ def measure_patterns(recording: "Recording") -> dict:
 
 
 @torch.no_grad()
-def measure_pattern_agreement(recording: "Recording", other: "Recording", *, state: str) -> dict:
+def measure_pattern_agreement(recording: Recording, other: Recording, *, state: str) -> dict:
     """How much of the attention of two networks on the same sources is on the same words: Σ min(α, β).
 
-    1 is equal, 0 without a common word. The attention is the mean over heads, of networks in this ``state``.
-
-    Returns:
-        ``sentence`` (of the mean over the rows of a sentence) and ``same_word`` (of the rows in which the two
-        predict the same word, a topic: all that both tasks write).
-
-    Raises:
-        BadInput: the sources differ.
+    1 is equal, 0 without a common word. The attention is the mean over heads, of networks in this ``state``:
+    ``sentence`` (of the mean over the rows of a sentence) and ``same_word`` (of the rows in which the two
+    predict the same word, a topic: all that both tasks write). Raises BadInput: the sources differ.
     """
     corpora = [judged_samples(one.spec.resolved) for one in (recording, other)]
     if not np.array_equal(corpora[0].source_ids, corpora[1].source_ids):
@@ -112,13 +101,8 @@ def measure_pattern_agreement(recording: "Recording", other: "Recording", *, sta
 
 
 @torch.no_grad()
-def measure_example(recording: "Recording") -> dict:
-    """Attention of one held-out sentence, the same for both tasks: see :func:`example_of`.
-
-    Returns:
-        ``source``, ``target`` (words), ``gold`` (links), ``trained``, ``untrained`` (rows of words, the mean
-        over heads; columns of the source and its end mark).
-    """
+def measure_example(recording: Recording) -> dict:
+    """Attention (mean over heads) of one held-out sentence, the same for both tasks: :func:`example_of`."""
     settings = recording.spec.resolved
     judged, task = judged_samples(settings), load_task(settings)
     chosen = example_of(judged, task.source_vocabulary.words)
@@ -193,7 +177,7 @@ def _gold(links: tuple, batch: Batch) -> Bool[Tensor, "batch target source"]:
 
 
 def _rows_by_source(
-    recording: "Recording", network: nn.Module
+    recording: Recording, network: nn.Module
 ) -> list[tuple[Float[np.ndarray, "rows source"], dict[int, int]]]:
     """By sample, in order: its rows of attention, and by topic (its place in the source) which row is its."""
     settings = recording.spec.resolved

@@ -134,7 +134,7 @@ def record(
     """Train the network and look at it, under teacher forcing but for BLEU, at every checkpoint.
 
     Returns:
-        ``steps``, and for each part probed (``validation``, and ``training`` where asked for) by checkpoint
+        for each part probed (``validation``, and ``training`` where asked for) by checkpoint
 
         * ``<part>.log_probe``, where learned ``<part>.attention``, and where asked for ``<part>.saliency``
           (of the part's best looks, NaN at others) over all valid pairs of positions: see
@@ -146,9 +146,6 @@ def record(
 
         and ``<part>.{source, source_mask, target_output, target_mask}``, which do not change; where asked
         for, ``network.<parameter>`` as they are in the end, for :func:`recorded_network`.
-
-    Raises:
-        TrainingDiverged: the loss is not finite. Others: see :func:`load_pieces`.
     """
     data = load_pieces(settings)
     parts = probed_parts(data, settings)
@@ -235,7 +232,6 @@ def _cells(network: BilinearTranslator, trace: TranslatorTrace, batch: Batch) ->
 
 
 def saliency_look(network: BilinearTranslator, part: Probed, device: str = "cpu") -> Tensor:
-    """Saliency over all valid pairs of positions; samples in the order of the corpus."""
     batches = (batch.to(device) for batch in evaluation_batches(part.corpus, LOOK_BATCH))
     cells = (
         (
@@ -274,15 +270,7 @@ def load_pieces(settings: TranslationSettings) -> PieceCorpus:
 
 
 @lru_cache(maxsize=2)
-def _load(
-    name: str,
-    source: str,
-    target: str,
-    size: int,
-    n_train: int | None,
-    n_validation: int | None,
-    longest: int | None,
-) -> PieceCorpus:
+def _load(name: str, source: str, target: str, size: int, n_train, n_validation, longest) -> PieceCorpus:
     data = piece_corpus(
         read_translation(name, source=source, target=target),
         size=size,
@@ -306,7 +294,6 @@ def begun(corpus: Corpus) -> Corpus:
 
 
 def checksums(settings: TranslationSettings) -> dict[str, str]:
-    """sha256 of each data file read; empty for the corpus made by rule."""
     return translation_checksums(settings.dataset, source=settings.source, target=settings.target)
 
 

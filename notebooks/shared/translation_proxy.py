@@ -1,7 +1,6 @@
 """The bag-of-words proxy of the translation model along its training: β^px (Snell et al. 2021, section 2.3).
 
-Data, batches, optimiser and checkpoints are those of :mod:`notebooks.shared.translation`, and so is the order
-of what is recorded.
+All else is as in :mod:`notebooks.shared.translation`.
 """
 
 from dataclasses import dataclass
@@ -37,11 +36,7 @@ class Settings(TranslationSettings):
 def record(
     settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None
 ) -> dict[str, Tensor]:
-    """Train the proxy and look at it at every checkpoint.
-
-    Recorded are ``steps``, ``<part>.log_probe``, ``<part>.right``, ``<part>.loss``, words and masks, all as
-    :func:`notebooks.shared.translation.record` has them; errors as there.
-    """
+    """Train the proxy and look at it at every checkpoint; what is recorded is as the network has it."""
     data = load_pieces(settings)
     parts = probed_parts(data, settings)
     course = Course(settings.steps, settings.seed, settings.learning_rate, checkpoints(settings))

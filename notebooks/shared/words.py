@@ -64,13 +64,7 @@ PAPER: dict[str, Any] = {  # of those that are looked at
 def spec_on_words(
     config: WordsConfig, *, seed: int, shortest: int | None = None, **network: object
 ) -> RecipeSpec:
-    """A network on the one-to-one task.
-
-    Args:
-        shortest: in place of the configuration's.
-        network: further settings of the recipe; those that the chapters have in common are taken from
-            ``config``.
-    """
+    """A network on the one-to-one task; ``network`` are settings that chapters do not have in common."""
     options = {
         "n_words": config.words,
         "min_length": config.shortest if shortest is None else shortest,
@@ -103,9 +97,6 @@ def link_distances(
     >>> diagonal = [(i, i) for i in range(4)]  # this is an example
     >>> link_distances(diagonal, 4), link_distances(diagonal, 4, reverse=True)
     ([5, 5, 5, 5], [2, 4, 6, 8])
-
-    Raises:
-        BadInput: a link points beyond the source.
     """
     found = []
     for target, source in links:

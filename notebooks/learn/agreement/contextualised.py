@@ -57,9 +57,6 @@ class ComparisonRun(NamedTuple):
         Contextualised(value=0.8, step=200, exceeded=True)
         >>> run.contextualise(0.6)
         Contextualised(value=0.9, step=300, exceeded=False)
-
-        Raises:
-            BadInput: the agreement is NaN.
         """
         if math.isnan(agreement):
             raise BadInput("the agreement to contextualise is NaN; was there a row to judge?")
@@ -89,9 +86,6 @@ def best_checkpoint(
     >>> reporting = [RowMean(2, 4), RowMean(2, 4), RowMean(4, 4)]
     >>> best_checkpoint((0, 50, 100), selecting, reporting)
     Chosen(value=0.5, step=50, optimistic=0.75)
-
-    Raises:
-        BadInput: no row to judge anywhere.
     """
     values = [half.value for half in selecting]
     if all(math.isnan(value) for value in values):

@@ -2,20 +2,21 @@
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from dataclasses import replace
+from functools import cache, cached_property, partial
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Annotated
 
-from attnlib.errors import BadInput, UnknownName
+from attnlib.errors import BadInput
 from attnlib.probes.agreement import RowMean
 from companion.data import labelled_sets, parallel
 from companion.results.aggregate import over_seeds
-from companion.results.asks import Ask, specs_of
-from companion.results.checks import check_counts
+from companion.results.asks import Ask
+from companion.results.config import AboveZero, BaseConfig, NotNegative, OneOf, Positive, take_files
 from companion.results.statistics import jackknife_interval
 from companion.runs.recipe import RecipeSpec
+from companion.runs.store import Store
 from notebooks.learn.agreement.contextualised import ComparisonRun, best_checkpoint
 from notebooks.shared.agreement import (
     COLUMNS,
@@ -28,12 +29,6 @@ from notebooks.shared.agreement import (
     translator_runs,
 )
 from notebooks.shared.saliency_readings import READINGS
-
-if TYPE_CHECKING:
-    from companion.runs.store import Store
-
-
-# The numbers of a column of the agreement tables, of any of its seeds, and their intervals.
 
 MEASURES = ("agreement", "kendall")
 # By the ending of a number's name: which samples choose the first run's checkpoint, and which report. The
@@ -62,11 +57,12 @@ class Column:
         self.one_kind = first == second
         self.looked_up = self.sides.split("~")[1]
         self.normal = {run.seed: run for run in runs.normal}
-        self._courses: dict[tuple, ComparisonRun | None] = {}
+        self._course = cache(self._read_course)
         self.pairs = [pair for pair in runs.pairs(column) if pair in answers]
+        self.seeds = tuple(sorted({run.seed for pair in self.pairs for run in pair}))
 
     def intervals(self) -> dict[str, dict]:
-        """Every number over seeds; see :meth:`interval`."""
+        """Every number over seeds."""
         found = {}
         for measure, (choice, what) in product(MEASURES, product(CHOICES, ("xi", "starred"))):
             found[measure + choice] = self.interval(measure + choice)
@@ -76,13 +72,7 @@ class Column:
         return found | {name: self.interval(name) for name in ("above_chance", "rises", "falls")}
 
     def interval(self, name: str) -> dict:
-        """The mean over ordered pairs of seeds and its interval, see :func:`over_pairs`."""
         return over_pairs(self._by_seeds(name), one_kind=self.one_kind)
-
-    @cached_property
-    def seeds(self) -> tuple[int, ...]:
-        """Of the runs that there are pairs of."""
-        return tuple(sorted({run.seed for pair in self.pairs for run in pair}))
 
     def _by_seeds(self, name: str) -> dict[tuple[int, int], float]:
         return {(one.seed, other.seed): numbers[name] for (one, other), numbers in self._of_pairs.items()}
@@ -94,15 +84,13 @@ class Column:
         for pair in self.pairs:
             numbers = found[pair] = {}
             for measure in MEASURES:
-                halves = self._halves(pair, measure, "selecting")
-                numbers[measure] = 100 * best_checkpoint(self.answers[pair]["steps"], *halves).value
-                both = self._halves(pair, measure, "all")
-                chosen = best_checkpoint(self.answers[pair]["steps"], *both)
-                numbers[f"{measure}_optimistic"] = 100 * chosen.optimistic
+                apart, both = (self._halves(pair, measure, group) for group in ("selecting", "all"))
+                steps = self.answers[pair]["steps"]
+                numbers[measure] = 100 * best_checkpoint(steps, *apart).value
+                numbers[f"{measure}_optimistic"] = 100 * best_checkpoint(steps, *both).optimistic
                 if measure == "agreement":
-                    reporting = halves[1]
-                    numbers["rises"] = numbers[measure] - 100 * reporting[0].value
-                    numbers["falls"] = numbers[measure] - 100 * reporting[-1].value
+                    for name, look in (("rises", 0), ("falls", -1)):
+                        numbers[name] = numbers[measure] - 100 * apart[1][look].value
             chance = self.answers.get(pair[1:], {}).get("chance", {}).get(self.part, {})
             numbers["above_chance"] = numbers["agreement"] - 100 * chance.get(self.looked_up, math.nan)
         return found
@@ -111,7 +99,7 @@ class Column:
         self, pair: tuple[RecipeSpec, RecipeSpec], measure: str, group: str
     ) -> tuple[list[RowMean], ...]:
         sums = sums_at_best(self.answers[pair], self.part, self.sides, measure, self.quality, group)
-        return tuple([RowMean(*mean) for mean in sums[half]] for half in ("selecting", "reporting"))
+        return tuple([RowMean(*mean) for mean in sums[half]] for half in HALVES)
 
     def _contextualised(self, measure: str, choice: str, what: str, seeds: Sequence[int]) -> float:
         """ξ in percent, or the share that is starred: mean over the first runs of these seeds."""
@@ -125,13 +113,8 @@ class Column:
                 found.append(xi.value if what == "xi" else float(not xi.exceeded))
         return _mean(found)
 
-    def _course(self, *key: object) -> ComparisonRun | None:
-        """𝒜(α, α̂(τ)) and p̂(τ) of the network with another seed; None where it has not been asked."""
-        if key not in self._courses:
-            self._courses[key] = self._read_course(*key)
-        return self._courses[key]
-
     def _read_course(self, measure: str, choice: str, seed: int, other: int) -> ComparisonRun | None:
+        """𝒜(α, α̂(τ)) and p̂(τ) of the network with another seed; None where it has not been asked."""
         one, another = self.normal[seed], self.normal[other]
         if (one, another) not in self.answers or (another,) not in self.answers:
             return None
@@ -147,14 +130,11 @@ class Column:
 
 
 def over_pairs(numbers: Mapping[tuple[int, int], float], *, one_kind: bool) -> dict:
-    """The mean over ordered pairs of seeds, with the jackknife's interval over seeds, which needs three.
+    """The mean over ordered pairs of seeds, with the jackknife's interval over seeds (of three).
 
     Of two seeds there are two pairs, and where the runs of a pair are of two kinds these are of four runs,
     and Student's interval of the two numbers stands. Where they are of one kind, as for (α, β) and (α, α),
     both pairs are of the same two runs: what a run adds to one it adds to the other, so there is none.
-
-    Args:
-        numbers: by the seeds of the first run and the second; first runs weigh alike, whatever their pairs.
     """
     seeds = sorted({seed for pair in numbers for seed in pair})
     if len(seeds) == 2 and not one_kind:
@@ -188,16 +168,13 @@ def _mean(values: Iterable[float]) -> float:
 
 
 def row(runs: Runs, answers: Answers) -> dict:
-    """The numbers of one data set.
+    """The numbers of one data set, by part, measure of quality and column, as intervals over seeds.
 
-    Returns:
-        by part of the data, measure of quality and column of :data:`COLUMNS`, as intervals over seeds:
-        ``agreement`` and ``kendall`` in percent, ``…_xi`` their ξ, ``…_starred``, the share of seeds that
-        have ξ* there, and the same with ``_optimistic``, the paper's choice of checkpoints; ``above_chance``,
-        agreement less 𝒜̂ of the same second run; ``rises`` and ``falls``, agreement at the best checkpoint
-        less that at the first, and at the last. ``chance`` is 𝒜̂ of β at uniform attention; ``final``, for
-        ξ*, how good networks with learned attention are in the end, on the samples that report, and
-        ``final_optimistic`` on all; ``majority``, the accuracy of giving the commonest answer always.
+    ``agreement`` and ``kendall`` in percent, ``…_xi`` their ξ, ``…_starred``, the share of seeds that have ξ*
+    there, and the same with ``_optimistic``, the paper's choice of checkpoints; ``above_chance``, agreement
+    less 𝒜̂ of the same second run; ``rises`` and ``falls``, agreement at the best checkpoint less that at the
+    first, and at the last. Beside the columns ``chance``, 𝒜̂ of β at uniform attention; ``final``, for ξ*, how
+    good networks with learned attention are in the end, and ``majority``, the commonest answer's accuracy.
     """
     alone = [answer for asked, answer in answers.items() if len(asked) == 1]
     found: dict = {}
@@ -208,33 +185,25 @@ def row(runs: Runs, answers: Answers) -> dict:
 
 
 def weakest(values: dict) -> dict:
-    """By column, ``above_chance`` of the data set where its interval reaches lowest, and its ``data``.
+    """By column, ``above_chance`` of the data set where its interval reaches lowest, and its name."""
 
-    The interval names all sets that have one, ``weakest_of``.
-    """
-    found = {}
+    def lowest(interval: dict) -> float:
+        return interval["value" if interval["low"] is None or math.isnan(interval["low"]) else "low"]
+
+    found = {column: {"above_chance": over_seeds([], float), "data": ""} for column in COLUMNS}
     for column in COLUMNS:
-        rows = {
-            name: parts["validation"]["accuracy"][column]["above_chance"] for name, parts in values.items()
-        }
-        rows = {name: interval for name, interval in rows.items() if interval["n"]}
+        every = {name: of["validation"]["accuracy"][column]["above_chance"] for name, of in values.items()}
+        rows = {name: interval for name, interval in every.items() if interval["n"]}
         if rows:
-            lowest = {
-                n: own["value" if own["low"] is None or math.isnan(own["low"]) else "low"]
-                for n, own in rows.items()
-            }
-            name = min(lowest, key=lowest.get)
+            name = min(rows, key=lambda name: lowest(rows[name]))
             found[column] = {"above_chance": rows[name] | {"weakest_of": sorted(rows)}, "data": name}
-        else:
-            found[column] = {"above_chance": over_seeds([], float), "data": ""}
     return found
 
 
 def saliency_read(answers: Answers) -> dict[str, dict[str, dict]]:
-    """Agreement and Kendall's τ with the probe at uniform attention, in percent, by reading of saliency.
+    """By reading of saliency what the tables print: of each pair of runs the largest of all checkpoints.
 
-    Of each pair of runs the largest of all checkpoints, as the tables print it; Student's interval over the
-    pairs, which have no run in common.
+    Student's interval is over the pairs, which have no run in common.
     """
     found = [({}, answer) for answer in answers.values()]
     return {
@@ -246,10 +215,7 @@ def saliency_read(answers: Answers) -> dict[str, dict[str, dict]]:
 
 
 def courses(runs: Runs, answers: Answers) -> list[dict]:
-    """A row a column, pair of runs, part and checkpoint of the second: agreement on all samples, quality.
-
-    The first run is taken where it is most accurate on all samples of the part.
-    """
+    """A row a column, pair of runs, part and checkpoint of the second; the first is where it is best."""
     rows = []
     for column, (_, _, sides) in COLUMNS.items():
         for one, other in runs.pairs(column):
@@ -259,17 +225,9 @@ def courses(runs: Runs, answers: Answers) -> list[dict]:
             for part in found["parts"]:
                 sums = {name: sums_at_best(found, part, sides, name, "accuracy", "all") for name in MEASURES}
                 for place, step in enumerate(found["steps"]):
-                    rows.append(
-                        {
-                            "column": column,
-                            "part": part,
-                            "seed": one.seed,
-                            "second_seed": other.seed,
-                            "step": step,
-                            "accuracy": quality["parts"][part]["accuracy"]["all"][place],
-                        }
-                        | {name: 100 * whole(sums[name], place).value for name in MEASURES}
-                    )
+                    row = {"column": column, "part": part, "seed": one.seed, "second_seed": other.seed}
+                    row |= {"step": step, "accuracy": quality["parts"][part]["accuracy"]["all"][place]}
+                    rows.append(row | {name: 100 * whole(sums[name], place).value for name in MEASURES})
     return rows
 
 
@@ -291,14 +249,12 @@ def _numbers(runs: Runs, answers: Answers, part: str, quality: str) -> dict:
 
 
 def ties_read(runs: Runs, answers: Answers) -> dict:
-    """The numbers of one set of sentence pairs.
+    """The numbers of one set of sentence pairs, by column that looks up β and way of counting ties.
 
-    Returns:
-        by column that looks up β and way of counting ties (``counted``, ``broken``): ``largest``, agreement
-        at the best of all checkpoints, and ``falls``, how far it is above the last one, the best chosen on
-        one half of the samples and both read on the other. At the last checkpoint at uniform attention
-        ``tied``, target words whose largest β is tied, ``ends``, how many of these are end marks, and
-        ``chance``, with ties counted; ``chance_broken``, a number.
+    ``largest`` is the agreement at the best of all checkpoints, ``falls``, how far it is above the last one,
+    the best chosen on one half of the samples and both read on the other. At the last checkpoint at uniform
+    attention ``tied``, target words whose largest β is tied, ``ends``, how many of these are end marks, and
+    ``chance``, with ties counted; ``chance_broken``, a number.
     """
     found: dict = {}
     for column in _columns():
@@ -367,8 +323,7 @@ LONG_REVIEWS = ("amazon", "imdb", "yelp")
 LONG = ("twenty_newsgroups", *LONG_REVIEWS)  # median texts of 70 to 200 words
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(BaseConfig):
     """Settings. A row is a data set; each is trained on ``seeds`` times with every kind of network.
 
     Attributes:
@@ -398,8 +353,8 @@ class Config:
         training_part: 1 judges on a sample of the training pairs too.
     """
 
-    classification: tuple[str, ...] = CLASSIFICATION
-    translation: tuple[str, ...] = TRANSLATION
+    classification: tuple[Annotated[str, OneOf(labelled_sets.names())], ...] = CLASSIFICATION
+    translation: tuple[Annotated[str, OneOf(parallel.NAMES)], ...] = TRANSLATION
     only_at_hand: int = 1
     data: Path | None = None
     source: Path | None = None
@@ -408,26 +363,22 @@ class Config:
     long_seeds: int = 2
     main_seeds: int = 2
     frozen: int = 2
-    n_train: int = 2_000
-    n_validation: int = 150
-    train_pairs: int = 2_000
-    validation_pairs: int = 40
-    width: int = 64
-    embedding_width: int = 64
-    learning_rate: float = 3e-3
-    steps: int = 200
-    translation_steps: int = 400
-    pieces: int = 1_000
+    n_train: NotNegative = 2_000
+    n_validation: NotNegative = 150
+    train_pairs: NotNegative = 2_000
+    validation_pairs: NotNegative = 40
+    width: Positive = 64
+    embedding_width: Positive = 64
+    learning_rate: AboveZero = 3e-3
+    steps: Positive = 200
+    translation_steps: NotNegative = 400
+    pieces: Positive = 1_000
     training_part: int = 0
 
-    def __post_init__(self) -> None:
-        check_counts(self, "embedding_width", "pieces")
-        if (self.source is None) != (self.target is None):
-            raise BadInput("source and target go together: two text files, line by line translations")
+    def check(self) -> None:
+        take_files(self)
         if self.data is not None and self.source is not None:
             raise BadInput("data is a table of labelled texts, source and target are pairs: give one of them")
-        if self.translation_steps < 0:
-            raise BadInput(f"translation_steps is {self.translation_steps}; it must be at least 0")
         for name in ("seeds", "long_seeds", "main_seeds", "frozen"):
             given, none = getattr(self, name), "0 or " if name == "frozen" else ""
             if given < 2 and not (none and given == 0):
@@ -439,10 +390,6 @@ class Config:
             labelled_sets.read_own(self.data, {})
         if self.source is not None:
             parallel.read_parallel_files(self.source, self.target)
-        for field, known in (("classification", labelled_sets.names()), ("translation", parallel.NAMES)):
-            for name in getattr(self, field):
-                if name not in known:
-                    raise UnknownName(field, name, known)
 
 
 PROFILES = {
@@ -471,45 +418,39 @@ PROFILES = {
 
 
 def rows(config: Config) -> dict[str, Runs]:
-    """The runs of every row, by the name of the data set; a reader's own is ``own``."""
+    """The runs of every row, by data set; a reader's own is ``own``."""
     if config.data is not None:
-        sizes = {name: _chosen(config, name) for name in ("n_train", "n_validation")}
+        # The numbers of texts of a profile are not for a reader's own table: all of it is used.
+        sizes = {
+            name: 0 if given in {getattr(profile, name) for profile in PROFILES.values()} else given
+            for name in ("n_train", "n_validation")
+            for given in [getattr(config, name)]
+        }
         return {"own": _classifiers(replace(config, **sizes), str(config.data.resolve()))}
     if config.source is not None:
         files = {"source": str(config.source.resolve()), "target": str(config.target.resolve())}
         return {"own": _translators(replace(config, long_seeds=config.seeds), parallel.OWN, **files)}
-    found = {
-        name: _classifiers(config, name)
-        for name in config.classification
-        if not config.only_at_hand or labelled_sets.at_hand(name)
-    }
-    return found | {
-        name: _translators(config, name)
-        for name in config.translation
-        if not config.only_at_hand or parallel.at_hand(name)
+    return {
+        name: of(config, name)
+        for names, sets, of in (
+            (config.classification, labelled_sets, _classifiers),
+            (config.translation, parallel, _translators),
+        )
+        for name in names
+        if not config.only_at_hand or sets.at_hand(name)
     }
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
-    """What it asks of each run, and of each two that are compared."""
     return tuple(
         asked for runs in rows(config).values() for asked in (*runs.asks(), *runs.readings(), *runs.ties())
     )
 
 
-def models(config: Config) -> tuple[RecipeSpec, ...]:
-    """The runs behind all rows, each once."""
-    return specs_of(asks(config))
+def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
+    """The rows of the tables, as far as their runs are there: values by data set, in percent.
 
-
-def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
-    """The rows of the tables, as far as their runs are there.
-
-    Returns:
-        values by data set, in percent: its parts (:func:`row`) and, of sentence pairs, ``saliency``
-        (:func:`saliency_read`) and ``ties`` (:func:`ties_read`); a set that is not at hand has
-        ``cannot_be_run`` with the reason; ``weakest``, see :func:`weakest`. Tables :func:`courses` and
-        ``ties`` (:func:`ties_courses`), a row a pair of runs and checkpoint.
+    A set that is not at hand has ``cannot_be_run`` with the reason.
     """
     values, along, tied = {}, [], []
     for name, runs in rows(config).items():
@@ -527,12 +468,6 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     left_out = [n for n in (*config.classification, *config.translation) if not own and n not in rows(config)]
     absent = {name: {"cannot_be_run": f"data: {name} is not at hand"} for name in left_out}
     return values | absent | {"weakest": weakest(values)}, {"courses": along, "ties": tied}
-
-
-def _chosen(config: Config, name: str) -> int:
-    """A number of texts that the reader has chosen; 0 where it is one of the profiles'."""
-    given = getattr(config, name)
-    return 0 if given in {getattr(profile, name) for profile in PROFILES.values()} else given
 
 
 def _classifiers(config: Config, data: str) -> Runs:

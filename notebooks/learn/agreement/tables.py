@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from companion.book.numbers import written
 from companion.book.project import Project, find_root
@@ -11,10 +12,6 @@ from companion.claims.tables import published_table
 from companion.claims.verify import verify
 from companion.results.result import Result
 from notebooks.shared.data_names import data_name, data_of
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 HEADS = {
     "alpha_beta_uf": "𝒜(α, βᵘᶠ)",
@@ -42,12 +39,10 @@ def agreement_table(
     part: str = "validation",
     quality: str = "accuracy",
     choice: str = "",
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """A row a data set that has such numbers: those of Table 5 with the half widths of their intervals.
 
     Args:
-        measure: ``agreement`` or ``kendall``, in percent.
-        part: ``validation`` or ``training``.
         quality: of the networks, ``accuracy`` or ``bleu``; it chooses checkpoints, and ξ is in its terms.
         choice: of checkpoints, one of :data:`CHOICES`.
     """
@@ -67,10 +62,9 @@ def agreement_table(
     return _table(result, part, quality, row)
 
 
-def both_choices(result: Result, **of: str) -> "pd.DataFrame":
+def both_choices(result: Result, **of: str) -> pd.DataFrame:
     """:func:`agreement_table` with two rows a data set, one for either choice of checkpoints."""
-    tables = {words: agreement_table(result, choice=choice, **of) for choice, words in CHOICES.items()}
-    return _interleaved(tables)
+    return _interleaved(lambda choice: agreement_table(result, choice=choice, **of))
 
 
 def variants(result: Result) -> str:
@@ -83,49 +77,45 @@ def variants(result: Result) -> str:
     return "\n".join(folded) or "Nothing of this has been run yet."
 
 
-def choice_table(result: Result) -> "pd.DataFrame":
+def choice_table(result: Result) -> pd.DataFrame:
     """What the paper's choice of checkpoint adds to the agreement, and how far it rises and falls."""
 
     def row(found: dict) -> dict[str, str]:
         own = found["alpha_beta_uf"]
-        return {
-            "n": runs_behind([own["agreement"]]),
-            "chosen on one half, read on the other": interval_percent(own["agreement"]),
-            "largest of all checkpoints": interval_percent(own["agreement_optimistic"]),
-            "above the first checkpoint": interval_percent(own["rises"]),
-            "above the last checkpoint": interval_percent(own["falls"]),
+        heads = {
+            "agreement": "chosen on one half, read on the other",
+            "agreement_optimistic": "largest of all checkpoints",
+            "rises": "above the first checkpoint",
+            "falls": "above the last checkpoint",
         }
+        cells = {head: interval_percent(own[name]) for name, head in heads.items()}
+        return {"n": runs_behind([own["agreement"]])} | cells
 
     return _table(result, "validation", "accuracy", row)
 
 
-def frozen_table(result: Result) -> "pd.DataFrame":
+def frozen_table(result: Result) -> pd.DataFrame:
     """Attention trained alone and attention of another seed, with the probe at uniform attention."""
 
     def row(found: dict, choice: str) -> dict[str, str]:
+        if not found["alpha_alpha_frozen"]["agreement"]["n"]:
+            return {}
         shown = {
             "𝒜(α, αᶠʳ)": found["alpha_alpha_frozen"][f"agreement{choice}"],
             "𝒜(α, βᵘᶠ)": found["alpha_beta_uf"][f"agreement{choice}"],
             "𝒜(α, α of another seed)": found["alpha_alpha"][f"agreement{choice}"],
+            "τ(α, α of another seed)": found["alpha_alpha"][f"kendall{choice}"],
         }
-        kendall = {"τ(α, α of another seed)": found["alpha_alpha"][f"kendall{choice}"]}
-        if not found["alpha_alpha_frozen"]["agreement"]["n"]:
-            return {}
-        cells = {head: interval_percent(interval) for head, interval in (shown | kendall).items()}
-        return {"n": runs_behind(shown.values())} | cells
+        agreements = list(shown.values())[:-1]
+        return {"n": runs_behind(agreements)} | {head: interval_percent(own) for head, own in shown.items()}
 
     return _interleaved(
-        {
-            words: _table(result, "validation", "accuracy", lambda found, choice=choice: row(found, choice))
-            for choice, words in CHOICES.items()
-        }
+        lambda choice: _table(result, "validation", "accuracy", lambda found: row(found, choice))
     )
 
 
-def _table(result: Result, part: str, quality: str, row: Callable[[dict], dict[str, str]]) -> "pd.DataFrame":
+def _table(result: Result, part: str, quality: str, row: Callable[[dict], dict[str, str]]) -> pd.DataFrame:
     """A row a data set that has numbers of the part and quality; none where ``row`` gives nothing."""
-    import pandas as pd
-
     rows = {}
     for name in data_of(result):
         of_part = next((result.values[name][own] for own in PARTS[part] if own in result.values[name]), {})
@@ -134,19 +124,15 @@ def _table(result: Result, part: str, quality: str, row: Callable[[dict], dict[s
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
-def _interleaved(tables: "dict[str, pd.DataFrame]") -> "pd.DataFrame":
-    """Tables of equal rows as one: each row once of every table, named by it."""
-    import pandas as pd
-
-    rows = {
-        (name, words): dict(zip(table.columns, table.loc[name], strict=True))
-        for name in next(iter(tables.values())).index
-        for words, table in tables.items()
-    }
+def _interleaved(table: Callable[[str], pd.DataFrame]) -> pd.DataFrame:
+    """Two rows for each of the table's, one for either choice of checkpoints."""
+    tables = {words: table(choice) for choice, words in CHOICES.items()}
+    names = next(iter(tables.values())).index
+    rows = {(name, words): dict(own.loc[name]) for name in names for words, own in tables.items()}
     return pd.DataFrame.from_dict(rows, orient="index") if rows else pd.DataFrame()
 
 
-def _markdown(table: "pd.DataFrame") -> str:
+def _markdown(table: pd.DataFrame) -> str:
     """A table whose rows are named by data set and choice."""
     lines = [f"| | checkpoints | {' | '.join(table.columns)} |", "|---" * (2 + len(table.columns)) + "|"]
     before = None
@@ -183,23 +169,20 @@ def _tenths(interval: dict) -> str:
 # What ties in the lexical probe and readings of saliency do to sentence pairs.
 
 
-def ties_table(result: Result) -> "pd.DataFrame":
+def ties_table(result: Result) -> pd.DataFrame:
     """A row a set of pairs and column of the tables, and one for chance; empty where no run was asked."""
-    import pandas as pd
-
     printed = printed_agreement()
     rows = {}
+    ways = {"counted": "ties agree", "broken": "ties broken"}
     for name in sets_with_ties(result):
         found = result.values[name]["ties"]
         for column, head in HEADS.items():
-            counted, broken = (found[column][way] for way in ("counted", "broken"))
-            rows[data_name(name), head] = {
-                "ties agree": _tenths(counted["largest"]),
-                "ties broken": _tenths(broken["largest"]),
-                "printed": _printed(printed.get((name, column))),
-                "ties agree, above the last": _tenths(counted["falls"]),
-                "ties broken, above the last": _tenths(broken["falls"]),
-            }
+            own = {words: found[column][way] for way, words in ways.items()}
+            rows[data_name(name), head] = (
+                {words: _tenths(numbers["largest"]) for words, numbers in own.items()}
+                | {"printed": _printed(printed.get((name, column)))}
+                | {f"{words}, above the last": _tenths(numbers["falls"]) for words, numbers in own.items()}
+            )
         rows[data_name(name), "chance, at the end"] = {
             "ties agree": _tenths(found["chance"]),
             "ties broken": f"{found['chance_broken']:.1f}",
@@ -222,10 +205,8 @@ READINGS_OF_SALIENCY = {
 COLUMNS = {"agreement": ("𝒜(Δ, βᵘᶠ)", "5"), "kendall": ("τ(Δ, βᵘᶠ)", "3")}  # heading, table that prints it
 
 
-def saliency_table(result: Result) -> "pd.DataFrame":
+def saliency_table(result: Result) -> pd.DataFrame:
     """A row a set of pairs and reading, and one for what is printed; empty where no network was asked."""
-    import pandas as pd
-
     rows, printed = {}, {(c.published.reference.table, c.keys[0]): c.published.value for c in _numbers()}
     for name in data_of(result):
         found = result.values[name].get("saliency", {})
@@ -256,17 +237,11 @@ ROUNDED = ("2", "10")  # tables that print numbers of Table 5 again, rounded
 PROXY_BY_BLEU = re.compile(r"\.bleu\.beta_uf_beta_px\.(?!.*_xi)")
 
 
-def distances_table(rows: Iterable[ClaimVerdict]) -> "pd.DataFrame":
+def distances_table(rows: Iterable[ClaimVerdict]) -> pd.DataFrame:
     """How far ours are from the printed numbers under either reading; a name without both is left out.
 
-    Each number of ours counts once, where both readings have it, with what is printed to most digits; one
-    that has two keys, too.
-
-    Args:
-        rows: verdicts of the printed numbers, see :func:`companion.claims.verify.verify`.
+    Each number of ours counts once, where both readings have it, with what is printed to most digits.
     """
-    import pandas as pd
-
     apart: dict[str, dict[str, float]] = {}
     for row in sorted(rows, key=lambda row: row.claim.published.reference.table in ROUNDED):
         key = row.claim.keys[0]
@@ -280,28 +255,20 @@ def distances_table(rows: Iterable[ClaimVerdict]) -> "pd.DataFrame":
         for title, other in zip(both, reversed(both.columns), strict=True) if len(both) else ():
             cells = len(both), f"{both[title].mean():.1f}", int((both[title] < both[other]).sum())
             found.append((printed, title, *cells))
-    columns = [
-        "printed name",
-        "read as",
-        "printed numbers",
-        "ours are away, on average",
-        "nearer than the other",
-    ]
-    return pd.DataFrame(found, columns=columns).set_index("printed name")
+    columns = ["read as", "printed numbers", "ours are away, on average", "nearer than the other"]
+    return pd.DataFrame(found, columns=["printed name", *columns]).set_index("printed name")
 
 
-def two_readings(result: Result) -> "pd.DataFrame":
+def two_readings(result: Result) -> pd.DataFrame:
     """:func:`distances_table` of the book; empty with a reader's data."""
     return distances_table([] if "own" in result.values else _printed_numbers())
 
 
-def baselines_table(result: Result) -> "pd.DataFrame":
+def baselines_table(result: Result) -> pd.DataFrame:
     """How often the commonest answer is right in each printed set that was run, and how near is near then.
 
     The tables judge the paper profile, whichever is shown; empty with a reader's data or before any run.
     """
-    import pandas as pd
-
     path = Project(find_root()).results("paper") / "agreement.json"
     lowest: dict[str, Claim] = {}
     for claim in _numbers("5"):
@@ -309,17 +276,14 @@ def baselines_table(result: Result) -> "pd.DataFrame":
             name = claim.judge.unrelated.partition(".")[0]
             lowest[name] = min(lowest.get(name, claim), claim, key=lambda claim: claim.published.value)
     rows = {}
-    if "own" not in result.values and path.is_file():
-        judged = Result.load(path)
-        for name in data_of(judged):
-            common = judged.values[name]["validation"]["accuracy"]["majority"] if name in lowest else None
-            if common is not None:
-                judge = lowest[name].judge
-                met = f"{judge.published:g} ± {judge.short_of(common).allowed:.2g}"
-                rows[data_name(name)] = {
-                    "commonest answer, %": f"{common:.1f}",
-                    "lowest printed accuracy": met,
-                }
+    judged = Result.load(path) if "own" not in result.values and path.is_file() else None
+    for name in data_of(judged) if judged else ():
+        common = judged.values[name]["validation"]["accuracy"]["majority"] if name in lowest else None
+        if common is not None:
+            judge = lowest[name].judge
+            met = f"{judge.published:g} ± {judge.short_of(common).allowed:.2g}"
+            cells = {"commonest answer, %": f"{common:.1f}", "lowest printed accuracy": met}
+            rows[data_name(name)] = cells
     return pd.DataFrame.from_dict(rows, orient="index")
 
 

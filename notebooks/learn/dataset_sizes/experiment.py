@@ -2,17 +2,16 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Literal
 
-from attnlib.errors import BadInput, NotMeasured, UnknownName
-from companion.results.asks import Ask, ask, specs_of
+from attnlib.errors import BadInput, NotMeasured
+from companion.data.labelled import Reading
+from companion.results.asks import Ask, ask
+from companion.results.config import BaseConfig
 from companion.runs.recipe import RecipeSpec
+from companion.runs.store import Store
 from notebooks.learn.dataset_sizes.measure import QUANTILES, measure_text_sizes
 from notebooks.learn.dataset_sizes.text_sizes import PAIRS, at_hand
-
-if TYPE_CHECKING:
-    from companion.runs.store import Store
-
 
 # Table 9 of Snell et al. (2021): what it prints, and which of our sets each row is about.
 
@@ -105,17 +104,13 @@ SIDES = ("words", "source", "target")
 WHOLE_TEST = {"imdb": 25_000}  # texts of a test part of which the paper, and our set, draws some
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(BaseConfig):
     """Settings.
 
     Attributes:
         sets: names of data sets, such as sst, imdb, news_it_pt.
         readings: of labelled texts: published, cleaned. Sentence pairs have one, which counts as published.
         absent: sets whose files are not on this machine: skip or stop.
-
-    Raises:
-        BadInput: no set or no reading. UnknownName: another word for ``absent``.
     """
 
     sets: tuple[str, ...] = (
@@ -126,50 +121,33 @@ class Config:
         "multi30k_de_en",
         *BY_RULE,
     )
-    readings: tuple[str, ...] = READINGS
-    absent: str = "skip"
+    readings: tuple[Reading, ...] = READINGS
+    absent: Literal["skip", "stop"] = "skip"
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         if not self.sets or not self.readings:
             raise BadInput("sets and readings must each name at least one")
-        if self.absent not in ("skip", "stop"):
-            raise UnknownName("way with absent sets", self.absent, ("skip", "stop"))
 
 
 PROFILES = {
     "quick": Config(),
     # The three sets of News Commentary are not at hand; a reader who has them names them: sets=news_it_pt.
-    "paper": Config(
-        sets=tuple(name for name in _TITLES if not name.startswith("news")),
-        absent="stop",
-    ),
+    "paper": Config(sets=tuple(name for name in _TITLES if not name.startswith("news")), absent="stop"),
 }
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
-    """The sizes of every set in every reading, and of a whole test part where some of it is drawn."""
     return ask([spec for _, _, spec in _planned(config)], measure_text_sizes)
 
 
-def models(config: Config) -> tuple[RecipeSpec, ...]:
-    """The counts behind it, each made once."""
-    return specs_of(asks(config))
-
-
-def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Everything that Table 9 has a number for, ours and printed.
 
     A quantity is *compared* where we have all the data that the paper had; what rests on a part of a set is
-    only shown.
-
-    Returns:
-        values by set and reading: ``texts`` and ``median`` of each part (of sentence pairs one median a
-        side, and ``median_differs``, the sum of their distances from the printed ones); ``words``, the
-        bounds ``kept`` and ``different``, and ``room``, how far the printed size is inside these two
-        (negative: outside), ``room_by_parameters`` of the size that the parameters give. ``whole_test`` of
-        a set; ``cannot_be_run`` with the reason where it is passed over; nothing where the store knows
-        nothing of it. Tables ``sizes`` (a row a set, reading, part and quantity), ``lengths`` (quantiles of
-        the lengths), ``words`` and ``dropped``.
+    only shown. Of sentence pairs there is one median a side, and ``median_differs``, the sum of their
+    distances from the printed ones. Of ``words`` there are the bounds ``kept`` and ``different``, and
+    ``room``, how far the printed size is inside these two (negative: outside), ``room_by_parameters`` of the
+    size that the parameters give. A set that is passed over has the reason, ``cannot_be_run``.
     """
     values: dict = {name: {"cannot_be_run": f"data: {name} is not at hand"} for name in config.sets}
     tables: dict[str, list[dict]] = {"sizes": [], "lengths": [], "words": [], "dropped": []}
@@ -185,15 +163,16 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
             values[name]["whole_test"] = {"texts": whole["texts"], "median": whole["words"]["median"]}
             continue
         row = {"data": name, "reading": reading}
-        sizes = list(_sizes(row, found, printed(name)))
+        expected = printed(name)
+        sizes = list(_sizes(row, found, expected))
         values[name][reading] = _by_part(sizes) | {"words": _words(found, name)}
         tables["sizes"] += sizes
         tables["lengths"] += _lengths(row, found)
         tables["words"].append(
             row
             | {bound: found[bound] for bound in ("kept", "different")}
-            | {"printed": getattr(printed(name), "vocabulary", None)}
-            | {"by_parameters": getattr(printed(name), "vocabulary_by_parameters", None)}
+            | {"printed": getattr(expected, "vocabulary", None)}
+            | {"by_parameters": getattr(expected, "vocabulary_by_parameters", None)}
         )
         tables["dropped"] += [
             row | dict(zip(("part", "what", "why", "count"), line, strict=True)) for line in found["dropped"]
@@ -227,14 +206,8 @@ def _sizes(row: dict, found: dict, expected: Printed | None) -> Iterator[dict]:
 def _compared(row: dict, part: str, what: str, found: float, expected: float | None) -> dict:
     quantity = f"{part}.{what.rpartition('_')[2]}"
     compared = expected is not None and comparable(row["data"], quantity)
-    return row | {
-        "part": part,
-        "what": what,
-        "found": found,
-        "printed": expected,
-        "compared": compared,
-        "equal": found == expected if compared else None,
-    }
+    row = row | {"part": part, "what": what, "found": found, "printed": expected, "compared": compared}
+    return row | {"equal": found == expected if compared else None}
 
 
 def _by_part(sizes: list[dict]) -> dict:
@@ -257,11 +230,8 @@ def _words(found: dict, name: str) -> dict:
         return {"kept": low}
     bounds = {"kept": low, "different": high}
     if expected is not None and comparable(name, "train.texts"):
-        for key, size in (
-            ("room", expected.vocabulary),
-            ("room_by_parameters", expected.vocabulary_by_parameters),
-        ):
-            bounds[key] = min(size - low, high - size)
+        sizes = {"room": expected.vocabulary, "room_by_parameters": expected.vocabulary_by_parameters}
+        bounds |= {key: min(size - low, high - size) for key, size in sizes.items()}
     return bounds
 
 

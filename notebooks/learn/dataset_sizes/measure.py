@@ -1,25 +1,16 @@
 """Sizes of a data set and how long its texts are, from the lengths of all of them."""
 
 import json
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from companion.runs.recipe import Recording
+from companion.runs.recipe import Recording
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
-def measure_text_sizes(recording: "Recording") -> dict:
-    """Counts, medians and quantiles.
-
-    Returns:
-        ``parts`` by part: ``texts``, and for each side (``words``, or ``source`` and ``target``)
-        ``{"median", "quantiles"}``, the latter at :data:`QUANTILES`; ``kept``; ``different``, None for
-        sentence pairs; ``dropped``, a list of [part, what, why, count]. See
-        :mod:`notebooks.learn.dataset_sizes.text_sizes`.
-    """
+def measure_text_sizes(recording: Recording) -> dict:
+    """Counts, medians and quantiles of what :mod:`~notebooks.learn.dataset_sizes.text_sizes` records."""
     parts: dict[str, dict] = {}
     for name, tensor in sorted(recording.tensors.items()):
         part, dot, side = name.partition(".")

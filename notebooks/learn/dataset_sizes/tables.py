@@ -1,12 +1,9 @@
 """Table 9 with our numbers in it."""
 
-from typing import TYPE_CHECKING
+import pandas as pd
 
 from companion.results.result import Result
 from notebooks.learn.dataset_sizes.experiment import PRINTED
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 SET_NAMES = {
     "imdb": "IMDB",
@@ -30,14 +27,12 @@ WAYS = {"published": "as published", "cleaned": "cleaned"}
 HEADINGS = ("texts", "median length")
 
 
-def sizes_table(result: Result, part: str) -> "pd.DataFrame":
+def sizes_table(result: Result, part: str) -> pd.DataFrame:
     """A row for each set and reading of one part: texts, and median length (source / target of pairs).
 
     A number that is equal to the printed one has ✓; another one has the printed one with it; what rests on
     a part of the data says so. News sets that were not counted close the table, with what is printed alone.
     """
-    import pandas as pd
-
     rows: dict[str, dict[str, list[str]]] = {}
     for row in result.tables["sizes"]:
         if row["part"] == part:
@@ -48,10 +43,8 @@ def sizes_table(result: Result, part: str) -> "pd.DataFrame":
         if printed.title.startswith("News") and "published" not in result.values.get(ours, {}):
             texts, medians = (getattr(printed, f"{part}_{what}") for what in ("texts", "median"))
             missing = f"cannot be run: data (printed {texts:,})"
-            rows[printed.title.replace("-", "–")] = {
-                HEADINGS[0]: [missing],
-                HEADINGS[1]: [f"(printed {median})" for median in medians],
-            }
+            cells = [missing], [f"(printed {median})" for median in medians]
+            rows[printed.title.replace("-", "–")] = dict(zip(HEADINGS, cells, strict=True))
     joined = {name: [" / ".join(row[heading]) for heading in HEADINGS] for name, row in rows.items()}
     return pd.DataFrame.from_dict(joined, orient="index", columns=HEADINGS)
 

@@ -23,7 +23,7 @@ from typing import get_args
 import torch
 from torch import Tensor
 
-from attnlib.errors import BadInput, UnknownName
+from attnlib.errors import UnknownName
 from attnlib.training.course import Report
 from attnlib.training.vocabulary import MARKS
 from companion.data import labelled_sets
@@ -33,6 +33,7 @@ from companion.data.parallel import at_hand as pairs_at_hand
 from companion.data.pieces import PAPER_SIZE, piece_corpus
 from companion.data.sources import cache_folder
 from companion.data.text import Dropped, Tally
+from companion.runs.spec import check_at_least
 
 PAIRS = tuple(name for name in NAMES if name != OWN)
 
@@ -47,9 +48,6 @@ class Settings:
         n_validation: labelled texts to judge on, at most; 0 for the set's own number.
         pieces: of a translation set, marks included.
         seed: draws the texts to judge on, where the set is split here.
-
-    Raises:
-        UnknownName: no such set or reading. BadInput: a number that cannot be.
     """
 
     data: str = "known_polarity"
@@ -63,11 +61,8 @@ class Settings:
             raise UnknownName("set of texts", self.data, (*labelled_sets.names(), *PAIRS))
         if self.reading not in get_args(Reading):
             raise UnknownName("reading", self.reading, get_args(Reading))
-        if self.n_validation < 0 or self.pieces < 1:
-            raise BadInput(
-                f"n_validation is {self.n_validation} and pieces {self.pieces}; "
-                "expected at least 0 and at least 1"
-            )
+        check_at_least(0, self, "n_validation")
+        check_at_least(1, self, "pieces")
 
 
 def at_hand(data: str) -> bool:
@@ -84,11 +79,7 @@ def checksums(settings: Settings) -> dict[str, str]:
 def record(
     settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None
 ) -> dict[str, Tensor]:
-    """Read the set and count; see the module for what is returned.
-
-    Raises:
-        DataUnavailable, CorruptFile: its files are not at hand, or not what they should be.
-    """
+    """Read the set and count; see the module for what is returned."""
     return _pairs(settings) if settings.data in PAIRS else _labelled(settings)
 
 
@@ -97,10 +88,7 @@ def _labelled(settings: Settings) -> dict[str, Tensor]:
     made = name == labelled_sets.KNOWN_POLARITY
     raw = labelled_sets.read_known_polarity() if made else labelled_sets.SOURCES[name].read()
     task = prepare(
-        raw,
-        reading=settings.reading,
-        n_validation=settings.n_validation or None,
-        split_seed=settings.seed,
+        raw, reading=settings.reading, n_validation=settings.n_validation or None, split_seed=settings.seed
     )
     return {
         "train.words": torch.from_numpy(task.train.lengths),

@@ -55,11 +55,7 @@ class Bags:
 
     @classmethod
     def of(cls, corpus: Corpus, n_source: int, n_target: int) -> "Bags":
-        """Bags in float64, ids as columns.
-
-        Raises:
-            BadInput: an empty source, or an id beyond its vocabulary.
-        """
+        """Bags in float64, ids as columns."""
         if not corpus.source_lengths.all():
             raise BadInput("a source without words has no mean embedding; leave such pairs out")
         sides = []
@@ -106,13 +102,6 @@ def derivative_at_random(bags: Bags, width: int, seed: int) -> Derivative:
 
     It is the limit of (after − before) / rate over one gradient step as the rate goes to 0: the gradients of
     the loss by automatic differentiation, then the product rule and the derivative of softmax.
-
-    Args:
-        width: of the embeddings.
-        seed: of W and e, drawn from N(0, I/width).
-
-    Raises:
-        BadInput: a width below 1.
     """
     output, embeddings = random_proxy(bags, width, seed)
     output_slopes, embedding_slopes = gradients(bags, output, embeddings)
@@ -124,11 +113,7 @@ def derivative_at_random(bags: Bags, width: int, seed: int) -> Derivative:
 def random_proxy(
     bags: Bags, width: int, seed: int
 ) -> tuple[Float[Tensor, "target_words width"], Float[Tensor, "source_words width"]]:
-    """W and e, every entry from N(0, 1/width).
-
-    Raises:
-        BadInput: a width below 1.
-    """
+    """W and e, every entry from N(0, 1/width)."""
     if width < 1:
         raise BadInput(f"width is {width}; it must be at least 1")
     generator = torch.Generator().manual_seed(seed)
@@ -140,9 +125,7 @@ def random_proxy(
 
 
 def gradients(
-    bags: Bags,
-    output: Float[Tensor, "target_words width"],
-    embeddings: Float[Tensor, "source_words width"],
+    bags: Bags, output: Float[Tensor, "target_words width"], embeddings: Float[Tensor, "source_words width"]
 ) -> tuple[Float[Tensor, "target_words width"], Float[Tensor, "source_words width"]]:
     """Of the loss, equation 14, summed over all target words, by W and e."""
     output, embeddings = (side.detach().requires_grad_() for side in (output, embeddings))
@@ -167,8 +150,7 @@ class Comparison:
 
 
 def compare(
-    measured: Float[Tensor, "source_words target_words"],
-    theory: Float[Tensor, "source_words target_words"],
+    measured: Float[Tensor, "source_words target_words"], theory: Float[Tensor, "source_words target_words"]
 ) -> Comparison:
     """How close the two are, over all pairs of words.
 
@@ -176,9 +158,6 @@ def compare(
     >>> found = compare(theory / 2, theory)
     >>> round(found.error, 3), round(found.slope, 3), round(found.correlation, 3)
     (0.5, 0.5, 1.0)
-
-    Raises:
-        BadInput: a theory that is zero everywhere: nothing is learned at first, nothing can be compared.
     """
     size = theory.norm()
     if size == 0:

@@ -1,17 +1,17 @@
 """What is learned before attention: count tables, IBM Model 1, and the first derivative of the proxy."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Literal
 
 import numpy as np
 
 from attnlib.errors import BadInput
 from companion.data import parallel as translation_sets
 from companion.results.aggregate import over_seeds
-from companion.results.asks import Ask, ask, specs_of
-from companion.results.checks import check_names
+from companion.results.asks import Ask, ask
+from companion.results.config import BaseConfig, NotNegative, Positive
 from companion.runs.recipe import RecipeSpec
+from companion.runs.store import Store
 from notebooks.learn.early_dynamics.count_tables import CountTables, alignment, translation
 from notebooks.learn.early_dynamics.derivative import compare, derivative_at_random, derivative_in_theory
 from notebooks.learn.early_dynamics.measure import (
@@ -23,17 +23,13 @@ from notebooks.learn.early_dynamics.measure import (
     measure_word_counts,
 )
 
-if TYPE_CHECKING:
-    from companion.runs.store import Store
-
 PLACE = "Snell et al. 2021, section 4, appendix A.2; equations 15, 16 and 54; Figures 1, 4, 5 and 8"
 QUESTION = "Does co-occurrence say which word translates which, and is that what a network learns first?"
 STAGES = ("counted", "iterated")
 INFORMATIVE = ("lexicon", "sample", "mixture", "polarity")  # permutations: the derivative in theory is zero
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(BaseConfig):
     """Settings. Nothing here is trained by gradients.
 
     Attributes:
@@ -46,27 +42,21 @@ class Config:
         absent: where Multi30k is not on this machine: skip or stop.
     """
 
-    sentences: int = 120
-    seeds: int = 5
-    iterations: int = 10
-    widths: tuple[int, ...] = (64, 256, 1024, 4096)
+    sentences: Positive = 120
+    seeds: Positive = 5
+    iterations: Positive = 10
+    widths: tuple[Positive, ...] = (64, 256, 1024, 4096)
     text: str = "multi30k_en_de"
-    pairs: int = 2_000
-    absent: str = "skip"
+    pairs: NotNegative = 2_000
+    absent: Literal["skip", "stop"] = "skip"
 
-    def __post_init__(self) -> None:
-        check_names(self, absent=("skip", "stop"))
-        if self.pairs < 0:
-            raise BadInput(f"pairs is {self.pairs}; it must be 0 (all) or more")
-        for name in ("sentences", "seeds", "iterations"):
-            if getattr(self, name) < 1:
-                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
+    def check(self) -> None:
         if self.sentences % 2:
             raise BadInput(
                 f"sentences is {self.sentences}; halves of some corpora are equal, so give an even number"
             )
-        if len(self.widths) < 2 or min(self.widths) < 1 or list(self.widths) != sorted(set(self.widths)):
-            raise BadInput(f"widths are {self.widths}; give at least two, in increasing order, from 1")
+        if len(self.widths) < 2 or list(self.widths) != sorted(set(self.widths)):
+            raise BadInput(f"widths are {self.widths}; give at least two, in increasing order")
 
 
 PROFILES = {
@@ -78,37 +68,23 @@ PROFILES = {
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
-    """The counts of the text, if there is one."""
-    if config.text == "none" or (config.absent == "skip" and _is_absent(config.text)):
+    absent = config.text in translation_sets.NAMES and not translation_sets.at_hand(config.text)
+    if config.text == "none" or (config.absent == "skip" and absent):
         return ()
     spec = RecipeSpec.of("word_counts", task=config.text, n_train=config.pairs, iterations=config.iterations)
     return ask([spec], measure_word_counts)
 
 
-def _is_absent(text: str) -> bool:
-    """Whether it is one of the translation sets, and that is not on this machine."""
-    return text in translation_sets.NAMES and not translation_sets.at_hand(text)
-
-
-def models(config: Config) -> tuple[RecipeSpec, ...]:
-    """The recipe's run behind the text's counts."""
-    return specs_of(asks(config))
-
-
-def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Count tables of five small corpora, and the derivative at initialisation over widths.
 
-    Returns:
-        values by corpus, intervals over seeds: ``counted`` and ``iterated``, with Trans of the ``right``
-        translation, the share of words whose translation is the most probable (``first``; tied words share)
-        and α on the right source word (``aligned``); words without a translation are left out. ``spread``
-        is the largest difference between entries of C that should be equal, over their mean; ``neutral``
-        how far Trans of neutral words is from one half. ``derivative`` is at the largest width: ``logits``
-        against 2 (C − mean C), probabilities against 2/N (C − mean C) as ``derived`` and 2 (C − mean C) as
-        ``printed``, ``rate``, the exponent of the logits' error in the width, and N, ``outputs``. ``text``
-        has the numbers of :mod:`notebooks.learn.early_dynamics.word_counts`, and how many different target
-        words are first in its rows. Tables ``counts`` and ``alignments`` (the first seed's tables, and α of
-        its first pair), ``derivative`` and ``words`` (a row a listed word of the text, most frequent first).
+    Values by corpus: Trans of the ``right`` translation, the share of words whose translation is the most
+    probable (``first``; tied words share) and α on the right source word (``aligned``), words without a
+    translation left out; ``spread``, the largest difference between entries of C that should be equal, over
+    their mean; ``neutral``, how far Trans of neutral words is from one half. ``derivative`` is at the largest
+    width: ``logits`` against 2 (C − mean C), probabilities against 2/N (C − mean C) as ``derived`` and
+    2 (C − mean C) as ``printed``, ``rate``, the exponent of the logits' error in the width, and N,
+    ``outputs``. Tables ``counts`` and ``alignments`` are the first seed's, and of its first pair.
     """
     values: dict = {"derivative": {}}
     tables: dict[str, list[dict]] = {"counts": [], "alignments": [], "derivative": [], "words": []}
@@ -158,12 +134,10 @@ def _summary(name: str, corpora: list[CountCorpus], found: list[CountTables]) ->
 
 
 def _over_seeds(rows: list[dict]) -> dict[str, dict]:
-    """Each number of the rows, one a seed, as an interval."""
     return {key: over_seeds([({}, row) for row in rows], lambda row, k=key: row[k]) for key in rows[0]}
 
 
 def _judged(corpus: CountCorpus, counts: np.ndarray) -> dict[str, float]:
-    """Trans, the most probable word, and α, where a translation is known."""
     whole = translation(counts)
     table = corpus.without_marks(whole)
     known = np.flatnonzero(corpus.right != NO_TRANSLATION)
@@ -193,11 +167,8 @@ def _spread(counts: np.ndarray) -> float:
 
 
 def _cells(name: str, corpus: CountCorpus, found: CountTables) -> Iterator[dict]:
-    stages = {
-        "counts": found.counts[0],
-        "translation": translation(found.counts[0]),
-        "iterated": translation(found.counts[-1]),
-    }
+    first, *_, last = found.counts
+    stages = {"counts": first, "translation": translation(first), "iterated": translation(last)}
     for stage, table in stages.items():
         for source, row in zip(corpus.source_words, corpus.without_marks(table), strict=True):
             for target, value in zip(corpus.target_words, row.tolist(), strict=True):

@@ -6,7 +6,6 @@ control of section 3.3, samples from more words than a sentence has. Words are a
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -14,12 +13,9 @@ from jaxtyping import Float, Int
 from attnlib.errors import UnknownName
 from attnlib.training.corpus import Corpus
 from attnlib.training.vocabulary import MARKS
+from companion.runs.recipe import Recording
 from notebooks.learn.early_dynamics.derivative import Bags
 from notebooks.learn.early_dynamics.word_counts import text_of
-
-if TYPE_CHECKING:
-    from companion.runs.recipe import Recording
-
 
 _MARKS = len(MARKS)
 NO_TRANSLATION = -1
@@ -65,11 +61,7 @@ class CountCorpus:
 
 
 def draw(name: str, sentences: int, seed: int) -> CountCorpus:
-    """One of :data:`CORPORA`, of so many sentence pairs.
-
-    Raises:
-        UnknownName: there is no such corpus.
-    """
+    """One of :data:`CORPORA`, of so many sentence pairs."""
     if name not in CORPORA:
         raise UnknownName("corpus", name, CORPORA)
     return CORPORA[name](sentences, np.random.default_rng(seed))
@@ -135,13 +127,8 @@ CORPORA: dict[str, Callable[[int, np.random.Generator], CountCorpus]] = {
 NUMBERS = ("agreement", "chance", "derivative_error", "derivative_correlation")
 
 
-def measure_word_counts(recording: "Recording") -> dict:
-    """The recording with words in place of ids.
-
-    Returns:
-        ``rows``, for each listed source word its best target words and their probabilities, from the count
-        table and after the iterations; :data:`NUMBERS` and ``log_likelihood``.
-    """
+def measure_word_counts(recording: Recording) -> dict:
+    """The recording with words in place of ids: for each listed source word its best target words."""
     text = text_of(recording.spec.resolved)
     source, target = text.source_vocabulary.words, text.target_vocabulary.words
     rows = [

@@ -13,12 +13,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attnlib.errors import BadInput
 from attnlib.probes.agreement import RowMean, agreement, chance_agreement
 from attnlib.training.corpus import Task
 from attnlib.training.course import Report
 from attnlib.training.vocabulary import UNK
 from companion.data import registry
+from companion.runs.spec import check_at_least
 from notebooks.learn.early_dynamics.count_tables import CountTables, Table, alignment, translation
 from notebooks.learn.early_dynamics.derivative import (
     Bags,
@@ -57,11 +57,8 @@ class Settings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("max_words", "iterations", "listed", "judged", "width", "derived"):
-            if getattr(self, name) < 1:
-                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
-        if self.n_train < 0:
-            raise BadInput(f"n_train is {self.n_train}; it must be 0 (all pairs) or more")
+        check_at_least(1, self, "max_words", "iterations", "listed", "judged", "width", "derived")
+        check_at_least(0, self, "n_train")
 
 
 def text_of(settings: Settings) -> Task:
@@ -78,7 +75,6 @@ def builders(settings: Settings) -> tuple[Callable[..., Task], ...]:
 
 
 def checksums(settings: Settings) -> dict[str, str]:
-    """The files read, with their sha256."""
     return dict(text_of(settings).checksums)
 
 

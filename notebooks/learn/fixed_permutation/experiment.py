@@ -1,18 +1,15 @@
 """A fixed reordering against copying: attention is no free variable, whatever is known of single words."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from attnlib.errors import BadInput
 from companion.data.synthetic import words_of
 from companion.results.aggregate import Point, over_seeds, paired
-from companion.results.asks import Ask, answers, ask, specs_of
+from companion.results.asks import Ask, answers, ask
+from companion.results.config import BaseConfig, NotNegative, Positive
 from companion.runs.recipe import RecipeSpec
+from companion.runs.store import Store
 from notebooks.shared.copying import PROBES, measure_copying, outcome, probes, tables
-
-if TYPE_CHECKING:
-    from companion.runs.store import Store
 
 PLACE = "Snell et al. 2021, section 6.2, equation 26"
 QUESTION = (
@@ -25,8 +22,7 @@ SELDOMER = 5  # times as many updates between two looks at these
 KIND = "sample"  # the sentences that copying is always learned from
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(BaseConfig):
     """Settings; a network is an order × (learned or uniform attention) × seed.
 
     Networks of one seed start from the same parameters and see the same source sentences in both orders.
@@ -43,20 +39,17 @@ class Config:
         longer_seeds: networks of these.
     """
 
-    seeds: int = 3
-    controls: int = 2
+    seeds: Positive = 3
+    controls: Positive = 2
     length: int = 16
-    width: int = 64
-    steps: int = 240
-    every: int = 10
-    longer_steps: int = 0
-    longer_seeds: int = 3
+    width: Positive = 64
+    steps: Positive = 240
+    every: Positive = 10
+    longer_steps: NotNegative = 0
+    longer_seeds: Positive = 3
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         words_of(KIND, self.length)
-        for name in ("seeds", "controls", "width", "steps", "every", "longer_seeds"):
-            if getattr(self, name) < 1:
-                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
         if self.longer_steps and self.longer_steps <= self.steps:
             raise BadInput(
                 f"longer_steps is {self.longer_steps}; it must be 0 or more than the {self.steps} steps"
@@ -70,23 +63,14 @@ PROFILES = {
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
-    """What it asks of each network."""
     return ask(_planned(config), measure_copying)
 
 
-def models(config: Config) -> tuple[RecipeSpec, ...]:
-    """The runs that the experiment needs, each once."""
-    return specs_of(asks(config))
-
-
-def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """The courses of both orders, and how far the probes under uniform attention are apart.
 
-    Returns:
-        values by order: the ``outcome`` of learned attention and the probes of ``uniform`` attention, as in
-        :mod:`notebooks.shared.copying`; ``copy_less_permuted``, differences of probes by seed, and their
-        :func:`furthest`; ``permuted.late_rise``, what accuracy gains in the last quarter of the updates;
-        ``longer``, networks with more updates, and ``peak``, their highest accuracy. Its tables.
+    Values by order are as in :mod:`notebooks.shared.copying`, and ``late_rise``, what accuracy gains in the
+    last quarter of the updates; ``longer`` are networks with more updates.
     """
     found, groups = [], {(order, network): [] for order in ORDERS for network in (*NETWORKS, LONGER)}
     for columns, course in answers(asks(config), store):
@@ -113,11 +97,8 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
 def furthest(copied: list[Point], permuted: list[Point]) -> dict:
     """How far the probes at the right word are apart where they are furthest, of all looks on the way.
 
-    The look is chosen by the mean difference, so that the interval there is rather too far from zero.
-
-    Returns:
-        interval of copying less fixed order, by seed; ``steps``, updates at that look; ``looks``, of how many
-        it was chosen; ``among``, the largest difference there between two networks of one order.
+    The look is chosen by the mean difference, of so many ``looks``, so that the interval there is rather too
+    far from zero. ``among`` is the largest difference there between two networks of one order.
     """
     apart = [
         paired(copied, permuted, lambda course, i=look: course["probe_right"][i])

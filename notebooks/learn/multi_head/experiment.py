@@ -2,17 +2,19 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from operator import itemgetter
+from typing import Annotated
 
 import numpy as np
 
-from attnlib.errors import BadInput, NotMeasured
+from attnlib.errors import NotMeasured
 from companion.data.synthetic import words_of
 from companion.results.aggregate import Point, matched, over_seeds, paired
-from companion.results.asks import Ask, answers, ask, specs_of
+from companion.results.asks import Ask, answers, ask
+from companion.results.config import BaseConfig, Field, NotNegative, Positive
 from companion.results.statistics import Interval, share_interval
 from companion.runs.recipe import RecipeSpec
+from companion.runs.store import Store
 from notebooks.shared.copying import (
     check_looks,
     course_rows,
@@ -28,10 +30,6 @@ from notebooks.shared.copying import (
     turned_away,
 )
 
-if TYPE_CHECKING:
-    from companion.runs.store import Store
-
-
 GOOD = 0  # place of the good head in its network
 
 
@@ -42,22 +40,16 @@ def failures_apart(first: list[Point], second: list[Point]) -> dict[str, float |
 
 
 def good_head(points: list[Point], alone: list[Point], steps: int) -> dict:
-    """Whether the good head has the most weight on the word to be said, at the last look.
+    """Whether the good head has the most weight on the word to be said (``wins``), at the last look.
 
-    Only of networks that did not fail: in others no head need attend to that word.
-
-    Args:
-        points: networks of one good head; alone: the trials of good heads; steps: updates of each course.
-
-    Returns:
-        ``wins``, the share of these ``n`` networks in which it has; ``weight``, its weight there, and
-        ``best_other``, the largest of another head's; ``alone``, the outcome of the good heads alone.
+    Only of networks that did not fail: in others no head need attend to that word. ``alone`` is the outcome
+    of the trials of good heads.
     """
     learned = [(name, course["head_right"][-1]) for name, course in points if not has_failed(course)]
     return {
         "n": len(learned),
         "wins": share([weights[GOOD] > _best_other(weights) for _, weights in learned]),
-        "weight": over_seeds(learned, lambda weights: weights[GOOD]),
+        "weight": over_seeds(learned, itemgetter(GOOD)),
         "best_other": over_seeds(learned, _best_other),
         "alone": outcome(alone, steps),
     }
@@ -85,34 +77,6 @@ def standing(accuracy: list[float]) -> str | None:
     return "bad" if accuracy[-1] < BAD else None
 
 
-def sets_of_heads(
-    scenario: str, networks: int, heads: int, good: list[int], bad: list[int]
-) -> list[tuple[int, ...]]:
-    """The heads of each network of a scenario; no networks where good or bad ones are too few.
-
-    Good and bad heads are drawn without repetition, by network; in the scenario ``one_good`` the good one
-    is first. In ``copied`` all heads are the first of ``all_bad``: equal heads learn alike, so this is one
-    head with a longer context. Heads of ``random`` were never tried; ``alone`` has the first of each.
-    """
-    if too_few(scenario, heads, good, bad, tried=0):
-        return []
-    sets = []
-    for seed in range(networks):
-        generator = np.random.default_rng(seed)
-        drawn = [bad[place] for place in generator.permutation(len(bad))]
-        if scenario == "all_bad":
-            own = drawn[:heads]
-        elif scenario == "copied":
-            own = drawn[:1] * heads
-        elif scenario == "one_good":
-            own = [good[generator.integers(len(good))], *drawn[: heads - 1]]
-        else:
-            first = UNSEEN + seed * heads
-            own = range(first, first + (heads if scenario == "random" else 1))
-        sets.append(tuple(own))
-    return sets
-
-
 def too_few(scenario: str, heads: int, good: list[int], bad: list[int], *, tried: int) -> str:
     """Why there are no networks of a scenario, with ``tried`` heads alone; empty where there are."""
     needed = {"all_bad": heads, "copied": 1, "one_good": heads - 1}.get(scenario, 0)
@@ -126,9 +90,8 @@ def too_few(scenario: str, heads: int, good: list[int], bad: list[int], *, tried
 def together(points: list[Point], length: int, step: int) -> dict:
     """In how many networks all heads end drawn to the right word, none or some; others are driven away.
 
-    Several heads are as many chances to start well only if each goes its own way: the side of uniform
-    attention, 1/``length`` everywhere, on which its weight on the right word ends. ``same`` is the share of
-    networks in which every head is on its final side at the early look, ``step``.
+    Several heads are as many chances to start well only if each goes its own way. ``same`` is the share of
+    networks in which every head is on its final side of uniform attention at the early look, ``step``.
     """
     ends = [_drawn(course, -1, length) for _, course in points]
     early = [_drawn(course, course["steps"].index(step), length) for _, course in points]
@@ -145,11 +108,14 @@ def together(points: list[Point], length: int, step: int) -> dict:
 
 def chances(alone: list[Point], several: list[Point], length: int) -> dict:
     """Shares of networks of one head and of several that have a head drawn to the right word, and pairs."""
-    pairs = [tuple(any(_drawn(course, -1, length)) for course in both) for _, both in matched(several, alone)]
-    shares = [share([any(_drawn(course, -1, length)) for _, course in points]) for points in (alone, several)]
+
+    def some(course: dict) -> bool:
+        return any(_drawn(course, -1, length))
+
+    pairs = [tuple(map(some, both)) for _, both in matched(several, alone)]
     return {
-        "alone": shares[0],
-        "several": shares[1],
+        "alone": share([some(course) for _, course in alone]),
+        "several": share([some(course) for _, course in several]),
         "several_less_alone": share_difference(pairs).as_dict() if pairs else over_seeds([], len),
         "both": pairs.count((True, True)),
         "several_only": pairs.count((True, False)),
@@ -167,8 +133,7 @@ QUESTION = "Do several heads help because one of them is likely to start well?"
 EARLY = 20  # updates after which the way that attention goes may show
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(BaseConfig):
     """Settings.
 
     Attributes:
@@ -189,29 +154,21 @@ class Config:
             the authors' configuration, at full size, too much so to be called bad.
     """
 
-    candidates: int = 12
-    trials: int = 1
-    seeds: int = 3
-    heads: int = 4
-    body: int = 0
-    elsewhere: int = 1
-    moved: int = 2
+    candidates: Annotated[int, Field(ge=1, lt=UNSEEN)] = 12
+    trials: Positive = 1
+    seeds: Positive = 3
+    heads: Positive = 4
+    body: NotNegative = 0
+    elsewhere: NotNegative = 1
+    moved: NotNegative = 2
     length: int = 12
-    width: int = 32
-    steps: int = 200
-    every: int = 10
-    followed: int = 200
+    width: Positive = 32
+    steps: Positive = 200
+    every: Positive = 10
+    followed: Positive = 200
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         words_of("permutation", self.length)
-        for name in ("candidates", "trials", "seeds", "heads", "width", "steps", "every", "followed"):
-            if getattr(self, name) < 1:
-                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
-        for name in ("body", "elsewhere", "moved"):
-            if getattr(self, name) < 0:
-                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 0")
-        if self.candidates >= UNSEEN:
-            raise BadInput(f"{self.candidates} candidates; expected fewer than {UNSEEN}")
         check_looks(self.steps, self.every, self.updates)
 
     @property
@@ -229,34 +186,21 @@ PROFILES = {
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
-    """What it asks of the networks that are known before any is trained: first trials, and random heads.
-
-    Which head is tried again, and the networks of good and bad heads, follow from outcomes; :func:`compute`
-    asks them.
-    """
+    """What is known before any network is trained: first trials, and random heads; the rest follows."""
     first = [_spec(config, (head,), 0, config.body) for head in range(config.candidates)]
     random = [spec for scenario in ("random", "alone") for spec in _scenario(scenario, config, [], [])]
     return ask([*first, *random], measure_copying)
 
 
-def models(config: Config) -> tuple[RecipeSpec, ...]:
-    """The runs that are known before any is made, each once."""
-    return specs_of(asks(config))
-
-
-def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Which single heads are good or bad, and what becomes of networks that combine them.
 
     The first ``steps`` updates of a course count. A head is *good*, or *bad*, when it is on every data seed
     (:func:`standing`); one that is neither, or not what it was before, is not tried on the next. A scenario
     for which there are too few of them has no networks, and ``not_run`` says so beside its values.
 
-    Returns:
-        values by scenario, ``single`` being the first trials of all heads and ``elsewhere_{good, bad}`` heads
-        in other bodies: see :mod:`notebooks.shared.copying`, ``followed`` to the end of training; counts of
-        ``heads``; differences in pairs that share data and body. Tables ``courses`` (a row a network and
-        checkpoint) and ``outcomes`` (a row a network, after ``steps`` updates); later trials are the
-        scenario ``again``.
+    Values by scenario are those of :mod:`notebooks.shared.copying`, ``single`` being the first trials of all
+    heads and ``elsewhere_{good, bad}`` heads in other bodies; later trials are the scenario ``again``.
 
     Raises:
         NotMeasured: a store that does not train lacks a run of a single head.
@@ -308,7 +252,7 @@ def _early(config: Config) -> int:
     return min(max(EARLY // config.every, 1) * config.every, config.updates)
 
 
-def _screened(config: Config, store: "Store") -> tuple[list[list[Point]], dict[str, list[int]]]:
+def _screened(config: Config, store: Store) -> tuple[list[list[Point]], dict[str, list[int]]]:
     """The trials' points, and the heads that are good, or bad, on every data seed."""
     heads: dict[int, str] = {}
     trials = []
@@ -320,27 +264,40 @@ def _screened(config: Config, store: "Store") -> tuple[list[list[Point]], dict[s
                 f"{len(tried) - len(points)} of {len(tried)} single heads have no answer yet on data seed "
                 f"{seed}; which heads are good or bad depends on all of them"
             )
-        seen = {
-            columns["heads"][0]: standing(course["accuracy"])
-            for columns, course in judged(points, config.steps)
-        }
+        found = judged(points, config.steps)
+        seen = {columns["heads"][0]: standing(course["accuracy"]) for columns, course in found}
         heads = {head: kind for head, kind in seen.items() if kind and heads.get(head, kind) == kind}
         trials.append(points)
     return trials, {kind: [head for head, own in heads.items() if own == kind] for kind in KINDS}
 
 
 def _scenario(scenario: str, config: Config, good: list[int], bad: list[int]) -> list[RecipeSpec]:
-    """The networks of a scenario; none where good or bad heads are too few."""
-    sets = sets_of_heads(scenario, config.seeds, config.heads, good, bad)
+    """The networks of a scenario; none where good or bad heads are too few.
+
+    In ``copied`` all heads are the first of ``all_bad``: equal heads learn alike, so this is one head with a
+    longer context. Heads of ``random`` were never tried; ``alone`` has the first of each.
+    """
+    heads, specs = config.heads, []
+    if too_few(scenario, heads, good, bad, tried=0):
+        return []
     moves = 0 if scenario in SCREENED else 1  # to a body of its own
-    return [
-        _spec(config, heads, config.trials + seed, config.body + moves * seed)
-        for seed, heads in enumerate(sets)
-    ]
+    for seed in range(config.seeds):
+        generator = np.random.default_rng(seed)
+        drawn = [bad[place] for place in generator.permutation(len(bad))]
+        if scenario == "all_bad":
+            own = drawn[:heads]
+        elif scenario == "copied":
+            own = drawn[:1] * heads
+        elif scenario == "one_good":
+            own = [good[generator.integers(len(good))], *drawn[: heads - 1]]
+        else:
+            first = UNSEEN + seed * heads
+            own = range(first, first + (heads if scenario == "random" else 1))
+        specs.append(_spec(config, tuple(own), config.trials + seed, config.body + moves * seed))
+    return specs
 
 
 def _moved(config: Config, heads: list[int]) -> list[RecipeSpec]:
-    """The first of some heads, alone in other bodies."""
     bodies = range(config.body + 1, config.body + 1 + config.elsewhere)
     return [_spec(config, (head,), 0, body) for body in bodies for head in heads[: config.moved]]
 
@@ -350,21 +307,20 @@ def _spec(config: Config, heads: tuple[int, ...], seed: int, body: int) -> Recip
     return RecipeSpec.of("multi_head", heads=heads, body=body, seed=seed, steps=config.updates, **settings)
 
 
-def _asked(specs: Iterable[RecipeSpec], store: "Store") -> list[Point]:
+def _asked(specs: Iterable[RecipeSpec], store: Store) -> list[Point]:
     """(settings, course) of every network that the store knows or may train."""
     return answers(ask(specs, measure_copying), store)
 
 
 def _named(scenario: str, points: list[Point]) -> list[Point]:
     """The same points under the columns that name a network in this chapter."""
-    return [
-        (
-            {"scenario": scenario, "heads": " ".join(map(str, name["heads"]))}
-            | {"body": name["body"], "seed": name["seed"]},
-            course,
+    named = []
+    for name, course in points:
+        heads = " ".join(map(str, name["heads"]))
+        named.append(
+            ({"scenario": scenario, "heads": heads, "body": name["body"], "seed": name["seed"]}, course)
         )
-        for name, course in points
-    ]
+    return named
 
 
 def share_difference(pairs: Sequence[tuple[bool, bool]]) -> Interval:

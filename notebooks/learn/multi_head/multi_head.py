@@ -10,23 +10,21 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from attnlib.errors import BadInput
 from attnlib.models.copier import Copier, CopierConfig, CopyBatch, copier_loss
 from attnlib.training.course import Course, Report, regular_checkpoints, run_course
 from companion.data.synthetic import copy_batch, draw_sources, words_of
 from companion.runs.looks import gathered_looks, keep_look
+from companion.runs.spec import check_at_least
 from notebooks.shared.permutation_copying import HEAD, HELD_OUT, PARAMETERS, TRAINING, look_at_copier, stream
 
 
 @dataclass(frozen=True)
 class Settings:
-    """One network; the defaults are the paper's, as far as its text and its authors' configuration say.
+    """As :class:`notebooks.shared.permutation_copying.Settings`, but for the seeds.
 
     Attributes:
         heads: a number for each head, which draws its first query map; equal numbers are equal maps.
         body: draws all other parameters.
-        kind, length, width, batch_size, learning_rate, steps, every, held_out: as in
-            :class:`notebooks.shared.permutation_copying.Settings`.
         seed: draws the sentences, nothing else.
     """
 
@@ -45,9 +43,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         CopierConfig(words_of(self.kind, self.length), self.width, self.cell, len(self.heads))
-        for name in ("batch_size", "steps", "every", "held_out"):
-            if getattr(self, name) < 1:
-                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
+        check_at_least(1, self, "batch_size", "steps", "every", "held_out")
 
 
 def new_network(settings: Settings) -> Copier:
@@ -69,14 +65,9 @@ def new_network(settings: Settings) -> Copier:
 def record(
     settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None
 ) -> dict[str, Tensor]:
-    """Train the network and look at it on held-out sentences along the way.
+    """By checkpoint what ``look_at_copier`` sees, and ``head_right`` (checkpoints, heads).
 
-    Returns:
-        by checkpoint what :func:`notebooks.shared.permutation_copying.look_at_copier` sees, and
-        ``head_right`` (checkpoints, heads), the weight of each head on the right place.
-
-    Raises:
-        TrainingDiverged: the loss is not finite.
+    The latter is the weight of each head on the right place.
     """
     words = words_of(settings.kind, settings.length)
 

@@ -1,18 +1,19 @@
 """Would the best attention attend to larger β? Appendix A.1 of the second paper, and equation 12."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import reduce
+from operator import getitem
+from typing import Literal
 
 import torch
 
-from attnlib.errors import BadInput
 from attnlib.probes.optimal_attention import optimal_attention
 from companion.data import labelled_sets, parallel
 from companion.results.aggregate import Point, over_seeds, paired
-from companion.results.asks import Ask, answers, ask, specs_of
-from companion.results.checks import check_counts, check_names
+from companion.results.asks import Ask, answers, ask
+from companion.results.config import AboveZero, BaseConfig, NotNegative, Positive
 from companion.runs.recipe import RecipeSpec
+from companion.runs.store import Store
 from notebooks.learn.optimal_attention.measure import (
     measure_classifier_identity,
     measure_optimal_attention,
@@ -21,10 +22,6 @@ from notebooks.learn.optimal_attention.measure import (
 from notebooks.shared.agreement import measure_translation
 from notebooks.shared.locality import probability_of_right_label
 
-if TYPE_CHECKING:
-    from companion.runs.store import Store
-
-
 PLACE = "Snell et al. 2021, appendix A.1, equations 27-37; section 3.3, equation 12"
 QUESTION = "Does the attention that minimises the loss attend to the positions with larger β?"
 FORMS = ("summed", "joined")  # equation 32, and equation 2
@@ -32,8 +29,7 @@ BY_RULE = {"translation": "known_lexicon", "classification": "known_polarity"}
 COUNTEREXAMPLE = ((0.0, 0.0, 0.0), (0.0, -10.0, 5.0), (0.0, 5.0, -10.0))  # γ of each position, equation 30
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(BaseConfig):
     """Settings.
 
     Attributes:
@@ -56,30 +52,22 @@ class Config:
         classifier_steps: updates of the classifiers.
     """
 
-    seeds: int = 3
+    seeds: Positive = 3
     dataset: str = "multi30k_en_de"
     texts: str = "sst"
-    absent: str = "by_rule"
-    train_pairs: int = 2_000
-    n_validation: int = 40
-    pieces: int = 1_000
-    width: int = 64
-    learning_rate: float = 3e-3
-    steps: int = 400
-    samples: int = 0
-    probed_training: int = 0
-    train_texts: int = 2_000
-    validation_texts: int = 150
-    classifier_width: int = 64
-    classifier_steps: int = 200
-
-    def __post_init__(self) -> None:
-        check_counts(self, "classifier_steps", "pieces")
-        check_names(self, absent=("by_rule", "stop"))
-        numbers = ("train_pairs", "n_validation", "samples", "probed_training", "classifier_width")
-        for name in (*numbers, "train_texts", "validation_texts"):
-            if getattr(self, name) < 0:
-                raise BadInput(f"{name} is {getattr(self, name)}; it must be 0 or more")
+    absent: Literal["by_rule", "stop"] = "by_rule"
+    train_pairs: NotNegative = 2_000
+    n_validation: NotNegative = 40
+    pieces: Positive = 1_000
+    width: Positive = 64
+    learning_rate: AboveZero = 3e-3
+    steps: Positive = 400
+    samples: NotNegative = 0
+    probed_training: NotNegative = 0
+    train_texts: NotNegative = 2_000
+    validation_texts: NotNegative = 150
+    classifier_width: NotNegative = 64
+    classifier_steps: Positive = 200
 
 
 PROFILES = {
@@ -103,26 +91,19 @@ PROFILES = {
 
 def data_of(config: Config) -> dict[str, str]:
     """Names of the sets that are taken: for ``translation``, and for ``classification``."""
-    named = {"translation": config.dataset, "classification": config.texts}
-    usual = {"translation": Config.dataset, "classification": Config.texts}
-    at_hand = {"translation": parallel.at_hand, "classification": labelled_sets.at_hand}
-    if config.absent == "stop":
-        return named
+    named = {
+        "translation": (config.dataset, Config.dataset, parallel.at_hand),
+        "classification": (config.texts, Config.texts, labelled_sets.at_hand),
+    }
     return {
-        kind: BY_RULE[kind] if name == usual[kind] and not at_hand[kind](name) else name
-        for kind, name in named.items()
+        kind: BY_RULE[kind] if config.absent == "by_rule" and name == usual and not at_hand(name) else name
+        for kind, (name, usual, at_hand) in named.items()
     }
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
-    """What it asks of each network."""
     of_forms = [one for form in FORMS for of in (_qualities, _identities) for one in of(config, form)]
     return (*of_forms, *_optima(config), *_classifiers(config))
-
-
-def models(config: Config) -> tuple[RecipeSpec, ...]:
-    """The runs that the experiment needs, each once."""
-    return specs_of(asks(config))
 
 
 def _translators(config: Config, form: str) -> tuple[RecipeSpec, ...]:
@@ -179,10 +160,8 @@ def _classifiers(config: Config) -> tuple[Ask, ...]:
 def counterexample() -> dict[str, float]:
     """Equations 29-31 worked: the right word is the first of three, its logit 0 from every position.
 
-    Returns:
-        β and α^opt of the ``first``, ``second`` and ``third`` position; the probability of the right word
-        under α^opt (``right``), by equation 12 from β of the right word alone (``from_right_word``), and with
-        all attention on the ``first_alone``.
+    β and α^opt of each position; the probability of the right word under α^opt (``right``), by equation 12
+    from β of the right word alone (``from_right_word``), and with all attention on the ``first_alone``.
     """
     logits = torch.tensor(COUNTEREXAMPLE, dtype=torch.float64)
     one, masks = torch.zeros(1, 1, dtype=torch.long), (torch.ones(1, 3).bool(), torch.ones(1, 1).bool())
@@ -198,14 +177,11 @@ def counterexample() -> dict[str, float]:
     }
 
 
-def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """The worked counterexample, α^opt of trained networks, both forms' quality, and the identities.
 
-    Returns:
-        values ``data`` (:func:`data_of`), ``counterexample``; ``summed`` and ``joined`` (:func:`quality` and
-        ``identity``, for ``summed`` also :func:`optimum`); ``difference``, BLEU of summed less joined within
-        a seed; ``residual``, the largest; ``classifier``. All but largest values are intervals over seeds.
-        Tables ``networks``, a row a network; ``example`` and ``unused`` of the first seed's.
+    ``difference`` is BLEU of summed less joined within a seed. All but largest values are intervals over
+    seeds; the tables ``example`` and ``unused`` are of the first seed's.
     """
     found = {form: _by_seed(_qualities(config, form), store) for form in FORMS}
     identities = {form: _by_seed(_identities(config, form), store) for form in FORMS}
@@ -228,7 +204,7 @@ def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]
     }
 
 
-def _by_seed(asked: Iterable[Ask], store: "Store") -> list[Point]:
+def _by_seed(asked: Iterable[Ask], store: Store) -> list[Point]:
     """Answers that the store knows or may make."""
     return [({"seed": name["seed"]}, found) for name, found in answers(asked, store)]
 
@@ -238,20 +214,15 @@ BLEU = {"bleu": lambda one: one["bleu"][-1], "best_bleu": lambda one: max(one["b
 
 def _intervals(points: list[Point], names: Iterable[str], *branch: str) -> dict[str, dict]:
     """Numbers of a branch of the answers as intervals over seeds."""
-
-    def of(one: dict, name: str) -> float | None:
-        for key in branch:
-            one = one[key]
-        return one.get(name)
-
-    return {name: over_seeds(points, lambda one, n=name: of(one, n)) for name in names}
+    return {
+        name: over_seeds(points, lambda one, n=name: reduce(getitem, branch, one).get(n)) for name in names
+    }
 
 
 def quality(points: list[Point]) -> dict:
     """What :func:`~notebooks.shared.agreement.measure_translation` says of a form.
 
-    Its agreements are of single precision with ties counted; ``agreement`` may be replaced by better ones
-    (:func:`optimum`), ``recorded`` stays.
+    Its agreements have ties counted; :func:`optimum` puts better ones in their place, ``recorded`` stays.
     """
     agreements = _intervals(points, ("learned_probe", "chance"))
     above = over_seeds(points, lambda one: one["learned_probe"] - one["chance"])
@@ -278,20 +249,16 @@ def optimum(points: list[Point]) -> dict:
         name: (lambda one, b=better, w=worse: one["log_likelihood"][b] - one["log_likelihood"][w])
         for name, better, worse in (("gain", "optimal", "learned"), ("gain_of_learned", "learned", "uniform"))
     }
-    return (
-        {branch: _intervals(points, names, branch) for branch, names in OPTIMUM.items()}
-        | {
-            "over_chance": {
-                name: over_seeds(points, lambda one, n=name: one["agreement"][n] - one["agreement"]["chance"])
-                for name in ("optimal_probe", "learned_probe")
-            }
-        }
-        | {name: over_seeds(points, of) for name, of in likelihood.items()}
-        | {
-            "positions": over_seeds(points, lambda one: one["positions"]),
-            "words": min((one["words"] for _, one in points), default=0),
-        }
-    )
+    return {
+        **{branch: _intervals(points, names, branch) for branch, names in OPTIMUM.items()},
+        "over_chance": {
+            name: over_seeds(points, lambda one, n=name: one["agreement"][n] - one["agreement"]["chance"])
+            for name in ("optimal_probe", "learned_probe")
+        },
+        **{name: over_seeds(points, of) for name, of in likelihood.items()},
+        **_intervals(points, ("positions",)),
+        "words": min((one["words"] for _, one in points), default=0),
+    }
 
 
 OPTIMUM = {
@@ -315,7 +282,7 @@ def classifier(points: list[Point]) -> dict:
 
 
 def cells(shown: dict | None) -> list[dict]:
-    """A sentence's matrices as rows, a row a pair of positions; none where there is no sentence."""
+    """A sentence's matrices, a row a pair of positions; none where there is no sentence."""
     if shown is None:
         return []
     right = {f"right_{name}": value for name, value in shown.get("right", {}).items()}

@@ -6,25 +6,20 @@ precision, on the validation samples of the network as it is in the end; β of o
 it, in single precision, and its ties are broken (:mod:`attnlib.probes.agreement`).
 """
 
-from typing import TYPE_CHECKING
-
 import torch
 from torch import Tensor
 from torch.nn.functional import linear
 
 from attnlib.errors import BadInput
+from attnlib.models.translator import BilinearTranslator
 from attnlib.probes.agreement import RowMean, agreement, agreement_with_ties_broken, chance_agreement
 from attnlib.probes.lexical_probe import log_lexical_probe
 from attnlib.probes.optimal_attention import OptimalAttention, optimal_attention
+from attnlib.training.corpus import Batch
+from companion.runs.recipe import Recording
 from notebooks.shared.agreement import recorded_batches, recorded_probe
 from notebooks.shared.ragged import padded
 from notebooks.shared.translation import load_pieces, recorded_network
-
-if TYPE_CHECKING:
-    from attnlib.models.translator import BilinearTranslator
-    from attnlib.training.corpus import Batch
-    from companion.runs.recipe import Recording
-
 
 UNUSED = 1e-3  # a position with less attention than this counts as not attended to
 MATTERS = 0.1  # nats by which α^opt must be better than uniform attention for a word to depend on attention
@@ -34,21 +29,19 @@ EXAMPLE = (6, 10)  # source and target positions of the sentence shown, fewest a
 
 
 @torch.no_grad()
-def measure_optimal_attention(recording: "Recording", *others: "Recording", samples: int) -> dict:
-    """α^opt of every right word, and what it agrees with.
+def measure_optimal_attention(recording: Recording, *others: Recording, samples: int) -> dict:
+    """α^opt of every right word of the first ``samples`` (0 for all), and what it agrees with.
 
     Args:
         others: recordings on the same samples whose β is compared as well: of another run of this form,
             ``other_probe``, and of the main model, ``main_probe``.
-        samples: the first so many validation samples; 0 for all.
 
     Returns:
-        ``agreement`` (equation 10) of ``<first>_<second>`` among ``optimal``, ``learned``, ``probe``, those
-        of other runs and ``steepest``, how fast the loss falls with each weight at uniform attention, with
-        ``chance``; ``log_likelihood`` in nats a word by attention; ``largest_probe``: mean α^opt at the top
-        of β (``weight``), the share of words where that is below :data:`UNUSED`, and what these lose where
-        it is followed (``lost``); ``positions`` that α^opt uses; ``dependent``, the same of words that
-        depend on attention; ``words``, ``samples``, the largest ``residual``, ``iterations``; two examples.
+        ``agreement`` (equation 10) of ``<first>_<second>``, ``steepest`` being how fast the loss falls with
+        each weight at uniform attention; ``log_likelihood`` in nats a word by attention; ``largest_probe``:
+        mean α^opt at the top of β (``weight``), the share of words where that is below :data:`UNUSED`, and
+        what these lose where it is followed (``lost``); ``positions`` that α^opt uses; ``dependent``, the
+        same of words that depend on attention.
 
     Raises:
         BadInput: a model of another form, for which α^opt is not the solution of a convex problem.
@@ -86,7 +79,7 @@ def measure_optimal_attention(recording: "Recording", *others: "Recording", samp
 class _Rows:
     """One batch: what is known of its right words, a row a word."""
 
-    def __init__(self, network: "BilinearTranslator", batch: "Batch", others: dict[str, Tensor]):
+    def __init__(self, network: BilinearTranslator, batch: Batch, others: dict[str, Tensor]):
         self.batch, self.readout, trace = batch, network.readout, network(batch)
         readout, self.attention = self.readout, trace.attention
         of_source = self.of_source = readout.from_context(trace.encoder_states)
@@ -218,14 +211,11 @@ def _nested(found: dict[str, float | None]) -> dict:
 
 
 @torch.no_grad()
-def measure_probe_identity(recording: "Recording", *, samples: int) -> dict:
+def measure_probe_identity(recording: Recording, *, samples: int) -> dict:
     """Log-probabilities of the right words, rebuilt from probe and attention, less the network's own.
 
-    In double precision, on the first validation samples (0 for all).
-
-    Returns:
-        ``words``; ``all_words``, from β of every word, and ``right_word``, from equation 12 with β of the
-        right word alone: each ``{"mean", "largest"}`` of the absolute difference, in nats.
+    Of the absolute difference, in nats: ``all_words``, from β of every word, and ``right_word``, from
+    equation 12 with β of the right word alone.
     """
     network = recorded_network(recording.spec.resolved, recording.tensors)
     network = network.double().to(recording["steps"].device)
@@ -240,7 +230,7 @@ def measure_probe_identity(recording: "Recording", *, samples: int) -> dict:
     }
 
 
-def _differences(network: "BilinearTranslator", batch: "Batch") -> dict[str, Tensor]:
+def _differences(network: BilinearTranslator, batch: Batch) -> dict[str, Tensor]:
     """Rebuilt less own log-probability of each right word, (batch, target); arbitrary at padding.
 
     A target position at a time: the probe of all words is batch × source × words numbers.
@@ -270,15 +260,11 @@ def _of_right(values: Tensor, words: Tensor) -> Tensor:
     return values.gather(-1, words[..., None])[..., 0]
 
 
-def measure_classifier_identity(recording: "Recording") -> dict:
+def measure_classifier_identity(recording: Recording) -> dict:
     """The validation loss of a classifier, rebuilt from its recorded probe and attention by equation 12.
 
-    The recording has log β/(1 − β), which is σ⁻¹(β) before it is rounded away.
-
-    Returns:
-        by checkpoint ``steps``, ``loss`` and ``rebuilt`` (nats a text); ``deviation``, the largest absolute
-        difference of the two; ``wrong``, texts whose rebuilt label is not the recorded one, and
-        ``accuracy`` at the last checkpoint.
+    The recording has log β/(1 − β), which is σ⁻¹(β) before it is rounded away. ``wrong`` are texts whose
+    rebuilt label is not the recorded one.
     """
     offsets = recording["validation.offsets"]
     log_odds, _ = padded(recording["validation.log_polarity"].double(), offsets)

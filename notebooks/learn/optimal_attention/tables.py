@@ -1,14 +1,10 @@
 """The counterexample worked, what the identities leave, and the network's own counterexample."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
 
 from companion.results.result import Result
 from notebooks.learn.optimal_attention.experiment import COUNTEREXAMPLE
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ATTENTIONS = {
     "all on position 1": (1, 0, 0),
@@ -18,13 +14,11 @@ ATTENTIONS = {
 }
 
 
-def worked_table() -> "pd.DataFrame":
+def worked_table() -> pd.DataFrame:
     """The counterexample step by step: what several attentions make of it, in nats.
 
     ``log p`` is the mean of log β of the right word and what the positions gain by disagreeing on the others.
     """
-    import pandas as pd
-
     logits = np.array(COUNTEREXAMPLE)
     log_probe = logits - np.log(np.exp(logits).sum(1, keepdims=True))  # of every word, by position
     rows = {}
@@ -42,31 +36,21 @@ def worked_table() -> "pd.DataFrame":
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
-def identity_table(result: Result) -> "pd.DataFrame":
+def identity_table(result: Result) -> pd.DataFrame:
     """A row a kind of network: how far the rebuilt log-probability is from the network's own."""
-    import pandas as pd
-
-    rows = {
-        "classifier, mean loss by equation 12": (
-            "",
-            power_text(result.values["classifier"]["deviation"]),
-            "checkpoints of the networks",
-        )
-    }
+    deviation = power_text(result.values["classifier"]["deviation"])
+    rows = {"classifier, mean loss by equation 12": ("", deviation, "checkpoints of the networks")}
     for form, model in (("summed", "summed context"), ("joined", "main model")):
         for name, words in (("all_words", "β of all words"), ("right_word", "β of the right word alone")):
             found = result.values[form]["identity"][name]
             numbers = power_text(found["mean"]["value"]), power_text(found["largest"])
             rows[f"{model}, {words}"] = (*numbers, "words of the networks")
-    return pd.DataFrame.from_dict(
-        rows, orient="index", columns=["mean difference (nats)", "largest (nats)", "among"]
-    )
+    columns = ["mean difference (nats)", "largest (nats)", "among"]
+    return pd.DataFrame.from_dict(rows, orient="index", columns=columns)
 
 
-def unused_table(result: Result) -> "pd.DataFrame":
+def unused_table(result: Result) -> pd.DataFrame:
     """The network's own counterexample: each source position, what it says alone, β, α and α^opt."""
-    import pandas as pd
-
     rows = [
         {
             "source": word(row["source"]),

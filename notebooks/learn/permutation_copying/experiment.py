@@ -2,14 +2,14 @@
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
 
-from attnlib.errors import BadInput
 from companion.data.synthetic import KINDS, words_of
 from companion.results.aggregate import Point, over_seeds
-from companion.results.asks import Ask, answers, ask, specs_of
+from companion.results.asks import Ask, answers, ask
+from companion.results.config import BaseConfig, Positive
 from companion.runs.recipe import RecipeSpec
+from companion.runs.store import Store
 from notebooks.shared.copying import (
     check_looks,
     course_rows,
@@ -23,10 +23,6 @@ from notebooks.shared.copying import (
     steps_to_learn,
     turned_away,
 )
-
-if TYPE_CHECKING:
-    from companion.runs.store import Store
-
 
 # Which comes first, words or attention? When either finds the right place in networks that copy.
 
@@ -43,15 +39,11 @@ def knowledge_first(learned: list[Point], uniform: list[Point], length: int) -> 
     and attention is there, from the first look at which the largest β, or the largest weight, of a target
     word stands at the word to be said for half of the words: the same is asked of both.
 
-    Args:
-        learned: whole courses of networks that learn to attend; uniform: of those that never attend.
-        length: words of a sentence.
-
     Returns:
-        ``stays``, networks that never leave; for both ways the updates until attention has ``left``, words
-        are ``known`` and attention is ``there``; ``lead``, the last less the one before, and ``first``, in
-        how many networks words came first; ``held``, the share of words that networks which never attend
-        know after as many updates as ``there`` (over ``n_held`` times); and times to learn.
+        ``stays``, networks that never leave; for both ways updates until attention has ``left``, words are
+        ``known`` and attention is ``there``; ``lead``, the last less the one before, and ``first``, networks
+        where words came first; ``held``, the share of words that networks which never attend know after as
+        many updates as ``there`` (over ``n_held`` times); and times to learn.
     """
     gone = [(way(course, length), (name, course)) for name, course in learned]
     return {"stays": sum(way is None for way, _ in gone)} | {
@@ -73,18 +65,18 @@ def _leaves(course: dict, length: int) -> int | None:
     return _first(course["attention_right"], lambda weight: weight >= high or weight <= low)
 
 
-def _time(course: dict, look: int | None) -> int | None:
+def _left(course: dict, length: int) -> int | None:
+    look = _leaves(course, length)
     return None if look is None else course["steps"][look]
 
 
-def _known(course: dict) -> int | None:
-    """Updates until words are known."""
-    return _time(course, _first(course["probe_agreement"], lambda share: share >= HALF))
+def _half(name: str, course: dict) -> int | None:
+    """Updates until a share is a half."""
+    look = _first(course[name], lambda share: share >= HALF)
+    return None if look is None else course["steps"][look]
 
 
-def _there(course: dict) -> int | None:
-    """Updates until attention is at the right words."""
-    return _time(course, _first(course["attention_accuracy"], lambda share: share >= HALF))
+_known, _there = partial(_half, "probe_agreement"), partial(_half, "attention_accuracy")
 
 
 def _lead(course: dict) -> int | None:
@@ -98,7 +90,7 @@ def _group(points: list[Point], uniform: list[Point], length: int) -> dict:
     seen = [step for step in arrivals if all(step in course["steps"] for _, course in uniform)]
     return {
         "n": len(points),
-        "left": over_seeds(points, lambda course: _time(course, _leaves(course, length))),
+        "left": over_seeds(points, lambda course: _left(course, length)),
         "known": over_seeds(points, _known),
         "there": over_seeds(points, _there),
         "lead": over_seeds(points, _lead),
@@ -127,8 +119,7 @@ NETWORKS = ("learned", "uniform", "proxy")
 SHARED_KIND, SHARED_NETWORKS = "sample", ("learned", "uniform")  # what fixed_permutation trains to copy
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(BaseConfig):
     """Settings; a network is a kind of sentences × (learned or uniform attention, or the proxy) × seed.
 
     Attributes:
@@ -145,21 +136,18 @@ class Config:
     """
 
     kind: tuple[str, ...] = KINDS
-    seeds: int = 3
-    controls: int = 2
+    seeds: Positive = 3
+    controls: Positive = 2
     length: int = 16
-    width: int = 64
-    steps: int = 200
-    every: int = 10
-    followed: int = 200
-    sample_steps: int = 240
+    width: Positive = 64
+    steps: Positive = 200
+    every: Positive = 10
+    followed: Positive = 200
+    sample_steps: Positive = 240
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         for kind in self.kind:
             words_of(kind, self.length)
-        for name in ("seeds", "controls", "width", "steps", "every", "followed", "sample_steps"):
-            if getattr(self, name) < 1:
-                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
         updates = [self.updates(kind, network) for kind in self.kind for network in NETWORKS]
         check_looks(self.steps, self.every, max(updates, default=self.steps))
 
@@ -177,24 +165,14 @@ PROFILES = {
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
-    """What it asks of each network."""
     return ask(_planned(config), measure_copying)
 
 
-def models(config: Config) -> tuple[RecipeSpec, ...]:
-    """The runs that the experiment needs, each once."""
-    return specs_of(asks(config))
+def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
+    """The courses of all networks, and what became of them, as in :mod:`notebooks.shared.copying`.
 
-
-def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
-    """The courses of all networks, and what became of them.
-
-    Returns:
-        values by kind, of learned attention after ``steps`` updates as in :mod:`notebooks.shared.copying`:
-        its ``outcome``, the same networks ``followed`` to the end, which way those that failed have
-        ``turned``; ``ways``, see :func:`knowledge_first`; the probes of ``uniform`` attention and of the
-        ``proxy``; the entropies ``floor``, log(length), and ``ignorance``, log(words). Tables ``courses`` (a
-        row a network and checkpoint) and ``outcomes`` (a row a network, after ``steps`` updates).
+    Values by kind are of learned attention after ``steps`` updates; ``floor``, log(length), and
+    ``ignorance``, log(words), are entropies.
     """
     whole = [
         ({name: columns[name] for name in ("kind", "network", "seed")}, course)

@@ -1,18 +1,15 @@
 """Where the lexical probe is local and where it leaks: a keyword to be found at uniform attention."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import Annotated
 
-from attnlib.errors import BadInput
 from companion.results.aggregate import Point, over_seeds, paired
-from companion.results.asks import Ask, answers, ask, specs_of
+from companion.results.asks import Ask, answers, ask
+from companion.results.config import BaseConfig, Field, Positive
 from companion.runs.recipe import RecipeSpec
+from companion.runs.store import Store
 from notebooks.shared.copying import measure_copying
-
-if TYPE_CHECKING:
-    from companion.runs.store import Store
 
 PLACE = "Snell et al. 2021, section 6.1, equations 22-25; Figure 7"
 QUESTION = "Is the lexical probe about the word at its position, and does it stay so?"
@@ -30,8 +27,7 @@ ORDERS = (
 HALFWAY = 0.75  # accuracy halfway from guessing to always right
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(BaseConfig):
     """Settings of the networks, all alike but for their seed.
 
     Attributes:
@@ -47,54 +43,34 @@ class Config:
         later: updates between two looks from there on.
     """
 
-    seeds: int = 3
-    words: int = 40
-    length: int = 40
-    embedding_width: int = 48
-    width: int = 32
-    steps: int = 300
-    every: int = 10
-    until: int = 300
-    later: int = 100
-
-    def __post_init__(self) -> None:
-        for name in ("seeds", "embedding_width", "width", "steps", "every", "until", "later"):
-            if getattr(self, name) < 1:
-                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
-        if self.length < 4 or self.words < 2:
-            raise BadInput(f"length {self.length} and {self.words} words; take at least 4 and 2")
+    seeds: Positive = 3
+    words: Annotated[int, Field(ge=2)] = 40
+    length: Annotated[int, Field(ge=4)] = 40
+    embedding_width: Positive = 48
+    width: Positive = 32
+    steps: Positive = 300
+    every: Positive = 10
+    until: Positive = 300
+    later: Positive = 100
 
 
-PROFILES = {
-    "quick": Config(),
-    "paper": Config(seeds=5, embedding_width=300, width=256, steps=4_000, every=2),
-}
+PROFILES = {"quick": Config(), "paper": Config(seeds=5, embedding_width=300, width=256, steps=4_000, every=2)}
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
-    """What it asks of each network: its course."""
     names = ("words", "length", "embedding_width", "width", "steps", "every", "until", "later")
     settings = {name: getattr(config, name) for name in names}
     specs = (RecipeSpec.of("keyword", seed=seed, **settings) for seed in range(config.seeds))
     return ask(specs, measure_copying)
 
 
-def models(config: Config) -> tuple[RecipeSpec, ...]:
-    """The runs that the experiment needs, each once."""
-    return specs_of(asks(config))
-
-
-def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
+def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """γ at the keyword, after it, at the ends and on average, early, midway and late in training.
 
     *Early* is the first checkpoint at which the network is right for three sequences in four, *midway* the
     last one in the first half of the updates, *late* the last of all. A network that is never right so often
-    has no early checkpoint, and counts in the others alone.
-
-    Returns:
-        values by stage: γ by place, ``step``, ``accuracy`` and ``<larger>_over_<smaller>``, differences
-        within a network; ``moved``, late less midway, which says whether the course has come to rest;
-        ``lead``, where the last position is above the keyword. Table ``courses``, a row a look at a network.
+    has no early checkpoint, and counts in the others alone. ``moved``, late less midway, says whether the
+    course has come to rest.
     """
     courses = [
         [
@@ -130,11 +106,9 @@ def _numbers(names: tuple[str, ...], summary: Callable[[Callable[[dict], float]]
 
 
 def _lead(courses: list[list[dict]]) -> dict:
-    """The looks at which the last position leads the keyword, network by network.
+    """At how many looks the interval of the last position's lead over the keyword is above 0, ``ahead``.
 
-    Returns:
-        ``ahead``, at how many of the ``looks`` the interval of the lead is above 0, from the update ``first``
-        to ``final``; ``most``, the largest mean lead, after ``step`` updates. Not corrected for so many.
+    From the update ``first`` to ``final``; ``most`` is the largest mean lead. Not corrected for so many.
     """
     leads = {
         rows[0]["step"]: over_seeds(_points(rows), lambda row: row["last"] - row["keyword"])

@@ -19,6 +19,7 @@ from attnlib.errors import BadInput
 from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig, classification_loss
 from attnlib.training.course import Course, Report, run_course
 from companion.runs.looks import gathered_looks, keep_look
+from companion.runs.spec import check_at_least
 from notebooks.shared.locality import apart, locality
 
 PARAMETERS, TRAINING, HELD_OUT = range(3)  # what a seed is used for
@@ -47,9 +48,6 @@ def keyword_batch(samples: int, length: int, words: int, generator: torch.Genera
     >>> batch = keyword_batch(4, length=6, words=5, generator=torch.Generator().manual_seed(0))
     >>> (batch.tokens == KEYWORD).sum(1).tolist(), batch.labels.tolist()
     ([1, 1, 0, 0], [1, 1, 0, 0])
-
-    Raises:
-        BadInput: an odd number of samples, a length below 1, or no word beside the keyword.
     """
     if samples < 2 or samples % 2:
         raise BadInput(f"{samples} samples; half are positive, so give an even number")
@@ -92,18 +90,8 @@ class Settings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in (
-            "embedding_width",
-            "width",
-            "batch_size",
-            "steps",
-            "every",
-            "until",
-            "later",
-            "held_out",
-        ):
-            if getattr(self, name) < 1:
-                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
+        check_at_least(1, self, "embedding_width", "width", "batch_size")
+        check_at_least(1, self, "steps", "every", "until", "later", "held_out")
         if self.length < 4:
             raise BadInput(f"length is {self.length}; keyword, next, first and last need 4 positions")
 
@@ -121,14 +109,9 @@ def checkpoints(settings: Settings) -> tuple[int, ...]:
 def record(
     settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None
 ) -> dict[str, Tensor]:
-    """Train the network and look at its probe on held-out sequences along the way.
+    """Train the network and look at it on held-out sequences along the way.
 
-    Returns:
-        by checkpoint, ``steps``, ``loss`` and ``accuracy`` on all held-out sequences, and of the positive
-        ones whose places are apart the means of γ: ``keyword``, ``next``, ``mean``, ``last``, ``first``.
-
-    Raises:
-        TrainingDiverged: the loss is not finite.
+    γ is a mean over the positive ones whose places are apart.
     """
     held_out = _batch(settings, settings.held_out, HELD_OUT).to(device)
     config = ClassifierConfig(settings.words, settings.embedding_width, settings.width, attention="uniform")

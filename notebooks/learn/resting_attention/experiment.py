@@ -3,25 +3,23 @@
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import permutations
-from typing import TYPE_CHECKING
+from typing import Annotated
 
 import numpy as np
 
 from attnlib.errors import BadInput
 from companion.data import labelled_sets
 from companion.results.aggregate import over_seeds
-from companion.results.asks import Ask, ask, specs_of
-from companion.results.checks import check_counts, check_names
+from companion.results.asks import Ask, ask
+from companion.results.config import AboveZero, BaseConfig, NotNegative, OneOf, Positive
 from companion.results.statistics import Interval, jackknife_interval
 from companion.runs.recipe import RecipeSpec
+from companion.runs.store import Store
 from notebooks.learn.resting_attention.measure import measure_apart, measure_resting
 from notebooks.shared.agreement import classifier_runs, gathered
 
-if TYPE_CHECKING:
-    from companion.runs.store import Store
-
+Data = Annotated[str, OneOf(labelled_sets.names())]
 PLACE = "Snell et al. 2021, section A.9"
 QUESTION = "Why do two networks that classify text messages seem to attend to different places?"
 MARKS = ("begin", "end")
@@ -48,8 +46,7 @@ def class_name(data: str, label: str) -> str:
     return CLASSES[data][int(label)] if data in CLASSES else f"label {label}"
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(BaseConfig):
     """Settings of the classifiers, all alike but for their data and seed.
 
     Attributes:
@@ -66,21 +63,19 @@ class Config:
         steps: updates.
     """
 
-    data: tuple[str, ...] = ("known_polarity", "sms_spam")
+    data: tuple[Data, ...] = ("known_polarity", "sms_spam")
     seeds: int = 3
-    beside: tuple[str, ...] = ("sst",)
+    beside: tuple[Data, ...] = ("sst",)
     beside_seeds: int = 3
     only_at_hand: int = 1
-    n_train: int = 2_000
-    n_validation: int = 150
-    width: int = 64
-    embedding_width: int = 64
-    learning_rate: float = 3e-3
-    steps: int = 200
+    n_train: NotNegative = 2_000
+    n_validation: NotNegative = 150
+    width: Positive = 64
+    embedding_width: Positive = 64
+    learning_rate: AboveZero = 3e-3
+    steps: Positive = 200
 
-    def __post_init__(self) -> None:
-        check_counts(self, "embedding_width")
-        check_names(self, data=labelled_sets.names(), beside=labelled_sets.names())
+    def check(self) -> None:
         for name in ("seeds", "beside_seeds"):
             if getattr(self, name) < 2:
                 raise BadInput(
@@ -107,7 +102,7 @@ PROFILES = {
 
 
 def rows(config: Config) -> dict[str, tuple[RecipeSpec, ...]]:
-    """The networks by data set, in the order of their seeds; they are those of the agreement tables."""
+    """The networks by data set, in the order of seeds; they are those of the agreement tables."""
     names = ("n_train", "n_validation", "learning_rate", "steps", "embedding_width")
     shared = {name: getattr(config, name) for name in names}
     seeds = dict.fromkeys(config.beside, config.beside_seeds) | dict.fromkeys(config.data, config.seeds)
@@ -119,27 +114,15 @@ def rows(config: Config) -> dict[str, tuple[RecipeSpec, ...]]:
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
-    """What it asks of each network, and of each two of one data set."""
     return tuple(asked for runs in rows(config).values() for asked in (*_alone(runs), *_together(runs)))
 
 
-def models(config: Config) -> tuple[RecipeSpec, ...]:
-    """The networks, each once."""
-    return specs_of(asks(config))
+def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
+    """Where attention rests by label, and how far two seeds agree with the marks and without, in percent.
 
-
-def compute(config: Config, store: "Store") -> tuple[dict, dict[str, list[dict]]]:
-    """Where attention rests by label, and how far two seeds agree with the marks and without.
-
-    Returns:
-        by data set, shares in percent: ``labels``, by label what
-        :func:`~notebooks.learn.resting_attention.measure.measure_resting` has, as intervals over networks;
-        ``common``, the commoner label; ``resting``, how many networks have the largest attention at a place
-        in more than half of the texts of that label; ``own_mark``, see :func:`_own_mark`; ``pairs`` by
-        choice of positions and label, see :func:`_agreeing`; ``by_mark``, their agreement over all texts,
-        parted by whether both networks rest on one mark or on two.
-        Tables ``networks``, a row a network and label, and ``pairs``, a row an ordered pair, label and choice
-        of positions, with ``marks``: ``same`` or ``different`` where both rest on a mark, else ``other``.
+    ``common`` is the commoner label; ``resting``, how many networks have the largest attention at a place in
+    more than half of its texts; ``by_mark``, agreement of pairs over all texts, parted by whether both
+    networks rest on one mark or on two.
     """
     values: dict = {}
     tables: dict[str, list[dict]] = {"networks": [], "pairs": []}
@@ -209,12 +192,9 @@ def _places(networks: list[dict], label: str) -> dict[int, str]:
 
 
 def _own_mark(networks: list[dict], common: str) -> dict:
-    """What the mark that a network rests on says alone.
+    """By label and seed, percent of its texts for which the mark that a network rests on is right alone.
 
-    Returns:
-        ``right``, by label and seed, percent of its texts for which the mark is right; ``default``, at how
-        many networks it is right in more than half of the texts of the commoner label and wrong in more than
-        half of the others.
+    ``default`` networks: it is right in more than half of the texts of the commoner label, and of no other.
     """
     resting = {seed: mark for seed, mark in _places(networks, common).items() if mark in MARKS}
     right: dict[str, dict[str, float]] = {}
@@ -251,10 +231,8 @@ def _by_mark(pairs: list[dict]) -> dict:
 def _agreeing(pairs: list[dict]) -> dict:
     """By positions and label: agreement and chance of the mean pair, and how far apart single pairs are.
 
-    ``agreement`` and ``chance`` have the jackknife's interval over seeds. ``spread`` is the standard
-    deviation over pairs of seeds drawn at random (:func:`pair_spread`; None
-    with fewer than three seeds), which sets with other numbers of seeds can be compared with; ``lowest``
-    and ``highest`` reach further the more seeds there are.
+    Sets with other numbers of seeds can be compared with ``spread``, while ``lowest`` and ``highest`` reach
+    further the more seeds there are.
     """
     found: dict = {}
     for positions in POSITIONS:
@@ -294,13 +272,8 @@ def pair_spread(numbers: Mapping[tuple[int, int], float]) -> Interval:
 
     which in that model is right in expectation. With what a pair has for itself, of variance τ², v is too
     large by 2 τ² / ((n − 1)(n − 2)). The interval is the jackknife's of √v, cut at 0. With four units and
-    normal s it covers the truth in nine cases of ten rather than in 95 %.
-
-    Args:
-        numbers: of ordered pairs of two different units, by pair.
-
-    Returns:
-        NaN for the value with fewer than three units, for the bounds with fewer than four.
+    normal s it covers the truth in nine cases of ten rather than in 95 %. NaN is the value of fewer than
+    three units, and the bounds of fewer than four.
     """
     units = sorted({unit for pair in numbers for unit in pair})
     table = np.array([[numbers.get((one, other), math.nan) for other in units] for one in units])

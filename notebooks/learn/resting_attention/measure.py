@@ -1,27 +1,21 @@
 """What a classifier's attention is largest at in the end: a word, or one of the two marks around the text."""
 
-from typing import TYPE_CHECKING
-
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from attnlib.errors import BadInput
 from attnlib.probes.agreement import RowMean, agreement, chance_agreement
+from companion.runs.recipe import Recording
 from notebooks.shared.ragged import RaggedRows, padded
 
-if TYPE_CHECKING:
-    from companion.runs.recipe import Recording
 
-
-def measure_resting(recording: "Recording") -> dict:
+def measure_resting(recording: Recording) -> dict:
     """Where attention is largest at the last checkpoint, and what the state of either mark says alone.
 
-    Returns:
-        of the validation texts, by label as text: ``texts``, how many there are; in percent of these
-        ``begin`` and ``end``, texts whose attention is largest at that mark (of ties the first position has
-        it), and ``begin_right`` and ``end_right``, texts whose label is the likelier one when all attention
-        is at that mark (β > ½); ``begin_weight`` and ``end_weight``, the mean weight there in percent.
+    Of the validation texts, by label: in percent ``begin`` and ``end``, texts whose attention is largest at
+    that mark (of ties the first position has it), ``…_right``, those whose label is the likelier one when all
+    attention is there (β > ½), and ``…_weight``, the mean weight there.
     """
     offsets, labels = recording["validation.offsets"], recording["validation.labels"]
     begins, ends = offsets[:-1], offsets[1:] - 1
@@ -41,17 +35,11 @@ def measure_resting(recording: "Recording") -> dict:
     }
 
 
-def measure_apart(first: "Recording", second: "Recording") -> dict:
-    """𝒜 of two attentions at the last checkpoints, over all positions and over the words alone.
+def measure_apart(first: Recording, second: Recording) -> dict:
+    """𝒜 of two attentions at the last checkpoints, over all positions and over the words alone, by label.
 
-    Among the words alone the top is the largest of the words, and 5 % are those of their number.
-
-    Returns:
-        ``{"all" | "words": {"0" | "1" | "both": {"agreement", "chance"}}}``, in percent of the validation
-        texts of the label; ``chance`` is 𝒜̂ of the second attention.
-
-    Raises:
-        BadInput: the two were not looked at on the same texts.
+    Among the words alone the top is the largest of the words, and 5 % are those of their number. ``chance``
+    is 𝒜̂ of the second attention. Raises BadInput: the two were not looked at on the same texts.
     """
     offsets, labels = second["validation.offsets"], second["validation.labels"]
     if not torch.equal(offsets, first["validation.offsets"]):

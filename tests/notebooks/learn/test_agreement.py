@@ -1,59 +1,27 @@
 """The experiment on agreement: which runs are compared, what is refused, and the whole way on tiny runs."""
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from attnlib.errors import BadInput, NotMeasured, UnknownName
 from companion.claims import Claim, ClaimVerdict, Estimate, Judgement, Tolerance, Verdict
 from companion.claims.published import Published, Reference
-from companion.data import labelled_sets, parallel
 from companion.results.result import Result
-from companion.results.run import run
 from companion.results.statistics import mean_interval
 from companion.runs.recipe import RecipeSpec
 from notebooks.learn.agreement import experiment, tables
-from notebooks.learn.agreement.experiment import (
-    PROFILES,
-    Column,
-    Config,
-    courses,
-    models,
-    rows,
-    weakest,
-)
+from notebooks.learn.agreement.experiment import Column, Config, courses, rows, weakest
 from notebooks.learn.agreement.experiment import row as row_of_a_set
 from notebooks.learn.agreement.tables import (
     agreement_table,
     baselines_table,
-    choice_table,
     distances_table,
-    frozen_table,
-    networks_caption,
     printed_agreement,
-    printed_tables,
-    runs_behind,
-    variants,
 )
-from notebooks.learn.optimal_attention import experiment as optimal_attention
 from notebooks.shared.agreement import COLUMNS, Runs, classifier_runs, gathered
-from notebooks.shared.data_names import DATA_NAMES, data_of
+from tests.notebooks.given import Given
 from tests.notebooks.shared.agreement_recordings import recorded
-
-TINY = {
-    "seeds": 2, "frozen": 0, "steps": 10, "n_train": 60,
-    "n_validation": 8, "width": 8, "embedding_width": 8, "translation_steps": 50,
-    "train_pairs": 60, "validation_pairs": 8, "pieces": 60,
-}  # fmt: skip
-
-
-class Unmeasured:
-    """A store that has measured nothing."""
-
-    def kept(self, spec, measure, **settings):
-        raise NotMeasured(spec.setting)
 
 
 def test_what_is_compared_differs_in_seed_and_attention_alone():
@@ -67,31 +35,6 @@ def test_what_is_compared_differs_in_seed_and_attention_alone():
         assert {name for name, _ in set(normal.settings) ^ set(uniform.settings)} == {"attention", "saliency"}
 
 
-def test_iwslt14_has_its_own_updates_and_a_sample_to_validate_on():
-    """30 epochs of the pairs at hand; all of its validation pairs would be seven times the work."""
-
-    def settings(config, name):
-        spec = rows(config)[name].normal[0].resolved
-        return spec.steps, spec.n_validation, spec.probed_validation, spec.probed_training
-
-    paper = PROFILES["paper"]
-    assert settings(paper, "multi30k_de_en") == (36_250, 0, 0, 1_014)
-    assert settings(paper, "iwslt14_de_en") == (16_180, 0, 1_014, 1_014)
-    shorter = Config(translation=("iwslt14_de_en",), only_at_hand=0, training_part=1)
-    assert settings(shorter, "iwslt14_de_en") == (400, 40, 0, 40)
-
-
-def test_no_set_of_the_paper_profile_has_fewer_than_three_networks_of_a_kind():
-    """Of two, an interval spans six times their difference on either side."""
-    assert min(len(runs.normal) for runs in rows(PROFILES["paper"]).values()) == 3
-
-
-def test_multi30k_is_trained_once_for_this_chapter_and_for_optimal_attention():
-    others = optimal_attention.models(optimal_attention.PROFILES["paper"])
-    main = {spec for spec in others if spec.recipe == "translation" and spec.resolved.form == "joined"}
-    assert main == set(rows(PROFILES["paper"])["multi30k_en_de"].normal)
-
-
 def test_a_readers_own_data_is_the_only_row(tmp_path):
     path = tmp_path / "mine.tsv"
     path.write_text("text\tlabel\n" + "".join(f"a b c{i}\t{'yes' if i % 2 else 'no'}\n" for i in range(40)))
@@ -101,7 +44,7 @@ def test_a_readers_own_data_is_the_only_row(tmp_path):
     assert not {"n_train", "n_validation"} & set(settings)  # all of it, whatever the profile takes of others
     (part,) = rows(Config(data=path, n_train=30)).values()
     assert dict(part.normal[0].settings)["n_train"] == 30
-    assert set(models(Config(data=path))) == set(own.specs)
+    assert {one.spec for one in experiment.asks(Config(data=path))} <= set(own.specs)
 
 
 def test_own_pairs_are_trained_on_as_often_as_asked(tmp_path):
@@ -111,82 +54,15 @@ def test_own_pairs_are_trained_on_as_often_as_asked(tmp_path):
     assert len(own.normal) == 4
 
 
-def test_own_files_that_cannot_be_used_are_refused_before_any_training(tmp_path):
-    table = tmp_path / "three.tsv"
-    table.write_text("text\tlabel\n" + "".join(f"a{i}\t{i % 3}\n" for i in range(40)))
-    with pytest.raises(BadInput, match="expected two different labels, found 3"):
-        Config(data=table)
-    (tmp_path / "my.en").write_text("a\nb\n")
-    (tmp_path / "my.de").write_text("a\n")
-    with pytest.raises(BadInput, match="line 2"):
-        Config(source=tmp_path / "my.en", target=tmp_path / "my.de")
-
-
-@pytest.mark.parametrize(
-    ("given", "error", "message"),
-    [
-        ({"source": Path("x")}, BadInput, "source and target go together"),
-        ({"data": Path("x"), "source": Path("x"), "target": Path("x")}, BadInput, "give one of them"),
-        ({"seeds": 1}, BadInput, "seeds is 1; a network is compared with others of other seeds"),
-        ({"long_seeds": 1}, BadInput, "long_seeds is 1; a network is compared with others of other seeds"),
-        ({"main_seeds": 1}, BadInput, "main_seeds is 1; a network is compared with others of other seeds"),
-        ({"frozen": 1}, BadInput, "frozen is 1"),
-        ({"translation_steps": -1}, BadInput, "translation_steps is -1"),
-        ({"classification": ("sts",)}, UnknownName, "did you mean 'sst'"),
-    ],
-)
-def test_settings_that_cannot_be_are_refused(given, error, message):
-    with pytest.raises(error, match=message):
-        Config(**given)
-
-
 def test_sets_that_are_not_at_hand_are_left_out_where_that_is_asked_for(monkeypatch):
     monkeypatch.setattr(experiment.labelled_sets, "at_hand", lambda name: name != "sst")
     monkeypatch.setattr(experiment.parallel, "at_hand", lambda name: name == "known_lexicon")
     assert list(rows(Config())) == ["known_polarity", "known_lexicon"]
     assert len(rows(Config(only_at_hand=0))) == 4
-    values, tables = experiment.compute(Config(), Unmeasured())
+    values, tables = experiment.compute(Config(), Given(lambda *_, **__: None))
     assert values["sst"] == {"cannot_be_run": "data: sst is not at hand"}
     assert values["weakest"]["alpha_beta"]["above_chance"]["n"] == 0
     assert tables == {"courses": [], "ties": []}
-
-
-MADE_BY_RULE = TINY | {"classification": ("known_polarity",), "translation": ("known_lexicon",)}
-
-
-@pytest.fixture(scope="module")
-def result(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("agreement")
-    return run("agreement", out=folder, models=folder / "models", overrides=MADE_BY_RULE)
-
-
-@pytest.mark.slow
-def test_the_whole_way_on_both_corpora_made_by_rule(result):
-    assert result.values.keys() == {"known_polarity", "known_lexicon", "weakest"}
-    assert result.values["known_polarity"]["validation"].keys() == {"accuracy"}
-    assert result.values["known_lexicon"].keys() == {"validation", "saliency", "ties"}
-    assert result.values["known_lexicon"]["validation"].keys() == {"accuracy", "bleu"}
-    for name in ("known_polarity", "known_lexicon"):
-        found = result.values[name]["validation"]["accuracy"]
-        assert 0 <= found["alpha_beta_uf"]["agreement"]["value"] <= 100
-        assert found["alpha_beta_uf"]["agreement"]["n"] == 2
-        assert 0 < found["chance"]["value"] < 100
-    assert {line["data"] for line in result.tables["courses"]} == {"known_polarity", "known_lexicon"}
-    assert isinstance(models(Config(**MADE_BY_RULE))[0], RecipeSpec)
-
-
-def test_tables_have_a_row_a_data_set(result):
-    for table in (agreement_table(result), choice_table(result)):
-        assert list(table.index) == ["known polarity", "known lexicon"]
-    assert list(frozen_table(result).index) == []  # none was asked for
-
-
-def test_printed_numbers_are_found_by_our_names(result):
-    found = printed_agreement()
-    assert (found["sst", "alpha_beta_uf"], found["multi30k_en_de", "alpha_beta"]) == (19.85, 48.78)
-    table = printed_tables(result, "10")
-    assert "Table 10: attention trained with the lexical probe frozen" in table
-    assert "| Yelp | 8" in table
 
 
 # The numbers of the agreement tables and their intervals, each worked by hand.
@@ -203,22 +79,24 @@ OTHERS = {
 }
 
 
-class Given:
-    """A store whose answers are made from recordings by the kind of the run."""
+def answered(runs, train=None):
+    """What is asked of the runs, answered from recordings by the kind of the run."""
+    recordings = {
+        spec: recorded(spec.seed, train=train, **tops)
+        for kind, tops in ({"normal": NORMAL} | OTHERS).items()
+        for spec in getattr(runs, kind)
+    }
 
-    def __init__(self, runs):
-        self.recordings = {spec: recorded(spec.seed, **NORMAL) for spec in runs.normal}
-        for kind, tops in OTHERS.items():
-            self.recordings |= {spec: recorded(spec.seed, **tops) for spec in getattr(runs, kind)}
+    def answer(spec, measure, *, beside=(), **settings):
+        return measure(*(recordings[one] for one in (spec, *beside)), **settings)
 
-    def kept(self, spec, measure, *, beside=(), **settings):
-        return measure(*(self.recordings[one] for one in (spec, *beside)), **settings)
+    return gathered(runs.asks(), Given(answer))
 
 
 @pytest.fixture
 def table():
     runs = classifier_runs(2, 2, {"data": "known_polarity"}, 8)
-    return runs, gathered(runs.asks(), Given(runs))
+    return runs, answered(runs)
 
 
 @pytest.fixture
@@ -272,15 +150,9 @@ def test_rise_and_fall_are_read_where_the_other_half_has_its_best(accuracy):
 
 def test_training_samples_are_read_where_the_first_run_was_best_on_them():
     runs = classifier_runs(2, 0, {"data": "known_polarity"}, 8)
-    given = Given(runs)
     first_is_best, last_is_best = ["1111 1111", "0000 0000"], ["0000 0000", "1111 1111"]
     for train in (first_is_best, last_is_best):
-        given.recordings |= {spec: recorded(spec.seed, train=train, **NORMAL) for spec in runs.normal}
-        for kind, tops in OTHERS.items():
-            given.recordings |= {
-                spec: recorded(spec.seed, train=train, **tops) for spec in getattr(runs, kind)
-            }
-        answers = gathered(runs.asks(), given)
+        answers = answered(runs, train)
         found = row_of_a_set(runs, answers)["train"]["accuracy"]["alpha_beta_uf"]
         # 0000|0000 at the first look, 1111|1100 at the second, with 0001|0000 and 0000|0111
         expected = {0: (25, 87.5), 1: (50, 37.5)}[train.index("1111 1111")]
@@ -376,58 +248,27 @@ def test_the_interval_of_pairs_covers_as_often_as_it_says(networks, column):
 
 # Tables of the agreement page, from numbers set by hand.
 
-MEASURED = [f"{measure}{what}" for measure in ("agreement", "kendall") for what in ("", "_xi", "_starred")]
+
+def interval(value, half=1.0):
+    return {"value": value, "low": value - half, "high": value + half, "n": 3}
 
 
-def interval(value, half=1.0, n=3):
-    return {"value": value, "low": value - half, "high": value + half, "n": n}
-
-
-def numbers(base, *, starred=0.0, frozen=True):
-    """Of one set, part and quality: every number of a column is ``base`` plus its place among the columns.
-
-    Kendall's τ is 20 less, ξ 30 more, and the paper's choice adds 5 to each.
-    """
-    found = {}
-    for place, column in enumerate(COLUMNS):
-        own = {"above_chance": interval(base + place - 8), "rises": interval(4), "falls": interval(2)}
-        for name in MEASURED:
-            value = base + place - 20 * name.startswith("kendall") + 30 * name.endswith("_xi")
-            for choice, more in (("", 0), ("_optimistic", 5)):
-                share = interval(starred if choice else 0.0, 0)
-                own[name + choice] = share if name.endswith("_starred") else interval(value + more)
-        found[column] = own
-    if not frozen:
-        found["alpha_alpha_frozen"]["agreement"] = {"value": None, "low": None, "high": None, "n": 0}
-    return found | {"chance": interval(8, 0), "final": interval(80), "final_optimistic": interval(85)}
-
-
-@pytest.fixture
-def by_hand():
-    weak = {"above_chance": interval(3), "data": "iwslt14_de_en"}
-    values = {
-        "iwslt14_de_en": {
-            "validation": {"accuracy": numbers(30, frozen=False), "bleu": numbers(40, frozen=False)},
-            "training": {"accuracy": numbers(50, starred=0.67), "bleu": numbers(60)},
-        },
-        "sst": {"validation": {"accuracy": numbers(20)}, "train": {"accuracy": numbers(25)}},
-        "yelp": {"cannot_be_run": "data: yelp is not at hand"},
-        "weakest": dict.fromkeys(COLUMNS, weak),
+def numbers(base, *, starred=0.0, majority=None):
+    """Of one set and part: every agreement is ``base``, ξ 30 more; the paper's choice adds 5 to each."""
+    column = {
+        f"{measure}{what}{choice}": interval(base + more + 30 * (what == "_xi"))
+        for measure in ("agreement", "kendall")
+        for what in ("", "_xi")
+        for choice, more in (("", 0), ("_optimistic", 5))
     }
+    for measure in ("agreement", "kendall"):
+        column |= {f"{measure}_starred": interval(0), f"{measure}_starred_optimistic": interval(starred)}
+    ends = {"chance": interval(8, 0), "final": interval(80), "final_optimistic": interval(85)}
+    return {"accuracy": dict.fromkeys(COLUMNS, column) | ends | {"majority": majority}}
+
+
+def by_hand(**values):
     return Result("agreement", "quick", {}, values, {"courses": []}, {"modules": [], "hash": ""}, {})
-
-
-def test_every_set_of_a_profile_and_every_set_that_can_be_read_has_a_name():
-    config = PROFILES["paper"]
-    known = {*labelled_sets.names(), *parallel.NAMES, *config.classification, *config.translation}
-    assert known - {parallel.OWN} <= set(DATA_NAMES)
-    assert len(set(DATA_NAMES.values())) == len(DATA_NAMES)
-
-
-def test_no_data_set_of_a_result_is_dropped(by_hand):
-    assert data_of(by_hand) == ["sst", "iwslt14_de_en"]
-    by_hand.values["brand_new"] = by_hand.values["sst"]
-    assert list(agreement_table(by_hand).index) == ["SST", "IWSLT14 De–En (part)", "brand_new"]
 
 
 @pytest.mark.parametrize(
@@ -441,66 +282,41 @@ def test_no_data_set_of_a_result_is_dropped(by_hand):
         ),
     ],
 )
-def test_one_table_for_every_part_quality_and_choice(by_hand, asked, expected):
-    table = agreement_table(by_hand, **asked)
+def test_one_table_for_every_part_quality_and_choice(asked, expected):
+    pairs = {
+        "validation": numbers(30) | {"bleu": numbers(40)["accuracy"]},
+        "training": numbers(50, starred=0.67),
+    }
+    texts = {"validation": numbers(20), "train": numbers(25)}
+    result = by_hand(iwslt14_de_en=pairs, sst=texts, yelp={"cannot_be_run": "data: yelp is not at hand"})
+    table = agreement_table(result, **asked)
     columns = ["𝒜(α, βᵘᶠ)", "ξ(α, βᵘᶠ)", "ξ*"]
     assert {name: tuple(table.loc[name, columns]) for name in table.index} == expected
-    kendall = agreement_table(by_hand, measure="kendall", **asked)
+    kendall = agreement_table(result, measure="kendall", **asked)
     assert "τ(α, βᵘᶠ)" in kendall
     assert "chance" not in kendall
 
 
-def test_variants_are_folded_one_for_each_table_that_there_are_numbers_of(by_hand):
-    shown = variants(by_hand)
-    assert all(f"Table {number}" in shown for number in (3, 4, 6, 7, 8))
-    assert "| IWSLT14 De–En (part) | apart | 3 | 50 ± 1 |" in shown
-    assert "|  | as in the paper | 3 | 55 ± 1 |" in shown
-    assert "85 ± 1\\* |" in shown
-    del by_hand.values["iwslt14_de_en"]
-    assert "Table 4" not in variants(by_hand)
-
-
-def test_frozen_networks_have_rows_where_there_are_any(by_hand):
-    table = frozen_table(by_hand)
-    assert list(table.index) == [("SST", "apart"), ("SST", "as in the paper")]
-    assert list(table["𝒜(α, αᶠʳ)"]) == ["25 ± 1", "30 ± 1"]  # the sixth column
-
-
-def test_the_number_of_networks_is_on_every_row(by_hand):
-    assert runs_behind([interval(1, n=2), interval(1, n=4), interval(1, n=0)]) == "2–4"
-    assert runs_behind([interval(1, n=0)]) == "–"
-    by_hand.values["sst"]["validation"]["accuracy"]["alpha_beta"]["agreement"] |= {"n": 2}
-    assert list(agreement_table(by_hand)["n"]) == ["2–3", "3"]
-    assert networks_caption(by_hand).endswith("2–3 on SST; 3 on IWSLT14 De–En (part)")
-    by_hand.values.clear()
-    assert networks_caption(by_hand) == "no networks yet"
-
-
 def test_printed_numbers_stand_beside_both_readings_of_a_set():
     found = printed_agreement()
+    assert found["sst", "alpha_beta_uf"] == 19.85
     assert found["multi30k_en_de", "alpha_beta"] == found["multi30k_de_en", "alpha_beta"] == 48.78
     assert found["sst", "alpha_beta"] == found["sst_as_text", "alpha_beta"] == 25.33
 
 
-def test_the_commonest_answer_is_that_of_sets_that_are_printed_and_run(
-    by_hand, tmp_path, monkeypatch, pytestconfig
-):
+def test_the_commonest_answer_is_that_of_sets_that_are_printed_and_run(tmp_path, monkeypatch, pytestconfig):
     """Of 72.16 to 78.16 half of the way is 3; SMS is not printed in Table 5."""
     (tmp_path / "claims").symlink_to(pytestconfig.rootpath / "claims")
     monkeypatch.setattr(tables, "find_root", lambda: tmp_path)
-    assert baselines_table(by_hand).empty
-    sst, other = by_hand.values["sst"], numbers(20)
-    sst["validation"]["accuracy"]["majority"] = 72.16
-    by_hand.values["sms_spam"] = {"validation": {"accuracy": other | {"majority": 87.0}}}
-    by_hand.values["sst_as_text"] = {"validation": {"accuracy": other | {"majority": 50.0}}}
-    del by_hand.values["iwslt14_de_en"]
-    by_hand.save(tmp_path / "results" / "paper")
-    found = baselines_table(by_hand)
+    right = {"sst": 72.16, "sms_spam": 87.0, "sst_as_text": 50.0}
+    result = by_hand(**{name: {"validation": numbers(20, majority=share)} for name, share in right.items()})
+    assert baselines_table(result).empty
+    result.save(tmp_path / "results" / "paper")
+    found = baselines_table(result)
     assert found.loc["SST"].tolist() == ["72.2", "78.16 ± 3"]
     assert found.loc["SST, as the text says"].tolist() == ["50.0", "78.16 ± 5"]
     assert len(found) == 2
-    by_hand.values["own"] = sst
-    assert baselines_table(by_hand).empty
+    assert baselines_table(by_hand(own={})).empty
 
 
 # Which reading of a printed name comes nearer to its numbers, from rows set by hand.

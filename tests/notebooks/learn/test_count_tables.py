@@ -1,7 +1,5 @@
 """Count tables by hand, against Model 1 with a null word, and by what must hold of any corpus."""
 
-from itertools import permutations
-
 import numpy as np
 import pytest
 
@@ -59,23 +57,6 @@ def test_with_null_written_into_every_source_it_is_ibm_model_1(seed):
     for counts in ours.counts:
         assert counts.sum() == pytest.approx(len(corpus.target_ids))
         assert translation(counts).sum(1) == pytest.approx((counts.sum(1) > 0).astype(float))
-
-
-def test_permutations_tell_nothing_and_iterations_do_not_help():
-    """Figure 4: when every sentence has the same words, every pair meets equally often, and stays so."""
-    sentences = [list(order) for order in permutations([4, 5, 6, 7])]
-    tables = CountTables.of(Corpus.from_ids(sentences, sentences), 8, 8, 3)
-    for counts in tables.counts:
-        assert np.unique(counts[4:, 4:].round(12)).tolist() == [len(sentences) / 4]
-    assert translation(tables.counts[0])[4:, 4:] == pytest.approx(0.25)
-
-
-def test_mixed_permutations_tell_the_set_and_nothing_else():
-    """Figure 8: 0.25 for each word of the right set, 0 for the other."""
-    sentences = [list(order) for words in ([4, 5, 6, 7], [8, 9, 10, 11]) for order in permutations(words)]
-    table = translation(cooccurrence(Corpus.from_ids(sentences, sentences), 12, 12))[4:, 4:]
-    block = np.full((4, 4), 0.25)
-    assert table == pytest.approx(np.block([[block, 0 * block], [0 * block, block]]))
 
 
 def test_words_that_meet_nothing_have_empty_rows():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from attnlib.errors import BadInput, DataUnavailable, NotMeasured, UnknownName
+from attnlib.errors import DataUnavailable
 from companion.data import labelled_sets
 from companion.data.labelled import RawTexts, WordRules
 from companion.data.labelled_sets import Source
@@ -16,11 +16,11 @@ from companion.data.sources import dataset
 from companion.results.result import Result
 from companion.results.run import run
 from companion.runs.recipe import RecipeSpec, Recording
-from notebooks.learn.dataset_sizes import experiment
-from notebooks.learn.dataset_sizes.experiment import PRINTED, PROFILES, Config, comparable, compute, printed
+from notebooks.learn.dataset_sizes.experiment import PRINTED, Config, compute, printed
 from notebooks.learn.dataset_sizes.measure import measure_text_sizes
 from notebooks.learn.dataset_sizes.tables import sizes_table
-from notebooks.learn.dataset_sizes.text_sizes import Settings, at_hand, checksums, record
+from notebooks.learn.dataset_sizes.text_sizes import record
+from tests.notebooks.given import Given
 
 PUBLISHED = Path(__file__).parents[3] / "claims" / "published" / "snell2021_tables.csv"
 
@@ -39,22 +39,15 @@ def pairs(texts, source, target):
     return counted(0, 0, 8_000, None) | {"parts": {"train": part, "validation": part}}
 
 
-class Given:
-    """A store that knows the counts of each set."""
+def result_of(found, *sets):
+    """Of a store that knows the counts of each set, by its name, and by how many texts are judged on."""
 
-    def __init__(self, found):
-        self.found = found
-
-    def kept(self, spec, measure):
+    def answer(spec, measure):
         settings = spec.resolved
-        found = self.found.get((settings.data, settings.n_validation)) or self.found.get(settings.data)
-        if found is None:
-            raise NotMeasured("unknown")
-        return found
+        return found.get((settings.data, settings.n_validation)) or found.get(settings.data)
 
-
-def result_of(config, found):
-    values, tables = compute(config, Given(found))
+    config = Config(sets=sets, readings=("published",), absent="stop")
+    values, tables = compute(config, Given(answer))
     return Result("dataset_sizes", "paper", {}, values, tables, {}, {})
 
 
@@ -83,13 +76,6 @@ def test_the_parameters_give_the_printed_vocabularies_but_for_20_newsgroups():
     assert printed("twenty_newsgroups").vocabulary_by_parameters == 12_488
     assert printed("multi30k_de_en").vocabulary_by_parameters is None
     assert printed("known_polarity") is None
-
-
-def test_what_rests_on_a_part_of_the_data_is_not_compared():
-    assert comparable("ag_news", "validation.texts")
-    assert not comparable("ag_news", "train.texts")
-    assert not comparable("iwslt14_de_en", "validation.median")
-    assert comparable("sst_as_text", "train.median")
 
 
 def test_lengths_words_and_what_was_dropped_counted_by_hand(monkeypatch):
@@ -133,9 +119,8 @@ def test_pairs_are_measured_on_both_sides():
 
 
 def test_equal_different_and_not_compared():
-    config = Config(sets=("sst", "yelp", "multi30k_de_en"), readings=("published",), absent="stop")
     found = {"sst": counted(5_130, 16.0, kept=11_000, different=11_030), "yelp": counted(7, 74.0)}
-    result = result_of(config, found | {"multi30k_de_en": pairs(29_000, 14.0, 15.5)})
+    result = result_of(found | {"multi30k_de_en": pairs(29_000, 14.0, 15.5)}, "sst", "yelp", "multi30k_de_en")
     rows = {(row["data"], row["part"], row["what"]): row["equal"] for row in result.tables["sizes"]}
     assert rows["sst", "train", "texts"] is True
     assert rows["sst", "validation", "texts"] is False
@@ -154,38 +139,25 @@ def test_equal_different_and_not_compared():
 
 
 def test_a_vocabulary_outside_its_bounds_has_no_room():
-    config = Config(sets=("twenty_newsgroups",), readings=("published",), absent="stop")
-    result = result_of(config, {"twenty_newsgroups": counted(1_197, 183.0, kept=8_000, different=16_000)})
+    found = {"twenty_newsgroups": counted(1_197, 183.0, kept=8_000, different=16_000)}
+    result = result_of(found, "twenty_newsgroups")
     assert result.value("twenty_newsgroups.published.words.room") == 16_000 - 31_065
     assert result.value("twenty_newsgroups.published.words.room_by_parameters") == 16_000 - 12_488
 
 
 def test_the_whole_test_part_of_imdb_stands_beside_the_texts_drawn():
-    config = Config(sets=("imdb",), readings=("published",), absent="stop")
     found = {"imdb": counted(4_000, 177.0), ("imdb", 25_000): counted(25_000, 178.0)}
-    result = result_of(config, found)
+    result = result_of(found, "imdb")
     assert result.value("imdb.whole_test.median") == 178
     assert {row["found"] for row in result.tables["sizes"]} == {4_000, 177.0}
 
 
 def test_a_set_that_is_not_counted_yet_is_left_out_and_is_not_called_absent():
-    config = Config(sets=("imdb", "yelp"), readings=("published",), absent="stop")
-    result = result_of(config, {("imdb", 25_000): counted(25_000, 178.0), "yelp": counted(7, 74.0)})
+    found = {("imdb", 25_000): counted(25_000, 178.0), "yelp": counted(7, 74.0)}
+    result = result_of(found, "imdb", "yelp")
     assert result.values["imdb"] == {"whole_test": {"texts": 25_000, "median": 178}}
     assert {row["data"] for row in result.tables["sizes"]} == {"yelp"}
-    assert result_of(config, {"yelp": counted(7, 74.0)}).values["imdb"] == {}
-
-
-def test_without_counting_anew_a_missing_set_is_named_and_the_others_make_the_result(tmp_path):
-    sets = {"sets": ("known_polarity", "known_lexicon"), "readings": ("published",)}
-    archive, none = tmp_path / "archive", tmp_path / "none"
-    run("dataset_sizes", out=tmp_path, models=tmp_path / "models", overrides=sets, archive=archive)
-    kept = {"known_lexicon" in path.read_text(encoding="utf-8"): path for path in archive.rglob("*.jsonl")}
-    kept[False].unlink()
-    part = run("dataset_sizes", out=tmp_path, models=none, overrides=sets, archive=archive, trains=False)
-    assert part.missing == ["text_sizes: 1"]  # of the settings that a recipe has by itself
-    assert part.values["known_polarity"] == {}
-    assert part.value("known_lexicon.published.train.texts") == 4_000
+    assert result_of({"yelp": counted(7, 74.0)}, "imdb", "yelp").values["imdb"] == {}
 
 
 def test_without_data_the_made_sets_are_counted_and_the_others_say_why(tmp_path, monkeypatch):
@@ -203,27 +175,3 @@ def test_without_data_the_made_sets_are_counted_and_the_others_say_why(tmp_path,
     assert result.value("known_lexicon.published.train.texts") == 4_000
     with pytest.raises(DataUnavailable):
         run("dataset_sizes", "paper", out=tmp_path, models=tmp_path / "models", overrides={"sets": "sst"})
-
-
-def test_profiles_name_sets_that_there_are():
-    for config in PROFILES.values():
-        assert [Settings(data=name).data for name in config.sets] == list(config.sets)
-    assert checksums(Settings(data="known_lexicon")) == {}
-    assert at_hand("known_lexicon")
-    drawn = [spec for _, _, spec in experiment._planned(PROFILES["paper"]) if spec.resolved.n_validation]
-    assert [spec.resolved.data for spec in drawn] == ["imdb"]
-
-
-@pytest.mark.parametrize(
-    ("settings", "given", "error", "message"),
-    [
-        (Settings, {"data": "sts"}, UnknownName, "did you mean 'sst'"),
-        (Settings, {"reading": "clean"}, UnknownName, "no reading"),
-        (Settings, {"pieces": 0}, BadInput, "at least 1"),
-        (Config, {"sets": ()}, BadInput, "at least one"),
-        (Config, {"absent": "stopp"}, UnknownName, "no way with absent sets 'stopp'; did you mean 'stop'"),
-    ],
-)
-def test_settings_that_cannot_be_are_refused(settings, given, error, message):
-    with pytest.raises(error, match=message):
-        settings(**given)

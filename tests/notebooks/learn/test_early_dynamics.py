@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from attnlib.errors import BadInput, UnknownName
+from attnlib.errors import UnknownName
 from notebooks.learn.early_dynamics.count_tables import cooccurrence
-from notebooks.learn.early_dynamics.experiment import INFORMATIVE, Config, compute, models
-from notebooks.learn.early_dynamics.measure import CORPORA, NEGATIVE, NO_TRANSLATION, POSITIVE, draw
+from notebooks.learn.early_dynamics.experiment import Config, asks, compute
+from notebooks.learn.early_dynamics.measure import CORPORA, NO_TRANSLATION, draw
+from tests.notebooks.given import Given
 
 NUMBERS = {"agreement": 0.7, "chance": 0.1, "derivative_error": 1.5, "derivative_correlation": 0.5}
 TINY = {"sentences": 40, "seeds": 2, "iterations": 3, "widths": (64, 512), "text": "none"}
@@ -55,75 +56,26 @@ def test_numbers_known_by_hand(found):
     assert values["lexicon"]["iterated"]["right"]["value"] > 0.75  # three iterations; many bring it to 1
 
 
-def test_alignments_are_of_the_first_pair_and_share_each_target_word_out(found):
-    rows = found[1]["alignments"]
-    for name in CORPORA:
-        for stage in ("counted", "iterated"):
-            own = [row for row in rows if (row["corpus"], row["table"]) == (name, stage)]
-            for position in {row["target_position"] for row in own}:
-                assert sum(r["value"] for r in own if r["target_position"] == position) == pytest.approx(1)
-    drawn = draw("polarity", TINY["sentences"], seed=0)
-    own = [row for row in rows if (row["corpus"], row["table"]) == ("polarity", "counted")]
-    (right,) = [row for row in own if row["source"] in (*POSITIVE, *NEGATIVE)]
-    words = [drawn.source_words[word - 4] for word in drawn.corpus.source(0)]
-    assert right["source"] == words[right["source_position"]]
-    assert right["target"] == drawn.target_words[drawn.corpus.target(0)[0] - 4]
-    assert right["value"] == max(row["value"] for row in own)  # Trans of its label is 1, of a neutral word ½
-
-
 def test_multi30k_is_left_out_where_it_is_not_at_hand_unless_asked_to_stop(monkeypatch):
     monkeypatch.setattr("companion.data.parallel.at_hand", lambda name: True)
-    assert [dict(spec.settings)["n_train"] for spec in models(Config())] == [2000]
+    assert [dict(one.spec.settings)["n_train"] for one in asks(Config())] == [2000]
     monkeypatch.setattr("companion.data.parallel.at_hand", lambda name: False)
-    assert models(Config()) == ()
-    assert len(models(Config(absent="stop"))) == 1
-    assert len(models(Config(text="scan"))) == 1  # made by rule
-
-
-def test_the_printed_slope_is_the_derived_one_over_the_number_of_output_words(found):
-    values, tables = found
-    for name in INFORMATIVE:
-        derivative = values["derivative"][name]
-        printed, derived = (derivative[key]["slope"]["value"] for key in ("printed", "derived"))
-        assert printed * derivative["outputs"] == pytest.approx(derived)
-        assert derivative["rate"]["value"] < -0.2
-    assert tables["words"] == []
-    assert len(tables["derivative"]) == len(INFORMATIVE) * TINY["seeds"] * len(TINY["widths"])
-    assert {row["corpus"] for row in tables["counts"]} == set(CORPORA)
+    assert asks(Config()) == ()
+    assert len(asks(Config(absent="stop"))) == 1
+    assert len(asks(Config(text="scan"))) == 1  # made by rule
 
 
 def test_a_text_is_counted_where_there_is_one():
-    class Given:
-        """A store that knows the counts of one text."""
-
-        def kept(self, spec, measure):
-            assert dict(spec.settings) == {"iterations": 3, "task": "scan"}
-            rows = [("a", "ein"), ("dog", "Hund")]
-            return NUMBERS | {
-                "log_likelihood": [-2.0, -1.0],
-                "rows": [
-                    {"source": source, "counted": [[".", 0.5], [right, 0.25]], "iterated": [[right, 1.0]]}
-                    for source, right in rows
-                ],
-            }
-
-    values, tables = compute(Config(**TINY | {"text": "scan", "pairs": 0}), Given())
+    rows = [
+        {"source": source, "counted": [[".", 0.5], [right, 0.25]], "iterated": [[right, 1.0]]}
+        for source, right in (("a", "ein"), ("dog", "Hund"))
+    ]
+    store = Given(lambda spec, measure: NUMBERS | {"log_likelihood": [-2.0, -1.0], "rows": rows})
+    values, tables = compute(Config(**TINY | {"text": "scan", "pairs": 0}), store)
+    (asked,) = store.asked
+    assert (asked.task, asked.iterations, asked.n_train) == ("scan", 3, 0)
     assert values["text"] == NUMBERS | {"listed": 2, "counted_words": 1, "iterated_words": 2}
     assert tables["words"][1] == {"source": "dog", "counted": ". 0.50, Hund 0.25", "iterated": "Hund 1.00"}
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"seeds": 0}, "seeds is 0"),
-        ({"sentences": 7}, "give an even number"),
-        ({"widths": (64,)}, "at least two, in increasing order"),
-        ({"widths": (64, 32)}, "at least two, in increasing order"),
-    ],
-)
-def test_settings_that_cannot_be(settings, message):
-    with pytest.raises(BadInput, match=message):
-        Config(**settings)
 
 
 def test_an_unknown_corpus_is_said():

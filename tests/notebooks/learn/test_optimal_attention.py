@@ -6,13 +6,11 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from attnlib.errors import BadInput, NotMeasured
+from attnlib.errors import BadInput
 from attnlib.models.translator import BilinearTranslator, Readout, TranslatorConfig
 from attnlib.training.corpus import Batch, collate
 from companion.data import labelled_sets, parallel
-from companion.results.run import run
 from companion.runs.store import Store
-from notebooks.learn.agreement import experiment as agreement
 from notebooks.learn.optimal_attention import experiment
 from notebooks.learn.optimal_attention.experiment import COUNTEREXAMPLE, Config, counterexample
 from notebooks.learn.optimal_attention.measure import (
@@ -23,35 +21,33 @@ from notebooks.learn.optimal_attention.measure import (
     measure_optimal_attention,
     measure_probe_identity,
 )
-from notebooks.learn.optimal_attention.tables import identity_table, power_text, unused_table, worked_table
+from notebooks.learn.optimal_attention.tables import power_text, worked_table
 from notebooks.shared.agreement import measure_translation, recorded_batches, recorded_probe
 from notebooks.shared.translation import load_pieces, recorded_network
+from tests.notebooks.given import Given
+from tests.notebooks.test_every_figure import TINY as EVERY
 
-TINY = {
-    "dataset": "known_lexicon", "texts": "known_polarity", "seeds": 2, "train_pairs": 0, "train_texts": 0,
-    "validation_texts": 0, "width": 16, "steps": 51, "n_validation": 12, "samples": 5, "classifier_width": 4,
-    "classifier_steps": 11,
-}  # fmt: skip
+TINY = EVERY["optimal_attention"]
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """A tiny result, and the store with its networks."""
+def translator(tmp_path_factory):
+    """Tiny networks, by form and seed."""
     folder = tmp_path_factory.mktemp("made")
+    store, config = Store(folder / "models"), Config(**TINY)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ATTNLIB_CACHE", str(folder / "cache"))
-        result = run("optimal_attention", out=folder, models=folder / "models", overrides=TINY)
-        yield result, Store(folder / "models", trains=False)
-
-
-def translator(store, form, seed=0):
-    return store.recording(experiment._translators(Config(**TINY), form)[seed])
+        made = {
+            form: [store.recording(spec) for spec in experiment._translators(config, form)]
+            for form in experiment.FORMS
+        }
+        yield lambda form, seed=0: made[form][seed]
 
 
 @pytest.mark.slow
 @torch.no_grad()
-def test_batches_from_a_recording_are_those_of_the_data(made):
-    recording = translator(made[1], "summed")
+def test_batches_from_a_recording_are_those_of_the_data(translator):
+    recording = translator("summed")
     data = load_pieces(recording.spec.resolved)
     seen = []
     for batch in recorded_batches(recording, 0, together=5):
@@ -74,8 +70,8 @@ def test_batches_from_a_recording_are_those_of_the_data(made):
         next(recorded_batches(recording, -1))
 
 
-def test_what_is_measured_fits_together(made):
-    summed, other = (translator(made[1], "summed", seed) for seed in (0, 1))
+def test_what_is_measured_fits_together(translator):
+    summed, other = (translator("summed", seed) for seed in (0, 1))
     found = measure_optimal_attention(summed, other, samples=0)
     quality = measure_translation(summed)
     words = int(summed["validation.target_mask"].sum())
@@ -87,32 +83,14 @@ def test_what_is_measured_fits_together(made):
     assert likelihood["optimal"] > max(likelihood[name] for name in ("learned", "uniform", "largest_probe"))
     assert found["residual"] < 1e-6
     assert measure_optimal_attention(summed, samples=3)["samples"] == 3
-    main = translator(made[1], "joined")
+    main = translator("joined")
     own = measure_optimal_attention(summed, summed, main, samples=0)["agreement"]
     assert own["optimal_other_probe"] == pytest.approx(own["optimal_probe"], abs=1.5 / words)
     assert "optimal_main_probe" not in found["agreement"]
     assert 0 <= own["optimal_main_probe"] < own["optimal_other_probe"]
     assert measure_probe_identity(summed, samples=0)["all_words"]["largest"] < 1e-10
     with pytest.raises(BadInput, match="'joined'"):
-        measure_optimal_attention(translator(made[1], "joined"), samples=0)
-
-
-def test_tables_have_a_row_a_kind_and_a_row_a_position(made):
-    result, _ = made
-    assert identity_table(result)["largest (nats)"].iloc[0].startswith("below 1e−")
-    assert len(unused_table(result)) == len(result.tables["unused"])
-    assert [power_text(value) for value in (None, 0, 3e-8, 0.5)] == ["–", "0", "below 1e−7", "0.500"]
-
-
-@pytest.mark.parametrize("profile", ["quick", "paper"])
-def test_classifiers_and_main_models_are_those_of_the_agreement_tables(profile, monkeypatch):
-    """All but the one seed more that the quick profile has here."""
-    monkeypatch.setattr(parallel, "at_hand", lambda name: True)
-    monkeypatch.setattr(labelled_sets, "at_hand", lambda name: True)
-    theirs = agreement.models(agreement.PROFILES[profile])
-    ours = experiment.models(experiment.PROFILES[profile])
-    lacking = [spec.seed for spec in ours if spec not in theirs and ("form", "summed") not in spec.settings]
-    assert lacking == ([2] if profile == "quick" else [])
+        measure_optimal_attention(translator("joined"), samples=0)
 
 
 def test_sets_made_by_rule_stand_in_for_those_that_are_not_at_hand(monkeypatch):
@@ -249,6 +227,7 @@ def test_the_counterexample_by_hand():
     assert found["optimal_first"] < 1e-6
     assert found["right"] == pytest.approx(1 / (1 + 2 * math.exp(-2.5)))
     assert found["from_right_word"] == pytest.approx(found["probe_second"])
+    assert [power_text(value) for value in (None, 0, 3e-8, 0.5)] == ["–", "0", "below 1e−7", "0.500"]
     table = worked_table()
     assert table["p"].tolist() == ["0.333", "0.007", "0.726", "0.859"]
     assert table["logits"].tolist()[-1] == "0.0, −2.5, −2.5"
@@ -257,22 +236,19 @@ def test_the_counterexample_by_hand():
     assert float(table["disagreement"].iloc[-1]) == pytest.approx(-0.1520 + 5.0067, abs=1e-3)
 
 
-class Given:
+def knowing(bleu):
     """A store that knows some networks: BLEU by form and seed, and an optimum for the others' sake."""
 
-    def __init__(self, bleu):
-        self.bleu = bleu
-
-    def kept(self, spec, measure, **_):
+    def answer(spec, measure, **_):
         if spec.recipe == "classification":
             course = {"steps": [0, 9], "loss": [0.7, 0.2], "accuracy": 1}
             return course | {"deviation": 10.0**-spec.seed, "wrong": 1}
         form = spec.resolved.form
-        if (form, spec.seed) not in self.bleu:
-            raise NotMeasured(spec.setting)
+        if (form, spec.seed) not in bleu:
+            return None
         if measure is measure_translation:
             quality = {"accuracy": 0.5, "loss": 1.0, "learned_probe": 0.4, "chance": 0.1}
-            return quality | {"bleu": self.bleu[form, spec.seed]}
+            return quality | {"bleu": bleu[form, spec.seed]}
         if measure is measure_probe_identity:
             return {name: {"mean": 0.1, "largest": spec.seed} for name in ("all_words", "right_word")}
         likelihood = {"uniform": -3.0, "learned": -2.0, "largest_probe": -1.5}
@@ -286,10 +262,12 @@ class Given:
             **{"example": None, "unused_example": None},
         }
 
+    return Given(answer)
+
 
 def test_forms_are_compared_within_a_seed_and_the_worst_optimum_counts():
     bleu = {("summed", 0): [9.0, 4.0], ("summed", 1): [1.0, 8.0], ("joined", 1): [0.0, 5.0]}
-    values, tables = experiment.compute(Config(seeds=2), Given(bleu))
+    values, tables = experiment.compute(Config(seeds=2), knowing(bleu))
     assert values["summed"]["bleu"]["value"] == 6
     assert values["summed"]["best_bleu"]["value"] == 8.5
     assert (values["difference"]["bleu"]["value"], values["difference"]["bleu"]["n"]) == (3, 1)
@@ -310,5 +288,3 @@ def test_another_runs_probe_stands_beside_where_there_is_another_run():
     assert named == [[("summed", 1), ("joined", 1)], [("summed", 0), ("joined", 0)]]
     (alone,) = experiment._optima(Config(seeds=1))
     assert [spec.resolved.form for spec in alone.beside] == ["joined"]
-    with pytest.raises(BadInput, match="samples is -1"):
-        Config(samples=-1)

@@ -1,79 +1,38 @@
 """Copying end to end on tiny networks: courses by hand, what is counted as failed, and what is missing."""
 
 import math
-import shutil
 
 import pytest
 import torch
 
-from attnlib.errors import BadInput, NotMeasured, UnknownName
+from attnlib.errors import BadInput
 from attnlib.models.copier import BagOfWords, Copier, CopierConfig
 from companion.data.synthetic import copy_batch, draw_sources
-from companion.results.run import run
-from notebooks.learn.fixed_permutation import experiment as fixed_permutation
 from notebooks.learn.permutation_copying import experiment
-from notebooks.learn.permutation_copying.experiment import NETWORKS, PROFILES, Config, knowledge_first, way
+from notebooks.learn.permutation_copying.experiment import Config, knowledge_first, way
 from notebooks.shared import permutation_copying as recipe
 from notebooks.shared.copying import ATTENTION, PROBES
+from tests.notebooks.given import Given
+from tests.notebooks.test_every_figure import TINY as EVERY
 
-TINY = {"seeds": 2, "controls": 1, "length": 4, "width": 8, "steps": 4, "every": 2}
-TINY |= {"followed": 4, "sample_steps": 6}
-
-
-@pytest.fixture(scope="module")
-def models(tmp_path_factory):
-    return tmp_path_factory.mktemp("models")
+TINY = EVERY["permutation_copying"]
 
 
-def run_tiny(out, models, *, changes=None, **options):
-    return run("permutation_copying", out=out, models=models, overrides=TINY | (changes or {}), **options)
-
-
-class Given:
+def knowing(accuracies):
     """A store that knows the courses of some networks."""
 
-    def __init__(self, accuracies):
-        self.accuracies = accuracies
-
-    def kept(self, spec, measure):
-        settings = spec.resolved
-        if settings.network != "learned" or settings.kind not in self.accuracies:
-            raise NotMeasured(spec.setting)
-        accuracy = self.accuracies[settings.kind][spec.seed]
+    def answer(spec, measure):
+        if spec.resolved.network != "learned" or spec.resolved.kind not in accuracies:
+            return None
+        accuracy = accuracies[spec.resolved.kind][spec.seed]
         course = {name: [0.5] * len(accuracy) for name in ("loss", *ATTENTION, *PROBES)}
         return course | {"steps": [0, 2, 4, 6][: len(accuracy)], "accuracy": accuracy}
 
-
-def test_the_result_has_every_network_and_repeats(tmp_path, models):
-    result = run_tiny(tmp_path / "a", models)
-    kinds = ("permutation", "sample", "mixture")
-    assert len(result.tables["outcomes"]) == 3 * (2 + 1 + 1)
-    assert len(result.tables["courses"]) == 12 * 3 + 3  # three networks on samples have a look more
-    assert {row["kind"] for row in result.tables["courses"]} == set(kinds)
-    assert result.values["mixture"]["ignorance"] == pytest.approx(math.log(8), rel=1e-6)
-    for kind in ("permutation", "mixture"):  # the floor of a known set
-        assert result.values[kind]["proxy"]["above_floor"]["value"] >= 0
-    run_tiny(tmp_path / "b", models)
-    name = "permutation_copying.json"
-    assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
-
-
-def test_what_is_archived_is_not_trained_again_and_what_is_missing_is_said(tmp_path, models):
-    one_kind = {"changes": {"kind": "sample"}, "archive": tmp_path / "archive"}
-    whole = run_tiny(tmp_path / "a", models, **one_kind)
-    (second,) = (tmp_path / "archive").glob("loose/*-s1-*.jsonl")
-    second.unlink()
-    part = run_tiny(tmp_path / "b", tmp_path / "none", trains=False, **one_kind)
-    assert len(part.models) == len(whole.models) - 1
-    assert part.missing == ["permutation_copying every=2 kind=sample length=4 steps=6 width=8: 1"]
-    assert part.values["sample"]["n"] == 1
-    shutil.rmtree(tmp_path / "archive")
-    with pytest.raises(NotMeasured, match="nothing is measured yet"):
-        run_tiny(tmp_path / "c", tmp_path / "none", trains=False, **one_kind)
+    return Given(answer)
 
 
 def test_failing_and_the_time_to_learn_are_counted_from_the_courses():
-    store = Given({"permutation": [[0.1, 0.5, 0.94], [0.1, 0.95, 0.96]], "sample": [[0.1, 0.97, 0.9]] * 2})
+    store = knowing({"permutation": [[0.1, 0.5, 0.94], [0.1, 0.95, 0.96]], "sample": [[0.1, 0.97, 0.9]] * 2})
     values, tables = experiment.compute(Config(**TINY), store)
     assert values["permutation"]["failed"]["value"] == 0.5
     assert values["permutation"]["lowest_accuracy"] == 0.94
@@ -87,20 +46,20 @@ def test_failing_and_the_time_to_learn_are_counted_from_the_courses():
 def test_what_happens_after_the_course_is_not_read():
     """The networks on samples are trained on for the chapter on a fixed order."""
     longer = [[0.1, 0.5, 0.9, 1.0], [0.1, 0.96, 0.97, 0.2]]
-    values, tables = experiment.compute(Config(**TINY), Given({"sample": longer}))
+    values, tables = experiment.compute(Config(**TINY), knowing({"sample": longer}))
     assert values["sample"]["lowest_accuracy"] == 0.9
     assert values["sample"]["never"] == 1
     assert [row["accuracy"] for row in tables["outcomes"]] == [0.9, 0.97]
     assert max(row["steps"] for row in tables["courses"]) == 6  # shown, not judged by
     with pytest.raises(BadInput, match="no look after 4 updates"):
-        experiment.compute(Config(**TINY), Given({"sample": [[0.1], [0.1]]}))
+        experiment.compute(Config(**TINY), knowing({"sample": [[0.1], [0.1]]}))
 
 
 def test_what_fails_is_told_from_what_is_slow():
     """Of three networks below 95 % after four updates one learns later; a fourth forgets."""
     courses = [[0.1, 0.5, 0.9, 0.96], [0.1, 0.5, 0.9, 0.94], [0.1, 0.2, 0.2, 0.2], [0.1, 0.95, 0.96, 0.5]]
     config = Config(**TINY | {"seeds": 4, "followed": 6})
-    values, _ = experiment.compute(config, Given({"permutation": courses}))
+    values, _ = experiment.compute(config, knowing({"permutation": courses}))
     found, later = values["permutation"], values["permutation"]["followed"]
     assert (found["failed"]["value"], later["failed"]["value"], later["late"]) == (0.75, 0.75, 1)
     assert (found["never"], later["never"], later["steps"]) == (3, 2, 6)
@@ -109,36 +68,6 @@ def test_what_fails_is_told_from_what_is_slow():
     assert later["late_attending"] == 0  # all attend at half of the words
     turned = found["turned"]["drawn"]
     assert (turned["n"], turned["weight"]["value"], found["turned"]["away"]["n"]) == (3, 0.5 * 4, 0)
-
-
-def test_only_networks_with_learned_attention_are_followed():
-    config = Config(**TINY | {"followed": 8})
-    steps = {(kind, network): config.updates(kind, network) for kind in config.kind for network in NETWORKS}
-    assert steps == {
-        **{(kind, "learned"): 8 for kind in ("permutation", "mixture")},
-        **{(kind, network): 4 for kind in ("permutation", "mixture") for network in ("uniform", "proxy")},
-        ("sample", "learned"): 6,
-        ("sample", "uniform"): 6,
-        ("sample", "proxy"): 4,
-    }
-    assert {
-        (spec.resolved.kind, spec.resolved.network): spec.resolved.steps for spec in experiment.models(config)
-    } == steps
-
-
-@pytest.mark.parametrize("profile", ["quick", "paper"])
-def test_networks_on_samples_are_those_that_copy_in_the_chapter_on_a_fixed_order(profile):
-    own = {spec for spec in experiment.models(PROFILES[profile]) if spec.resolved.kind == "sample"}
-    other = {
-        spec
-        for spec in fixed_permutation.models(fixed_permutation.PROFILES[profile])
-        if spec.resolved.order == "copy"
-    }
-    shared = {(spec.resolved.network, spec.seed) for spec in own & other}
-    both = [min(PROFILES[profile].seeds, fixed_permutation.PROFILES[profile].seeds)]
-    both += [min(PROFILES[profile].controls, fixed_permutation.PROFILES[profile].controls)]
-    names = zip(("learned", "uniform"), both, strict=True)
-    assert shared == {(name, seed) for name, number in names for seed in range(number)}
 
 
 def test_a_look_says_what_a_network_that_copies_by_attention_does():
@@ -184,22 +113,6 @@ def test_equal_seeds_see_the_same_sentences_and_uses_do_not_share_them():
     assert recipe._order(settings) is None
     order = recipe._order(recipe.Settings(length=6, seed=3, order="permuted"))
     assert sorted(order.tolist()) == list(range(6))
-
-
-@pytest.mark.parametrize(
-    ("settings", "given", "error", "message"),
-    [
-        (Config, {"kind": ("mixtur",)}, UnknownName, "did you mean 'mixture'"),
-        (Config, {"seeds": 0}, BadInput, "seeds is 0"),
-        (Config, TINY | {"steps": 5}, BadInput, r"steps is 5.*take a multiple of 2"),
-        (Config, TINY | {"steps": 7, "followed": 8}, BadInput, "take a multiple of 2"),
-        (recipe.Settings, {"order": "permutd"}, UnknownName, "did you mean 'permuted'"),
-    ],
-)
-def test_settings_that_cannot_be_are_refused(settings, given, error, message):
-    with pytest.raises(error, match=message):
-        settings(**given)
-    assert Config(**TINY | {"steps": 7}).updates("sample", "learned") == 7  # nothing goes on after it
 
 
 # Which way attention goes, when, and what networks that never attend know of words by then.

@@ -1,27 +1,12 @@
 """Locality of the probe as an experiment: stages by hand, and tiny networks end to end."""
 
-from itertools import pairwise
-
-import pytest
-
-from attnlib.errors import BadInput, NotMeasured
-from companion.results.run import run
-from notebooks.learn.probe_locality.experiment import PLACES, PROFILES, Config, asks, compute
-from notebooks.learn.probe_locality.keyword import checkpoints
-
-TINY = {"seeds": 2, "words": 6, "length": 6, "embedding_width": 4, "width": 3, "steps": 4, "every": 2}
+from notebooks.learn.probe_locality.experiment import PLACES, Config, compute
+from tests.notebooks.given import Given
 
 
-class Given:
+def knowing(*courses):
     """A store that knows one course for each seed."""
-
-    def __init__(self, courses):
-        self.courses = courses
-
-    def kept(self, spec, measure):
-        if self.courses[spec.seed] is None:
-            raise NotMeasured("unknown")
-        return self.courses[spec.seed]
+    return Given(lambda spec, measure: courses[spec.seed])
 
 
 def course(accuracy, **places):
@@ -30,11 +15,9 @@ def course(accuracy, **places):
 
 
 def test_early_is_the_first_checkpoint_right_for_three_in_four():
-    found = Given(
-        [
-            course([0.5, 0.8, 1.0], keyword=[0.0, 4.0, 6.0], next=[0.0, 1.0, 2.0], last=[0.0, 0.0, 9.0]),
-            course([0.5, 0.7, 0.75], keyword=[0.0, 3.0, 8.0], next=[9.0, 9.0, 3.0], last=[0.0, 0.0, 7.0]),
-        ]
+    found = knowing(
+        course([0.5, 0.8, 1.0], keyword=[0.0, 4.0, 6.0], next=[0.0, 1.0, 2.0], last=[0.0, 0.0, 9.0]),
+        course([0.5, 0.7, 0.75], keyword=[0.0, 3.0, 8.0], next=[9.0, 9.0, 3.0], last=[0.0, 0.0, 7.0]),
     )
     values, tables = compute(Config(seeds=2, steps=20), found)
     assert values["early"]["step"]["value"] == 15
@@ -53,70 +36,37 @@ def test_early_is_the_first_checkpoint_right_for_three_in_four():
 
 def test_the_lead_of_the_last_position_is_found_wherever_it_is():
     ahead = [course([0.5, 0.8, 1.0], keyword=[0.0, 4.0, 6.0], last=[0.0, 4.0 + lead, 2.0]) for lead in (1, 1)]
-    values, _ = compute(Config(seeds=2, steps=20), Given(ahead))
+    values, _ = compute(Config(seeds=2, steps=20), knowing(*ahead))
     assert values["lead"] == {"looks": 3, "ahead": 1, "first": 10, "final": 10, "step": 10} | {
         "most": {"value": 1, "low": 1, "high": 1, "n": 2}
     }
     apart = [course([0.5, 0.8], keyword=[0.0, 4.0], last=[0.0, 4.0 + lead]) for lead in (1, 9)]
-    values, _ = compute(Config(seeds=2, steps=10), Given(apart))
+    values, _ = compute(Config(seeds=2, steps=10), knowing(*apart))
     assert (values["lead"]["ahead"], values["lead"]["first"], values["lead"]["step"]) == (0, None, 10)
 
 
 def test_a_network_that_never_learns_has_no_early_checkpoint():
-    values, _ = compute(Config(seeds=1, steps=20), Given([course([0.5, 0.5, 0.6])]))
+    values, _ = compute(Config(seeds=1, steps=20), knowing(course([0.5, 0.5, 0.6])))
     assert values["early"]["keyword"]["n"] == 0
     assert values["late"]["accuracy"]["value"] == 0.6
 
 
 def test_a_network_that_is_not_known_yet_is_left_out():
     known = course([0.5, 0.8, 1.0], keyword=[0.0, 4.0, 6.0], last=[0.0, 5.0, 2.0])
-    values, tables = compute(Config(seeds=3, steps=20), Given([None, known, known]))
+    values, tables = compute(Config(seeds=3, steps=20), knowing(None, known, known))
     assert values["late"]["keyword"] == {"value": 6, "low": 6, "high": 6, "n": 2}
     assert (values["lead"]["ahead"], values["moved"]["last"]["n"]) == (1, 2)
     assert {row["seed"] for row in tables["courses"]} == {1, 2}
-    values, tables = compute(Config(seeds=1), Given([None]))
+    values, tables = compute(Config(seeds=1), knowing(None))
     assert values["lead"] == {"looks": 0, "ahead": 0, "first": None, "final": None, "step": None} | {
         "most": {"value": None, "low": None, "high": None, "n": 0}
     }
     assert (values["late"]["last"]["n"], values["moved"]["last"]["n"], tables) == (0, 0, {"courses": []})
 
 
-def test_without_training_a_missing_network_is_named_and_the_others_make_the_result(tmp_path):
-    archive, none = tmp_path / "archive", tmp_path / "none"
-    run("probe_locality", out=tmp_path, models=tmp_path / "models", overrides=TINY, archive=archive)
-    next(archive.glob("loose/*.jsonl")).unlink()
-    part = run("probe_locality", out=tmp_path, models=none, overrides=TINY, archive=archive, trains=False)
-    (missing,) = part.missing
-    assert missing.startswith("keyword ")
-    assert missing.endswith(": 1")
-    assert part.value("late.keyword.n") == 1
-    assert len(part.tables["courses"]) == 3
-
-
 def test_midway_is_the_last_look_of_the_first_half():
     whole = course([0.5, 0.5, 0.6], last=[1.0, 2.0, 4.0])
-    values, _ = compute(Config(seeds=1, steps=20), Given([whole]))
+    values, _ = compute(Config(seeds=1, steps=20), knowing(whole))
     assert [values[stage]["last"]["value"] for stage in ("midway", "late")] == [2, 4]
-    values, _ = compute(Config(seeds=1, steps=20), Given([whole | {"steps": [0, 11, 20]}]))
+    values, _ = compute(Config(seeds=1, steps=20), knowing(whole | {"steps": [0, 11, 20]}))
     assert values["midway"]["last"]["value"] == 1
-
-
-def test_the_paper_profile_looks_closely_where_the_leak_may_begin():
-    """Ten updates are too coarse for networks that go from the keyword to the ends within some twenty."""
-    (looks,) = {checkpoints(asked.spec.resolved) for asked in asks(PROFILES["paper"])}
-    early = [step for step in looks if step <= 300]
-    assert {later - step for step, later in pairwise(early)} == {2}
-    assert looks[-1] == 4_000
-
-
-def test_tiny_networks_end_to_end(tmp_path):
-    result = run("probe_locality", out=tmp_path, models=tmp_path / "models", overrides=TINY)
-    assert len(result.tables["courses"]) == 2 * 3
-    assert result.values["late"]["step"]["value"] == 4
-    assert len(result.models) == len(asks(Config(**TINY))) == 2
-
-
-@pytest.mark.parametrize("setting", [{"seeds": 0}, {"length": 3}, {"words": 1}])
-def test_settings_that_cannot_be(setting):
-    with pytest.raises(BadInput, match="at least"):
-        Config(**setting)

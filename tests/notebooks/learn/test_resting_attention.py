@@ -5,26 +5,12 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from attnlib.errors import BadInput, DataUnavailable, NotMeasured, UnknownName
+from attnlib.errors import BadInput, DataUnavailable
 from companion.data import labelled_sets
-from companion.results.run import run
 from companion.runs.recipe import Recording
-from notebooks.learn.resting_attention.experiment import (
-    CLASSES,
-    PROFILES,
-    Config,
-    asks,
-    class_name,
-    compute,
-    models,
-    rows,
-)
+from notebooks.learn.resting_attention.experiment import CLASSES, Config, class_name, compute, rows
 from notebooks.learn.resting_attention.measure import measure_apart, measure_resting
-
-TINY = {
-    "data": ("known_polarity",), "beside": (), "seeds": 3, "n_train": 60, "n_validation": 20, "width": 3,
-    "embedding_width": 4, "steps": 4,
-}  # fmt: skip
+from tests.notebooks.given import Given
 
 
 def recorded(attention, log_polarity, lengths, labels, seed=0):
@@ -75,29 +61,32 @@ def test_only_the_same_texts_are_compared():
         measure_apart(first, second)
 
 
-class Given:
-    """A store that knows what the networks of some seeds attend to: seed 2 rests elsewhere."""
+def knowing(*known, torn=False):
+    """A store that knows what the networks of some seeds attend to: seed 2 rests elsewhere.
 
-    def __init__(self, *seeds):
-        self.seeds = seeds
+    Networks that are ``torn`` have no majority anywhere.
+    """
 
-    def kept(self, spec, measure, beside=()):
+    def answer(spec, measure, beside=()):
         seeds = [run.seed for run in (spec, *beside)]
-        if not set(seeds) <= set(self.seeds):
-            raise NotMeasured("unknown")
+        if not set(seeds) <= set(known):
+            return None
         if measure is measure_resting:
             begin = 5.0 if spec.seed == 2 else 80.0
             common = {"texts": 9, "begin": begin, "end": 85 - begin, "begin_right": 100.0, "end_right": 90.0}
             common |= {"begin_weight": 30.0, "end_weight": 20.0}
             rarer = {"texts": 3, "begin": 0.0, "end": 10.0, "begin_right": 40.0 * spec.seed}
-            return {"0": common, "1": common | rarer}
+            undecided = {"begin": 40.0, "end": 30.0} if torn else {}
+            return {"0": common | undecided, "1": common | rarer | undecided}
         alike = 10.0 if 2 in seeds else 90.0
         cell = {"agreement": alike, "chance": 8.0}
         return {"all": {"both": cell}, "words": {"both": cell | {"agreement": 50.0 + sum(seeds)}}}
 
+    return Given(answer)
+
 
 def test_places_and_pairs_are_counted_and_averaged():
-    values, tables = compute(Config(data=("known_polarity",), beside=()), Given(0, 1, 2))
+    values, tables = compute(Config(data=("known_polarity",), beside=()), knowing(0, 1, 2))
     found = values["known_polarity"]
     assert found["common"] == "0"
     assert found["resting"] == {"begin": 2, "end": 1, "words": 0, "nowhere": 0}
@@ -120,14 +109,7 @@ def test_places_and_pairs_are_counted_and_averaged():
 
 
 def test_a_network_without_a_majority_rests_nowhere():
-    class Torn(Given):
-        def kept(self, spec, measure, beside=()):
-            found = super().kept(spec, measure, beside)
-            return (
-                found if beside else {name: row | {"begin": 40.0, "end": 30.0} for name, row in found.items()}
-            )
-
-    values, _ = compute(Config(data=("known_polarity",), beside=()), Torn(0, 1, 2))
+    values, _ = compute(Config(data=("known_polarity",), beside=()), knowing(0, 1, 2, torn=True))
     found = values["known_polarity"]
     assert found["resting"] == {"begin": 0, "end": 0, "words": 0, "nowhere": 3}
     assert (found["by_mark"], found["own_mark"]["n"]) == ({}, 0)
@@ -135,54 +117,16 @@ def test_a_network_without_a_majority_rests_nowhere():
 
 def test_what_is_not_known_yet_is_left_out():
     config = Config(data=("known_polarity",), beside=())
-    assert compute(config, Given()) == ({}, {"networks": [], "pairs": []})
-    values, tables = compute(config, Given(0))
+    assert compute(config, knowing()) == ({}, {"networks": [], "pairs": []})
+    values, tables = compute(config, knowing(0))
     assert values["known_polarity"]["pairs"] == {}
     assert len(tables["networks"]) == 2
-
-
-def test_the_paper_profile_shares_its_networks_with_the_agreement_tables():
-    from notebooks.learn.agreement import experiment as agreement
-
-    shared = set(agreement.models(agreement.PROFILES["paper"]))
-    found = rows(PROFILES["paper"])
-    assert {name: sum(run in shared for run in runs) for name, runs in found.items()} == {
-        "sms_spam": 4, "sst": 4, "sst_as_text": 4
-    }  # fmt: skip
-    assert len(found["sms_spam"]) == 12
-    assert len(asks(PROFILES["paper"])) == 12 + 12 * 11 + 2 * (4 + 4 * 3)
-
-
-@pytest.mark.parametrize(
-    ("given", "error", "message"),
-    [
-        ({"seeds": 1}, BadInput, "at least 2"),
-        ({"steps": 0}, BadInput, "steps is 0"),
-        ({"data": ("tweets",)}, UnknownName, "tweets"),
-        ({"beside": ("tweets",)}, UnknownName, "tweets"),
-    ],
-)
-def test_settings_that_cannot_be_are_refused(given, error, message):
-    with pytest.raises(error, match=message):
-        Config(**given)
 
 
 def test_sets_that_are_not_at_hand_are_left_out_or_not(monkeypatch):
     monkeypatch.setattr(labelled_sets, "at_hand", lambda name: name == "known_polarity")
     assert list(rows(Config())) == ["known_polarity"]
     assert list(rows(Config(only_at_hand=0))) == ["known_polarity", "sms_spam", "sst"]
-
-
-def test_tiny_networks_end_to_end(tmp_path):
-    result = run("resting_attention", out=tmp_path, models=tmp_path / "models", overrides=TINY)
-    assert len(models(Config(**TINY))) == 3
-    assert not result.missing
-    found = result.values["known_polarity"]
-    for label in found["labels"].values():
-        assert sum(label[place]["value"] for place in ("begin", "end", "words")) == pytest.approx(100)
-    assert sum(found["resting"].values()) == 3
-    for positions in found["pairs"].values():
-        assert positions["both"]["lowest"] <= positions["both"]["agreement"]["value"]
 
 
 # Two names that leave no room for a title.

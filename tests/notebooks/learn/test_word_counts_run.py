@@ -3,7 +3,6 @@
 import pytest
 import torch
 
-from attnlib.errors import BadInput
 from attnlib.training.corpus import Corpus, Task
 from attnlib.training.vocabulary import Vocabulary
 from companion.runs.recipe import RecipeSpec
@@ -70,11 +69,3 @@ def test_the_derivative_nears_the_count_table_with_the_width(tmp_path):
     assert wide["derivative_correlation"] > 0.99
     other = record(Settings(**TINY, width=8, seed=1), tmp_path)
     assert other["derivative_error"] != narrow["derivative_error"]
-
-
-@pytest.mark.parametrize("setting", ["iterations", "listed", "judged", "max_words", "width", "derived"])
-def test_settings_that_cannot_be(setting):
-    with pytest.raises(BadInput, match=f"{setting} is 0"):
-        Settings(**{setting: 0})
-    with pytest.raises(BadInput, match="n_train is -1"):
-        Settings(n_train=-1)

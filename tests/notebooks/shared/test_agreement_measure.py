@@ -1,5 +1,6 @@
 """What is measured of one run and of two together, on recordings whose numbers can be worked by hand."""
 
+from itertools import product
 from types import SimpleNamespace
 
 import pytest
@@ -40,16 +41,8 @@ def test_every_part_chooses_by_how_good_the_first_run_is_on_it():
     assert found["best"]["train"] == {"accuracy": {"all": 0, "selecting": 0}}
     assert list(found["parts"]["validation"]["attention~probe"]) == ["0", "1"]
     assert list(found["parts"]["train"]["attention~probe"]) == ["0"]
-
-
-def test_saliency_is_asked_of_a_part_at_its_own_best_alone():
-    one = recorded(**SAME, train=["1111 1111", "0000 0000"])
-    one.tensors["train.saliency"][1] = torch.nan  # where validation has its best
-    found = measure_agreement(one, one, pairs="saliency~probe")
-    assert list(found["parts"]["train"]["saliency~probe"]) == ["0"]
-    one.tensors["train.saliency"][0] = torch.nan
-    with pytest.raises(BadInput, match="no saliency at its best checkpoint"):
-        measure_agreement(one, one, pairs="saliency~probe")
+    second.tensors["train.labels"] = torch.tensor([0, 1, 1, 1, 0, 1, 1, 1])
+    assert measure_course(second)["majority"] == {"validation": 50, "train": 75}
 
 
 def test_each_side_is_read_where_it_stands():
@@ -69,10 +62,9 @@ def test_each_side_is_read_where_it_stands():
 def test_a_run_agrees_with_itself_at_its_best():
     one = recorded(attention=["1101 0110", "0101 1100"])
     found = measure_agreement(one, one, pairs="attention~attention")
-    for measure in ("agreement", "kendall"):
-        for place in (0, 1):
-            itself = sums(found, "attention~attention", place, measure)
-            assert {totals[place] for totals in itself.values()} == {4}
+    for measure, place in product(("agreement", "kendall"), (0, 1)):
+        itself = sums(found, "attention~attention", place, measure)
+        assert {totals[place] for totals in itself.values()} == {4}
 
 
 def test_runs_that_looked_at_other_texts_are_not_compared():
@@ -110,12 +102,6 @@ def test_a_run_alone_has_its_quality_by_half_and_what_chance_agrees_with():
     uniform = recorded(log_polarity=["0000 0000"] * 2)
     uniform.tensors["validation.log_polarity"][:] = 0  # ties: any word is among the largest
     assert measure_course(uniform)["chance"] == {"validation": {"probe": 1}}
-
-
-def test_the_majority_is_that_of_the_labels_of_the_part():
-    one = recorded(**SAME, train=["0000 0000"] * 2)
-    one.tensors["train.labels"] = torch.tensor([0, 1, 1, 1, 0, 1, 1, 1])
-    assert measure_course(one)["majority"] == {"validation": 50, "train": 75}
 
 
 def test_quality_counts_words_not_sentences():

@@ -24,23 +24,6 @@ def drawn(tasks=("scan", "multi30k_en_fr")) -> Figure:
     return panels(list(tasks), list(KINDS), panel, width=2.3, height=2.4)
 
 
-def shown(figure: Figure) -> list[str]:
-    return [axes.get_title() for axes in figure.get_axes() if axes.get_visible()]
-
-
-def test_panels_are_tasks_by_kinds_and_one_without_a_result_stays_empty():
-    figure = drawn()
-    assert shown(figure) == ["SCAN, AED", "Multi30k En–Fr, AED", "Multi30k En–Fr, AO"]
-    assert [axes.get_ylabel() for axes in figure.get_axes()] == ["up", "", "up", ""]
-    assert [axes.get_xlabel() for axes in figure.get_axes()] == ["", "", "across", "across"]
-
-
-def test_many_tasks_are_broken_into_bands():
-    figure = drawn([f"reordering_{percent}" for percent in range(6)])
-    assert len(shown(figure)) == 12
-    assert shown(figure)[:2] == ["reordering 0 %, AED", "reordering 1 %, AED"]
-
-
 def test_equal_figures_are_equal_bytes_without_a_date():
     first, again = as_svg(drawn()), as_svg(drawn())
     assert first == again

@@ -4,11 +4,9 @@ import pytest
 
 from attnlib.errors import BadInput
 from attnlib.probes.agreement import agreement
-from companion.results.result import Result
 from companion.runs.looks import padded_cells
 from companion.runs.store import Store
 from notebooks.learn.agreement.experiment import saliency_read
-from notebooks.learn.agreement.tables import saliency_table
 from notebooks.shared.agreement import measure_saliency_readings, translator_runs
 
 TINY = {
@@ -74,17 +72,3 @@ def test_the_largest_of_all_checkpoints_counts_and_pairs_make_the_interval():
     )
     assert found["logit"]["agreement"]["value"] == 16
     assert found["logit"]["kendall"]["value"] == 0.5
-
-
-def test_the_table_has_what_is_printed():
-    values = {"multi30k_en_de": {"validation": {}, "saliency": saliency_read(answers(24, 28))}}
-    result = Result("agreement", "paper", {}, values, {}, {}, {})
-    table = saliency_table(result)
-    assert table.loc["Multi30k En–De", "printed"].tolist() == ["27.06", "3.93"]
-    assert table.iloc[1, 0] == "26.0 ± 25.4"
-
-
-@pytest.mark.parametrize("found", [{}, {"saliency": saliency_read({})}])
-def test_the_table_is_empty_where_no_network_was_asked(found):
-    result = Result("agreement", "paper", {}, {"multi30k_en_de": {"validation": {}} | found}, {}, {}, {})
-    assert saliency_table(result).empty

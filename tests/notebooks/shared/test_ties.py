@@ -8,11 +8,10 @@ import torch
 from attnlib.errors import BadInput
 from attnlib.probes.agreement import halves
 from attnlib.training.vocabulary import EOS
-from companion.results.result import Result
 from companion.runs.recipe import Recording
 from notebooks.learn.agreement.experiment import ties_courses, ties_read
-from notebooks.learn.agreement.tables import ties_table
 from notebooks.shared.agreement import classifier_runs, gathered, measure_ties, translator_runs
+from tests.notebooks.given import Given
 
 SELECTING = set(halves(4)[0].tolist())
 
@@ -75,21 +74,20 @@ def test_every_pair_that_looks_up_a_translators_probe_is_asked_and_no_classifier
     assert classifier_runs(2, 0, {"data": "known_polarity"}, 8).ties() == ()
 
 
-class Given:
-    """A store of such recordings; saliency is where attention is, and a bag of words knows what β does."""
+@pytest.fixture
+def asked():
+    """Saliency is where attention is, and a bag of words knows what β does."""
 
-    def kept(self, spec, measure, *, beside, sides):
+    def answer(spec, measure, *, beside, sides):
         (second,) = beside
         first = recorded(spec.seed)
         first.tensors["validation.saliency"] = first["validation.attention"]
-        uniform = "attention" in dict(second.settings)
-        return measure(first, recorded(second.seed, uniform=uniform), sides=sides)
+        return measure(
+            first, recorded(second.seed, uniform="attention" in dict(second.settings)), sides=sides
+        )
 
-
-@pytest.fixture
-def asked():
     runs = translator_runs(3, {"dataset": "known_lexicon"})
-    return runs, gathered(runs.ties(), Given())
+    return runs, gathered(runs.ties(), Given(answer))
 
 
 def test_the_numbers_of_a_set(asked):
@@ -112,28 +110,6 @@ def test_a_row_of_the_course(asked):
         "column": "alpha_beta_uf", "seed": 0, "second_seed": 1, "step": 10, "counted": 100, "broken": 75,
         "tied": 50,
     }  # fmt: skip
-
-
-def test_nothing_asked_is_no_number():
-    runs = translator_runs(3, {"dataset": "known_lexicon"})
-    found = ties_read(runs, {})
-    assert found["alpha_beta_uf"]["broken"]["largest"]["n"] == found["tied"]["n"] == 0
-    assert found["chance_broken"] is None
-    assert ties_courses(runs, {}) == []
-
-
-def test_the_table_has_both_ways(asked):
-    values = {"multi30k_en_de": {"validation": {}, "ties": ties_read(*asked)}}
-    rows = [{"data": "multi30k_en_de"} | row for row in ties_courses(*asked)]
-    result = Result("agreement", "paper", {}, values, {"ties": rows}, {}, {})
-    table = ties_table(result)
-    assert table.loc["Multi30k En–De", "𝒜(α, βᵘᶠ)"].tolist()[:3] == ["100.0 ± 0.0", "75.0 ± 0.0", "31.02"]
-    assert table.loc["Multi30k En–De", "chance, at the end"].tolist()[:3] == ["75.0 ± 0.0", "50.0", "7.11"]
-
-
-def test_the_table_is_empty_where_no_run_was_asked():
-    result = Result("agreement", "paper", {}, {"multi30k_en_de": {"validation": {}}}, {}, {}, {})
-    assert ties_table(result).empty
 
 
 def test_a_fall_is_measured_between_best_and_last():
