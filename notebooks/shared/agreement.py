@@ -25,9 +25,9 @@ from attnlib.training.corpus import Batch
 from attnlib.training.vocabulary import BOS, EOS
 from companion.data.bleu import bleu
 from companion.results.asks import Ask
-from companion.runs.looks import CHOOSING, GROUPS, padded_cells, qualities
 from companion.runs.recipe import RecipeSpec
-from notebooks.shared.ragged import RaggedRows
+from notebooks.shared.best_looks import CHOOSING, GROUPS, qualities
+from notebooks.shared.ragged import RaggedRows, padded_cells
 from notebooks.shared.saliency_readings import READINGS, saliency_readings
 from notebooks.shared.translation import recorded_network
 
@@ -52,7 +52,7 @@ def measure_course(recording: "Recording") -> dict:
 
     Returns:
         ``steps``; by part of the data that was looked at, ``parts``: by measure of quality and group of
-        samples one number a checkpoint, in percent, see :func:`~companion.runs.looks.qualities`;
+        samples one number a checkpoint, in percent, see :func:`~notebooks.shared.best_looks.qualities`;
         ``chance``: 𝒜̂ by what is looked up (``attention`` where learned, ``probe``), the mean over rows and
         checkpoints; and ``majority``: the accuracy, in percent, of giving the commonest answer always.
     """

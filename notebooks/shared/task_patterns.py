@@ -18,8 +18,8 @@ from attnlib.probes.alignment_error import gold_links, words_only
 from attnlib.training.corpus import Batch, Corpus, evaluation_batches
 from companion.data.summaries import ADJECTIVES, TOPICS, summarise
 from companion.runs import registry
-from companion.runs.sequence_course import judged_samples, load_task
 from notebooks.shared.measure import exact_matches
+from notebooks.shared.sequence_course import judged_samples, load_task
 
 if TYPE_CHECKING:
     from companion.runs.recipe import Recording

@@ -9,7 +9,6 @@ from scipy import stats
 
 from attnlib.errors import BadInput
 from companion.results.aggregate import matched, paired
-from companion.results.spearman import spearman_of_points
 from companion.results.statistics import (
     hierarchical_bootstrap,
     jackknife_interval,
@@ -17,6 +16,7 @@ from companion.results.statistics import (
     share_interval,
     stratified_bootstrap,
 )
+from notebooks.shared.spearman import spearman_of_points
 
 # Means
 
