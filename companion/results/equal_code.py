@@ -27,7 +27,7 @@ from attnlib.errors import AttnlibError, BadInput
 from attnlib.files import write_json_atomic
 from companion.results.recompute import ARCHIVE
 from companion.runs.answer import all_asks
-from companion.runs.archive import Archive, Question
+from companion.runs.archive import Archive, Ask
 from companion.runs.keys import EQUAL_CODE, code_of, identity
 
 REFERENCES = 2  # networks that are rerun of each fingerprint that changed
@@ -46,10 +46,10 @@ class Changed:
 
 def changed(archive: Archive, profile: str = "paper") -> list[Changed]:
     """What today's code would call by another fingerprint, network by network."""
-    questions: dict[str, list[Question]] = defaultdict(list)
+    questions: dict[str, list[Ask]] = defaultdict(list)
     for asks in all_asks(profile).values():
         for asked in asks:
-            questions[identity(asked.spec)].append(asked.question)
+            questions[identity(asked.spec)].append(asked)
     found = set()
     for run in archive.runs():
         name, seconds = run.line["run"], run.line["history"]["seconds"]

@@ -10,21 +10,17 @@ the rest, so it runs on as many machines as there are, and what one has answered
 
 import argparse
 import hashlib
-import json
 import sys
 import time
 
 import torch
 
-from attnlib.errors import AttnlibError, BadInput, UnknownName
+from attnlib.errors import AttnlibError, UnknownName
 from attnlib.training.allocator import keep_freed_memory
 from companion.results import registry
-from companion.results.asks import Ask
-from companion.runs.archive import Archive
+from companion.runs.archive import Archive, Ask
 from companion.runs.fingerprint import ROOT
-from companion.runs.keys import Spec, identity, model_key
-from companion.runs.recipe import RecipeSpec
-from companion.runs.spec import ModelSpec
+from companion.runs.keys import Spec, identity, model_key, read_spec
 from companion.runs.store import Store, answer_name
 
 ARCHIVE = ROOT / "results" / "paper" / "archive"  # answers at the paper profile, packed
@@ -62,9 +58,8 @@ def unanswered(profile: str, archive: Archive) -> dict[str, str]:
     """The models that lack an answer in an archive, with a hash of what they are asked."""
     lacking = {}
     for key, asks in all_asks(profile).items():
-        questions = [asked.question for asked in asks]
-        if any(archive.get(question) is None for question in questions):
-            names = "\n".join(sorted(map(answer_name, questions)))
+        if any(archive.get(asked) is None for asked in asks):
+            names = "\n".join(sorted(map(answer_name, asks)))
             lacking[key] = hashlib.sha256(names.encode()).hexdigest()[:12]
     return lacking
 
@@ -76,7 +71,7 @@ def answer(wanted: list[str], profile: str, store: Store) -> None:
     for word in wanted:
         name = word.rpartition("/")[2]
         if word.startswith("{"):
-            found[word] = _spec(word)
+            found[word] = read_spec(word)
         elif name in registry.names():
             found[word] = asks_of(name, profile)
         else:
@@ -91,16 +86,8 @@ def answer(wanted: list[str], profile: str, store: Store) -> None:
                 asked.answer(store)
             print(f"{word}: {len(asks)} answers")
         else:
-            store.model(asks) if isinstance(asks, ModelSpec) else store.recording(asks)
+            store.open(asks)
             print(f"{model_key(asks)}: trained")
-
-
-def _spec(text: str) -> Spec:
-    try:
-        content = json.loads(text)
-        return RecipeSpec.from_json(text) if "recipe" in content else ModelSpec.from_json(text)
-    except (ValueError, TypeError) as error:
-        raise BadInput(f"not the spec of a model or recipe: {error}") from error
 
 
 def main(arguments: list[str] | None = None) -> int:

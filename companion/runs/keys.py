@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
+from attnlib.errors import BadInput
 from companion.runs.fingerprint import ROOT, fingerprint
 from companion.runs.recipe import RecipeSpec
 from companion.runs.spec import ModelSpec
@@ -56,6 +57,22 @@ def _was() -> dict[str, str]:
     if not EQUAL_CODE.is_file():
         return {}
     return {entry["is"]: entry["was"] for entry in json.loads(EQUAL_CODE.read_text(encoding="utf-8"))}
+
+
+def read_spec(text: str) -> Spec:
+    """The spec whose ``content`` is this JSON; BadInput where it is none."""
+    try:
+        content = json.loads(text)
+        if "recipe" in content:
+            settings = content.pop("settings", {})
+            return RecipeSpec.of(**content, **{name: _hashable(value) for name, value in settings.items()})
+        return ModelSpec(**content | {"task_options": tuple(sorted(content.get("task_options", {}).items()))})
+    except (ValueError, TypeError, AttributeError) as error:
+        raise BadInput(f"not the spec of a model or recipe: {error}") from error
+
+
+def _hashable(value: object) -> object:
+    return tuple(map(_hashable, value)) if isinstance(value, list) else value
 
 
 def _named(spec: Spec, *code: str) -> str:
