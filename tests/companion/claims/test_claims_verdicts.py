@@ -88,12 +88,6 @@ def test_order_takes_the_interval_of_the_difference():
     assert judge_values(Order(), VALUES, ["b", "a"]).verdict is NO
 
 
-def test_the_number_that_decides_is_the_first_of_the_weakest():
-    assert judge_values(limit(">", 3), VALUES, ["a", "c", "b"]).estimate == Estimate(1, 0, 2, 3)
-    assert judge_values(limit(">", 0), VALUES, ["a", "b"]).estimate == Estimate(7, 6, 8, 3)
-    assert judge_values(limit(">", 0), VALUES, ["there"]).estimate is None
-
-
 def test_what_is_missing_is_not_run_while_models_are_not_trained():
     """A lowest accuracy of no networks is None, and has no count of them."""
     for values in ({}, {"a": None}, {"a": {"value": None, "low": None, "high": None, "n": 0}}):

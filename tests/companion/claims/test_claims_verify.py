@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 import yaml
 
-from attnlib.errors import BadInput, UnknownName
-from companion.claims import Estimate, Verdict, verdict_of
-from companion.claims.verify import is_stale, read_expected, summaries, verify, verify_command
+from attnlib.errors import BadInput
+from companion.claims import Verdict
+from companion.claims.verify import read_expected, summaries, verify, verify_command
 from companion.results import registry
 from companion.results.config import plain
 from companion.results.request import Request
@@ -221,27 +221,11 @@ def test_a_plan_of_training_that_hangs_on_data_not_on_this_machine_makes_nothing
     origin = {"code": code_of("temporal_share"), "models": ["a network of another plan"]}
     made = replace(result(9), experiment="temporal_share", config=plain(config), provenance=origin)
     made = replace(made, data={"scan/train.txt": "0" * 64})
-    monkeypatch.setattr("companion.claims.verify._at_hand", lambda file: False)
-    assert not is_stale(made)
-    assert is_stale(replace(made, provenance=origin | {"code": "0"}))
-    monkeypatch.setattr("companion.claims.verify._at_hand", lambda file: True)
-    assert is_stale(made)
-
-
-def test_the_verdict_on_one_claim(root):
-    save(root, 9)
-    found = verdict_of("above-five", "quick", root)
-    assert (found.verdict, found.estimate) == ("reproduced", Estimate(9, 8, 10, 3))
-    assert found.text == "reproduced: 9.000 [8.000, 10.0], n = 3"
-    assert verdict_of("above-five", root=root).profile == "quick"  # there is no other result
-    save(root, 5.5, "paper")
-    assert verdict_of("above-five", root=root).text == "partly: 5.500 [4.500, 6.500], n = 3"
-    assert verdict_of("never", root=root).text == "cannot be run: data: lost"
-    assert verdict_of("never", root=root).estimate is None
-    with pytest.raises(UnknownName, match="no claim 'above-fife'; did you mean 'above-five'"):
-        verdict_of("above-fife", root=root)
-    with pytest.raises(UnknownName, match="did you mean 'paper'"):
-        verdict_of("above-five", "papers", root)
+    monkeypatch.setattr("companion.results.result._at_hand", lambda file: False)
+    assert not made.stale
+    assert replace(made, provenance=origin | {"code": "0"}).stale
+    monkeypatch.setattr("companion.results.result._at_hand", lambda file: True)
+    assert replace(made, values={}).stale
 
 
 def test_json_holds_every_row(root, capsys):
