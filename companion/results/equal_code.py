@@ -18,59 +18,42 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
+
+import pandas as pd
 
 from attnlib.errors import AttnlibError, BadInput
 from attnlib.files import write_json_atomic
 from companion.results.recompute import ARCHIVE
 from companion.runs.answer import all_asks
-from companion.runs.archive import Archive, Ask
+from companion.runs.archive import Archive
 from companion.runs.keys import EQUAL_CODE, code_of, identity
 
 REFERENCES = 2  # networks that are rerun of each fingerprint that changed
+COLUMNS = ("was", "now", "seconds", "run", "choices")  # fingerprints, and one network that needs them
 
 
-@dataclass(frozen=True)
-class Changed:
-    """A fingerprint that was another when something was archived, and one network that needs it."""
-
-    was: str
-    now: str
-    run: str
-    seconds: float
-    choices: str
-
-
-def changed(archive: Archive, profile: str = "paper") -> list[Changed]:
+def changed(archive: Archive, profile: str = "paper") -> pd.DataFrame:
     """What today's code would call by another fingerprint, network by network."""
-    questions: dict[str, list[Ask]] = defaultdict(list)
-    for asks in all_asks(profile).values():
-        for asked in asks:
-            questions[identity(asked.spec)].append(asked)
-    found = set()
+    asks = {identity(own[0].spec): own for own in all_asks(profile).values()}
+    found = []
     for run in archive.runs():
-        name, seconds = run.line["run"], run.line["history"]["seconds"]
-        own = questions.get(name, [])
+        own = asks.get(name := run.line["run"], [])
         pairs = {(run.code, code_of(own[0].spec))} if own else set()
-        pairs |= {(run.answers[q.key]["code"], q.code) for q in own if q.key in run.answers}
+        pairs |= {(run.answers[each.key]["code"], each.code) for each in own if each.key in run.answers}
         choices = json.dumps(_choices(run.line["spec"]), sort_keys=True)
-        found |= {Changed(was, now, name, seconds, choices) for was, now in pairs if was != now}
-    return sorted(found, key=lambda one: (one.was, one.now, one.seconds, one.run))
+        seconds = run.line["history"]["seconds"]
+        found += [(was, now, seconds, name, choices) for was, now in pairs if was != now]
+    return pd.DataFrame(found, columns=COLUMNS)
 
 
-def references(found: Iterable[Changed]) -> dict[tuple[str, str], list[str]]:
+def references(found: pd.DataFrame) -> dict[tuple[str, str], list[str]]:
     """The networks to rerun of each (was, now): the cheapest, and the cheapest of each further choice."""
-    chosen: dict[tuple[str, str], list[str]] = defaultdict(list)
-    seen: set[tuple[str, str, str]] = set()
-    for one in found:  # from the cheapest
-        kind = (one.was, one.now, one.choices)
-        if len(chosen[one.was, one.now]) < REFERENCES or kind not in seen:
-            chosen[one.was, one.now].append(one.run)
-        seen.add(kind)
-    return dict(chosen)
+    found = found.sort_values(list(COLUMNS))
+    cheapest = found.groupby(["was", "now"]).cumcount() < REFERENCES
+    chosen = found[cheapest | ~found.duplicated(["was", "now", "choices"])]
+    return {codes: list(runs) for codes, runs in chosen.groupby(["was", "now"])["run"]}
 
 
 def _choices(spec: object) -> object:

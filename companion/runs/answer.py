@@ -12,6 +12,7 @@ import argparse
 import hashlib
 import sys
 import time
+from pathlib import Path
 
 import torch
 
@@ -90,6 +91,18 @@ def answer(wanted: list[str], profile: str, store: Store) -> None:
             print(f"{model_key(asks)}: trained")
 
 
+def add_machine(parser: argparse.ArgumentParser, **defaults: str | Path) -> None:
+    """Options that say where answers and models lie, and what computes."""
+    parser.add_argument("--archive", help="folder of packed answers, which stand in for models")
+    parser.add_argument("--answers", help="folder for new ones")
+    parser.add_argument("--models", help="folder of trained models")
+    parser.add_argument("--device", default="cpu", help="cpu or cuda (default: cpu)")
+    parser.add_argument(
+        "--threads", type=int, default=1, help="torch threads; numbers repeat for equal numbers of them"
+    )
+    parser.set_defaults(**defaults)
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Parse, answer, and say how many answers there were; errors are one line and exit code 2."""
     parser = argparse.ArgumentParser(
@@ -99,13 +112,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("wanted", metavar="FIGURE|KEY|SPEC", nargs="+", help="several may be given")
     parser.add_argument("--profile", default="paper", help="whose experiments ask (default: paper)")
-    parser.add_argument("--archive", default=ARCHIVE, help="folder of packed answers (default: %(default)s)")
-    parser.add_argument("--answers", default=ANSWERS, help="folder for new ones (default: %(default)s)")
-    parser.add_argument("--models", default=ROOT / "build" / "models", help="folder of trained models")
-    parser.add_argument("--device", default="cpu", help="cpu or cuda (default: cpu)")
-    parser.add_argument(
-        "--threads", type=int, default=1, help="torch threads; numbers repeat for equal numbers"
-    )
+    add_machine(parser, archive=ARCHIVE, answers=ANSWERS, models=ROOT / "build" / "models")
     options = parser.parse_args(arguments)
     torch.set_num_threads(max(1, options.threads))
     archive = Archive(options.archive, options.answers)

@@ -113,8 +113,6 @@ def test_a_machine_with_four_packages_is_told_in_a_line_what_it_can_do():
     [
         (["temporal_shares"], "did you mean 'temporal_share'"),
         (["temporal_share", "--profile", "papre"], "did you mean 'paper'"),
-        (["temporal_share", "-p", "taks=scan"], "did you mean 'task'"),
-        (["temporal_share", "-p", "scan"], "give NAME=VALUE"),
     ],
 )
 def test_errors_of_the_command_are_one_line_with_the_nearest_name(tmp_path, capsys, arguments, message):
