@@ -12,7 +12,6 @@ import torch
 from attnlib.errors import BadInput
 from attnlib.training.evaluate import traces
 from companion.results.__main__ import main
-from companion.results.aggregate import by_kind, over_seeds
 from companion.results.config import override
 from companion.results.run import run
 from companion.runs.archive import Archive
@@ -192,18 +191,6 @@ def test_measurements_agree_with_a_plain_loop(models):
     assert found["typicality"]["value"] == pytest.approx(np.mean(values), rel=1e-5)
     assert found["typicality"]["coverage"] == 1
     assert sum(found["covariance_share"].values()) == pytest.approx(1)
-
-
-def test_intervals_leave_out_what_is_undefined():
-    points = [
-        ({"task": "a", "architecture": "AO", "cell": "none"}, {"x": x})
-        for x in (1.0, 3.0, None, float("nan"))
-    ]
-    interval = over_seeds(points, lambda m: m["x"])
-    assert (interval["value"], interval["n"]) == (2.0, 2)
-    assert over_seeds(points[2:], lambda m: m["x"]) == {"value": None, "low": None, "high": None, "n": 0}
-    lstm = ({"task": "a", "architecture": "AED", "cell": "lstm"}, {"x": 5.0})
-    assert by_kind([*points, lstm], len) == {"a": {"AO": 4, "AED-lstm": 1}}
 
 
 HEADS = {"candidates": 2, "trials": 1, "seeds": 1, "heads": 2, "elsewhere": 1}
