@@ -18,11 +18,7 @@ TEMPLATE = Path(__file__).with_name("scorecard.md.jinja")
 
 
 def scorecard_markdown(root: Path | None = None) -> str:
-    """The page for the checkout at ``root`` (default: the one around the current folder).
-
-    Raises:
-        BadInput: a claims file, or ``expected.json``, that cannot be used.
-    """
+    """The page for a checkout; BadInput where a claims file or ``expected.json`` cannot be used."""
     from jinja2 import Environment, StrictUndefined
 
     project = Project(find_root() if root is None else Path(root))

@@ -88,10 +88,8 @@ class ClaimVerdict:
 def verify(root: Path | None = None, *, experiment: str | None = None) -> list[ClaimVerdict]:
     """The verdict on every claim, or those about one experiment, at every profile, in the order of the files.
 
-    A verdict says so when its result is not there or cannot be read.
-
-    Raises:
-        BadInput: a claims file or ``expected.json`` that cannot be used.
+    A verdict says so when its result is not there or cannot be read. Raises BadInput for a claims file or
+    ``expected.json`` that cannot be used.
     """
     project = Project(find_root() if root is None else Path(root))
     load = lru_cache(maxsize=None)(partial(_load, project))

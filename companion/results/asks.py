@@ -32,10 +32,8 @@ def columns_of(spec: "Spec") -> dict[str, object]:
 
 def answers(asks: Iterable[Ask], store: "Store") -> list["Point"]:
     """(columns that name the model, measurement) of every ask, in order; without what is not measured where
-    the store does not train.
-
-    They are asked in random order: experiments that ask the same of the same models at the same time then
-    seldom wait for each other.
+    the store does not train. They are asked in random order: experiments that ask the same models at the same
+    time then seldom wait for each other.
     """
     listed = list(asks)
     found: dict[int, Point] = {}

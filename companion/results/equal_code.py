@@ -3,13 +3,10 @@
     git worktree add /tmp/before COMMIT     # the code by which the answers were made
     python -m companion.results.equal_code --before /tmp/before --why "sums in one pass"
 
-An answer counts as long as the fingerprint of what trained and measured it is today's. After an edit that
-can move no number (a faster sum, a new check) some are not. Of every fingerprint that changed, the two
-cheapest archived networks that need it, and one more of each further choice among their settings, are
-trained and measured by the code before and by today's. Where all agree in every digit kept,
-``equal_code.json`` beside the archive says from then on that the one fingerprint equals the other, and
-which networks showed it. Archived answers are not what is compared: another processor gives a trained network
-other last digits.
+Of every fingerprint that changed, the two cheapest archived networks that need it, and one more of each
+further choice among their settings, are trained and measured by the code before and by today's (not held
+against the archive: another processor gives other last digits). Where all agree in every digit kept,
+``equal_code.json`` beside the archive says from then on that the one fingerprint equals the other.
 """
 
 import argparse

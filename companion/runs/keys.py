@@ -41,11 +41,7 @@ def _code(roots: tuple[Callable, ...]) -> str:
 
 
 def first_equal(code: str) -> str:
-    """The first fingerprint that a later one was shown to equal in every digit, see ``equal_code.json``.
-
-    Each entry there says that code changed without moving a number, and which networks were trained and
-    measured by both to show it.
-    """
+    """The first fingerprint that a later one was shown to equal in every digit, see ``equal_code.json``."""
     seen = {code}
     while (code := _was().get(code, code)) not in seen:
         seen.add(code)

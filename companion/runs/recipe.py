@@ -17,10 +17,8 @@ from companion.runs import registry
 class RecipeSpec:
     """Everything that goes into a recipe's run; equal specs are the same run, made once.
 
-    Attributes:
-        settings: what differs from the recipe's defaults, as sorted (name, value) pairs, so that the spec can
-            be hashed; see :meth:`of`.
-        seed: the recipe's own: parameters, data drawn and order of batches.
+    ``settings`` are what differs from the recipe's defaults, as sorted (name, value) pairs; see :meth:`of`.
+    The seed is the recipe's own: parameters, data drawn and order of batches.
     """
 
     recipe: str
@@ -29,10 +27,9 @@ class RecipeSpec:
 
     @classmethod
     def of(cls, recipe: str, *, seed: int = 0, **settings: object) -> "RecipeSpec":
-        """The spec of a run; values that are the recipe's defaults are dropped, so that equal runs are equal.
+        """The spec of a run without values that are the recipe's defaults, so that equal runs are equal.
 
-        Raises:
-            UnknownName, BadInput: a recipe, setting or value that cannot be used.
+        Raises UnknownName, BadInput: a recipe, setting or value that cannot be used.
         """
         chosen = _settings(recipe, {**settings, "seed": seed})
         differs = {

@@ -40,9 +40,7 @@ class TrainedModel:
 
 
 class Store:
-    """A folder of trained models, ``<folder>/<key>/{model.safetensors, history.json, spec.json}``.
-
-    What recipes record stands beside the models: :meth:`recording`.
+    """A folder of products, ``<folder>/<key>/{model or recording.safetensors, history.json, spec.json}``.
 
     Args:
         folder: where products and checkpoints live.
