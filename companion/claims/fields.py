@@ -59,7 +59,7 @@ class Fields(BaseModel):
 
     @classmethod
     def read(cls, where: str, content: object) -> Self:
-        """``content`` as these fields; BadInput has a line for every mistake, its place and what was expected."""
+        """``content`` as these fields; BadInput has a line for every mistake, with its place."""
         try:
             return cls.model_validate(content)
         except ValidationError as error:

@@ -9,7 +9,6 @@ the rest, so it runs on as many machines as there are, and what one has answered
 """
 
 import argparse
-import hashlib
 import sys
 import time
 from pathlib import Path
@@ -22,7 +21,7 @@ from companion.results import registry
 from companion.runs.archive import Archive, Ask
 from companion.runs.fingerprint import ROOT
 from companion.runs.keys import Spec, identity, model_key, read_spec
-from companion.runs.store import Store, answer_name
+from companion.runs.store import Store
 
 ARCHIVE = ROOT / "results" / "paper" / "archive"  # answers at the paper profile, packed
 ANSWERS = ROOT / "build" / "answers"  # new ones, until they are packed
@@ -55,14 +54,10 @@ def all_asks(profile: str) -> dict[str, list[Ask]]:
     return found
 
 
-def unanswered(profile: str, archive: Archive) -> dict[str, str]:
-    """The models that lack an answer in an archive, with a hash of what they are asked."""
-    lacking = {}
-    for key, asks in all_asks(profile).items():
-        if any(archive.get(asked) is None for asked in asks):
-            names = "\n".join(sorted(map(answer_name, asks)))
-            lacking[key] = hashlib.sha256(names.encode()).hexdigest()[:12]
-    return lacking
+def unanswered(profile: str, archive: Archive) -> list[str]:
+    """The models that lack an answer in an archive."""
+    asked = all_asks(profile).items()
+    return [key for key, asks in asked if any(archive.get(one) is None for one in asks)]
 
 
 def answer(wanted: list[str], profile: str, store: Store) -> None:

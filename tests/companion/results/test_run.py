@@ -7,7 +7,6 @@ import sys
 
 import numpy as np
 import pytest
-import torch
 
 from attnlib.errors import BadInput
 from attnlib.training.evaluate import traces
@@ -65,14 +64,6 @@ runpy.run_module("companion.results", run_name="__main__")
 @pytest.fixture(scope="module")
 def models(tmp_path_factory):
     return tmp_path_factory.mktemp("models")
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def bare(code, *words):
