@@ -4,20 +4,19 @@ It runs where the book is built. On a machine with numpy, torch, safetensors and
 ``python -m companion.runs.answer FIGURE`` trains and measures; the answers are computed with here.
 """
 
-import argparse
 import sys
 from pathlib import Path
 
 try:
     import pydantic  # noqa: F401  which settings of a run need, and profiles do not
 
-    from attnlib.errors import AttnlibError
     from attnlib.training.allocator import keep_freed_memory
     from companion.results import registry
     from companion.results.request import Request
     from companion.results.run import run
     from companion.runs.answer import add_machine, progress
     from companion.runs.archive import Archive
+    from companion.runs.command import errors_in_a_line, parser_of
 except ModuleNotFoundError as error:
     sys.exit(
         f"error: {error.name} is not installed, and a result is computed where the book is built; here "
@@ -25,13 +24,10 @@ except ModuleNotFoundError as error:
     )
 
 
+@errors_in_a_line
 def main(arguments: list[str] | None = None) -> int:
     """Parse, run, and say where the result is; errors are one line and exit code 2."""
-    parser = argparse.ArgumentParser(
-        prog="python -m companion.results",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = parser_of("companion.results", __doc__)
     parser.add_argument("name", metavar="FIGURE", nargs="?", help=f"one of: {', '.join(registry.names())}")
     parser.add_argument("--profile", default="quick", help="quick or paper (default: quick)")
     parser.add_argument("--run", metavar="RUN.JSON", help="what `attnlib run -p` left, in their place")
@@ -43,21 +39,17 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if not (options.name or options.run):
         parser.error("which figure? give its id, or --run RUN.JSON")
-    try:
-        request = Request.read(options.run) if options.run else Request(options.name, options.profile)
-        result = run(
-            request,
-            out=options.out,
-            models=Path(options.models or Path(options.out) / "models"),
-            device=options.device,
-            threads=options.threads,
-            report=progress(),
-            archive=Archive(options.archive, options.answers) if options.archive else None,
-            trains=not options.no_training,
-        )
-    except AttnlibError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    request = Request.read(options.run) if options.run else Request(options.name, options.profile)
+    result = run(
+        request,
+        out=options.out,
+        models=Path(options.models or Path(options.out) / "models"),
+        device=options.device,
+        threads=options.threads,
+        report=progress(),
+        archive=Archive(options.archive, options.answers) if options.archive else None,
+        trains=not options.no_training,
+    )
     print(Path(options.out) / f"{result.experiment}.json")
     return 0
 

@@ -9,7 +9,6 @@ against the archive: another processor gives other last digits). Where all agree
 ``equal_code.json`` beside the archive says from then on that the one fingerprint equals the other.
 """
 
-import argparse
 import json
 import os
 import subprocess
@@ -20,11 +19,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from attnlib.errors import AttnlibError, BadInput
+from attnlib.errors import BadInput
 from attnlib.files import write_json_atomic
 from companion.results.recompute import ARCHIVE
 from companion.runs.answer import all_asks
 from companion.runs.archive import Archive
+from companion.runs.command import errors_in_a_line, parser_of
 from companion.runs.keys import EQUAL_CODE, code_of, identity
 
 REFERENCES = 2  # networks that are rerun of each fingerprint that changed
@@ -81,13 +81,10 @@ def answered(checkout: Path, runs: Iterable[str], folder: Path) -> dict[str, lis
     return found
 
 
+@errors_in_a_line
 def main(arguments: list[str] | None = None) -> int:
     """Find what changed, rerun, compare, and note what is equal; exit code 1 where a number moved."""
-    parser = argparse.ArgumentParser(
-        prog="python -m companion.results.equal_code",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = parser_of("companion.results.equal_code", __doc__)
     parser.add_argument("--before", type=Path, help="checkout of the code by which the answers were made")
     parser.add_argument("--why", help="what was edited, and why it can move no number")
     options = parser.parse_args(arguments)
@@ -100,13 +97,9 @@ def main(arguments: list[str] | None = None) -> int:
         )
         return 0
     runs = list(dict.fromkeys(run for own in chosen.values() for run in own))
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            before = answered(options.before.resolve(), runs, Path(folder) / "before")
-            today = answered(Path(__file__).resolve().parents[2], runs, Path(folder) / "today")
-    except AttnlibError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    with tempfile.TemporaryDirectory() as folder:
+        before = answered(options.before.resolve(), runs, Path(folder) / "before")
+        today = answered(Path(__file__).resolve().parents[2], runs, Path(folder) / "today")
     entries = json.loads(EQUAL_CODE.read_text(encoding="utf-8")) if EQUAL_CODE.is_file() else []
     moved = 0
     for (was, now), own in chosen.items():

@@ -15,10 +15,11 @@ from pathlib import Path
 
 import torch
 
-from attnlib.errors import AttnlibError, UnknownName
+from attnlib.errors import UnknownName
 from attnlib.training.allocator import keep_freed_memory
 from companion.results import registry
 from companion.runs.archive import Archive, Ask
+from companion.runs.command import errors_in_a_line, parser_of
 from companion.runs.fingerprint import ROOT
 from companion.runs.keys import Spec, identity, model_key, read_spec
 from companion.runs.store import Store
@@ -98,13 +99,10 @@ def add_machine(parser: argparse.ArgumentParser, **defaults: str | Path) -> None
     parser.set_defaults(**defaults)
 
 
+@errors_in_a_line
 def main(arguments: list[str] | None = None) -> int:
     """Parse, answer, and say how many answers there were; errors are one line and exit code 2."""
-    parser = argparse.ArgumentParser(
-        prog="python -m companion.runs.answer",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = parser_of("companion.runs.answer", __doc__)
     parser.add_argument("wanted", metavar="FIGURE|KEY|SPEC", nargs="+", help="several may be given")
     parser.add_argument("--profile", default="paper", help="whose experiments ask (default: paper)")
     add_machine(parser, archive=ARCHIVE, answers=ANSWERS, models=ROOT / "build" / "models")
@@ -112,11 +110,7 @@ def main(arguments: list[str] | None = None) -> int:
     torch.set_num_threads(max(1, options.threads))
     archive = Archive(options.archive, options.answers)
     store = Store(options.models, options.device, progress(), archive=archive)
-    try:
-        answer(options.wanted, options.profile, store)
-    except AttnlibError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    answer(options.wanted, options.profile, store)
     return 0
 
 

@@ -12,7 +12,6 @@ in one file a kind of run, ``<folder>/<kind>.jsonl``, sorted; jobs write a small
 packed files.
 """
 
-import argparse
 import fcntl
 import json
 import sys
@@ -22,8 +21,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attnlib.errors import AttnlibError, BadInput, CorruptFile
+from attnlib.errors import BadInput, CorruptFile
 from attnlib.files import rounded, write_text_atomic
+from companion.runs.command import errors_in_a_line, parser_of
 from companion.runs.fingerprint import fingerprint
 from companion.runs.keys import Spec, code_of, first_equal, identity
 
@@ -215,17 +215,14 @@ def locked(folder: Path, name: str = ".lock") -> Iterator[None]:
         yield
 
 
+@errors_in_a_line
 def main(arguments: list[str] | None = None) -> int:
     """Pack loose answers into the files of an archive: --answers build/answers, say."""
-    parser = argparse.ArgumentParser(prog="python -m companion.runs.archive", description=main.__doc__)
+    parser = parser_of("companion.runs.archive", main.__doc__)
     parser.add_argument("archive", help="folder of packed answers")
     parser.add_argument("--answers", required=True, help="folder of loose ones")
     options = parser.parse_args(arguments)
-    try:
-        print(f"packed: {Archive(options.archive, options.answers).pack()} training runs")
-    except AttnlibError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    print(f"packed: {Archive(options.archive, options.answers).pack()} training runs")
     return 0
 
 
