@@ -22,13 +22,8 @@ def _modules() -> dict[str, str]:
     return {path.stem: ".".join(path.relative_to(ROOT).with_suffix("").parts) for path in found}
 
 
-def names() -> tuple[str, ...]:
-    """All recipe names, sorted."""
-    return tuple(sorted(_modules()))
-
-
 def load(name: str) -> ModuleType:
     """The module of a recipe, say :mod:`notebooks.shared.translation`; UnknownName where there is none."""
     if name not in _modules():
-        raise UnknownName("recipe", name, names())
+        raise UnknownName("recipe", name, sorted(_modules()))
     return import_module(_modules()[name])
