@@ -15,7 +15,6 @@ import tempfile
 import time
 from dataclasses import fields
 from itertools import pairwise
-from pathlib import Path
 
 import torch
 
@@ -24,6 +23,7 @@ from companion.results import registry
 from companion.runs.answer import all_asks, unanswered
 from companion.runs.archive import Archive
 from companion.runs.recipe import RecipeSpec
+from companion.runs.store import Store
 from notebooks.shared import classification
 
 
@@ -56,7 +56,7 @@ def run_shortly(spec: RecipeSpec, steps: int) -> tuple[float, float]:
     short = RecipeSpec.of(spec.recipe, seed=spec.seed, **dict(spec.settings) | changes)
     reports: list[float] = []
     with tempfile.TemporaryDirectory() as folder:
-        short.make(Path(folder), report=lambda *_: reports.append(time.process_time()))
+        Store(folder, report=lambda *_: reports.append(time.process_time())).recording(short)
     end = time.process_time()
     gaps = [after - before for before, after in pairwise(reports)]
     return statistics.median(gaps), end - reports[-1]

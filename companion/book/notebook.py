@@ -20,7 +20,6 @@ from attnlib.models.config import Architecture
 from attnlib.plots.style import task_name
 from companion.book.project import Project, current_project
 from companion.claims.verdicts import in_short
-from companion.claims.verify import is_stale
 from companion.results import registry
 from companion.results.config import config_hash, path_fields, plain
 from companion.results.request import Request
@@ -225,7 +224,7 @@ def described(result: Result) -> str:
     size = f"{count} {of}{'' if count == 1 else 's'}" + (f", width {width}" if width else "")
     standard = plain(Request(result.experiment, result.profile).standard)
     own = [f"{name} = {_shown(value)}" for name, value in config.items() if value != standard.get(name)]
-    states = ["stale: its code has changed since"] if is_stale(result) else []
+    states = ["stale: its code has changed since"] if result.stale else []
     if result.missing:
         states.append(f"not run yet: {in_short(result.missing)}")
     return f"the {result.profile} profile ({'; '.join([size, *own, *states])})"

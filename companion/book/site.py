@@ -33,7 +33,7 @@ from companion.book.markup import badge, plain
 from companion.book.project import PROFILES, Project
 from companion.book.workflow import Memo, code_files, state
 from companion.claims import UNDECIDED, ClaimVerdict
-from companion.claims.verify import is_stale, verify
+from companion.claims.verify import verify
 from companion.results.result import Result
 
 IMAGE_TYPES = {"image/svg+xml", "image/png", "image/jpeg"}
@@ -128,7 +128,7 @@ def origin(result: Result) -> dict[str, str | None]:
     """Where the numbers of a result come from, in words; None where there is nothing to say."""
     found = result.provenance
     commit = (found.get("commit") or "not in a repository")[:12]
-    today = " — stale: it has changed since" if is_stale(result) else ", the present one"
+    today = " — stale: it has changed since" if result.stale else ", the present one"
     machine = f"{found.get('device', 'unknown')}, {found.get('threads', '?')} thread(s)"
     settings = {name: value for name, value in result.config.items() if value is not None}
     data = (f"{name} (sha256 {digest[:8]}…)" for name, digest in result.data.items())

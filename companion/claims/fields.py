@@ -59,12 +59,7 @@ class Fields(BaseModel):
 
     @classmethod
     def read(cls, where: str, content: object) -> Self:
-        """``content`` as these fields.
-
-        Raises:
-            BadInput: it is not; a line for every mistake with ``where``, the place in ``content``, what was
-                given and what was expected.
-        """
+        """``content`` as these fields; BadInput has a line for every mistake, with its place."""
         try:
             return cls.model_validate(content)
         except ValidationError as error:

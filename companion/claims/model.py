@@ -1,28 +1,6 @@
-"""Claims: what a paper says, in our words, and how a number of ours answers it. Read from ``claims/*.yaml``.
+"""Claims: what a paper says, in our words, and how a number of ours answers it.
 
-A file holds one paper: ``paper``, ``title``, ``url`` where it has one, ``claims``, and with published tables
-``csv``, ``tables`` (a title for each), what rules say of numbers (``unavailable``, why they cannot be had
-here, ``by_construction``, why no run can move them, and ``not_run``, what they take) and ``numbers`` (which
-of them are claims of their own, see :class:`NumberRule`).
-A claim is
-
-.. code-block:: yaml
-
-    - id: temporal-share-rises-with-typicality     # letters, digits and hyphens; unique over all files
-      kind: statement                              # the default; `falsifier`: what would change our mind;
-                                                   # `reading`: what a sentence of ours says
-      place: Abstract; contribution 2
-      says: What the paper says, in our own words.
-      published: 53                                # optional; or {table: 2, dataset: IMDB, quantity: xi_star}
-      experiment: temporal_share
-      keys: [spearman]                             # dotted paths into Result.values; two for `order`
-      judge: {kind: trend, direction: positive}
-      profiles: [quick, paper]                     # where it can be judged
-
-Judges: ``{kind: tolerance, absolute | relative}``, ``{kind: inequality, relation: ">", threshold}``,
-``{kind: trend, direction: positive | negative}``, ``{kind: order}`` with ``paired: key`` (the result's own
-interval of the difference) or ``independent: true``. In place of the last four fields a claim may carry
-``not_run: reason`` (nothing measures it yet) or ``cannot_be_run: reason``.
+Read from ``claims/*.yaml``; how they are written is in ``claims/README.md``.
 """
 
 from __future__ import annotations
@@ -139,26 +117,7 @@ class Printed(Fields):  # a quantity of a table, for the same data set
 
 
 class NumberRule(Fields):
-    """A claim for every number of published tables that an experiment reproduces.
-
-    .. code-block:: yaml
-
-        - tables: [2, 5]
-          experiment: agreement
-          key: "{dataset}.validation.accuracy.{quantity}"
-          datasets: {SST: sst}                          # as printed → as in the key
-          quantities: {"A(alpha,beta)": alpha_beta.agreement}
-          judge: {kind: tolerance, absolute: 5}
-          profiles: [paper]
-          # and where they apply
-          unrelated: {table: 5, quantity: A_baseline}   # or a number, or {ours: majority}
-          readings: {labels as the text says: {SST: sst_as_text}}
-          starred: {"xi(alpha,beta)": alpha_beta.agreement_starred}
-
-    ``unrelated`` is what a number would be if it were about nothing, chance or 0: printed for the same data
-    set, or given, or what our own result has under the rule's key, with this for its quantity. A tolerance is
-    then at most half of the way there. ``readings`` name further sets of ours that a printed name may mean,
-    each a claim of its own. ``starred`` leads to the share of runs in which ours is ξ*.
+    """A claim for every number of published tables that an experiment reproduces, see ``claims/README.md``.
 
     Numbers that cannot be had, that no run can move, or that are not listed make no claim.
     """
@@ -252,8 +211,7 @@ class PaperFields(Fields):
 def load_papers(folder: str | Path | None = None) -> tuple[Paper, ...]:
     """Every ``*.yaml`` of ``folder`` (default: ``claims`` of the checkout), by name.
 
-    Raises:
-        BadInput: what cannot be used; names file, claim, field, what was given and what was expected.
+    Raises BadInput with file, claim, field, what was given and what was expected.
     """
     folder = find_root() / "claims" if folder is None else Path(folder)
     files = sorted(folder.glob("*.yaml"))

@@ -186,15 +186,12 @@ class Order(Judge):
 class Judgement:
     """A verdict with the numbers it rests on, and a reason where there are none.
 
-    Attributes:
-        estimate: the number that decided, of several the first whose own verdict is the weakest.
-        miswired: the result is there and lacks the key: a mistake, not a verdict.
+    ``miswired`` says that the result is there and lacks the key: a mistake, not a verdict.
     """
 
     verdict: Verdict
     evidence: Mapping[str, Estimate]
     reason: str = ""
-    estimate: Estimate | None = None
     miswired: bool = False
 
 
@@ -227,12 +224,11 @@ def judge_values(
     if not_trained and len(undefined) == len(evidence):
         return untrained
     reason = f"undefined: {', '.join(undefined)}" if undefined else ""
-    weighed = {label: weigh(judge, estimate) for label, estimate in evidence.items()}
-    verdict = min(weighed.values(), key=list(Verdict).index)
-    if verdict is Verdict.NOT_REPRODUCED and all(leaves_open(judge, own) for own in evidence.values()):
+    verdict = min((weigh(judge, own) for own in evidence.values()), key=list(Verdict).index)
+    is_open = not undefined and all(judge.meets(*own.ends) for own in evidence.values())
+    if verdict is Verdict.NOT_REPRODUCED and is_open:
         reason = UNDECIDED
-    deciding = next(label for label, own in weighed.items() if own is verdict)
-    return Judgement(verdict, evidence, reason, evidence[deciding])
+    return Judgement(verdict, evidence, reason)
 
 
 def in_short(missing: Sequence[str], most: int = 3) -> str:
@@ -241,8 +237,3 @@ def in_short(missing: Sequence[str], most: int = 3) -> str:
         return ", ".join(missing)
     models = sum(int(kind.rpartition(": ")[2]) for kind in missing)
     return f"{models} models of {len(missing)} kinds"
-
-
-def leaves_open(judge: Judge, estimate: Estimate) -> bool:
-    """Whether the estimate is compatible with the statement: by its interval, else by its point."""
-    return estimate.defined and judge.meets(*estimate.ends)

@@ -15,13 +15,12 @@ from functools import lru_cache, partial
 from json import dumps, loads
 from pathlib import Path
 
-from attnlib.errors import AttnlibError, BadInput, UnknownName
+from attnlib.errors import AttnlibError, BadInput
 from attnlib.files import write_json_atomic
 from companion.book.project import PROFILES, Project, find_root
-from companion.claims.estimates import Estimate, MissingKey, look_up
+from companion.claims.estimates import MissingKey, look_up
 from companion.claims.model import Claim, load_claims
 from companion.claims.verdicts import Judgement, Verdict, judge_values
-from companion.data.sources import dataset, find
 from companion.results.result import Result
 
 SHOWN = 8  # changes or problems, so that all stays on one screen
@@ -46,16 +45,6 @@ class ClaimVerdict:
     @property
     def verdict(self) -> Verdict:
         return self.judgement.verdict
-
-    @property
-    def estimate(self) -> Estimate | None:
-        return self.judgement.estimate
-
-    @property
-    def text(self) -> str:
-        """The verdict with its numbers and reason: ``partly: 0.620 [0.450, 0.800], n = 5``."""
-        told = [*map(str, self.judgement.evidence.values()), self.judgement.reason]
-        return ": ".join(filter(None, [self.verdict.value, "; ".join(filter(None, told))]))
 
     @property
     def stale(self) -> bool:
@@ -99,10 +88,8 @@ class ClaimVerdict:
 def verify(root: Path | None = None, *, experiment: str | None = None) -> list[ClaimVerdict]:
     """The verdict on every claim, or those about one experiment, at every profile, in the order of the files.
 
-    A verdict says so when its result is not there or cannot be read.
-
-    Raises:
-        BadInput: a claims file or ``expected.json`` that cannot be used.
+    A verdict says so when its result is not there or cannot be read. Raises BadInput for a claims file or
+    ``expected.json`` that cannot be used.
     """
     project = Project(find_root() if root is None else Path(root))
     load = lru_cache(maxsize=None)(partial(_load, project))
@@ -118,66 +105,14 @@ def _expecting(rows: Iterable[ClaimVerdict], root: Path) -> list[ClaimVerdict]:
     return [replace(row, expected=expected.get((row.claim.id, row.profile))) for row in rows]
 
 
-def verdict_of(claim_id: str, profile: str | None = None, root: Path | None = None) -> ClaimVerdict:
-    """The verdict on one claim, by default at the profile whose result the book leads with.
-
-    Nothing is judged again before a claim or a result has changed. Raises as :func:`verify`, and UnknownName
-    for a claim or profile that there is not.
-    """
-    project = Project(find_root() if root is None else Path(root))
-    results = (path for each in PROFILES for path in project.results(each).glob("*.json"))
-    paths = sorted([*project.root.glob("claims/**/*.*"), *results])
-    found = _verdicts(
-        project.root, tuple((path, path.stat().st_mtime_ns, path.stat().st_size) for path in paths)
-    )
-    if claim_id not in found:
-        raise UnknownName("claim", claim_id, found)
-    if profile not in (None, *PROFILES):
-        raise UnknownName("profile", profile, PROFILES)
-    rows = found[claim_id]
-    leading = [each for each in PROFILES if rows[each].result is not None] or PROFILES
-    return rows[profile or leading[-1]]
-
-
-@lru_cache(maxsize=2)
-def _verdicts(root: Path, stamps: tuple) -> dict[str, dict[str, ClaimVerdict]]:
-    found: dict[str, dict[str, ClaimVerdict]] = defaultdict(dict)
-    for row in verify(root):
-        found[row.claim.id][row.profile] = row
-    return found
-
-
 def _load(project: Project, experiment: str | None, profile: str) -> Result | str | None:
     path = project.results(profile) / f"{experiment}.json"
     if not path.is_file():
         return None
     try:
-        return _without_plan(Result.load(path))
+        return Result.load(path)
     except (AttnlibError, OSError, UnicodeDecodeError) as error:
         return f"{path}: {error}".replace(f"{path}: {path}", str(path)).replace(f"{project.root}/", "")
-
-
-def is_stale(result: Result) -> bool:
-    """Whether the code behind a result, or its plan of training, has changed since.
-
-    The plan hangs on what data is on this machine: where a file that the result read is not, code alone
-    counts.
-    """
-    return _without_plan(result).stale
-
-
-def _without_plan(result: Result) -> Result:
-    here = all(map(_at_hand, result.data))
-    return result if here else replace(result, provenance=result.provenance | {"models": []})
-
-
-def _at_hand(read: str) -> bool:
-    name, _, file = read.partition("/")
-    try:
-        found = dataset(name)
-        return find(found, found.file(file)) is not None
-    except UnknownName:  # there is no such file any more
-        return False
 
 
 def _judge(claim: Claim, profile: str, result: Result | str | None) -> ClaimVerdict:

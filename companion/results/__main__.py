@@ -4,21 +4,19 @@ It runs where the book is built. On a machine with numpy, torch, safetensors and
 ``python -m companion.runs.answer FIGURE`` trains and measures; the answers are computed with here.
 """
 
-import argparse
 import sys
 from pathlib import Path
 
 try:
     import pydantic  # noqa: F401  which settings of a run need, and profiles do not
-    import torch
 
-    from attnlib.errors import AttnlibError, BadInput
     from attnlib.training.allocator import keep_freed_memory
     from companion.results import registry
     from companion.results.request import Request
     from companion.results.run import run
-    from companion.runs.answer import progress
+    from companion.runs.answer import add_machine, progress
     from companion.runs.archive import Archive
+    from companion.runs.command import errors_in_a_line, parser_of
 except ModuleNotFoundError as error:
     sys.exit(
         f"error: {error.name} is not installed, and a result is computed where the book is built; here "
@@ -26,60 +24,34 @@ except ModuleNotFoundError as error:
     )
 
 
+@errors_in_a_line
 def main(arguments: list[str] | None = None) -> int:
     """Parse, run, and say where the result is; errors are one line and exit code 2."""
-    parser = argparse.ArgumentParser(
-        prog="python -m companion.results",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = parser_of("companion.results", __doc__)
     parser.add_argument("name", metavar="FIGURE", nargs="?", help=f"one of: {', '.join(registry.names())}")
     parser.add_argument("--profile", default="quick", help="quick or paper (default: quick)")
     parser.add_argument("--run", metavar="RUN.JSON", help="what `attnlib run -p` left, in their place")
     parser.add_argument("--out", default=".", help="folder for the result (default: this folder)")
-    parser.add_argument("--models", help="folder of trained models (default: OUT/models)")
-    parser.add_argument("--device", default="auto", help="cpu, cuda, or auto: cuda where there is one")
-    parser.add_argument(
-        "--threads", type=int, default=1, help="torch threads; numbers repeat for equal numbers of them"
-    )
-    parser.add_argument(
-        "-p", dest="parameters", action="append", default=[], metavar="NAME=VALUE", help="a setting"
-    )
-    parser.add_argument("--archive", help="folder of packed answers that stand in for models")
-    parser.add_argument("--answers", help="folder for new ones (default: ARCHIVE/loose)")
+    add_machine(parser)
     parser.add_argument(
         "--no-training", action="store_true", help="use what is answered; the result says what is missing"
     )
     options = parser.parse_args(arguments)
     if not (options.name or options.run):
         parser.error("which figure? give its id, or --run RUN.JSON")
-    if options.device == "auto":
-        options.device = "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        own = dict(_pair(text) for text in options.parameters)
-        request = Request.read(options.run) if options.run else Request(options.name, options.profile, own)
-        result = run(
-            request,
-            out=options.out,
-            models=Path(options.models or Path(options.out) / "models"),
-            device=options.device,
-            threads=options.threads,
-            report=progress(),
-            archive=Archive(options.archive, options.answers) if options.archive else None,
-            trains=not options.no_training,
-        )
-    except AttnlibError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    request = Request.read(options.run) if options.run else Request(options.name, options.profile)
+    result = run(
+        request,
+        out=options.out,
+        models=Path(options.models or Path(options.out) / "models"),
+        device=options.device,
+        threads=options.threads,
+        report=progress(),
+        archive=Archive(options.archive, options.answers) if options.archive else None,
+        trains=not options.no_training,
+    )
     print(Path(options.out) / f"{result.experiment}.json")
     return 0
-
-
-def _pair(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not (name and equals):
-        raise BadInput(f"-p {text!r}: give NAME=VALUE, say -p task=scan")
-    return name, value
 
 
 if __name__ == "__main__":

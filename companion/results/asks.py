@@ -1,12 +1,12 @@
 """What an experiment asks of each trained model, as a list: so that each can be asked anywhere, as a job."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from random import sample
 from typing import TYPE_CHECKING
 
 from attnlib.errors import NotMeasured
-from companion.runs.archive import Question
+from companion.runs.archive import Ask
 from companion.runs.rungs import point
 from companion.runs.spec import ModelSpec
 
@@ -14,26 +14,6 @@ if TYPE_CHECKING:
     from companion.results.aggregate import Point
     from companion.runs.keys import Spec
     from companion.runs.store import Store
-
-
-@dataclass(frozen=True)
-class Ask:
-    """One measure of one model; ``settings`` are its further arguments, as are the models ``beside`` it."""
-
-    spec: "Spec"
-    measure: Callable[..., dict]
-    settings: tuple[tuple[str, object], ...] = ()
-    beside: tuple["Spec", ...] = ()
-
-    @property
-    def question(self) -> Question:
-        """The same as the archive knows it."""
-        return Question(self.spec, self.measure, dict(self.settings), self.beside)
-
-    def answer(self, store: "Store") -> dict:
-        """The measurement, made if need be (see :meth:`companion.runs.store.Store.kept`)."""
-        together = {"beside": self.beside} if self.beside else {}
-        return store.kept(self.spec, self.measure, **together, **dict(self.settings))
 
 
 def ask(specs: Iterable["Spec"], measure: Callable[..., dict], **settings: object) -> tuple[Ask, ...]:
@@ -52,10 +32,8 @@ def columns_of(spec: "Spec") -> dict[str, object]:
 
 def answers(asks: Iterable[Ask], store: "Store") -> list["Point"]:
     """(columns that name the model, measurement) of every ask, in order; without what is not measured where
-    the store does not train.
-
-    They are asked in random order: experiments that ask the same of the same models at the same time then
-    seldom wait for each other.
+    the store does not train. They are asked in random order: experiments that ask the same models at the same
+    time then seldom wait for each other.
     """
     listed = list(asks)
     found: dict[int, Point] = {}

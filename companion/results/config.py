@@ -6,27 +6,21 @@
         \"""Settings; a network is a task × seed.
 
         Attributes:
-            task: rungs of the ladder, by name; kind: ``recurrent``, ``transformer``.
-            seeds: networks of each kind.
-            threshold: share of words right. At it a network has learned.
+            task: rungs of the ladder, by name.
+            seeds: networks of each kind; kind: ``recurrent``, ``transformer``.
         \"""
 
         task: tuple[Task, ...] = ("scan",)  # text of the command line is split at commas
         kind: Annotated[str, OneOf(KINDS)] = "recurrent"  # or a Literal: the refusal names the nearest
         seeds: Positive = 3  # from 1; `Positive | None` where the plan may say it
-        threshold: Fraction = 0.8  # above 0, at most 1
 
         def check(self) -> None:  # what no field says alone
             if self.seeds < len(self.task):
                 raise BadInput(f"seeds is {self.seeds}; give at least one for each task")
 
-    PROFILES = {"quick": Config(), "paper": Config(seeds=10)}
-
-A class that is derived from another ``Config`` calls ``super().check()``. A setting's help stands under
-``Attributes:`` (see `companion.book.parameters`). A limit of one field is written as a type, here or beside
-the figure (``Annotated[int, Field(ge=2)]``), never as an ``if``; what is wrong is told in one line. A
-``Config`` is a frozen dataclass: ``replace(config, seeds=2)``, ``fields(config)``. On a bare node, which has
-no pydantic, nothing is checked: it trains for the profiles as they are written.
+A class derived from another ``Config`` calls ``super().check()``. A setting's help stands under
+``Attributes:``. A limit of one field is written as a type, here or beside the figure, never as an ``if``. On
+a bare node, which has no pydantic, nothing is checked: it trains for the profiles as they are written.
 """
 
 import hashlib
@@ -56,10 +50,8 @@ WITH_ATTENTION = tuple(name for name in get_args(Architecture) if name != "VED")
 class BaseConfig:
     """Settings of an experiment: a frozen dataclass whose fields pydantic checks and converts.
 
-    Raises:
-        UnknownName: a name that is not one of a field's choices; says the nearest.
-        BadInput: any other value that cannot be used; one line with the setting, what was given and what was
-            expected.
+    Raises UnknownName for a name that is not one of a field's choices, BadInput for any other value that
+    cannot be used; in one line.
     """
 
     def __init_subclass__(cls) -> None:

@@ -3,74 +3,54 @@
     git worktree add /tmp/before COMMIT     # the code by which the answers were made
     python -m companion.results.equal_code --before /tmp/before --why "sums in one pass"
 
-An answer counts as long as the fingerprint of what trained and measured it is today's. After an edit that
-can move no number (a faster sum, a new check) some are not. Of every fingerprint that changed, the two
-cheapest archived networks that need it, and one more of each further choice among their settings, are
-trained and measured by the code before and by today's. Where all agree in every digit kept,
-``equal_code.json`` beside the archive says from then on that the one fingerprint equals the other, and
-which networks showed it. Archived answers are not what is compared: another processor gives a trained network
-other last digits.
+Of every fingerprint that changed, the two cheapest archived networks that need it, and one more of each
+further choice among their settings, are trained and measured by the code before and by today's (not held
+against the archive: another processor gives other last digits). Where all agree in every digit kept,
+``equal_code.json`` beside the archive says from then on that the one fingerprint equals the other.
 """
 
-import argparse
 import json
 import os
 import subprocess
 import sys
 import tempfile
-from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
-from attnlib.errors import AttnlibError, BadInput
+import pandas as pd
+
+from attnlib.errors import BadInput
 from attnlib.files import write_json_atomic
 from companion.results.recompute import ARCHIVE
 from companion.runs.answer import all_asks
-from companion.runs.archive import Archive, Question
+from companion.runs.archive import Archive
+from companion.runs.command import errors_in_a_line, parser_of
 from companion.runs.keys import EQUAL_CODE, code_of, identity
 
 REFERENCES = 2  # networks that are rerun of each fingerprint that changed
+COLUMNS = ("was", "now", "seconds", "run", "choices")  # fingerprints, and one network that needs them
 
 
-@dataclass(frozen=True)
-class Changed:
-    """A fingerprint that was another when something was archived, and one network that needs it."""
-
-    was: str
-    now: str
-    run: str
-    seconds: float
-    choices: str
-
-
-def changed(archive: Archive, profile: str = "paper") -> list[Changed]:
+def changed(archive: Archive, profile: str = "paper") -> pd.DataFrame:
     """What today's code would call by another fingerprint, network by network."""
-    questions: dict[str, list[Question]] = defaultdict(list)
-    for asks in all_asks(profile).values():
-        for asked in asks:
-            questions[identity(asked.spec)].append(asked.question)
-    found = set()
+    asks = {identity(own[0].spec): own for own in all_asks(profile).values()}
+    found = []
     for run in archive.runs():
-        name, seconds = run.line["run"], run.line["history"]["seconds"]
-        own = questions.get(name, [])
+        own = asks.get(name := run.line["run"], [])
         pairs = {(run.code, code_of(own[0].spec))} if own else set()
-        pairs |= {(run.answers[q.key]["code"], q.code) for q in own if q.key in run.answers}
+        pairs |= {(run.answers[each.key]["code"], each.code) for each in own if each.key in run.answers}
         choices = json.dumps(_choices(run.line["spec"]), sort_keys=True)
-        found |= {Changed(was, now, name, seconds, choices) for was, now in pairs if was != now}
-    return sorted(found, key=lambda one: (one.was, one.now, one.seconds, one.run))
+        seconds = run.line["history"]["seconds"]
+        found += [(was, now, seconds, name, choices) for was, now in pairs if was != now]
+    return pd.DataFrame(found, columns=COLUMNS)
 
 
-def references(found: Iterable[Changed]) -> dict[tuple[str, str], list[str]]:
+def references(found: pd.DataFrame) -> dict[tuple[str, str], list[str]]:
     """The networks to rerun of each (was, now): the cheapest, and the cheapest of each further choice."""
-    chosen: dict[tuple[str, str], list[str]] = defaultdict(list)
-    seen: set[tuple[str, str, str]] = set()
-    for one in found:  # from the cheapest
-        kind = (one.was, one.now, one.choices)
-        if len(chosen[one.was, one.now]) < REFERENCES or kind not in seen:
-            chosen[one.was, one.now].append(one.run)
-        seen.add(kind)
-    return dict(chosen)
+    found = found.sort_values(list(COLUMNS))
+    cheapest = found.groupby(["was", "now"]).cumcount() < REFERENCES
+    chosen = found[cheapest | ~found.duplicated(["was", "now", "choices"])]
+    return {codes: list(runs) for codes, runs in chosen.groupby(["was", "now"])["run"]}
 
 
 def _choices(spec: object) -> object:
@@ -101,13 +81,10 @@ def answered(checkout: Path, runs: Iterable[str], folder: Path) -> dict[str, lis
     return found
 
 
+@errors_in_a_line
 def main(arguments: list[str] | None = None) -> int:
     """Find what changed, rerun, compare, and note what is equal; exit code 1 where a number moved."""
-    parser = argparse.ArgumentParser(
-        prog="python -m companion.results.equal_code",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = parser_of("companion.results.equal_code", __doc__)
     parser.add_argument("--before", type=Path, help="checkout of the code by which the answers were made")
     parser.add_argument("--why", help="what was edited, and why it can move no number")
     options = parser.parse_args(arguments)
@@ -120,13 +97,9 @@ def main(arguments: list[str] | None = None) -> int:
         )
         return 0
     runs = list(dict.fromkeys(run for own in chosen.values() for run in own))
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            before = answered(options.before.resolve(), runs, Path(folder) / "before")
-            today = answered(Path(__file__).resolve().parents[2], runs, Path(folder) / "today")
-    except AttnlibError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    with tempfile.TemporaryDirectory() as folder:
+        before = answered(options.before.resolve(), runs, Path(folder) / "before")
+        today = answered(Path(__file__).resolve().parents[2], runs, Path(folder) / "today")
     entries = json.loads(EQUAL_CODE.read_text(encoding="utf-8")) if EQUAL_CODE.is_file() else []
     moved = 0
     for (was, now), own in chosen.items():

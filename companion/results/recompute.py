@@ -5,19 +5,18 @@ result that comes out as it is committed is left alone but for the code and mode
 does not is written anew, and said.
 """
 
-import argparse
 import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from attnlib.errors import AttnlibError
 from attnlib.files import write_json_atomic
 from companion.results import registry
 from companion.results.result import Result
 from companion.results.run import run
 from companion.runs.answer import ARCHIVE
 from companion.runs.archive import Archive
+from companion.runs.command import errors_in_a_line, parser_of
 from companion.runs.fingerprint import ROOT
 
 RESULTS = ROOT / "results" / "paper"
@@ -35,26 +34,23 @@ def committed() -> list[str]:
     return [name for name in registry.names() if (RESULTS / f"{name}.json").is_file()]
 
 
+@errors_in_a_line
 def main(arguments: list[str] | None = None) -> int:
     """Recompute, compare, write; exit code 1 if a number has changed."""
-    parser = argparse.ArgumentParser(prog="python -m companion.results.recompute", description=__doc__)
+    parser = parser_of("companion.results.recompute", __doc__)
     parser.add_argument("name", metavar="EXPERIMENT", nargs="*", help="default: all that are committed")
     options = parser.parse_args(arguments)
     changed = 0
-    try:
-        for name in options.name or committed():
-            before, today = Result.load(RESULTS / f"{name}.json"), recomputed(name, Archive(ARCHIVE))
-            if before.digest == today.digest:
-                origin = before.provenance | {part: today.provenance[part] for part in BESIDE}
-                write_json_atomic(RESULTS / f"{name}.provenance.json", origin)
-                print(f"{name}: the same")
-            else:
-                changed += 1
-                replace(today, data=before.data).save(RESULTS)
-                print(f"{name}: changed")
-    except AttnlibError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    for name in options.name or committed():
+        before, today = Result.load(RESULTS / f"{name}.json"), recomputed(name, Archive(ARCHIVE))
+        if before.digest == today.digest:
+            origin = before.provenance | {part: today.provenance[part] for part in BESIDE}
+            write_json_atomic(RESULTS / f"{name}.provenance.json", origin)
+            print(f"{name}: the same")
+        else:
+            changed += 1
+            replace(today, data=before.data).save(RESULTS)
+            print(f"{name}: changed")
     return min(changed, 1)
 
 

@@ -29,11 +29,7 @@ def _modules() -> dict[str, str]:
 
 
 def load(name: str) -> ModuleType:
-    """The module of an experiment.
-
-    Raises:
-        UnknownName: no experiment has this name.
-    """
+    """The module of an experiment; UnknownName where there is none."""
     module = _modules().get(name)
     if module is None:
         raise UnknownName("experiment", name, names())

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from attnlib.errors import BadInput, CorruptFile
+from attnlib.errors import BadInput, CorruptFile, UnknownName
 from attnlib.files import rounded, write_json_atomic, write_text_atomic
 from companion.runs.keys import model_key
 
@@ -47,7 +47,10 @@ class Result:
 
     @cached_property
     def stale(self) -> bool:
-        """Whether the code, or the plan of training, has changed since these numbers were made."""
+        """Whether the code, or the plan of training, has changed since these numbers were made.
+
+        The plan hangs on what data is on this machine: where a file that was read is not, code alone counts.
+        """
         from companion.results import registry
         from companion.results.request import Request
         from companion.results.run import code_of
@@ -57,8 +60,11 @@ class Result:
             specs = registry.load(self.experiment).models(config)
         except (BadInput, ModuleNotFoundError):  # the experiment or a setting was renamed or removed since
             return "code" in self.provenance
-        planned = {model_key(spec) for spec in specs} if self.models else set()
-        return code_of(self.experiment) != self.provenance.get("code") or not set(self.models) <= planned
+        if code_of(self.experiment) != self.provenance.get("code"):
+            return True
+        if not (self.models and all(map(_at_hand, self.data))):
+            return False
+        return not set(self.models) <= {model_key(spec) for spec in specs}
 
     @cached_property
     def digest(self) -> str:
@@ -105,6 +111,17 @@ class Result:
             raise CorruptFile(
                 f"{path} is not a result ({error}); delete it and run the experiment again"
             ) from error
+
+
+def _at_hand(read: str) -> bool:
+    from companion.data.sources import dataset, find
+
+    name, _, file = read.partition("/")
+    try:
+        found = dataset(name)
+        return find(found, found.file(file)) is not None
+    except UnknownName:  # there is no such file any more
+        return False
 
 
 def _as_rows(records: list[dict]) -> list:

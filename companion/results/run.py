@@ -171,8 +171,7 @@ def code_of(name: str) -> str:
 def data_of(specs: tuple[Spec, ...]) -> dict[str, str]:
     """Checksums of all data files that the models and recordings of an experiment read.
 
-    Raises:
-        DataUnavailable: some are not at hand.
+    Raises DataUnavailable where some are not at hand.
     """
     tasks = dict.fromkeys((spec.task, spec.task_options) for spec in specs if isinstance(spec, ModelSpec))
     read = [load_task(*task).checksums for task in tasks]

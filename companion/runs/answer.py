@@ -9,23 +9,20 @@ the rest, so it runs on as many machines as there are, and what one has answered
 """
 
 import argparse
-import hashlib
-import json
 import sys
 import time
+from pathlib import Path
 
 import torch
 
-from attnlib.errors import AttnlibError, BadInput, UnknownName
+from attnlib.errors import UnknownName
 from attnlib.training.allocator import keep_freed_memory
 from companion.results import registry
-from companion.results.asks import Ask
-from companion.runs.archive import Archive
+from companion.runs.archive import Archive, Ask
+from companion.runs.command import errors_in_a_line, parser_of
 from companion.runs.fingerprint import ROOT
-from companion.runs.keys import Spec, identity, model_key
-from companion.runs.recipe import RecipeSpec
-from companion.runs.spec import ModelSpec
-from companion.runs.store import Store, answer_name
+from companion.runs.keys import Spec, identity, model_key, read_spec
+from companion.runs.store import Store
 
 ARCHIVE = ROOT / "results" / "paper" / "archive"  # answers at the paper profile, packed
 ANSWERS = ROOT / "build" / "answers"  # new ones, until they are packed
@@ -58,15 +55,10 @@ def all_asks(profile: str) -> dict[str, list[Ask]]:
     return found
 
 
-def unanswered(profile: str, archive: Archive) -> dict[str, str]:
-    """The models that lack an answer in an archive, with a hash of what they are asked."""
-    lacking = {}
-    for key, asks in all_asks(profile).items():
-        questions = [asked.question for asked in asks]
-        if any(archive.get(question) is None for question in questions):
-            names = "\n".join(sorted(map(answer_name, questions)))
-            lacking[key] = hashlib.sha256(names.encode()).hexdigest()[:12]
-    return lacking
+def unanswered(profile: str, archive: Archive) -> list[str]:
+    """The models that lack an answer in an archive."""
+    asked = all_asks(profile).items()
+    return [key for key, asks in asked if any(archive.get(one) is None for one in asks)]
 
 
 def answer(wanted: list[str], profile: str, store: Store) -> None:
@@ -76,7 +68,7 @@ def answer(wanted: list[str], profile: str, store: Store) -> None:
     for word in wanted:
         name = word.rpartition("/")[2]
         if word.startswith("{"):
-            found[word] = _spec(word)
+            found[word] = read_spec(word)
         elif name in registry.names():
             found[word] = asks_of(name, profile)
         else:
@@ -91,43 +83,34 @@ def answer(wanted: list[str], profile: str, store: Store) -> None:
                 asked.answer(store)
             print(f"{word}: {len(asks)} answers")
         else:
-            store.model(asks) if isinstance(asks, ModelSpec) else store.recording(asks)
+            store.open(asks)
             print(f"{model_key(asks)}: trained")
 
 
-def _spec(text: str) -> Spec:
-    try:
-        content = json.loads(text)
-        return RecipeSpec.from_json(text) if "recipe" in content else ModelSpec.from_json(text)
-    except (ValueError, TypeError) as error:
-        raise BadInput(f"not the spec of a model or recipe: {error}") from error
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Parse, answer, and say how many answers there were; errors are one line and exit code 2."""
-    parser = argparse.ArgumentParser(
-        prog="python -m companion.runs.answer",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("wanted", metavar="FIGURE|KEY|SPEC", nargs="+", help="several may be given")
-    parser.add_argument("--profile", default="paper", help="whose experiments ask (default: paper)")
-    parser.add_argument("--archive", default=ARCHIVE, help="folder of packed answers (default: %(default)s)")
-    parser.add_argument("--answers", default=ANSWERS, help="folder for new ones (default: %(default)s)")
-    parser.add_argument("--models", default=ROOT / "build" / "models", help="folder of trained models")
+def add_machine(parser: argparse.ArgumentParser, **defaults: str | Path) -> None:
+    """Options that say where answers and models lie, and what computes."""
+    parser.add_argument("--archive", help="folder of packed answers, which stand in for models")
+    parser.add_argument("--answers", help="folder for new ones")
+    parser.add_argument("--models", help="folder of trained models")
     parser.add_argument("--device", default="cpu", help="cpu or cuda (default: cpu)")
     parser.add_argument(
-        "--threads", type=int, default=1, help="torch threads; numbers repeat for equal numbers"
+        "--threads", type=int, default=1, help="torch threads; numbers repeat for equal numbers of them"
     )
+    parser.set_defaults(**defaults)
+
+
+@errors_in_a_line
+def main(arguments: list[str] | None = None) -> int:
+    """Parse, answer, and say how many answers there were; errors are one line and exit code 2."""
+    parser = parser_of("companion.runs.answer", __doc__)
+    parser.add_argument("wanted", metavar="FIGURE|KEY|SPEC", nargs="+", help="several may be given")
+    parser.add_argument("--profile", default="paper", help="whose experiments ask (default: paper)")
+    add_machine(parser, archive=ARCHIVE, answers=ANSWERS, models=ROOT / "build" / "models")
     options = parser.parse_args(arguments)
     torch.set_num_threads(max(1, options.threads))
     archive = Archive(options.archive, options.answers)
     store = Store(options.models, options.device, progress(), archive=archive)
-    try:
-        answer(options.wanted, options.profile, store)
-    except AttnlibError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    answer(options.wanted, options.profile, store)
     return 0
 
 

@@ -12,32 +12,36 @@ in one file a kind of run, ``<folder>/<kind>.jsonl``, sorted; jobs write a small
 packed files.
 """
 
-import argparse
 import fcntl
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from attnlib.errors import AttnlibError, BadInput, CorruptFile
+from attnlib.errors import BadInput, CorruptFile
 from attnlib.files import rounded, write_text_atomic
+from companion.runs.command import errors_in_a_line, parser_of
 from companion.runs.fingerprint import fingerprint
 from companion.runs.keys import Spec, code_of, first_equal, identity
+
+if TYPE_CHECKING:
+    from companion.runs.store import Store
 
 # Names that measures had when lines were written, and have no more: old → new.
 RENAMED: dict[str, str] = {}
 
 
 @dataclass(frozen=True)
-class Question:
-    """What is measured: by which function, with which settings, and together with which further networks."""
+class Ask:
+    """One measure of one model; ``settings`` are its further arguments, as are the models ``beside`` it."""
 
     spec: Spec
     measure: Callable[..., dict]
-    settings: Mapping[str, object] = field(default_factory=dict)
-    beside: Sequence[Spec] = ()
+    settings: tuple[tuple[str, object], ...] = ()
+    beside: tuple[Spec, ...] = ()
 
     @property
     def name(self) -> str:
@@ -51,20 +55,25 @@ class Question:
 
     @property
     def key(self) -> str:
-        """What tells it from other questions to the same run, whatever code answers them."""
+        """What tells it from what else the same run is asked, whatever code answers."""
         others = [[identity(spec), code_of(spec)] for spec in self.beside]
         return _line({"measure": self.name, "settings": dict(self.settings), "with": others})
 
-    def answer(self, found: dict) -> dict:
+    def line(self, found: dict) -> dict:
         """The line of an answer."""
         line = {"run": identity(self.spec), "measure": self.name, "code": self.code, "found": found}
         asked = json.loads(self.key)  # empty settings and companions are left out
         return line | {name: asked[name] for name in ("settings", "with") if asked[name]}
 
+    def answer(self, store: "Store") -> dict:
+        """The measurement, made if need be (see :meth:`companion.runs.store.Store.kept`)."""
+        together = {"beside": self.beside} if self.beside else {}
+        return store.kept(self.spec, self.measure, **together, **dict(self.settings))
+
 
 @dataclass
 class _Run:
-    """A training run and its answers: question → line."""
+    """A training run and its answers: :attr:`Ask.key` → line."""
 
     line: dict
     answers: dict[str, dict] = field(default_factory=dict)
@@ -101,22 +110,22 @@ class Archive:
         run = self._run(spec)
         return run.line["history"] if run else None
 
-    def get(self, question: Question) -> dict | None:
+    def get(self, ask: Ask) -> dict | None:
         """What today's code would measure; None where the archive does not have it."""
-        run = self._run(question.spec)
-        line = run.answers.get(question.key) if run else None
-        return line["found"] if line and first_equal(line["code"]) == question.code else None
+        run = self._run(ask.spec)
+        line = run.answers.get(ask.key) if run else None
+        return line["found"] if line and first_equal(line["code"]) == ask.code else None
 
-    def put(self, question: Question, history: dict, found: dict) -> None:
+    def put(self, ask: Ask, history: dict, found: dict) -> None:
         """Add an answer. One by other code gives way, and so do all about a network by other code."""
-        spec = question.spec
+        spec = ask.spec
         path = self.loose / f"{identity(spec)}.jsonl"
         with locked(self.loose):
             run = _read(path).get(identity(spec))
             if run is None or run.code != code_of(spec):
                 line = {"run": identity(spec), "code": code_of(spec), "spec": spec.content}
                 run = _Run(line | {"history": rounded(history)})
-            run.add(question.answer(found))
+            run.add(ask.line(found))
             write_text_atomic(path, "\n".join(run.lines) + "\n")
 
     def pack(self) -> int:
@@ -206,17 +215,14 @@ def locked(folder: Path, name: str = ".lock") -> Iterator[None]:
         yield
 
 
+@errors_in_a_line
 def main(arguments: list[str] | None = None) -> int:
     """Pack loose answers into the files of an archive: --answers build/answers, say."""
-    parser = argparse.ArgumentParser(prog="python -m companion.runs.archive", description=main.__doc__)
+    parser = parser_of("companion.runs.archive", main.__doc__)
     parser.add_argument("archive", help="folder of packed answers")
     parser.add_argument("--answers", required=True, help="folder of loose ones")
     options = parser.parse_args(arguments)
-    try:
-        print(f"packed: {Archive(options.archive, options.answers).pack()} training runs")
-    except AttnlibError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    print(f"packed: {Archive(options.archive, options.answers).pack()} training runs")
     return 0
 
 

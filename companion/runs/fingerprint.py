@@ -5,20 +5,19 @@ its network. Equal fingerprints mean that the same statements would run, whereve
 
     fingerprint(measure_readout)       # "5f0c9b6a4d21e377", the same after its module was moved or merged
 
-From a function, every function, class and constant of this project that it refers to is followed, and what
-these refer to. The hash of each covers its own syntax and, in place of the names it refers to, the hashes of
-what they mean (a Merkle hash; symbols that refer to each other are hashed together).
+The functions, classes and constants of this project that it refers to are followed, and what these refer to.
+The hash of each covers its own syntax and, in place of the names it refers to, the hashes of what they mean
+(a Merkle hash; symbols that refer to each other are hashed together).
 
 Left out, since they can move no number: comments, docstrings, annotations, import statements, where a
 module lies, names of top-level symbols and of locals, checks of input (an ``if`` that only raises), texts
-of errors, the order of methods, and what :data:`OUTSIDE` lists. Fields of classes named ``...Settings`` are
-left out as well: they and their values are in the key of a run (:mod:`companion.runs.keys`). Names of
-attributes, methods and arguments count. A data set counts with the checksums of its files and nothing else.
-What makes data may be rewritten as long as the data stay the same to the last byte: ``contents.json`` of
-:mod:`companion.data` names its hash today and the first one, and a test holds both to what is made.
+of errors, the order of methods, and what :data:`OUTSIDE` lists; also fields of classes named ``...Settings``,
+for they are in the key of a run (:mod:`companion.runs.keys`). Names of attributes, methods and arguments
+count. A data set counts with the checksums of its files alone, and what makes data may be rewritten as long
+as they stay the same to the last byte: ``contents.json`` of :mod:`companion.data` names its hash today and
+the first one, and a test holds both to what is made.
 
-The walk is over names. What is looked up by name while the code runs (a task, a kind of run) is not seen by
-it and has to be given as a root of its own; so :func:`companion.runs.keys.code_of` does.
+What is looked up by name while the code runs (a task, a kind of run) has to be given as a root of its own.
 """
 
 import ast
@@ -165,31 +164,22 @@ def _imported(statement: ast.Import | ast.ImportFrom) -> dict[str, str]:
 
 @cache
 def _resolve(module: str, name: str) -> Symbol | str | None:
-    """What a name means at the top level of a module.
-
-    A symbol of this project, the dotted path of anything else that is imported (a module of this project
-    included), or None for a name that is neither.
-    """
-    if _path(module) is None:
-        return f"{module}.{name}"
-    known = _module(module)
-    if name in known.definitions:
+    """What a name means in a module: a symbol of this project, the dotted path of anything else that is
+    imported (a module of this project included), or None for a name that is neither."""
+    known, dotted = _path(module) and _module(module), f"{module}.{name}"
+    if known and name in known.definitions:
         return (module, name)
-    if name in known.imports:
+    if known and name in known.imports:
         return _at(known.imports[name])
-    if _path(f"{module}.{name}"):
-        return f"{module}.{name}"
-    return None
+    return dotted if not known or _path(dotted) else None
 
 
 def _at(dotted: str) -> Symbol | str:
     """What a dotted path of an import leads to."""
-    if _path(dotted) or "." not in dotted:
-        return dotted
     owner, _, name = dotted.rpartition(".")
-    if owner.partition(".")[0] not in PACKAGES:
+    if _path(dotted) or owner.partition(".")[0] not in PACKAGES or not _path(owner):
         return dotted
-    return (_resolve(owner, name) if _path(owner) else None) or dotted
+    return _resolve(owner, name) or dotted
 
 
 # -- one symbol --
@@ -222,12 +212,13 @@ class _Writer:
 
     def definition(self, statement: ast.stmt, name: str) -> str:
         """A top-level definition without its own name."""
-        if isinstance(statement, _Function):
-            return self._function(statement, "")
-        if isinstance(statement, ast.ClassDef):
-            return self._class(statement, "")
-        if isinstance(statement, ast.AugAssign):
-            return f"{type(statement.op).__name__}= {self._node(statement.value)}"
+        match statement:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                return self._function(statement, "")
+            case ast.ClassDef():
+                return self._class(statement, "")
+            case ast.AugAssign(op=op, value=value):
+                return f"{type(op).__name__}= {self._node(value)}"
         targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
         plain = all(isinstance(target, ast.Name) for target in targets)
         place = "" if plain else f"{name} in {[ast.dump(target) for target in targets]}"
@@ -350,24 +341,21 @@ class _Writer:
     def _statement(self, node: ast.stmt) -> str:
         """The normal form of a statement; empty where it can move no number."""
         match node:
-            case ast.Import() | ast.ImportFrom() | ast.Assert() | ast.Pass() | ast.Global() | ast.Nonlocal():
-                return ""
-            case ast.Expr(value=ast.Constant()):
+            case (
+                ast.Import() | ast.ImportFrom() | ast.Assert() | ast.Pass() | ast.Global() | ast.Nonlocal()
+                | ast.Expr(value=ast.Constant())
+            ):  # fmt: skip
                 return ""
             case ast.Expr(value=ast.Call(func=ast.Name(id=name))) if self._only_checks(name):
                 return ""
-            case ast.If(body=[ast.Raise()], orelse=[]) if not any(
-                isinstance(each, ast.NamedExpr) for each in ast.walk(node.test)
-            ):
+            case ast.If(body=[ast.Raise()], orelse=[], test=test) if not _named(test):
                 return ""
             case ast.Raise(exc=exc):
                 return f"raise {self._node(exc.func if isinstance(exc, ast.Call) else exc) if exc else ''}"
             case ast.AnnAssign(target=target, value=value):
                 return f"{self._node(target)}={self._node(value)}" if value is not None else ""
-            case ast.FunctionDef() | ast.AsyncFunctionDef():
-                return f"{self._name(node.name)}:{self._function(node, '')}"
-            case ast.ClassDef():
-                return f"{self._name(node.name)}:{self._class(node, '')}"
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                return f"{self._name(node.name)}:{self.definition(node, node.name)}"
             case ast.For():
                 head = f"for {self._node(node.iter)} as {self._node(node.target)}"
                 body, rest = self._body(node.body), self._body(node.orelse)
@@ -384,7 +372,7 @@ class _Writer:
                 handlers = "".join(f"except {self._node(kind)}{{{text}}}" for text, kind in caught)
                 last = self._body(node.finalbody)
                 return f"try{{{body}}}{handlers}finally{{{last}}}" if handlers or last else body
-        return self._node(node)
+        return self._generic(node)
 
     def _only_checks(self, name: str) -> bool:
         """Whether a name is a function of this project that does nothing but raise on bad input."""
@@ -421,21 +409,18 @@ class _Writer:
                     return f"lambda {listed};{defaults}:{self._node(node.body)}"
             case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
                 return self._comprehension(node)
+            case ast.stmt():
+                return self._statement(node)
             case ast.AST():
-                parts = []
-                for name in node._fields:
-                    value = getattr(node, name, None)
-                    if isinstance(value, list):
-                        parts.append("[" + ",".join(self._each(item) for item in value) + "]")
-                    elif isinstance(value, ast.AST):
-                        parts.append(self._each(value))
-                    elif value is not None and name not in ("type_comment", "kind"):
-                        parts.append(repr(value))
-                return f"{type(node).__name__}({','.join(parts)})"
+                return self._generic(node)
+            case list():
+                return f"[{','.join(map(self._node, node))}]"
         return repr(node)
 
-    def _each(self, node: object) -> str:
-        return self._statement(node) if isinstance(node, ast.stmt) else self._node(node)
+    def _generic(self, node: ast.AST) -> str:
+        values = (getattr(node, name, None) for name in node._fields if name not in ("type_comment", "kind"))
+        parts = (self._node(value) for value in values if value is not None)
+        return f"{type(node).__name__}({','.join(parts)})"
 
     def _comprehension(self, node: _Comprehension) -> str:
         first = self._node(node.generators[0].iter)  # read outside of the comprehension's own scope
@@ -468,12 +453,17 @@ def _bound(function: ast.AST) -> tuple[list[str], dict[str, str]]:
             names[node.name] = None
             continue
         elif isinstance(node, ast.Lambda | _Comprehension):
-            names |= {n.target.id: None for n in ast.walk(node) if isinstance(n, ast.NamedExpr)}
+            names |= dict.fromkeys(_named(node))
             continue
         elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name:
             names[node.name] = None
         waiting.extend(reversed(list(ast.iter_child_nodes(node))))
     return [name for name in names if name not in outer], imports
+
+
+def _named(node: ast.AST) -> list[str]:
+    """Names that ``:=`` binds within an expression."""
+    return [each.target.id for each in ast.walk(node) if isinstance(each, ast.NamedExpr)]
 
 
 def _is_check(node: ast.stmt) -> bool:
@@ -525,11 +515,8 @@ def _digest_of(root: Symbol) -> str:
 
 
 def _digests(component: Sequence[Symbol]) -> dict[Symbol, str]:
-    """Hashes of symbols that refer to each other, all else that they refer to being hashed already.
-
-    Each begins with its own text and is then, as often as there are symbols, joined with the hashes of
-    those it refers to, so that any two that differ come to differ.
-    """
+    """Hashes of symbols that refer to each other. Each is as often as there are symbols joined with those of
+    what it refers to, so that any two that differ come to differ."""
     found = dict.fromkeys(component, "self")
     for _ in component:
         found = {symbol: _hashed(_form(symbol), found) for symbol in component}

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
+from attnlib.errors import BadInput
 from companion.runs.fingerprint import ROOT, fingerprint
 from companion.runs.recipe import RecipeSpec
 from companion.runs.spec import ModelSpec
@@ -40,11 +41,7 @@ def _code(roots: tuple[Callable, ...]) -> str:
 
 
 def first_equal(code: str) -> str:
-    """The first fingerprint that a later one was shown to equal in every digit, see ``equal_code.json``.
-
-    Each entry there says that code changed without moving a number, and which networks were trained and
-    measured by both to show it.
-    """
+    """The first fingerprint that a later one was shown to equal in every digit, see ``equal_code.json``."""
     seen = {code}
     while (code := _was().get(code, code)) not in seen:
         seen.add(code)
@@ -56,6 +53,22 @@ def _was() -> dict[str, str]:
     if not EQUAL_CODE.is_file():
         return {}
     return {entry["is"]: entry["was"] for entry in json.loads(EQUAL_CODE.read_text(encoding="utf-8"))}
+
+
+def read_spec(text: str) -> Spec:
+    """The spec whose ``content`` is this JSON; BadInput where it is none."""
+    try:
+        content = json.loads(text)
+        if "recipe" in content:
+            settings = content.pop("settings", {})
+            return RecipeSpec.of(**content, **{name: _hashable(value) for name, value in settings.items()})
+        return ModelSpec(**content | {"task_options": tuple(sorted(content.get("task_options", {}).items()))})
+    except (ValueError, TypeError, AttributeError) as error:
+        raise BadInput(f"not the spec of a model or recipe: {error}") from error
+
+
+def _hashable(value: object) -> object:
+    return tuple(map(_hashable, value)) if isinstance(value, list) else value
 
 
 def _named(spec: Spec, *code: str) -> str:

@@ -1,36 +1,24 @@
 """A recipe's run as a product: made once for each recipe, settings and seed, shared by all who need it.
 
-It stands beside the trained models, ``build/models/<key>/{recording.safetensors, history.json, spec.json}``,
-and :class:`~companion.runs.store.Store` treats it like one: a lock while it is made, ``history.json``
-written last, measurements kept beside it and in the archive.
+It stands beside the trained models, ``build/models/<key>/{recording.safetensors, history.json, spec.json}``.
 """
 
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from pathlib import Path
 
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save
 from torch import Tensor
 
-from attnlib.errors import BadInput, CorruptFile, UnknownName
-from attnlib.files import atomic_path
-from attnlib.training.checkpoint import discard_unsound
-from attnlib.training.course import Report
+from attnlib.errors import BadInput, UnknownName
 from companion.runs import registry
-
-RECORDING = "recording.safetensors"
 
 
 @dataclass(frozen=True)
 class RecipeSpec:
     """Everything that goes into a recipe's run; equal specs are the same run, made once.
 
-    Attributes:
-        settings: what differs from the recipe's defaults, as sorted (name, value) pairs, so that the spec can
-            be hashed; see :meth:`of`.
-        seed: the recipe's own: parameters, data drawn and order of batches.
+    ``settings`` are what differs from the recipe's defaults, as sorted (name, value) pairs; see :meth:`of`.
+    The seed is the recipe's own: parameters, data drawn and order of batches.
     """
 
     recipe: str
@@ -39,10 +27,9 @@ class RecipeSpec:
 
     @classmethod
     def of(cls, recipe: str, *, seed: int = 0, **settings: object) -> "RecipeSpec":
-        """The spec of a run; values that are the recipe's defaults are dropped, so that equal runs are equal.
+        """The spec of a run without values that are the recipe's defaults, so that equal runs are equal.
 
-        Raises:
-            UnknownName, BadInput: a recipe, setting or value that cannot be used.
+        Raises UnknownName, BadInput: a recipe, setting or value that cannot be used.
         """
         chosen = _settings(recipe, {**settings, "seed": seed})
         differs = {
@@ -93,43 +80,6 @@ class RecipeSpec:
         """The spec in a few words, for messages and progress bars."""
         return f"{self.kind} seed {self.seed}"
 
-    def to_json(self) -> str:
-        """One line that :meth:`from_json` turns into an equal spec."""
-        return json.dumps(self.content, sort_keys=True)
-
-    @classmethod
-    def from_json(cls, text: str) -> "RecipeSpec":
-        """The spec that :meth:`to_json` wrote; BadInput where its fields are others."""
-        content, known = json.loads(text), {field.name for field in fields(cls)}
-        if not isinstance(content, dict) or not set(content) <= known or "recipe" not in content:
-            raise BadInput(f"{text!r} is no recipe spec; expected an object of {', '.join(sorted(known))}")
-        settings = {name: _hashable(value) for name, value in dict(content.get("settings", ())).items()}
-        return cls.of(content["recipe"], seed=content.get("seed", 0), **settings)
-
-    def make(self, folder: Path, *, device: str = "cpu", report: Report | None = None) -> dict[str, object]:
-        """Follow the recipe and write its recording into ``folder``, checkpoints below it.
-
-        Returns:
-            what its history says beyond time and machine: the shapes of the tensors.
-        """
-        checkpoints = folder / "checkpoints"
-        checkpoints.mkdir(parents=True, exist_ok=True)
-        discard_unsound(checkpoints)
-        tensors = registry.load(self.recipe).record(self.resolved, checkpoints, device=device, report=report)
-        with atomic_path(folder / RECORDING) as temporary:
-            temporary.write_bytes(save({name: value.cpu().contiguous() for name, value in tensors.items()}))
-        return {"tensors": {name: list(value.shape) for name, value in sorted(tensors.items())}}
-
-    def open(self, folder: Path, history: dict, *, device: str = "cpu") -> "Recording":
-        """The recording that :meth:`make` left; CorruptFile says what to delete where it cannot be read."""
-        path = folder / RECORDING
-        try:
-            return Recording(self, load_file(path, device=device), history)
-        except (SafetensorError, OSError) as error:
-            raise CorruptFile(
-                f"{path} cannot be read ({error}); delete the folder {folder.name} and it is recorded anew"
-            ) from error
-
 
 @dataclass(frozen=True, eq=False)
 class Recording:
@@ -159,7 +109,3 @@ def _settings(recipe: str, given: dict[str, object]) -> object:
         return settings(**given)
     except TypeError as error:
         raise BadInput(f"recipe {recipe} cannot be set up: {error}; it has {', '.join(known)}") from error
-
-
-def _hashable(value: object) -> object:
-    return tuple(map(_hashable, value)) if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""Recipes by name: every module of this package, or among the figures that need it, that has ``record``.
+"""Recipes by name: every module among the figures that has ``record``.
 
 There is no list to edit. A recipe has ``Settings`` (a frozen dataclass of plain values with a ``seed``),
 ``record(settings, folder, *, device, report)``, which trains one network and returns named tensors, and
@@ -8,7 +8,6 @@ There is no list to edit. A recipe has ``Settings`` (a frozen dataclass of plain
 
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 from types import ModuleType
 
 from attnlib.errors import UnknownName
@@ -18,18 +17,13 @@ from companion.runs.fingerprint import ROOT
 @cache
 def _modules() -> dict[str, str]:
     """Name → module, found from the source text, so that nothing heavy is imported."""
-    sources = [*Path(__file__).parent.glob("*.py"), *ROOT.glob("notebooks/**/*.py")]
+    sources = ROOT.glob("notebooks/**/*.py")
     found = (path for path in sources if "\ndef record(" in path.read_text(encoding="utf-8"))
     return {path.stem: ".".join(path.relative_to(ROOT).with_suffix("").parts) for path in found}
-
-
-def names() -> tuple[str, ...]:
-    """All recipe names, sorted."""
-    return tuple(sorted(_modules()))
 
 
 def load(name: str) -> ModuleType:
     """The module of a recipe, say :mod:`notebooks.shared.translation`; UnknownName where there is none."""
     if name not in _modules():
-        raise UnknownName("recipe", name, names())
+        raise UnknownName("recipe", name, sorted(_modules()))
     return import_module(_modules()[name])

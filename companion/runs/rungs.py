@@ -39,10 +39,9 @@ def _training(scale: str, rung: str) -> dict:
 
 
 def task_of(rung: str) -> tuple[str, dict[str, object]]:
-    """Task and options of a rung. ``reordering_25`` is the reordering task at p = 0.25.
+    """Task and options of a rung: ``reordering_25`` is the reordering task at p = 0.25.
 
-    Raises:
-        UnknownName: no task has this name. BadInput: a dial beyond 100.
+    Raises UnknownName where no task has this name, BadInput for a dial beyond 100.
     """
     if dial := _DIAL.fullmatch(rung):
         if int(dial[1]) > 100:

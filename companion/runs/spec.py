@@ -77,16 +77,3 @@ class ModelSpec:
         from companion.runs import loop
 
         return (loop.train, loop.new_model, evaluate.evaluate, registry.builder(self.task))
-
-    def to_json(self) -> str:
-        """One line that :meth:`from_json` turns into an equal spec."""
-        return json.dumps(self.content, sort_keys=True)
-
-    @classmethod
-    def from_json(cls, text: str) -> "ModelSpec":
-        """The spec that :meth:`to_json` wrote; BadInput where its fields are others."""
-        content, known = json.loads(text), [field.name for field in fields(cls)]
-        if unknown := sorted(set(content) - set(known)):
-            raise BadInput(f"unknown fields {unknown} in a model spec; it has {known}")
-        content["task_options"] = tuple(sorted(dict(content.get("task_options", ())).items()))
-        return cls(**content)

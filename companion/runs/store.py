@@ -12,16 +12,17 @@ from pathlib import Path
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save
+from torch import Tensor
 
 from attnlib.errors import CorruptFile, NotMeasured
 from attnlib.files import atomic_path, rounded, write_json_atomic
 from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.training.checkpoint import discard_unsound
 from attnlib.training.corpus import Task
-from attnlib.training.course import Report
 from attnlib.training.evaluate import evaluate
 from companion.data import registry
-from companion.runs.archive import Archive, Question, locked
+from companion.runs import registry as recipes
+from companion.runs.archive import Archive, Ask, locked
 from companion.runs.keys import Spec, model_key
 from companion.runs.loop import new_model, train
 from companion.runs.recipe import RecipeSpec, Recording
@@ -39,9 +40,7 @@ class TrainedModel:
 
 
 class Store:
-    """A folder of trained models, ``<folder>/<key>/{model.safetensors, history.json, spec.json}``.
-
-    What recipes record stands beside the models: :meth:`recording`.
+    """A folder of products, ``<folder>/<key>/{model or recording.safetensors, history.json, spec.json}``.
 
     Args:
         folder: where products and checkpoints live.
@@ -75,20 +74,26 @@ class Store:
             NotMeasured: it has to be trained, and this store does not.
             CorruptFile: the product cannot be read; the message says what to delete.
         """
-        task, path = load_task(spec.task, spec.task_options), self._made(spec) / "model.safetensors"
+        task = load_task(spec.task, spec.task_options)
         network = new_model(spec, task).to(self.device)
-        try:
-            network.load_state_dict(load_file(path, device=self.device))
-        except (SafetensorError, RuntimeError, OSError) as error:
-            raise CorruptFile(
-                f"{path} cannot be read ({error}); delete the folder {path.parent.name} and the model is "
-                "trained anew"
-            ) from error
+        network.load_state_dict(self._tensors(spec))
         return TrainedModel(spec, task, network.eval(), self.history(spec))
 
     def recording(self, spec: RecipeSpec) -> Recording:
         """What a recipe's run records, from the folder if it is there, else made now; errors as above."""
-        return spec.open(self._made(spec), self.history(spec), device=self.device)
+        return Recording(spec, self._tensors(spec), self.history(spec))
+
+    def open(self, spec: Spec) -> TrainedModel | Recording:
+        return self.model(spec) if isinstance(spec, ModelSpec) else self.recording(spec)
+
+    def _tensors(self, spec: Spec) -> dict[str, Tensor]:
+        path = self._made(spec) / _file(spec)
+        try:
+            return load_file(path, device=self.device)
+        except (SafetensorError, OSError) as error:
+            raise CorruptFile(
+                f"{path} cannot be read ({error}); delete the folder {path.parent.name} and it is made anew"
+            ) from error
 
     def _made(self, spec: Spec) -> Path:
         """The folder of a product that is whole, made by this process or another."""
@@ -119,18 +124,16 @@ class Store:
         Raises:
             NotMeasured: neither folder nor archive has it, and this store does not train.
         """
-        question = Question(spec, measure, settings, beside)
-        path = self.product(spec) / f"{answer_name(question)}.json"
-        if self.archive and not path.is_file() and (archived := self.archive.get(question)) is not None:
+        ask = Ask(spec, measure, tuple(sorted(settings.items())), tuple(beside))
+        path = self.product(spec) / f"{answer_name(ask)}.json"
+        if self.archive and not path.is_file() and (archived := self.archive.get(ask)) is not None:
             return archived
         with locked(path.parent, f".{path.stem}.lock"):  # a lock of its own: measuring takes the model's
             if not path.is_file():
-                models = (spec, *beside)
-                opened = [self.model(m) if isinstance(m, ModelSpec) else self.recording(m) for m in models]
-                write_json_atomic(path, rounded(measure(*opened, **settings)))
+                write_json_atomic(path, rounded(measure(*map(self.open, (spec, *beside)), **settings)))
         found = json.loads(path.read_text(encoding="utf-8"))
-        if self.archive and self.archive.get(question) is None:
-            self.archive.put(question, self.history(spec), found)
+        if self.archive and self.archive.get(ask) is None:
+            self.archive.put(ask, self.history(spec), found)
         return found
 
     def _make(self, spec: Spec, folder: Path) -> None:
@@ -140,11 +143,24 @@ class Store:
             if self.report is not None:
                 self.report(spec, step, steps, loss)
 
-        started = time.monotonic()
+        started, checkpoints = time.monotonic(), folder / "checkpoints"
+        checkpoints.mkdir(parents=True, exist_ok=True)
+        discard_unsound(checkpoints)
         if isinstance(spec, ModelSpec):
-            found = self._train(spec, folder, report)
+            task = load_task(spec.task, spec.task_options)
+            network, records = train(spec, task, checkpoints, device=self.device, report=report)
+            found = {
+                "records": records,
+                "held_out": evaluate(network.eval(), task.held_out),
+                "parameters": sum(parameter.numel() for parameter in network.parameters()),
+            }
+            tensors = network.state_dict()
         else:
-            found = spec.make(folder, device=self.device, report=report)
+            record = recipes.load(spec.recipe).record
+            tensors = record(spec.resolved, checkpoints, device=self.device, report=report)
+            found = {"tensors": {name: list(value.shape) for name, value in sorted(tensors.items())}}
+        with atomic_path(folder / _file(spec)) as temporary:
+            temporary.write_bytes(save({name: value.cpu().contiguous() for name, value in tensors.items()}))
         run = {
             "seconds": round(time.monotonic() - started, 1),  # of this process: less after a resumption
             "threads": torch.get_num_threads(),
@@ -152,27 +168,18 @@ class Store:
         }
         write_json_atomic(folder / "spec.json", spec.content)
         write_json_atomic(folder / "history.json", found | run)
-        shutil.rmtree(folder / "checkpoints", ignore_errors=True)
-
-    def _train(self, spec: ModelSpec, folder: Path, report: Report) -> dict:
-        task, checkpoints = load_task(spec.task, spec.task_options), folder / "checkpoints"
-        discard_unsound(checkpoints)
-        network, records = train(spec, task, checkpoints, device=self.device, report=report)
-        found = {
-            "records": records,
-            "held_out": evaluate(network.eval(), task.held_out),
-            "parameters": sum(parameter.numel() for parameter in network.parameters()),
-        }
-        with atomic_path(folder / "model.safetensors") as temporary:
-            temporary.write_bytes(save({name: value.cpu() for name, value in network.state_dict().items()}))
-        return found
+        shutil.rmtree(checkpoints, ignore_errors=True)
 
 
-def answer_name(question: Question) -> str:
+def _file(spec: Spec) -> str:
+    return "model.safetensors" if isinstance(spec, ModelSpec) else "recording.safetensors"
+
+
+def answer_name(ask: Ask) -> str:
     """The name of an answer beside its model: the measure, and a hash of settings and code."""
-    others = [model_key(spec) for spec in question.beside]
-    digest = hashlib.sha256("\n".join([question.key, question.code, *others]).encode()).hexdigest()
-    return f"{question.name}-{digest[:12]}"
+    others = [model_key(spec) for spec in ask.beside]
+    digest = hashlib.sha256("\n".join([ask.key, ask.code, *others]).encode()).hexdigest()
+    return f"{ask.name}-{digest[:12]}"
 
 
 @cache

@@ -23,10 +23,10 @@ from attnlib.training.corpus import Batch
 from attnlib.training.vocabulary import BOS, EOS
 from companion.data.bleu import bleu
 from companion.results.asks import Ask
-from companion.runs.looks import CHOOSING, GROUPS, padded_cells, qualities
 from companion.runs.recipe import RecipeSpec, Recording
 from companion.runs.store import Store
-from notebooks.shared.ragged import RaggedRows
+from notebooks.shared.best_looks import CHOOSING, GROUPS, qualities
+from notebooks.shared.ragged import RaggedRows, padded_cells
 from notebooks.shared.saliency_readings import READINGS, saliency_readings
 from notebooks.shared.translation import recorded_network
 
@@ -45,7 +45,7 @@ def measure_course(recording: Recording) -> dict:
     """How good a run is at its checkpoints, and what chance would agree with it, by part of the data.
 
     ``parts`` by measure of quality and group of samples, a number a checkpoint, in percent
-    (:func:`~companion.runs.looks.qualities`); ``chance``: 𝒜̂ by what is looked up, the mean over rows and
+    (:func:`~notebooks.shared.best_looks.qualities`); ``chance``: 𝒜̂ by what is looked up, the mean over rows and
     checkpoints; ``majority``: the accuracy, in percent, of giving the commonest answer always.
     """
     chance: dict[str, dict[str, float]] = {}

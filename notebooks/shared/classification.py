@@ -10,8 +10,8 @@ validation texts), in the order of the texts:
 ``<part>.log_polarity``, and ``<part>.attention`` where it is learned
     (checkpoints, positions): see :func:`log_polarity`; uniform attention is one over the length.
 ``<part>.saliency``
-    where asked for, of the part's best looks alone (:mod:`companion.runs.looks`), NaN at all others: its
-    backward pass would make every look three times as dear.
+    where asked for, of the part's best looks alone (:mod:`notebooks.shared.best_looks`), NaN at all others:
+    its backward pass would make every look three times as dear.
 
 beside ``steps`` (checkpoints) and the loss curve ``loss_steps``, ``losses``.
 :func:`attnlib.probes.agreement.padded` makes rows of equal length.
@@ -41,8 +41,9 @@ from companion.data.labelled import (
     LabelledTexts,
     judging_batches,
 )
-from companion.runs.looks import gathered_looks, keep_if_best, keep_look, qualities, seen_where_best
+from companion.runs.looks import gathered_looks, keep_look
 from companion.runs.spec import check_at_least
+from notebooks.shared.best_looks import keep_if_best, qualities, seen_where_best
 
 _SAMPLE = 0x5A3B  # tells the draw of the training sample apart from other streams of the same seed
 

@@ -18,11 +18,11 @@ from attnlib.probes.lexical_probe import probe_bits
 from attnlib.training.corpus import Corpus, evaluation_batches
 from attnlib.training.evaluate import traces
 from attnlib.training.vocabulary import EOS, MARKS, PAD
-from companion.results.spearman import stratified_spearman
 from companion.runs import registry
 from companion.runs.recipe import Recording
-from companion.runs.sequence_course import judged_samples, load_task
 from companion.runs.store import TrainedModel
+from notebooks.shared.sequence_course import judged_samples, load_task
+from notebooks.shared.spearman import stratified_spearman
 
 # Components of a trained model, fitted on training samples.
 

@@ -18,8 +18,8 @@ from attnlib.training.corpus import Batch, Corpus, evaluation_batches
 from companion.data.summaries import ADJECTIVES, TOPICS, summarise
 from companion.runs import registry
 from companion.runs.recipe import Recording
-from companion.runs.sequence_course import judged_samples, load_task
 from notebooks.shared.measure import exact_matches
+from notebooks.shared.sequence_course import judged_samples, load_task
 
 PATTERNS = ("on_gold", "on_topics", "on_end", "entropy", "order", "reach")
 STATES = ("trained", "untrained")

@@ -31,16 +31,10 @@ from companion.data.bleu import bleu_counts
 from companion.data.parallel import read_translation, translation_checksums
 from companion.data.pieces import EqualLengthBatches, PieceCorpus, Pieces, piece_corpus
 from companion.data.sources import cache_folder
-from companion.runs.looks import (
-    gathered_looks,
-    joined_cells,
-    keep_if_best,
-    keep_look,
-    qualities,
-    seen_where_best,
-    valid_cells,
-)
+from companion.runs.looks import gathered_looks, keep_look
 from companion.runs.spec import check_at_least
+from notebooks.shared.best_looks import keep_if_best, qualities, seen_where_best
+from notebooks.shared.ragged import joined_cells, valid_cells
 
 LOOK_BATCH = 64  # samples that are looked at together
 _NETWORK = "network."
@@ -138,7 +132,7 @@ def record(
 
         * ``<part>.log_probe``, where learned ``<part>.attention``, and where asked for ``<part>.saliency``
           (of the part's best looks, NaN at others) over all valid pairs of positions: see
-          :func:`companion.runs.looks.padded_cells`. In float32, since agreement lives on their order: half
+          :func:`notebooks.shared.ragged.padded_cells`. In float32, since agreement lives on their order: half
           precision would tie 7 % of the neighbouring values in a row of attention, 92 % in one of the probe.
         * ``<part>.right``: by sample, how many words are predicted right; ``<part>.loss``: by sample, the
           negative log-likelihood of its words, summed, in nats.

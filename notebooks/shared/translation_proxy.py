@@ -13,7 +13,8 @@ from attnlib.models.translator import TranslationProxy
 from attnlib.training.corpus import evaluation_batches
 from attnlib.training.course import Course, Report, run_course
 from companion.data.pieces import EqualLengthBatches
-from companion.runs.looks import gathered_looks, joined_cells, keep_look, valid_cells
+from companion.runs.looks import gathered_looks, keep_look
+from notebooks.shared.ragged import joined_cells, valid_cells
 from notebooks.shared.translation import (
     LOOK_BATCH,
     Probed,

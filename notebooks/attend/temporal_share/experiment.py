@@ -10,12 +10,12 @@ from attnlib.models.config import Cell
 from companion.results.aggregate import by_kind, each_over_seeds, kind
 from companion.results.asks import Ask, answers, ask
 from companion.results.config import Task
-from companion.results.spearman import spearman_of_points
 from companion.results.statistics import hierarchical_bootstrap, stratified_bootstrap
 from companion.runs.store import Store
 from notebooks.shared.ladder import DIAL, PAPER_TASKS, LadderConfig, model_specs
 from notebooks.shared.measure import ACROSS_SAMPLES as QUANTITIES
 from notebooks.shared.measure import measure_alignment_terms
+from notebooks.shared.spearman import spearman_of_points
 
 PLACE = "Aitken et al. 2021, contribution 2 (temporal and input components by task)"
 QUESTION = "Do temporal components carry more of the attention where the average matrix is more typical?"

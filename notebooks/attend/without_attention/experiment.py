@@ -11,11 +11,11 @@ from attnlib.models.config import Cell
 from companion.results.aggregate import Point, each_over_seeds, over_seeds
 from companion.results.asks import Ask, answers, ask
 from companion.results.config import BaseConfig, Field, Fraction, Positive, Scale
-from companion.results.spearman import spearman
 from companion.runs.rungs import seeds_of, spec_of
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
 from notebooks.attend.without_attention.measure import EFFECTS, WAYS, measure_memory, measure_swap
+from notebooks.shared.spearman import spearman
 
 PLACE = "Aitken et al. 2021, contribution 3 (architectures with attention and/or recurrence)"
 QUESTION = "Without attention: where are the words kept, when are they read out, and how many fit?"

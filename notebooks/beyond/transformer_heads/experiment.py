@@ -11,7 +11,6 @@ from attnlib.models.transformer import Positions
 from companion.results.aggregate import Point, over_seeds
 from companion.results.asks import Ask, answers, ask
 from companion.results.config import BaseConfig, Field, OneOf, Positive
-from companion.results.spearman import spearman_of_points
 from companion.results.statistics import hierarchical_bootstrap
 from companion.runs.recipe import RecipeSpec
 from companion.runs.store import Store
@@ -22,6 +21,7 @@ from notebooks.beyond.transformer_heads.measure import (
     measure_heads,
     measure_repeated,
 )
+from notebooks.shared.spearman import spearman_of_points
 from notebooks.shared.task_patterns import STATES
 
 # Tables: a row a head, and means over heads with intervals over seeds.

@@ -18,8 +18,8 @@ from attnlib.errors import BadInput
 from attnlib.models.transformer import Transformer
 from attnlib.training.corpus import Batch, Corpus, evaluation_batches
 from companion.runs.recipe import Recording
-from companion.runs.sequence_course import judged_samples, load_task
 from notebooks.shared.measure import exact_matches
+from notebooks.shared.sequence_course import judged_samples, load_task
 from notebooks.shared.task_patterns import STATES, attention_to_source, network_of
 
 NUMBERS = (

@@ -4,8 +4,8 @@ import torch
 
 from companion.runs import registry
 from companion.runs.recipe import Recording
-from companion.runs.sequence_course import judged_samples, load_task, shown_pairs
 from notebooks.shared.measure import exact_matches
+from notebooks.shared.sequence_course import judged_samples, load_task, shown_pairs
 
 LIKELIEST = 5  # words listed after the step
 COORDINATES = 4  # of the context, with what each source word adds to them

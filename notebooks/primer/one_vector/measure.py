@@ -12,8 +12,8 @@ from attnlib.training.vocabulary import BOS, EOS, MARKS, PAD, Vocabulary
 from companion.data.bleu import bleu, bleu_counts
 from companion.runs import registry
 from companion.runs.recipe import Recording
-from companion.runs.sequence_course import judged_samples, load_task
 from notebooks.shared.measure import exact_matches
+from notebooks.shared.sequence_course import judged_samples, load_task
 
 MOST_PLACES = 20  # of a sentence that a word is exchanged at
 BEAMS = 4

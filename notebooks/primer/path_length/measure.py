@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from attnlib.training.corpus import Batch, collate
 from companion.runs import registry
 from companion.runs.recipe import Recording
-from companion.runs.sequence_course import load_task
+from notebooks.shared.sequence_course import load_task
 
 _BATCH = 64
 

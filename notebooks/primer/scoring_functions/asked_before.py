@@ -5,7 +5,7 @@ enters the output alone. Here e_tj = score(s_{t-1}, h_j), the first of them aske
 decoder starts in; recurrence, context and output are Luong's. So the state that asks has not read the word
 y_{t-1}, which the state that answers has.
 
-Settings, and what is recorded, are those of :mod:`companion.runs.recurrent_sequences`.
+Settings, and what is recorded, are those of :mod:`notebooks.shared.recurrent_sequences`.
 """
 
 from dataclasses import dataclass
@@ -17,9 +17,9 @@ from torch import Tensor
 from attnlib.errors import BadInput
 from attnlib.models.sequence_to_sequence import Carried, SequenceConfig, SequenceToSequence, Source, Steps
 from attnlib.training.course import Report
-from companion.runs import recurrent_sequences
 from companion.runs.recipe import Recording
-from companion.runs.sequence_course import builders, checksums, record_course, restored
+from notebooks.shared import recurrent_sequences
+from notebooks.shared.sequence_course import builders, checksums, record_course, restored
 
 __all__ = ["Settings", "builders", "checksums", "new_network", "record", "recorded_network"]
 

@@ -16,7 +16,7 @@ from companion.data.bleu import corpus_bleu
 from companion.data.parallel import TextOptions, read_translation, tokenise_pairs
 from companion.runs import registry
 from companion.runs.recipe import Recording
-from companion.runs.sequence_course import judged_samples, load_task
+from notebooks.shared.sequence_course import judged_samples, load_task
 
 _BATCH = 256
 OFFSETS = (-2, -1, 0, 1, 2)  # words read off a state: two before its own to two after

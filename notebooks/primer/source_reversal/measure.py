@@ -3,8 +3,8 @@
 import numpy as np
 
 from companion.runs.recipe import Recording
-from companion.runs.sequence_course import judged_samples
 from notebooks.shared.measure import THIRDS
+from notebooks.shared.sequence_course import judged_samples
 
 
 def measure_longest_sentences(recording: Recording) -> dict:

@@ -91,10 +91,9 @@ claims:
     profiles: [quick]
 """
 JUDGE = """
-from companion.claims import verdict_of
-from companion.claims.verify import verify_command
+from companion.claims.verify import verify, verify_command
 verify_command(accept=True)
-print(verdict_of("the-coin-shows-heads", "quick").verdict)
+print(*(row.verdict for row in verify(experiment="coin") if row.profile == "quick"))
 """
 STAGE = """
 import sys

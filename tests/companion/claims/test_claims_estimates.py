@@ -8,11 +8,16 @@ from hypothesis import strategies as st
 
 from companion.claims.estimates import CannotBeRun, Estimate, MissingKey, NotRun, difference, look_up
 
+NOTHING = {"value": None, "low": None, "high": None, "n": 0}
 VALUES = {
     "spearman": {"value": 0.6, "low": 0.2, "high": 0.9, "n": 18},
     "one_to_one": {"AO": {"typicality": {"value": 0.9, "low": 0.8, "high": 0.95, "n": 3}, "vocabulary": 7}},
     "undefined": {"value": None, "low": None, "high": None, "n": 3},
     "multi30k_en_fr": {"cannot_be_run": "data: Multi30k is not at hand"},
+    "bad": {"failed": NOTHING, "not_run": "3 heads are bad"},
+    "gap": NOTHING | {"not_run": "so too"},
+    "text": "much",
+    "truth": True,
 }
 
 
@@ -21,40 +26,24 @@ def test_an_interval_and_a_bare_number_are_found_by_their_dotted_keys():
     assert look_up(VALUES, "one_to_one.AO.vocabulary") == Estimate(7.0)
 
 
-def test_a_missing_key_names_the_nearest_one_and_where_the_path_ends():
-    with pytest.raises(MissingKey, match=r"nothing named 'AOO' under 'one_to_one'\); did you mean 'AO'"):
-        look_up(VALUES, "one_to_one.AOO.typicality")
-    with pytest.raises(MissingKey, match=r"nothing named 'sperman' at the top.*did you mean 'spearman'"):
-        look_up(VALUES, "sperman")
-
-
-def test_a_branch_is_no_number():
-    with pytest.raises(MissingKey, match=r"leads to a branch \(typicality, vocabulary\)"):
-        look_up(VALUES, "one_to_one.AO")
-    with pytest.raises(MissingKey, match="leads to 'much'"):
-        look_up({"a": "much"}, "a")
-    with pytest.raises(MissingKey, match="leads to True"):
-        look_up({"a": True}, "a")
-
-
-@pytest.mark.parametrize("key", ["multi30k_en_fr", "multi30k_en_fr.AO.typicality"])
-def test_a_branch_that_could_not_be_run_says_why(key):
-    with pytest.raises(CannotBeRun, match="data: Multi30k is not at hand"):
+@pytest.mark.parametrize(
+    ("key", "error", "message"),
+    [
+        ("one_to_one.AOO.x", MissingKey, r"nothing named 'AOO' under 'one_to_one'\); did you mean 'AO'"),
+        ("sperman", MissingKey, r"nothing named 'sperman' at the top.*did you mean 'spearman'"),
+        ("one_to_one.AO", MissingKey, r"leads to a branch \(typicality, vocabulary\)"),
+        ("text", MissingKey, "leads to 'much'"),
+        ("truth", MissingKey, "leads to True"),
+        ("multi30k_en_fr", CannotBeRun, "data: Multi30k is not at hand"),
+        ("multi30k_en_fr.AO.typicality", CannotBeRun, "data: Multi30k is not at hand"),
+        ("bad.failed", NotRun, "3 heads are bad"),
+        ("gap", NotRun, "so too"),
+        ("bad.faild", MissingKey, "did you mean 'failed'"),
+    ],
+)
+def test_a_key_that_leads_to_no_number_says_why(key, error, message):
+    with pytest.raises(error, match=message):
         look_up(VALUES, key)
-
-
-def test_numbers_that_the_settings_leave_without_a_network_say_why_and_a_wrong_key_is_still_wrong():
-    nothing = {"value": None, "low": None, "high": None, "n": 0}
-    values = {
-        "bad": {"failed": nothing, "not_run": "3 heads are bad"},
-        "gap": nothing | {"not_run": "so too"},
-    }
-    with pytest.raises(NotRun, match="3 heads are bad"):
-        look_up(values, "bad.failed")
-    with pytest.raises(NotRun, match="so too"):
-        look_up(values, "gap")
-    with pytest.raises(MissingKey, match="did you mean 'failed'"):
-        look_up(values, "bad.faild")
 
 
 def test_null_is_undefined():
@@ -67,9 +56,6 @@ def test_how_a_number_is_told():
     assert str(Estimate(0.62, 0.55, 0.7, 5)) == "0.620 [0.550, 0.700], n = 5"
     assert str(Estimate(-0.5)) == "−0.500 (no interval)"
     assert str(Estimate(53.456, n=1)) == "53.5 (n = 1, no interval)"
-
-
-def test_a_number_that_stands_for_several_names_them():
     column = {"value": 0.62, "low": 0.55, "high": 0.7, "n": 5, "weakest_of": ["sms", "sst"]}
     assert str(look_up({"a": column}, "a")) == "0.620 [0.550, 0.700], n = 5, the weakest of 2: sms, sst"
 

@@ -22,48 +22,45 @@ def written(folder, rule, **rules):
     return paper
 
 
-def test_ours_stands_below_the_printed_number_in_the_colour_of_its_verdict(tmp_path):
-    paper = written(tmp_path, RULE)
-    judgement = Judgement(Verdict.PARTLY, {"sst.validation.final": Estimate(82.25, 77.0, 87.5, 3)})
-    table = published_table(paper.tables, "2", [ClaimVerdict(paper.claims[0], "paper", judgement)])
-    assert '| SST | 84<br><span class="verdict partly">82.2 [77, 88] (✓)</span> |' in table
+def of(claim, verdict, *estimates, profile="paper", **about):
+    evidence = {f"key {number}": estimate for number, estimate in enumerate(estimates)}
+    return ClaimVerdict(claim, profile, Judgement(verdict, evidence), **about)
+
+
+EXACT = {"kind": "tolerance", "absolute": 0}
+BOUND = {"kind": "inequality", "relation": ">=", "threshold": 0}
+
+
+@pytest.mark.parametrize(
+    ("judge", "verdict", "ours", "shown"),
+    [
+        (RULE["judge"], Verdict.PARTLY, Estimate(82.25, 77.0, 87.5, 3), "82.2 [77, 88] (✓)"),
+        (BOUND, Verdict.REPRODUCED, Estimate(0.0), "✓"),  # how far a size lies inside bounds is no size
+        (EXACT, Verdict.NOT_REPRODUCED, Estimate(84.0), "84 ✗"),
+        (EXACT, Verdict.NOT_REPRODUCED, Estimate(84.5), "84.5 ✗"),
+        (EXACT, Verdict.NOT_REPRODUCED, Estimate(5130.0), "5,130 ✗"),
+        (EXACT, Verdict.NOT_REPRODUCED, Estimate(1234567.0), "1,234,567 ✗"),
+    ],
+)
+def test_ours_stands_below_the_printed_number_in_the_colour_of_its_verdict(
+    tmp_path, judge, verdict, ours, shown
+):
+    paper = written(tmp_path, RULE | {"judge": judge})
+    table = published_table(paper.tables, "2", [of(paper.claims[0], verdict, ours)])
+    assert f'| SST | 84<br><span class="verdict {verdict.css_class}">{shown}</span> |' in table
     assert "| IMDB | 90 |" in table
     assert "stands ours, with its 95 % interval where it has one" in table
 
 
-def test_of_what_is_no_such_number_the_sign_alone_stands_there(tmp_path):
-    """How far a printed size lies inside bounds is not to be read as a size."""
-    rule = RULE | {"judge": {"kind": "inequality", "relation": ">=", "threshold": 0}}
-    paper = written(tmp_path, rule)
-    row = ClaimVerdict(paper.claims[0], "paper", Judgement(Verdict.REPRODUCED, {"x": Estimate(0.0)}))
-    table = published_table(paper.tables, "2", [row])
-    assert '| SST | 84<br><span class="verdict reproduced">✓</span> |' in table
-
-
-@pytest.mark.parametrize(
-    ("value", "shown"), [(84.0, "84"), (84.5, "84.5"), (5130.0, "5,130"), (1234567.0, "1,234,567")]
-)
-def test_what_is_to_be_met_exactly_is_shown_exactly(tmp_path, value, shown):
-    rule = RULE | {"judge": {"kind": "tolerance", "absolute": 0}}
-    paper = written(tmp_path, rule)
-    row = ClaimVerdict(paper.claims[0], "paper", Judgement(Verdict.NOT_REPRODUCED, {"x": Estimate(value)}))
-    assert f">{shown} ✗</span> |" in published_table(paper.tables, "2", [row])
-
-
 def test_what_a_verdict_is_about_is_said_where_it_is_about_the_fewer_numbers_of_a_row(tmp_path):
-    quantities = ("xi_star", "xi(alpha,beta)", "A_baseline")
-    lines = "".join(
-        f"7,IMDB,{quantity},1,\n".replace("xi(alpha,beta)", '"xi(alpha,beta)"') for quantity in quantities
-    )
-    (tmp_path / "t.csv").write_text("table,dataset,quantity,value,note\n" + lines, encoding="utf-8")
+    text = 'table,dataset,quantity,value,note\n7,IMDB,xi_star,1,\n7,IMDB,"xi(alpha,beta)",1,\n'
+    (tmp_path / "t.csv").write_text(text + "7,IMDB,A_baseline,1,\n", encoding="utf-8")
     rules = {
         "unavailable": [Rule(quantity="A_baseline", reason="lost")],
         "not_run": [Rule(dataset="IMDB", reason="two hours")],
     }
-    (row,) = [
-        line for line in published_table(read_tables(tmp_path / "t.csv", {}, rules), "7", []).splitlines()
-        if line.startswith("| IMDB")
-    ]  # fmt: skip
+    table = published_table(read_tables(tmp_path / "t.csv", {}, rules), "7", [])
+    (row,) = [line for line in table.splitlines() if line.startswith("| IMDB")]
     many, few = row.removesuffix(" |").rpartition(" | ")[2].split("<br>")
     assert many == '<span class="verdict not-run">not run at this profile</span> two hours'
     assert few == '*A* by chance: <span class="verdict cannot-be-run">cannot be run</span> lost'
@@ -85,8 +82,7 @@ def test_a_row_says_what_it_would_take_and_what_holds_by_construction(tmp_path):
 
 def test_a_number_without_a_verdict_stands_alone(tmp_path):
     paper = written(tmp_path, RULE)
-    row = ClaimVerdict(paper.claims[0], "paper", Judgement(Verdict.NOT_RUN, {}, "models not trained yet"))
-    table = published_table(paper.tables, "2", [row])
+    table = published_table(paper.tables, "2", [of(paper.claims[0], Verdict.NOT_RUN)])
     assert "| SST | 84 |" in table
     assert "stands ours" not in table
 
@@ -95,8 +91,8 @@ def test_another_reading_has_a_row_of_its_own_and_ours_its_asterisk(tmp_path):
     paper = written(tmp_path, RULE | READINGS)
     first, other = paper.claims
     rows = [
-        ClaimVerdict(first, "paper", Judgement(Verdict.PARTLY, {"x": Estimate(82.25, 77.0, 87.5, 3)})),
-        ClaimVerdict(other, "paper", Judgement(Verdict.NOT_REPRODUCED, {"x": Estimate(61.0)}), starred=True),
+        of(first, Verdict.PARTLY, Estimate(82.25, 77.0, 87.5, 3)),
+        of(other, Verdict.NOT_REPRODUCED, Estimate(61.0), starred=True),
     ]
     table = published_table(paper.tables, "2", rows)
     assert '| SST | 84<br><span class="verdict partly">82.2 [77, 88] (✓)</span> |' in table
@@ -107,33 +103,30 @@ def test_another_reading_has_a_row_of_its_own_and_ours_its_asterisk(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("share", "starred"), [({"value": 0.67}, True), ({"value": 0.5}, False), ({"value": None}, False)]
-)
-def test_ours_is_starred_where_most_runs_are(tmp_path, share, starred):
-    values = {"sst": {"validation": {"final": {"value": 83.0}, "starred": share}}}
-    assert rows_of(tmp_path, values)[0].starred is starred
-
-
-def test_a_result_without_the_share_of_starred_runs_is_a_problem(tmp_path):
-    row = rows_of(tmp_path, {"sst": {"validation": {"final": {"value": 83.0}}}})[0]
-    assert (row.verdict, "starred" in row.judgement.reason) == (Verdict.NOT_RUN, True)
-    assert row.judgement.miswired
+    ("share", "starred", "lacking"),
+    [({"value": 0.67}, True, False), ({"value": 0.5}, False, False), ({"value": None}, False, False),
+     (None, False, True)],
+)  # fmt: skip
+def test_ours_is_starred_where_most_runs_are_and_a_result_must_say_so(tmp_path, share, starred, lacking):
+    row = rows_of(tmp_path, {"final": {"value": 83.0}} | ({"starred": share} if share else {}))[0]
+    assert row.starred is starred
+    assert row.judgement.miswired is (row.verdict is Verdict.NOT_RUN) is lacking
+    assert ("starred" in row.judgement.reason) is lacking
 
 
 def rows_of(folder, values):
     """Rows at the paper profile of the rule with another reading, of a result with these values."""
     (folder / "claims").mkdir()
     written(folder / "claims", RULE | READINGS)
-    values = values | {"sst_as_text": {"cannot_be_run": "data: not at hand"}}
-    result = Result("agreement", "paper", {}, values, {}, {})
-    result.save(folder / "results" / "paper")
+    values = {"sst": {"validation": values}, "sst_as_text": {"cannot_be_run": "data: not at hand"}}
+    Result("agreement", "paper", {}, values, {}, {}).save(folder / "results" / "paper")
     return [row for row in verify(folder) if row.profile == "paper"]
 
 
 def test_of_several_verdicts_on_a_number_the_first_at_the_largest_profile_counts(tmp_path):
     paper = written(tmp_path, RULE)
     told = (("quick", Verdict.REPRODUCED), ("paper", Verdict.PARTLY), ("paper", Verdict.NOT_REPRODUCED))
-    rows = [ClaimVerdict(paper.claims[0], profile, Judgement(verdict, {})) for profile, verdict in told]
+    rows = [of(paper.claims[0], verdict, profile=profile) for profile, verdict in told]
     number = paper.tables.table("2")[1]
     assert status(number, answers(rows)) is Verdict.PARTLY
     assert status(number, answers(rows[:1])) is Verdict.REPRODUCED

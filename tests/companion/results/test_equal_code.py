@@ -1,23 +1,21 @@
 """Code that moved no number: which networks have to show it, and what is noted."""
 
 import json
-from dataclasses import replace
 
+import pandas as pd
 import pytest
 
 from companion.results import equal_code
-from companion.results.equal_code import Changed, references
+from companion.results.equal_code import COLUMNS, references
 
-ONE = Changed("old", "new", "cheap", 1.0, '{"attention": "learned"}')
+ONE = ("old", "new", 1.0, "cheap", '{"attention": "learned"}')
 
 
 def test_the_cheapest_two_are_rerun_and_the_cheapest_of_every_further_choice():
-    more = [replace(ONE, run=f"dear {seconds}", seconds=seconds) for seconds in (2.0, 3.0)]
-    uniform = [
-        replace(ONE, run=f"uniform {s}", seconds=s, choices='{"attention": "uniform"}') for s in (4.0, 5.0)
-    ]
-    other = replace(ONE, was="older")
-    assert references([ONE, *more, *uniform, other]) == {
+    more = [(*ONE[:2], seconds, f"dear {seconds}", ONE[4]) for seconds in (3.0, 2.0)]
+    uniform = [(*ONE[:2], s, f"uniform {s}", '{"attention": "uniform"}') for s in (5.0, 4.0)]
+    found = pd.DataFrame([*uniform, ONE, *more, ("older", *ONE[1:])], columns=COLUMNS)
+    assert references(found) == {
         ("old", "new"): ["cheap", "dear 2.0", "uniform 4.0"],
         ("older", "new"): ["cheap"],
     }
@@ -37,7 +35,7 @@ def test_fingerprints_are_equal_where_all_references_agree_in_every_digit(
     tmp_path, monkeypatch, capsys, equal
 ):
     found = {"before": ['{"loss": 1.0}'], "today": ['{"loss": 1.0}' if equal else '{"loss": 1.0000001}']}
-    monkeypatch.setattr(equal_code, "changed", lambda archive: [ONE])
+    monkeypatch.setattr(equal_code, "changed", lambda archive: pd.DataFrame([ONE], columns=COLUMNS))
     monkeypatch.setattr(equal_code, "EQUAL_CODE", tmp_path / "equal_code.json")
     monkeypatch.setattr(equal_code, "answered", lambda checkout, runs, folder: {"cheap": found[folder.name]})
     code = equal_code.main(["--before", str(tmp_path), "--why", "a sum in one pass"])

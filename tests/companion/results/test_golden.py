@@ -9,9 +9,7 @@ from companion.results.recompute import ARCHIVE, RESULTS, committed, recomputed
 from companion.results.result import Result, _as_rows, _line
 from companion.runs.answer import all_asks
 from companion.runs.archive import Archive
-from companion.runs.keys import code_of, identity
-from companion.runs.recipe import RecipeSpec
-from companion.runs.spec import ModelSpec
+from companion.runs.keys import code_of, identity, read_spec
 
 pytestmark = pytest.mark.slow
 
@@ -41,12 +39,10 @@ def test_a_committed_result_comes_out_of_the_archive(name, archive):
 
 def test_every_run_and_answer_of_the_archive_is_by_todays_code(archive):
     """Nothing lies there that nobody would find."""
-    asks = (asked.question for asked_of_one in all_asks("paper").values() for asked in asked_of_one)
-    measures = {(question.name, question.code) for question in asks}
+    measures = {(asked.name, asked.code) for asks in all_asks("paper").values() for asked in asks}
     runs = list(archive.runs())
     assert len(runs) >= 1242
     for run in runs:
-        text = json.dumps(run.line["spec"])
-        spec = RecipeSpec.from_json(text) if "recipe" in run.line["spec"] else ModelSpec.from_json(text)
+        spec = read_spec(json.dumps(run.line["spec"]))
         assert (identity(spec), code_of(spec)) == (run.line["run"], run.code)
         assert {(line["measure"], line["code"]) for line in run.answers.values()} <= measures

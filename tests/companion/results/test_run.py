@@ -7,12 +7,10 @@ import sys
 
 import numpy as np
 import pytest
-import torch
 
 from attnlib.errors import BadInput
 from attnlib.training.evaluate import traces
 from companion.results.__main__ import main
-from companion.results.aggregate import by_kind, over_seeds
 from companion.results.config import override
 from companion.results.run import run
 from companion.runs.archive import Archive
@@ -68,14 +66,6 @@ def models(tmp_path_factory):
     return tmp_path_factory.mktemp("models")
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 def bare(code, *words):
     """A script on a machine that has four packages."""
     command = [sys.executable, "-c", BLOCKER + code, *map(str, words)]
@@ -113,8 +103,6 @@ def test_a_machine_with_four_packages_is_told_in_a_line_what_it_can_do():
     [
         (["temporal_shares"], "did you mean 'temporal_share'"),
         (["temporal_share", "--profile", "papre"], "did you mean 'paper'"),
-        (["temporal_share", "-p", "taks=scan"], "did you mean 'task'"),
-        (["temporal_share", "-p", "scan"], "give NAME=VALUE"),
     ],
 )
 def test_errors_of_the_command_are_one_line_with_the_nearest_name(tmp_path, capsys, arguments, message):
@@ -194,18 +182,6 @@ def test_measurements_agree_with_a_plain_loop(models):
     assert found["typicality"]["value"] == pytest.approx(np.mean(values), rel=1e-5)
     assert found["typicality"]["coverage"] == 1
     assert sum(found["covariance_share"].values()) == pytest.approx(1)
-
-
-def test_intervals_leave_out_what_is_undefined():
-    points = [
-        ({"task": "a", "architecture": "AO", "cell": "none"}, {"x": x})
-        for x in (1.0, 3.0, None, float("nan"))
-    ]
-    interval = over_seeds(points, lambda m: m["x"])
-    assert (interval["value"], interval["n"]) == (2.0, 2)
-    assert over_seeds(points[2:], lambda m: m["x"]) == {"value": None, "low": None, "high": None, "n": 0}
-    lstm = ({"task": "a", "architecture": "AED", "cell": "lstm"}, {"x": 5.0})
-    assert by_kind([*points, lstm], len) == {"a": {"AO": 4, "AED-lstm": 1}}
 
 
 HEADS = {"candidates": 2, "trials": 1, "seeds": 1, "heads": 2, "elsewhere": 1}

@@ -8,8 +8,7 @@ import pytest
 from scipy import stats
 
 from attnlib.errors import BadInput
-from companion.results.aggregate import matched, paired
-from companion.results.spearman import spearman_of_points
+from companion.results.aggregate import by_kind, matched, over_seeds, paired
 from companion.results.statistics import (
     hierarchical_bootstrap,
     jackknife_interval,
@@ -17,6 +16,7 @@ from companion.results.statistics import (
     share_interval,
     stratified_bootstrap,
 )
+from notebooks.shared.spearman import spearman_of_points
 
 # Means
 
@@ -28,13 +28,10 @@ def test_hand_worked_interval():
     assert interval.high - 2 == pytest.approx(4.302652729911275 / math.sqrt(3))
     assert interval.low + interval.high == pytest.approx(4.0)
     assert interval.as_dict().keys() == {"value", "low", "high", "n"}
-
-
-def test_one_value_has_no_interval():
-    interval = mean_interval([0.4])
-    assert interval.value == 0.4
-    assert math.isnan(interval.low)
-    assert math.isnan(interval.high)
+    one = mean_interval([0.4])
+    assert one.value == 0.4
+    assert math.isnan(one.low)
+    assert math.isnan(one.high)
 
 
 def test_with_three_seeds_student_covers_and_the_bootstrap_does_not():
@@ -47,24 +44,12 @@ def test_with_three_seeds_student_covers_and_the_bootstrap_does_not():
     assert bootstrap < 0.85
 
 
-@pytest.mark.parametrize("values", [[], [1.0, math.nan], [[1.0], [2.0]]])
-def test_bad_values(values):
-    with pytest.raises(BadInput, match="finite"):
-        mean_interval(values)
-
-
 # Shares
 
 
 def test_nothing_and_everything_have_an_end_at_the_share_itself():
     assert share_interval(0, 7).low == 0
     assert share_interval(7, 7).high == 1
-
-
-@pytest.mark.parametrize(("successes", "n"), [(0, 0), (3, 2), (-1, 4)])
-def test_what_is_no_share_is_refused(successes, n):
-    with pytest.raises(BadInput, match=f"{successes} of {n}"):
-        share_interval(successes, n)
 
 
 # The jackknife
@@ -103,11 +88,6 @@ def test_where_a_number_needs_every_unit_there_is_none(units):
     assert math.isnan(jackknife_interval([1.0], mean).low)
 
 
-def test_no_units_are_refused():
-    with pytest.raises(BadInput, match="jackknife of no units"):
-        jackknife_interval([], mean)
-
-
 # The bootstrap
 
 
@@ -117,11 +97,8 @@ def test_same_generator_same_interval():
     assert first == second
     assert first.low < first.value < first.high
     assert first.n == 4
-
-
-def test_constant_values_have_no_width():
-    interval = hierarchical_bootstrap([[2.0] * 5], np.random.default_rng(0))
-    assert (interval.value, interval.low, interval.high) == (2.0, 2.0, 2.0)
+    constant = hierarchical_bootstrap([[2.0] * 5], np.random.default_rng(0))
+    assert (constant.value, constant.low, constant.high) == (2.0, 2.0, 2.0)
 
 
 def test_mean_of_zero_and_one_follows_the_binomial():
@@ -140,31 +117,36 @@ def test_seeds_that_agree_within_a_task_do_not_narrow_the_interval():
     assert nested.n == flat.n == 40
 
 
-def test_points_under_a_correlation():
-    points = [np.array([[1.0, 1.0], [2.0, 2.0]]), np.array([[3.0, 3.0], [4.0, 5.0]])]
-    interval = hierarchical_bootstrap(
-        points, np.random.default_rng(0), statistic=spearman_of_points, resamples=300
+def test_points_under_a_correlation_and_resamples_without_one():
+    rising = [np.array([[1.0, 1.0], [2.0, 2.0]]), np.array([[3.0, 3.0], [4.0, 5.0]])]
+    upright = [np.array([[1.0, 1.0], [1.0, 2.0]])]
+    found, none = (
+        hierarchical_bootstrap(points, np.random.default_rng(0), statistic=spearman_of_points, resamples=300)
+        for points in (rising, upright)
     )
-    assert interval.value == interval.low == interval.high == pytest.approx(1.0)
+    assert found.value == found.low == found.high == pytest.approx(1.0)
+    assert math.isnan(none.value)
+    assert math.isnan(none.low)
 
 
-def test_all_resamples_undefined():
-    points = np.array([[1.0, 1.0], [1.0, 2.0]])
-    interval = hierarchical_bootstrap(
-        [points], np.random.default_rng(0), statistic=spearman_of_points, resamples=10
-    )
-    assert math.isnan(interval.value)
-    assert math.isnan(interval.low)
-
-
-def test_bad_groups():
-    generator = np.random.default_rng(0)
-    with pytest.raises(BadInput, match="Group 'scan' has no rows"):
-        hierarchical_bootstrap({"scan": []}, generator)
-    with pytest.raises(BadInput, match="one width"):
-        hierarchical_bootstrap([[1.0], [[1.0, 2.0]]], generator)
-    with pytest.raises(BadInput, match="at least one"):
-        hierarchical_bootstrap([], generator)
+@pytest.mark.parametrize(
+    ("interval", "arguments", "message"),
+    [
+        (mean_interval, ([],), "finite"),
+        (mean_interval, ([1.0, math.nan],), "finite"),
+        (mean_interval, ([[1.0], [2.0]],), "finite"),
+        (share_interval, (0, 0), "0 of 0"),
+        (share_interval, (3, 2), "3 of 2"),
+        (share_interval, (-1, 4), "-1 of 4"),
+        (jackknife_interval, ([], mean), "jackknife of no units"),
+        (hierarchical_bootstrap, ({"scan": []}, None), "Group 'scan' has no rows"),
+        (hierarchical_bootstrap, ([[1.0], [[1.0, 2.0]]], None), "one width"),
+        (hierarchical_bootstrap, ([], None), "at least one"),
+    ],
+)
+def test_what_has_no_interval_is_refused(interval, arguments, message):
+    with pytest.raises(BadInput, match=message):
+        interval(*arguments)
 
 
 def test_marks_of_a_dial_are_all_kept():
@@ -194,3 +176,18 @@ def test_undefined_numbers_and_strangers_are_left_out():
     assert matched(points({0: 1.0}), points({1: 1.0})) == []
     found = paired(points({0: None, 1: 3.0}), points({0: 1.0, 1: 2.0}), lambda m: m["x"])
     assert (found["n"], found["value"]) == (1, 1.0)
+
+
+# Summaries of kinds of network
+
+
+def test_intervals_leave_out_what_is_undefined():
+    points = [
+        ({"task": "a", "architecture": "AO", "cell": "none"}, {"x": x})
+        for x in (1.0, 3.0, None, float("nan"))
+    ]
+    interval = over_seeds(points, lambda m: m["x"])
+    assert (interval["value"], interval["n"]) == (2.0, 2)
+    assert over_seeds(points[2:], lambda m: m["x"]) == {"value": None, "low": None, "high": None, "n": 0}
+    lstm = ({"task": "a", "architecture": "AED", "cell": "lstm"}, {"x": 5.0})
+    assert by_kind([*points, lstm], len) == {"a": {"AO": 4, "AED-lstm": 1}}

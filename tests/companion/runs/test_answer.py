@@ -1,5 +1,7 @@
 """What a bare node is asked: figures, models by key, specs to train."""
 
+import json
+
 import pytest
 
 from companion.runs.answer import main
@@ -15,7 +17,7 @@ RECIPE = RecipeSpec.of(
 
 @pytest.mark.parametrize("spec", [MODEL, RECIPE], ids=["model", "recipe"])
 def test_a_spec_is_trained_and_said(spec, tmp_path, capsys):
-    assert main([spec.to_json(), "--models", str(tmp_path)]) == 0
+    assert main([json.dumps(spec.content), "--models", str(tmp_path)]) == 0
     assert (tmp_path / model_key(spec) / "history.json").is_file()
     said = capsys.readouterr()
     assert said.out == f"{model_key(spec)}: trained\n"
@@ -26,7 +28,7 @@ def test_a_spec_is_trained_and_said(spec, tmp_path, capsys):
     ("word", "message"),
     [
         ("attend/temporal_shares", "did you mean 'temporal_share'"),
-        ('{"task": "one_to_one", "stepz": 1}', "unknown fields ['stepz']"),
+        ('{"task": "one_to_one", "stepz": 1}', "not the spec of a model or recipe: ModelSpec"),
         ("{bad", "not the spec of a model or recipe"),
         ('{"recipe": "none"}', "no recipe 'none'"),
     ],

@@ -8,7 +8,7 @@ import pytest
 
 from attnlib.errors import CorruptFile, NotMeasured
 from companion.results.asks import answers, ask, not_measured, specs_of
-from companion.runs.archive import Archive, Question, main
+from companion.runs.archive import Archive, Ask, main
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
 
@@ -68,7 +68,7 @@ def test_a_store_that_trains_answers_what_is_missing_and_archives_it(archived):
 
 def test_answers_by_other_code_are_not_found_and_give_way(tmp_path, monkeypatch):
     archive, history = Archive(tmp_path), {"seconds": 1}
-    two, three = (Question(SPECS[0], widths, {"factor": factor}) for factor in (2, 3))
+    two, three = (Ask(SPECS[0], widths, (("factor", factor),)) for factor in (2, 3))
     archive.put(two, history, {"width": 1})
     archive.put(three, history, {"width": 2})
     monkeypatch.setattr("companion.runs.archive.fingerprint", lambda measure: "of an edited measure")
@@ -83,7 +83,7 @@ def test_answers_by_other_code_are_not_found_and_give_way(tmp_path, monkeypatch)
 
 
 def test_code_that_was_shown_to_be_equal_answers_as_well(tmp_path, monkeypatch):
-    archive, question = Archive(tmp_path), Question(SPECS[0], widths, {"factor": 2})
+    archive, question = Archive(tmp_path), Ask(SPECS[0], widths, (("factor", 2),))
     archive.put(question, {}, {"width": 1})
     before = question.code
     monkeypatch.setattr("companion.runs.archive.fingerprint", lambda measure: "edited")
@@ -92,14 +92,16 @@ def test_code_that_was_shown_to_be_equal_answers_as_well(tmp_path, monkeypatch):
     assert archive.get(question) == {"width": 1}
 
 
-def test_packing_moves_answers_into_one_file_a_kind_of_run_and_loses_none(tmp_path):
+def test_packing_moves_answers_into_one_file_a_kind_of_run_and_loses_none(tmp_path, capsys):
     archive = Archive(tmp_path, tmp_path / "loose")
-    questions = [Question(spec, widths, {"factor": factor}) for spec in SPECS for factor in (3, 2)]
+    questions = [Ask(spec, widths, (("factor", factor),)) for spec in SPECS for factor in (3, 2)]
     for number, question in enumerate(questions):
         archive.put(question, {}, {"width": number})
         if number == 2:
             assert archive.pack() == 2
-    assert archive.pack() == 1
+    assert main([str(tmp_path), "--answers", str(tmp_path / "loose")]) == 0
+    assert capsys.readouterr().out == "packed: 1 training runs\n"
+    archive = Archive(tmp_path, tmp_path / "loose")
     assert not list((tmp_path / "loose").glob("*.jsonl"))
     assert [archive.get(question)["width"] for question in questions] == [0, 1, 2, 3]
     (path,) = tmp_path.glob("*.jsonl")
@@ -111,17 +113,9 @@ def test_packing_moves_answers_into_one_file_a_kind_of_run_and_loses_none(tmp_pa
     assert path.read_bytes() == before
 
 
-def test_the_command_packs_what_a_machine_brought_back(tmp_path, capsys):
-    question = Question(SPECS[0], widths, {"factor": 2})
-    Archive(tmp_path / "archive", tmp_path / "answers").put(question, {}, {"width": 16})
-    assert main([str(tmp_path / "archive"), "--answers", str(tmp_path / "answers")]) == 0
-    assert capsys.readouterr().out == "packed: 1 training runs\n"
-    assert Archive(tmp_path / "archive").get(question) == {"width": 16}
-
-
 def test_a_line_that_is_none_is_named(tmp_path):
     archive = Archive(tmp_path)
-    archive.put(Question(SPECS[0], widths, {"factor": 2}), {}, {})
+    archive.put(Ask(SPECS[0], widths, (("factor", 2),)), {}, {})
     (path,) = (tmp_path / "loose").glob("*.jsonl")
     path.write_text(path.read_text() + "{")
     with pytest.raises(CorruptFile, match="line 3: no line of an archive"):

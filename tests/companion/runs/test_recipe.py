@@ -1,14 +1,17 @@
 """A recipe's run as a product: made once, found again, resumed, archived; wrong words are said."""
 
+import json
 import shutil
+from dataclasses import replace
 
 import pytest
 import torch
 
 from attnlib.errors import BadInput, CorruptFile, NotMeasured, UnknownName
-from companion.runs.keys import model_key
+from companion.runs.keys import model_key, read_spec
 from companion.runs.looks import gathered_looks, keep_look
 from companion.runs.recipe import RecipeSpec
+from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
 
 TINY = {"length": 4, "width": 8, "batch_size": 4, "steps": 4, "every": 2, "held_out": 6}
@@ -32,11 +35,6 @@ def last_loss(recording, factor):
     return {"loss": factor * float(recording["loss"][-1]), "seed": recording.spec.seed}
 
 
-def forbid(monkeypatch):
-    """No process makes the recording: it is there."""
-    monkeypatch.setattr(RecipeSpec, "make", None)
-
-
 @pytest.mark.parametrize(("name", "settings", "stop", "looks"), KINDS, ids=[kind[0] for kind in KINDS])
 def test_a_killed_run_ends_in_the_same_recording(tmp_path, monkeypatch, kill_at, name, settings, stop, looks):
     monkeypatch.setenv("ATTNLIB_CACHE", str(tmp_path))
@@ -56,23 +54,31 @@ def test_a_killed_run_ends_in_the_same_recording(tmp_path, monkeypatch, kill_at,
         torch.testing.assert_close(resumed[tensor], value, rtol=0, atol=0, equal_nan=True)
 
 
-def test_a_spec_survives_json_and_drops_defaults():
-    assert RecipeSpec.from_json(SPEC.to_json()) == SPEC
+MODEL = ModelSpec("one_to_one", "AED", steps=2, width=8, task_options=(("n_held_out", 20), ("n_train", 60)))
+
+
+@pytest.mark.parametrize(
+    ("spec", "others"),
+    [
+        (SPEC, [RecipeSpec.of("permutation_copying", seed=2, **TINY),
+                RecipeSpec.of("permutation_copying", seed=1, **TINY | {"width": 9})]),
+        (MODEL, [replace(MODEL, seed=1), replace(MODEL, weight_decay=0.1), replace(MODEL, task_options=())]),
+    ],
+)  # fmt: skip
+def test_specs_survive_json_and_their_keys_tell_them_and_their_code_apart(spec, others, monkeypatch):
+    assert read_spec(json.dumps(spec.content)) == spec
+    keys = {model_key(one) for one in [spec, *others]}
+    assert len(keys) == 1 + len(others)
+    assert model_key(spec).startswith(spec.front)
+    monkeypatch.setattr("companion.runs.keys.code_of", lambda spec: "other code")
+    assert model_key(spec) not in keys
+
+
+def test_a_spec_drops_defaults():
     assert RecipeSpec.of("permutation_copying", seed=1, kind="permutation", **TINY) == SPEC
     assert dict(SPEC.settings) == TINY
     assert (SPEC.resolved.seed, SPEC.resolved.width, SPEC.resolved.order) == (1, 8, "copy")
     assert SPEC.setting.endswith("width=8 seed 1")
-    assert RecipeSpec.of("transformer_sequences", warmup=100) == RecipeSpec("transformer_sequences")
-
-
-def test_keys_tell_settings_seeds_and_code_apart(monkeypatch):
-    others = [RecipeSpec.of("permutation_copying", seed=seed, **TINY) for seed in (0, 2)]
-    others.append(RecipeSpec.of("permutation_copying", seed=1, **TINY | {"width": 9}))
-    keys = {model_key(spec) for spec in [SPEC, *others]}
-    assert len(keys) == 4
-    assert model_key(SPEC).startswith("permutation_copying-s1-")
-    monkeypatch.setattr("companion.runs.keys.code_of", lambda spec: "other code")
-    assert model_key(SPEC) not in keys
 
 
 def test_a_recording_is_made_once_and_leaves_no_checkpoints(tmp_path, monkeypatch):
@@ -80,9 +86,9 @@ def test_a_recording_is_made_once_and_leaves_no_checkpoints(tmp_path, monkeypatc
     folder = tmp_path / model_key(SPEC)
     files = [".lock", "history.json", "recording.safetensors", "spec.json"]
     assert sorted(path.name for path in folder.iterdir()) == files
-    assert RecipeSpec.from_json((folder / "spec.json").read_text()) == SPEC
+    assert read_spec((folder / "spec.json").read_text()) == SPEC
     assert {"seconds", "threads", "device"} <= first.history.keys()
-    forbid(monkeypatch)
+    monkeypatch.setattr(Store, "_make", None)  # it is there
     again = Store(tmp_path).recording(SPEC)
     for name, value in first.tensors.items():
         assert torch.equal(value, again[name])
@@ -98,7 +104,7 @@ def test_answers_are_kept_beside_it_and_outlive_it_in_the_archive(tmp_path, monk
     found = store.kept(SPEC, last_loss, factor=2)
     assert found["loss"] == pytest.approx(2 * float(store.recording(SPEC)["loss"][-1]), rel=1e-6)
     shutil.rmtree(tmp_path / "models")
-    forbid(monkeypatch)
+    monkeypatch.setattr(Store, "_make", None)  # it is there
     bare = Store(tmp_path / "models", archive=tmp_path / "archive", trains=False)
     assert bare.kept(SPEC, last_loss, factor=2) == found
     assert bare.history(SPEC)["threads"] == torch.get_num_threads()
@@ -127,11 +133,6 @@ def test_answers_are_kept_beside_it_and_outlive_it_in_the_archive(tmp_path, monk
 def test_a_run_that_cannot_be_is_refused(recipe, settings, error, message):
     with pytest.raises(error, match=message):
         RecipeSpec.of(recipe, **settings)
-
-
-def test_what_is_no_spec_is_refused():
-    with pytest.raises(BadInput, match="no recipe spec"):
-        RecipeSpec.from_json('{"task": "scan"}')
 
 
 def test_looks_are_stacked_by_checkpoint_and_a_gap_is_said(tmp_path):

@@ -12,9 +12,9 @@ from attnlib.analysis.judge import Judgement
 from attnlib.decomposition.components import Components
 from attnlib.models.transformer import Transformer, TransformerConfig
 from attnlib.training.corpus import Corpus, collate
-from companion.results.spearman import spearman
 from notebooks.beyond.transformer_heads import experiment, measure
 from notebooks.beyond.transformer_heads.experiment import ANCHORED, Config, compute
+from notebooks.shared.spearman import spearman
 
 TINY = Config(
     positions=("sinusoidal", "relative", "rotary"), anchored=("rotary",), seeds=2, n_train=300, judged=60,

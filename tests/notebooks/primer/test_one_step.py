@@ -7,9 +7,9 @@ import torch
 
 from companion.runs import registry
 from companion.runs.recipe import RecipeSpec
-from companion.runs.sequence_course import shown_pairs
 from companion.runs.store import Store
 from notebooks.primer.one_step.measure import COORDINATES, measure_shown_pairs
+from notebooks.shared.sequence_course import shown_pairs
 
 SHOWN = (("A B C", "b a c"), ("C A", "a c"))
 

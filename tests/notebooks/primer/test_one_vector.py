@@ -10,7 +10,6 @@ import torch
 from attnlib.training.corpus import Corpus, Task, collate
 from attnlib.training.vocabulary import BOS, EOS, PAD, Vocabulary
 from companion.data.bleu import corpus_bleu
-from companion.runs.sequence_course import judged_samples
 from notebooks.primer.one_vector import measure
 from notebooks.primer.one_vector.experiment import (
     Config,
@@ -24,6 +23,7 @@ from notebooks.primer.one_vector.measure import (
     measure_error_growth,
     written_bleu,
 )
+from notebooks.shared.sequence_course import judged_samples
 
 TINY = Config(seeds=2, digits=3, n_train=300, judged=60, width=8, steps=3, samples=20)
 

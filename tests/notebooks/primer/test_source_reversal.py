@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from attnlib.errors import BadInput, DataUnavailable
-from companion.runs.sequence_course import judged_samples
 from notebooks.primer.source_reversal import experiment
 from notebooks.primer.source_reversal.experiment import Config, asks, compute
 from notebooks.primer.source_reversal.measure import measure_longest_sentences
 from notebooks.shared.measure import measure_learning_curve
+from notebooks.shared.sequence_course import judged_samples
 from notebooks.shared.words import link_distances
 
 TINY = Config(

@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from attnlib.errors import BadInput
-from companion.runs.sequence_course import judged_samples, load_task
 from notebooks.primer.what_a_task_teaches.experiment import (
     Config,
     _specs,
@@ -21,6 +20,7 @@ from notebooks.primer.what_a_task_teaches.measure import (
     measure_reciprocity,
     measure_sources,
 )
+from notebooks.shared.sequence_course import judged_samples, load_task
 from notebooks.shared.task_patterns import (
     PATTERNS,
     attention_to_source,

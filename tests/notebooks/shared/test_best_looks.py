@@ -4,11 +4,10 @@ import pytest
 import torch
 from torch.nn import Linear
 
-from companion.runs import looks
-from companion.runs.looks import CHOOSING, GROUPS, keep_if_best, qualities, seen_where_best
 from companion.runs.recipe import RecipeSpec, Recording
-from notebooks.shared import classification, translation
+from notebooks.shared import best_looks, classification, translation
 from notebooks.shared.agreement import measure_agreement, measure_course
+from notebooks.shared.best_looks import CHOOSING, GROUPS, keep_if_best, qualities, seen_where_best
 
 TEXTS = classification.Settings(
     data="known_polarity", n_train=100, n_validation=20, embedding_width=8, width=8, steps=300,
@@ -32,7 +31,7 @@ def both(course, tmp_path_factory):
     recipe, settings = course
     best = recipe.record(settings, tmp_path_factory.mktemp("best"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(looks, "_best", lambda notes: {part: set(notes) for part in notes[0]})
+        patch.setattr(best_looks, "_best", lambda notes: {part: set(notes) for part in notes[0]})
         every = recipe.record(settings, tmp_path_factory.mktemp("every"))
     return best, every
 

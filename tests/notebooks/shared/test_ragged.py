@@ -4,8 +4,7 @@ from itertools import pairwise
 
 import torch
 
-from companion.runs.looks import joined_cells, valid_cells
-from notebooks.shared.ragged import RaggedRows
+from notebooks.shared.ragged import RaggedRows, joined_cells, valid_cells
 
 
 def test_every_value_is_met_once_whatever_the_size_of_the_batches():

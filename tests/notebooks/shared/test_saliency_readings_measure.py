@@ -4,10 +4,10 @@ import pytest
 
 from attnlib.errors import BadInput
 from attnlib.probes.agreement import agreement
-from companion.runs.looks import padded_cells
 from companion.runs.store import Store
 from notebooks.learn.agreement.experiment import saliency_read
 from notebooks.shared.agreement import measure_saliency_readings, translator_runs
+from notebooks.shared.ragged import padded_cells
 
 TINY = {
     "dataset": "known_lexicon", "width": 8, "pieces": 60, "steps": 100, "learning_rate": 0.01, "n_train": 60,

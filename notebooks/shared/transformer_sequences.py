@@ -1,4 +1,4 @@
-"""The Transformer on any task by name; see :mod:`companion.runs.sequence_course`."""
+"""The Transformer on any task by name; see :mod:`notebooks.shared.sequence_course`."""
 
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -9,7 +9,7 @@ from torch import Tensor
 from attnlib.models.transformer import Transformer, TransformerConfig, tie_encoder
 from attnlib.training.course import Report
 from companion.runs.recipe import Recording
-from companion.runs.sequence_course import SequenceSettings, builders, checksums, record_course, restored
+from notebooks.shared.sequence_course import SequenceSettings, builders, checksums, record_course, restored
 
 __all__ = ["Settings", "builders", "checksums", "new_network", "record", "recorded_network"]
 

@@ -1,6 +1,15 @@
-"""What the tests of training runs share."""
+"""What the tests of this room share."""
 
 import pytest
+import torch
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from attnlib.errors import BadInput
-from companion.results.spearman import average_ranks, spearman, stratified_spearman
+from notebooks.shared.spearman import average_ranks, spearman, stratified_spearman
 
 pairs = st.lists(st.tuples(st.integers(-5, 5), st.integers(-5, 5)), min_size=2, max_size=40).filter(
     lambda rows: all(len(set(side)) > 1 for side in zip(*rows, strict=True))

@@ -9,8 +9,8 @@ from attnlib.models.sequence_to_sequence import SequenceConfig, SequenceToSequen
 from attnlib.training.corpus import Corpus, collate
 from attnlib.training.vocabulary import PAD
 from companion.runs.recipe import RecipeSpec, Recording
-from companion.runs.sequence_course import judged_samples, load_task, look_at, written
-from companion.runs.transformer_sequences import new_network, record, recorded_network
+from notebooks.shared.sequence_course import judged_samples, load_task, look_at, written
+from notebooks.shared.transformer_sequences import new_network, record, recorded_network
 
 CORPUS = Corpus.from_ids([[4, 5, 6], [7, 8, 4, 5, 6], [5]], [[4, 5], [6, 7, 4, 4], [5]])
 
