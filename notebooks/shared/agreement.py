@@ -45,8 +45,8 @@ def measure_course(recording: Recording) -> dict:
     """How good a run is at its checkpoints, and what chance would agree with it, by part of the data.
 
     ``parts`` by measure of quality and group of samples, a number a checkpoint, in percent
-    (:func:`~notebooks.shared.best_looks.qualities`); ``chance``: 𝒜̂ by what is looked up, the mean over rows and
-    checkpoints; ``majority``: the accuracy, in percent, of giving the commonest answer always.
+    (:func:`~notebooks.shared.best_looks.qualities`); ``chance``: 𝒜̂ by what is looked up, the mean over rows
+    and checkpoints; ``majority``: the accuracy, in percent, of giving the commonest answer always.
     """
     chance: dict[str, dict[str, float]] = {}
     for part in parts(recording):
