@@ -75,7 +75,7 @@ def execute(execution: Execution, project: Project) -> Path:
     import papermill
     from nbclient.exceptions import DeadKernelError
 
-    from companion.book.prose import leave_the_book
+    from companion.book.prose import Book, fill_cells
 
     figure = execution.figure
     check_known(execution.parameters, notebook_parameters(figure))
@@ -95,7 +95,7 @@ def execute(execution: Execution, project: Project) -> Path:
                 extra_arguments=["--IPKernelApp.log_level=CRITICAL"],
             )  # fmt: skip
         done = nbformat.read(working, as_version=4)
-        leave_the_book(done, project.root, figure.id)
+        fill_cells(done, Book(project.root), figure.id)
         _write(done, execution.output, project)
         for path, written in earlier.items():
             if path.is_file() and path.stat().st_mtime_ns == written:  # no longer made by the notebook

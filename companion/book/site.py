@@ -27,10 +27,12 @@ import jinja2
 import nbformat
 import yaml
 from nbformat import NotebookNode
+from sphinx_external_toc.parsing import parse_toc_data
 
 from attnlib.errors import AttnlibError, BadInput
 from companion.book.markup import badge, plain
 from companion.book.project import PROFILES, Project
+from companion.book.prose import Book, as_html, fill_cells, filled
 from companion.book.workflow import Memo, code_files, state
 from companion.claims import UNDECIDED, ClaimVerdict
 from companion.claims.verify import is_stale, verify
@@ -43,8 +45,7 @@ FROM_OUTPUT = {"alt": "image", "caption": "figure", "name": "figure"}
 DOWNLOADS = {"Data": (".csv",), "Figure": (".svg", ".png")}
 DOWNLOADS |= {"Source of this page": (".md",), "Experiment": (".py",)}
 # A change in any of these can alter every page, and Sphinx does not see it.
-WHOLE_BOOK = ("_config.yml", "book/_static", "book/_vendor")
-WHOLE_BOOK += tuple(f"companion/book/{name}.py" for name in ("markup", "numbers", "prose", "roles", "theme"))
+WHOLE_BOOK = ("_config.yml", "book/_static", "book/_vendor", "companion/book/theme.py")
 MARKER = re.compile(r"^<!-- book:(?P<kind>\w+) ?(?P<figure>[\w/]*) -->$", re.MULTILINE)
 # Its tables are wide: they get the room of the list of contents.
 SCORECARD_HEAD = "---\nhtml_theme.sidebar_secondary.remove: true\n---\n\n"
@@ -103,64 +104,30 @@ def closing(figure: str, root: Path, judged: list[ClaimVerdict]) -> str:
     for row in judged:
         if row.claim.experiment == experiment and not row.claim.number:  # those stand in tables of the page
             claims.setdefault(row.claim.id, (row.claim, {}))[1][row.profile] = row
-    results = [Project(root).results(profile) / f"{experiment}.json" for profile in reversed(PROFILES)]
-    return _filled(
-        figure, (), claims=list(claims.values()), profiles=PROFILES, UNDECIDED=UNDECIDED,
-        origins=[origin(Result.load(path)) for path in results if path.is_file()],
-    )  # fmt: skip
+    paths = [Project(root).results(profile) / f"{experiment}.json" for profile in reversed(PROFILES)]
+    results = [Result.load(path) for path in paths if path.is_file()]
+    return _template().render(
+        up=_up(figure), claims=list(claims.values()), profiles=PROFILES, UNDECIDED=UNDECIDED, results=results
+    )
 
 
 def _filled(figure: str, files: tuple[Path, ...], **values: object) -> str:
     # The vector figure first.
     ordered = sorted(files, key=lambda path: (path.suffix == ".png", path.name))
     offered = {label: [path.name for path in ordered if path.suffix in of] for label, of in DOWNLOADS.items()}
-    return _template().render(figure=figure, up="../" * figure.count("/"), files=offered, **values)
+    return _template().render(figure=figure, up=_up(figure), files=offered, **values)
+
+
+def _up(page: str) -> str:
+    return "../" * page.count("/")
 
 
 @cache
 def _template() -> jinja2.Template:
     page = jinja2.Environment(undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     page.filters |= {"plain": plain, "badge": badge}
+    page.tests["stale"] = is_stale
     return page.from_string(Path(__file__).with_name("closing.md.jinja").read_text(encoding="utf-8"))
-
-
-def origin(result: Result) -> dict[str, str | None]:
-    """Where the numbers of a result come from, in words; None where there is nothing to say."""
-    found = result.provenance
-    commit = (found.get("commit") or "not in a repository")[:12]
-    today = " — stale: it has changed since" if is_stale(result) else ", the present one"
-    machine = f"{found.get('device', 'unknown')}, {found.get('threads', '?')} thread(s)"
-    settings = {name: value for name, value in result.config.items() if value is not None}
-    data = (f"{name} (sha256 {digest[:8]}…)" for name, digest in result.data.items())
-    return {
-        "profile": result.profile,
-        "made": found.get("date", "unknown"),
-        "commit": commit + ", with changes not committed" * bool(found.get("dirty")),
-        "code": found.get("code", "unknown") + today,
-        "on": f"{machine}, {found.get('platform', '')}, Python {found.get('python', '?')}",
-        "training": _training(result),
-        "packages": ", ".join(f"{name} {version}" for name, version in found.get("packages", {}).items()),
-        "settings": ", ".join(f"{name} = {_plain(value)}" for name, value in settings.items()),
-        "data": ", ".join(data) or "none: every sample is made by rule",
-        "not run yet": ", ".join(result.missing) or None,
-    }
-
-
-def _training(result: Result) -> str:
-    number = result.provenance.get("networks", len(result.models))
-    machines = result.provenance.get("trained_on", ["an unknown machine"])
-    seconds = result.provenance.get("training_seconds")
-    if not number and not seconds:
-        return "none"
-    took = "unknown"
-    if seconds is not None:
-        took = f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
-    on = f", on {' and '.join(machines)}" if machines else ""
-    return f"{took} for {number} model{'' if number == 1 else 's'}{on}"
-
-
-def _plain(value: object) -> str:
-    return " ".join(map(str, value)) or "none" if isinstance(value, list) else str(value)
 
 
 def downloads_of(figure: str, root: Path, executed: Path) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
@@ -171,15 +138,15 @@ def downloads_of(figure: str, root: Path, executed: Path) -> tuple[tuple[Path, .
     return tuple(made), tuple(filter(Path.is_file, (prose, prose.with_suffix("") / "experiment.py")))
 
 
-def figure_page(figure: str, root: Path, executed: Path, end: str) -> tuple[str, str]:
+def figure_page(figure: str, book: Book, executed: Path, end: str) -> tuple[str, str]:
     """Suffix and text of the page of one figure, with `closing`; of one that failed, a page that says why.
 
     Raises:
         BadInput: an image without alternative text.
     """
     notebook_path, error_path = executed / f"{figure}.ipynb", executed / f"{figure}.error.txt"
-    prose = root / "notebooks" / f"{figure}.md"
-    made, sources = downloads_of(figure, root, executed)
+    prose = book.root / "notebooks" / f"{figure}.md"
+    made, sources = downloads_of(figure, book.root, executed)
     notebook = nbformat.read(notebook_path, as_version=4) if notebook_path.is_file() else None
     reason = error_path.read_text(encoding="utf-8", errors="replace") if error_path.is_file() else ""
     reason = reason.strip() or (_failed_cell(notebook) if notebook else "")
@@ -190,11 +157,8 @@ def figure_page(figure: str, root: Path, executed: Path, end: str) -> tuple[str,
         return ".md", _filled(figure, sources, missing=reason, title=title, fence=fence)
 
     _take_prose_of(prose, notebook)
-    cells: list[NotebookNode] = []
-    for number, cell in enumerate(notebook.cells, start=1):
-        if "injected-parameters" in cell.metadata.get("tags", []):
-            cell.metadata.tags = [*cell.metadata.tags, "remove-cell"]
-        cells += one_image_each(figure, number, cell)
+    fill_cells(notebook, book, figure, partial(as_html, up=_up(figure)))
+    cells = [each for n, cell in enumerate(notebook.cells, 1) for each in one_image_each(figure, n, cell)]
     text = f"{end}{_filled(figure, (*made, *sources))}"
     notebook.cells = [*cells, nbformat.v4.new_markdown_cell(text, id="downloads")]
     return ".ipynb", nbformat.writes(notebook)
@@ -258,37 +222,13 @@ def _figure(executed: Path, figure: str) -> str:
 
 def commands_markdown() -> str:
     """The command line's own help, a section a command, as Markdown."""
+    import typer.cli
+    import typer.core
     import typer.main
 
-    return "\n".join(
-        _command_sections(typer.main.get_command(import_module("attnlib.cli").app), "attnlib", None)
-    )
-
-
-# No type of click is named here: typer brings a click of its own, and which one it is depends on its version.
-def _command_sections(command: Any, name: str, parent: Any) -> list[str]:
-    context = command.context_class(command, info_name=name, parent=parent)
-    path = context.command_path
-    usage = " ".join([path, *command.collect_usage_pieces(context)])
-    depth = 2 if parent is None else path.count(" ") + 1
-    lines = [f"{'#' * depth} `{path}`", "", _help(command.help), "", "```text", usage, "```", ""]
-    for parameter in command.get_params(context):
-        record = parameter.get_help_record(context)
-        if record and not record[0].startswith("--help"):
-            lines += [f"`{record[0]}`", f": {_help(record[1]) or 'no further help'}", ""]
-    for child, inner in getattr(command, "commands", {}).items():
-        if not inner.hidden:
-            lines += _command_sections(inner, child, context)
-    return lines
-
-
-def _help(text: str | None) -> str:
-    """Help text as Markdown: what is bold or in backticks becomes code, other marks are shown as they are."""
-    pieces = re.split(r"(`[^`]+`)", re.sub(r"\[/?bold\]", "`", " ".join((text or "").split())))
-    return "".join(
-        piece if number % 2 else re.sub(r"([\\<>*_{}\[\]$#])", r"\\\1", piece)
-        for number, piece in enumerate(pieces)
-    )
+    command = typer.main.get_command(import_module("attnlib.cli").app)
+    context = typer.Context(command, obj={typer.core.MARKUP_MODE_KEY: "rich"})
+    return typer.cli.get_docs_for_click(obj=command, ctx=context, name="attnlib", indent=1)
 
 
 def table_of_contents(root: Path) -> dict[str, Any]:
@@ -337,16 +277,6 @@ def place_in_book(notebook: Path) -> tuple[str, int]:
         ) from error
 
 
-def toc_pages(content: object) -> list[str]:
-    """Pages named in a table of contents of Jupyter Book, in order, without suffix."""
-    if isinstance(content, list):
-        return [page for item in content for page in toc_pages(item)]
-    if not isinstance(content, dict):
-        return []
-    own = [content[key] for key in ("root", "file") if key in content]
-    return sum((toc_pages(content.get(key)) for key in ("parts", "chapters", "sections")), own)
-
-
 def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str]]:
     """Bring ``folder`` to hold the sources of the whole book, touching only files whose content changed.
 
@@ -360,10 +290,10 @@ def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str
 
     Raises:
         BadInput: a page of the table of contents that is neither prose, generated nor a figure; a notebook
-            without a place in it; a figure without alternative text.
+            without a place in it; a figure without alternative text; marks in the prose that are wrong, by
+            source and line.
     """
-    book, toc = root / "book", table_of_contents(root)
-    pages = toc_pages(toc)
+    book, toc, results = root / "book", table_of_contents(root), Book(root)
     kept = Memo(folder.with_name(".pages.json"), _state(root, executed))
 
     @cache
@@ -377,9 +307,17 @@ def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str
     }
     wanted["_toc.yml"] = yaml.safe_dump(toc, sort_keys=False).encode()
     made: dict[str, str] = {}
-    for page in pages:
+    wrong: list[str] = []
+
+    def filled_page(path: Path, page: str) -> str:
+        text, found = filled(path.read_text(encoding="utf-8"), results, page, partial(as_html, up=_up(page)))
+        source = path.relative_to(root).as_posix()
+        wrong.extend(f"{source}:{line}: {message}" for line, message in found)
+        return text
+
+    for page in parse_toc_data(toc):
         if f"{page}.md" in wanted:
-            made[f"{page}.md"] = fill_markers((book / f"{page}.md").read_text(encoding="utf-8"), executed)
+            made[f"{page}.md"] = fill_markers(filled_page(book / f"{page}.md", page), executed)
         elif page == "scorecard":
             made["scorecard.md"] = SCORECARD_HEAD + kept("scorecard", partial(_scorecard, root))
         elif (root / "notebooks" / f"{page}.md").is_file():
@@ -391,14 +329,18 @@ def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str
                 wanted[page + suffix] = folder / f"{page}{suffix}"
                 continue
             end = kept(page, lambda page=page: closing(page, root, judged()))
-            suffix, text = figure_page(page, root, executed, end)
+            suffix, text = figure_page(page, results, executed, end)
             made[page + suffix] = text
+            if suffix == ".ipynb":
+                filled_page(root / "notebooks" / f"{page}.md", page)
             kept.kept[f"{page} staged"], kept.new = (suffix, dates), True
         else:
             raise BadInput(
                 f"book/_toc.yml names {page!r}, but there is neither book/{page}.md nor notebooks/{page}.md; "
                 "write one or remove the line"
             )
+    if wrong:
+        raise BadInput("\n".join(["some of what the prose says does not hold:", *wrong]))
     texts = {name for name in (*made, *wanted) if name.endswith(".md")}
     wanted |= {name: _links_that_hold(text, name, texts).encode() for name, text in made.items()}
     done = _sync(wanted, folder)

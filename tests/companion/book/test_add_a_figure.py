@@ -99,9 +99,10 @@ print(verdict_of("the-coin-shows-heads", "quick").verdict)
 STAGE = """
 import sys
 from pathlib import Path
-from companion.book.site import stage, table_of_contents, toc_pages
+from sphinx_external_toc.parsing import parse_toc_data
+from companion.book.site import stage, table_of_contents
 root = Path(sys.argv[1])
-pages = toc_pages(table_of_contents(root))
+pages = list(parse_toc_data(table_of_contents(root)))
 print(pages.index("beyond/coin") - pages.index("beyond/along_training"))
 print(pages.index("beyond/transformer_heads") - pages.index("beyond/coin"))
 stage(root, root / "build" / "notebooks", root / "src")

@@ -6,8 +6,11 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from sphinx_external_toc.parsing import parse_toc_data
+
 from attnlib.errors import BadInput
-from companion.book.site import stage, table_of_contents, toc_pages
+from companion.book.site import stage, table_of_contents
+from companion.results.result import Result
 
 SAID = {"alt": "A line that rises.", "caption": "It rises.", "name": "rise"}
 FALLS = {"alt": "A line that falls.", "caption": "It falls.", "name": "fall"}
@@ -55,8 +58,7 @@ def page(root: Path, name: str = "attend/rise.md") -> str:
 
 def test_what_an_output_says_about_its_image_reaches_the_page_and_the_prose_that_shows_it(root):
     run(root)
-    injected, drawn, downloads = json.loads(page(root, "attend/rise.ipynb"))["cells"]
-    assert injected["metadata"]["tags"] == ["injected-parameters", "remove-cell"]
+    _, drawn, downloads = json.loads(page(root, "attend/rise.ipynb"))["cells"]
     assert drawn["metadata"]["mystnb"] == {
         "image": {"alt": "A line that rises."},
         "figure": {"caption": "It rises.", "name": "rise"},
@@ -75,6 +77,27 @@ def test_staging_twice_writes_nothing_and_a_change_only_itself(root):
     assert run(root) == ([], [])
     (root / "book" / "index.md").write_text("# Front\n")
     assert run(root) == (["index.md"], [])
+
+
+def test_marks_are_filled_with_todays_results_and_what_is_wrong_is_named_with_source_and_line(root):
+    chapter = root / "notebooks" / "attend" / "rise.md"
+    drawing = "\n```{code-cell} python3\ndraw()\n```\n"
+    chapter.write_text(chapter.read_text() + "\nBy {num}`source_reversal:gain`.\n" + drawing)
+    text = nbformat.v4.new_markdown_cell("# How it rises\n\nBy 1.00.")
+    write_notebook(root / "executed" / "attend" / "rise.ipynb", text, code(image(**SAID)))
+    for gain in (1, 2):
+        result = Result("source_reversal", "paper", {}, {"gain": gain}, {}, {})
+        result.save(root / "results" / "paper")
+        assert "attend/rise.ipynb" in run(root)[0]
+        told = "".join(json.loads(page(root, "attend/rise.ipynb"))["cells"][0]["source"])
+        assert f'By <span class="num" title="paper profile; source_reversal: gain">{gain}</span>.' in told
+        assert run(root) == ([], [])
+    chapter.write_text(chapter.read_text().replace(":gain", ":gian"))
+    with (root / "book" / "index.md").open("a") as front:
+        front.write("\n{num}`gain`\n")
+    with pytest.raises(BadInput, match=r"rise.md:8: .*no key 'gian'") as refused:
+        run(root)
+    assert "book/index.md:5: no experiment 'index'" in str(refused.value)
 
 
 def test_a_figure_that_failed_becomes_a_page_that_says_so_and_links_lead_there(root):
@@ -129,7 +152,7 @@ def test_notebooks_stand_in_their_part_by_their_order_and_sections_follow_their_
         (root / "notebooks" / "attend" / f"{name}.md").write_text(text)
     with (root / "book" / "_toc.yml").open("a") as toc:
         toc.write("- caption: C\n  chapters:\n  - file: c\n    sections:\n    - file: c/d\n")
-    pages = toc_pages(table_of_contents(root))
+    pages = list(parse_toc_data(table_of_contents(root)))
     assert pages == ["index", "attend/fall", "attend/rise", "attend/stay", "c", "c/d"]
 
 
