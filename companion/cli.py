@@ -173,7 +173,7 @@ def book(jobs: Jobs = CORES, explain: Explain = False) -> None:
             workflow.mark_current(project, inputs)
         elif not all((project.executed("quick") / f"{figure}.ipynb").is_file() for figure in known):
             # The site is built all the same, with a page in a figure's place that shows the error.
-            subprocess.run([sys.executable, "-m", "companion.book.site", "--root", project.root], check=False)
+            subprocess.run([sys.executable, "-m", "companion.book.site"], check=False)
     if project.site.is_file():
         print(project.site)
     raise typer.Exit(min(1, code))

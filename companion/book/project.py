@@ -70,6 +70,18 @@ def current_project() -> Project:
     return Project(find_root())
 
 
+def folder_to_write(folder: Path) -> Path:
+    """The folder, made where it was not. Raises BadInput: it cannot be written."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if os.access(folder, os.W_OK):
+            return folder
+        reason = "permission denied"
+    except OSError as error:
+        reason = error.strerror
+    raise BadInput(f"cannot write into {folder}: {reason}; the book is built there")
+
+
 # The figures of the book: one notebook each, found by where they lie.
 
 

@@ -7,7 +7,6 @@ settings; a warning is an error.
 ``python -m companion.book.site`` does both and prints the path of the front page.
 """
 
-import argparse
 import gc
 import hashlib
 import io
@@ -31,10 +30,11 @@ from sphinx_external_toc.parsing import parse_toc_data
 
 from attnlib.errors import AttnlibError, BadInput
 from companion.book.markup import badge, plain
-from companion.book.project import PROFILES, Project
-from companion.book.prose import Book, as_html, fill_cells, filled
+from companion.book.project import PROFILES, Project, find_root
+from companion.book.prose import Book, as_html, filled
 from companion.book.workflow import Memo, code_files, state
 from companion.claims import UNDECIDED, ClaimVerdict
+from companion.claims.scorecard import scorecard_markdown
 from companion.claims.verify import is_stale, verify
 from companion.results.result import Result
 
@@ -111,10 +111,8 @@ def closing(figure: str, root: Path, judged: list[ClaimVerdict]) -> str:
     )
 
 
-def _filled(figure: str, files: tuple[Path, ...], **values: object) -> str:
-    # The vector figure first.
-    ordered = sorted(files, key=lambda path: (path.suffix == ".png", path.name))
-    offered = {label: [path.name for path in ordered if path.suffix in of] for label, of in DOWNLOADS.items()}
+def _filled(figure: str, files: list[Path], **values: object) -> str:
+    offered = {label: [path.name for path in files if path.suffix in of] for label, of in DOWNLOADS.items()}
     return _template().render(figure=figure, up=_up(figure), files=offered, **values)
 
 
@@ -130,49 +128,46 @@ def _template() -> jinja2.Template:
     return page.from_string(Path(__file__).with_name("closing.md.jinja").read_text(encoding="utf-8"))
 
 
-def downloads_of(figure: str, root: Path, executed: Path) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
-    """Files that a figure has made, and its sources."""
+def downloads_of(figure: str, root: Path, executed: Path) -> list[Path]:
+    """The sources of a figure, and the files that it has made, the vector figure first."""
     prose = root / "notebooks" / f"{figure}.md"
-    products = (executed / f"{figure}.files").glob("*")
-    made = sorted(path for path in products if path.suffix in (".csv", ".svg", ".png"))
-    return tuple(made), tuple(filter(Path.is_file, (prose, prose.with_suffix("") / "experiment.py")))
+    sources = filter(Path.is_file, (prose, prose.with_suffix("") / "experiment.py"))
+    made = (path for end in ("csv", "svg", "png") for path in (executed / f"{figure}.files").glob(f"*.{end}"))
+    return [*sources, *sorted(made, key=lambda path: (path.suffix == ".png", path.name))]
 
 
-def figure_page(figure: str, book: Book, executed: Path, end: str) -> tuple[str, str]:
-    """Suffix and text of the page of one figure, with `closing`; of one that failed, a page that says why.
+def figure_page(figure: str, prose: str, files: list[Path], executed: Path, end: str) -> tuple[str, str]:
+    """Suffix and text of the page of one figure; of one that failed, a page that says why.
+
+    Args:
+        prose: its source with all marks filled: the executed notebook may be older than a number.
+        files: what `downloads_of` found.
+        end: its `closing`.
 
     Raises:
         BadInput: an image without alternative text.
     """
+    import jupytext
+
     notebook_path, error_path = executed / f"{figure}.ipynb", executed / f"{figure}.error.txt"
-    prose = book.root / "notebooks" / f"{figure}.md"
-    made, sources = downloads_of(figure, book.root, executed)
     notebook = nbformat.read(notebook_path, as_version=4) if notebook_path.is_file() else None
     reason = error_path.read_text(encoding="utf-8", errors="replace") if error_path.is_file() else ""
     reason = reason.strip() or (_failed_cell(notebook) if notebook else "")
     if reason or notebook is None:
-        lines = prose.read_text(encoding="utf-8").splitlines() if prose.is_file() else []
-        title = next((line for line in lines if line.startswith("# ")), f"# {figure}")
+        title = next((line for line in prose.splitlines() if line.startswith("# ")), f"# {figure}")
         fence = "`" * max(4, 1 + max(map(len, re.findall("`+", reason)), default=0))
+        sources = [path for path in files if path.suffix in (".md", ".py")]
         return ".md", _filled(figure, sources, missing=reason, title=title, fence=fence)
 
-    _take_prose_of(prose, notebook)
-    fill_cells(notebook, book, figure, partial(as_html, up=_up(figure)))
-    cells = [each for n, cell in enumerate(notebook.cells, 1) for each in one_image_each(figure, n, cell)]
-    text = f"{end}{_filled(figure, (*made, *sources))}"
-    notebook.cells = [*cells, nbformat.v4.new_markdown_cell(text, id="downloads")]
-    return ".ipynb", nbformat.writes(notebook)
-
-
-def _take_prose_of(source: Path, notebook: NotebookNode) -> None:
-    """Markdown as it is written: an executed notebook has text where the book reads the numbers itself."""
-    import jupytext
-
-    executed = [cell for cell in notebook.cells if "injected-parameters" not in cell.metadata.get("tags", [])]
-    written = jupytext.read(source).cells if source.is_file() else []
-    if [cell.cell_type for cell in executed] == [cell.cell_type for cell in written]:
-        for cell, own in zip(executed, written, strict=True):
+    made = [cell for cell in notebook.cells if "injected-parameters" not in cell.metadata.get("tags", [])]
+    written = jupytext.reads(prose, "md:myst").cells
+    if [cell.cell_type for cell in made] == [cell.cell_type for cell in written]:
+        for cell, own in zip(made, written, strict=True):
             cell.source = own.source
+    cells = [each for n, cell in enumerate(notebook.cells, 1) for each in one_image_each(figure, n, cell)]
+    downloads = nbformat.v4.new_markdown_cell(f"{end}{_filled(figure, files)}", id="downloads")
+    notebook.cells = [*cells, downloads]
+    return ".ipynb", nbformat.writes(notebook)
 
 
 def _failed_cell(notebook: NotebookNode) -> str:
@@ -208,15 +203,14 @@ def _figure(executed: Path, figure: str) -> str:
     path, failed = executed / f"{figure}.ipynb", executed / f"{figure}.error.txt"
     cells = nbformat.read(path, as_version=4).cells if path.is_file() and not failed.is_file() else []
     images = (image for number, cell in enumerate(cells, 1) for image in images_of(figure, number, cell))
-    first = next(images, None)
-    if first is None:
+    if (first := next(images, None)) is None:
         return f":::{{note}}\nThe figure belongs to [](/{figure}), which has not been run here.\n:::"
-    said = first.metadata
-    alt, caption = " ".join(said.alt.split()), " ".join(said.get("caption", said.alt).split())
+    said = {name: " ".join(first.metadata[name].split()) for name in ("alt", "caption", "name")}
     # An image and a paragraph, not a figure: the numbers of figures start in the chapters.
     return (
-        f":::{{image}} /_files/figures/{figure}/{said.name}.svg\n:alt: {alt}\n:target: {figure}.html\n"
-        f":class: lead-figure\n:::\n\n{{.figure-note}}\n{caption} From [](/{figure}).\n"
+        f":::{{image}} /_files/figures/{figure}/{said['name']}.svg\n:alt: {said['alt']}\n"
+        f":target: {figure}.html\n:class: lead-figure\n:::\n\n"
+        f"{{.figure-note}}\n{said['caption']} From [](/{figure}).\n"
     )
 
 
@@ -238,43 +232,32 @@ def table_of_contents(root: Path) -> dict[str, Any]:
     II`` is where the notebooks of that part go.
 
     Raises:
-        BadInput: the file is missing or has no root, or a notebook's part is none of the book's.
+        BadInput: the file is missing; a notebook has no place, or is in a part that the book does not have.
     """
     toc = root / "book" / "_toc.yml"
     if not toc.is_file():
-        raise BadInput(f"no table of contents at {toc}; run from the repository's root or give --root")
+        raise BadInput(f"no table of contents at {toc}; run from the repository's root")
     content = yaml.safe_load(toc.read_text(encoding="utf-8"))
-    if not isinstance(content, dict) or "root" not in content:
-        raise BadInput(f"{toc} has no 'root:' page; it should start with 'format: jb-book' and 'root: index'")
-    placed: dict[str, list[dict[str, str]]] = {}
-    for (part, _), path in sorted((place_in_book(path), path) for path in (root / "notebooks").rglob("*.md")):
+    placed: dict[str, list[tuple[int, str]]] = {}
+    for path in (root / "notebooks").rglob("*.md"):
+        try:
+            head = yaml.safe_load(path.read_text(encoding="utf-8").split("---\n")[1])
+            part, order = str(head["part"]), int(head["order"])
+        except (IndexError, KeyError, TypeError, ValueError) as error:
+            raise BadInput(
+                f"{path} has no place in the book: begin its front matter with 'part: II' and 'order: 40'"
+            ) from error
         page = path.relative_to(root / "notebooks").with_suffix("").as_posix()
-        placed.setdefault(part, []).append({"file": page})
+        placed.setdefault(part, []).append((order, page))
     for part in content.get("parts", []):
-        chapters = (
-            placed.pop(str(each["notebooks"]), []) if "notebooks" in each else [each]
-            for each in part["chapters"]
-        )  # fmt: skip
-        part["chapters"] = [chapter for several in chapters for chapter in several]
-    for part, (first, *_) in placed.items():
-        raise BadInput(f"notebooks/{first['file']}.md is in part {part!r}, which book/_toc.yml does not have")
+        chapters = part["chapters"]
+        part["chapters"] = []
+        for each in chapters:
+            notebooks = sorted(placed.pop(str(each.get("notebooks")), []))
+            part["chapters"] += [{"file": page} for _, page in notebooks] if "notebooks" in each else [each]
+    for part, ((_, page), *_) in placed.items():
+        raise BadInput(f"notebooks/{page}.md is in part {part!r}, which book/_toc.yml does not have")
     return content
-
-
-def place_in_book(notebook: Path) -> tuple[str, int]:
-    """Part and order of a notebook, from its front matter.
-
-    Raises:
-        BadInput: it has none, or one of the two is missing.
-    """
-    text = notebook.read_text(encoding="utf-8")
-    head = yaml.safe_load(text.split("---\n")[1]) if text.startswith("---\n") else {}
-    try:
-        return str(head["part"]), int(head["order"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise BadInput(
-            f"{notebook} has no place in the book: begin its front matter with 'part: II' and 'order: 40'"
-        ) from error
 
 
 def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str]]:
@@ -319,20 +302,19 @@ def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str
         if f"{page}.md" in wanted:
             made[f"{page}.md"] = fill_markers(filled_page(book / f"{page}.md", page), executed)
         elif page == "scorecard":
-            made["scorecard.md"] = SCORECARD_HEAD + kept("scorecard", partial(_scorecard, root))
+            made["scorecard.md"] = SCORECARD_HEAD + kept("scorecard", partial(scorecard_markdown, root))
         elif (root / "notebooks" / f"{page}.md").is_file():
-            files = [path for several in downloads_of(page, root, executed) for path in several]
+            files = downloads_of(page, root, executed)
             wanted |= {f"_files/figures/{page}/{path.name}": path for path in files}
-            dates = {str(path): path.stat().st_mtime_ns for path in [*files, *_outcome(executed, page)]}
+            outcome = (executed / f"{page}.{end}" for end in ("ipynb", "error.txt"))
+            dates = {str(path): path.stat().st_mtime_ns for path in (*files, *filter(Path.is_file, outcome))}
             suffix, before = kept.kept.get(f"{page} staged", ("", {}))
             if before == dates and (folder / f"{page}{suffix}").is_file():
                 wanted[page + suffix] = folder / f"{page}{suffix}"
                 continue
             end = kept(page, lambda page=page: closing(page, root, judged()))
-            suffix, text = figure_page(page, results, executed, end)
-            made[page + suffix] = text
-            if suffix == ".ipynb":
-                filled_page(root / "notebooks" / f"{page}.md", page)
+            prose = filled_page(root / "notebooks" / f"{page}.md", page)
+            suffix, made[page + suffix] = figure_page(page, prose, files, executed, end)
             kept.kept[f"{page} staged"], kept.new = (suffix, dates), True
         else:
             raise BadInput(
@@ -348,26 +330,12 @@ def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str
     return done
 
 
-def _outcome(executed: Path, page: str) -> list[Path]:
-    """Files that say what became of a figure."""
-    return [path for end in ("ipynb", "error.txt") if (path := executed / f"{page}.{end}").is_file()]
-
-
 def _state(root: Path, executed: Path) -> str:
     """Of code, claims and results behind the ends of pages and the scorecard; and which figures failed."""
-    project = Project(root)
     names = [*code_files(root), "companion/book/closing.md.jinja", "companion/claims", "claims"]
-    results = ["results/paper", project.results("quick").relative_to(root).as_posix()]
-    notebooks = sorted((root / "notebooks").rglob("*.md"))
-    pages = (path.relative_to(root / "notebooks").with_suffix("").as_posix() for path in notebooks)
-    outcomes = [[path.name for path in _outcome(executed, page)] for page in pages]
-    return f"{state(project, [*names, *results])} {outcomes}"
-
-
-def _scorecard(root: Path) -> str:
-    from companion.claims.scorecard import scorecard_markdown
-
-    return scorecard_markdown(root)
+    found = state(Project(root), [*names, "results/paper", "build/results/quick"])
+    outcomes = [path.as_posix() for end in ("ipynb", "error.txt") for path in executed.rglob(f"*.{end}")]
+    return f"{found} {sorted(outcomes)}"
 
 
 def _links_that_hold(text: str, page: str, made: set[str]) -> str:
@@ -397,13 +365,9 @@ def _sync(wanted: Mapping[str, bytes | Path], folder: Path) -> tuple[list[str], 
 
 
 def _digest_of_whole_book_inputs(root: Path) -> str:
-    digest = hashlib.sha256()
-    for entry in WHOLE_BOOK:
-        path = root / entry
-        for file in [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.is_file()):
-            if "__pycache__" not in file.parts:
-                digest.update(file.relative_to(root).as_posix().encode() + b"\0" + file.read_bytes() + b"\0")
-    return digest.hexdigest()
+    found = (path for each in WHOLE_BOOK for path in sorted([root / each, *(root / each).rglob("*")]))
+    files = (path for path in found if path.is_file() and "__pycache__" not in path.parts)
+    return hashlib.sha256(b"\0".join(str(path).encode() + path.read_bytes() for path in files)).hexdigest()
 
 
 def build_site(root: Path) -> Path:
@@ -440,12 +404,10 @@ def build_site(root: Path) -> Path:
     return project.site
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Command line of this module; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m companion.book.site", description="Build the book.")
-    parser.add_argument("--root", default=".", type=Path, help="the repository (default: here)")
+def main() -> int:
+    """Build the book of this checkout; returns the exit code."""
     try:
-        print(build_site(parser.parse_args(arguments).root))
+        print(build_site(find_root()))
     except AttnlibError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

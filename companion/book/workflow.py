@@ -15,7 +15,7 @@ from pathlib import Path
 
 from attnlib.errors import BadInput
 from attnlib.files import write_json_atomic, write_text_atomic
-from companion.book.project import Project
+from companion.book.project import Project, folder_to_write
 from companion.data.sources import cache_folder, mirror_folder
 
 # What the book is made of, and what is made of it; `attnlib book` asks Snakemake only where one has changed.
@@ -65,15 +65,7 @@ def sole_worker(project: Project) -> Iterator[int]:
     Raises:
         BadInput: another build is at work, or the build folder cannot be written.
     """
-    path = project.build / ".lock"
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle = path.open("a+")
-    except OSError as error:
-        raise BadInput(
-            f"cannot write into {path.parent}: {error.strerror}; the book is built there"
-        ) from error
-    with handle:
+    with (folder_to_write(project.build) / ".lock").open("a+") as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
