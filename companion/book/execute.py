@@ -8,6 +8,7 @@ import os
 import re
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from unittest.mock import patch
 
@@ -146,8 +147,10 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     except AttnlibError as error:
         print(f"error: {error}", file=sys.stderr)
-        if output and output.parent.is_dir():
-            write_text_atomic(output.with_suffix(".error.txt"), f"{error}\n")  # the figure's page shows it
+        if output:
+            with suppress(BadInput):
+                # The page of the figure shows it.
+                write_text_atomic(output.with_suffix(".error.txt"), f"{error}\n")
         return 2
     return 0
 

@@ -10,7 +10,6 @@ settings; a warning is an error.
 import gc
 import hashlib
 import io
-import posixpath
 import re
 import shutil
 import sys
@@ -136,8 +135,8 @@ def downloads_of(figure: str, root: Path, executed: Path) -> list[Path]:
     return [*sources, *sorted(made, key=lambda path: (path.suffix == ".png", path.name))]
 
 
-def figure_page(figure: str, prose: str, files: list[Path], executed: Path, end: str) -> tuple[str, str]:
-    """Suffix and text of the page of one figure; of one that failed, a page that says why.
+def figure_page(figure: str, prose: str, files: list[Path], executed: Path, end: str) -> str:
+    """The page of one figure, a notebook; of one that failed, a page that says why.
 
     Args:
         prose: its source with all marks filled: the executed notebook may be older than a number.
@@ -150,15 +149,17 @@ def figure_page(figure: str, prose: str, files: list[Path], executed: Path, end:
     import jupytext
 
     notebook_path, error_path = executed / f"{figure}.ipynb", executed / f"{figure}.error.txt"
-    notebook = nbformat.read(notebook_path, as_version=4) if notebook_path.is_file() else None
     reason = error_path.read_text(encoding="utf-8", errors="replace") if error_path.is_file() else ""
-    reason = reason.strip() or (_failed_cell(notebook) if notebook else "")
-    if reason or notebook is None:
+    if reason or not notebook_path.is_file():
         title = next((line for line in prose.splitlines() if line.startswith("# ")), f"# {figure}")
         fence = "`" * max(4, 1 + max(map(len, re.findall("`+", reason)), default=0))
         sources = [path for path in files if path.suffix in (".md", ".py")]
-        return ".md", _filled(figure, sources, missing=reason, title=title, fence=fence)
+        text = _filled(figure, sources, missing=reason.strip(), title=title, fence=fence)
+        return nbformat.writes(
+            nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(text, id="failed")])
+        )
 
+    notebook = nbformat.read(notebook_path, as_version=4)
     made = [cell for cell in notebook.cells if "injected-parameters" not in cell.metadata.get("tags", [])]
     written = jupytext.reads(prose, "md:myst").cells
     if [cell.cell_type for cell in made] == [cell.cell_type for cell in written]:
@@ -167,15 +168,7 @@ def figure_page(figure: str, prose: str, files: list[Path], executed: Path, end:
     cells = [each for n, cell in enumerate(notebook.cells, 1) for each in one_image_each(figure, n, cell)]
     downloads = nbformat.v4.new_markdown_cell(f"{end}{_filled(figure, files)}", id="downloads")
     notebook.cells = [*cells, downloads]
-    return ".ipynb", nbformat.writes(notebook)
-
-
-def _failed_cell(notebook: NotebookNode) -> str:
-    for number, cell in enumerate(notebook.cells, start=1):
-        for output in cell.get("outputs", []):
-            if output.output_type == "error":
-                return f"Cell {number} stopped with {output.ename}: {output.evalue}"
-    return ""
+    return nbformat.writes(notebook)
 
 
 def fill_markers(text: str, executed: Path) -> str:
@@ -277,7 +270,10 @@ def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str
             source and line.
     """
     book, toc, results = root / "book", table_of_contents(root), Book(root)
-    kept = Memo(folder.with_name(".pages.json"), _state(root, executed))
+    # What the ends of pages and the scorecard rest on.
+    names = [*code_files(root), "companion/book/closing.md.jinja", "companion/claims", "claims"]
+    now = state(Project(root), [*names, "results/paper", "build/results/quick"])
+    kept = Memo(folder.with_name(".pages.json"), now)
 
     @cache
     def judged() -> list[ClaimVerdict]:
@@ -308,14 +304,14 @@ def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str
             wanted |= {f"_files/figures/{page}/{path.name}": path for path in files}
             outcome = (executed / f"{page}.{end}" for end in ("ipynb", "error.txt"))
             dates = {str(path): path.stat().st_mtime_ns for path in (*files, *filter(Path.is_file, outcome))}
-            suffix, before = kept.kept.get(f"{page} staged", ("", {}))
-            if before == dates and (folder / f"{page}{suffix}").is_file():
-                wanted[page + suffix] = folder / f"{page}{suffix}"
+            staged = folder / f"{page}.ipynb"
+            if kept.kept.get(f"{page} staged") == dates and staged.is_file():
+                wanted[f"{page}.ipynb"] = staged
                 continue
             end = kept(page, lambda page=page: closing(page, root, judged()))
             prose = filled_page(root / "notebooks" / f"{page}.md", page)
-            suffix, made[page + suffix] = figure_page(page, prose, files, executed, end)
-            kept.kept[f"{page} staged"], kept.new = (suffix, dates), True
+            made[f"{page}.ipynb"] = figure_page(page, prose, files, executed, end)
+            kept.kept[f"{page} staged"], kept.new = dates, True
         else:
             raise BadInput(
                 f"book/_toc.yml names {page!r}, but there is neither book/{page}.md nor notebooks/{page}.md; "
@@ -323,29 +319,9 @@ def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str
             )
     if wrong:
         raise BadInput("\n".join(["some of what the prose says does not hold:", *wrong]))
-    texts = {name for name in (*made, *wanted) if name.endswith(".md")}
-    wanted |= {name: _links_that_hold(text, name, texts).encode() for name, text in made.items()}
-    done = _sync(wanted, folder)
+    done = _sync(wanted | {name: text.encode() for name, text in made.items()}, folder)
     kept.save()
     return done
-
-
-def _state(root: Path, executed: Path) -> str:
-    """Of code, claims and results behind the ends of pages and the scorecard; and which figures failed."""
-    names = [*code_files(root), "companion/book/closing.md.jinja", "companion/claims", "claims"]
-    found = state(Project(root), [*names, "results/paper", "build/results/quick"])
-    outcomes = [path.as_posix() for end in ("ipynb", "error.txt") for path in executed.rglob(f"*.{end}")]
-    return f"{found} {sorted(outcomes)}"
-
-
-def _links_that_hold(text: str, page: str, made: set[str]) -> str:
-    """Links to a notebook lead to the page that stands in for it where the figure failed."""
-
-    def replaced(match: re.Match) -> str:
-        target = posixpath.normpath(posixpath.join(posixpath.dirname(page), match["path"]))
-        return f"]({match['path']}.md)" if f"{target}.md" in made else match[0]
-
-    return re.sub(r"\]\((?P<path>[^()\s#:]+)\.ipynb(#[^()\s]*)?\)", replaced, text)
 
 
 def _sync(wanted: Mapping[str, bytes | Path], folder: Path) -> tuple[list[str], list[str]]:

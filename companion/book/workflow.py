@@ -21,6 +21,7 @@ from companion.data.sources import cache_folder, mirror_folder
 # What the book is made of, and what is made of it; `attnlib book` asks Snakemake only where one has changed.
 INPUTS = ("attnlib", "companion", "notebooks", "claims", "book", "results", "Snakefile", "_config.yml")
 INPUTS += ("README.md", "CHANGELOG.md", "CITATION.cff")
+MARK = ".book-is-current"
 PRODUCTS = ("build/notebooks", "build/results/quick", "build/_build/html")
 
 
@@ -119,15 +120,11 @@ class Memo:
 
 def is_current(project: Project) -> bool:
     """Whether neither the book nor anything that it is made of has changed since `mark_current`."""
-    mark = _mark(project)
+    mark = project.build / MARK
     now = f"{state(project, INPUTS)} {state(project, PRODUCTS)}"
     return mark.is_file() and mark.read_text(encoding="ascii") == now
 
 
 def mark_current(project: Project, inputs: str) -> None:
     """Note that the book is whole, made of ``inputs``: their `state` before it was begun."""
-    write_text_atomic(_mark(project), f"{inputs} {state(project, PRODUCTS)}")
-
-
-def _mark(project: Project) -> Path:
-    return project.build / ".book-is-current"
+    write_text_atomic(project.build / MARK, f"{inputs} {state(project, PRODUCTS)}")
