@@ -94,7 +94,7 @@ def one_image_each(figure: str, number: int, cell: NotebookNode) -> list[Noteboo
 
 
 def closing(figure: str, root: Path, judged: list[ClaimVerdict]) -> str:
-    """What a figure's page says beneath its figures: the verdicts, and where the numbers come from.
+    """Beneath the figures of a page: the verdicts, and where the numbers come from.
 
     Kept out of the notebook, whose bytes are a function of the numbers alone.
     """
@@ -172,14 +172,8 @@ def figure_page(figure: str, prose: str, files: list[Path], executed: Path, end:
 
 
 def fill_markers(text: str, executed: Path) -> str:
-    """Replace the lines ``<!-- book:KIND -->`` of a prose page.
-
-    * ``book:figure attend/temporal_share``: the figure's first image with a link to its page, or a note that
-      it has not been run;
-    * ``book:commands``: the reference of the command line.
-
-    Raises:
-        BadInput: an unknown kind.
+    """Markers of a prose page: ``<!-- book:figure attend/temporal_share -->`` becomes the figure's first image
+    with a link to its page, ``<!-- book:commands -->`` the reference of the command line.
     """
 
     def replaced(match: re.Match) -> str:
@@ -257,9 +251,8 @@ def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str
     """Bring ``folder`` to hold the sources of the whole book, touching only files whose content changed.
 
     Args:
-        root: the repository.
         executed: folder of executed notebooks, ``<figure>.ipynb`` with ``<figure>.files/`` beside it.
-        folder: the staged folder; files in it that the book no longer has are deleted.
+        folder: files in it that the book no longer has are deleted.
 
     Returns:
         names of the files written, and of those deleted.

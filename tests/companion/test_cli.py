@@ -1,7 +1,6 @@
 """The command line: quick to answer, and clear about what it cannot do."""
 
 import json
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -21,8 +20,6 @@ from companion.data import registry
 from companion.data.sources import dataset
 from companion.results.request import Request
 from companion.runs.spec import ModelSpec
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -103,28 +100,26 @@ def test_a_run_is_recorded_apart_from_the_book_with_the_callers_paths(project, t
     before = record.stat().st_mtime_ns
     assert prepared(project, "attend/alignment_breakdown", *words)[0] == request
     assert record.stat().st_mtime_ns == before  # the workflow depends on it
-    other, _ = prepared(project, "alignment_breakdown", *words[:2], "seeds=2")
-    assert other.name != request.name
+    assert prepared(project, "alignment_breakdown", *words[:2], "seeds=2")[0].name != request.name
     assert f"--run {result.folder}/run.json" in result.arguments
     assert {spec.task for spec in result.specs.values()} == {"parallel"}
 
 
-@pytest.mark.parametrize(
-    ("profile", "words", "archived"),
-    [
-        ("paper", ["classification=amazon", "translation="], True),
-        ("paper", ["classification=", "translation=multi30k_de_en"], True),
-        ("paper", ["classification=amazon", "translation=", "long_seeds=2"], False),  # part of a row
-        ("paper", ["classification=amazon", "translation=", "steps=7"], False),
-        ("quick", ["seeds=2"], False),
-    ],
-)
-def test_a_row_of_the_books_tables_shares_its_answers(project, profile, words, archived):
+def test_a_row_of_the_books_tables_shares_its_answers(project):
     (project.notebooks / "learn").mkdir()
-    shutil.copy(ROOT / "notebooks" / "learn" / "agreement.md", project.notebooks / "learn")
-    _, result = prepared(project, "agreement", *words, profile=profile)
-    assert result.archived is archived
-    assert ("--archive results/paper/archive" in result.arguments) is archived
+    (project.notebooks / "learn" / "agreement.md").touch()
+    one, other = ["classification=amazon", "translation="], ["classification=", "translation=multi30k_de_en"]
+    part = [*one, "long_seeds=2"]
+    for profile, words, archived in [
+        ("paper", one, True),
+        ("paper", other, True),
+        ("paper", part, False),
+        ("paper", [*one, "steps=7"], False),
+        ("quick", ["seeds=2"], False),
+    ]:
+        _, result = prepared(project, "agreement", *words, profile=profile)
+        assert result.archived is archived, words
+        assert ("--archive results/paper/archive" in result.arguments) is archived
 
 
 @pytest.mark.parametrize("words", ["book", "run alignment_breakdown", "run alignment_breakdown -p seeds=1"])
@@ -196,18 +191,16 @@ def test_minutes_include_training_once(tmp_path):
 
 
 def test_data_list_and_check(project, tmp_path, monkeypatch):
-    mirror = tmp_path / "mirror"
-    mirror.mkdir()
-    monkeypatch.setenv("ATTNLIB_DATA", str(mirror))
-    listed = attnlib("data", "list")
-    assert listed.exit_code == 0
-    assert f"mirror: {mirror}" in listed.output
-    assert "multi30k" in listed.output
-    missing = attnlib("data", "check", "scan")
-    assert missing.exit_code == 0
-    assert "missing" in missing.output
-    path = mirror / "scan" / dataset("scan").files[0].name
+    path = tmp_path / "mirror" / "scan" / dataset("scan").files[0].name
     path.parent.mkdir(parents=True)
+    monkeypatch.setenv("ATTNLIB_DATA", str(tmp_path / "mirror"))
+    for words, code, told in [
+        ("data list", 0, f"mirror: {tmp_path / 'mirror'}"),
+        ("data list", 0, "multi30k"),
+        ("data check scan", 0, "missing"),
+    ]:
+        found = attnlib(*words.split())
+        assert (found.exit_code, told in found.output) == (code, True), words
     path.write_text("not this")
     corrupt = attnlib("data", "check", "scan")
     assert corrupt.exit_code == 1

@@ -150,7 +150,8 @@ def test_a_page_tells_where_its_numbers_come_from(tmp_path):
     replace(PAPER, provenance=provenance).save(tmp_path / "results" / "paper")
     text = closing(FIGURE, tmp_path, [])
     pieces = ["stale: it has changed", "&lt;cpu&gt;", "abc, with changes not committed", "2026-01-02"]
-    for piece in [*pieces, "10 min for 0 models, on cpu, 1", "seeds = 3, task = scan, width = 64<", "torch 2</dd>"]:
+    pieces += ["10 min for 0 models, on cpu, 1", "seeds = 3, task = scan, width = 64<", "torch 2</dd>"]
+    for piece in pieces:
         assert piece in text
     # Of more networks than were known in advance.
     replace(PAPER, provenance=provenance | {"networks": 130}).save(tmp_path / "results" / "paper")
