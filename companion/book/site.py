@@ -172,8 +172,8 @@ def figure_page(figure: str, prose: str, files: list[Path], executed: Path, end:
 
 
 def fill_markers(text: str, executed: Path) -> str:
-    """Markers of a prose page: ``<!-- book:figure attend/temporal_share -->`` becomes the figure's first image
-    with a link to its page, ``<!-- book:commands -->`` the reference of the command line.
+    """``<!-- book:figure ID -->`` becomes the figure's first image with a link to its page,
+    ``<!-- book:commands -->`` the reference of the command line.
     """
 
     def replaced(match: re.Match) -> str:
