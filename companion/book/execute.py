@@ -124,9 +124,7 @@ def _plain(text: str, project: Project) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     """Command line of this module, for the workflow; returns the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="python -m companion.book.execute", description="Execute one figure."
-    )
+    parser = argparse.ArgumentParser(prog="python -m companion.book.execute", description=__doc__)
     parser.add_argument("figure", help="its id, such as attend/alignment_breakdown")
     parser.add_argument("--profile", choices=PROFILES, default="quick")
     parser.add_argument("--run", metavar="RUN.JSON", help="a run with parameters of its own, into its folder")
@@ -166,7 +164,7 @@ LANGUAGE = {
     "mimetype": "text/x-python",
     "pygments_lexer": "ipython3",
 }
-VARYING_METADATA = ("papermill", "execution", "status", "collapsed")
+VARYING = ("papermill", "execution", "status", "collapsed")
 
 _ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]{6,}")
 # ``/tmp/ipykernel_12/345.py``, as tracebacks and warnings name a cell. Looked for from where words begin:
@@ -185,7 +183,7 @@ def normalise(notebook: NotebookNode, root: Path) -> NotebookNode:
     places = _places(root)
     for number, cell in enumerate(notebook.cells, start=1):
         cell["id"] = f"cell-{number:03d}"
-        for key in VARYING_METADATA:
+        for key in VARYING:
             cell.metadata.pop(key, None)
         tags = cell.metadata.get("tags", [])
         if "injected-parameters" in tags:

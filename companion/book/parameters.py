@@ -156,8 +156,7 @@ def check_parallel(source: str | Path, target: str | Path) -> None:
     """Refuse a reader's two text files before any work is begun.
 
     Raises:
-        BadInput: they differ in length, are not UTF-8, or have fewer than ten pairs of lines with words on
-            both sides, of which a tenth is held out.
+        BadInput: they differ in length, are not UTF-8, or have next to nothing in them.
         DataUnavailable: a file cannot be read. CorruptFile: a broken gzip file.
     """
     pairs = sum(bool(a.strip() and b.strip()) for a, b in zip(*read_parallel(source, target), strict=True))

@@ -220,10 +220,9 @@ def drawing_code(project: Project, figure: Figure) -> str:
 
 
 def bring_data(project: Project, requests: Iterable[Request]) -> None:
-    """Download the published data that figures read and that is not here; never fails.
+    """Download published data that figures read and that is not here, where ``ATTNLIB_DATA`` is not set.
 
-    With ``ATTNLIB_DATA`` set nothing is downloaded. What cannot be had is said on standard error, and the
-    figures that need it say so on their pages.
+    What cannot be had is said on standard error, and the figures that need it say so on their pages.
     """
     if os.environ.get("ATTNLIB_DATA"):
         return

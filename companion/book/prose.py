@@ -200,10 +200,7 @@ def as_html(shown: Shown, up: str = "") -> str:
 def filled(
     text: str, book: Book, page: str, form: Callable[[Shown], str] = as_text
 ) -> tuple[str, list[tuple[int, str]]]:
-    """Markdown with something in the place of every mark, and line and message of what is wrong.
-
-    What is wrong stays as it is written.
-    """
+    """Markdown with every mark filled; line and message of what is wrong, which stays as it is written."""
     wrong: list[tuple[int, str]] = []
 
     def replaced(mark: re.Match) -> str:

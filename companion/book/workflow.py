@@ -57,11 +57,10 @@ def run(project: Project, targets: Iterable[str], jobs: int, *, explain: bool = 
 
 @contextmanager
 def sole_worker(project: Project) -> Iterator[int]:
-    """Two builds of one checkout never run at once.
+    """Two builds of one checkout never run at once: the file descriptor of a lock.
 
-    Yields:
-        the lock's file descriptor. A process that inherits it holds the lock until it ends, so that a killed
-        attnlib leaves the checkout locked for as long as the work it started goes on.
+    A process that inherits it holds the lock until it ends, so that a killed attnlib leaves the checkout
+    locked for as long as the work it started goes on.
 
     Raises:
         BadInput: another build is at work, or the build folder cannot be written.
