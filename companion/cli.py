@@ -41,14 +41,16 @@ CORES = os.cpu_count() or 1
 @app.command()
 def figures() -> None:
     """List the figures: id, place in the paper, profile, minutes it took, last verdicts."""
-    from companion.book.project import PROFILES, current_project, discover, minutes, place_in_paper
+    from companion.book.project import PROFILES, current_project, discover, minutes
     from companion.claims.verify import summaries, verify
+    from companion.results import registry
 
     project = current_project()
     verdicts = summaries(verify(project.root))
     rows = []
     for figure in discover(project).values():
-        place, name = place_in_paper(figure, project), figure.experiment
+        name = figure.experiment
+        place = registry.load(name).PLACE if name in registry.names() else ""
         run_at = [each for each in PROFILES if (project.results(each) / f"{name}.json").is_file()]
         for profile in run_at:
             taken = minutes(project.results(profile), name)
@@ -101,6 +103,7 @@ def run(
     """Bring figures up to date, with the models and results they need; nothing current is done again."""
     from companion.book import workflow
     from companion.book.parameters import read_request
+    from companion.book.plan import bring_data
     from companion.book.project import current_project, minutes
     from companion.data.sources import mirror_folder
 
@@ -109,7 +112,7 @@ def run(
     mirror_folder()  # a wrong one is said here, in a line, and not from inside Snakemake
     outputs = [_prepared(project, request, explain) for request in requests]
     if not explain:
-        _bring_data(project, [request for request in requests if not request.parameters])
+        bring_data(project, [request for request in requests if not request.parameters])
     targets = [path.relative_to(project.root).as_posix() for path in outputs]
     code = workflow.run(project, targets, jobs, explain=explain)
     for path, request in zip(outputs, requests, strict=True):
@@ -127,29 +130,19 @@ def _prepared(project: "Project", request: "Request", explain: bool) -> Path:
     Raises:
         BadInput: a setting that cannot be. DataUnavailable: a run of its own needs data that is not at hand.
     """
-    from companion.book.plan import PlannedResult
+    from companion.book.plan import PlannedResult, bring_data
 
     if not request.parameters:
         return project.executed(request.profile) / f"{request.figure}.ipynb"
     result = PlannedResult(project, request)
     result.specs  # noqa: B018  refuses values that cannot be
     if not explain:
-        _bring_data(project, [request])
+        bring_data(project, [request])
         if result.cannot_run:
             raise DataUnavailable(result.cannot_run)
     folder = project.root / result.folder
     request.write(folder / "run.json")
     return folder / f"{request.experiment}.ipynb"
-
-
-def _bring_data(project: "Project", requests: "list[Request]") -> None:
-    """Download what figures read; planning takes two seconds, so not where a mirror has everything."""
-    if not os.environ.get("ATTNLIB_DATA"):
-        from companion.book.plan import PlannedResult, bring_data
-        from companion.results import registry
-
-        known = (request for request in requests if request.experiment in registry.names())
-        bring_data(PlannedResult(project, request) for request in known)
 
 
 @app.command()
@@ -158,7 +151,6 @@ def book(jobs: Jobs = CORES, explain: Explain = False) -> None:
     from companion.book import workflow
     from companion.book.project import current_project, discover
     from companion.data.sources import mirror_folder
-    from companion.results.request import Request
 
     project = current_project()
     mirror_folder()
@@ -166,14 +158,17 @@ def book(jobs: Jobs = CORES, explain: Explain = False) -> None:
         raise typer.Exit(min(1, workflow.run(project, ["book"], jobs, explain=True)))
     code = 0
     if not workflow.is_current(project):
+        from companion.book.plan import bring_data
+        from companion.results.request import Request
+
         inputs, known = workflow.state(project, workflow.INPUTS), discover(project)
-        _bring_data(project, [Request(figure) for figure in known])
+        bring_data(project, [Request(figure) for figure in known])
         code = workflow.run(project, ["book"], jobs)
         if code == 0:
             workflow.mark_current(project, inputs)
         elif not all((project.executed("quick") / f"{figure}.ipynb").is_file() for figure in known):
             # The site is built all the same, with a page in a figure's place that shows the error.
-            subprocess.run([sys.executable, "-m", "companion.book.site", "--root", project.root], check=False)
+            subprocess.run([sys.executable, "-m", "companion.book.site"], check=False)
     if project.site.is_file():
         print(project.site)
     raise typer.Exit(min(1, code))
@@ -270,8 +265,7 @@ def _tell_states(
             code = 1
             continue
         counts = Counter(status.state for status in states)
-        told = ", ".join(f"{count} {state}" for state, count in counts.items())
-        console.print(f"[bold]{data.name}[/bold]: {told}")
+        console.print(f"[bold]{data.name}[/bold]: {', '.join(f'{n} {state}' for state, n in counts.items())}")
         for status in states:
             if status.state == "corrupt" or (verbose and status.state != "ok"):
                 detail = status.detail or "nobody here has ever held it, so there is nothing to compare with"

@@ -7,18 +7,17 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
+from unittest.mock import patch
 
 from nbformat import NotebookNode
 
 from attnlib.errors import AttnlibError, BadInput
 from attnlib.files import write_text_atomic
 from companion.book.kernels import local_sockets
-from companion.book.parameters import check_known, notebook_parameters
-from companion.book.project import PROFILES, Figure, Project, current_project, find
+from companion.book.project import PROFILES, Figure, Project, current_project, find, folder_to_write
 from companion.results.request import Request
 
 
@@ -26,48 +25,16 @@ class FigureFailed(AttnlibError):
     """A cell of a notebook raised; names the cell, the error, and the files kept."""
 
 
-@dataclass(frozen=True)
-class Execution:
-    """One execution of a figure; ``run_folder`` is that of a run with parameters of its own."""
+def execute(
+    figure: Figure, output: Path, parameters: Mapping[str, object], project: Project, *, own: bool = False
+) -> Path:
+    """Run a notebook and write it, whole, to ``output``, which is returned; its files go beside it.
 
-    figure: Figure
-    output: Path
-    parameters: Mapping[str, object] = field(default_factory=dict)
-    run_folder: Path | None = None
-
-    @property
-    def files(self) -> Path:
-        """Folder for the figure's svg, png and csv."""
-        return self.output.with_suffix(".files")
-
-    @property
-    def partial(self) -> Path:
-        """What was executed before a cell failed."""
-        return self.output.with_suffix(".partial.ipynb")
-
-    @property
-    def error(self) -> Path:
-        """What failed, as text."""
-        return self.output.with_suffix(".error.txt")
-
-
-def for_the_book(figure: Figure, project: Project, profile: str = "quick") -> Execution:
-    """The execution whose product the book shows."""
-    parameters = {} if profile == "quick" else {"profile": profile}
-    return Execution(figure, project.executed(profile) / f"{figure.id}.ipynb", parameters)
-
-
-def for_a_run(figure: Figure, parameters: Mapping[str, object], run_folder: Path) -> Execution:
-    """The execution of a run with parameters of its own, apart from the book."""
-    return Execution(figure, run_folder / f"{figure.experiment}.ipynb", parameters, run_folder)
-
-
-def execute(execution: Execution, project: Project) -> Path:
-    """Run a notebook and write it, whole, to ``execution.output``, which is returned.
+    Args:
+        own: a run with parameters of its own, which keeps to the folder of ``output``.
 
     Raises:
-        UnknownName: a parameter that the notebook does not have.
-        BadInput: no cell tagged ``parameters``; an output folder that cannot be written.
+        BadInput: not exactly one cell tagged ``parameters``; an output folder that cannot be written.
         FigureFailed: a cell raised; the partial notebook and the error stay beside where the output would be.
     """
     import jupytext
@@ -75,77 +42,55 @@ def execute(execution: Execution, project: Project) -> Path:
     import papermill
     from nbclient.exceptions import DeadKernelError
 
-    from companion.book.prose import leave_the_book
+    from companion.book.prose import Book, fill_cells
 
-    figure = execution.figure
-    check_known(execution.parameters, notebook_parameters(figure))
-    for needed in (execution.output.parent, execution.files):
-        _writable(needed)
-    for old in (execution.partial, execution.error):
+    notebook = jupytext.read(figure.path)
+    tagged = ["parameters" in cell.metadata.get("tags", []) for cell in notebook.cells]
+    if sum(tagged) != 1:  # papermill would only warn, and run with the defaults
+        raise BadInput(
+            f"{figure.id} has {sum(tagged) or 'no'} cell tagged `parameters`; exactly one is needed"
+        )
+    partial, failure = output.with_suffix(".partial.ipynb"), output.with_suffix(".error.txt")
+    files = folder_to_write(output.with_suffix(".files"))
+    for old in (partial, failure):
         old.unlink(missing_ok=True)
-    earlier = {path: path.stat().st_mtime_ns for path in execution.files.iterdir()}
-    working = execution.output.with_name(f".{execution.output.stem}.running.ipynb")
+    earlier = {path: path.stat().st_mtime_ns for path in files.iterdir()}
+    working = output.with_name(f".{output.stem}.running.ipynb")
+    # Papermill hands its own environment to the kernel.
+    variables = {
+        "ATTNLIB_ROOT": str(project.root),
+        "ATTNLIB_FIGURE_FILES": str(files),
+        "ATTNLIB_RUN_DIR": str(output.parent) if own else "",
+        # Another number of threads gives other last bits.
+        "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),
+        "PYDEVD_DISABLE_FILE_VALIDATION": "1",  # the kernel's debugger warns about frozen modules otherwise
+    }
     try:
-        with _kernel_environment(execution, project):
+        with patch.dict(os.environ, variables):
             papermill.execute_notebook(
-                jupytext.read(figure.path), working, dict(execution.parameters),
-                kernel_name="python3", language="python",
-                cwd=execution.output.parent,  # as under nbval
+                notebook, working, dict(parameters), kernel_name="python3", language="python",
+                cwd=output.parent,  # as under nbval
                 progress_bar=False, start_timeout=180, config=local_sockets(),
                 extra_arguments=["--IPKernelApp.log_level=CRITICAL"],
             )  # fmt: skip
         done = nbformat.read(working, as_version=4)
-        leave_the_book(done, project.root, figure.id)
-        _write(done, execution.output, project)
+        fill_cells(done, Book(project.root), figure.id)
+        _write(done, output, project)
         for path, written in earlier.items():
             if path.is_file() and path.stat().st_mtime_ns == written:  # no longer made by the notebook
                 path.unlink()
     except (papermill.PapermillExecutionError, DeadKernelError) as error:
         # Without papermill's markers the number of a cell is its number in the file.
-        partial = papermill.execute.remove_error_markers(nbformat.read(working, as_version=4))
-        _write(partial, execution.partial, project)
-        message = _plain(_describe(error, partial, figure), project)
+        done = papermill.execute.remove_error_markers(nbformat.read(working, as_version=4))
+        _write(done, partial, project)
+        message = _plain(_describe(error, done, figure), project)
         traceback = _plain("\n".join(getattr(error, "traceback", [])), project)
-        write_text_atomic(execution.error, f"{message}\n\n{traceback}".strip() + "\n")
-        kept = f"{execution.partial} (up to that cell) and {execution.error} (the whole traceback)"
+        write_text_atomic(failure, f"{message}\n\n{traceback}".strip() + "\n")
+        kept = f"{partial} (up to that cell) and {failure} (the whole traceback)"
         raise FigureFailed(f"{message}\nKept: {_plain(kept, project)}.") from error
     finally:
         working.unlink(missing_ok=True)
-    return execution.output
-
-
-@contextmanager
-def _kernel_environment(execution: Execution, project: Project) -> Iterator[None]:
-    """Papermill hands its own environment to the kernel, so the variables are set here and put back."""
-    variables = {
-        "ATTNLIB_ROOT": str(project.root),
-        "ATTNLIB_FIGURE_FILES": str(execution.files),
-        # Another number of threads gives other last bits.
-        "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),
-        "PYDEVD_DISABLE_FILE_VALIDATION": "1",  # the kernel's debugger warns about frozen modules otherwise
-    }
-    before = dict(os.environ)
-    os.environ.pop("ATTNLIB_RUN_DIR", None)
-    if execution.run_folder is not None:
-        variables["ATTNLIB_RUN_DIR"] = str(execution.run_folder)
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
-
-
-def _writable(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / ".writable"
-        probe.touch()
-        probe.unlink(missing_ok=True)  # another process may have probed at the same moment
-    except OSError as error:
-        raise BadInput(
-            f"cannot write into {folder}: {error.strerror}; choose a folder you may write to"
-        ) from error
+    return output
 
 
 def _write(notebook, path: Path, project: Project) -> None:
@@ -179,38 +124,37 @@ def _plain(text: str, project: Project) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     """Command line of this module, for the workflow; returns the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="python -m companion.book.execute", description="Execute one figure."
-    )
+    parser = argparse.ArgumentParser(prog="python -m companion.book.execute", description=__doc__)
     parser.add_argument("figure", help="its id, such as attend/alignment_breakdown")
     parser.add_argument("--profile", choices=PROFILES, default="quick")
     parser.add_argument("--run", metavar="RUN.JSON", help="a run with parameters of its own, into its folder")
     given = parser.parse_args(arguments)
-    execution = None
+    output = None
     try:
         project = current_project()
         figure = find(project, given.figure)
+        parameters = {} if given.profile == "quick" else {"profile": given.profile}
+        output = project.executed(given.profile) / f"{figure.id}.ipynb"
         if given.run:
             request = Request.read(given.run)
             parameters = {"profile": request.profile, **request.parameters}
-            execution = for_a_run(figure, parameters, Path(given.run).resolve().parent)
-        else:
-            execution = for_the_book(figure, project, given.profile)
-        execute(execution, project)
+            output = Path(given.run).resolve().with_name(f"{figure.experiment}.ipynb")
+        execute(figure, output, parameters, project, own=bool(given.run))
+    except FigureFailed as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
     except AttnlibError as error:
         print(f"error: {error}", file=sys.stderr)
-        failed = isinstance(error, FigureFailed)
-        if execution and not failed:
+        if output:
             with suppress(BadInput):
-                write_text_atomic(execution.error, f"{error}\n")  # the figure's page shows it
-        return 1 if failed else 2
+                # The page of the figure shows it.
+                write_text_atomic(output.with_suffix(".error.txt"), f"{error}\n")
+        return 2
     return 0
 
 
 # What varies from run to run is taken out of an executed notebook, so that equal inputs give equal bytes.
 
-INJECTED = "injected-parameters"
-HIDDEN = "remove-cell"  # Jupyter Book leaves such cells out of the page
 NOT_KEPT = ("papermill", "jupytext", "part", "order")  # of the notebook: of runs, of its source, of its place
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 # The version of Python is left out on purpose: it is in the provenance of the result.
@@ -220,10 +164,12 @@ LANGUAGE = {
     "mimetype": "text/x-python",
     "pygments_lexer": "ipython3",
 }
-VARYING_METADATA = ("papermill", "execution", "status", "collapsed")
+VARYING = ("papermill", "execution", "status", "collapsed")
 
 _ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]{6,}")
-_CELL_FILE = re.compile(r"ipykernel_\d+[/\\]\d+\.py")
+# ``/tmp/ipykernel_12/345.py``, as tracebacks and warnings name a cell. Looked for from where words begin:
+# from each of its letters, an image of a million would be read a million times.
+_CELL_FILE = re.compile(r"""(?<![^ \t\n"'<>(])[^ \t\n"'<>(]*ipykernel_\d+[/\\]\d+\.py""")
 
 
 def normalise(notebook: NotebookNode, root: Path) -> NotebookNode:
@@ -237,11 +183,11 @@ def normalise(notebook: NotebookNode, root: Path) -> NotebookNode:
     places = _places(root)
     for number, cell in enumerate(notebook.cells, start=1):
         cell["id"] = f"cell-{number:03d}"
-        for key in VARYING_METADATA:
+        for key in VARYING:
             cell.metadata.pop(key, None)
         tags = cell.metadata.get("tags", [])
-        if INJECTED in tags and HIDDEN not in tags:
-            cell.metadata["tags"] = [*tags, HIDDEN]
+        if "injected-parameters" in tags:
+            cell.metadata["tags"] = [*tags, "remove-cell"]  # which Jupyter Book leaves out of the page
         if not cell.metadata.get("tags", [True]):
             del cell.metadata["tags"]
         if cell.cell_type == "code":
@@ -260,42 +206,25 @@ def _merged_streams(outputs: list[NotebookNode]) -> list[NotebookNode]:
     return merged
 
 
-def _places(root: Path) -> list[tuple[str, str]]:
+def _places(root: Path) -> dict[str, str]:
     """Folders of this machine and what to print in their stead, the longest first."""
     named = {str(root): ".", str(root.resolve()): ".", sys.prefix: "<python>", sys.base_prefix: "<python>"}
     named |= {os.environ.get("ATTNLIB_DATA", ""): "$ATTNLIB_DATA", str(Path.home()): "~"}
-    known = [(place.rstrip("/"), word) for place, word in named.items()]
-    return sorted((pair for pair in known if len(pair[0]) > 2), key=lambda pair: -len(pair[0]))
+    known = ((place.rstrip("/"), word) for place, word in named.items())
+    return dict(sorted((pair for pair in known if len(pair[0]) > 2), key=lambda pair: -len(pair[0])))
 
 
-def _without_places(value: object, places: list[tuple[str, str]]) -> object:
+def _without_places(value: object, places: dict[str, str]) -> object:
     if isinstance(value, str):
-        for place, word in places:
-            if place in value:
-                value = re.sub(re.escape(place) + r"(?=[/\\\s\"'<>:,;)]|$)", lambda _, word=word: word, value)
-        return _ADDRESS.sub("at 0x0", _without_cell_files(value))
+        known = rf"({'|'.join(map(re.escape, places))})(?=[/\\\s\"'<>:,;)]|$)"
+        value = re.sub(known, lambda found: places[found[0]], _CELL_FILE.sub("<cell>", value))
+        return _ADDRESS.sub("at 0x0", value)
     if isinstance(value, list):
         return [_without_places(item, places) for item in value]
     if isinstance(value, dict):
         for key in value:
             value[key] = _without_places(value[key], places)
     return value
-
-
-def _without_cell_files(text: str) -> str:
-    """``/tmp/ipykernel_12/345.py``, as tracebacks and warnings name a cell, becomes ``<cell>``.
-
-    The folder is looked for backwards from the name: forwards, an image of a million letters would be read a
-    million times.
-    """
-    parts, after = [], 0
-    for found in _CELL_FILE.finditer(text):
-        begin = found.start()
-        while begin > after and text[begin - 1] not in " \t\n\"'<>(":
-            begin -= 1
-        parts += [text[after:begin], "<cell>"]
-        after = found.end()
-    return "".join([*parts, text[after:]])
 
 
 if __name__ == "__main__":

@@ -44,18 +44,12 @@ def networks_note(result: Result) -> str:
         n = max(_networks(values), default=0)
         if kind.partition("-")[0] in get_args(Architecture) and n:
             by_kind.setdefault(kind, {})[task_name(task)] = n
-    groups: list[tuple[list[str], dict[str, int]]] = []  # kinds that agree, and their networks of each task
+    alike: dict[str, list[str]] = {}  # what is said of several kinds
     for kind, counts in by_kind.items():
-        for kinds, common in groups:
-            if all(common.get(task, n) == n for task, n in counts.items()):
-                kinds.append(kind)
-                common |= counts
-                break
-        else:
-            groups.append(([kind], dict(counts)))
-    if len(groups) < 2:
-        return "".join(f"Networks a task and architecture: {_listed(common)}." for _, common in groups)
-    parts = [f"{', '.join(kinds)}: {_listed(common)}" for kinds, common in groups]
+        alike.setdefault(_listed(counts), []).append(kind)
+    if len(alike) < 2:
+        return "".join(f"Networks a task and architecture: {text}." for text in alike)
+    parts = [f"{', '.join(kinds)}: {text}" for text, kinds in alike.items()]
     return f"Networks a task and kind. {'; '.join(parts)}."
 
 

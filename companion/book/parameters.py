@@ -4,14 +4,12 @@
 the docstring. Several names may share an entry, and entries a line (``width: of states; steps: updates``).
 The cell has the first sentence. A setting whose help begins with "set by the profile" is no parameter.
 
-``python -m companion.book.parameters --write`` writes the cells; without ``--write`` it names those that
-differ.
+``python -m companion.book.parameters FIGURE …`` writes the cells, without a name those of all figures.
 """
 
-import argparse
-import ast
 import inspect
 import re
+import sys
 import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
@@ -56,9 +54,14 @@ def documented(config: type) -> dict[str, str]:
     return {name: found[name] for name in names}
 
 
+def parameters(config: type) -> dict[str, str]:
+    """What of `documented` is for readers to choose."""
+    return {name: text for name, text in documented(config).items() if not text.startswith(INTERNAL)}
+
+
 def cell(config: type, profiles: Mapping[str, object]) -> str:
     """The source of the parameters cell: None leaves a profile's own value, which the comment gives."""
-    told = {name: text for name, text in documented(config).items() if not text.startswith(INTERNAL)}
+    told = parameters(config)
     column = max(map(len, told)) + len(" = None  ")
     lines = ['profile = "quick"']
     for name, text in told.items():
@@ -91,52 +94,14 @@ def written(figure: Figure) -> str:
     return CELL.sub(lambda match: match["head"] + today, source, count=1)
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Command line of this module; 1 where a cell differs and was not written."""
-    parser = argparse.ArgumentParser(
-        prog="python -m companion.book.parameters", description="Parameter cells."
-    )
-    parser.add_argument("figures", nargs="*", help="ids, such as primer/source_reversal (default: all)")
-    parser.add_argument("--write", action="store_true", help="write the cells that differ")
-    given = parser.parse_args(arguments)
+def main(figures: list[str]) -> int:
+    """Write the cells that differ, of some figures or all."""
     project = Project(find_root())
-    chosen = [find(project, name) for name in given.figures] or discover(project).values()
-    differ = [figure for figure in chosen if written(figure) != figure.path.read_text(encoding="utf-8")]
-    for figure in differ:
-        if given.write:
-            figure.path.write_text(written(figure), encoding="utf-8")
-        print(f"{'written' if given.write else 'differs'}: {figure.path}")
-    return int(bool(differ) and not given.write)
-
-
-def notebook_parameters(figure: Figure) -> dict[str, object]:
-    """The parameters of a figure's notebook with their defaults.
-
-    Raises:
-        BadInput: the notebook has not exactly one cell tagged ``parameters`` (papermill would only warn, and
-            run with the defaults), or it has a line that is not ``name = literal``.
-    """
-    import jupytext
-
-    cells = jupytext.read(figure.path).cells
-    tagged = [cell.source for cell in cells if "parameters" in cell.metadata.get("tags", [])]
-    if len(tagged) != 1:
-        cells = f"{len(tagged)} cells" if tagged else "no cell"
-        raise BadInput(
-            f"{figure.id} has {cells} tagged `parameters`; exactly one is needed, for its parameters and "
-            "defaults: write {code-cell} with the line `:tags: [parameters]`"
-        )
-    found: dict[str, object] = {}
-    try:
-        for node in ast.parse(tagged[0]).body:
-            if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Name):
-                raise BadInput(
-                    f"{figure.id}: line {node.lineno} of the parameters cell is not `name = value`"
-                )
-            found[node.targets[0].id] = ast.literal_eval(node.value)
-    except (SyntaxError, ValueError) as error:
-        raise BadInput(f"{figure.id}: the parameters cell has more than plain values: {error}") from error
-    return found
+    for figure in [find(project, name) for name in figures] or discover(project).values():
+        if (today := written(figure)) != figure.path.read_text(encoding="utf-8"):
+            figure.path.write_text(today, encoding="utf-8")
+            print(f"written: {figure.path}")
+    return 0
 
 
 def split_assignments(words: Iterable[str]) -> dict[str, str]:
@@ -147,22 +112,13 @@ def split_assignments(words: Iterable[str]) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for word in words:
-        name, equals, value = word.partition("=")
-        name = name.strip()
+        name, equals, value = map(str.strip, word.partition("="))
         if not equals or not name.isidentifier():
             raise BadInput(f"-p {word}: expected name=value, as in -p task=scan")
         if name in found:
             raise BadInput(f"-p {word}: {name!r} is given twice, as {found[name]!r} before")
-        found[name] = value.strip()
+        found[name] = value
     return found
-
-
-def check_known(names: Iterable[str], known: Iterable[str]) -> None:
-    """Refuse a name that is no parameter of the notebook; raises UnknownName, with the nearest."""
-    known = tuple(known)
-    for name in names:
-        if name not in known:
-            raise UnknownName("parameter", name, known)
 
 
 def read_request(project: Project, name: str, profile: str, words: Iterable[str]) -> Request:
@@ -182,8 +138,12 @@ def read_request(project: Project, name: str, profile: str, words: Iterable[str]
         return Request(figure.id, profile)
     if "profile" in given:
         raise BadInput(f"-p profile={given['profile']}: say --profile {given['profile']} instead")
-    check_known(given, (known for known in notebook_parameters(figure) if known != "profile"))
-    for path in path_fields(Request(figure.id, profile).standard):
+    standard = Request(figure.id, profile).standard
+    known = parameters(type(standard))
+    for name in given:
+        if name not in known:
+            raise UnknownName("parameter", name, known)
+    for path in path_fields(standard):
         if path in given:
             given[path] = str(Path(str(given[path])).expanduser().resolve())
     typed = plain(Request(figure.id, profile, given).config)
@@ -196,8 +156,7 @@ def check_parallel(source: str | Path, target: str | Path) -> None:
     """Refuse a reader's two text files before any work is begun.
 
     Raises:
-        BadInput: they differ in length, are not UTF-8, or have fewer than ten pairs of lines with words on
-            both sides, of which a tenth is held out.
+        BadInput: they differ in length, are not UTF-8, or have next to nothing in them.
         DataUnavailable: a file cannot be read. CorruptFile: a broken gzip file.
     """
     pairs = sum(bool(a.strip() and b.strip()) for a, b in zip(*read_parallel(source, target), strict=True))
@@ -209,4 +168,4 @@ def check_parallel(source: str | Path, target: str | Path) -> None:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(main(sys.argv[1:]))

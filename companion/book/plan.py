@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 from attnlib.errors import AttnlibError, CorruptFile, DataUnavailable
 from companion.book.project import Figure, Project
 from companion.book.workflow import Memo, code_files, state
-from companion.data.sources import Dataset, check, fetch
+from companion.data.sources import check, fetch
 from companion.results import registry
 from companion.results.config import config_hash, plain
 from companion.results.request import Request
@@ -78,17 +78,17 @@ class PlannedResult:
     @cached_property
     def _today(self) -> dict:
         """Code, settings and models of a result that is made today."""
-        if self.request.parameters:
-            return self._found()
-        return _memo(self.project)(f"{self.request.experiment} {self.request.profile}", self._found)
 
-    def _found(self) -> dict:
-        from companion.results.run import code_of
+        def found() -> dict:
+            from companion.results.run import code_of
 
-        config, code = self.request.config, code_of(self.request.experiment)
-        asks = any(True for _ in registry.load(self.request.experiment).asks(config))
-        made = {"code": code, "config": plain(config), "models": list(self.specs)}
-        return made | {"stamp": f"{code} {config_hash(config)}", "asks": asks}
+            config, code = self.request.config, code_of(self.request.experiment)
+            asks = any(True for _ in registry.load(self.request.experiment).asks(config))
+            made = {"code": code, "config": plain(config), "models": list(self.specs)}
+            return made | {"stamp": f"{code} {config_hash(config)}", "asks": asks}
+
+        key = f"{self.request.experiment} {self.request.profile}"
+        return found() if self.request.parameters else _memo(self.project)(key, found)
 
     @property
     def stamp(self) -> str:
@@ -213,25 +213,26 @@ def imports_of(figure: Figure) -> frozenset[str]:
 
 def drawing_code(project: Project, figure: Figure) -> str:
     """Fingerprint of what a notebook imports, so that it is drawn anew when that changes."""
+    from companion.runs.fingerprint import fingerprint
+
     names = sorted(imports_of(figure))
-
-    def found() -> str:
-        from companion.runs.fingerprint import fingerprint
-
-        return fingerprint(*names)
-
-    return _memo(project)(" ".join(["imports", *names]), found)
+    return _memo(project)(" ".join(["imports", *names]), lambda: fingerprint(*names))
 
 
-def bring_data(results: Iterable[PlannedResult]) -> None:
-    """Download the published data that results read and that is not here; never fails.
+def bring_data(project: Project, requests: Iterable[Request]) -> None:
+    """Download published data that figures read and that is not here, where ``ATTNLIB_DATA`` is not set.
 
-    With ``ATTNLIB_DATA`` set nothing is downloaded. What cannot be had is said on standard error, and the
-    figures that need it say so on their pages.
+    What cannot be had is said on standard error, and the figures that need it say so on their pages.
     """
     if os.environ.get("ATTNLIB_DATA"):
         return
-    for data in data_of_specs(spec for one in results if not one.current for spec in one.specs.values()):
+    from companion.runs.fingerprint import data_sets
+
+    results = (PlannedResult(project, one) for one in requests if one.experiment in registry.names())
+    roots = {spec.roots for one in results if not one.current for spec in one.specs.values()}
+    for constant in sorted({constant for each in roots for constant in data_sets(*each)}):
+        module, name = constant.split(":")
+        data = getattr(import_module(module), name)
         if all(status.state == "ok" for status in check(data)):
             continue
         print(f"downloading {data.name} …", file=sys.stderr, flush=True)
@@ -239,12 +240,3 @@ def bring_data(results: Iterable[PlannedResult]) -> None:
             fetch(data)
         except AttnlibError as error:
             print(f"{data.name}: {error}", file=sys.stderr)
-
-
-def data_of_specs(specs: Iterable[Spec]) -> list[Dataset]:
-    """The data sets that models and recipes read: those that the code behind them refers to."""
-    from companion.runs.fingerprint import data_sets
-
-    constants = {constant for roots in {spec.roots for spec in specs} for constant in data_sets(*roots)}
-    found = {getattr(import_module(module), name) for module, name in (one.split(":") for one in constants)}
-    return sorted(found, key=lambda data: data.name)

@@ -1,6 +1,5 @@
 """Where the book's sources and products live: the checkout, found from wherever one stands."""
 
-import ast
 import json
 import os
 from dataclasses import dataclass
@@ -39,7 +38,6 @@ class Project:
 
     @property
     def notebooks(self) -> Path:
-        """Sources of the figures, MyST Markdown."""
         return self.root / "notebooks"
 
     @property
@@ -48,12 +46,10 @@ class Project:
 
     @property
     def models(self) -> Path:
-        """Trained models, shared by every profile, figure and run."""
         return self.build / "models"
 
     @property
     def site(self) -> Path:
-        """The page to open."""
         return self.build / "_build" / "html" / "index.html"
 
     def executed(self, profile: str) -> Path:
@@ -68,6 +64,18 @@ class Project:
 def current_project() -> Project:
     """The project of :func:`find_root`."""
     return Project(find_root())
+
+
+def folder_to_write(folder: Path) -> Path:
+    """The folder, made where it was not. Raises BadInput: it cannot be written."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if os.access(folder, os.W_OK):
+            return folder
+        reason = "permission denied"
+    except OSError as error:
+        reason = error.strerror
+    raise BadInput(f"cannot write into {folder}: {reason}; the book is built there")
 
 
 # The figures of the book: one notebook each, found by where they lie.
@@ -128,24 +136,11 @@ def find(project: Project, name: str) -> Figure:
     raise UnknownName("figure", name, figures)
 
 
-def place_in_paper(figure: Figure, project: Project) -> str:
-    """The experiment's ``PLACE``, read from its source: importing it would wait for torch."""
-    module = project.notebooks / figure.id / "experiment.py"
-    if not module.is_file():
-        return ""
-    for node in ast.parse(module.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "PLACE":
-            return str(ast.literal_eval(node.value))
-    return ""
-
-
 def minutes(folder: Path, experiment: str) -> float | None:
     """Minutes that a result took, training included; None when it has not run or does not say."""
     path = folder / f"{experiment}.provenance.json"
-    if not path.is_file():
-        return None
-    provenance = json.loads(path.read_text(encoding="utf-8"))
-    computing, training = provenance.get("seconds"), provenance.get("training_seconds", 0.0)
+    found = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    computing, training = found.get("seconds"), found.get("training_seconds", 0.0)
     if computing is None:
         return None
     # A process that trained and computed has counted its trainings already.

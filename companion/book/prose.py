@@ -1,6 +1,6 @@
 """What sentences take from results: numbers, verdicts and lists of claims, as text with its sources.
 
-Three marks stand in the Markdown of a chapter:
+Three marks stand in the Markdown of a page:
 
 * ``{num}`temporal_share:spearman.temporal_share|.2f` `` — a number; the experiment's name may be left out in
   its own chapter, and :mod:`companion.book.numbers` has the ways to write one;
@@ -10,16 +10,17 @@ Three marks stand in the Markdown of a chapter:
   id a line) with number and verdict.
 
 All are of the result that the chapter leads with, the committed one of the paper profile where there is one;
-``experiment@quick:key`` and ``claim-id@quick`` name another. :mod:`companion.book.roles` shows them in the
-book; `with_text` puts text in their place in notebooks that leave it. ``python -m companion.book.prose
-notebooks/primer/x.md`` shows a chapter's prose as it will read, with whatever is wrong by line.
+``experiment@quick:key`` and ``claim-id@quick`` name another. Pages of the book get HTML in their place, with
+the source of a number as its title; notebooks that leave the book get text. ``python -m companion.book.prose
+notebooks/primer/x.md`` shows a chapter as it will read, with whatever is wrong by line.
 """
 
 import re
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, cached_property
+from html import escape
 from pathlib import Path
 
 from attnlib.errors import AttnlibError, BadInput, UnknownName
@@ -30,9 +31,9 @@ from companion.claims import UNDECIDED, Claim, Judgement, Verdict, judge_values,
 from companion.results import registry
 from companion.results.result import Result
 
-ROLE = re.compile(r"\{(?P<role>num|verdict)\}`(?P<text>[^`]+)`")
-BLOCK = re.compile(
-    r"^(?P<fence>```|:::)\{claims\}[ \t]*\n(?P<options>(?::\w+:.*\n)*)(?P<body>(?:.*\n)*?)(?P=fence)[ \t]*$",
+MARK = re.compile(
+    r"\{(?P<role>num|verdict)\}`(?P<text>[^`]+)`"
+    r"|^(?P<fence>```|:::)\{claims\}[ \t]*\n(?P<options>(?::\w+:.*\n)*)(?P<body>(?:.*\n)*?)(?P=fence)[ \t]*$",
     re.MULTILINE,
 )
 AT = r"(?:@(?P<profile>\w+))?"
@@ -50,12 +51,16 @@ class Shown:
     css_class: str = ""
 
 
-@dataclass
 class Book:
-    """Results and claims of a checkout, and every file that was asked for, whether it is there or not."""
+    """Results and claims of a checkout, each read once."""
 
-    root: Path
-    files: set[Path] = field(default_factory=set)
+    def __init__(self, root: Path) -> None:
+        self.root, self._load = root, cache(Result.load)
+
+    @cached_property
+    def claims(self) -> dict[str, Claim]:
+        """Every claim by id."""
+        return {claim.id: claim for claim in load_claims(self.root / "claims")}
 
     def leading(self, experiment: str, profile: str | None = None) -> Result | None:
         """The result that a chapter leads with, or the one of a profile; None where nothing has been run.
@@ -69,17 +74,14 @@ class Book:
             raise UnknownName("profile", profile, PROFILES)
         for each in [profile] if profile else reversed(PROFILES):
             path = Project(self.root).results(each) / f"{experiment}.json"
-            self.files.add(path)
             if path.is_file():
-                return _result(path, path.stat().st_mtime_ns)
+                return self._load(path)
         return None
 
-    def claims(self) -> dict[str, Claim]:
-        """Every claim by id."""
-        folder = self.root / "claims"
-        files = tuple(sorted(path for path in folder.rglob("*") if path.is_file()))
-        self.files.update(files)
-        return _claims(folder, tuple(path.stat().st_mtime_ns for path in files))
+    def claim(self, name: str) -> Claim:
+        if name not in self.claims:
+            raise UnknownName("claim", name, self.claims)
+        return self.claims[name]
 
     def verdict_of(self, claim: Claim, profile: str | None = None) -> tuple[Judgement, str]:
         """Today's judgement of a claim and the profile of the result that it rests on."""
@@ -92,16 +94,6 @@ class Book:
             way_out = f"`attnlib run {claim.experiment}` computes it"
             return Judgement(Verdict.NOT_RUN, {}, way_out), at or PROFILES[0]
         return judge_values(claim.judge, result.values, claim.keys), result.profile
-
-
-@lru_cache(maxsize=64)
-def _result(path: Path, changed: int) -> Result:
-    return Result.load(path)
-
-
-@lru_cache(maxsize=2)
-def _claims(folder: Path, changed: tuple[int, ...]) -> dict[str, Claim]:
-    return {claim.id: claim for claim in load_claims(folder)}
 
 
 def num(book: Book, text: str, page: str) -> Shown:
@@ -139,10 +131,7 @@ def verdict(book: Book, text: str, page: str) -> Shown:
         raise BadInput(
             f"{{verdict}}`{text}`: expected claim-id = verdict, such as longer-is-harder = reproduced"
         )
-    claims = book.claims()
-    if found["claim"] not in claims:
-        raise UnknownName("claim", found["claim"], claims)
-    claim, wanted = claims[found["claim"]], " ".join(found["verdict"].split())
+    claim, wanted = book.claim(found["claim"]), " ".join(found["verdict"].split())
     judgement, profile = book.verdict_of(claim, found["profile"])
     numbers = "; ".join(map(str, judgement.evidence.values()))
     today = judgement.verdict
@@ -169,12 +158,9 @@ def claims_table(book: Book, page: str, kind: str | None = None, ids: tuple[str,
     Raises:
         UnknownName: no such claim. BadInput: there are none to list.
     """
-    known, experiment = book.claims(), page.rpartition("/")[2]
-    for name in ids:
-        if name not in known:
-            raise UnknownName("claim", name, known)
-    own = (claim for claim in known.values() if claim.experiment == experiment and not claim.number)
-    listed = [known[name] for name in ids] or [claim for claim in own if kind in (None, claim.kind)]
+    experiment = page.rpartition("/")[2]
+    own = (claim for claim in book.claims.values() if claim.experiment == experiment and not claim.number)
+    listed = [book.claim(name) for name in ids] or [claim for claim in own if kind in (None, claim.kind)]
     if not listed:
         of_kind = f" of kind {kind!r}" if kind else ""
         raise BadInput(f"{{claims}}: no claims{of_kind} about {experiment} in claims/*.yaml")
@@ -197,78 +183,57 @@ def read_block(options: str, body: str) -> tuple[str | None, tuple[str, ...]]:
     return given.get("kind"), tuple(body.split())
 
 
-def with_text(markdown: str, book: Book, page: str) -> str:
-    """Markdown that any notebook reader shows: numbers and verdicts as text, the table of claims as a table.
+def as_text(shown: Shown) -> str:
+    """What any notebook reader shows."""
+    return f"*({shown.text})*" if shown.claim else shown.text
 
-    What is wrong stays as it is written: the build of the book reports it.
-    """
 
-    def table(match: re.Match) -> str:
-        return claims_table(book, page, *read_block(match["options"], match["body"]))
+def as_html(shown: Shown, up: str = "") -> str:
+    """A number says where it is from, a verdict leads to its row on the scorecard, ``up`` from the page."""
+    title = escape(shown.title).replace("|", "&#124;")  # which would end the cell of a table
+    css = f"verdict {shown.css_class}" if shown.claim else "num"
+    span = f'<span class="{css}" title="{title}">{escape(shown.text)}</span>'
+    row = f"{up}scorecard.html#claim-{shown.claim}"
+    return f'<a class="verdict-link" href="{row}">{span}</a>' if shown.claim else span
 
-    def text(match: re.Match) -> str:
-        shown = ROLES[match["role"]](book, match["text"], page).text
-        return f"*({shown})*" if match["role"] == "verdict" else shown
 
-    def unless_wrong(replaced: Callable[[re.Match], str], match: re.Match) -> str:
+def filled(
+    text: str, book: Book, page: str, form: Callable[[Shown], str] = as_text
+) -> tuple[str, list[tuple[int, str]]]:
+    """Markdown with every mark filled; line and message of what is wrong, which stays as it is written."""
+    wrong: list[tuple[int, str]] = []
+
+    def replaced(mark: re.Match) -> str:
         try:
-            return replaced(match)
-        except BadInput:
-            return match[0]
+            if mark["role"]:
+                return form(ROLES[mark["role"]](book, mark["text"], page))
+            table = claims_table(book, page, *read_block(mark["options"], mark["body"]))
+            return f'<div class="claims">\n\n{filled(table, book, page, form)[0]}\n</div>'
+        except AttnlibError as error:
+            wrong.append((text.count("\n", 0, mark.start()) + 1, str(error)))
+            return mark[0]
 
-    return ROLE.sub(partial(unless_wrong, text), BLOCK.sub(partial(unless_wrong, table), markdown))
+    return MARK.sub(replaced, text), wrong
 
 
-def leave_the_book(notebook, root: Path, page: str) -> None:
-    """Put text for every mark in the Markdown cells of a notebook (in place)."""
-    book = Book(root)
+def fill_cells(notebook, book: Book, page: str, form: Callable[[Shown], str] = as_text) -> None:
+    """Fill the Markdown cells of a notebook (in place)."""
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
-            cell.source = with_text(cell.source, book, page)
-
-
-def source_of(root: Path, page: str) -> Path:
-    """The Markdown of a page: a chapter's notebook, or prose of ``book/``."""
-    chapter = root / "notebooks" / f"{page}.md"
-    return chapter if chapter.is_file() else root / "book" / f"{page}.md"
-
-
-def place_of(mark: str, root: Path, page: str) -> str:
-    """``notebooks/primer/x.md:123``: the source and the line of a mark, however it is broken over lines."""
-    source = source_of(root, page)
-    text = source.read_text(encoding="utf-8") if source.is_file() else ""
-    found = re.search(r"\s+".join(map(re.escape, mark.split())), text)
-    line = text.count("\n", 0, found.start()) + 1 if found else 1
-    return f"{source.relative_to(root).as_posix()}:{line}"
-
-
-def problems(root: Path, page: str) -> Iterator[tuple[int, str]]:
-    """Line and message of everything that is wrong with the marks of a page."""
-    book, text = Book(root), source_of(root, page).read_text(encoding="utf-8")
-    for match in (*ROLE.finditer(text), *BLOCK.finditer(text)):
-        try:
-            if "role" in match.re.groupindex:
-                ROLES[match["role"]](book, match["text"], page)
-            else:
-                claims_table(book, page, *read_block(match["options"], match["body"]))
-        except AttnlibError as error:
-            yield text.count("\n", 0, match.start()) + 1, str(error)
+            cell.source, _ = filled(cell.source, book, page, form)
 
 
 def main(arguments: list[str]) -> int:
-    """Print the prose of chapters as it will read; returns 1 where something is wrong."""
-    import jupytext
-
-    root, wrong = find_root(), 0
+    """Print chapters as they will read; returns 1 where something is wrong."""
+    book, code = Book(find_root()), 0
     for path in map(Path, arguments):
-        page = path.resolve().relative_to(root / "notebooks").with_suffix("").as_posix()
-        notebook = jupytext.read(path)
-        leave_the_book(notebook, root, page)
-        print(*(cell.source for cell in notebook.cells if cell.cell_type == "markdown"), sep="\n\n")
-        for line, message in sorted(problems(root, page)):
+        page = path.resolve().relative_to(book.root / "notebooks").with_suffix("").as_posix()
+        text, wrong = filled(path.read_text(encoding="utf-8"), book, page)
+        print(text)
+        for line, message in wrong:
             print(f"{path}:{line}: {message}", file=sys.stderr)
-            wrong = 1
-    return wrong
+            code = 1
+    return code
 
 
 if __name__ == "__main__":

@@ -7,11 +7,9 @@ settings; a warning is an error.
 ``python -m companion.book.site`` does both and prints the path of the front page.
 """
 
-import argparse
 import gc
 import hashlib
 import io
-import posixpath
 import re
 import shutil
 import sys
@@ -27,12 +25,15 @@ import jinja2
 import nbformat
 import yaml
 from nbformat import NotebookNode
+from sphinx_external_toc.parsing import parse_toc_data
 
 from attnlib.errors import AttnlibError, BadInput
 from companion.book.markup import badge, plain
-from companion.book.project import PROFILES, Project
+from companion.book.project import PROFILES, Project, find_root
+from companion.book.prose import Book, as_html, filled
 from companion.book.workflow import Memo, code_files, state
 from companion.claims import UNDECIDED, ClaimVerdict
+from companion.claims.scorecard import scorecard_markdown
 from companion.claims.verify import verify
 from companion.results.result import Result
 
@@ -43,8 +44,7 @@ FROM_OUTPUT = {"alt": "image", "caption": "figure", "name": "figure"}
 DOWNLOADS = {"Data": (".csv",), "Figure": (".svg", ".png")}
 DOWNLOADS |= {"Source of this page": (".md",), "Experiment": (".py",)}
 # A change in any of these can alter every page, and Sphinx does not see it.
-WHOLE_BOOK = ("_config.yml", "book/_static", "book/_vendor")
-WHOLE_BOOK += tuple(f"companion/book/{name}.py" for name in ("markup", "numbers", "prose", "roles", "theme"))
+WHOLE_BOOK = ("_config.yml", "book/_static", "book/_vendor", "companion/book/theme.py")
 MARKER = re.compile(r"^<!-- book:(?P<kind>\w+) ?(?P<figure>[\w/]*) -->$", re.MULTILINE)
 # Its tables are wide: they get the room of the list of contents.
 SCORECARD_HEAD = "---\nhtml_theme.sidebar_secondary.remove: true\n---\n\n"
@@ -94,7 +94,7 @@ def one_image_each(figure: str, number: int, cell: NotebookNode) -> list[Noteboo
 
 
 def closing(figure: str, root: Path, judged: list[ClaimVerdict]) -> str:
-    """What a figure's page says beneath its figures: the verdicts, and where the numbers come from.
+    """Beneath the figures of a page: the verdicts, and where the numbers come from.
 
     Kept out of the notebook, whose bytes are a function of the numbers alone.
     """
@@ -103,18 +103,20 @@ def closing(figure: str, root: Path, judged: list[ClaimVerdict]) -> str:
     for row in judged:
         if row.claim.experiment == experiment and not row.claim.number:  # those stand in tables of the page
             claims.setdefault(row.claim.id, (row.claim, {}))[1][row.profile] = row
-    results = [Project(root).results(profile) / f"{experiment}.json" for profile in reversed(PROFILES)]
-    return _filled(
-        figure, (), claims=list(claims.values()), profiles=PROFILES, UNDECIDED=UNDECIDED,
-        origins=[origin(Result.load(path)) for path in results if path.is_file()],
-    )  # fmt: skip
+    paths = [Project(root).results(profile) / f"{experiment}.json" for profile in reversed(PROFILES)]
+    results = [Result.load(path) for path in paths if path.is_file()]
+    return _template().render(
+        up=_up(figure), claims=list(claims.values()), profiles=PROFILES, UNDECIDED=UNDECIDED, results=results
+    )
 
 
-def _filled(figure: str, files: tuple[Path, ...], **values: object) -> str:
-    # The vector figure first.
-    ordered = sorted(files, key=lambda path: (path.suffix == ".png", path.name))
-    offered = {label: [path.name for path in ordered if path.suffix in of] for label, of in DOWNLOADS.items()}
-    return _template().render(figure=figure, up="../" * figure.count("/"), files=offered, **values)
+def _filled(figure: str, files: list[Path], **values: object) -> str:
+    offered = {label: [path.name for path in files if path.suffix in of] for label, of in DOWNLOADS.items()}
+    return _template().render(figure=figure, up=_up(figure), files=offered, **values)
+
+
+def _up(page: str) -> str:
+    return "../" * page.count("/")
 
 
 @cache
@@ -124,110 +126,53 @@ def _template() -> jinja2.Template:
     return page.from_string(Path(__file__).with_name("closing.md.jinja").read_text(encoding="utf-8"))
 
 
-def origin(result: Result) -> dict[str, str | None]:
-    """Where the numbers of a result come from, in words; None where there is nothing to say."""
-    found = result.provenance
-    commit = (found.get("commit") or "not in a repository")[:12]
-    today = " — stale: it has changed since" if result.stale else ", the present one"
-    machine = f"{found.get('device', 'unknown')}, {found.get('threads', '?')} thread(s)"
-    settings = {name: value for name, value in result.config.items() if value is not None}
-    data = (f"{name} (sha256 {digest[:8]}…)" for name, digest in result.data.items())
-    return {
-        "profile": result.profile,
-        "made": found.get("date", "unknown"),
-        "commit": commit + ", with changes not committed" * bool(found.get("dirty")),
-        "code": found.get("code", "unknown") + today,
-        "on": f"{machine}, {found.get('platform', '')}, Python {found.get('python', '?')}",
-        "training": _training(result),
-        "packages": ", ".join(f"{name} {version}" for name, version in found.get("packages", {}).items()),
-        "settings": ", ".join(f"{name} = {_plain(value)}" for name, value in settings.items()),
-        "data": ", ".join(data) or "none: every sample is made by rule",
-        "not run yet": ", ".join(result.missing) or None,
-    }
-
-
-def _training(result: Result) -> str:
-    number = result.provenance.get("networks", len(result.models))
-    machines = result.provenance.get("trained_on", ["an unknown machine"])
-    seconds = result.provenance.get("training_seconds")
-    if not number and not seconds:
-        return "none"
-    took = "unknown"
-    if seconds is not None:
-        took = f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
-    on = f", on {' and '.join(machines)}" if machines else ""
-    return f"{took} for {number} model{'' if number == 1 else 's'}{on}"
-
-
-def _plain(value: object) -> str:
-    return " ".join(map(str, value)) or "none" if isinstance(value, list) else str(value)
-
-
-def downloads_of(figure: str, root: Path, executed: Path) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
-    """Files that a figure has made, and its sources."""
+def downloads_of(figure: str, root: Path, executed: Path) -> list[Path]:
+    """The sources of a figure, and the files that it has made, the vector figure first."""
     prose = root / "notebooks" / f"{figure}.md"
-    products = (executed / f"{figure}.files").glob("*")
-    made = sorted(path for path in products if path.suffix in (".csv", ".svg", ".png"))
-    return tuple(made), tuple(filter(Path.is_file, (prose, prose.with_suffix("") / "experiment.py")))
+    sources = filter(Path.is_file, (prose, prose.with_suffix("") / "experiment.py"))
+    made = (path for end in ("csv", "svg", "png") for path in (executed / f"{figure}.files").glob(f"*.{end}"))
+    return [*sources, *sorted(made, key=lambda path: (path.suffix == ".png", path.name))]
 
 
-def figure_page(figure: str, root: Path, executed: Path, end: str) -> tuple[str, str]:
-    """Suffix and text of the page of one figure, with `closing`; of one that failed, a page that says why.
+def figure_page(figure: str, prose: str, files: list[Path], executed: Path, end: str) -> str:
+    """The page of one figure, a notebook; of one that failed, a page that says why.
+
+    Args:
+        prose: its source with all marks filled: the executed notebook may be older than a number.
+        files: what `downloads_of` found.
+        end: its `closing`.
 
     Raises:
         BadInput: an image without alternative text.
     """
-    notebook_path, error_path = executed / f"{figure}.ipynb", executed / f"{figure}.error.txt"
-    prose = root / "notebooks" / f"{figure}.md"
-    made, sources = downloads_of(figure, root, executed)
-    notebook = nbformat.read(notebook_path, as_version=4) if notebook_path.is_file() else None
-    reason = error_path.read_text(encoding="utf-8", errors="replace") if error_path.is_file() else ""
-    reason = reason.strip() or (_failed_cell(notebook) if notebook else "")
-    if reason or notebook is None:
-        lines = prose.read_text(encoding="utf-8").splitlines() if prose.is_file() else []
-        title = next((line for line in lines if line.startswith("# ")), f"# {figure}")
-        fence = "`" * max(4, 1 + max(map(len, re.findall("`+", reason)), default=0))
-        return ".md", _filled(figure, sources, missing=reason, title=title, fence=fence)
-
-    _take_prose_of(prose, notebook)
-    cells: list[NotebookNode] = []
-    for number, cell in enumerate(notebook.cells, start=1):
-        if "injected-parameters" in cell.metadata.get("tags", []):
-            cell.metadata.tags = [*cell.metadata.tags, "remove-cell"]
-        cells += one_image_each(figure, number, cell)
-    text = f"{end}{_filled(figure, (*made, *sources))}"
-    notebook.cells = [*cells, nbformat.v4.new_markdown_cell(text, id="downloads")]
-    return ".ipynb", nbformat.writes(notebook)
-
-
-def _take_prose_of(source: Path, notebook: NotebookNode) -> None:
-    """Markdown as it is written: an executed notebook has text where the book reads the numbers itself."""
     import jupytext
 
-    executed = [cell for cell in notebook.cells if "injected-parameters" not in cell.metadata.get("tags", [])]
-    written = jupytext.read(source).cells if source.is_file() else []
-    if [cell.cell_type for cell in executed] == [cell.cell_type for cell in written]:
-        for cell, own in zip(executed, written, strict=True):
+    notebook_path, error_path = executed / f"{figure}.ipynb", executed / f"{figure}.error.txt"
+    reason = error_path.read_text(encoding="utf-8", errors="replace") if error_path.is_file() else ""
+    if reason or not notebook_path.is_file():
+        title = next((line for line in prose.splitlines() if line.startswith("# ")), f"# {figure}")
+        fence = "`" * max(4, 1 + max(map(len, re.findall("`+", reason)), default=0))
+        sources = [path for path in files if path.suffix in (".md", ".py")]
+        text = _filled(figure, sources, missing=reason.strip(), title=title, fence=fence)
+        return nbformat.writes(
+            nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(text, id="failed")])
+        )
+
+    notebook = nbformat.read(notebook_path, as_version=4)
+    made = [cell for cell in notebook.cells if "injected-parameters" not in cell.metadata.get("tags", [])]
+    written = jupytext.reads(prose, "md:myst").cells
+    if [cell.cell_type for cell in made] == [cell.cell_type for cell in written]:
+        for cell, own in zip(made, written, strict=True):
             cell.source = own.source
-
-
-def _failed_cell(notebook: NotebookNode) -> str:
-    for number, cell in enumerate(notebook.cells, start=1):
-        for output in cell.get("outputs", []):
-            if output.output_type == "error":
-                return f"Cell {number} stopped with {output.ename}: {output.evalue}"
-    return ""
+    cells = [each for n, cell in enumerate(notebook.cells, 1) for each in one_image_each(figure, n, cell)]
+    downloads = nbformat.v4.new_markdown_cell(f"{end}{_filled(figure, files)}", id="downloads")
+    notebook.cells = [*cells, downloads]
+    return nbformat.writes(notebook)
 
 
 def fill_markers(text: str, executed: Path) -> str:
-    """Replace the lines ``<!-- book:KIND -->`` of a prose page.
-
-    * ``book:figure attend/temporal_share``: the figure's first image with a link to its page, or a note that
-      it has not been run;
-    * ``book:commands``: the reference of the command line.
-
-    Raises:
-        BadInput: an unknown kind.
+    """``<!-- book:figure ID -->`` becomes the figure's first image with a link to its page,
+    ``<!-- book:commands -->`` the reference of the command line.
     """
 
     def replaced(match: re.Match) -> str:
@@ -244,51 +189,26 @@ def _figure(executed: Path, figure: str) -> str:
     path, failed = executed / f"{figure}.ipynb", executed / f"{figure}.error.txt"
     cells = nbformat.read(path, as_version=4).cells if path.is_file() and not failed.is_file() else []
     images = (image for number, cell in enumerate(cells, 1) for image in images_of(figure, number, cell))
-    first = next(images, None)
-    if first is None:
+    if (first := next(images, None)) is None:
         return f":::{{note}}\nThe figure belongs to [](/{figure}), which has not been run here.\n:::"
-    said = first.metadata
-    alt, caption = " ".join(said.alt.split()), " ".join(said.get("caption", said.alt).split())
+    said = {name: " ".join(first.metadata[name].split()) for name in ("alt", "caption", "name")}
     # An image and a paragraph, not a figure: the numbers of figures start in the chapters.
     return (
-        f":::{{image}} /_files/figures/{figure}/{said.name}.svg\n:alt: {alt}\n:target: {figure}.html\n"
-        f":class: lead-figure\n:::\n\n{{.figure-note}}\n{caption} From [](/{figure}).\n"
+        f":::{{image}} /_files/figures/{figure}/{said['name']}.svg\n:alt: {said['alt']}\n"
+        f":target: {figure}.html\n:class: lead-figure\n:::\n\n"
+        f"{{.figure-note}}\n{said['caption']} From [](/{figure}).\n"
     )
 
 
 def commands_markdown() -> str:
     """The command line's own help, a section a command, as Markdown."""
+    import typer.cli
+    import typer.core
     import typer.main
 
-    return "\n".join(
-        _command_sections(typer.main.get_command(import_module("attnlib.cli").app), "attnlib", None)
-    )
-
-
-# No type of click is named here: typer brings a click of its own, and which one it is depends on its version.
-def _command_sections(command: Any, name: str, parent: Any) -> list[str]:
-    context = command.context_class(command, info_name=name, parent=parent)
-    path = context.command_path
-    usage = " ".join([path, *command.collect_usage_pieces(context)])
-    depth = 2 if parent is None else path.count(" ") + 1
-    lines = [f"{'#' * depth} `{path}`", "", _help(command.help), "", "```text", usage, "```", ""]
-    for parameter in command.get_params(context):
-        record = parameter.get_help_record(context)
-        if record and not record[0].startswith("--help"):
-            lines += [f"`{record[0]}`", f": {_help(record[1]) or 'no further help'}", ""]
-    for child, inner in getattr(command, "commands", {}).items():
-        if not inner.hidden:
-            lines += _command_sections(inner, child, context)
-    return lines
-
-
-def _help(text: str | None) -> str:
-    """Help text as Markdown: what is bold or in backticks becomes code, other marks are shown as they are."""
-    pieces = re.split(r"(`[^`]+`)", re.sub(r"\[/?bold\]", "`", " ".join((text or "").split())))
-    return "".join(
-        piece if number % 2 else re.sub(r"([\\<>*_{}\[\]$#])", r"\\\1", piece)
-        for number, piece in enumerate(pieces)
-    )
+    command = typer.main.get_command(import_module("attnlib.cli").app)
+    context = typer.Context(command, obj={typer.core.MARKUP_MODE_KEY: "rich"})
+    return typer.cli.get_docs_for_click(obj=command, ctx=context, name="attnlib", indent=1)
 
 
 def table_of_contents(root: Path) -> dict[str, Any]:
@@ -298,73 +218,54 @@ def table_of_contents(root: Path) -> dict[str, Any]:
     II`` is where the notebooks of that part go.
 
     Raises:
-        BadInput: the file is missing or has no root, or a notebook's part is none of the book's.
+        BadInput: the file is missing; a notebook has no place, or is in a part that the book does not have.
     """
     toc = root / "book" / "_toc.yml"
     if not toc.is_file():
-        raise BadInput(f"no table of contents at {toc}; run from the repository's root or give --root")
+        raise BadInput(f"no table of contents at {toc}; run from the repository's root")
     content = yaml.safe_load(toc.read_text(encoding="utf-8"))
-    if not isinstance(content, dict) or "root" not in content:
-        raise BadInput(f"{toc} has no 'root:' page; it should start with 'format: jb-book' and 'root: index'")
-    placed: dict[str, list[dict[str, str]]] = {}
-    for (part, _), path in sorted((place_in_book(path), path) for path in (root / "notebooks").rglob("*.md")):
+    placed: dict[str, list[tuple[int, str]]] = {}
+    for path in (root / "notebooks").rglob("*.md"):
+        try:
+            head = yaml.safe_load(path.read_text(encoding="utf-8").split("---\n")[1])
+            part, order = str(head["part"]), int(head["order"])
+        except (IndexError, KeyError, TypeError, ValueError) as error:
+            raise BadInput(
+                f"{path} has no place in the book: begin its front matter with 'part: II' and 'order: 40'"
+            ) from error
         page = path.relative_to(root / "notebooks").with_suffix("").as_posix()
-        placed.setdefault(part, []).append({"file": page})
+        placed.setdefault(part, []).append((order, page))
     for part in content.get("parts", []):
-        chapters = (
-            placed.pop(str(each["notebooks"]), []) if "notebooks" in each else [each]
-            for each in part["chapters"]
-        )  # fmt: skip
-        part["chapters"] = [chapter for several in chapters for chapter in several]
-    for part, (first, *_) in placed.items():
-        raise BadInput(f"notebooks/{first['file']}.md is in part {part!r}, which book/_toc.yml does not have")
+        chapters = part["chapters"]
+        part["chapters"] = []
+        for each in chapters:
+            notebooks = sorted(placed.pop(str(each.get("notebooks")), []))
+            part["chapters"] += [{"file": page} for _, page in notebooks] if "notebooks" in each else [each]
+    for part, ((_, page), *_) in placed.items():
+        raise BadInput(f"notebooks/{page}.md is in part {part!r}, which book/_toc.yml does not have")
     return content
-
-
-def place_in_book(notebook: Path) -> tuple[str, int]:
-    """Part and order of a notebook, from its front matter.
-
-    Raises:
-        BadInput: it has none, or one of the two is missing.
-    """
-    text = notebook.read_text(encoding="utf-8")
-    head = yaml.safe_load(text.split("---\n")[1]) if text.startswith("---\n") else {}
-    try:
-        return str(head["part"]), int(head["order"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise BadInput(
-            f"{notebook} has no place in the book: begin its front matter with 'part: II' and 'order: 40'"
-        ) from error
-
-
-def toc_pages(content: object) -> list[str]:
-    """Pages named in a table of contents of Jupyter Book, in order, without suffix."""
-    if isinstance(content, list):
-        return [page for item in content for page in toc_pages(item)]
-    if not isinstance(content, dict):
-        return []
-    own = [content[key] for key in ("root", "file") if key in content]
-    return sum((toc_pages(content.get(key)) for key in ("parts", "chapters", "sections")), own)
 
 
 def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str]]:
     """Bring ``folder`` to hold the sources of the whole book, touching only files whose content changed.
 
     Args:
-        root: the repository.
         executed: folder of executed notebooks, ``<figure>.ipynb`` with ``<figure>.files/`` beside it.
-        folder: the staged folder; files in it that the book no longer has are deleted.
+        folder: files in it that the book no longer has are deleted.
 
     Returns:
         names of the files written, and of those deleted.
 
     Raises:
         BadInput: a page of the table of contents that is neither prose, generated nor a figure; a notebook
-            without a place in it; a figure without alternative text.
+            without a place in it; a figure without alternative text; marks in the prose that are wrong, by
+            source and line.
     """
-    book, toc = root / "book", table_of_contents(root)
-    pages = toc_pages(toc)
-    kept = Memo(folder.with_name(".pages.json"), _state(root, executed))
+    book, toc, results = root / "book", table_of_contents(root), Book(root)
+    # What the ends of pages and the scorecard rest on.
+    names = [*code_files(root), "companion/book/closing.md.jinja", "companion/claims", "claims"]
+    now = state(Project(root), [*names, "results/paper", "build/results/quick"])
+    kept = Memo(folder.with_name(".pages.json"), now)
 
     @cache
     def judged() -> list[ClaimVerdict]:
@@ -377,65 +278,42 @@ def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str
     }
     wanted["_toc.yml"] = yaml.safe_dump(toc, sort_keys=False).encode()
     made: dict[str, str] = {}
-    for page in pages:
+    wrong: list[str] = []
+
+    def filled_page(path: Path, page: str) -> str:
+        text, found = filled(path.read_text(encoding="utf-8"), results, page, partial(as_html, up=_up(page)))
+        source = path.relative_to(root).as_posix()
+        wrong.extend(f"{source}:{line}: {message}" for line, message in found)
+        return text
+
+    for page in parse_toc_data(toc):
         if f"{page}.md" in wanted:
-            made[f"{page}.md"] = fill_markers((book / f"{page}.md").read_text(encoding="utf-8"), executed)
+            made[f"{page}.md"] = fill_markers(filled_page(book / f"{page}.md", page), executed)
         elif page == "scorecard":
-            made["scorecard.md"] = SCORECARD_HEAD + kept("scorecard", partial(_scorecard, root))
+            made["scorecard.md"] = SCORECARD_HEAD + kept("scorecard", partial(scorecard_markdown, root))
         elif (root / "notebooks" / f"{page}.md").is_file():
-            files = [path for several in downloads_of(page, root, executed) for path in several]
+            files = downloads_of(page, root, executed)
             wanted |= {f"_files/figures/{page}/{path.name}": path for path in files}
-            dates = {str(path): path.stat().st_mtime_ns for path in [*files, *_outcome(executed, page)]}
-            suffix, before = kept.kept.get(f"{page} staged", ("", {}))
-            if before == dates and (folder / f"{page}{suffix}").is_file():
-                wanted[page + suffix] = folder / f"{page}{suffix}"
+            outcome = (executed / f"{page}.{end}" for end in ("ipynb", "error.txt"))
+            dates = {str(path): path.stat().st_mtime_ns for path in (*files, *filter(Path.is_file, outcome))}
+            staged = folder / f"{page}.ipynb"
+            if kept.kept.get(f"{page} staged") == dates and staged.is_file():
+                wanted[f"{page}.ipynb"] = staged
                 continue
             end = kept(page, lambda page=page: closing(page, root, judged()))
-            suffix, text = figure_page(page, root, executed, end)
-            made[page + suffix] = text
-            kept.kept[f"{page} staged"], kept.new = (suffix, dates), True
+            prose = filled_page(root / "notebooks" / f"{page}.md", page)
+            made[f"{page}.ipynb"] = figure_page(page, prose, files, executed, end)
+            kept.kept[f"{page} staged"], kept.new = dates, True
         else:
             raise BadInput(
                 f"book/_toc.yml names {page!r}, but there is neither book/{page}.md nor notebooks/{page}.md; "
                 "write one or remove the line"
             )
-    texts = {name for name in (*made, *wanted) if name.endswith(".md")}
-    wanted |= {name: _links_that_hold(text, name, texts).encode() for name, text in made.items()}
-    done = _sync(wanted, folder)
+    if wrong:
+        raise BadInput("\n".join(["some of what the prose says does not hold:", *wrong]))
+    done = _sync(wanted | {name: text.encode() for name, text in made.items()}, folder)
     kept.save()
     return done
-
-
-def _outcome(executed: Path, page: str) -> list[Path]:
-    """Files that say what became of a figure."""
-    return [path for end in ("ipynb", "error.txt") if (path := executed / f"{page}.{end}").is_file()]
-
-
-def _state(root: Path, executed: Path) -> str:
-    """Of code, claims and results behind the ends of pages and the scorecard; and which figures failed."""
-    project = Project(root)
-    names = [*code_files(root), "companion/book/closing.md.jinja", "companion/claims", "claims"]
-    results = ["results/paper", project.results("quick").relative_to(root).as_posix()]
-    notebooks = sorted((root / "notebooks").rglob("*.md"))
-    pages = (path.relative_to(root / "notebooks").with_suffix("").as_posix() for path in notebooks)
-    outcomes = [[path.name for path in _outcome(executed, page)] for page in pages]
-    return f"{state(project, [*names, *results])} {outcomes}"
-
-
-def _scorecard(root: Path) -> str:
-    from companion.claims.scorecard import scorecard_markdown
-
-    return scorecard_markdown(root)
-
-
-def _links_that_hold(text: str, page: str, made: set[str]) -> str:
-    """Links to a notebook lead to the page that stands in for it where the figure failed."""
-
-    def replaced(match: re.Match) -> str:
-        target = posixpath.normpath(posixpath.join(posixpath.dirname(page), match["path"]))
-        return f"]({match['path']}.md)" if f"{target}.md" in made else match[0]
-
-    return re.sub(r"\]\((?P<path>[^()\s#:]+)\.ipynb(#[^()\s]*)?\)", replaced, text)
 
 
 def _sync(wanted: Mapping[str, bytes | Path], folder: Path) -> tuple[list[str], list[str]]:
@@ -455,13 +333,9 @@ def _sync(wanted: Mapping[str, bytes | Path], folder: Path) -> tuple[list[str], 
 
 
 def _digest_of_whole_book_inputs(root: Path) -> str:
-    digest = hashlib.sha256()
-    for entry in WHOLE_BOOK:
-        path = root / entry
-        for file in [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.is_file()):
-            if "__pycache__" not in file.parts:
-                digest.update(file.relative_to(root).as_posix().encode() + b"\0" + file.read_bytes() + b"\0")
-    return digest.hexdigest()
+    found = (path for each in WHOLE_BOOK for path in sorted([root / each, *(root / each).rglob("*")]))
+    files = (path for path in found if path.is_file() and "__pycache__" not in path.parts)
+    return hashlib.sha256(b"\0".join(str(path).encode() + path.read_bytes() for path in files)).hexdigest()
 
 
 def build_site(root: Path) -> Path:
@@ -498,12 +372,10 @@ def build_site(root: Path) -> Path:
     return project.site
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Command line of this module; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m companion.book.site", description="Build the book.")
-    parser.add_argument("--root", default=".", type=Path, help="the repository (default: here)")
+def main() -> int:
+    """Build the book of this checkout; returns the exit code."""
     try:
-        print(build_site(parser.parse_args(arguments).root))
+        print(build_site(find_root()))
     except AttnlibError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -15,12 +15,13 @@ from pathlib import Path
 
 from attnlib.errors import BadInput
 from attnlib.files import write_json_atomic, write_text_atomic
-from companion.book.project import Project
+from companion.book.project import Project, folder_to_write
 from companion.data.sources import cache_folder, mirror_folder
 
 # What the book is made of, and what is made of it; `attnlib book` asks Snakemake only where one has changed.
 INPUTS = ("attnlib", "companion", "notebooks", "claims", "book", "results", "Snakefile", "_config.yml")
 INPUTS += ("README.md", "CHANGELOG.md", "CITATION.cff")
+MARK = ".book-is-current"
 PRODUCTS = ("build/notebooks", "build/results/quick", "build/_build/html")
 
 
@@ -56,24 +57,15 @@ def run(project: Project, targets: Iterable[str], jobs: int, *, explain: bool = 
 
 @contextmanager
 def sole_worker(project: Project) -> Iterator[int]:
-    """Two builds of one checkout never run at once.
+    """Two builds of one checkout never run at once: the file descriptor of a lock.
 
-    Yields:
-        the lock's file descriptor. A process that inherits it holds the lock until it ends, so that a killed
-        attnlib leaves the checkout locked for as long as the work it started goes on.
+    A process that inherits it holds the lock until it ends, so that a killed attnlib leaves the checkout
+    locked for as long as the work it started goes on.
 
     Raises:
         BadInput: another build is at work, or the build folder cannot be written.
     """
-    path = project.build / ".lock"
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle = path.open("a+")
-    except OSError as error:
-        raise BadInput(
-            f"cannot write into {path.parent}: {error.strerror}; the book is built there"
-        ) from error
-    with handle:
+    with (folder_to_write(project.build) / ".lock").open("a+") as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
@@ -127,15 +119,11 @@ class Memo:
 
 def is_current(project: Project) -> bool:
     """Whether neither the book nor anything that it is made of has changed since `mark_current`."""
-    mark = _mark(project)
+    mark = project.build / MARK
     now = f"{state(project, INPUTS)} {state(project, PRODUCTS)}"
     return mark.is_file() and mark.read_text(encoding="ascii") == now
 
 
 def mark_current(project: Project, inputs: str) -> None:
     """Note that the book is whole, made of ``inputs``: their `state` before it was begun."""
-    write_text_atomic(_mark(project), f"{inputs} {state(project, PRODUCTS)}")
-
-
-def _mark(project: Project) -> Path:
-    return project.build / ".book-is-current"
+    write_text_atomic(project.build / MARK, f"{inputs} {state(project, PRODUCTS)}")

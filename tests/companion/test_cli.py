@@ -1,7 +1,6 @@
 """The command line: quick to answer, and clear about what it cannot do."""
 
 import json
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,29 +14,12 @@ from attnlib.errors import DataUnavailable
 from companion.book import plan
 from companion.book.parameters import read_request
 from companion.book.plan import PlannedResult, planned, planned_run
-from companion.book.project import Project, find, minutes, place_in_paper
+from companion.book.project import Project, minutes
 from companion.cli import _prepared
 from companion.data import registry
 from companion.data.sources import dataset
 from companion.results.request import Request
 from companion.runs.spec import ModelSpec
-
-ROOT = Path(__file__).parents[2]
-NOTEBOOK = """---
-kernelspec: {display_name: Python 3, language: python, name: python3}
----
-# Alignment
-
-```{code-cell} python3
-:tags: [parameters]
-profile = "quick"
-task = None
-seeds = None
-steps = None
-source = None
-target = None
-```
-"""
 
 
 @pytest.fixture
@@ -45,7 +27,7 @@ def project(tmp_path: Path, monkeypatch) -> Project:
     root = tmp_path / "checkout"
     (root / "notebooks" / "attend").mkdir(parents=True)
     (root / "Snakefile").touch()
-    (root / "notebooks" / "attend" / "alignment_breakdown.md").write_text(NOTEBOOK, encoding="utf-8")
+    (root / "notebooks" / "attend" / "alignment_breakdown.md").touch()
     monkeypatch.setenv("ATTNLIB_ROOT", str(root))
     monkeypatch.setenv("ATTNLIB_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("ATTNLIB_DATA", raising=False)
@@ -118,28 +100,26 @@ def test_a_run_is_recorded_apart_from_the_book_with_the_callers_paths(project, t
     before = record.stat().st_mtime_ns
     assert prepared(project, "attend/alignment_breakdown", *words)[0] == request
     assert record.stat().st_mtime_ns == before  # the workflow depends on it
-    other, _ = prepared(project, "alignment_breakdown", *words[:2], "seeds=2")
-    assert other.name != request.name
+    assert prepared(project, "alignment_breakdown", *words[:2], "seeds=2")[0].name != request.name
     assert f"--run {result.folder}/run.json" in result.arguments
     assert {spec.task for spec in result.specs.values()} == {"parallel"}
 
 
-@pytest.mark.parametrize(
-    ("profile", "words", "archived"),
-    [
-        ("paper", ["classification=amazon", "translation="], True),
-        ("paper", ["classification=", "translation=multi30k_de_en"], True),
-        ("paper", ["classification=amazon", "translation=", "long_seeds=2"], False),  # part of a row
-        ("paper", ["classification=amazon", "translation=", "steps=7"], False),
-        ("quick", ["seeds=2"], False),
-    ],
-)
-def test_a_row_of_the_books_tables_shares_its_answers(project, profile, words, archived):
+def test_a_row_of_the_books_tables_shares_its_answers(project):
     (project.notebooks / "learn").mkdir()
-    shutil.copy(ROOT / "notebooks" / "learn" / "agreement.md", project.notebooks / "learn")
-    _, result = prepared(project, "agreement", *words, profile=profile)
-    assert result.archived is archived
-    assert ("--archive results/paper/archive" in result.arguments) is archived
+    (project.notebooks / "learn" / "agreement.md").touch()
+    one, other = ["classification=amazon", "translation="], ["classification=", "translation=multi30k_de_en"]
+    part = [*one, "long_seeds=2"]
+    for profile, words, archived in [
+        ("paper", one, True),
+        ("paper", other, True),
+        ("paper", part, False),
+        ("paper", [*one, "steps=7"], False),
+        ("quick", ["seeds=2"], False),
+    ]:
+        _, result = prepared(project, "agreement", *words, profile=profile)
+        assert result.archived is archived, words
+        assert ("--archive results/paper/archive" in result.arguments) is archived
 
 
 @pytest.mark.parametrize("words", ["book", "run alignment_breakdown", "run alignment_breakdown -p seeds=1"])
@@ -148,7 +128,7 @@ def test_explaining_is_a_dry_run_and_downloads_nothing(project, monkeypatch, wor
         raise AssertionError("nothing is to be downloaded")
 
     explained = []
-    monkeypatch.setattr("companion.cli._bring_data", refuse)
+    monkeypatch.setattr("companion.book.plan.bring_data", refuse)
     monkeypatch.setattr("companion.book.workflow.run", lambda *_, explain: explained.append(explain) or 0)
     assert attnlib(*words.split(), "--explain").exit_code == 0
     assert explained == [True]
@@ -175,65 +155,52 @@ def test_data_that_is_not_at_hand_is_said_before_anything_is_trained(project, tm
 
 
 def test_what_figures_read_is_downloaded_and_its_lack_stops_nothing(project, monkeypatch, tmp_path, capsys):
-    def bring(fetch, current=False) -> list[str]:
-        names: list[str] = []
-        specs = {
-            task: SimpleNamespace(roots=(registry.builder(task),))
-            for task in ("multi30k_en_fr", "one_to_one", "scan")
-        }
-        monkeypatch.setattr(plan, "fetch", lambda data: names.append(data.name) or fetch(data))
-        plan.bring_data([SimpleNamespace(current=current, specs=specs)])
-        return names
+    tasks = ("multi30k_en_fr", "one_to_one", "scan")
+    specs = {task: SimpleNamespace(roots=(registry.builder(task),)) for task in tasks}
+    asked = []
+
+    def bring(current=False) -> list[str]:
+        planned = SimpleNamespace(current=current, specs=specs)
+        monkeypatch.setattr(plan, "PlannedResult", lambda *_: planned)
+        asked.clear()
+        plan.bring_data(project, [Request("temporal_share")])
+        return asked
 
     def refuse(data):
+        asked.append(data.name)
         raise DataUnavailable("cannot download: no network")
 
+    monkeypatch.setattr(plan, "fetch", refuse)
     monkeypatch.setattr(
         plan, "check", lambda data: [SimpleNamespace(state="ok" if data.name == "scan" else "missing")]
     )
-    assert bring(refuse) == ["multi30k"]
+    assert bring() == ["multi30k"]
     assert "multi30k: cannot download: no network" in capsys.readouterr().err
-    assert bring(refuse, current=True) == []
+    assert bring(current=True) == []
     monkeypatch.setenv("ATTNLIB_DATA", str(tmp_path))
-    assert bring(refuse) == []
+    assert bring() == []
 
 
-@pytest.mark.parametrize(
-    ("provenance", "expected"),
-    [
-        ({"seconds": 30, "training_seconds": 60}, 1.5),  # the workflow trained, in other processes
-        ({"seconds": 90, "training_seconds": 60}, 1.5),  # one process did all
-        ({"seconds": 30}, 0.5),
-        ({}, None),
-    ],
-)
-def test_minutes_include_training_once(tmp_path, provenance, expected):
+def test_minutes_include_training_once(tmp_path):
     assert minutes(tmp_path, "x") is None
-    (tmp_path / "x.provenance.json").write_text(json.dumps(provenance), encoding="utf-8")
-    assert minutes(tmp_path, "x") == expected
-
-
-def test_the_place_in_the_paper_is_read_without_importing_the_experiment():
-    project = Project(ROOT)
-    from notebooks.attend.alignment_breakdown import experiment as alignment_breakdown
-
-    figure = find(project, "attend/alignment_breakdown")
-    assert place_in_paper(figure, project) == alignment_breakdown.PLACE
+    for computing, training, expected in [(30, 60, 1.5), (90, 60, 1.5), (30, 0, 0.5), (None, 0, None)]:
+        # Trained in other processes, in this one, not at all; and what does not say.
+        found = {"seconds": computing, "training_seconds": training}
+        (tmp_path / "x.provenance.json").write_text(json.dumps(found), encoding="utf-8")
+        assert minutes(tmp_path, "x") == expected
 
 
 def test_data_list_and_check(project, tmp_path, monkeypatch):
-    mirror = tmp_path / "mirror"
-    mirror.mkdir()
-    monkeypatch.setenv("ATTNLIB_DATA", str(mirror))
-    listed = attnlib("data", "list")
-    assert listed.exit_code == 0
-    assert f"mirror: {mirror}" in listed.output
-    assert "multi30k" in listed.output
-    missing = attnlib("data", "check", "scan")
-    assert missing.exit_code == 0
-    assert "missing" in missing.output
-    path = mirror / "scan" / dataset("scan").files[0].name
+    path = tmp_path / "mirror" / "scan" / dataset("scan").files[0].name
     path.parent.mkdir(parents=True)
+    monkeypatch.setenv("ATTNLIB_DATA", str(tmp_path / "mirror"))
+    for words, code, told in [
+        ("data list", 0, f"mirror: {tmp_path / 'mirror'}"),
+        ("data list", 0, "multi30k"),
+        ("data check scan", 0, "missing"),
+    ]:
+        found = attnlib(*words.split())
+        assert (found.exit_code, told in found.output) == (code, True), words
     path.write_text("not this")
     corrupt = attnlib("data", "check", "scan")
     assert corrupt.exit_code == 1

@@ -90,17 +90,15 @@ claims:
     judge: {kind: inequality, relation: ">", threshold: 0.1}
     profiles: [quick]
 """
-JUDGE = """
+JUDGE_AND_STAGE = """
+from pathlib import Path
+from sphinx_external_toc.parsing import parse_toc_data
+from companion.book.site import stage, table_of_contents
 from companion.claims.verify import verify, verify_command
 verify_command(accept=True)
 print(*(row.verdict for row in verify(experiment="coin") if row.profile == "quick"))
-"""
-STAGE = """
-import sys
-from pathlib import Path
-from companion.book.site import stage, table_of_contents, toc_pages
-root = Path(sys.argv[1])
-pages = toc_pages(table_of_contents(root))
+root = Path.cwd()
+pages = list(parse_toc_data(table_of_contents(root)))
 print(pages.index("beyond/coin") - pages.index("beyond/along_training"))
 print(pages.index("beyond/transformer_heads") - pages.index("beyond/coin"))
 stage(root, root / "build" / "notebooks", root / "src")
@@ -123,23 +121,17 @@ def checkout(tmp_path):
 
 
 def test_it_runs_is_judged_and_is_in_the_book(checkout):
-    environment = os.environ | {
-        "ATTNLIB_ROOT": str(checkout),
-        "PYTHONPATH": str(checkout),
-        "OMP_NUM_THREADS": "1",
-    }
+    own = {"ATTNLIB_ROOT": str(checkout), "PYTHONPATH": str(checkout), "OMP_NUM_THREADS": "1"}
 
     def python(*arguments):
-        done = subprocess.run(
-            [sys.executable, *arguments], cwd=checkout, env=environment, capture_output=True, text=True
-        )
+        command = [sys.executable, *arguments]
+        done = subprocess.run(command, cwd=checkout, env=os.environ | own, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         return done.stdout.split()
 
     python("-m", "companion.book.execute", "beyond/coin")
     result = json.loads((checkout / "build" / "results" / "quick" / "coin.json").read_text())
     assert 0.4 < result["values"]["heads"]["value"] < 0.6
-    assert python("-c", JUDGE)[-1] == "reproduced"
+    assert python("-c", JUDGE_AND_STAGE)[-4:] == ["reproduced", "1", "1", "True"]
     expected = json.loads((checkout / "claims" / "expected.json").read_text())
     assert expected["the-coin-shows-heads"] == {"quick": "reproduced"}
-    assert python("-c", STAGE, str(checkout))[-3:] == ["1", "1", "True"]

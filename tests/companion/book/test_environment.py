@@ -1,8 +1,7 @@
-"""The places that name packages agree: pyproject, the lock, environment.yml, the Makefile, the workflows."""
+"""The places that name packages agree: pyproject, the lock, environment.yml, the Makefile."""
 
 import os
 import re
-import stat
 import subprocess
 import tomllib
 from pathlib import Path
@@ -16,11 +15,12 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parents[3]
 CONDA_NAMES = {"pytorch": "torch", "matplotlib-base": "matplotlib"}
 PYTHONS = ("3.11.9", "3.12.4", "3.13.1")
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
 def declared() -> dict[str, Requirement]:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    project = PYPROJECT["project"]
     lists = [project["dependencies"], *project["optional-dependencies"].values()]
     requirements = [Requirement(line) for lines in lists for line in lines]
     # A package that two extras need has one range in both.
@@ -66,8 +66,7 @@ def test_the_lock_is_hashed_and_leaves_torch_and_its_gpu_packages_out(lock):
 
 def test_one_version_of_torch_everywhere(declared):
     pin = str(declared["torch"].specifier)
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    (metadata,) = project["tool"]["uv"]["dependency-metadata"]
+    (metadata,) = PYPROJECT["tool"]["uv"]["dependency-metadata"]
     assert f"=={metadata['version']}" == pin
     assert f"TORCH := torch{pin}\n" in (ROOT / "Makefile").read_text(encoding="utf-8")
 
@@ -82,38 +81,11 @@ def test_environment_yml_says_what_pyproject_says(declared):
         name = canonicalize_name(CONDA_NAMES.get(requirement.name, requirement.name))
         assert name not in found, f"{name} is listed twice"
         found[name] = requirement.specifier
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    assert found.pop("python") == SpecifierSet(project["project"]["requires-python"])
+    assert found.pop("python") == SpecifierSet(PYPROJECT["project"]["requires-python"])
     assert str(found.pop("setuptools")) == ">=77"
     del found["pip"]
     assert found == {name: requirement.specifier for name, requirement in declared.items()}
     assert "--editable ." in pip
-
-
-def workflow(name: str) -> tuple[dict, dict, str]:
-    """The triggers, the jobs, and every command of a GitHub workflow."""
-    content = yaml.safe_load((ROOT / ".github" / "workflows" / name).read_text(encoding="utf-8"))
-    steps = [step for job in content["jobs"].values() for step in job["steps"]]
-    # YAML 1.1 reads the key `on` as true.
-    return content[True], content["jobs"], "\n".join(step.get("run", step.get("uses", "")) for step in steps)
-
-
-def test_workflows_run_what_we_run_on_every_python_and_every_week():
-    triggers, jobs, commands = workflow("tests.yml")
-    assert {"push", "pull_request"} <= set(triggers)
-    assert jobs["test"]["strategy"]["matrix"]["python-version"] == ["3.11", "3.12", "3.13"]
-    assert ".ci/run" in commands.splitlines()
-    triggers, jobs, commands = workflow("figures.yml")
-    assert triggers["schedule"][0]["cron"]
-    assert commands.index("make book") < commands.index(".venv/bin/attnlib verify")
-    (steps,) = (job["steps"] for job in jobs.values())
-    (verify,) = (step for step in steps if step.get("run") == ".venv/bin/attnlib verify")
-    assert "continue-on-error" not in verify
-    (upload,) = (step for step in steps if "upload-artifact" in step.get("uses", ""))
-    assert upload["if"] == "always()"
-    script = ROOT / ".ci" / "run"
-    assert script.stat().st_mode & stat.S_IXUSR
-    assert "set -euo pipefail" in script.read_text(encoding="utf-8")
 
 
 def test_make_says_what_to_do_without_a_suitable_python(tmp_path):

@@ -1,7 +1,6 @@
 """What a notebook opens and shows: the right result first, its files beside it, the book untouched."""
 
 import csv
-import json
 from dataclasses import replace
 
 import pytest
@@ -148,45 +147,37 @@ def test_a_page_tells_where_its_numbers_come_from(tmp_path):
         "commit": "abc", "dirty": True, "date": "2026-01-02", "device": "<cpu>", "packages": {"torch": "2"},
         "training_seconds": 600.0, "trained_on": ["cpu, 1 thread(s)"],
     }  # fmt: skip
-    path = replace(PAPER, provenance=provenance).save(tmp_path / "results" / "paper")
+    replace(PAPER, provenance=provenance).save(tmp_path / "results" / "paper")
     text = closing(FIGURE, tmp_path, [])
-    assert "## Verdicts" not in text
-    assert "stale: it has changed" in text
-    assert "&lt;cpu&gt;" in text
-    for piece in ("abc, with changes not committed", "2026-01-02", "10 min for 0 models, on cpu, 1"):
+    pieces = ["stale: it has changed", "&lt;cpu&gt;", "abc, with changes not committed", "2026-01-02"]
+    pieces += ["10 min for 0 models, on cpu, 1", "seeds = 3, task = scan, width = 64<", "torch 2</dd>"]
+    for piece in pieces:
         assert piece in text
-    beside = path.with_name("temporal_share.provenance.json")  # of more networks than were known in advance
-    beside.write_text(json.dumps(json.loads(beside.read_text()) | {"networks": 130}), encoding="utf-8")
+    # Of more networks than were known in advance.
+    replace(PAPER, provenance=provenance | {"networks": 130}).save(tmp_path / "results" / "paper")
     assert "10 min for 130 models, on cpu" in closing(FIGURE, tmp_path, [])
 
 
-def of(n):
-    return {"a": {"value": 0.5, "low": None, "high": None, "n": n}, "b": {"c": {"value": None, "n": n - 1}}}
-
-
-@pytest.mark.parametrize(
-    ("kinds", "config", "note"),
-    [
-        (
-            {"AED": (10, 10, 10, 5), "AO": (10, 10, 10, 5)},
-            {},
-            "Networks a task and architecture: 10 (one-to-one, reordering 0, 50 %), 5 (reversal).",
-        ),
-        (
-            {"AED": (10, 10, 10, 5), "AED-lstm": (3, 3, 3, 3), "VED": (10, 10, 10, 5)},
-            {},
-            "Networks a task and kind. AED, VED: 10 (one-to-one, reordering 0, 50 %), 5 (reversal); "
-            "AED-lstm: 3 (each of 4 tasks).",
-        ),
-        ({"AED": (3, 3, 3, 3)}, {"seeds": 3}, ""),
-        ({"luong": (3, 3, 3, 3)}, {}, ""),
-    ],
-)
-def test_how_many_networks_stand_behind_a_page(kinds, config, note):
+def test_how_many_networks_stand_behind_a_page():
     tasks = ("one_to_one", "reordering_0", "reordering_50", "reversal")
-    values = {
-        task: {kind: of(counts[place]) for kind, counts in kinds.items()} for place, task in enumerate(tasks)
-    }
-    for told in (values, {"by_task": values}):
-        assert networks_note(replace(PAPER, config={"task": list(tasks)} | config, values=told)) == note
-    assert networks_note(replace(PAPER, config={}, values=values)) == ""
+
+    def of(n):
+        inner = {"c": {"value": None, "n": n - 1}}
+        return {"a": {"value": 0.5, "low": None, "high": None, "n": n}, "b": inner}
+
+    def note(by_task=False, config=(("task", list(tasks)),), **kinds):
+        values = {
+            task: {kind.replace("_", "-"): of(counts[place]) for kind, counts in kinds.items()}
+            for place, task in enumerate(tasks)
+        }
+        values = {"by_task": values} if by_task else values
+        return networks_note(replace(PAPER, config=dict(config), values=values))
+
+    most, few = (10, 10, 10, 5), (3, 3, 3, 3)
+    listed = "10 (one-to-one, reordering 0, 50 %), 5 (reversal)"
+    for by_task in (False, True):
+        assert note(by_task, AED=most, AO=most) == f"Networks a task and architecture: {listed}."
+        several = f"Networks a task and kind. AED, VED: {listed}; AED-lstm: 3 (each of 4 tasks)."
+        assert note(by_task, AED=most, AED_lstm=few, VED=most) == several
+    assert note(luong=few) == note(config=(), AED=most) == ""
+    assert note(config=(("task", list(tasks)), ("seeds", 3)), AED=few) == ""

@@ -6,18 +6,8 @@ from pathlib import Path
 import pytest
 
 from attnlib.errors import BadInput
-from companion.book.parameters import (
-    CELL,
-    cell,
-    check_parallel,
-    documented,
-    notebook_parameters,
-    split_assignments,
-    written,
-)
-from companion.book.project import Figure, Project, discover
-
-FIGURES = discover(Project(Path(__file__).parents[3]))
+from companion.book.parameters import CELL, cell, check_parallel, documented, split_assignments, written
+from companion.book.project import Project, discover
 
 
 @dataclass(frozen=True)
@@ -75,13 +65,13 @@ def test_a_setting_without_help_is_refused():
         documented(Silent)
 
 
-@pytest.mark.parametrize("figure", FIGURES.values(), ids=str)
-def test_a_notebook_has_the_parameters_of_its_experiment(figure):
-    """`python -m companion.book.parameters --write` writes them."""
-    assert figure.path.read_text(encoding="utf-8") == written(figure)
-    # Papermill warns of an unknown parameter where a line has a second equals sign, be it in a comment.
-    lines = CELL.search(written(figure))["source"].splitlines()
-    assert [line for line in lines if line.count("=") > 1] == []
+def test_notebooks_have_the_parameters_of_their_experiments():
+    """`python -m companion.book.parameters` writes them."""
+    for figure in discover(Project(Path(__file__).parents[3])).values():
+        assert figure.path.read_text(encoding="utf-8") == written(figure), figure.id
+        # Papermill warns of an unknown parameter where a line has a second equals sign, be it in a comment.
+        lines = CELL.search(written(figure))["source"].splitlines()
+        assert [line for line in lines if line.count("=") > 1] == [], figure.id
 
 
 def test_assignments():
@@ -95,40 +85,19 @@ def test_assignments():
             split_assignments(words)
 
 
-def notebook(*cells: str) -> str:
-    tagged = (f"```{{code-cell}} python3\n:tags: [parameters]\n\n{cell}\n```\n" for cell in cells)
-    return "---\nkernelspec: {name: python3, display_name: Python 3}\n---\n" + "\n".join(tagged)
-
-
-@pytest.mark.parametrize(
-    ("cells", "message"),
-    [
-        ((), "x has no cell tagged `parameters`"),
-        (("a = 1", "b = 2"), "x has 2 cells tagged"),
-        (("a = open('x')",), "more than plain values"),
-        (("a = ",), "more than plain values: invalid syntax"),
-        (("a = 1\nimport os",), "line 2 of the parameters cell is not"),
-    ],
-)
-def test_the_parameters_cell_must_be_one_and_plain(tmp_path, cells, message):
-    path = tmp_path / "x.md"
-    path.write_text(notebook("a = 1\nb = None  # why"))
-    assert notebook_parameters(Figure("x", path)) == {"a": 1, "b": None}
-    path.write_text(notebook(*cells))
-    with pytest.raises(BadInput, match=message):
-        notebook_parameters(Figure("x", path))
-
-
-@pytest.mark.parametrize(("text", "pairs"), [("", 0), ("\n \n", 0), ("one\n" * 9 + "\n", 9)])
-def test_text_files_with_next_to_nothing_in_them_are_refused_by_name(tmp_path, text, pairs):
+def test_text_files_with_next_to_nothing_in_them_are_refused_by_name(tmp_path):
     source, target = tmp_path / "my.en", tmp_path / "my.fr"
-    for path in (source, target):
-        path.write_text("one\n" * 10, encoding="utf-8")
-    check_parallel(source, target)
-    for path in (source, target):
-        path.write_text(text, encoding="utf-8")
-    with pytest.raises(BadInput, match=rf"my\.en and .*my\.fr have {pairs} pairs of lines .* at least 10"):
+
+    def check(first, second):
+        source.write_text(first, encoding="utf-8")
+        target.write_text(second, encoding="utf-8")
         check_parallel(source, target)
-    source.write_text(text + "one\n", encoding="utf-8")
-    with pytest.raises(BadInput, match=r"line \d+ of"):
-        check_parallel(source, target)
+
+    check("one\n" * 10, "one\n" * 10)
+    for text, pairs in [("", 0), ("\n \n", 0), ("one\n" * 9 + "\n", 9)]:
+        with pytest.raises(
+            BadInput, match=rf"my\.en and .*my\.fr have {pairs} pairs .* at least 10"
+        ):
+            check(text, text)
+        with pytest.raises(BadInput, match=r"line \d+ of"):
+            check(text + "one\n", text)

@@ -1,6 +1,5 @@
 """The workflow on a checkout of two small notebooks: what is redone, why, and what a failure leaves."""
 
-import fcntl
 import os
 import re
 import shutil
@@ -16,7 +15,7 @@ import yaml
 from attnlib.errors import BadInput
 from companion.book import workflow
 from companion.book.plan import imports_of, planned
-from companion.book.project import Figure, Project, discover, find_root
+from companion.book.project import Project, discover, find_root
 from companion.results import registry
 from companion.results.request import Request
 from tests.companion.book.book_builders import checkout, write
@@ -99,14 +98,9 @@ def test_a_book_is_current_until_something_changes(project):
 
 
 def test_two_builds_of_one_checkout_do_not_meet(project):
-    with (
-        workflow.sole_worker(project),
-        pytest.raises(BadInput, match="another attnlib is building"),
-        workflow.sole_worker(project),
-    ):
-        pass
-    with (project.build / ".lock").open() as handle:  # nobody holds it any more
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with workflow.sole_worker(project):
+        assert not is_free(project)
+    assert is_free(project)
 
 
 def test_the_lock_outlives_a_killed_attnlib_as_long_as_its_workflow(project, tmp_path):
@@ -160,10 +154,8 @@ def test_what_a_notebook_imports(project):
     assert imports_of(figure) == {"companion.book:project"}
 
 
-def test_figures_have_titles_and_no_two_share_an_experiment(project):
-    assert Figure("attend/one", project.notebooks / "attend" / "one.md").title == "A figure"
-    (project.notebooks / "learn").mkdir()
-    shutil.copy(project.notebooks / "attend" / "one.md", project.notebooks / "learn")
+def test_no_two_figures_share_an_experiment(project):
+    shutil.copytree(project.notebooks / "attend", project.notebooks / "learn")
     with pytest.raises(BadInput, match="attend/one and learn/one both end in 'one'"):
         discover(project)
 
@@ -206,8 +198,4 @@ def test_on_a_cluster_every_model_is_a_job_with_the_resources_of_a_training(tmp_
         assert {name: int(resources[name]) for name in asked} == asked
     (result,) = [resources for rule, resources in jobs if rule == "paper_result"]
     assert int(result["runtime"]) < asked["runtime"]
-    assert settings["executor"] == "slurm"
-    assert settings["jobs"] > 1
     assert "cores" not in settings  # it would be the number of jobs at once, all of one thread
-    assert settings["retries"] >= 1
-    assert settings["rerun-incomplete"]

@@ -5,9 +5,9 @@ import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -76,55 +76,45 @@ def chromium():
         browser.close()
 
 
-@dataclass
-class Visit:
-    """A page open in the browser, and what went wrong on the way."""
-
-    page: object
-    outside: list[str] = field(default_factory=list)  # requests that would have left this machine
-    failed: list[str] = field(default_factory=list)  # files of the site that are not there
-    errors: list[str] = field(default_factory=list)  # console errors and uncaught exceptions
-
-    @property
-    def complaints(self) -> list[str]:
-        return self.outside + self.failed + self.errors
-
-
 @pytest.fixture(scope="session")
 def visit(chromium, address: str):
-    """``with visit(path, scheme="light", width=1280) as visited:`` has a page open, its formulas drawn."""
+    """``with visit(path, scheme="light", width=1280) as visited:`` has a page open, its formulas drawn.
 
+    ``outside`` has the requests that would have left this machine, ``complaints`` these, files of the site
+    that are not there, and errors of scripts.
+    """
     contexts: dict[tuple[str, int], object] = {}  # one each, so that scripts are read once
 
     @contextmanager
-    def open_page(path: str, *, scheme: str = "light", width: int = 1280) -> Iterator[Visit]:
+    def open_page(path: str, *, scheme: str = "light", width: int = 1280) -> Iterator[SimpleNamespace]:
         if (scheme, width) not in contexts:
             size = {"width": width, "height": 900}
             contexts[scheme, width] = chromium.new_context(viewport=size, color_scheme=scheme)
-        visited = Visit(contexts[scheme, width].new_page())
+        page, outside, complaints = contexts[scheme, width].new_page(), [], []
 
         def asked(request) -> None:
             if not request.url.startswith((address, "data:", "blob:")):
-                visited.outside.append(request.url)
+                outside.append(request.url)
+                complaints.append(f"{path}: {request.url}")
 
         def heard(message) -> None:
-            # The text of a missing file does not name it; `failed` does.
+            # The text of a missing file does not name it; its answer does.
             if message.type == "error" and "404" not in message.text:
-                visited.errors.append(f"{path}: {message.text}")
+                complaints.append(f"{path}: {message.text}")
 
         def answered(response) -> None:
             if response.status >= 400:
-                visited.failed.append(f"{path}: {response.status} {response.url}")
+                complaints.append(f"{path}: {response.status} {response.url}")
 
-        visited.page.on("request", asked)
-        visited.page.on("pageerror", lambda error: visited.errors.append(f"{path}: {error}"))
-        visited.page.on("console", heard)
-        visited.page.on("response", answered)
-        visited.page.set_default_timeout(90_000)
-        visited.page.goto(address + path)
-        visited.page.evaluate("() => window.MathJax?.startup?.promise")
-        visited.page.wait_for_timeout(100)
-        yield visited
-        visited.page.close()
+        page.on("request", asked)
+        page.on("pageerror", lambda error: complaints.append(f"{path}: {error}"))
+        page.on("console", heard)
+        page.on("response", answered)
+        page.set_default_timeout(90_000)
+        page.goto(address + path)
+        page.evaluate("() => window.MathJax?.startup?.promise")
+        page.wait_for_timeout(100)
+        yield SimpleNamespace(page=page, outside=outside, complaints=complaints)
+        page.close()
 
     return open_page

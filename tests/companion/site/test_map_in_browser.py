@@ -33,7 +33,7 @@ def weights(page):
     return page.locator(".attention-map").first.locator("small").all_inner_texts()
 
 
-def test_arrow_keys_go_from_word_to_word(map_page):
+def test_words_are_gone_to_by_keyboard_and_by_pointer(map_page):
     map_page.locator("button").first.focus()
     assert weights(map_page) == ["0.00", "1.00", "0.00"]
     map_page.keyboard.press("ArrowRight")
@@ -44,9 +44,6 @@ def test_arrow_keys_go_from_word_to_word(map_page):
     assert weights(map_page) == ["1.00", "0.00", "0.00"]
     pressed = map_page.locator(".attention-map").first.locator('button[aria-pressed="true"]')
     assert pressed.all_inner_texts() == ["z"]
-
-
-def test_pointing_at_a_word_shows_its_row(map_page):
     map_page.locator("button").nth(1).hover()
     assert weights(map_page) == ["0.00", "0.00", "1.00"]
     assert "on “c”" in said(map_page)

@@ -56,12 +56,10 @@ def test_commands_in_the_prose_name_figures_and_parameters_that_exist():
     told = "\n".join(PROSE.values())
     commands = re.findall(r"attnlib run (\w+/\w+)([^`\n]*)", told)
     assert len(commands) > 5
-    for figure, given in commands:
-        source = (ROOT / f"notebooks/{figure}.md").read_text(encoding="utf-8")
+    for figure, given in [*commands, *((name, "") for name in re.findall(r"notebooks/(\w+/\w+)\.md", told))]:
+        source = CHAPTERS[ROOT / f"notebooks/{figure}.md"]
         for name in re.findall(r"-p (\w+)=", given):
             assert re.search(rf"^{name} = ", source, re.MULTILINE), (figure, name)
-    for figure in re.findall(r"notebooks/(\w+/\w+)\.md", told):
-        assert (ROOT / f"notebooks/{figure}.md").is_file(), figure
 
 
 def test_links_from_page_to_page_lead_to_built_notebooks_and_prose():

@@ -64,9 +64,25 @@ def folder(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(params=["light", "dark"])
-def report_page(chromium, folder, request):
-    page = chromium.new_page(viewport={"width": 390, "height": 800}, color_scheme=request.param)
+STICKING_OUT = """() => [...document.querySelectorAll('body *')]
+    .filter(own => !own.parentElement.closest('.wide') && own.getBoundingClientRect().right > innerWidth + 1)
+    .map(own => own.tagName + '.' + own.className)"""
+
+
+BRIGHTNESS = """() => ['color', 'backgroundColor'].map(name => {
+    const canvas = Object.assign(document.createElement('canvas'), {width: 1, height: 1});
+    const drawn = canvas.getContext('2d');
+    const page = matchMedia('(prefers-color-scheme: dark)').matches ? '#121212' : '#fff';
+    const own = getComputedStyle(document.body)[name];
+    drawn.fillStyle = own === 'rgba(0, 0, 0, 0)' ? page : own;
+    drawn.fillRect(0, 0, 1, 1);
+    return drawn.getImageData(0, 0, 1, 1).data[0];
+})"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_hostile_words_are_seen_on_a_telephone_by_day_and_by_night(chromium, folder, scheme):
+    page = chromium.new_page(viewport={"width": 390, "height": 800}, color_scheme=scheme)
     complaints = []
     page.on("dialog", lambda dialog: complaints.append(dialog.message) or dialog.dismiss())
     page.on("pageerror", lambda error: complaints.append(str(error)))
@@ -75,46 +91,24 @@ def report_page(chromium, folder, request):
     page.goto((folder / "index.html").as_uri())
     page.evaluate("document.querySelectorAll('details').forEach(own => own.open = true)")
     page.wait_for_timeout(300)
-    yield page
+
+    # Nothing sticks out, and wide tables scroll by themselves.
+    assert page.evaluate(STICKING_OUT) == []
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    wide = "[...document.querySelectorAll('.wide')].map(own => own.scrollWidth > own.clientWidth)"
+    assert any(page.evaluate(wide))
+
+    # Hostile words are seen, and nothing else is made of them.
+    assert page.locator("body script, body img, body svg, body style, body a").count() == 0
+    seen = page.locator("table.map th").all_inner_texts()
+    assert "<script>alert(1)</script>" in [word.replace("\n", "") for word in seen]
+    assert page.locator("h1").is_visible()
+    assert page.locator("table.map").count() == len(KINDS)
+    assert page.locator(".grid").count() == 6 * len(KINDS)
+
+    # Light on dark or dark on light, as the browser asks for.
+    text, ground = page.evaluate(BRIGHTNESS)
+    assert (text > ground) == (scheme == "dark")
+    assert abs(text - ground) > 150
     assert complaints == []
     page.close()
-
-
-STICKING_OUT = """() => [...document.querySelectorAll('body *')]
-    .filter(own => !own.parentElement.closest('.wide') && own.getBoundingClientRect().right > innerWidth + 1)
-    .map(own => own.tagName + '.' + own.className)"""
-
-
-def test_nothing_sticks_out_and_wide_tables_scroll_by_themselves(report_page):
-    assert report_page.evaluate(STICKING_OUT) == []
-    assert report_page.evaluate("document.documentElement.scrollWidth") == 390
-    wide = report_page.evaluate(
-        "[...document.querySelectorAll('.wide')].map(own => own.scrollWidth > own.clientWidth)"
-    )
-    assert any(wide)
-
-
-def test_hostile_words_are_seen_and_nothing_else_is_made_of_them(report_page):
-    assert report_page.locator("body script, body img, body svg, body style, body a").count() == 0
-    seen = report_page.locator("table.map th").all_inner_texts()
-    assert "<script>alert(1)</script>" in [word.replace("\n", "") for word in seen]
-    assert report_page.locator("h1").is_visible()
-    assert report_page.locator("table.map").count() == len(KINDS)
-    assert report_page.locator(".grid").count() == 6 * len(KINDS)
-
-
-def test_text_can_be_read_by_day_and_by_night(report_page):
-    """Light on dark or dark on light, as the browser asks for; white numbers on strong squares alone."""
-    brightness = """() => ['color', 'backgroundColor'].map(name => {
-        const canvas = Object.assign(document.createElement('canvas'), {width: 1, height: 1});
-        const drawn = canvas.getContext('2d');
-        const page = matchMedia('(prefers-color-scheme: dark)').matches ? '#121212' : '#fff';
-        const own = getComputedStyle(document.body)[name];
-        drawn.fillStyle = own === 'rgba(0, 0, 0, 0)' ? page : own;
-        drawn.fillRect(0, 0, 1, 1);
-        return drawn.getImageData(0, 0, 1, 1).data[0];
-    })"""
-    text, ground = report_page.evaluate(brightness)
-    dark = report_page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
-    assert (text > ground) == dark
-    assert abs(text - ground) > 150

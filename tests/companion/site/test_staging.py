@@ -5,9 +5,11 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from sphinx_external_toc.parsing import parse_toc_data
 
 from attnlib.errors import BadInput
-from companion.book.site import stage, table_of_contents, toc_pages
+from companion.book.site import stage, table_of_contents
+from companion.results.result import Result
 
 SAID = {"alt": "A line that rises.", "caption": "It rises.", "name": "rise"}
 FALLS = {"alt": "A line that falls.", "caption": "It falls.", "name": "fall"}
@@ -49,14 +51,13 @@ def run(root: Path):
     return stage(root, root / "executed", root / "src")
 
 
-def page(root: Path, name: str = "attend/rise.md") -> str:
+def page(root: Path, name: str) -> str:
     return (root / "src" / name).read_text()
 
 
 def test_what_an_output_says_about_its_image_reaches_the_page_and_the_prose_that_shows_it(root):
     run(root)
-    injected, drawn, downloads = json.loads(page(root, "attend/rise.ipynb"))["cells"]
-    assert injected["metadata"]["tags"] == ["injected-parameters", "remove-cell"]
+    _, drawn, downloads = json.loads(page(root, "attend/rise.ipynb"))["cells"]
     assert drawn["metadata"]["mystnb"] == {
         "image": {"alt": "A line that rises."},
         "figure": {"caption": "It rises.", "name": "rise"},
@@ -77,30 +78,41 @@ def test_staging_twice_writes_nothing_and_a_change_only_itself(root):
     assert run(root) == (["index.md"], [])
 
 
-def test_a_figure_that_failed_becomes_a_page_that_says_so_and_links_lead_there(root):
+def test_marks_are_filled_with_todays_results_and_what_is_wrong_is_named_with_source_and_line(root):
+    chapter = root / "notebooks" / "attend" / "rise.md"
+    drawing = "\n```{code-cell} python3\ndraw()\n```\n"
+    chapter.write_text(chapter.read_text() + "\nBy {num}`source_reversal:gain`.\n" + drawing)
+    text = nbformat.v4.new_markdown_cell("# How it rises\n\nBy 1.00.")
+    write_notebook(root / "executed" / "attend" / "rise.ipynb", text, code(image(**SAID)))
+    for gain in (1, 2):
+        result = Result("source_reversal", "paper", {}, {"gain": gain}, {}, {})
+        result.save(root / "results" / "paper")
+        assert "attend/rise.ipynb" in run(root)[0]
+        told = "".join(json.loads(page(root, "attend/rise.ipynb"))["cells"][0]["source"])
+        assert f'By <span class="num" title="paper profile; source_reversal: gain">{gain}</span>.' in told
+        assert run(root) == ([], [])
+    chapter.write_text(chapter.read_text().replace(":gain", ":gian"))
     with (root / "book" / "index.md").open("a") as front:
-        front.write("[it](attend/rise.ipynb#the-line), [elsewhere](https://example.org/a.ipynb)\n")
-    run(root)
-    assert "[it](attend/rise.ipynb#the-line)" in page(root, "index.md")
+        front.write("\n{num}`gain`\n")
+    with pytest.raises(BadInput, match=r"rise.md:8: .*no key 'gian'") as refused:
+        run(root)
+    assert "book/index.md:5: no experiment 'index'" in str(refused.value)
+
+
+def test_a_figure_that_failed_or_was_never_run_has_a_page_that_says_so(root):
     error = root / "executed" / "attend" / "rise.error.txt"
     error.write_text("Cell 4 stopped:\n```\nValueError: <script>alert(1)</script>\n````\n")
-    assert "attend/rise.ipynb" in run(root)[1]
-    assert page(root).startswith("# How it rises\n")
-    assert "did not finish" in page(root)
-    assert "`````text\nCell 4 stopped:" in page(root)  # a longer fence than any in the message
+    run(root)
+    (cell,) = json.loads(page(root, "attend/rise.ipynb"))["cells"]
+    told = "".join(cell["source"])
+    assert told.startswith("# How it rises\n")
+    assert "did not finish" in told
+    assert "`````text\nCell 4 stopped:" in told  # a longer fence than any in the message
     assert "has not been run here" in page(root, "index.md")
-    assert "[it](attend/rise.md), [elsewhere](https://example.org/a.ipynb)" in page(root, "index.md")
-
-
-def test_a_notebook_with_an_error_in_it_is_a_failed_figure_and_one_never_run_has_a_page(root):
-    broken = nbformat.v4.new_output("error", ename="ValueError", evalue="no", traceback=[])
-    notebook = root / "executed" / "attend" / "rise.ipynb"
-    write_notebook(notebook, code(broken))
+    error.unlink()
+    (root / "executed" / "attend" / "rise.ipynb").unlink()
     run(root)
-    assert "Cell 1 stopped with ValueError: no" in page(root)
-    notebook.unlink()
-    run(root)
-    assert "has not been run here" in page(root)
+    assert "has not been run here" in page(root, "attend/rise.ipynb")
 
 
 def test_a_loop_over_figures_becomes_a_cell_for_each(root):
@@ -116,11 +128,11 @@ def test_a_loop_over_figures_becomes_a_cell_for_each(root):
     assert first["id"] != second["id"]
 
 
-@pytest.mark.parametrize("outputs", [[image()], [image(alt="  ")], [image(**SAID), image(alt="")]])
-def test_images_without_a_text_are_refused(root, outputs):
-    write_notebook(root / "executed" / "attend" / "rise.ipynb", code(*outputs))
-    with pytest.raises(BadInput, match="attend/rise, cell 1 shows an image without alternative text"):
-        run(root)
+def test_images_without_a_text_are_refused(root):
+    for outputs in [[image()], [image(alt="  ")], [image(**SAID), image(alt="")]]:
+        write_notebook(root / "executed" / "attend" / "rise.ipynb", code(*outputs))
+        with pytest.raises(BadInput, match="attend/rise, cell 1 shows an image without alternative text"):
+            run(root)
 
 
 def test_notebooks_stand_in_their_part_by_their_order_and_sections_follow_their_chapter(root):
@@ -129,34 +141,23 @@ def test_notebooks_stand_in_their_part_by_their_order_and_sections_follow_their_
         (root / "notebooks" / "attend" / f"{name}.md").write_text(text)
     with (root / "book" / "_toc.yml").open("a") as toc:
         toc.write("- caption: C\n  chapters:\n  - file: c\n    sections:\n    - file: c/d\n")
-    pages = toc_pages(table_of_contents(root))
+    pages = list(parse_toc_data(table_of_contents(root)))
     assert pages == ["index", "attend/fall", "attend/rise", "attend/stay", "c", "c/d"]
 
 
 @pytest.mark.parametrize(
-    ("head", "message"),
+    ("name", "text", "message"),
     [
-        ("", "attend/fall.md has no place in the book: begin its front matter with 'part: II'"),
-        ("---\npart: II\n---\n", "has no place in the book"),
-        ("---\npart: VII\norder: 1\n---\n", "is in part 'VII', which book/_toc.yml does not have"),
+        ("notebooks/attend/fall.md", "# Fall\n", "attend/fall.md has no place in the book: begin its front"),
+        ("notebooks/attend/fall.md", "---\npart: II\n---\n", "has no place in the book"),
+        ("notebooks/attend/fall.md", "---\npart: VII\norder: 1\n---\n", "is in part 'VII', which book/_toc"),
+        ("book/_toc.yml", "  - file: nowhere\n", "'nowhere', but there is neither"),
+        ("book/index.md", "<!-- book:picture x -->\n", "unknown marker .<!-- book:picture x -->"),
     ],
 )
-def test_a_notebook_without_a_place_is_named(root, head, message):
-    (root / "notebooks" / "attend" / "fall.md").write_text(f"{head}# Fall\n")
-    with pytest.raises(BadInput, match=message):
-        run(root)
-
-
-@pytest.mark.parametrize(
-    ("file", "added", "message"),
-    [
-        ("_toc.yml", "  - file: nowhere\n", "'nowhere', but there is neither"),
-        ("index.md", "<!-- book:picture x -->\n", "unknown marker .<!-- book:picture x -->"),
-    ],
-)
-def test_what_leads_nowhere_is_refused(root, file, added, message):
-    with (root / "book" / file).open("a") as page:
-        page.write(added)
+def test_what_has_no_place_or_leads_nowhere_is_refused(root, name, text, message):
+    with (root / name).open("a") as page:
+        page.write(text)
     with pytest.raises(BadInput, match=message):
         run(root)
     (root / "book" / "_toc.yml").unlink()

@@ -1,0 +1,129 @@
+"""Prose that takes numbers and verdicts from results: on pages of the book, and where they leave it."""
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from attnlib.errors import BadInput
+from companion.book.prose import Book, as_html, filled, num
+from companion.results.result import Result
+
+CHECKOUT = Path(__file__).parents[3]
+PAGE = "primer/source_reversal"
+SOURCE = """\
+# Reversal
+
+It gains {num}`gain|.3f`,
+which is a gain {verdict}`it-gains =
+reproduced`.
+
+```{claims}
+it-gains
+```
+"""
+CLAIMS = """\
+paper: ours
+title: Ours
+claims:
+  - id: it-gains
+    place: here
+    says: It gains [something].
+    experiment: source_reversal
+    keys: [gain]
+    judge: {kind: inequality, relation: ">", threshold: 0}
+    profiles: [quick, paper]
+  - id: it-loses
+    kind: falsifier
+    place: here
+    says: It loses.
+    experiment: source_reversal
+    keys: [gain]
+    judge: {kind: inequality, relation: "<", threshold: 0}
+    profiles: [quick, paper]
+  - id: nobody-knows
+    place: here
+    says: Nobody has looked.
+    not_run: It would take a year.
+"""
+
+
+def result(gain: float, profile: str = "paper") -> Result:
+    interval = {"value": gain, "low": gain - 0.01, "high": gain + 0.01, "n": 5}
+    values = {"gain": interval, "absent": {"cannot_be_run": "no such text here"}}
+    return Result("source_reversal", profile, {"seeds": 5}, values, {}, {}, {})
+
+
+@pytest.fixture
+def root(tmp_path):
+    """A checkout with claims and a committed result."""
+    (tmp_path / "claims").mkdir()
+    (tmp_path / "claims" / "ours.yaml").write_text(CLAIMS)
+    result(0.25).save(tmp_path / "results" / "paper")
+    return tmp_path
+
+
+def test_what_leaves_the_book_has_text_and_a_page_says_where_it_is_from(root):
+    text, wrong = filled(SOURCE, Book(root), PAGE)
+    assert "It gains 0.250 [0.240, 0.260],\nwhich is a gain *(reproduced)*." in text
+    assert "| It gains \\[something\\]. | 0.250 \\[0.240, 0.260\\], n = 5 | *(reproduced)* |" in text
+    page, also_wrong = filled(SOURCE, Book(root), PAGE, partial(as_html, up="../"))
+    assert wrong == also_wrong == []
+    title = "paper profile, n = 5; source_reversal: gain"
+    assert f'<span class="num" title="{title}">0.250 [0.240, 0.260]</span>' in page
+    row = '<a class="verdict-link" href="../scorecard.html#claim-it-gains"><span class="verdict reproduced" '
+    assert page.count(row) == 2  # in the sentence and in the table
+
+
+@pytest.mark.parametrize(
+    ("mark", "message"),
+    [
+        ("{num}`gain|.3`", "no way |.3 to write a number"),
+        ("{num}`gian`", "result source_reversal (paper) has no key 'gian'"),
+        ("{num}`no_such_figure:gain`", "no experiment 'no_such_figure'"),
+        ("{num}`source_reversal@papr:gain`", "did you mean 'paper'"),
+        ("{verdict}`it-gains`", "expected claim-id = verdict"),
+        ("{verdict}`it-gians = reproduced`", "did you mean 'it-gains'"),
+        ("{verdict}`it-gains = partly`", "is `reproduced` today at the paper profile"),
+        ("{verdict}`it-gains@quick = reproduced`", None),  # nothing has been run at that profile
+        ("{verdict}`nobody-knows = reproduced`", "`not run at this profile` today (It would take a year.)"),
+        ("```{claims}\n:kind: reading\n```", "no claims of kind 'reading' about source_reversal"),
+        ("```{claims}\nit-gane\n```", "no claim 'it-gane'; did you mean 'it-gains'"),
+        ("```{claims}\n:kind: falsifier\n```", None),
+        ("{num}`absent.x`", None),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_line_and_stays_as_it_is_written(root, mark, message):
+    source = f"# Reversal\n\n{mark}\n\n{{num}}`gain|value`\n"
+    text, wrong = filled(source, Book(root), PAGE)
+    assert [line for line, _ in wrong] == [3] * bool(message)
+    assert all(message in told for _, told in wrong)
+    assert (mark in text) is bool(message)
+    assert text.endswith("0.25\n")
+
+
+def test_numbers_are_of_the_result_that_the_page_leads_with(root):
+    def shown(text, page=PAGE):
+        return num(Book(root), text, page)
+
+    result(0.75, "quick").save(root / "build" / "results" / "quick")
+    assert shown("gain|value").text == "0.25"
+    assert shown("source_reversal@quick:gain|value", "index").text == "0.75"
+    (root / "results" / "paper" / "source_reversal.json").unlink()
+    assert shown("gain|value").text == "0.75"
+    (root / "build" / "results" / "quick" / "source_reversal.json").unlink()
+    assert shown("gain|value").text == "–"
+    assert shown("gain|value").title == "not computed here: attnlib run source_reversal"
+
+
+def test_every_number_and_verdict_of_the_chapters_holds():
+    book = Book(CHECKOUT)
+    for path in sorted((CHECKOUT / "notebooks").rglob("*.md")):
+        page = path.relative_to(CHECKOUT / "notebooks").with_suffix("").as_posix()
+        assert filled(path.read_text(encoding="utf-8"), book, page)[1] == [], page
+
+
+def test_claims_of_an_unknown_kind_are_refused(root):
+    (root / "claims" / "ours.yaml").write_text(CLAIMS.replace("falsifier", "falsified"))
+    with pytest.raises(BadInput, match="did you mean 'falsifier'"):
+        _ = Book(root).claims
