@@ -73,13 +73,7 @@ def name_of(spec: ModelSpec) -> dict[str, object]:
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """Temporal components without words, rebuilt, shifted, and past the lengths trained on.
-
-    Returns:
-        values, intervals over seeds by task and kind, under the names of the measurement; tables ``models``
-        (a row a model), ``positions`` (a row a kind and position of the longest sentences) and ``courses``
-        (coordinates of the first GRU and AO network of a task).
-    """
+    """Temporal components without words, rebuilt, shifted, and past the lengths trained on."""
     points: list[Point] = []
     groups: dict[str, dict[str, list[Point]]] = {}
     for asked in asks(config):
@@ -99,7 +93,6 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
 
 
 def _summary(m: dict) -> dict:
-    """What is averaged over seeds, of one model."""
     longer = m["longer"] or {"lengths": []}
     return {
         "token_accuracy": m["quality"]["token_accuracy"],
@@ -122,7 +115,6 @@ def _summary(m: dict) -> dict:
 
 
 def _coordinates(m: dict) -> dict[str, float | None]:
-    """The main numbers of one model in one row."""
     average = {side: m["wordless"][side]["average"] for side in ("encoder", "decoder")}
     longest = (m["longer"] or {"lengths": []})["lengths"][-1:] or [{}]
     return {
@@ -140,7 +132,6 @@ def _coordinates(m: dict) -> dict[str, float | None]:
 
 
 def _positions(group: list[Point]) -> list[dict]:
-    """A row a position of the longest sentences: intervals over the models of a kind."""
     name, first = group[0]
     if not first["longer"]:
         return []

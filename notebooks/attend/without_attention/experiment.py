@@ -91,13 +91,7 @@ def asks(config: Config) -> tuple[Ask, ...]:
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """Memory by place, readout by step, and accuracy by length, of VED and of AED.
-
-    Returns:
-        values, intervals over seeds by kind (VED, VED_less, AED) and length, the ``shortest`` and ``longest``
-        again: see :func:`_memory` and :func:`_swap`. Tables ``accuracy``, ``memory``, ``decoder``,
-        ``readout``: means over seeds by place, with intervals where they are drawn.
-    """
+    """Memory by place, readout by step, and accuracy by length, of VED and of AED."""
     values: dict = {}
     tables: dict[str, list[dict]] = {name: [] for name in ("accuracy", "memory", "decoder", "readout")}
     for (label, length), specs in _groups(config).items():
@@ -125,7 +119,6 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
 
 
 def _memory(m: dict) -> dict:
-    """What is kept: R² of the last encoder state on its words, and the share of each."""
     share = m["last"]["share"]
     return {
         "token_accuracy": float(np.mean(m["accuracy"][:-1])),  # without the end mark, which is always last
@@ -142,7 +135,6 @@ def _memory(m: dict) -> dict:
 
 
 def _swap(m: dict) -> dict:
-    """What exchanging a word does, by way."""
     return {
         way: {
             "on_time": float(np.asarray(m[way]["flip"])[:, :-1].diagonal().mean()),

@@ -52,15 +52,9 @@ _BATCH = 128  # samples: all subsets are held at once
 def measure_word_alignment(
     trained: TrainedModel, fit_samples: int, judged_samples: int, iterations: int
 ) -> dict:
-    """Links of attention against the task's gold ones, with IBM Model 1 and the diagonal beside it.
+    """Links of attention against gold ones, beside IBM Model 1 (fitted on the same pairs) and the diagonal.
 
-    Components are fitted on the first ``fit_samples`` training samples and judged on the first
-    ``judged_samples`` with gold links. IBM Model 1 is fitted on what the network was trained on, word ids and
-    all, with ``iterations`` of expectation-maximisation. ``by_prediction`` tells rows where the network
-    predicts the right word from the others.
-
-    Raises:
-        BadInput: the task has no gold links.
+    ``by_prediction`` tells rows where the network predicts the right word from the others.
     """
     task = trained.task
     judged, links = with_gold(task, judged_samples)
@@ -118,7 +112,6 @@ def measure_word_alignment(
 
 
 def with_gold(task: Task, samples: int) -> tuple[Corpus, tuple[Links, ...]]:
-    """The held-out samples that have gold links, at most so many, and the links."""
     if not task.gold:
         raise BadInput(
             f"task {task.name!r} has no gold word alignments; those that have: reordering_N, europarl_de_en"
@@ -137,8 +130,6 @@ def _traces(trained: TrainedModel, corpus: Corpus) -> Iterator[tuple[Trace, list
 
 @dataclass(frozen=True)
 class _Rows:
-    """Gold links and words of a batch."""
-
     gold: Bool[Tensor, "batch target source"]
     target: Bool[Tensor, "batch target"]
     source: Bool[Tensor, "batch source"]
@@ -151,7 +142,6 @@ class _Rows:
         return cls(gold, words_only(trace.target_mask), words, trace.source_mask & ~words)
 
     def add(self, attention: Float[Tensor, "batch target source"], sums: dict[str, AlignmentSums]) -> None:
-        """Adds the batch to the sums of every rule."""
         sums["words"].update(attention, self.gold, self.target, self.source)
         null = (attention * self.ends[:, None, :]).sum(-1)
         sums["null"].update(attention, self.gold, self.target, self.source, null)
@@ -237,13 +227,8 @@ _SUMS = ("rows", "total", *SHARES, *ALONE)
 def measure_token_parts(trained: TrainedModel, fit_samples: int) -> dict:
     """Shares and substitution test over the held-out rows of each token, and of each class of tokens.
 
-    A row of scores is centred over its source; over the rows of one token, share of a term = sum of
-    term × total / sum of total², and similarity = mean of 1 − total variation between the attention from that
-    term alone and the full one. ``residual_share`` is of the five terms with a residual.
-
-    Returns:
-        plain JSON: ``classes.<role>.<class>`` and ``tokens.<role>``, the latter as columns of the
-        :data:`LISTED` most frequent tokens with :data:`MIN_ROWS` rows, and ``rows`` in all.
+    Over the rows of one token, each centred: share = Σ term × total / Σ total²; similarity = mean of 1 −
+    total variation between the attention from that term alone and the full one.
     """
     task = trained.task
     fitted = fit_components(trained, fit_samples)
@@ -289,7 +274,6 @@ def _tokens(trace: Trace) -> dict[str, Int[np.ndarray, " row"]]:
 
 
 def token_classes(task: Task) -> list[str]:
-    """The class of each token of the target vocabulary: one of :data:`CLASSES`."""
     vocabulary = task.target_vocabulary
     marks = {BOS: "start mark", EOS: "end mark", UNK: "unknown word"}
     if not vocabulary.open:
@@ -328,7 +312,6 @@ def _by_token(
 
 
 def _summary(sums: Float[np.ndarray, " sums"]) -> dict[str, float | int | None]:
-    """Shares of the pooled covariance, and means over rows; a share of no variance is None."""
     named = dict(zip(_SUMS, sums.tolist(), strict=True))
     shares = {
         name: round(named[name] / named["total"], 4) if named["total"] > 0 else math.nan for name in SHARES

@@ -51,7 +51,6 @@ OF_UNIFORM = ("translation", "gain", "word_accuracy", "token_accuracy")
 
 
 def at_look(measured: dict, quantity: str, look: int) -> float | None:
-    """A quantity of one network at a look; None where it is undefined."""
     if quantity == "beyond":
         return 1 - measured["rebuilt.temporal_only"][look] - measured["uniform"][look]
     if quantity == "residual_share":
@@ -69,7 +68,6 @@ def course(measured: dict, quantity: str) -> list[float]:
 
 
 def takeover(measured: dict, quantity: str, least: float) -> float | None:
-    """The step at which it has made half of its way in one network; None where it rises by less."""
     return takeover_step(measured["steps"], course(measured, quantity), least=least)
 
 
@@ -105,7 +103,6 @@ def order_values(found: Points, least: float) -> dict:
 
 
 def last_values(measured: dict, names: Iterable[str]) -> dict:
-    """Quantities of one network at the last look, and the chance of translation."""
     return {name: course(measured, name)[-1] for name in names} | {"chance": measured["chance"]}
 
 
@@ -263,12 +260,8 @@ PROFILES = {
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Courses of what attention is made of and of what is known, and when each takes over.
 
-    Returns:
-        values by task: ``order.<quantity>_after_translation``, log2 of the ratio of two takeover steps (1 is
-        twice as late), also by covariance shares and by other measures of knowledge; ``takeover.<quantity>``,
-        log2 of the step, and ``left_out``, networks without one; ``last``, quantities at the last look, and
-        ``terms``, covariance shares there; ``uniform``, see :func:`uniform_values`. Tables ``courses`` (a row
-        a task, attention, quantity and look), ``takeovers`` (a row a task and quantity) and ``networks``.
+    ``order``: log2 of the ratio of two takeover steps (1 is twice as late); ``takeover``: log2 of the step;
+    ``left_out``: networks without one.
     """
     learned = {task: answers(_ask(config, task), store) for task in config.task}
     uniform = {task: answers(_ask(config, task, "uniform"), store) for task in config.uniform}
@@ -300,26 +293,12 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
 
 
 def takeover_step(steps: Sequence[int], values: Sequence[float], *, least: float) -> float | None:
-    """The step at which a quantity first reaches the middle between its first and its last value.
+    """The step at which a quantity first reaches the middle of its first and last value; None if too small.
 
-    Between two looks it is taken to change in a straight line over log2(1 + step), the axis on which looks
-    are about evenly spaced.
+    Between two looks it is taken to change in a straight line over log2(1 + step).
 
     >>> takeover_step([0, 1, 3, 7], [0.0, 0.0, 0.0, 1.0], least=0.05)  # halfway from log2(4) to log2(8)
     4.656854249492381
-    >>> takeover_step([0, 1], [0.0, 0.01], least=0.05) is None
-    True
-
-    Args:
-        steps: ascending, from 0 on; values: of the quantity at each.
-        least: the smallest rise from first to last that counts as taking over; one that rises less, or falls,
-            has no such step.
-
-    Returns:
-        a positive number, None where the quantity does not rise enough.
-
-    Raises:
-        BadInput: fewer than two looks, lists of different lengths, or steps that do not ascend.
     """
     if len(steps) != len(values) or len(steps) < 2 or any(b <= a for a, b in pairwise(steps)):
         raise BadInput(f"{len(steps)} steps and {len(values)} values; expected as many, 2 or more, ascending")

@@ -58,7 +58,6 @@ class Kind:
 
     @property
     def columns(self) -> dict[str, str]:
-        """Its name in tables; directions are ``one`` and ``two``."""
         return {
             "task": self.task,
             "decoder": self.decoder,
@@ -159,7 +158,6 @@ PROFILES = {
 
 
 def specs_of_kind(config: Config, kind: Kind) -> tuple[RecipeSpec, ...]:
-    """The networks of a kind, seed by seed."""
     sizes = dict(zip(SIZES[kind.task], (config.shortest, config.longest), strict=True))
     options = sizes | {"n_train": config.n_train, "n_held_out": config.judged}
     own = {"task": kind.task, "options": tuple(options.items()), "scoring": kind.scoring}
@@ -170,7 +168,6 @@ def specs_of_kind(config: Config, kind: Kind) -> tuple[RecipeSpec, ...]:
 
 
 def specs_of_name(config: Config, name: str) -> tuple[RecipeSpec, ...]:
-    """The networks of a name on captions, seed by seed."""
     options: dict[str, object] = {"held_out_from_train": 0, "max_words": config.text_words}
     options |= {"n_train": config.text_pairs} if config.text_pairs else {}
     own = {"task": config.text, "options": tuple(options.items()), "width": config.text_width}
@@ -261,7 +258,6 @@ def effect(
 
 
 def curve_rows(points: list[Point]) -> list[dict]:
-    """Words right over updates, a row a look."""
     courses = each_over_seeds(points, lambda m: dict(zip(m["steps"], m["token_accuracy"], strict=True)))
     return rows_of(courses, "step")
 
@@ -310,12 +306,8 @@ def asks(config: Config) -> tuple[Ask, ...]:
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """What every network of the grid costs and reaches, and by how much kinds differ.
 
-    Returns:
-        values by task of the grid: ``<decoder>.<one | two>.<scoring>``, see :func:`summary` and
-        :func:`measure_cost`; ``effects``, what :func:`comparisons` compares, means over all else;
-        ``who_asks``, see :func:`measure_asking_state`; ``context``, bits of the word ``before``, of the word
-        itself and of the word ``after`` in an encoder state of Bahdanau's network. And ``translation``, see
-        :func:`_translation`. Intervals are over seeds.
+    ``context``: bits of the word ``before``, of the word itself and of the word ``after`` in an encoder
+    state.
     """
     networks = _networks(config)
     measured = {kind: answers(ask(specs, measure_learning_curve), store) for kind, specs in networks.items()}
@@ -358,7 +350,6 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
 
 
 def _rows(name: dict, found: dict) -> list[dict]:
-    """A row for each interval."""
     return [name | {"quantity": own} | found[own] for own in found if isinstance(found[own], dict)]
 
 

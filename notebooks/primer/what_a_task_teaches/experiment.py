@@ -115,7 +115,6 @@ def _over_pairs(by_first: dict[int, float], seeds: int) -> dict:
 
 
 def mean_over_heads(measured: dict, state: str, attention: str, level: str) -> float | None:
-    """Of one network; None where its attention has no such number."""
     heads = [own.get(level) for layer in measured[state].get(attention, ()) for own in layer]
     heads = [value for value in heads if value is not None and not np.isnan(value)]
     return float(np.mean(heads)) if heads else None
@@ -172,7 +171,6 @@ def _by_head(found: Points, groups: Callable[[dict], Iterator[tuple[dict, list]]
 
 
 def _by_network(found: Points) -> Iterator[tuple[dict, dict]]:
-    """The columns and the measurement of every network, in each state."""
     for (kind, task), points in found.items():
         for name, measured in points:
             for state in STATES:
@@ -384,10 +382,7 @@ PROFILES = {
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Patterns by kind of network and task, and the symmetry of the Transformers' attentions.
 
-    Returns:
-        values by kind and task, see :func:`pattern_values`; ``references`` by task; ``differs`` (translation
-        less summary), ``agreement``, ``symmetry``, ``classes`` and ``sources`` by kind, each by its function
-        above. ``learned`` is trained less untrained. Intervals are over seeds.
+    ``differs``: translation less summary; ``learned``: trained less untrained. Intervals are over seeds.
     """
 
     def found(measure: Callable[..., dict], kinds: tuple[tuple[str, str], ...], first: int | None = None):
