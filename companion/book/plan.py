@@ -212,7 +212,7 @@ def imports_of(figure: Figure) -> frozenset[str]:
 
 
 def drawing_code(project: Project, figure: Figure) -> str:
-    """Fingerprint of what a notebook imports, so that it is drawn anew when that changes."""
+    """Fingerprint of what a notebook imports and of its templates: it is drawn anew when they change."""
     names = sorted(imports_of(figure))
 
     def found() -> str:
@@ -220,7 +220,9 @@ def drawing_code(project: Project, figure: Figure) -> str:
 
         return fingerprint(*names)
 
-    return _memo(project)(" ".join(["imports", *names]), found)
+    code = _memo(project)(" ".join(["imports", *names]), found)
+    templates = sorted((project.notebooks / figure.id).glob("*.jinja"))
+    return "-".join([code, *(hashlib.sha256(path.read_bytes()).hexdigest()[:16] for path in templates)])
 
 
 def bring_data(results: Iterable[PlannedResult]) -> None:
