@@ -23,7 +23,6 @@ from attnlib.decomposition.shares import ShareSums
 from attnlib.decomposition.substitution import SubstitutionSums, centred, valid_rows
 from attnlib.decomposition.terms import alignment_terms
 from attnlib.decomposition.typicality import AttentionCells
-from attnlib.errors import BadInput
 from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.models.trace import Trace
 from attnlib.training.corpus import Batch, Corpus, evaluation_batches
@@ -44,8 +43,6 @@ def greedy(model: EncoderDecoder, batch: Batch, max_steps: int) -> Batch:
     A sample without an end mark is cut off. Decoder states depend on what was read alone, so the model's
     trace of this batch is that of the free-running network.
     """
-    if max_steps < 1:
-        raise BadInput(f"max_steps is {max_steps}; it must be at least 1")
     encoder_states, last = model.encode(batch.source, batch.source_mask)
     read = torch.full((len(batch), 1), BOS, dtype=batch.source.dtype, device=batch.source.device)
     written = read[:, :0]

@@ -12,7 +12,6 @@ from attnlib.decomposition.components import PART_NAMES, Components
 from attnlib.decomposition.shares import ShareSums
 from attnlib.decomposition.substitution import SUBSETS, SubstitutionSums
 from attnlib.decomposition.terms import alignment_terms
-from attnlib.errors import BadInput
 from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.models.trace import Trace
 from attnlib.probes.agreement import RowMean, agreement, chance_agreement
@@ -64,13 +63,6 @@ def word_knowledge(
     source_mask: Bool[Tensor, "batch source"],
 ) -> WordKnowledge:
     """The three measures of every row, from log β and W."""
-    if log_probe.shape != words.shape or words.shape[::2] != source_mask.shape:
-        raise BadInput(
-            f"log β of shape {tuple(log_probe.shape)}, words of {tuple(words.shape)}, mask of "
-            f"{tuple(source_mask.shape)}: expected (batch, target, source) twice and (batch, source)"
-        )
-    if bool((words & ~source_mask[:, None]).any()):
-        raise BadInput("a source word stands at padding; are positions 0-based?")
     logs = log_probe.double()
     posterior = logs.softmax(-1)  # a row of -inf, at padding, becomes NaN
     known = words.any(-1)

@@ -14,7 +14,6 @@ from attnlib.analysis.fit import Fit
 from attnlib.analysis.judge import NINE, Judgement
 from attnlib.analysis.results import head_rows, term_rows
 from attnlib.decomposition.components import Components
-from attnlib.errors import BadInput
 from attnlib.models.transformer import Transformer
 from attnlib.training.corpus import Batch, Corpus, evaluation_batches
 from companion.runs.recipe import Recording
@@ -158,10 +157,6 @@ def measure_repeated(recording: Recording) -> dict:
     Of the steps from the second word on, means over layers and heads; of one-to-one translation alone.
     """
     settings = recording.spec.resolved
-    if settings.task_name != "one_to_one":
-        raise BadInput(
-            f"the task is {settings.task_name}; words are aligned place by place in one_to_one alone"
-        )
     right = recording["right"][-1].bool()
     found: dict[str, list[np.ndarray]] = {read: [] for read in READ}
     for batch, heads in attention_to_source(network_of(recording, "trained"), judged_samples(settings)):

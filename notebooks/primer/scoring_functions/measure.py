@@ -37,8 +37,6 @@ def sample_products(network: SequenceToSequence, source: int, target: int) -> di
     >>> sample_products(SequenceToSequence(config, Generator()), 5, 3)
     {'encoder': 120, 'decoder': 72, 'score': 30, 'context': 30, 'output': 66}
     """
-    if min(source, target) < 1:
-        raise BadInput(f"{source} source and {target} target steps; both must be at least 1")
     config = network.config
     found = {
         "encoder": source * _weights(network.encoder),
@@ -130,8 +128,6 @@ def measure_context_of_states(recording: Recording, *, size: int, samples: int) 
 
 def _middle(network: "SequenceToSequence", corpus: Corpus) -> tuple[torch.Tensor, torch.Tensor]:
     length = int(corpus.source_lengths[0])
-    if length <= OFFSETS[-1] - OFFSETS[0] or (corpus.source_lengths != length).any():
-        raise BadInput(f"sentences of {length} words and others; give one length, of 5 words or more")
     middle = length // 2
     words = torch.from_numpy(corpus.source_ids.reshape(-1, length).astype(np.int64)) - len(MARKS)
     states = torch.empty(len(corpus), network.config.encoder_width)

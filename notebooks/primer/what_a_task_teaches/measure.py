@@ -10,7 +10,6 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attnlib.errors import BadInput
 from attnlib.models.transformer import AttentionKind, HeadTrace, Transformer, TransformerTrace
 from attnlib.training.corpus import Batch, Corpus, Links, collate
 from companion.data.summaries import ADJECTIVES, DETERMINERS, NOUNS, TOPICS, VERBS
@@ -61,8 +60,6 @@ class ReciprocitySums:
     def update(self, matrices: Float[Tensor, "batch n n"], level: Level) -> "ReciprocitySums":
         """Adds matrices of one size, without padding."""
         size = matrices.shape[-1]
-        if matrices.shape[-2] != size or size < 2:
-            raise BadInput(f"matrices of shape {tuple(matrices.shape)}; expected square ones, at least 2 × 2")
         whole = matrices.double()
         self.apart += float((whole - whole.mT).square().sum())
         self.together += float((whole + whole.mT).square().sum())
