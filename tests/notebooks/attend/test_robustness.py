@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 import torch
 
-from attnlib.errors import BadInput
 from attnlib.training.vocabulary import BOS, EOS, PAD
 from companion.runs.store import Store
 from notebooks.attend.robustness.experiment import (
@@ -115,8 +114,3 @@ def test_with_target_shifts_by_one_and_reads_no_end_mark():
     batch = with_target(batch_of(0, 1), torch.tensor([[4, EOS, PAD], [5, 6, 7]]))
     assert batch.target_input.tolist() == [[BOS, 4, PAD], [BOS, 5, 6]]
     assert batch.target_mask.tolist() == [[True, True, False], [True, True, True]]
-
-
-def test_no_steps_are_refused():
-    with pytest.raises(BadInput, match="max_steps is 0"):
-        greedy(encoder_decoder(), batch_of(), max_steps=0)

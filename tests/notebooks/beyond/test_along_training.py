@@ -6,7 +6,6 @@ from itertools import combinations, pairwise
 import pytest
 import torch
 
-from attnlib.errors import BadInput
 from attnlib.training.corpus import collate
 from notebooks.beyond.along_training.along_training import Settings, load_task, network_at
 from notebooks.beyond.along_training.experiment import (
@@ -14,6 +13,7 @@ from notebooks.beyond.along_training.experiment import (
     after,
     asks,
     order_values,
+    takeover_step,
 )
 from notebooks.beyond.along_training.measure import (
     _links,
@@ -152,8 +152,17 @@ def test_even_probes_are_at_chance_and_ties_are_shared():
     torch.testing.assert_close(found.right[0, :2], found.chance[0, :2])
 
 
-def test_a_word_at_padding_and_shapes_that_differ_are_refused():
-    with pytest.raises(BadInput, match="stands at padding"):
-        word_knowledge(PROBE, torch.ones(1, 4, 4, dtype=torch.bool), MASK)
-    with pytest.raises(BadInput, match="expected"):
-        word_knowledge(PROBE[:, :, :3], LINKS, MASK)
+@pytest.mark.parametrize(
+    ("steps", "values", "expected"),
+    [
+        # The middle of 0.2 and 1.0 is 0.6, a fifth of the way from 0.5 to 1.0, where log2 goes from 2 to 4.
+        ([0, 3, 15], [0.2, 0.5, 1.0], 2 ** (2 + 2 / 5) - 1),
+        ([0, 1, 3, 7], [0, 0.5, 0.1, 1], 1),  # the first crossing counts, and a look on the middle is one
+        ([0, 1, 3], [0.0, 1.0, 0.4], 2**0.2 - 1),  # it may overshoot and come back
+        ([0, 1, 3], [0.0, 0.9, 0.04], None),
+        ([0, 1, 3], [0.5, 0.7, 0.1], None),
+        ([0, 1, 3], [0.0, 0.3, math.nan], None),
+    ],
+)
+def test_a_takeover_is_where_the_line_over_the_logarithm_crosses_the_middle(steps, values, expected):
+    assert takeover_step(steps, values, least=0.05) == pytest.approx(expected)
