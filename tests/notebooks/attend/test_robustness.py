@@ -80,11 +80,11 @@ def test_the_headline_counts_and_names():
 
 def test_what_governs_is_the_spread_between_extreme_levels_paired_by_seed():
     rows = [
-        {"task": "a", "level": level, "seed": seed, "residual_residual": share}
+        {"factor": "f", "task": "a", "level": level, "seed": seed, "residual_residual": share}
         for level, shares in {"x": (0.1, 0.2), "y": (0.4, 0.7), "z": (0.2, 0.3)}.items()
         for seed, share in enumerate(shares)
     ]
-    found = _governs(rows)["a"]
+    found = _governs(rows)["f"]["a"]
     assert (found["lowest"], found["highest"], found["n"]) == ("x", "y", 2)
     assert found["value"] == pytest.approx(0.4)
     assert level_key("0.001") == "0p001"
