@@ -160,7 +160,7 @@ def _outcomes(terms: dict, own: dict) -> dict[str, float | None]:
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Outcomes of every setting, free running against teacher forcing, and whether the headline holds.
 
-    Tables: ``points`` (a row a model and setting), ``settings`` (a row a setting and half of the headline) and
+    Tables: ``points`` (a row a model and setting), ``settings`` (a row a setting and half of the headline),
     ``running``.
     """
     found = _found(config, store)

@@ -76,7 +76,7 @@ def tables_of(heads: list[dict], points: list[Point]) -> dict[str, list[dict]]:
         for name, measured in points
         for row in measured["terms"]
     ]
-    kinds = ("task", "positions")
+    kinds = NAMES[:2]
     layers = interval_rows(heads, (*kinds, "kind", "layer", "state"), NUMBERS)
     shares = interval_rows(terms, (*kinds, "layer", "term"), ("share",))
     return {
@@ -113,14 +113,7 @@ def _over(rows: list[dict], of_seed: Callable[[list[dict]], float | None]) -> di
 # From heads of single networks to the numbers that the predictions on Transformers are judged by.
 
 BOOTSTRAP_SEED = 20_211_015  # any fixed number: the interval is then a function of the points
-AGAINST = {  # name of a correlation with typicality → number of a head
-    "temporal": "temporal_share",
-    "input": "input_share",
-    "mixed": "mixed_share",
-    "residual": "residual_share",
-    "temporal_rebuilds": "temporal_rebuilds",
-    "input_rebuilds": "input_rebuilds",
-}
+AGAINST = (*SHARES[:4], "temporal_rebuilds", "input_rebuilds")  # typicality, for rank correlations
 
 
 def cross_heads(heads: list[dict]) -> list[dict]:
@@ -131,7 +124,7 @@ def cross_heads(heads: list[dict]) -> list[dict]:
 def correlations(heads: list[dict]) -> dict[str, dict]:
     """Rank correlations over heads of cross-attention: typicality with each number of :data:`AGAINST`."""
     rows = cross_heads(heads)
-    return {name: _correlation(rows, number) for name, number in AGAINST.items()}
+    return {number.removesuffix("_share"): _correlation(rows, number) for number in AGAINST}
 
 
 def _correlation(rows: list[dict], number: str) -> dict:
@@ -178,39 +171,40 @@ def last_less_first(heads: list[dict]) -> dict:
     return _over(rows, of_seed)
 
 
-def _lesses(rows: list[dict], pairs: dict[str, tuple[dict, dict]]) -> dict[str, dict]:
-    """Temporal share of the rows with the first's values of columns, less the second's, by pair."""
-    return {kind: _over(rows, lambda own, p=p: _less(own, "temporal_share", *p)) for kind, p in pairs.items()}
+def differences(heads: list[dict]) -> dict[str, dict]:
+    """Temporal share of cross-attention by kind of positions: of one task or kind less another's, over seeds.
 
-
-def _tasks(kinds: Iterable[str], *tasks: str) -> dict[str, tuple[dict, ...]]:
-    return {kind: tuple({"task": task, "positions": kind} for task in tasks) for kind in kinds}
-
-
-def one_to_one_less_reordering(heads: list[dict]) -> dict[str, dict]:
-    """Temporal share of one task less the other's, by kind of positions; and seed by seed the least."""
+    ``smallest``: seed by seed the least.
+    """
     rows = cross_heads(heads)
-    pairs = _tasks([kind for (kind,) in _split(rows, "positions")], "one_to_one", "reordering")
+    kinds, anchored = (
+        [kind for (kind,) in _split(own, "positions")] for own in (rows, _where(rows, task=ANCHORED))
+    )
+
+    def of(task: str, kind: str) -> dict[str, str]:
+        return {"task": task, "positions": kind}
+
+    tasks = {kind: (of("one_to_one", kind), of("reordering", kind)) for kind in kinds}
+    pairs = {
+        "one_to_one_less_reordering": tasks,
+        "sinusoidal_less": {
+            kind: (of("one_to_one", "sinusoidal"), of("one_to_one", kind))
+            for kind in kinds
+            if kind != "sinusoidal"
+        },
+        "anchored_less_free": {kind: (of(ANCHORED, kind), of("one_to_one", kind)) for kind in anchored},
+    }
+    found = {
+        name: {kind: _over(rows, lambda m, p=p: _less(m, "temporal_share", *p)) for kind, p in own.items()}
+        for name, own in pairs.items()
+    }
 
     def smallest(own: list[dict]) -> float | None:
-        found = [_less(own, "temporal_share", *pair) for pair in pairs.values()]
-        return None if None in found else min(found)
+        every = [_less(own, "temporal_share", *pair) for pair in tasks.values()]
+        return None if None in every else min(every, default=None)
 
-    return _lesses(rows, pairs) | {"smallest": _over(rows, smallest)}
-
-
-def sinusoidal_less(heads: list[dict]) -> dict[str, dict]:
-    """Temporal share in one-to-one translation, with sinusoidal positions less with others."""
-    rows = _where(cross_heads(heads), task="one_to_one")
-    kinds = [kind for (kind,) in _split(rows, "positions") if kind != "sinusoidal"]
-    return _lesses(rows, {kind: ({"positions": "sinusoidal"}, {"positions": kind}) for kind in kinds})
-
-
-def anchored_less_free(heads: list[dict]) -> dict[str, dict]:
-    """Temporal share with a word that always opens less without, by kind of positions that has both."""
-    rows = cross_heads(heads)
-    kinds = [kind for (kind,) in _split(_where(rows, task=ANCHORED), "positions")]
-    return _lesses(rows, _tasks(kinds, ANCHORED, "one_to_one"))
+    found["one_to_one_less_reordering"]["smallest"] = _over(rows, smallest)
+    return found
 
 
 def repeated_values(rows: list[dict]) -> dict:
@@ -228,14 +222,15 @@ def repeated_values(rows: list[dict]) -> dict:
     }
 
 
-def nested(rows: list[dict], names: tuple[str, ...]) -> dict:
+def nested(rows: list[dict]) -> dict:
     """Rows of intervals, each of one ``number``, as ``{…: {…: {number: interval}}}``."""
     found: dict = {}
     for row in rows:
+        interval = {key: row[key] for key in ("value", "low", "high", "n")}
         place = found
-        for name in names:
+        for name in [name for name in row if name not in {"number", *interval}]:
             place = place.setdefault(str(row[name]), {})
-        place[row["number"]] = {key: row[key] for key in ("value", "low", "high", "n")}
+        place[row["number"]] = interval
     return found
 
 
@@ -370,11 +365,8 @@ PROFILES = {
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Shares of the terms by kind of attention, layer, task and positions; the predictions; two controls.
 
-    Returns:
-        values: rank correlations over all heads of the trained networks' cross-attention, with intervals from
-        resampling tasks × positions and then seeds; paired differences, with intervals over seeds; and
-        ``networks``, ``layers`` (means over heads) and ``states`` as in the tables of that name. Tables
-        ``heads`` (a row a head), ``layers``, ``networks``, ``states``, ``terms``, ``repeated``.
+    Rank correlations are over all heads of the trained networks' cross-attention, with intervals from
+    resampling tasks × positions and then seeds; the anchored control is in none of them.
     """
     points = [
         (name | {"task": task}, measured)
@@ -392,12 +384,10 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     values = {
         "correlation": correlations(judged),
         "residual": {"last_less_first": last_less_first(judged)},
-        "one_to_one_less_reordering": one_to_one_less_reordering(judged),
-        "sinusoidal_less": sinusoidal_less(judged),
-        "anchored_less_free": anchored_less_free(heads),
+        **differences(heads),
         "repeated": repeated_values(repeated),
-        "networks": nested(tables["networks"], ("task", "positions")),
-        "layers": nested(tables["layers"], ("task", "positions", "kind", "layer", "state")),
-        "states": nested(tables["states"], ("task", "positions", "site", "state")),
+        "networks": nested(tables["networks"]),
+        "layers": nested(tables["layers"]),
+        "states": nested(tables["states"]),
     }
     return values, tables

@@ -156,15 +156,20 @@ def test_differences_by_hand():
         for positions, pair in kinds.items()
         for task, number in zip(("one_to_one", "reordering"), pair, strict=True)
     ]
-    found = experiment.one_to_one_less_reordering(rows)
+    every = experiment.differences(rows)
+    found = every["one_to_one_less_reordering"]
     assert found["smallest"]["value"] == pytest.approx(0.1)  # rotary's 0.1, then sinusoidal's 0.1
     assert found["rotary"]["value"] == pytest.approx((0.1 + 0.4) / 2)
-    assert experiment.sinusoidal_less(rows)["rotary"]["value"] == pytest.approx((0.3 + 0.1) / 2)
+    assert every["sinusoidal_less"]["rotary"]["value"] == pytest.approx(
+        (0.3 + 0.1) / 2
+    )
     more = [head(ANCHORED, "rotary", seed, number=0.9) for seed in numbers]
-    assert experiment.anchored_less_free([*rows, *more])["rotary"]["value"] == pytest.approx(0.25)
+    every = experiment.differences([*rows, *more])
+    assert every["anchored_less_free"]["rotary"]["value"] == pytest.approx(
+        0.25
+    )
     lacking = [
         row for row in rows if (row["seed"], row["positions"], row["task"]) != (1, "rotary", "reordering")
     ]
-    assert (
-        experiment.one_to_one_less_reordering(lacking)["smallest"]["n"] == 1
-    )  # a seed without a kind has no smallest
+    found = experiment.differences(lacking)["one_to_one_less_reordering"]
+    assert found["smallest"]["n"] == 1  # a seed without a kind has no smallest
