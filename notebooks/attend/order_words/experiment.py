@@ -72,7 +72,6 @@ PROFILES = {
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
-    """What it asks of each model."""
     settings = {name: getattr(config, name) for name in ("fit_samples", "pairs", "fit_pairs")}
     return ask(model_specs(config), measure_order_words, **settings)
 

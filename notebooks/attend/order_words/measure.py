@@ -61,7 +61,6 @@ class Swap:
     across: bool = False
 
     def replacements(self, word: str) -> tuple[int, Words]:
-        """The group of a word and what may take its place; (−1, ()) for a word that is not swapped."""
         for place, group in enumerate(self.groups):
             if word in group:
                 others = self.groups[1 - place] if self.across else tuple(w for w in group if w != word)
@@ -240,7 +239,6 @@ def run_both(
 
 
 def decoder_parts(runs: TwoRuns, start: int, words: int, fitted: Fitted) -> Parts:
-    """Parts of decoder states, by the words that were read."""
     read = runs.batches[words].target_input[:, : runs.rows.shape[1]]
     return fitted.decoder.split(runs.decoder[start, words], read, runs.rows)
 
@@ -570,7 +568,6 @@ def _scores(predicted: dict[str, Tensor], after: Tensor, rows: Rows) -> dict:
 
 
 def _memory(runs: TwoRuns, fitted: Fitted) -> dict[str, list[float | None]]:
-    """Mean norm of the difference between the two runs' states, over that of the states around their μ."""
     first, second = runs.encoder_parts
     lags = torch.arange(runs.source_mask.shape[1], device=runs.position.device) - runs.position[:, None]
     scale = (first.total() - first.temporal).norm(dim=-1)[runs.source_mask].mean()

@@ -42,7 +42,6 @@ PROFILES = {
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
-    """What it asks of each model."""
     return ask(model_specs(config), measure_readout, fit_samples=config.fit_samples)
 
 

@@ -193,7 +193,6 @@ def _sides(fitted: Fitted) -> tuple[Components, Components]:
 
 
 def mean_state(components: Components) -> Float[Tensor, " width"]:
-    """The mean state over all positions of the fitting samples."""
     counts = components.position_counts.double()
     return (counts @ components.temporal / counts.sum()).cpu()
 
@@ -201,7 +200,6 @@ def mean_state(components: Components) -> Float[Tensor, " width"]:
 def logit_parts(
     fitted: Fitted, trace: Trace, weights: tuple[Tensor, Tensor]
 ) -> Float[Tensor, "2 3 rows words"]:
-    """What each part of each path adds to the logits, at the valid target positions."""
     decoder, encoder = fitted.split(trace)
     of_decoder = [part[trace.target_mask] for part in decoder]
     of_context = [(trace.attention @ part)[trace.target_mask] for part in encoder]
@@ -235,7 +233,6 @@ class Margins:
         self.rows = 0
 
     def update(self, parts: Tensor, bias: Tensor, said: Int[Tensor, " rows"]) -> None:
-        """Adds the rows of a batch; a row whose word was never said in training is left out."""
         known = torch.isin(said, self.outputs)
         column = torch.tensor([self.place[word] for word in said[known].tolist()], dtype=torch.int64)
         pieces = parts.flatten(0, 1)[:, known][..., self.outputs]  # (6, rows, outputs)

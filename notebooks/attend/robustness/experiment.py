@@ -117,7 +117,6 @@ def _plan(config: Config) -> Models:
 
 
 def plan_spec(config: Config, rung: str, seed: int, **changes: object) -> ModelSpec:
-    """The network as planned, but for these changes."""
     return spec_of(rung, "AED", scale=config.scale, seed=seed, **changes_of(config) | changes)
 
 
@@ -129,7 +128,6 @@ RESIDUAL = ("temporal_residual", "input_residual", "residual_temporal", "residua
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
-    """What it asks of each: the shares that other chapters ask for too, then free running and memory."""
     every = [*(models for *_, models in settings(config)), _plan(config)]
     specs = dict.fromkeys(spec for models in every for own in models.values() for spec in own)
     return (
@@ -220,7 +218,6 @@ def _interval(numbers: list[float | None]) -> dict[str, float | int]:
 
 
 def _way(found: dict) -> dict[str, float | None]:
-    """The outcomes that either way of running has."""
     pairs = {"temporal_share": "temporal_temporal", "input_share": "input_input"}
     pairs |= {"residual_residual": "residual_residual"}
     shares = {name: found["covariance_share"][pair] for name, pair in pairs.items()}

@@ -62,7 +62,6 @@ def greedy(model: EncoderDecoder, batch: Batch, max_steps: int) -> Batch:
 
 
 def with_target(batch: Batch, written: Int[Tensor, "batch target"]) -> Batch:
-    """A batch whose target is ``written``: words, an end mark unless cut off, padding."""
     first = torch.full_like(written[:, :1], BOS)
     return replace(
         batch,
@@ -148,7 +147,6 @@ def _widened(tokens: Tensor, length: int) -> Tensor:
 
 
 def _variances(sides: Fitted, held_out: list[Trace]) -> dict[str, dict[str, float]]:
-    """Mean squares of μ_t around their mean, χ and Δ over valid places, as shares of the three."""
     sums: dict[str, Tensor] = {side: torch.zeros(3, dtype=torch.float64) for side in ("decoder", "encoder")}
     for trace in held_out:
         for side, parts in zip(sums, sides.split(trace), strict=True):

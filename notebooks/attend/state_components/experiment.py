@@ -51,7 +51,6 @@ PROFILES = {
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
-    """What is asked of each model."""
     specs = [spec for spec in model_specs(config) if _has_model(config, rung_of(spec), spec.architecture)]
     return ask(specs, measure_state_components, fit_samples=config.fit_samples)
 
@@ -102,7 +101,6 @@ def _numbers(m: dict) -> dict:
 
 
 def _draw(tables: dict[str, list[dict]], name: dict, pictures: dict) -> None:
-    """Adds the rows of one model's pictures."""
     tables["explained"] += [
         name | {"space": space, "axis": axis, "share": share}
         for space, shares in pictures["explained"].items()

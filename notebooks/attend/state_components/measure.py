@@ -183,7 +183,6 @@ def _read(trace: Trace) -> dict[str, tuple]:
 
 
 def pictures(trained: TrainedModel, fitted: Fitted) -> dict:
-    """Coordinates of the components along three principal axes, of both sides together."""
     drawn = {"encoder": Drawn.of(fitted.encoder), "decoder": Drawn.of(fitted.decoder)}
     both = list(drawn.values())
     spaces = {

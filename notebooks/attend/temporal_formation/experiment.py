@@ -51,7 +51,6 @@ _FEWER_SEEDS = 5  # of position codes other than the sinusoidal one
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
-    """What it asks of each model."""
     changes = changes_of(config)
     specs = {}
     for rung, architecture in product(config.task, config.architecture):

@@ -501,7 +501,6 @@ def _rebuilt(trained: TrainedModel, fitted: Fitted, curves: dict[str, Curves], c
 
 
 def _agreement(rebuilt: Trace, full: Trace) -> Tensor:
-    """Sums over valid rows of similarity, agreement of the largest weight, and right words; and the rows."""
     rows = full.target_mask
     similar = 1 - 0.5 * (rebuilt.attention - full.attention).abs().sum(-1)
     agree = rebuilt.attention.argmax(-1) == full.attention.argmax(-1)
@@ -512,7 +511,6 @@ def _agreement(rebuilt: Trace, full: Trace) -> Tensor:
 
 
 def _variances(trained: TrainedModel, fitted: Fitted, corpus: Corpus) -> dict:
-    """Shares of the variance of the states: of each part, and of the mean at each position."""
     shares: dict[str, dict] = {}
     temporal: dict[str, dict] = {}
     gathered: dict[str, list] = {side: [] for side in SIDES}
@@ -551,7 +549,6 @@ def _between(states: Tensor, places: Tensor) -> float | None:
 
 
 def _rounded(content):
-    """The same JSON with floats to six digits after the point."""
     if isinstance(content, float):
         return None if content != content else round(content, 6)
     if isinstance(content, dict):

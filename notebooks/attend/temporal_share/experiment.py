@@ -51,7 +51,6 @@ PROFILES = {
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
-    """What it asks of each."""
     own_text = config.source is not None
     beside = model_specs(config.beside()) if config.more_cells and not own_text else ()
     return ask(

@@ -84,7 +84,6 @@ def _spec(config: Config, architecture: str, length: int, seed: int, part: float
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
-    """What is asked of each model: where words are, and when they are read out."""
     specs = dict.fromkeys(spec for group in _groups(config).values() for spec in group)
     samples = config.fit_samples
     return ask(specs, measure_memory, fit_samples=samples) + ask(specs, measure_swap, fit_samples=samples)
@@ -158,7 +157,6 @@ def _in_turn(matrix: list[list[float]]) -> float:
 
 
 def _by_place(name: dict, points: list[Point], measured, place: str) -> list[dict]:
-    """A row for each place of a list, with the interval over seeds."""
     places = range(len(measured(points[0][1])))
     return [name | {place: i} | over_seeds(points, lambda m, i=i: measured(m)[i]) for i in places]
 
@@ -168,7 +166,6 @@ def _mean(points: list[Point], part: str, name: str) -> np.ndarray:
 
 
 def _by_pair(name: dict, places: tuple[str, str], matrices: dict[str, np.ndarray]) -> list[dict]:
-    """A row for each entry of matrices of one shape; ``places`` name its row and its column."""
     shape = next(iter(matrices.values())).shape
     return [
         name | dict(zip(places, at, strict=True)) | {column: float(of[at]) for column, of in matrices.items()}

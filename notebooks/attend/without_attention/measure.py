@@ -56,7 +56,6 @@ def fitted_encoder(read: Read, n_words: int, step: int) -> UnrolledComponents:
 
 
 def decoder_words(read: Read, step: int) -> Int[Tensor, "batch read"]:
-    """Source words, then the words that the decoder has read by ``step``."""
     return torch.cat([read.source, read.target[:, :step]], dim=1)
 
 
@@ -111,7 +110,6 @@ def _accuracy(model: EncoderDecoder, corpus: Corpus) -> list[float]:
 
 
 def _decoder(read: Read, held_out: Read, n_words: int, *, with_read: bool) -> dict:
-    """Shares of decoder states at every step, over source words or over source words and words read."""
     length = read.source.shape[1]
     source, targets, cancel = np.zeros((length + 1, length)), np.zeros((length + 1, length)), []
     r_squared = []
@@ -191,7 +189,6 @@ def measure_swap(trained: TrainedModel, fit_samples: int) -> dict:
 
 
 def with_word(batch: Batch, position: int, words: Int[Tensor, " batch"]) -> Batch:
-    """The batch with other words at one position of the source, and of what the decoder reads."""
     source, read = batch.source.clone(), batch.target_input.clone()
     source[:, position] = words + FIRST_WORD
     read[:, position + 1] = words + FIRST_WORD

@@ -27,7 +27,6 @@ SHOWN_FROM = 0.01  # weights in the example that an eye can see
 
 
 def example_rows(name: dict, example: dict) -> list[dict]:
-    """A row an entry of the matrices of one sentence; the full attention has them all."""
     return [
         {"task": name["task"], "kind": kind(name), "links_from": source}
         | {"target_position": s, "source_position": t}
@@ -41,14 +40,12 @@ def example_rows(name: dict, example: dict) -> list[dict]:
 
 
 def summary_of_links(group: list[Point]) -> dict:
-    """Intervals over the models of one kind: see :func:`compute`."""
     first = group[0][1]
     settled = {"gold": first["gold"], "fitted_on": first["fitted_on"]}  # the same for every seed
     return each_over_seeds(group, _links_of) | settled
 
 
 def _links_of(m: dict) -> dict:
-    """What is averaged over seeds, of one model."""
     attention, references = m["attention"], m["references"]
     both = attention | references
     agreement = {name: attention[name]["words"]["agreement"] for name in ("input_only", "temporal_only")}
@@ -94,7 +91,6 @@ def alignment_rows(name: dict, found: dict) -> list[dict]:
 
 
 def summary_of_classes(group: list[Point]) -> dict:
-    """Shares and similarities by role and class, as intervals over the models of one kind."""
     first = group[0][1]["classes"]
     return {
         "classes": {
@@ -209,12 +205,10 @@ def _specs(config: Config, rungs: tuple[str, ...]) -> tuple[ModelSpec, ...]:
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
-    """What it asks of each model."""
     return sum(_asks(config), ())
 
 
 def _asks(config: Config) -> tuple[tuple[Ask, ...], tuple[Ask, ...]]:
-    """What is asked about links, and about tokens."""
     links = ask(
         _specs(config, config.task),
         measure_word_alignment,

@@ -121,7 +121,6 @@ def with_gold(task: Task, samples: int) -> tuple[Corpus, tuple[Links, ...]]:
 
 
 def _traces(trained: TrainedModel, corpus: Corpus) -> Iterator[tuple[Trace, list[int]]]:
-    """Traces on the CPU, with the places of their samples in the corpus."""
     device = trained.model.readout.weight.device
     with torch.inference_mode():
         for batch in evaluation_batches(corpus, _BATCH):
@@ -168,7 +167,6 @@ def _example_of(judged: Corpus) -> int:
 
 
 def _example(task: Task, judged: Corpus, i: int, gold: Tensor, pictures: dict[str, Tensor]) -> dict:
-    """Words, gold links and matrices of sample ``i``, end marks left out."""
     source = task.source_vocabulary.decode(judged.source(i))
     target = task.target_vocabulary.decode(judged.target(i))
     words = slice(len(target)), slice(len(source))
@@ -267,7 +265,6 @@ def _rows(terms: Float[Tensor, "3 3 batch target source"], trace: Trace) -> Floa
 
 
 def _tokens(trace: Trace) -> dict[str, Int[np.ndarray, " row"]]:
-    """The token that each of those rows is about, and the one that the decoder has read there."""
     keep: Bool[Tensor, "batch target"] = trace.target_mask & (trace.source_mask.sum(1) >= 2)[:, None]
     ids = {"predicted": trace.target_outputs, "read": trace.target_tokens}
     return {role: ids[role][keep].cpu().numpy() for role in ROLES}
@@ -301,7 +298,6 @@ def _by_class(sums: Float[np.ndarray, "sums words"], classes: list[str]) -> dict
 def _by_token(
     sums: Float[np.ndarray, "sums words"], classes: list[str], vocabulary: Vocabulary
 ) -> dict[str, list]:
-    """Columns, the most frequent token first."""
     order = [i for i in np.argsort(-sums[0], kind="stable") if sums[0, i] >= MIN_ROWS][:LISTED]
     found = [_summary(sums[:, i]) for i in order]
     columns = {name: [entry[name] for entry in found] for name in ("rows", *SHARES, *ALONE)}

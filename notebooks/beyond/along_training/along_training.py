@@ -122,7 +122,6 @@ def checksums(settings: Settings) -> dict[str, str]:
 
 
 def load_task(settings: Settings) -> Task:
-    """The task, made once a process."""
     return _load(settings.task, settings.options)
 
 
@@ -132,7 +131,6 @@ def _load(name: str, options: tuple[tuple[str, object], ...]) -> Task:
 
 
 def new_network(settings: Settings, source_size: int, target_size: int) -> EncoderDecoder:
-    """The untrained network, its parameters drawn from the seed."""
     kind = UniformEncoderDecoder if settings.attention == "uniform" else EncoderDecoder
     config = settings.config(source_size, target_size)
     return kind(config, torch.Generator().manual_seed(settings.seed))

@@ -114,7 +114,6 @@ def uniform_values(points: list[Point], learned: list[Point]) -> dict:
 
 
 def course_rows(found: Points, attention: str) -> list[dict]:
-    """A row a task, quantity and look."""
     names = tuple(QUANTITIES) if attention == "learned" else OF_UNIFORM
     by_look = {
         task: each_over_seeds(
@@ -227,7 +226,6 @@ def _ask(config: Config, task: str, attention: str = "learned") -> tuple[Ask, ..
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
-    """What it asks of each network: its attention and its knowledge of words, look by look."""
     learned = [asked for task in config.task for asked in _ask(config, task)]
     return (*learned, *(asked for task in config.uniform for asked in _ask(config, task, "uniform")))
 

@@ -117,7 +117,6 @@ AGAINST = (*SHARES[:4], "temporal_rebuilds", "input_rebuilds")  # typicality, fo
 
 
 def cross_heads(heads: list[dict]) -> list[dict]:
-    """The rows of cross-attention of trained networks."""
     return _where(heads, kind="cross", state="trained")
 
 
@@ -306,7 +305,6 @@ def _options(config: Config, task: str) -> dict[str, object]:
 
 
 def _kinds(config: Config) -> tuple[tuple[str, str], ...]:
-    """Tasks with their kinds of positions, the control last."""
     return (*product(config.task, config.positions), *((ANCHORED, kind) for kind in config.anchored))
 
 
@@ -333,7 +331,6 @@ def _repeated(config: Config) -> tuple[Ask, ...]:
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
-    """What it asks: the terms of all heads of every network, and where one-to-one translation looks."""
     return (*(a for kind in _kinds(config) for a in _heads(config, *kind)), *_repeated(config))
 
 

@@ -85,7 +85,6 @@ def _halved(config: Config) -> tuple[Ask, ...]:
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
-    """Quality by length of each network, and what a probe reads off one vector."""
     return (*ask(_specs(config, config.link), measure_by_length), *_probes(config), *_halved(config))
 
 
@@ -132,7 +131,6 @@ def _by_length(measured: dict) -> dict:
 
 
 def _grouped(points: list[Point], *further: str) -> dict[tuple, list[Point]]:
-    """Points by link, width and, of what was found, further names; seeds in order."""
     groups: dict[tuple, list[Point]] = {}
     for name, measured in points:
         key = (name["link"], name["width"], *(measured[own] for own in further))

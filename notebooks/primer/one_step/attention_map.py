@@ -31,7 +31,6 @@ def attention_map(rows: list[dict]) -> str:
 
 
 def _gathered(rows: list[dict]) -> dict:
-    """Words, and attention by look, target place and source place, rounded to three digits."""
     steps = sorted({row["step"] for row in rows})
     source = {row["source_place"]: row["source"] for row in rows}
     target = {row["target_place"]: row["target"] for row in rows}

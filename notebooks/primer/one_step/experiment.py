@@ -82,7 +82,6 @@ PROFILES = {
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
-    """The attention of each network on the sentences shown, and one step in numbers."""
     names = ("width", "steps", "looks", "learning_rate", "judged", "task")
     own = {name: getattr(config, name) for name in names} | NETWORKS[config.network]
     options = tuple((name, getattr(config, name)) for name in ("n_train", "max_words", "max_length"))
@@ -138,7 +137,6 @@ def summary(points: list[Point]) -> tuple[dict, dict[str, list[dict]]]:
 
 
 def _map(measured: dict) -> Iterator[dict]:
-    """Rows of the interactive map."""
     for look, step in enumerate(measured["steps"]):
         for pair, (source, target) in enumerate(measured["pairs"]):
             for (s, predicted), (t, word) in product(enumerate(target), enumerate(source)):

@@ -84,7 +84,6 @@ def _groups(config: Config) -> dict[tuple[str, str], tuple[RecipeSpec, ...]]:
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
-    """One measurement of each network."""
     specs = (spec for group in _groups(config).values() for spec in group)
     return ask(dict.fromkeys(specs), measure_error_growth, samples=config.samples)
 

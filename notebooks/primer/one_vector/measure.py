@@ -72,7 +72,6 @@ def fullest_length(lengths: np.ndarray) -> int:
 
 
 def guessed_lengths(train: Corpus, judged: Corpus) -> np.ndarray:
-    """The target's length guessed from the source's alone: the most frequent one among training samples."""
     overall = int(np.bincount(train.target_lengths).argmax())
     guess = {
         length: int(np.bincount(train.target_lengths[train.source_lengths == length]).argmax())

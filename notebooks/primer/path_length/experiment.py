@@ -43,7 +43,6 @@ PROFILES = {"quick": Config(), "paper": Config(kind=tuple(KINDS), length=20, sam
 
 
 def _groups(config: Config) -> dict[tuple[str, str], tuple[Ask, ...]]:
-    """The measurements of each kind and cell."""
     found = {}
     for kind, cell in product(config.kind, config.cell):
         link, reverse = KINDS[kind]
@@ -54,7 +53,6 @@ def _groups(config: Config) -> dict[tuple[str, str], tuple[Ask, ...]]:
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
-    """The gradients of each network."""
     return tuple(chain.from_iterable(_groups(config).values()))
 
 

@@ -51,8 +51,6 @@ class AskedBefore(SequenceToSequence):
 
 @dataclass(frozen=True)
 class Settings(recurrent_sequences.Settings):
-    """Those of the other recipe; a network in which there is no present state to replace is refused."""
-
     def __post_init__(self) -> None:
         super().__post_init__()
         check_present_asks(self.config(1, 1))

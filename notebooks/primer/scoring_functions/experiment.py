@@ -44,8 +44,6 @@ VALIDATION = 1_014  # its validation pairs, which the task holds out first
 
 @dataclass(frozen=True)
 class Kind:
-    """A network of the grid."""
-
     task: str
     decoder: str
     directions: int
@@ -269,7 +267,6 @@ ASKERS = ("luong", BEFORE, "bahdanau")
 
 
 def _networks(config: Config) -> dict[Kind | str, tuple[RecipeSpec, ...]]:
-    """Every network by its kind in the grid, or by its name on captions."""
     by_kind = {kind: specs_of_kind(config, kind) for kind in grid(config)}
     return by_kind | {name: specs_of_name(config, name) for name in NAMED if name in config.named}
 
@@ -293,7 +290,6 @@ def _probed_kinds(config: Config) -> dict[Kind, tuple[Ask, ...]]:
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
-    """How each network learned; what some cost, which state is their query, what they know and write."""
     networks = _networks(config)
     return (
         *(asked for specs in networks.values() for asked in ask(specs, measure_learning_curve)),

@@ -104,7 +104,6 @@ def _groups(config: Config) -> dict[tuple[str, str, str], tuple[RecipeSpec, ...]
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
-    """What it asks of each network: its learning curve, and what it knows of the longest sentences."""
     specs = dict.fromkeys(spec for group in _groups(config).values() for spec in group)
     return (*ask(specs, measure_learning_curve), *ask(specs, measure_longest_sentences))
 
@@ -135,7 +134,6 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
 
 
 def _measured(specs: tuple[RecipeSpec, ...], store: Store) -> list[Point]:
-    """Learning curves, each with the network's ``longest`` sentences."""
     curves, longest = (
         answers(ask(specs, measure), store) for measure in (measure_learning_curve, measure_longest_sentences)
     )

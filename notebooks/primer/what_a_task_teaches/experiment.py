@@ -121,7 +121,6 @@ def mean_over_heads(measured: dict, state: str, attention: str, level: str) -> f
 
 
 def _reciprocity(measured: dict) -> dict:
-    """By attention, state and level, the mean over heads; and self- less cross-attention."""
     kinds = ("encoder_self", "cross", "cross_on_source")
     own = {
         kind: {s: {level: mean_over_heads(measured, s, kind, level) for level in LEVELS} for s in STATES}
@@ -199,8 +198,6 @@ def agreement_rows(found: dict[tuple[str, str, str, str], list[Point]]) -> list[
 
 
 def _layers(measured: dict) -> dict:
-    """Reciprocity of each layer, the mean over its heads."""
-
     def mean(heads: list[dict], level: str) -> float | None:
         own = [head.get(level) for head in heads]
         return None if None in own else sum(own) / len(own)
@@ -217,7 +214,6 @@ def _layers(measured: dict) -> dict:
 
 
 def example_rows(found: Points) -> list[dict]:
-    """A row an entry of each matrix of the example."""
     return [
         {"kind": kind, "task": task, "state": state, "target_position": s, "source_position": t}
         | {"target": target, "source": source, "attention": shown[state][s][t]}
@@ -336,7 +332,6 @@ def _pairs(config: Config, kind: str, first: str, second: str, state: str) -> tu
 
 
 def _compared(config: Config) -> tuple[tuple[str, str, str, str], ...]:
-    """Kinds of network, two tasks or one twice, and whether trained."""
     within = [(task, task, "trained") for task in config.task]
     between = [(*TASKS, state) for state in STATES] if set(TASKS) <= set(config.task) else []
     return tuple((kind, *pair) for kind in config.kind for pair in (*within, *between))
@@ -347,7 +342,6 @@ def _layered(config: Config) -> tuple[tuple[str, str], ...]:
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
-    """Patterns of all networks, agreement of pairs, and what is inside the Transformers."""
     asked = [a for pair in config.kinds for a in ask(_specs(config, *pair), measure_patterns)]
     asked += [a for pair in config.kinds for a in ask(_specs(config, *pair)[:1], measure_example)]
     asked += [a for compared in _compared(config) for a in _pairs(config, *compared)]

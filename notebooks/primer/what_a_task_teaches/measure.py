@@ -80,7 +80,6 @@ class ReciprocitySums:
 
 
 def doubly_centred(matrices: Float[Tensor, "*batch n m"]) -> Float[Tensor, "*batch n m"]:
-    """Without the means of rows and of columns."""
     rows, columns = matrices.mean(-1, keepdim=True), matrices.mean(-2, keepdim=True)
     return matrices - rows - columns + matrices.mean((-2, -1), keepdim=True)
 
@@ -220,7 +219,6 @@ def _sides(trace: TransformerTrace) -> dict[tuple[AttentionKind, int, str], Tens
 
 
 def equal_lengths(corpus: Corpus) -> Iterator[Batch]:
-    """Every sample once, in batches without padding."""
     lengths = np.stack([corpus.source_lengths, corpus.target_lengths], axis=1)
     for pair in np.unique(lengths, axis=0):
         chosen = np.flatnonzero((lengths == pair).all(1))
