@@ -13,6 +13,7 @@ from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
 from notebooks.attend.temporal_formation.measure import measure_temporal_formation
 from notebooks.shared.ladder import FilesConfig
+from notebooks.shared.summaries import wide
 
 PLACE = "Aitken et al. 2021, abstract; contributions 3 and 4 (how temporal components form)"
 QUESTION = "Where do temporal components come from: recurrence without words, positions, or something else?"
@@ -139,8 +140,7 @@ def _positions(group: list[Point]) -> list[dict]:
         row = {key: name[key] for key in ("task", "kind")} | {"position": record["position"]}
         row["trained_up_to"] = first["longer"]["trained_up_to"]
         for column in ("word_accuracy", "in_place", "temporal_in_place", "speed"):
-            found = over_seeds(group, lambda m, t=t, c=column: m["longer"]["positions"][t][c])
-            row |= {column: found["value"], f"{column}_low": found["low"], f"{column}_high": found["high"]}
+            row |= wide(column, over_seeds(group, lambda m, t=t, c=column: m["longer"]["positions"][t][c]))
         rows.append(row)
     return rows
 

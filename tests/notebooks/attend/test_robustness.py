@@ -7,13 +7,7 @@ import torch
 
 from attnlib.training.vocabulary import BOS, EOS, PAD
 from companion.runs.store import Store
-from notebooks.attend.robustness.experiment import (
-    Config,
-    _governs,
-    headline,
-    level_key,
-    plan_spec,
-)
+from notebooks.attend.robustness import experiment
 from notebooks.attend.robustness.measure import LAGS, greedy, lagged_words, measure_robustness, with_target
 from tests.attnlib.models.model_builders import batch_of, encoder_decoder
 
@@ -34,7 +28,7 @@ def test_words_before_are_found_at_their_lag():
 
 def test_a_network_without_recurrence_remembers_nothing_and_its_measure_adds_up(models):
     """States of AO depend on position and present word alone: what words before tell of them is noise."""
-    spec = plan_spec(Config(width=8, steps=4), "one_to_one", 0, task_options=SHORT)
+    spec = experiment.plan_spec(experiment.Config(width=8, steps=4), "one_to_one", 0, task_options=SHORT)
     found, without = (
         measure_robustness(Store(models).model(own), samples=600)
         for own in (spec, replace(spec, architecture="AO"))
@@ -51,7 +45,7 @@ def test_a_network_without_recurrence_remembers_nothing_and_its_measure_adds_up(
 
 def test_a_network_that_wrote_the_right_words_is_the_teacher_forced_one(models, monkeypatch):
     monkeypatch.setattr("notebooks.attend.robustness.measure.greedy", lambda model, batch, steps: batch)
-    spec = plan_spec(Config(width=8, steps=4), "one_to_one", 0, task_options=SHORT)
+    spec = experiment.plan_spec(experiment.Config(width=8, steps=4), "one_to_one", 0, task_options=SHORT)
     found = measure_robustness(Store(models).model(spec), samples=60)
     assert found["same_words"] == 1
     assert found["free_running"] == found["teacher_forced"]
@@ -65,7 +59,7 @@ def test_the_headline_counts_and_names():
         row | {"level": "32", "value": 0.1, "holds": True, "clearly": False},
         row | {"level": "64", "value": None, "holds": None, "clearly": None},
     ]
-    assert headline(rows) == {
+    assert experiment.headline(rows) == {
         "h": {
             "settings": 3,
             "holds": pytest.approx(2 / 3),
@@ -75,7 +69,7 @@ def test_the_headline_counts_and_names():
             "unclear": ["width 32"],
         }
     }
-    assert headline([]) == {}
+    assert experiment.headline([]) == {}
 
 
 def test_what_governs_is_the_spread_between_extreme_levels_paired_by_seed():
@@ -84,10 +78,10 @@ def test_what_governs_is_the_spread_between_extreme_levels_paired_by_seed():
         for level, shares in {"x": (0.1, 0.2), "y": (0.4, 0.7), "z": (0.2, 0.3)}.items()
         for seed, share in enumerate(shares)
     ]
-    found = _governs(rows)["f"]["a"]
+    found = experiment._governs(rows)["f"]["a"]
     assert (found["lowest"], found["highest"], found["n"]) == ("x", "y", 2)
     assert found["value"] == pytest.approx(0.4)
-    assert level_key("0.001") == "0p001"
+    assert experiment.level_key("0.001") == "0p001"
 
 
 @pytest.mark.parametrize("kind", ["VED", "AED", "AO"])

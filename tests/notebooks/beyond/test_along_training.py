@@ -7,51 +7,24 @@ import pytest
 import torch
 
 from attnlib.training.corpus import collate
+from notebooks.beyond.along_training import experiment, measure
 from notebooks.beyond.along_training.along_training import Settings, load_task, network_at
-from notebooks.beyond.along_training.experiment import (
-    Config,
-    after,
-    asks,
-    order_values,
-    takeover_step,
-)
-from notebooks.beyond.along_training.measure import (
-    _links,
-    log_probe,
-    measure_along_training,
-    positions_of_words,
-    word_knowledge,
-)
 from notebooks.shared.end_labels import spread
+from tests.notebooks.figure_builders import tiny
 
-TINY = Config(
-    task=("reordering", "copying_sample"),
-    uniform=("copying_sample",),
-    seeds=2,
-    fewest_phrases=2,
-    most_phrases=3,
-    length=5,
-    n_train=80,
-    n_held_out=20,
-    width=6,
-    steps=4,
-    batch_size=16,
-    looks_per_doubling=1,
-    fitted=40,
-    judged=10,
-)
+TINY = tiny("along_training")
 
 
 @pytest.fixture(scope="module")
 def recording(store):
-    return store.recording(asks(TINY)[0].spec)
+    return store.recording(experiment.asks(TINY)[0].spec)
 
 
 def test_the_probe_is_what_the_network_says_with_all_attention_on_one_position(recording):
     network, task = network_at(recording, -1), load_task(recording.spec.resolved)
     batch = collate(task.held_out, range(6))
     trace = network(batch)
-    found = log_probe(network, trace).exp()
+    found = measure.log_probe(network, trace).exp()
     for t in range(batch.source.shape[1]):
         context = trace.encoder_states[:, t, None].expand_as(trace.decoder_states)
         logits = network.readout(torch.cat([trace.decoder_states, context], -1))
@@ -63,7 +36,7 @@ def test_the_probe_is_what_the_network_says_with_all_attention_on_one_position(r
 
 def test_the_measure_is_that_of_a_loop_over_words(recording):
     """Sample by sample without padding, at the last look."""
-    measured = measure_along_training(recording, fitted=40, judged=10)
+    measured = measure.measure_along_training(recording, fitted=40, judged=10)
     network, task = network_at(recording, -1), load_task(recording.spec.resolved)
     sums = dict.fromkeys(("translation", "on_word", "on_end", "token_accuracy", "chance"), 0.0)
     words = 0
@@ -71,7 +44,7 @@ def test_the_measure_is_that_of_a_loop_over_words(recording):
         batch = collate(task.held_out, [sample])
         with torch.no_grad():
             trace = network(batch)
-        probe, attention = log_probe(network, trace)[0].exp(), trace.attention[0]
+        probe, attention = measure.log_probe(network, trace)[0].exp(), trace.attention[0]
         source = batch.source[0].tolist()
         for target, place in task.gold[sample]:
             same = [t for t, word in enumerate(source) if word == source[place]]
@@ -96,7 +69,7 @@ def test_text_without_gold_links_is_linked_by_its_counts(tmp_path):
         (tmp_path / name).write_text("\n".join(map(" ".join, side)) + "\n", encoding="utf-8")
     options = (("source", str(tmp_path / "a")), ("target", str(tmp_path / "b")))
     assert load_task(Settings(task="parallel", options=options)).gold is None
-    assert _links("parallel", options, 8) == (frozenset({(0, 1), (1, 0)}),) * 8
+    assert measure._links("parallel", options, 8) == (frozenset({(0, 1), (1, 0)}),) * 8
 
 
 def _measured(**courses):
@@ -111,9 +84,9 @@ def _measured(**courses):
 def test_the_order_of_two_takeovers_is_by_hand():
     measured = _measured(**{"translation": [0, 0.5, 1], "rebuilt.temporal_only": [0, 0, 1]})
     # translation at 1; temporal halfway from log2(2) to log2(4): 2 ** 1.5 - 1
-    assert after(measured, "temporal", "translation", 0.05) == pytest.approx(math.log2(2**1.5 - 1))
-    assert after(measured, "input", "translation", 0.05) is None
-    values = order_values({"scan": [({"seed": 0}, measured), ({"seed": 1}, _measured())]}, 0.05)
+    assert experiment.after(measured, "temporal", "translation", 0.05) == pytest.approx(math.log2(2**1.5 - 1))
+    assert experiment.after(measured, "input", "translation", 0.05) is None
+    values = experiment.order_values({"scan": [({"seed": 0}, measured), ({"seed": 1}, _measured())]}, 0.05)
     assert values["order"]["scan"]["temporal_after_translation"]["n"] == 1
     assert values["order"]["scan"]["input_after_translation"]["value"] is None
 
@@ -136,7 +109,7 @@ PROBE = torch.tensor([[0.1, 0.2, 0.1, 0], [0.3, 0.1, 0.1, 0], [0.2, 0.2, 0.2, 0]
 
 
 def test_measures_are_those_by_hand():
-    found = word_knowledge(PROBE, positions_of_words(SOURCE, LINKS), MASK)
+    found = measure.word_knowledge(PROBE, measure.positions_of_words(SOURCE, LINKS), MASK)
     assert found.share[0, :2].tolist() == pytest.approx([0.5, 0.2])
     assert found.chance[0, :2].tolist() == pytest.approx([2 / 3, 1 / 3])
     assert found.right[0, :2].tolist() == [0, 0]
@@ -145,9 +118,9 @@ def test_measures_are_those_by_hand():
 
 
 def test_even_probes_are_at_chance_and_ties_are_shared():
-    words = positions_of_words(SOURCE, LINKS)
+    words = measure.positions_of_words(SOURCE, LINKS)
     even = torch.full((1, 4, 4), 0.25).log().masked_fill(~MASK[:, None], -torch.inf)
-    found = word_knowledge(even, words, MASK)
+    found = measure.word_knowledge(even, words, MASK)
     torch.testing.assert_close(found.share[0, :2], found.chance[0, :2])
     torch.testing.assert_close(found.right[0, :2], found.chance[0, :2])
 
@@ -165,4 +138,4 @@ def test_even_probes_are_at_chance_and_ties_are_shared():
     ],
 )
 def test_a_takeover_is_where_the_line_over_the_logarithm_crosses_the_middle(steps, values, expected):
-    assert takeover_step(steps, values, least=0.05) == pytest.approx(expected)
+    assert experiment.takeover_step(steps, values, least=0.05) == pytest.approx(expected)

@@ -13,7 +13,6 @@ from companion.data.bleu import corpus_bleu
 from companion.runs.sequence_course import judged_samples
 from notebooks.primer.one_vector import measure
 from notebooks.primer.one_vector.experiment import (
-    Config,
     after_error,
     asks,
     early_over_late,
@@ -24,8 +23,9 @@ from notebooks.primer.one_vector.measure import (
     measure_error_growth,
     written_bleu,
 )
+from tests.notebooks.figure_builders import tiny
 
-TINY = Config(seeds=2, digits=3, n_train=300, judged=60, width=8, steps=3, samples=20)
+TINY = tiny("one_vector")
 
 
 @dataclass(frozen=True)

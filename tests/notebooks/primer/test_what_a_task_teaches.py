@@ -8,18 +8,7 @@ import pytest
 import torch
 
 from companion.runs.sequence_course import judged_samples, load_task
-from notebooks.primer.what_a_task_teaches.experiment import (
-    Config,
-    _specs,
-    agreement_values,
-)
-from notebooks.primer.what_a_task_teaches.measure import (
-    ReciprocitySums,
-    equal_lengths,
-    map_symmetry,
-    measure_reciprocity,
-    measure_sources,
-)
+from notebooks.primer.what_a_task_teaches import experiment, measure
 from notebooks.shared.task_patterns import (
     PATTERNS,
     attention_to_source,
@@ -28,15 +17,13 @@ from notebooks.shared.task_patterns import (
     network_of,
     pattern_sums,
 )
+from tests.notebooks.figure_builders import tiny
 
-TINY = Config(
-    seeds=2, longest=7, n_train=200, judged=40, width=8, steps=3, transformer_width=8, transformer_steps=3,
-    looks=1,
-)  # fmt: skip
+TINY = tiny("what_a_task_teaches")
 
 
 def recorded(store, kind, task, seed=0):
-    return store.recording(_specs(TINY, kind, task)[seed])
+    return store.recording(experiment._specs(TINY, kind, task)[seed])
 
 
 def test_patterns_by_hand():
@@ -58,7 +45,7 @@ def test_patterns_by_hand():
 
 
 def test_attention_on_gold_links_and_even_attention(store):
-    links = load_task(_specs(TINY, "recurrent", "summary")[0].resolved).gold[: TINY.judged]
+    links = load_task(experiment._specs(TINY, "recurrent", "summary")[0].resolved).gold[: TINY.judged]
     found = measure_patterns(recorded(store, "recurrent", "summary"))
     gold, even = found["references"]["gold"], found["references"]["even"]
     assert (gold["on_gold"], gold["on_topics"], gold["entropy"], gold["on_end"]) == (1, 1, 0, 0)
@@ -107,7 +94,7 @@ def test_what_the_task_takes_by_hand():
         ("recurrent", "translation", "summary", "trained"): pairs(0.7, 0.5, 0.6),
         ("recurrent", "translation", "summary", "untrained"): pairs(0.9, 0.9, 0.9),
     }
-    own = agreement_values(found, 3)["recurrent"]["same_word"]
+    own = experiment.agreement_values(found, 3)["recurrent"]["same_word"]
     means = {name: own[name]["value"] for name in ("translation", "summary", "seeds", "between", "untrained")}
     assert means == pytest.approx(
         {"translation": 0.9, "summary": 0.7, "seeds": 0.8, "between": 0.6, "untrained": 0.9}
@@ -122,7 +109,7 @@ def test_what_the_task_takes_by_hand():
 
 def test_a_seed_that_is_in_two_pairs_is_not_two_seeds():
     two = {("recurrent", "summary", "summary", "trained"): pairs(0.9, 0.8)}
-    found = agreement_values(two, 2)["recurrent"]["same_word"]["summary"]
+    found = experiment.agreement_values(two, 2)["recurrent"]["same_word"]["summary"]
     assert found["value"] == pytest.approx(0.85)
     assert np.isnan(found["low"])  # the same two networks twice
     assert np.isnan(found["high"])
@@ -137,7 +124,7 @@ def test_reciprocity_in_a_loop_over_pairs_of_words(store):
     network.requires_grad_(False)
     gold = load_task(recording.spec.resolved).gold
     sums = Counter()
-    for batch in equal_lengths(judged):
+    for batch in measure.equal_lengths(judged):
         head = network(batch).cross[1][0]
         n = batch.source.shape[1] - 1
         for row, i in enumerate(batch.indices.tolist()):
@@ -147,13 +134,13 @@ def test_reciprocity_in_a_loop_over_pairs_of_words(store):
             mean = np.mean(list(weight.values()))
             sums["mutual"] += sum((weight[a, b] - mean) * (weight[b, a] - mean) for a, b in pairs)
             sums["own"] += sum((weight[pair] - mean) ** 2 for pair in pairs)
-    found = measure_reciprocity(recording)["trained"]["cross"][1][0]
+    found = measure.measure_reciprocity(recording)["trained"]["cross"][1][0]
     assert found["weights"] == pytest.approx(sums["mutual"] / sums["own"], rel=1e-3)
 
 
 def test_tied_maps_have_symmetric_scores_and_free_ones_do_not(store):
-    tied = measure_reciprocity(recorded(store, "tied", "translation"))
-    free = measure_reciprocity(recorded(store, "transformer", "translation"))
+    tied = measure.measure_reciprocity(recorded(store, "tied", "translation"))
+    free = measure.measure_reciprocity(recorded(store, "transformer", "translation"))
     for state in ("trained", "untrained"):
         for layer, other in zip(tied[state]["encoder_self"], free[state]["encoder_self"], strict=True):
             for head in layer:
@@ -175,7 +162,7 @@ def test_cross_attention_fed_with_one_sequence_is_self_attention(store):
 
 
 def test_queries_and_keys_come_from_where_they_should(store):
-    found = measure_sources(recorded(store, "transformer", "translation"))
+    found = measure.measure_sources(recorded(store, "transformer", "translation"))
     for layer in found["encoder_self"]:
         assert layer["queries"]["target"] == layer["keys"]["target"] == 0
         assert min(layer["queries"]["source"], layer["keys"]["source"]) > 0
@@ -194,7 +181,7 @@ def draw(*shape, seed=0):
 
 
 def of(matrices, level):
-    return ReciprocitySums().update(matrices, level).result()
+    return measure.ReciprocitySums().update(matrices, level).result()
 
 
 @pytest.mark.parametrize("level", ["attention", "scores"])
@@ -231,12 +218,12 @@ def test_what_a_softmax_does_not_see_does_not_count():
 
 def test_maps():
     query, key = draw(3, 7, seed=6), draw(3, 7, seed=7)
-    assert map_symmetry(query, query) == pytest.approx(1)
+    assert measure.map_symmetry(query, query) == pytest.approx(1)
     product = (query.T @ key).numpy()
     expected = np.trace(product @ product) / np.linalg.norm(product) ** 2
-    assert map_symmetry(query, key) == pytest.approx(expected)
+    assert measure.map_symmetry(query, key) == pytest.approx(expected)
 
 
 def test_what_has_no_pairs_is_undefined():
-    assert math.isnan(ReciprocitySums().result().value)
+    assert math.isnan(measure.ReciprocitySums().result().value)
     assert math.isnan(of(torch.ones(1, 3, 3), "attention").value)
