@@ -8,7 +8,7 @@ import numpy as np
 
 from attnlib.errors import BadInput
 from attnlib.models.config import Cell
-from companion.results.aggregate import Point, each_over_seeds, over_seeds
+from companion.results.aggregate import Point, each_over_seeds
 from companion.results.asks import Ask, answers, ask
 from companion.results.config import BaseConfig, Field, Fraction, Positive, Scale
 from companion.results.spearman import spearman
@@ -16,6 +16,7 @@ from companion.runs.rungs import seeds_of, spec_of
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
 from notebooks.attend.without_attention.measure import EFFECTS, WAYS, measure_memory, measure_swap
+from notebooks.shared.summaries import rows_of
 
 PLACE = "Aitken et al. 2021, contribution 3 (architectures with attention and/or recurrence)"
 QUESTION = "Without attention: where are the words kept, when are they read out, and how many fit?"
@@ -103,8 +104,10 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         summary = each_over_seeds(memory, _memory) | each_over_seeds(swap, _swap) | {"seeds": len(memory)}
         values.setdefault(label, {})[f"length_{length}"] = summary
         name = {"kind": label, "length": length, "seeds": len(memory)}
-        tables["accuracy"] += _by_place(name, memory, lambda m: m["accuracy"], "position")
-        tables["memory"] += _by_place(name, memory, lambda m: m["last"]["share"], "position")
+        by_place = {"accuracy": lambda m: m["accuracy"], "memory": lambda m: m["last"]["share"]}
+        for table, of in by_place.items():
+            found = each_over_seeds(memory, lambda m, of=of: dict(enumerate(of(m))))
+            tables[table] += [name | row for row in rows_of(found, "position")]
         shares = {"source": ("crossed", "source"), "read": ("crossed", "read"), "own": ("decoder", "source")}
         shares = {column: _mean(memory, *keys) for column, keys in shares.items()}
         tables["decoder"] += _by_pair(name, ("step", "position"), shares)
@@ -154,11 +157,6 @@ def _in_turn(matrix: list[list[float]]) -> float:
     values = np.asarray(matrix)
     own = (values.argmax(1) == np.arange(len(values))) & (values.max(1) > 0.01)
     return float(own.mean())
-
-
-def _by_place(name: dict, points: list[Point], measured, place: str) -> list[dict]:
-    places = range(len(measured(points[0][1])))
-    return [name | {place: i} | over_seeds(points, lambda m, i=i: measured(m)[i]) for i in places]
 
 
 def _mean(points: list[Point], part: str, name: str) -> np.ndarray:

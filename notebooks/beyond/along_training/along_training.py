@@ -99,11 +99,7 @@ class Settings:
 
 
 def spaced_looks(steps: int, first: int, per_doubling: int) -> tuple[int, ...]:
-    """0, then a geometric sequence from ``first`` on, rounded, and the last update.
-
-    >>> spaced_looks(12, 5, 2)
-    (0, 5, 7, 10, 12)
-    """
+    """0, then a geometric sequence from ``first`` on, rounded, and the last update."""
     found, place = {0, steps}, 0
     while (step := round(first * 2 ** (place / per_doubling))) < steps:
         found.add(step)

@@ -293,9 +293,6 @@ def takeover_step(steps: Sequence[int], values: Sequence[float], *, least: float
     """The step at which a quantity first reaches the middle of its first and last value; None if too small.
 
     Between two looks it is taken to change in a straight line over log2(1 + step).
-
-    >>> takeover_step([0, 1, 3, 7], [0.0, 0.0, 0.0, 1.0], least=0.05)  # halfway from log2(4) to log2(8)
-    4.656854249492381
     """
     first, last = values[0], values[-1]
     if not last - first >= least:  # NaN among them

@@ -22,6 +22,7 @@ from notebooks.beyond.transformer_heads.measure import (
     measure_heads,
     measure_repeated,
 )
+from notebooks.shared.summaries import less, summarised
 from notebooks.shared.task_patterns import STATES
 
 # Tables: a row a head, and means over heads with intervals over seeds.
@@ -206,19 +207,16 @@ def differences(heads: list[dict]) -> dict[str, dict]:
     return found
 
 
-def repeated_values(rows: list[dict]) -> dict:
+def repeated_values(points: list[Point]) -> dict:
     """By kind of positions: at words read that the source has once, again, and their difference."""
-    numbers, pair = ("attention", "accuracy"), [{"read": read} for read in READ]
-    return {
-        kind: {
-            read: {
-                n: _over(_where(own, read=read), lambda m, n=n: mean(row[n] for row in m)) for n in numbers
-            }
-            for read in READ
-        }
-        | {"once_less_again": {n: _over(own, lambda m, n=n: _less(m, n, *pair)) for n in numbers}}
-        for (kind,), own in _split(rows, "positions").items()
-    }
+
+    def numbers(measured: dict) -> dict:
+        own = {read: {name: measured[read][name] for name in ("attention", "accuracy")} for read in READ}
+        return own | {"once_less_again": less(own["once"], own["again"])}
+
+    kinds = dict.fromkeys(name["positions"] for name, _ in points)
+    of_kinds = {(kind,): [point for point in points if point[0]["positions"] == kind] for kind in kinds}
+    return summarised(of_kinds, numbers)
 
 
 def nested(rows: list[dict]) -> dict:
@@ -371,9 +369,10 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         for name, measured in answers(_heads(config, task, positions), store)
     ]
     heads = head_table(points, config.least_spread)
+    again = answers(_repeated(config), store)
     repeated = [
         {"positions": name["positions"], "seed": name["seed"], "read": read} | numbers
-        for name, measured in answers(_repeated(config), store)
+        for name, measured in again
         for read, numbers in measured.items()
     ]
     tables = tables_of(heads, points) | {"repeated": repeated}
@@ -382,7 +381,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         "correlation": correlations(judged),
         "residual": {"last_less_first": last_less_first(judged)},
         **differences(heads),
-        "repeated": repeated_values(repeated),
+        "repeated": repeated_values(again),
         "networks": nested(tables["networks"]),
         "layers": nested(tables["layers"]),
         "states": nested(tables["states"]),

@@ -188,11 +188,7 @@ QUANTITIES = ("token_accuracy", "exact_match", "updates")
 
 
 def updates_to(threshold: float, steps: list[int], course: list[float]) -> float | None:
-    """Updates until a course first reaches a threshold, on straight lines between looks; None if never.
-
-    >>> updates_to(0.5, [0, 10, 20], [0.1, 0.3, 0.7])
-    15.0
-    """
+    """Updates until a course first reaches a threshold, on straight lines between looks; None if never."""
     for place, value in enumerate(course):
         if value >= threshold:
             if not place:

@@ -30,13 +30,7 @@ def _network(recording: Recording) -> "SequenceToSequence":
 
 
 def sample_products(network: SequenceToSequence, source: int, target: int) -> dict[str, int]:
-    """Multiplications for one sample of so many steps, end marks included, under teacher forcing.
-
-    >>> from torch import Generator
-    >>> config = SequenceConfig(source_size=9, target_size=7, width=2)
-    >>> sample_products(SequenceToSequence(config, Generator()), 5, 3)
-    {'encoder': 120, 'decoder': 72, 'score': 30, 'context': 30, 'output': 66}
-    """
+    """Multiplications for one sample of so many steps, end marks included, under teacher forcing."""
     config = network.config
     found = {
         "encoder": source * _weights(network.encoder),

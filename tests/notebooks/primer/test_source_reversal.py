@@ -48,7 +48,7 @@ def test_curves_and_the_longest_quarter_of_the_lengths_are_counted_by_thirds(sto
     thirds = by_thirds(recording, judged, range(len(judged)))
     for name, values in thirds.items():
         assert curve[name][-1] == pytest.approx(np.mean(values))
-    assert curve["token_accuracy"][-1] == pytest.approx(np.mean(sum(thirds.values(), [])))
+    assert curve["token_accuracy"][-1] == pytest.approx(np.mean(np.concatenate(list(thirds.values()))))
     assert len(curve["by_place"]) == 12
     assert (longest["shortest"], longest["sentences"]) == (10, len(chosen))
     for name, values in by_thirds(recording, judged, chosen).items():
