@@ -93,17 +93,6 @@ def test_every_word_written_is_the_likeliest_after_those_before(kind):
     assert torch.equal(logits.argmax(-1)[free.target_mask], free.target_output[free.target_mask])
 
 
-def test_a_sample_ends_with_its_end_mark():
-    model = encoder_decoder("AED")
-    with torch.no_grad():
-        model.readout.weight.zero_()
-        model.readout.bias.zero_()
-        model.readout.bias[EOS] = 1.0
-    free = greedy(model, batch_of(), max_steps=6)
-    assert free.target_output.tolist() == [[EOS]] * 3
-    assert free.target_input.tolist() == [[BOS]] * 3
-
-
 def test_with_target_shifts_by_one_and_reads_no_end_mark():
     batch = with_target(batch_of(0, 1), torch.tensor([[4, EOS, PAD], [5, 6, 7]]))
     assert batch.target_input.tolist() == [[BOS, 4, PAD], [BOS, 5, 6]]

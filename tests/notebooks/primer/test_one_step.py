@@ -8,20 +8,18 @@ import torch
 from companion.runs import registry
 from companion.runs.recipe import RecipeSpec
 from companion.runs.sequence_course import shown_pairs
-from companion.runs.store import Store
 from notebooks.primer.one_step.measure import COORDINATES, measure_shown_pairs
 
 SHOWN = (("A B C", "b a c"), ("C A", "a c"))
 
 
 @pytest.fixture(scope="module")
-def recording(tmp_path_factory):
-    torch.set_num_threads(1)
+def recording(store):
     options = (("n_words", 3), ("min_length", 5), ("max_length", 6), ("n_train", 60), ("n_held_out", 20))
     settings = {"decoder": "bahdanau", "scoring": "additive", "bidirectional": True, "width": 6}
     looked_at = {"steps": 4, "looks": 2, "judged": 20, "shown": SHOWN}
     spec = RecipeSpec.of("recurrent_sequences", task="one_to_one", options=options, **settings, **looked_at)
-    return Store(tmp_path_factory.mktemp("models")).recording(spec)
+    return store.recording(spec)
 
 
 def test_the_step_is_score_softmax_and_context(recording):
