@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from attnlib.errors import NotMeasured
 from attnlib.models.config import Cell, Positions
-from companion.results.aggregate import Point, each_over_seeds, kind, over_seeds
+from companion.results.aggregate import Point, kind, over_seeds
 from companion.results.asks import Ask, ask
 from companion.results.config import Attending, Positive, Task, changes_of
 from companion.runs.rungs import point, seeds_of, spec_of
@@ -13,7 +13,7 @@ from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
 from notebooks.attend.temporal_formation.measure import measure_temporal_formation
 from notebooks.shared.ladder import FilesConfig
-from notebooks.shared.summaries import wide
+from notebooks.shared.summaries import summarised, wide
 
 PLACE = "Aitken et al. 2021, abstract; contributions 3 and 4 (how temporal components form)"
 QUESTION = "Where do temporal components come from: recurrence without words, positions, or something else?"
@@ -75,19 +75,16 @@ def name_of(spec: ModelSpec) -> dict[str, object]:
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Temporal components without words, rebuilt, shifted, and past the lengths trained on."""
     points: list[Point] = []
-    groups: dict[str, dict[str, list[Point]]] = {}
+    groups: dict[tuple, list[Point]] = {}
     for asked in asks(config):
         try:
             name, m = name_of(asked.spec), asked.answer(store)
         except NotMeasured:  # a store that does not train; the result says which are missing
             continue
         points.append((name, m))
-        groups.setdefault(str(name["task"]), {}).setdefault(str(name["kind"]), []).append((name, m))
-    values = {
-        task: {label: each_over_seeds(group, _summary) for label, group in kinds.items()}
-        for task, kinds in groups.items()
-    }
-    positions = [row for kinds in groups.values() for group in kinds.values() for row in _positions(group)]
+        groups.setdefault((name["task"], name["kind"]), []).append((name, m))
+    values = summarised(groups, _summary)
+    positions = [row for group in groups.values() for row in _positions(group)]
     models = [name | _coordinates(m) for name, m in points]
     return values, {"models": models, "positions": positions, "courses": _courses(points)}
 

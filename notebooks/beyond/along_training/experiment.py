@@ -27,7 +27,7 @@ from notebooks.shared.summaries import rows_of
 
 Points = dict[str, list[Point]]  # by task
 TERMS = ("temporal", "input", "with_input", "beyond")
-QUANTITIES: dict[str, str] = {  # what a network's measurement calls them, or see :func:`at_look`
+QUANTITIES: dict[str, str] = {  # what a network's measurement calls them, or see :func:`course`
     "temporal": "rebuilt.temporal_only",
     "input": "rebuilt.input_only",
     "with_input": "rebuilt.with_input",  # the five terms with an input component
@@ -49,21 +49,15 @@ QUANTITIES: dict[str, str] = {  # what a network's measurement calls them, or se
 OF_UNIFORM = ("translation", "gain", "word_accuracy", "token_accuracy")
 
 
-def at_look(measured: dict, quantity: str, look: int) -> float | None:
-    if quantity == "beyond":
-        return 1 - measured["rebuilt.temporal_only"][look] - measured["uniform"][look]
-    if quantity == "residual_share":
-        shares = [
-            measured[f"share.{one}_{other}"][look] for one, other in PAIRS if "residual" in (one, other)
-        ]
-        return None if None in shares else sum(shares)
-    return measured[QUANTITIES[quantity]][look]
-
-
 def course(measured: dict, quantity: str) -> list[float]:
     """A quantity of one network by look; NaN where it is undefined."""
-    found = (at_look(measured, quantity, look) for look in range(len(measured["steps"])))
-    return [math.nan if one is None else one for one in found]
+    if quantity == "beyond":
+        rebuilt = zip(measured["rebuilt.temporal_only"], measured["uniform"], strict=True)
+        return [1 - temporal - uniform for temporal, uniform in rebuilt]
+    if quantity == "residual_share":
+        shares = (measured["share." + "_".join(pair)] for pair in PAIRS if "residual" in pair)
+        return [math.nan if None in own else sum(own) for own in zip(*shares, strict=True)]
+    return [math.nan if one is None else one for one in measured[QUANTITIES[quantity]]]
 
 
 def takeover(measured: dict, quantity: str, least: float) -> float | None:
@@ -117,7 +111,7 @@ def course_rows(found: Points, attention: str) -> list[dict]:
     names = tuple(QUANTITIES) if attention == "learned" else OF_UNIFORM
     by_look = {
         task: each_over_seeds(
-            points, lambda m: {n: {s: at_look(m, n, i) for i, s in enumerate(m["steps"])} for n in names}
+            points, lambda m: {n: dict(zip(m["steps"], course(m, n), strict=True)) for n in names}
         )
         for task, points in found.items()
     }
