@@ -22,81 +22,54 @@ from notebooks.beyond.transformer_heads.measure import (
     measure_heads,
     measure_repeated,
 )
-from notebooks.shared.summaries import less, summarised
+from notebooks.shared.summaries import less, rows_of, summarised
 from notebooks.shared.task_patterns import STATES
-
-# Tables: a row a head, and means over heads with intervals over seeds.
 
 NAMES = ("task", "positions", "seed")
 SHARES = tuple(name for name in NUMBERS if name.endswith("_share"))
 ANCHORED = "in_order"  # the reordering family without reordering: word for word, after a word that opens
+PARTS = {  # of the values → columns of the table
+    "layers": ("kind", "layer", "state", "number"),
+    "networks": ("number",),
+    "states": ("site", "state", "number"),
+    "terms": ("layer", "term"),
+}
 
 
-def head_table(points: list[Point], least_spread: float) -> list[dict]:
-    """A row a head of every network and state, layers and heads counted from 1."""
+def head_rows(measured: dict, least_spread: float) -> list[dict]:
+    """A row a head of one network in either state, layers and heads counted from 1."""
     rows = []
-    for name, measured in points:
-        for state in STATES:
-            for head in measured[state]["heads"]:
-                varies = head["spread"] is not None and head["spread"] >= least_spread
-                shares = {share: head[share] if varies else None for share in SHARES}
-                counted = {place: head[place] + 1 for place in ("layer", "head")}
-                rows.append(
-                    _named(name) | {"state": state} | head | counted | shares | {"varies": int(varies)}
-                )
+    for state in STATES:
+        for head in measured[state]["heads"]:
+            varies = head["spread"] is not None and head["spread"] >= least_spread
+            shares = {share: head[share] if varies else None for share in SHARES}
+            counted = {place: head[place] + 1 for place in ("layer", "head")}
+            rows.append({"state": state} | head | counted | shares | {"varies": int(varies)})
     return rows
 
 
-def interval_rows(rows: list[dict], names: tuple[str, ...], numbers: Iterable[str]) -> list[dict]:
-    """A row for each group of these columns and each number: means over a seed's rows, then over seeds."""
-    return [
-        dict(zip(names, group, strict=True))
-        | {"number": number}
-        | _over(own, lambda seed, n=number: mean(row[n] for row in seed))
-        for group, own in _split(rows, *names).items()
-        for number in numbers
-    ]
-
-
-def tables_of(heads: list[dict], points: list[Point]) -> dict[str, list[dict]]:
-    """Means over the heads of a layer, what the networks can do, variance of states, and the nine terms."""
-    networks = [
-        _named(name)
-        | {"token_accuracy": measured["token_accuracy"][-1]}
-        | {number: measured[number] for number in ("exact_match", "parameters")}
-        for name, measured in points
-    ]
-    states = [
-        _named(name) | {"state": state} | row
-        for name, measured in points
-        for state in STATES
-        for row in measured[state]["states"]
-    ]
-    terms = [
-        _named(name) | row | {"layer": row["layer"] + 1}
-        for name, measured in points
-        for row in measured["terms"]
-    ]
-    kinds = NAMES[:2]
-    layers = interval_rows(heads, (*kinds, "kind", "layer", "state"), NUMBERS)
-    shares = interval_rows(terms, (*kinds, "layer", "term"), ("share",))
-    return {
-        "heads": heads,
-        "layers": [row | {"layer": f"layer_{row['layer']}"} for row in layers],
-        "networks": interval_rows(networks, kinds, ("token_accuracy", "exact_match", "parameters")),
-        "states": interval_rows(states, (*kinds, "site", "state"), VARIANCE),
-        "terms": [{column: row[column] for column in row if column != "number"} for row in shares],
-    }
+def numbers_of(measured: dict, least_spread: float) -> dict[str, dict]:
+    """The numbers of one network by :data:`PARTS`: means over the heads of a layer, and what it can do."""
+    layers: dict = {}
+    for (kind, layer, state), own in _split(head_rows(measured, least_spread), *PARTS["layers"][:3]).items():
+        means = {number: mean(row[number] for row in own) for number in NUMBERS}
+        layers.setdefault(kind, {}).setdefault(f"layer_{layer}", {})[state] = means
+    states: dict = {}
+    for state in STATES:
+        for row in measured[state]["states"]:
+            states.setdefault(row["site"], {})[state] = {share: row[share] for share in VARIANCE}
+    terms: dict = {}
+    for (layer, term), own in _split(measured["terms"], *PARTS["terms"]).items():
+        terms.setdefault(layer + 1, {})[term] = mean(row["share"] for row in own)
+    able = {"token_accuracy": measured["token_accuracy"][-1]}
+    able |= {number: measured[number] for number in ("exact_match", "parameters")}
+    return {"layers": layers, "networks": able, "states": states, "terms": terms}
 
 
 def mean(numbers: Iterable[float | None]) -> float | None:
     """Of those that are defined; None where none is."""
     found = [number for number in numbers if number is not None]
     return float(np.mean(found)) if found else None
-
-
-def _named(name: dict[str, object]) -> dict[str, object]:
-    return {column: name[column] for column in NAMES}
 
 
 def _split(rows: list[dict], *names: str) -> dict[tuple, list[dict]]:
@@ -217,18 +190,6 @@ def repeated_values(points: list[Point]) -> dict:
     kinds = dict.fromkeys(name["positions"] for name, _ in points)
     of_kinds = {(kind,): [point for point in points if point[0]["positions"] == kind] for kind in kinds}
     return summarised(of_kinds, numbers)
-
-
-def nested(rows: list[dict]) -> dict:
-    """Rows of intervals, each of one ``number``, as ``{…: {…: {number: interval}}}``."""
-    found: dict = {}
-    for row in rows:
-        interval = {key: row[key] for key in ("value", "low", "high", "n")}
-        place = found
-        for name in [name for name in row if name not in {"number", *interval}]:
-            place = place.setdefault(str(row[name]), {})
-        place[row["number"]] = interval
-    return found
 
 
 PLACE = "Part IV, “Transformers”; after Aitken et al. 2021, contributions 1 and 2"
@@ -368,22 +329,35 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         for task, positions in _kinds(config)
         for name, measured in answers(_heads(config, task, positions), store)
     ]
-    heads = head_table(points, config.least_spread)
-    again = answers(_repeated(config), store)
-    repeated = [
-        {"positions": name["positions"], "seed": name["seed"], "read": read} | numbers
-        for name, measured in again
-        for read, numbers in measured.items()
+    heads = [
+        {column: name[column] for column in NAMES} | row
+        for name, measured in points
+        for row in head_rows(measured, config.least_spread)
     ]
-    tables = tables_of(heads, points) | {"repeated": repeated}
+    again = answers(_repeated(config), store)
+    tables = {
+        "heads": heads,
+        "repeated": [
+            {"positions": name["positions"], "seed": name["seed"], "read": read} | numbers
+            for name, measured in again
+            for read, numbers in measured.items()
+        ],
+    }
+    kinds = {
+        kind: [p for p in points if (p[0]["task"], p[0]["positions"]) == kind] for kind in _kinds(config)
+    }
+    parts = {
+        part: summarised(kinds, lambda m, p=part: numbers_of(m, config.least_spread)[p]) for part in PARTS
+    }
+    tables |= {part: rows_of(parts[part], *NAMES[:2], *columns) for part, columns in PARTS.items()}
     judged = [row for row in heads if row["task"] != ANCHORED]
     values = {
         "correlation": correlations(judged),
         "residual": {"last_less_first": last_less_first(judged)},
         **differences(heads),
         "repeated": repeated_values(again),
-        "networks": nested(tables["networks"]),
-        "layers": nested(tables["layers"]),
-        "states": nested(tables["states"]),
+        "networks": parts["networks"],
+        "layers": parts["layers"],
+        "states": parts["states"],
     }
     return values, tables
