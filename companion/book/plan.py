@@ -212,11 +212,13 @@ def imports_of(figure: Figure) -> frozenset[str]:
 
 
 def drawing_code(project: Project, figure: Figure) -> str:
-    """Fingerprint of what a notebook imports, so that it is drawn anew when that changes."""
+    """Fingerprint of what a notebook imports and of its templates: it is drawn anew when they change."""
     from companion.runs.fingerprint import fingerprint
 
     names = sorted(imports_of(figure))
-    return _memo(project)(" ".join(["imports", *names]), lambda: fingerprint(*names))
+    code = _memo(project)(" ".join(["imports", *names]), lambda: fingerprint(*names))
+    templates = sorted((project.notebooks / figure.id).glob("*.jinja"))
+    return "-".join([code, *(hashlib.sha256(path.read_bytes()).hexdigest()[:16] for path in templates)])
 
 
 def bring_data(project: Project, requests: Iterable[Request]) -> None:

@@ -43,3 +43,12 @@ def rows_of(nested: Mapping, *names: str) -> list[dict]:
     if not names:
         return [dict(nested)]
     return [{names[0]: key} | row for key, own in nested.items() for row in rows_of(own, *names[1:])]
+
+
+def wide(name: str, interval: Mapping) -> dict:
+    """An interval as three columns of a row.
+
+    >>> wide("share", {"value": 0.5, "low": 0.4, "high": 0.6, "n": 3})
+    {'share': 0.5, 'share_low': 0.4, 'share_high': 0.6}
+    """
+    return {name: interval["value"]} | {f"{name}_{end}": interval[end] for end in ("low", "high")}

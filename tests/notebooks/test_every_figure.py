@@ -27,6 +27,7 @@ from companion.results.recompute import RESULTS
 from companion.results.result import Result
 from companion.results.run import run
 from notebooks.attend.temporal_share.drawing import readme_figure
+from tests.notebooks.figure_builders import TINY
 
 ROOT = RESULTS.parents[1]
 DIGESTS = Path(__file__).with_name("drawings.json")
@@ -82,73 +83,8 @@ def test_a_figure_draws_its_committed_result(figure, tmp_path):
     )
 
 
-ROUGH = {"seeds": 1, "width": 8, "steps": 3}
 READ_TEXTS = ("dataset_sizes", "early_dynamics", "one_step", "scoring_functions")
 BY_OUTCOME = ("sms_spam.by_mark.", "imdb.whole_test.")  # there for some networks, and for one set of data
-LADDER = ROUGH | {"task": "one_to_one", "fit_samples": 100}
-COPIES = {"seeds": 2, "length": 4, "width": 8, "steps": 4, "every": 2}
-SENTENCES = {"seeds": 2, "n_train": 300, "judged": 60, "width": 8, "steps": 3}
-TINY: dict[str, dict] = {
-    "agreement": {"training_part": 1,
-        "seeds": 2, "frozen": 0, "steps": 10, "n_train": 60, "n_validation": 8, "width": 8,
-        "embedding_width": 8, "translation_steps": 50, "train_pairs": 60, "validation_pairs": 8, "pieces": 60,
-        "classification": "known_polarity", "translation": "known_lexicon",
-    },
-    "alignment_breakdown": LADDER,
-    "along_training": SENTENCES | {
-        "task": "reordering,copying_sample", "uniform": "copying_sample", "fewest_phrases": 2,
-        "most_phrases": 3, "length": 5, "n_train": 80, "n_held_out": 20, "width": 6, "batch_size": 16,
-        "looks_per_doubling": 1, "fitted": 40, "judged": 10,
-    },
-    "attention_matrices": LADDER,
-    "context_bottleneck": SENTENCES | {"width": (6, 8), "longest": 5, "probed": (3, 4), "samples": 80},
-    "dataset_sizes": {},
-    "early_dynamics": {"sentences": 40, "seeds": 2, "iterations": 3, "widths": (64, 512), "pairs": 100},
-    "fixed_permutation": COPIES | {"controls": 1},
-    "multi_head": {
-        "candidates": 2, "trials": 1, "seeds": 1, "heads": 2, "elsewhere": 1, "length": 4, "width": 8,
-        "steps": 2, "every": 2, "followed": 2,
-    },
-    "one_step": SENTENCES | {"looks": 1},
-    "one_vector": SENTENCES | {"digits": 3, "samples": 20},
-    "optimal_attention": {
-        "dataset": "known_lexicon", "texts": "known_polarity", "seeds": 2, "train_pairs": 0, "train_texts": 0,
-        "validation_texts": 0, "width": 16, "steps": 51, "n_validation": 12, "samples": 5,
-        "classifier_width": 4, "classifier_steps": 11,
-    },
-    "order_words": LADDER | {"task": "reordering_50,scan", "pairs": 6, "fit_pairs": 8},
-    "path_length": SENTENCES | {"longest": 5, "looks": 1, "length": 4, "samples": 20},
-    "permutation_copying": COPIES | {"controls": 1, "followed": 4, "sample_steps": 6},
-    "probe_locality": COPIES | {"words": 6, "length": 6, "embedding_width": 4, "width": 3},
-    "readout": LADDER,
-    "resting_attention": {
-        "data": "known_polarity", "beside": (), "seeds": 3, "n_train": 60, "n_validation": 20, "width": 3,
-        "embedding_width": 4, "steps": 4,
-    },
-    "robustness": LADDER | {
-        "task": "one_to_one,scan", "samples": 60, "widths": 16, "length": 2.0, "factor": "width,length",
-    },
-    "scoring_functions": SENTENCES | {
-        "scoring": "dot,additive", "asked": "dot", "longest": 3, "judged": 40, "width": 6, "looks": 2,
-        "samples": 200,
-        "named": "luong,sutskever", "text_pairs": 60, "text_epochs": 1, "text_looks": 2, "text_width": 8,
-    },
-    "source_reversal": SENTENCES | {"longest": 6, "looks": 2, "aligned": "one_to_one,number_words"},
-    "state_components": LADDER,
-    "temporal_formation": LADDER,
-    "temporal_share": LADDER | {"task": "reordering_0,reordering_50,reordering_100"},
-    "transformer_heads": SENTENCES | {"fit_samples": 200, "looks": 1},
-    "what_a_task_teaches": SENTENCES | {
-        "longest": 7, "n_train": 200, "judged": 40, "looks": 1,
-        "transformer_width": 8, "transformer_steps": 3,
-    },
-    "without_attention": ROUGH | {"length": "3,4", "words": 4, "fit_samples": 100},
-    "word_alignment": ROUGH | {
-        "task": "reordering_50", "tokens_of": "reordering_50", "fit_samples": 100, "judged_samples": 30,
-        "iterations": 2,
-    },
-    "your_own_model": {"samples": 60, "batch_size": 6},
-}  # fmt: skip
 
 
 # Settings that no figure can use, for reasons that its refusal tells.
@@ -226,7 +162,7 @@ def test_an_experiment_runs_at_a_tiny_size_and_has_what_its_claims_read(name, tm
     if name in READ_TEXTS and not os.environ.get("ATTNLIB_DATA"):
         pytest.skip("reads published texts: set ATTNLIB_DATA")
     module = registry.load(name)
-    tiny = TINY[name] if name in TINY else getattr(module, "TINY", {})  # beside a figure that is new
+    tiny = TINY.get(name) or getattr(module, "TINY", {})  # beside a figure that is new
     result = run(name, out=tmp_path, models=models, overrides=tiny)
     given = [given for profile in module.PROFILES.values() for given in vars(profile).items()]
     free = {

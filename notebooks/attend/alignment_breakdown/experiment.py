@@ -14,11 +14,7 @@ __all__ = ["PLACE", "PROFILES", "QUESTION", "Config", "asks", "compute"]
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """Both shares of each term and the substitution test by task and architecture, on held-out samples.
-
-    Intervals are over seeds; ``unseen`` and ``fitted_on`` are those of the first seed. The tables ``shares``
-    and ``substitution`` have a row for each network and term or subset of terms.
-    """
+    """Both shares of each term and the substitution test by task and architecture, on held-out samples."""
     points = answers(asks(config), store)
     shares = [
         name

@@ -13,11 +13,7 @@ __all__ = ["PLACE", "PROFILES", "QUESTION", "Config", "asks", "compute"]
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """Typicality with its coverage, attention near the diagonal, and quality, by task and architecture.
-
-    Intervals are over seeds. The table ``points`` has a row for each network, ``average`` and ``samples`` one
-    for each entry of the matrices of seed 0.
-    """
+    """Typicality with its coverage, attention near the diagonal, and quality, by task and architecture."""
     points = answers(asks(config), store)
     rows = [
         name

@@ -72,18 +72,15 @@ PROFILES = {
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
-    """What it asks of each model."""
     settings = {name: getattr(config, name) for name in ("fit_samples", "pairs", "fit_pairs")}
     return ask(model_specs(config), measure_order_words, **settings)
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """What each kind of swapped word does to the attention, and through what.
+    """What each kind of swapped word does to the attention, and through what; intervals over seeds.
 
-    Returns:
-        values, intervals over seeds by task, kind and swap; of content words no routes, terms and patches.
-        Tables ``routes``, ``predictions`` and ``patches`` (a row a model, swap and set of rows), ``memory``
-        (a row a kind of model, swap and place) and ``examples`` (a row a step of the first model's pair).
+    Tables ``routes``, ``predictions`` and ``patches`` (a row a model, swap and set of rows), ``memory`` (a
+    row a kind of model, swap and place) and ``examples``. Content words have no routes, terms and patches.
     """
     points = answers(asks(config), store)
     followed = by_kind(points, lambda group: each_over_seeds(group, _memory))
@@ -106,7 +103,6 @@ def _named(name: dict[str, object], swap: str, found: dict) -> dict[str, object]
 def _rows(
     points: list[Point], what: str, row_sets: tuple[str, ...], score: str | None = None, content: bool = False
 ) -> Iterator[dict]:
-    """A row a model, swap and set of rows of attention; swaps of content words only where asked for."""
     for name, m in points:
         for swap, found in m.items():
             for rows in row_sets if content or found["kind"] != "content" else ():
@@ -117,7 +113,6 @@ def _rows(
 
 
 def _memory(m: dict) -> dict:
-    """The series of :data:`FOLLOWED` of one network, for words of order."""
     return {
         swap: {series: dict(enumerate(found["memory"][series][:PLACES])) for series in FOLLOWED}
         for swap, found in m.items()
@@ -148,7 +143,6 @@ def _summary(group: list[Point]) -> dict:
 
 
 def _of_swap(found: dict) -> dict:
-    """What is averaged over seeds, of one model and swap."""
     numbers: dict = {name: found[name] for name in ("change", "outside")}
     for name in ("exact", "attended"):
         numbers[name] = dict(zip(("first", "second"), found[name], strict=True))

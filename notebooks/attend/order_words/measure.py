@@ -50,15 +50,9 @@ Meaning = Callable[[Sequence[str]], Meant]
 
 @dataclass(frozen=True)
 class Swap:
-    """A kind of swap.
+    """A kind of swap: of ``order``, of ``count`` (some words come oftener) or of ``content``.
 
-    Attributes:
-        name: of the class of the word that is swapped.
-        kind: ``order`` (the target's words change places), ``count`` (some come oftener) or ``content`` (one
-            target word becomes another in its place).
-        groups: words that stand for each other. Across groups a word gives way to one of the other group,
-            else to another of its own.
-        across: which of the two.
+    A word gives way to one of its own group or, where the swap is ``across``, of the other group.
     """
 
     name: str
@@ -67,7 +61,6 @@ class Swap:
     across: bool = False
 
     def replacements(self, word: str) -> tuple[int, Words]:
-        """The group of a word and what may take its place; (−1, ()) for a word that is not swapped."""
         for place, group in enumerate(self.groups):
             if word in group:
                 others = self.groups[1 - place] if self.across else tuple(w for w in group if w != word)
@@ -96,11 +89,8 @@ _SIGNALS = {**REVERSING_OPENINGS, **SWAPPING_MODIFIERS}
 class Pairs:
     """Aligned corpora: sample i of ``second`` is that of ``first`` with another word at ``positions[i]``.
 
-    Attributes:
-        groups: the group that the word of ``first`` belongs to.
-        forks: the first target step whose source word differs (where the task has links and they differ),
-            else the first that differs in its word, the end mark included.
-        gold: source position of the fork's word in either sentence; −1 without links.
+    ``groups``: of the word of ``first``. ``forks`` and ``gold``: see :func:`fork_of`; gold is −1 without
+    links.
     """
 
     swap: Swap
@@ -116,7 +106,6 @@ class Pairs:
 
 
 def swaps_of(task: Task) -> tuple[Swap, ...]:
-    """The swaps of a task's words."""
     words = set(task.source_vocabulary.words)
     if set(COMMAND_WORDS) <= words:
         return SCAN_SWAPS
@@ -172,13 +161,7 @@ def _interpret(words: Sequence[str]) -> tuple[Words, None]:
 
 
 def fork_of(here: Meant, there: Meant) -> tuple[int, tuple[int, int]]:
-    """Target step at which two translations part, and the source positions that either translates there.
-
-    >>> fork_of((("a", "b", "c"), None), (("a", "b"), None))
-    (2, (-1, -1))
-    >>> fork_of((("a", "b"), frozenset({(0, 0), (1, 1)})), (("b", "a"), frozenset({(0, 1), (1, 0)})))
-    (0, (0, 1))
-    """
+    """Target step at which two translations part, and the source positions that either translates there."""
     steps = min(len(here[0]), len(there[0]))
     from_source = [dict(links) if links is not None else {} for _, links in (here, there)]
     parted = [s for s in range(steps) if from_source[0].get(s) != from_source[1].get(s)]
@@ -227,7 +210,6 @@ class TwoRuns:
 
     @property
     def at_word(self) -> Bool[Tensor, "batch source"]:
-        """True at the position of the swapped word."""
         places = torch.arange(self.source_mask.shape[1], device=self.position.device)
         return places == self.position[:, None]
 
@@ -235,7 +217,6 @@ class TwoRuns:
 def run_both(
     model: EncoderDecoder, batches: tuple[Batch, Batch], position: Int[Tensor, " batch"], fitted: Fitted
 ) -> TwoRuns:
-    """Run the network on both sentences, crossing starts and words read."""
     encoded = [model.encode(batch.source, batch.source_mask) for batch in batches]
     steps = min(batch.target_mask.shape[1] for batch in batches)
     decoder = {
@@ -252,7 +233,6 @@ def run_both(
 
 
 def decoder_parts(runs: TwoRuns, start: int, words: int, fitted: Fitted) -> Parts:
-    """Parts of decoder states, by the words that were read."""
     read = runs.batches[words].target_input[:, : runs.rows.shape[1]]
     return fitted.decoder.split(runs.decoder[start, words], read, runs.rows)
 
@@ -285,10 +265,7 @@ def route_changes(
 def change_shares(
     pieces: Float[Tensor, "piece batch target source"], rows: Rows, source_mask: Bool[Tensor, "batch source"]
 ) -> tuple[list[float | None], float]:
-    """Covariance share of each piece in their sum, pooled over rows, and the sum's own square.
-
-    Shares are None where the sum does not vary along the source.
-    """
+    """Covariance share of each piece in their sum (None where it does not vary), and the sum's own square."""
     values, valid = valid_rows(pieces, rows, source_mask, at_least=2)
     values = centred(values, valid)
     total = values.sum(0)
@@ -323,12 +300,9 @@ def patched_rows(model: EncoderDecoder, runs: TwoRuns) -> dict[str, Float[Tensor
 def flip_share(
     patched: Attention, first: Attention, second: Attention, rows: Rows
 ) -> dict[str, float | None]:
-    """How far patched rows of attention went from the first run's to the second's.
+    """How far patched rows went from the first run's to the second's; None where the two hardly differ.
 
-    Returns:
-        ``share``: Σ (patched − first) · (second − first) / Σ |second − first|², 0 as in the first run, 1 as
-        in the second; ``argmax``: of the rows whose largest weight stands elsewhere in the second run, the
-        share where the patched row has it there too. None where the two runs hardly differ.
+    ``argmax``: of the rows whose largest weight is elsewhere in the second run, the share that has it there.
     """
     change = (second - first)[rows].double()
     gone = (patched - first)[rows].double()
@@ -379,19 +353,13 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Effects:
-    """Mean changes of states over training pairs; zero where no pair was seen.
-
-    Attributes:
-        encoder: by old word, new word and lag t − q.
-        decoder: by group of the old word, position q, source length and step s, the words read kept.
-    """
+    """Mean changes of states over training pairs; zero where no pair was seen."""
 
     encoder: Float[Tensor, "words words lag width"]
     decoder: Float[Tensor, "group position length step width"]
 
 
 def exchange_of(pairs: Pairs, device: torch.device | str = "cpu") -> Exchange:
-    """What a list of pairs exchanges."""
     rows = range(len(pairs))
     old, new = (
         torch.tensor([int(corpus.source(i)[pairs.positions[i]]) for i in rows])
@@ -404,7 +372,6 @@ def exchange_of(pairs: Pairs, device: torch.device | str = "cpu") -> Exchange:
 def predict_rows(
     model: EncoderDecoder, batch: Batch, trace: Trace, exchange: Exchange, fitted: Fitted, effects: Effects
 ) -> dict[str, Float[Tensor, "batch target source"]]:
-    """The predicted attention of :data:`PREDICTIONS`, from the original run alone."""
     states = trace.encoder_states
     samples = torch.arange(len(states), device=states.device)
     at = exchange.position
@@ -483,12 +450,8 @@ DIGITS = 4
 def measure_order_words(trained: TrainedModel, fit_samples: int, pairs: int, fit_pairs: int) -> dict:
     """Every swap of one network, by its name; settings as in the experiment's ``Config``.
 
-    ``exact``: share of either sentence written without a fault, teacher-forced; ``attended``: share of forks
-    whose largest weight is at the gold position, where there is one; ``outside``: squared change of scores
-    without the swapped word's own column, over that with it.
-
-    Raises:
-        BadInput: a task whose order words are not known, or without pairs.
+    ``exact``: share of either sentence written without a fault; ``attended``: share of forks whose largest
+    weight is at the gold position; ``outside``: squared change of scores without the swapped word's column.
     """
     task = trained.task
     reach = dict(trained.spec.task_options).get("reach", "both")
@@ -563,7 +526,6 @@ def _attended(traces, pairs: Pairs, forks: Tensor) -> list[float | None]:
 
 
 def _predictions(trained: TrainedModel, pairs: Pairs, training: Pairs, fitted: Fitted) -> dict:
-    """First the predictions, from the original run; then the rerun, and how close they came."""
     task, model = trained.task, trained.model
     device = model.readout.weight.device
     longest = (fitted.encoder.temporal.shape[0], fitted.decoder.temporal.shape[0])
@@ -580,9 +542,7 @@ def _predictions(trained: TrainedModel, pairs: Pairs, training: Pairs, fitted: F
 
 
 def _scores(predicted: dict[str, Tensor], after: Tensor, rows: Rows) -> dict:
-    """Similarity to the rerun, agreement on the largest entry, and gain: the part of what "no change" misses
-    that is not missed (1 all of it, 0 none, below 0 worse than no change). None without rows.
-    """
+    """``gain``: the part of what "no change" misses that is not missed; below 0 worse. None without rows."""
     if not rows.any():
         return {name: {"similarity": None, "argmax": None, "gain": None} for name in predicted}
     missed = {
@@ -602,7 +562,6 @@ def _scores(predicted: dict[str, Tensor], after: Tensor, rows: Rows) -> dict:
 
 
 def _memory(runs: TwoRuns, fitted: Fitted) -> dict[str, list[float | None]]:
-    """Mean norm of the difference between the two runs' states, over that of the states around their μ."""
     first, second = runs.encoder_parts
     lags = torch.arange(runs.source_mask.shape[1], device=runs.position.device) - runs.position[:, None]
     scale = (first.total() - first.temporal).norm(dim=-1)[runs.source_mask].mean()

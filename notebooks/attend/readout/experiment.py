@@ -42,16 +42,15 @@ PROFILES = {
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
-    """What it asks of each model."""
     return ask(model_specs(config), measure_readout, fit_samples=config.fit_samples)
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Accuracy with parts dropped, shares of the margin, and the dictionary, judged on held-out samples.
 
-    Intervals are over seeds. ``above_chance`` and ``lost`` are differences of an accuracy, dropped parts at
-    zero, to that of the most frequent word and of the whole network; ``word_accuracy`` leaves end marks out.
-    The table ``words`` has the most frequent tokens of each kind's first model.
+    ``above_chance``, ``lost``: accuracy with dropped parts at zero, less the most frequent word's, and that
+    it is less than the whole network's. The table ``words``: the most frequent tokens of the first model of a
+    kind.
     """
     points = answers(asks(config), store)
     accuracy = [

@@ -36,11 +36,8 @@ SAMPLES = 10_000  # of the corpus, enough to count who occurs with whom
 def translations(task: Task) -> tuple[dict[int, int], str]:
     """The target word of each source word that has one, and where that is known from.
 
-    Returns:
-        ids, and ``"gold"`` (the word that most links of a source word lead to, over all held-out samples),
-        ``"grammar"`` (SCAN: walk → I_WALK, left → I_TURN_LEFT; other words stand for no action), or
-        ``"dice"`` (text: the target word of the largest Dice coefficient 2 n(v, w) / (n(v) + n(w)) over
-        training sentences, a stand-in for a dictionary and not a gold one).
+    ``gold``: most links of the word; ``grammar``: SCAN; ``dice``: the largest Dice coefficient in training
+    text.
     """
     if task.gold is not None and len(task.gold) == len(task.held_out):
         return _by_links(task), "gold"
@@ -104,7 +101,6 @@ def judged(
     outputs: Int[Tensor, " outputs"],
     names: tuple[tuple[str, ...], tuple[str, ...]],
 ) -> dict:
-    """Whether the largest logit of each token is at the expected word."""
     token_names, word_names = names
     best = outputs[logits[:, outputs].topk(min(TOP, len(outputs)), dim=1).indices]  # (tokens, TOP)
     seen = [token for token in expected if counts[token] > 0]
@@ -151,13 +147,10 @@ REPLACEMENTS = ("zero", "mean")  # what stands in for a part that is dropped
 
 
 def measure_readout(trained: TrainedModel, fit_samples: int) -> dict:
-    """Readout accuracy by component of one model with attention, on held-out samples, teacher-forced.
+    """Readout accuracy with components dropped, for zero or for their mean, on held-out samples.
 
-    Nothing is retrained. A dropped part is replaced by zero, or by its mean over the positions of the fitting
-    samples; that mean is 0 for χ and Δ, so the two differ for μ alone.
-
-    ``word_accuracy`` leaves end marks out. The dictionaries are W_C χ^E, the same around the mean states and
-    the bias, and for ``followers`` W_D χ^D.
+    The means of χ and Δ are 0, so the two differ for μ alone. The dictionaries are W_C χ^E, the same around
+    the mean states and the bias, and for ``followers`` W_D χ^D.
     """
     fitted = fit_components(trained, fit_samples)
     task, readout = trained.task, trained.model.readout
@@ -196,12 +189,10 @@ def measure_readout(trained: TrainedModel, fit_samples: int) -> dict:
 
 
 def _sides(fitted: Fitted) -> tuple[Components, Components]:
-    """The components in the order of :data:`PATHS`."""
     return fitted.decoder, fitted.encoder
 
 
 def mean_state(components: Components) -> Float[Tensor, " width"]:
-    """The mean state over all positions of the fitting samples: μ_t weighted by how many samples have t."""
     counts = components.position_counts.double()
     return (counts @ components.temporal / counts.sum()).cpu()
 
@@ -209,7 +200,6 @@ def mean_state(components: Components) -> Float[Tensor, " width"]:
 def logit_parts(
     fitted: Fitted, trace: Trace, weights: tuple[Tensor, Tensor]
 ) -> Float[Tensor, "2 3 rows words"]:
-    """What each part of each path adds to the logits, at the valid target positions; bias left out."""
     decoder, encoder = fitted.split(trace)
     of_decoder = [part[trace.target_mask] for part in decoder]
     of_context = [(trace.attention @ part)[trace.target_mask] for part in encoder]
@@ -219,7 +209,6 @@ def logit_parts(
 
 
 def ablated(parts: Float[Tensor, "2 3 rows words"], kept: Kept) -> Float[Tensor, "rows words"]:
-    """The sum of the parts that are kept."""
     total = torch.zeros_like(parts[0, 0])
     for path, names in zip(parts, kept, strict=True):
         for part, name in zip(path, PART_NAMES, strict=True):
@@ -229,14 +218,10 @@ def ablated(parts: Float[Tensor, "2 3 rows words"], kept: Kept) -> Float[Tensor,
 
 
 class Margins:
-    """Shares of the logits that each part of each path, and the bias, account for. Each kind sums to one.
+    """Shares of the logits that each part of each path, and the bias, account for; each kind sums to one.
 
-    With l_p the logits of part p, centred over the words that are ever to be said, and y the right word:
-
-    * ``margin_share``: Σ l_p[y] / Σ l[y], the mean margin of the right word over the other words;
-    * ``margin_covariance``: cov(l_p[y], l[y]) / var(l[y]) over rows: what makes one row's margin larger than
-      another's (a part that adds the same everywhere has none);
-    * ``logit_share``: Σ l_p · l / Σ l · l over rows and words, right or not.
+    Of l_p[y], a part's logit of the right word less its mean: ``margin_share`` Σ l_p[y] / Σ l[y] and
+    ``margin_covariance`` cov(l_p[y], l[y]) / var(l[y]) over rows; ``logit_share`` Σ l_p · l / Σ l · l.
     """
 
     def __init__(self, outputs: Int[Tensor, " outputs"]):
@@ -248,7 +233,6 @@ class Margins:
         self.rows = 0
 
     def update(self, parts: Tensor, bias: Tensor, said: Int[Tensor, " rows"]) -> None:
-        """Adds the rows of a batch; a row whose word was never said in training is left out."""
         known = torch.isin(said, self.outputs)
         column = torch.tensor([self.place[word] for word in said[known].tolist()], dtype=torch.int64)
         pieces = parts.flatten(0, 1)[:, known][..., self.outputs]  # (6, rows, outputs)

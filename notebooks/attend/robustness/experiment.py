@@ -1,7 +1,6 @@
 """Robustness: one setting of a network is changed at a time, and what other chapters found is asked again."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from statistics import fmean
 from typing import Annotated
 
@@ -72,19 +71,7 @@ PROFILES = {
 }
 
 
-@dataclass(frozen=True)
-class Setting:
-    """One level of one factor, and its models of each task in the order of seeds."""
-
-    factor: str
-    level: str | float
-    planned: bool
-    models: dict[str, tuple[ModelSpec, ...]] = field(hash=False)
-
-    @property
-    def label(self) -> str:
-        """The level as a reader sees it."""
-        return self.level if isinstance(self.level, str) else f"{self.level:g}"
+Models = dict[str, tuple[ModelSpec, ...]]  # by task, in the order of seeds
 
 
 def level_key(label: str) -> str:
@@ -92,28 +79,27 @@ def level_key(label: str) -> str:
     return label.replace(".", "p")
 
 
-def settings(config: Config) -> tuple[Setting, ...]:
-    """Every level of every factor in order, the plan's own among the levels of each."""
-    return tuple(setting for factor in config.factor for setting in _levels(config, factor))
+def settings(config: Config) -> Iterator[tuple[str, str, bool, Models]]:
+    """Every level of every factor: both in words, whether it is the plan's, and its models.
 
-
-def _levels(config: Config, factor: str) -> Iterator[Setting]:
-    """The plan's own level changes nothing, so that its models are those that other chapters have."""
+    The plan's own level changes nothing, so that its models are those that other chapters have.
+    """
     plan = _plan(config)
     planned = {"cell": "gru", "weight_decay": 0.0, "length": 1.0, "n_words": 3, "embedding_scale": 0.3}
-    own = (planned | {"clip": 1.0, "width": plan[config.task[0]][0].width})[factor]
-    given = getattr(config, "widths" if factor == "width" else factor)
-    levels = [own, *(level for level in given if level != own)]
-    if len(levels) == 1:
-        return
-    varied = [
-        rung for rung in config.task if rung in config.varied and (factor != "n_words" or rung == ALONE)
-    ]
-    for level in levels if factor == "cell" else sorted(levels):
-        if level == own:
-            yield Setting(factor, level, True, plan)
-        elif varied:
-            yield Setting(factor, level, False, {rung: _at(config, rung, factor, level) for rung in varied})
+    planned |= {"clip": 1.0, "width": plan[config.task[0]][0].width}
+    for factor in config.factor:
+        own, given = planned[factor], getattr(config, "widths" if factor == "width" else factor)
+        levels = [own, *(level for level in given if level != own)]
+        among = {ALONE} if factor == "n_words" else set(config.task)
+        varied = [rung for rung in config.task if rung in among.intersection(config.varied)]
+        if len(levels) == 1:
+            continue
+        for level in levels if factor == "cell" else sorted(levels):
+            label = level if isinstance(level, str) else f"{level:g}"
+            if level == own:
+                yield factor, label, True, plan
+            elif varied:
+                yield factor, label, False, {rung: _at(config, rung, factor, level) for rung in varied}
 
 
 def _at(config: Config, rung: str, factor: str, level: str | float) -> tuple[ModelSpec, ...]:
@@ -122,30 +108,27 @@ def _at(config: Config, rung: str, factor: str, level: str | float) -> tuple[Mod
         changes = {"steps": max(1, round(level * plan_spec(config, rung, 0).steps))}
     if factor == "n_words":
         changes = {"task_options": {"n_words": level}}
-    return tuple(plan_spec(config, rung, seed, **changes) for seed in _seeds(config))
+    return tuple(plan_spec(config, rung, seed, **changes) for seed in range(config.seeds or 3))
 
 
-def _seeds(config: Config) -> range:
-    return range(3 if config.seeds is None else config.seeds)
-
-
-def _plan(config: Config) -> dict[str, tuple[ModelSpec, ...]]:
-    return {rung: tuple(plan_spec(config, rung, seed) for seed in _seeds(config)) for rung in config.task}
+def _plan(config: Config) -> Models:
+    seeds = range(config.seeds or 3)
+    return {rung: tuple(plan_spec(config, rung, seed) for seed in seeds) for rung in config.task}
 
 
 def plan_spec(config: Config, rung: str, seed: int, **changes: object) -> ModelSpec:
-    """The network as planned, but for these changes."""
     return spec_of(rung, "AED", scale=config.scale, seed=seed, **changes_of(config) | changes)
 
 
 PLACE = "Aitken et al. 2021, contributions 2 and 3 (does it hold for other networks?)"
 QUESTION = "Where does the finding weaken when cell, size, training or task vocabulary change?"
+REBUILT = ("temporal_only", "input_only", "no_residual")
+SIDES = ("encoder", "decoder")
 RESIDUAL = ("temporal_residual", "input_residual", "residual_temporal", "residual_input", "residual_residual")
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
-    """What it asks of each: the shares that other chapters ask for too, then free running and memory."""
-    every = [*(setting.models for setting in settings(config)), _plan(config)]
+    every = [*(models for *_, models in settings(config)), _plan(config)]
     specs = dict.fromkeys(spec for models in every for own in models.values() for spec in own)
     return (
         *ask(specs, measure_alignment_terms, fit_samples=config.fit_samples),
@@ -155,48 +138,44 @@ def asks(config: Config) -> tuple[Ask, ...]:
 
 Found = tuple[dict, dict]  # of one model: what `measure_alignment_terms` found, and `measure_robustness`
 
-OUTCOMES: dict[str, Callable[[Found], float | None]] = {
-    "typicality": lambda found: found[0]["typicality"]["value"],
-    "temporal_share": lambda found: found[0]["covariance_share"]["temporal_temporal"],
-    "input_share": lambda found: found[0]["covariance_share"]["input_input"],
-    "residual_share": lambda found: sum(found[0]["covariance_share"][pair] for pair in RESIDUAL),
-    "residual_residual": lambda found: found[0]["covariance_share"]["residual_residual"],
-    "remembered": lambda found: found[1]["memory"]["share"],
-    "temporal_only": lambda found: found[0]["substitution"]["temporal_only"]["similarity"],
-    "input_only": lambda found: found[0]["substitution"]["input_only"]["similarity"],
-    "no_residual": lambda found: found[0]["substitution"]["no_residual"]["similarity"],
-    "uniform": lambda found: found[0]["substitution"]["uniform"]["similarity"],
-    "accuracy": lambda found: found[0]["quality"]["token_accuracy"],
-    "memory_encoder": lambda found: found[1]["memory"]["encoder"],
-    "memory_decoder": lambda found: found[1]["memory"]["decoder"],
-    "residual_variance_encoder": lambda found: found[1]["variance"]["encoder"]["residual"],
-    "residual_variance_decoder": lambda found: found[1]["variance"]["decoder"]["residual"],
-}
+
+def _outcomes(terms: dict, own: dict) -> dict[str, float | None]:
+    shares, rebuilt = terms["covariance_share"], terms["substitution"]
+    return {
+        "typicality": terms["typicality"]["value"],
+        "temporal_share": shares["temporal_temporal"],
+        "input_share": shares["input_input"],
+        "residual_share": sum(shares[pair] for pair in RESIDUAL),
+        "residual_residual": shares["residual_residual"],
+        "accuracy": terms["quality"]["token_accuracy"],
+        "remembered": own["memory"]["share"],
+        **{name: rebuilt[name]["similarity"] for name in (*REBUILT, "uniform")},
+        **{f"memory_{side}": own["memory"][side] for side in SIDES},
+        **{f"residual_variance_{side}": own["variance"][side]["residual"] for side in SIDES},
+    }
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Outcomes of every setting, free running against teacher forcing, and whether the headline holds.
 
-    Returns:
-        values by factor, level and task (:data:`OUTCOMES`), of both ways of running, what moves the residual
-        share (:func:`_governs`) and the :func:`headline`; tables ``points`` (a row a model and setting),
-        ``settings`` (a row a setting and half of the headline) and ``running``.
+    Tables: ``points`` (a row a model and setting), ``settings`` (a row a setting and half of the headline),
+    ``running``.
     """
     found = _found(config, store)
-    outcomes = {spec: {name: of(pair) for name, of in OUTCOMES.items()} for spec, pair in found.items()}
+    outcomes = {spec: _outcomes(*pair) for spec, pair in found.items()}
     factors: dict[str, dict] = {}
     points = []
-    for setting in settings(config):
-        named = {"factor": setting.factor, "level": setting.label, "planned": setting.planned}
-        levels = factors.setdefault(setting.factor, {}).setdefault(level_key(setting.label), {})
-        for rung, specs in setting.models.items():
-            known = [spec for spec in specs if spec in found]
-            levels[rung] = {name: _interval([outcomes[spec][name] for spec in known]) for name in OUTCOMES}
+    for factor, label, planned, models in settings(config):
+        levels = factors.setdefault(factor, {}).setdefault(level_key(label), {})
+        for rung, specs in models.items():
+            known = {spec: outcomes[spec] for spec in specs if spec in found}
+            if known:
+                levels[rung] = each_over_seeds([({}, own) for own in known.values()])
             points += [
-                named
-                | {"task": rung, "seed": spec.seed, "width": spec.width, "steps": spec.steps}
-                | outcomes[spec]
-                for spec in known
+                {"factor": factor, "level": label, "planned": planned, "task": rung}
+                | {"seed": spec.seed, "width": spec.width, "steps": spec.steps}
+                | own
+                for spec, own in known.items()
             ]
     free = {spec: _way(own["free_running"]) for spec, (_, own) in found.items()}
     conditions = list(_conditions(config, outcomes, free))
@@ -207,10 +186,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     values = {
         "factors": factors,
         "running": running,
-        "governs": {
-            factor: _governs([row for row in points if row["factor"] == factor])
-            for factor in dict.fromkeys(row["factor"] for row in points)
-        },
+        "governs": _governs(points),
         "headline": headline(conditions),
     }
     ways = [
@@ -242,13 +218,11 @@ def _interval(numbers: list[float | None]) -> dict[str, float | int]:
 
 
 def _way(found: dict) -> dict[str, float | None]:
-    """The outcomes that either way of running has."""
     pairs = {"temporal_share": "temporal_temporal", "input_share": "input_input"}
     pairs |= {"residual_residual": "residual_residual"}
+    shares = {name: found["covariance_share"][pair] for name, pair in pairs.items()}
     return (
-        {"typicality": found["typicality"]}
-        | {name: found["covariance_share"][pair] for name, pair in pairs.items()}
-        | {name: found["substitution"][name] for name in ("temporal_only", "input_only", "no_residual")}
+        {"typicality": found["typicality"]} | shares | {name: found["substitution"][name] for name in REBUILT}
     )
 
 
@@ -258,24 +232,22 @@ def _running(measured: list[dict]) -> dict:
 
 
 def _governs(points: list[dict]) -> dict[str, dict]:
-    """How far the residual-residual share moves along a factor, for each task.
+    """By factor and task, how far the residual-residual share moves between the extreme levels, by seed.
 
-    Returns:
-        the levels with the smallest and the largest mean (``lowest``, ``highest``), and the interval of their
-        difference paired by seed. Extremes are picked after the fact, which flatters every factor alike.
+    Extremes are picked after the fact, which flatters every factor alike.
     """
-    found = {}
-    for rung in dict.fromkeys(row["task"] for row in points):
-        by_level: dict[str, dict[int, float]] = {}
-        for row in points:
-            if row["task"] == rung:
-                by_level.setdefault(row["level"], {})[row["seed"]] = row["residual_residual"]
-        if len(by_level) < 2:
-            continue
-        ranked = sorted(by_level, key=lambda level: fmean(by_level[level].values()))
-        low, high = by_level[ranked[0]], by_level[ranked[-1]]
-        differences = [high[seed] - low[seed] for seed in high if seed in low]
-        found[rung] = {"lowest": ranked[0], "highest": ranked[-1], **_interval(differences)}
+    shares: dict = {}
+    for row in points:
+        levels = shares.setdefault(row["factor"], {}).setdefault(row["task"], {})
+        levels.setdefault(row["level"], {})[row["seed"]] = row["residual_residual"]
+    found: dict[str, dict] = {factor: {} for factor in shares}
+    for factor, tasks in shares.items():
+        for rung, by_level in tasks.items():
+            if len(by_level) > 1:
+                lowest, *_, highest = sorted(by_level, key=lambda level: fmean(by_level[level].values()))
+                low, high = by_level[lowest], by_level[highest]
+                interval = _interval([high[seed] - low[seed] for seed in high if seed in low])
+                found[factor][rung] = {"lowest": lowest, "highest": highest, **interval}
     return found
 
 
@@ -285,7 +257,7 @@ def _conditions(config: Config, outcomes: dict, free: dict) -> Iterator[dict]:
         return
     plan = _plan(config)
     asked = [("plan", "plan", plan, outcomes)]
-    asked += [(s.factor, s.label, s.models, outcomes) for s in settings(config) if not s.planned]
+    asked += [(*level, models, outcomes) for *level, own, models in settings(config) if not own]
     for factor, level, specs, found in [*asked, ("running", "free", plan, free)]:
         both = zip(specs.get(ALONE, ()), specs.get(AGAINST, plan[AGAINST]), strict=ALONE in specs)
         pairs = [(found[a], found[b]) for a, b in both if a in found and b in found]
@@ -303,10 +275,7 @@ def _conditions(config: Config, outcomes: dict, free: dict) -> Iterator[dict]:
 def headline(conditions: list[dict]) -> dict:
     """Over the settings, the share at which each half of the headline holds, and those at which it does not.
 
-    Returns:
-        by half: ``settings`` (their number), ``holds`` and ``clearly`` (share with a positive mean
-        difference, and with a whole interval above zero), ``smallest`` mean difference, ``fails`` and
-        ``unclear`` (the settings without, in words).
+    ``clearly``: with a whole interval above zero; ``fails`` and ``unclear``: the settings without, in words.
     """
     found = {}
     for half in dict.fromkeys(row["half"] for row in conditions):

@@ -23,7 +23,6 @@ from attnlib.decomposition.shares import ShareSums
 from attnlib.decomposition.substitution import SubstitutionSums, centred, valid_rows
 from attnlib.decomposition.terms import alignment_terms
 from attnlib.decomposition.typicality import AttentionCells
-from attnlib.errors import BadInput
 from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.models.trace import Trace
 from attnlib.training.corpus import Batch, Corpus, evaluation_batches
@@ -41,15 +40,9 @@ EITHER = ("teacher_forced", "free_running")
 def greedy(model: EncoderDecoder, batch: Batch, max_steps: int) -> Batch:
     """The sources of a batch with the words the model itself writes, the likeliest at every step.
 
-    Marks are never written but the end mark, after which a sample is padding; one without is cut off after
-    ``max_steps``. Decoder states depend on what was read alone, so ``model(greedy(model, batch, n))`` is the
-    trace of the free-running network.
-
-    Raises:
-        BadInput: ``max_steps`` < 1.
+    A sample without an end mark is cut off. Decoder states depend on what was read alone, so the model's
+    trace of this batch is that of the free-running network.
     """
-    if max_steps < 1:
-        raise BadInput(f"max_steps is {max_steps}; it must be at least 1")
     encoder_states, last = model.encode(batch.source, batch.source_mask)
     read = torch.full((len(batch), 1), BOS, dtype=batch.source.dtype, device=batch.source.device)
     written = read[:, :0]
@@ -69,7 +62,6 @@ def greedy(model: EncoderDecoder, batch: Batch, max_steps: int) -> Batch:
 
 
 def with_target(batch: Batch, written: Int[Tensor, "batch target"]) -> Batch:
-    """A batch whose target is ``written``: words, an end mark unless cut off, padding."""
     first = torch.full_like(written[:, :1], BOS)
     return replace(
         batch,
@@ -80,14 +72,10 @@ def with_target(batch: Batch, written: Int[Tensor, "batch target"]) -> Batch:
 
 
 def measure_robustness(trained: TrainedModel, samples: int) -> dict:
-    """One model with attention, under teacher forcing and running free, and the memory in its residuals.
+    """One model under teacher forcing and running free, and the memory in its residuals.
 
-    Components are fitted on the first ``samples`` training samples and judged on as many held-out ones (at
-    most), for either way of running on states of that way.
-
-    Returns:
-        both ways; ``same_words``, the share of held-out samples that the free-running network writes without
-        a fault; ``variance`` of the parts of each side as shares of their sum; ``memory``.
+    Either way of running is judged by components of its own states. ``same_words``: share of held-out samples
+    that the free-running network writes without a fault; ``variance``: shares of the three parts.
     """
     task, model = trained.task, trained.model
     corpora = [part.subset(np.arange(min(samples, len(part)))) for part in (task.train, task.held_out)]
@@ -159,7 +147,6 @@ def _widened(tokens: Tensor, length: int) -> Tensor:
 
 
 def _variances(sides: Fitted, held_out: list[Trace]) -> dict[str, dict[str, float]]:
-    """Mean squares of μ_t around their mean, χ and Δ over valid places, as shares of the three."""
     sums: dict[str, Tensor] = {side: torch.zeros(3, dtype=torch.float64) for side in ("decoder", "encoder")}
     for trace in held_out:
         for side, parts in zip(sums, sides.split(trace), strict=True):
@@ -207,7 +194,6 @@ def memory(sides: Fitted, fit: list[Trace], held_out: list[Trace]) -> dict[str, 
 def _regressed(
     fit: list[Trace], sides: Fitted, side: int, words: int
 ) -> Float[Tensor, "lags_and_words width"]:
-    """Least squares of minimum norm, from sums over all places."""
     square = torch.zeros(LAGS * words, LAGS * words, dtype=torch.float64)
     product = None
     for trace in fit:
@@ -223,11 +209,7 @@ def _regressed(
 def lagged_words(
     tokens: Int[Tensor, "batch length"], mask: Bool[Tensor, "batch length"], words: int
 ) -> Float[Tensor, "places lags_and_words"]:
-    """For each valid place, indicators of the word 1, 2, … :data:`LAGS` places before; none before the first.
-
-    >>> lagged_words(torch.tensor([[1, 0, 1]]), torch.tensor([[True, True, True]]), 2)[:, :4].tolist()
-    [[0.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], [1.0, 0.0, 0.0, 1.0]]
-    """
+    """For each valid place, indicators of the word 1, 2, … :data:`LAGS` places before."""
     columns = []
     for lag in range(1, LAGS + 1):
         indicator = torch.zeros(*tokens.shape, words, device=tokens.device)

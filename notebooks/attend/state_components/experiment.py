@@ -51,7 +51,6 @@ PROFILES = {
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
-    """What is asked of each model."""
     specs = [spec for spec in model_specs(config) if _has_model(config, rung_of(spec), spec.architecture)]
     return ask(specs, measure_state_components, fit_samples=config.fit_samples)
 
@@ -59,10 +58,8 @@ def asks(config: Config) -> tuple[Ask, ...]:
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Shares of the variance of held-out states, averages against the exact fit, coordinates for figures.
 
-    For each task, kind and side, intervals over seeds: R² of the position, of the word, of both by least
-    squares (``additive``) and by averages, and what is unique to each, held out and on the fitting samples;
-    ``gain`` is what least squares explains more, held out. The tables ``variance`` and ``difference`` have
-    rows for every network, the others coordinates of seed 0.
+    Of each side R² of the position, of the word, of both by least squares (``additive``) and by averages, and
+    what is unique to each; ``gain`` is what least squares explains more, held out.
     """
     points = answers(asks(config), store)
     tables: dict[str, list[dict]] = {
@@ -104,7 +101,6 @@ def _numbers(m: dict) -> dict:
 
 
 def _draw(tables: dict[str, list[dict]], name: dict, pictures: dict) -> None:
-    """Adds flat records of one model's pictures."""
     tables["explained"] += [
         name | {"space": space, "axis": axis, "share": share}
         for space, shares in pictures["explained"].items()

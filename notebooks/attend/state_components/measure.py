@@ -30,14 +30,12 @@ class Drawn:
 
     @classmethod
     def of(cls, components: Components) -> "Drawn":
-        """From fitted components, whichever the method."""
         temporal, inputs = centred_by_piece(components.temporal, components.input, components.pair_counts)
         positions, tokens = components.position_counts.double(), components.token_counts.double()
         mean = positions @ temporal / positions.sum()
         return cls(mean, (temporal - mean) * (positions > 0)[:, None], inputs, positions, tokens)
 
     def second_moment(self, part: str) -> Float[Tensor, "width width"]:
-        """The covariance matrix of a part over the fitting samples' states."""
         table = getattr(self, part)
         weights = self.position_counts if part == "temporal" else self.token_counts
         return (table * weights[:, None]).T @ table / weights.sum()
@@ -51,7 +49,6 @@ class Space:
     explained: Float[Tensor, " axes"]
 
     def project(self, table: Float[Tensor, "rows width"]) -> Float[Tensor, "rows axes"]:
-        """Coordinates along the axes."""
         return table.double() @ self.axes.T
 
 
@@ -96,7 +93,6 @@ class HeldOutVariance:
         return torch.where((counts > 0)[:, None], means, self._grand)
 
     def update(self, states: Tensor, tokens: Tensor, mask: Tensor) -> "HeldOutVariance":
-        """Adds a batch: (batch, length, width), (batch, length), (batch, length)."""
         rows, words = states[mask].double(), tokens[mask]
         places = torch.arange(mask.shape[1], device=mask.device).expand(mask.shape)[mask]
         predicted = {
@@ -113,7 +109,6 @@ class HeldOutVariance:
         return self
 
     def result(self) -> dict[str, float]:
-        """R² around the mean of the held-out states: of mu, of the token, of mu + chi, and unique parts."""
         mean = self._sum / self._count
         total = self._squares - self._count * float(mean.square().sum())
         share = {name: 1 - error / total for name, error in self.errors.items()}
@@ -153,12 +148,7 @@ DIGITS = 4  # of coordinates, in units of the states
 
 
 def measure_state_components(trained: TrainedModel, fit_samples: int) -> dict:
-    """Variance explained on both sides, averages against the exact fit, and for seed 0 what figures draw.
-
-    Components are fitted by least squares on the first ``fit_samples`` training samples and judged on the
-    held-out ones, states under teacher forcing. ``unseen`` is the share of held-out tokens never seen in
-    fitting.
-    """
+    """Variance explained on both sides, averages against the exact fit, and for seed 0 what figures draw."""
     fitted = fit_components(trained, fit_samples, method="least_squares")
     sides = {"encoder": fitted.encoder, "decoder": fitted.decoder}
     held_out = {side: HeldOutVariance(components) for side, components in sides.items()}
@@ -193,7 +183,6 @@ def _read(trace: Trace) -> dict[str, tuple]:
 
 
 def pictures(trained: TrainedModel, fitted: Fitted) -> dict:
-    """Coordinates of the components along three principal axes, of both sides together."""
     drawn = {"encoder": Drawn.of(fitted.encoder), "decoder": Drawn.of(fitted.decoder)}
     both = list(drawn.values())
     spaces = {

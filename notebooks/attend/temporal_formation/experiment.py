@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from attnlib.errors import NotMeasured
 from attnlib.models.config import Cell, Positions
-from companion.results.aggregate import Point, each_over_seeds, kind, over_seeds
+from companion.results.aggregate import Point, kind, over_seeds
 from companion.results.asks import Ask, ask
 from companion.results.config import Attending, Positive, Task, changes_of
 from companion.runs.rungs import point, seeds_of, spec_of
@@ -13,6 +13,7 @@ from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
 from notebooks.attend.temporal_formation.measure import measure_temporal_formation
 from notebooks.shared.ladder import FilesConfig
+from notebooks.shared.summaries import summarised, wide
 
 PLACE = "Aitken et al. 2021, abstract; contributions 3 and 4 (how temporal components form)"
 QUESTION = "Where do temporal components come from: recurrence without words, positions, or something else?"
@@ -51,7 +52,6 @@ _FEWER_SEEDS = 5  # of position codes other than the sinusoidal one
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
-    """What it asks of each model."""
     changes = changes_of(config)
     specs = {}
     for rung, architecture in product(config.task, config.architecture):
@@ -73,33 +73,23 @@ def name_of(spec: ModelSpec) -> dict[str, object]:
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """Temporal components without words, rebuilt, shifted, and past the lengths trained on.
-
-    Returns:
-        values, intervals over seeds by task and kind, under the names of the measurement; tables ``models``
-        (a row a model), ``positions`` (a row a kind and position of the longest sentences) and ``courses``
-        (coordinates of the first GRU and AO network of a task).
-    """
+    """Temporal components without words, rebuilt, shifted, and past the lengths trained on."""
     points: list[Point] = []
-    groups: dict[str, dict[str, list[Point]]] = {}
+    groups: dict[tuple, list[Point]] = {}
     for asked in asks(config):
         try:
             name, m = name_of(asked.spec), asked.answer(store)
         except NotMeasured:  # a store that does not train; the result says which are missing
             continue
         points.append((name, m))
-        groups.setdefault(str(name["task"]), {}).setdefault(str(name["kind"]), []).append((name, m))
-    values = {
-        task: {label: each_over_seeds(group, _summary) for label, group in kinds.items()}
-        for task, kinds in groups.items()
-    }
-    positions = [row for kinds in groups.values() for group in kinds.values() for row in _positions(group)]
+        groups.setdefault((name["task"], name["kind"]), []).append((name, m))
+    values = summarised(groups, _summary)
+    positions = [row for group in groups.values() for row in _positions(group)]
     models = [name | _coordinates(m) for name, m in points]
     return values, {"models": models, "positions": positions, "courses": _courses(points)}
 
 
 def _summary(m: dict) -> dict:
-    """What is averaged over seeds, of one model."""
     longer = m["longer"] or {"lengths": []}
     return {
         "token_accuracy": m["quality"]["token_accuracy"],
@@ -122,7 +112,6 @@ def _summary(m: dict) -> dict:
 
 
 def _coordinates(m: dict) -> dict[str, float | None]:
-    """The main numbers of one model in one row."""
     average = {side: m["wordless"][side]["average"] for side in ("encoder", "decoder")}
     longest = (m["longer"] or {"lengths": []})["lengths"][-1:] or [{}]
     return {
@@ -140,7 +129,6 @@ def _coordinates(m: dict) -> dict[str, float | None]:
 
 
 def _positions(group: list[Point]) -> list[dict]:
-    """A row a position of the longest sentences: intervals over the models of a kind."""
     name, first = group[0]
     if not first["longer"]:
         return []
@@ -149,8 +137,7 @@ def _positions(group: list[Point]) -> list[dict]:
         row = {key: name[key] for key in ("task", "kind")} | {"position": record["position"]}
         row["trained_up_to"] = first["longer"]["trained_up_to"]
         for column in ("word_accuracy", "in_place", "temporal_in_place", "speed"):
-            found = over_seeds(group, lambda m, t=t, c=column: m["longer"]["positions"][t][c])
-            row |= {column: found["value"], f"{column}_low": found["low"], f"{column}_high": found["high"]}
+            row |= wide(column, over_seeds(group, lambda m, t=t, c=column: m["longer"]["positions"][t][c]))
         rows.append(row)
     return rows
 

@@ -86,10 +86,8 @@ def compared(
 ) -> dict[str, float]:
     """How much of the temporal component's course a curve gives, positions weighted by their counts.
 
-    Returns:
-        ``r2`` = 1 − Σ n_t |μ_t − ĥ_t|² / Σ n_t |μ_t − μ̄|² (negative where the curve lies further off than the
-        mean does); ``r2_centred``, the same after both had their mean taken off (attention does not see an
-        offset of all encoder states); ``cosine`` of the centred curves. None where μ does not move.
+    ``r2`` is negative where the curve is further off than the mean; ``r2_centred``: after both had their mean
+    taken off, since attention does not see an offset of all encoder states. None where μ does not move.
     """
     weight = (counts.double() / counts.sum())[:, None]
     curve, temporal = curve.double(), temporal.double()
@@ -152,10 +150,9 @@ def expected_places(task: Task, batch: Batch) -> Int[Tensor, "batch target"]:
 def measure_longer(trained: TrainedModel, fitted: Fitted) -> dict | None:
     """Accuracy and attention by length, and by position at the greatest one; None where lengths are fixed.
 
-    ``in_place``: attention mass within one position of the word's own; ``leaves``: first target position at
-    which that mass, averaged over samples, is below one half; ``temporal_in_place``: the same for attention
-    from the temporal components of these sentences alone; ``speed``: |μ_{t+1} − μ_t| of the encoder over its
-    mean within the shortest sentence trained on; ``average_input``: agreement beyond the lengths trained on.
+    ``in_place``: attention within one position of the word's own; ``leaves``: first target position where
+    less than half is; ``speed``: |μ_{t+1} − μ_t| of the encoder over its mean within the shortest sentence
+    trained on.
     """
     own = trained.task.train.source_lengths
     shortest, longest = int(own.min()), int(own.max())
@@ -194,7 +191,6 @@ def measure_longer(trained: TrainedModel, fitted: Fitted) -> dict | None:
 
 
 def _by_position(trained: TrainedModel, task: Task) -> dict[str, Tensor]:
-    """Means over samples at each position of sentences that all have one length."""
     model, length = trained.model, int(task.held_out.source_lengths[0])
     sums = torch.zeros(2, length, dtype=torch.float64)
     sides = [
@@ -259,13 +255,9 @@ Shift = Callable[[Batch, int], States]
 def conditions(model: EncoderDecoder, fitted: Fitted) -> dict[str, tuple[str, Shift]]:
     """Ways to set the clocks apart by k: name → which side is ahead, and the states.
 
-    * ``encoder``, ``decoder``, ``both``: by positions (AO), or by k steps of the average input. A recurrent
-      decoder reads its begin mark first and then the k inputs, so that the mark cannot undo them. It starts
-      from the state that the unshifted encoder ends in: only one clock is moved.
-    * ``encoder_null``, ``decoder_null``: the same with zeros for input.
-    * ``encoder_words``, ``decoder_words``: the same with words, the first k that the sample itself has.
-    * ``decoder_before_mark``: the k inputs before the begin mark.
-    * ``encoder_handed_on``: the decoder starts from what the shifted encoder ends in.
+    By positions (AO), or by k steps of the average input; ``_null``: of zeros; ``_words``: of the first k
+    words. A recurrent decoder reads its begin mark first (but for ``before_mark``), and starts from the state
+    that the unshifted encoder ends in (but for ``handed_on``): only one clock is moved.
     """
     if model.config.architecture == "AO":
         return _by_positions(model)
@@ -337,15 +329,9 @@ def _by_steps(model: EncoderDecoder, fitted: Fitted) -> dict[str, tuple[str, Shi
 def measure_offsets(model: EncoderDecoder, fitted: Fitted, corpus: Corpus) -> dict[str, dict]:
     """Displacement of attention against the offset of the clocks, for every condition.
 
-    A row counts where the place expected of it lies among the source's words, and a decoder's row where the
-    step whose attention it is to take over reads a word to be said; rows that predict the end mark are left
-    out. The expected displacement is −k for an encoder ahead, and that of the unshifted attention from step s
-    to s + k for a decoder ahead (k where attention is diagonal, −k where it is reversed).
-
-    Returns:
-        by condition: ``slope`` of the displacement of the largest weight on the expected one, through the
-        origin over all k (1: attention follows the clocks, 0: it does not move), ``centre_slope`` for the
-        centre of mass, and the means ``by_offset``.
+    Expected is −k for an encoder ahead, and for a decoder ahead what the unshifted attention moves from step
+    s to s + k. ``slope``: of the displacement of the largest weight on it (1: attention follows the clocks),
+    ``centre_slope`` of the centre of mass. Rows that predict the end mark are left out.
     """
     result = {}
     for name, (ahead, states_of) in conditions(model, fitted).items():
@@ -415,9 +401,9 @@ JUDGED = 300  # held-out samples: rates over some thousand rows are known to a p
 
 
 def measure_temporal_formation(trained: TrainedModel, fit_samples: int) -> dict:
-    """Everything this chapter needs of one model with attention, judged on held-out samples.
+    """Everything this chapter needs of one model, judged on held-out samples.
 
-    ``courses``: coordinates of μ_t and of the states without words in the plane of μ's two main directions.
+    ``courses``: μ_t and states without words in the plane of μ's two main directions.
     """
     fitted = fit_components(trained, fit_samples)
     corpus = trained.task.held_out.subset(np.arange(min(JUDGED, len(trained.task.held_out))))
@@ -515,7 +501,6 @@ def _rebuilt(trained: TrainedModel, fitted: Fitted, curves: dict[str, Curves], c
 
 
 def _agreement(rebuilt: Trace, full: Trace) -> Tensor:
-    """Sums over valid rows of similarity, agreement of the largest weight, and right words; and the rows."""
     rows = full.target_mask
     similar = 1 - 0.5 * (rebuilt.attention - full.attention).abs().sum(-1)
     agree = rebuilt.attention.argmax(-1) == full.attention.argmax(-1)
@@ -526,7 +511,6 @@ def _agreement(rebuilt: Trace, full: Trace) -> Tensor:
 
 
 def _variances(trained: TrainedModel, fitted: Fitted, corpus: Corpus) -> dict:
-    """Shares of the variance of the states: of each part, and of the mean at each position."""
     shares: dict[str, dict] = {}
     temporal: dict[str, dict] = {}
     gathered: dict[str, list] = {side: [] for side in SIDES}
@@ -565,7 +549,6 @@ def _between(states: Tensor, places: Tensor) -> float | None:
 
 
 def _rounded(content):
-    """The same JSON with floats to six digits after the point."""
     if isinstance(content, float):
         return None if content != content else round(content, 6)
     if isinstance(content, dict):

@@ -69,7 +69,6 @@ def _handle(label: str, face: str = "white", marker: object = "h", **shape: obje
 
 
 def readme_figure(folder: Path) -> tuple[Path, str]:
-    """Path and text of the figure that belongs to the result in ``folder``."""
     drawn = against_typicality(Result.load(folder / "temporal_share.json"))
     return folder / "temporal_share.svg", as_svg(drawn)
 

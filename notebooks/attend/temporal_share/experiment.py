@@ -51,7 +51,6 @@ PROFILES = {
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
-    """What it asks of each."""
     own_text = config.source is not None
     beside = model_specs(config.beside()) if config.more_cells and not own_text else ()
     return ask(
@@ -62,12 +61,10 @@ def asks(config: Config) -> tuple[Ask, ...]:
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """Spearman correlations between typicality and the shares, tasks and then seeds resampled.
+    """Spearman correlations between typicality and shares: of all networks, by architecture, along the dial.
 
-    Temporal share is the covariance share of temporal × temporal, input share that of input × input; the
-    similarity that each of the two alone reaches in the substitution test does not mislead where terms
-    cancel. Correlations are over all networks, by architecture, along the dial, and among the samples of
-    one network.
+    The similarity that either term alone reaches in the substitution test does not mislead where terms
+    cancel.
     """
     points = answers(asks(config), store)
     rows = [name | {"kind": kind(name)} | _coordinates(m) for name, m in points]
@@ -115,11 +112,7 @@ def _along_dial(rows: list[dict]) -> dict[str, dict]:
 
 
 def _spearman(rows: list[dict], name: str, *, against: str = "typicality", nested: bool = True) -> dict:
-    """Correlation of a column with another; None where fewer than three points have both.
-
-    Nested, tasks are resampled and then the points of each; otherwise the points of each alone, where the
-    tasks are marks of a dial that we have set.
-    """
+    """Correlation of a column with another; None where fewer than three points have both."""
     groups: dict[str, list[tuple[float, float]]] = {}
     for row in rows:
         if row[against] is not None and row[name] is not None:

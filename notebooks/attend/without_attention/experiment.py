@@ -8,7 +8,7 @@ import numpy as np
 
 from attnlib.errors import BadInput
 from attnlib.models.config import Cell
-from companion.results.aggregate import Point, each_over_seeds, over_seeds
+from companion.results.aggregate import Point, each_over_seeds
 from companion.results.asks import Ask, answers, ask
 from companion.results.config import BaseConfig, Field, Fraction, Positive, Scale
 from companion.runs.rungs import seeds_of, spec_of
@@ -16,6 +16,7 @@ from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
 from notebooks.attend.without_attention.measure import EFFECTS, WAYS, measure_memory, measure_swap
 from notebooks.shared.spearman import spearman
+from notebooks.shared.summaries import rows_of
 
 PLACE = "Aitken et al. 2021, contribution 3 (architectures with attention and/or recurrence)"
 QUESTION = "Without attention: where are the words kept, when are they read out, and how many fit?"
@@ -84,20 +85,13 @@ def _spec(config: Config, architecture: str, length: int, seed: int, part: float
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
-    """What is asked of each model: where words are, and when they are read out."""
     specs = dict.fromkeys(spec for group in _groups(config).values() for spec in group)
     samples = config.fit_samples
     return ask(specs, measure_memory, fit_samples=samples) + ask(specs, measure_swap, fit_samples=samples)
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """Memory by place, readout by step, and accuracy by length, of VED and of AED.
-
-    Returns:
-        values, intervals over seeds by kind (VED, VED_less, AED) and length, the ``shortest`` and ``longest``
-        again: see :func:`_memory` and :func:`_swap`. Tables ``accuracy``, ``memory``, ``decoder``,
-        ``readout``: means over seeds by place, with intervals where they are drawn.
-    """
+    """Memory by place, readout by step, and accuracy by length, of VED and of AED."""
     values: dict = {}
     tables: dict[str, list[dict]] = {name: [] for name in ("accuracy", "memory", "decoder", "readout")}
     for (label, length), specs in _groups(config).items():
@@ -110,8 +104,10 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         summary = each_over_seeds(memory, _memory) | each_over_seeds(swap, _swap) | {"seeds": len(memory)}
         values.setdefault(label, {})[f"length_{length}"] = summary
         name = {"kind": label, "length": length, "seeds": len(memory)}
-        tables["accuracy"] += _by_place(name, memory, lambda m: m["accuracy"], "position")
-        tables["memory"] += _by_place(name, memory, lambda m: m["last"]["share"], "position")
+        by_place = {"accuracy": lambda m: m["accuracy"], "memory": lambda m: m["last"]["share"]}
+        for table, of in by_place.items():
+            found = each_over_seeds(memory, lambda m, of=of: dict(enumerate(of(m))))
+            tables[table] += [name | row for row in rows_of(found, "position")]
         shares = {"source": ("crossed", "source"), "read": ("crossed", "read"), "own": ("decoder", "source")}
         shares = {column: _mean(memory, *keys) for column, keys in shares.items()}
         tables["decoder"] += _by_pair(name, ("step", "position"), shares)
@@ -125,7 +121,6 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
 
 
 def _memory(m: dict) -> dict:
-    """What is kept: R² of the last encoder state on its words, and the share of each."""
     share = m["last"]["share"]
     return {
         "token_accuracy": float(np.mean(m["accuracy"][:-1])),  # without the end mark, which is always last
@@ -142,7 +137,6 @@ def _memory(m: dict) -> dict:
 
 
 def _swap(m: dict) -> dict:
-    """What exchanging a word does, by way."""
     return {
         way: {
             "on_time": float(np.asarray(m[way]["flip"])[:, :-1].diagonal().mean()),
@@ -165,18 +159,11 @@ def _in_turn(matrix: list[list[float]]) -> float:
     return float(own.mean())
 
 
-def _by_place(name: dict, points: list[Point], measured, place: str) -> list[dict]:
-    """A row for each place of a list, with the interval over seeds."""
-    places = range(len(measured(points[0][1])))
-    return [name | {place: i} | over_seeds(points, lambda m, i=i: measured(m)[i]) for i in places]
-
-
 def _mean(points: list[Point], part: str, name: str) -> np.ndarray:
     return np.mean([m[part][name] for _, m in points], axis=0)
 
 
 def _by_pair(name: dict, places: tuple[str, str], matrices: dict[str, np.ndarray]) -> list[dict]:
-    """A row for each entry of matrices of one shape; ``places`` name its row and its column."""
     shape = next(iter(matrices.values())).shape
     return [
         name | dict(zip(places, at, strict=True)) | {column: float(of[at]) for column, of in matrices.items()}

@@ -23,8 +23,6 @@ BATCH = 256
 
 @dataclass(frozen=True)
 class Read:
-    """What a network read and the states it formed, sentences of one length."""
-
     source: Int[Tensor, "batch length"]
     target: Int[Tensor, "batch length"]
     encoder_states: Float[Tensor, "batch steps width"]
@@ -32,7 +30,6 @@ class Read:
 
 
 def one_length(corpus: Corpus) -> int:
-    """The length of all sentences of a corpus, source and target."""
     lengths = set(corpus.source_lengths.tolist()) | set(corpus.target_lengths.tolist())
     if len(lengths) != 1:
         raise BadInput(
@@ -42,7 +39,6 @@ def one_length(corpus: Corpus) -> int:
 
 
 def read_corpus(model: EncoderDecoder, corpus: Corpus, *, crossed: bool = False) -> Read:
-    """Teacher-forced states over a corpus."""
     found = []
     for batch in evaluation_batches(corpus, BATCH):
         encoder_states, last = model.encode(batch.source, batch.source_mask)
@@ -60,20 +56,16 @@ def fitted_encoder(read: Read, n_words: int, step: int) -> UnrolledComponents:
 
 
 def decoder_words(read: Read, step: int) -> Int[Tensor, "batch read"]:
-    """Source words, then the words that the decoder has read by ``step``."""
     return torch.cat([read.source, read.target[:, :step]], dim=1)
 
 
 def measure_memory(trained: TrainedModel, fit_samples: int) -> dict:
     """Shares of the variance of states that each word explains, and accuracy by place in the sentence.
 
-    Components are fitted on the first ``fit_samples`` training samples.
-
-    Returns:
-        ``accuracy`` at each target position, end mark last; ``encoder``, T × t, zero for t > T; of the
-        ``last`` state shares by t and R² of the sum; ``decoder``, steps × t; ``crossed``, the same over words
-        read that are another sentence's, with ``cancel``: the cosine between the components of source word t
-        and of target word t just read (−1 where the one adds what the other takes away).
+    ``encoder``: T × t; of the ``last`` state shares by t and R² of the sum; ``decoder``: steps × t;
+    ``crossed``: the same where the words read are those of another sentence, with ``cancel``: the cosine
+    between the components of source word t and of target word t just read (−1 where the one adds what the
+    other takes away).
     """
     task, model = trained.task, trained.model
     n_words, length = words_of(task), one_length(task.train)
@@ -107,7 +99,6 @@ def measure_memory(trained: TrainedModel, fit_samples: int) -> dict:
 
 
 def words_of(task: Task) -> int:
-    """Words of the larger vocabulary, marks left out."""
     return max(len(task.source_vocabulary), len(task.target_vocabulary)) - FIRST_WORD
 
 
@@ -119,7 +110,6 @@ def _accuracy(model: EncoderDecoder, corpus: Corpus) -> list[float]:
 
 
 def _decoder(read: Read, held_out: Read, n_words: int, *, with_read: bool) -> dict:
-    """Shares of decoder states at every step, over source words or over source words and words read."""
     length = read.source.shape[1]
     source, targets, cancel = np.zeros((length + 1, length)), np.zeros((length + 1, length)), []
     r_squared = []
@@ -158,25 +148,14 @@ DIGITS = 3
 
 
 def measure_swap(trained: TrainedModel, fit_samples: int) -> dict:
-    """What changes at decoder step s when the word at source position t is exchanged in the last encoder
-    state.
+    """What changes at decoder step s when source word t is exchanged in the last encoder state.
 
-    For AED the attention still sees the encoder states of the sentence as it was: what changes is what the
-    decoder starts with. One-to-one tasks only: target word t is the word of source word t, with the same id.
-
-    Returns:
-        plain JSON: ``length``, ``samples``, and for each of :data:`WAYS`, by (t, s) with s = 0 … length (the
-        step that predicts target word s; the end mark last), means over sentences: ``margin`` (fall of
-        logit(w_t) − logit(w')), ``variation`` (total variation between the predictions before and after),
-        ``flip`` (share of sentences where w' is now the likeliest word and was not).
-
-    Raises:
-        BadInput: sentences of several lengths, or a task that is not one-to-one.
+    The attention of AED still sees the encoder states as they were. For each of :data:`WAYS`, by (t, s),
+    means over sentences: ``margin`` (fall of logit(w_t) − logit(w')), ``variation`` (total variation between
+    predictions), ``flip`` (share of sentences where w' is now the likeliest word and was not).
     """
     task, model = trained.task, trained.model
     n_words, length = words_of(task), one_length(task.train)
-    if not np.array_equal(task.held_out.source_ids, task.held_out.target_ids):
-        raise BadInput(f"task {task.name} is not one-to-one: which target word is exchanged is not known")
     training = task.train.subset(np.arange(min(fit_samples, len(task.train))))
     changed = task.held_out.subset(np.arange(min(SAMPLES, len(task.held_out))))
     draw = torch.Generator().manual_seed(0)
@@ -210,9 +189,6 @@ def measure_swap(trained: TrainedModel, fit_samples: int) -> dict:
 
 
 def with_word(batch: Batch, position: int, words: Int[Tensor, " batch"]) -> Batch:
-    """The batch with other words (counted from 0) at one position of the source, and of what the decoder
-    reads.
-    """
     source, read = batch.source.clone(), batch.target_input.clone()
     source[:, position] = words + FIRST_WORD
     read[:, position + 1] = words + FIRST_WORD
@@ -232,8 +208,6 @@ def _effects(
     words: Int[Tensor, " batch"],
     others: Int[Tensor, " batch"],
 ) -> Float[Tensor, "3 steps"]:
-    """Sums over the batch of the three effects at each step."""
-
     def margin(logits: Tensor) -> Tensor:
         own, other = (
             logits.take_along_dim((ids + FIRST_WORD)[:, None, None], dim=2)[:, :, 0]

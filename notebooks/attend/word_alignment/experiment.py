@@ -20,14 +20,15 @@ from notebooks.attend.word_alignment.measure import (
     measure_word_alignment,
 )
 from notebooks.shared.ladder import FilesConfig
+from notebooks.shared.summaries import less, wide
 
 QUALITIES = ("error_rate", "precision", "recall", "agreement", "mass_on_gold")
 RULES_SHOWN = ("full", "temporal_only", "input_only", "no_residual", "ibm_model_1")  # judged by every rule
+JUDGED = (*SHARES, *ALONE)  # of tokens
 SHOWN_FROM = 0.01  # weights in the example that an eye can see
 
 
 def example_rows(name: dict, example: dict) -> list[dict]:
-    """A row an entry of the matrices of one sentence; the full attention has them all."""
     return [
         {"task": name["task"], "kind": kind(name), "links_from": source}
         | {"target_position": s, "source_position": t}
@@ -41,21 +42,20 @@ def example_rows(name: dict, example: dict) -> list[dict]:
 
 
 def summary_of_links(group: list[Point]) -> dict:
-    """Intervals over the models of one kind: see :func:`compute`."""
     first = group[0][1]
     settled = {"gold": first["gold"], "fitted_on": first["fitted_on"]}  # the same for every seed
     return each_over_seeds(group, _links_of) | settled
 
 
 def _links_of(m: dict) -> dict:
-    """What is averaged over seeds, of one model."""
     attention, references = m["attention"], m["references"]
     both = attention | references
+    rates = {name: rules["words"]["error_rate"] for name, rules in both.items()}
     agreement = {name: attention[name]["words"]["agreement"] for name in ("input_only", "temporal_only")}
     return {
         "attention": {name: _qualities(attention[name]["words"]) for name in SUBSETS},
         "rise_without": {
-            name.removeprefix("without_"): _less(attention[name], attention["full"])
+            name.removeprefix("without_"): less(rates[name], rates["full"])
             for name in SUBSETS
             if name.startswith("without_")
         },
@@ -64,7 +64,7 @@ def _links_of(m: dict) -> dict:
             rule: {name: _qualities(both[name][rule]) for name in RULES_SHOWN if rule in both[name]}
             for rule in RULES
         },
-        **{f"better_than_{name}": _less(rules, attention["full"]) for name, rules in references.items()},
+        **{f"better_than_{name}": less(rates[name], rates["full"]) for name in references},
         "input_over_temporal": agreement["input_only"] - agreement["temporal_only"],
         "by_prediction": {outcome: found["agreement"] for outcome, found in m["by_prediction"].items()},
         "quality": {name: m["quality"][name] for name in ("token_accuracy", "perplexity", "loss")},
@@ -74,12 +74,6 @@ def _links_of(m: dict) -> dict:
 
 def _qualities(found: dict) -> dict:
     return {quality: found[quality] for quality in QUALITIES}
-
-
-def _less(first: dict, second: dict) -> float | None:
-    """Error rate of the first − that of the second; None where either is undefined."""
-    rates = first["words"]["error_rate"], second["words"]["error_rate"]
-    return None if None in rates else rates[0] - rates[1]
 
 
 def alignment_rows(name: dict, found: dict) -> list[dict]:
@@ -94,21 +88,20 @@ def alignment_rows(name: dict, found: dict) -> list[dict]:
 
 
 def summary_of_classes(group: list[Point]) -> dict:
-    """Shares and similarities by role and class, as intervals over the models of one kind."""
-    first = group[0][1]["classes"]
-    return {
-        "classes": {
+    def numbers(m: dict) -> dict:
+        return {
             role: {
-                label.replace(" ", "_"): {
-                    share: over_seeds(group, lambda m, r=role, c=label, s=share: m["classes"][r][c][s])
-                    for share in (*SHARES, *ALONE)
-                }
-                | {"rows": entry["rows"]}
-                for label, entry in first[role].items()
+                label.replace(" ", "_"): {share: own[share] for share in JUDGED}
+                for label, own in m["classes"][role].items()
             }
             for role in ROLES
         }
-    }
+
+    found = each_over_seeds(group, numbers)
+    for role in ROLES:
+        for label, own in group[0][1]["classes"][role].items():
+            found[role][label.replace(" ", "_")]["rows"] = own["rows"]
+    return {"classes": found}
 
 
 def token_rows(points: list[Point], listed: int) -> list[dict]:
@@ -117,17 +110,14 @@ def token_rows(points: list[Point], listed: int) -> list[dict]:
     for name, found in points:
         groups.setdefault((name["task"], name["architecture"], kind(name)), []).append((name, found))
     rows = []
-    for (task, architecture, label), group in groups.items():
-        for role in ROLES:
-            columns = group[0][1]["tokens"][role]  # held-out samples are the same for every seed
-            for i, token in enumerate(columns["token"][:listed]):
-                row = {"task": task, "architecture": architecture, "kind": label, "role": role}
-                row |= {"token": token, "class": columns["class"][i], "rows": columns["rows"][i]}
-                for share in (*SHARES, *ALONE):
-                    interval = over_seeds(group, lambda m, r=role, s=share, i=i: m["tokens"][r][s][i])
-                    row |= {share: interval["value"]}
-                    row |= {f"{share}_{end}": interval[end] for end in ("low", "high")}
-                rows.append(row | {"seeds": len(group)})
+    for (named, group), role in product(groups.items(), ROLES):
+        columns = group[0][1]["tokens"][role]  # held-out samples are the same for every seed
+        for i, token in enumerate(columns["token"][:listed]):
+            row = dict(zip(("task", "architecture", "kind"), named, strict=True))
+            row |= {"role": role, "token": token, "class": columns["class"][i], "rows": columns["rows"][i]}
+            for share in JUDGED:
+                row |= wide(share, over_seeds(group, lambda m, r=role, s=share, i=i: m["tokens"][r][s][i]))
+            rows.append(row | {"seeds": len(group)})
     return rows
 
 
@@ -209,12 +199,10 @@ def _specs(config: Config, rungs: tuple[str, ...]) -> tuple[ModelSpec, ...]:
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
-    """What it asks of each model."""
     return sum(_asks(config), ())
 
 
 def _asks(config: Config) -> tuple[tuple[Ask, ...], tuple[Ask, ...]]:
-    """What is asked about links, and about tokens."""
     links = ask(
         _specs(config, config.task),
         measure_word_alignment,

@@ -52,15 +52,9 @@ _BATCH = 128  # samples: all subsets are held at once
 def measure_word_alignment(
     trained: TrainedModel, fit_samples: int, judged_samples: int, iterations: int
 ) -> dict:
-    """Links of attention against the task's gold ones, with IBM Model 1 and the diagonal beside it.
+    """Links of attention against gold ones, beside IBM Model 1 (fitted on the same pairs) and the diagonal.
 
-    Components are fitted on the first ``fit_samples`` training samples and judged on the first
-    ``judged_samples`` with gold links. IBM Model 1 is fitted on what the network was trained on, word ids and
-    all, with ``iterations`` of expectation-maximisation. ``by_prediction`` tells rows where the network
-    predicts the right word from the others.
-
-    Raises:
-        BadInput: the task has no gold links.
+    ``by_prediction`` tells rows where the network predicts the right word from the others.
     """
     task = trained.task
     judged, links = with_gold(task, judged_samples)
@@ -118,7 +112,6 @@ def measure_word_alignment(
 
 
 def with_gold(task: Task, samples: int) -> tuple[Corpus, tuple[Links, ...]]:
-    """The held-out samples that have gold links, at most so many, and the links."""
     if not task.gold:
         raise BadInput(
             f"task {task.name!r} has no gold word alignments; those that have: reordering_N, europarl_de_en"
@@ -128,7 +121,6 @@ def with_gold(task: Task, samples: int) -> tuple[Corpus, tuple[Links, ...]]:
 
 
 def _traces(trained: TrainedModel, corpus: Corpus) -> Iterator[tuple[Trace, list[int]]]:
-    """Traces on the CPU, with the places of their samples in the corpus."""
     device = trained.model.readout.weight.device
     with torch.inference_mode():
         for batch in evaluation_batches(corpus, _BATCH):
@@ -137,8 +129,6 @@ def _traces(trained: TrainedModel, corpus: Corpus) -> Iterator[tuple[Trace, list
 
 @dataclass(frozen=True)
 class _Rows:
-    """Gold links and words of a batch."""
-
     gold: Bool[Tensor, "batch target source"]
     target: Bool[Tensor, "batch target"]
     source: Bool[Tensor, "batch source"]
@@ -151,7 +141,6 @@ class _Rows:
         return cls(gold, words_only(trace.target_mask), words, trace.source_mask & ~words)
 
     def add(self, attention: Float[Tensor, "batch target source"], sums: dict[str, AlignmentSums]) -> None:
-        """Adds the batch to the sums of every rule."""
         sums["words"].update(attention, self.gold, self.target, self.source)
         null = (attention * self.ends[:, None, :]).sum(-1)
         sums["null"].update(attention, self.gold, self.target, self.source, null)
@@ -178,7 +167,6 @@ def _example_of(judged: Corpus) -> int:
 
 
 def _example(task: Task, judged: Corpus, i: int, gold: Tensor, pictures: dict[str, Tensor]) -> dict:
-    """Words, gold links and matrices of sample ``i``, end marks left out."""
     source = task.source_vocabulary.decode(judged.source(i))
     target = task.target_vocabulary.decode(judged.target(i))
     words = slice(len(target)), slice(len(source))
@@ -237,13 +225,8 @@ _SUMS = ("rows", "total", *SHARES, *ALONE)
 def measure_token_parts(trained: TrainedModel, fit_samples: int) -> dict:
     """Shares and substitution test over the held-out rows of each token, and of each class of tokens.
 
-    A row of scores is centred over its source; over the rows of one token, share of a term = sum of
-    term × total / sum of total², and similarity = mean of 1 − total variation between the attention from that
-    term alone and the full one. ``residual_share`` is of the five terms with a residual.
-
-    Returns:
-        plain JSON: ``classes.<role>.<class>`` and ``tokens.<role>``, the latter as columns of the
-        :data:`LISTED` most frequent tokens with :data:`MIN_ROWS` rows, and ``rows`` in all.
+    Over the rows of one token, each centred: share = Σ term × total / Σ total²; similarity = mean of 1 −
+    total variation between the attention from that term alone and the full one.
     """
     task = trained.task
     fitted = fit_components(trained, fit_samples)
@@ -282,14 +265,12 @@ def _rows(terms: Float[Tensor, "3 3 batch target source"], trace: Trace) -> Floa
 
 
 def _tokens(trace: Trace) -> dict[str, Int[np.ndarray, " row"]]:
-    """The token that each of those rows is about, and the one that the decoder has read there."""
     keep: Bool[Tensor, "batch target"] = trace.target_mask & (trace.source_mask.sum(1) >= 2)[:, None]
     ids = {"predicted": trace.target_outputs, "read": trace.target_tokens}
     return {role: ids[role][keep].cpu().numpy() for role in ROLES}
 
 
 def token_classes(task: Task) -> list[str]:
-    """The class of each token of the target vocabulary: one of :data:`CLASSES`."""
     vocabulary = task.target_vocabulary
     marks = {BOS: "start mark", EOS: "end mark", UNK: "unknown word"}
     if not vocabulary.open:
@@ -317,7 +298,6 @@ def _by_class(sums: Float[np.ndarray, "sums words"], classes: list[str]) -> dict
 def _by_token(
     sums: Float[np.ndarray, "sums words"], classes: list[str], vocabulary: Vocabulary
 ) -> dict[str, list]:
-    """Columns, the most frequent token first."""
     order = [i for i in np.argsort(-sums[0], kind="stable") if sums[0, i] >= MIN_ROWS][:LISTED]
     found = [_summary(sums[:, i]) for i in order]
     columns = {name: [entry[name] for entry in found] for name in ("rows", *SHARES, *ALONE)}
@@ -328,7 +308,6 @@ def _by_token(
 
 
 def _summary(sums: Float[np.ndarray, " sums"]) -> dict[str, float | int | None]:
-    """Shares of the pooled covariance, and means over rows; a share of no variance is None."""
     named = dict(zip(_SUMS, sums.tolist(), strict=True))
     shares = {
         name: round(named[name] / named["total"], 4) if named["total"] > 0 else math.nan for name in SHARES

@@ -50,7 +50,6 @@ class UniformEncoderDecoder(EncoderDecoder):
         encoder_states: Float[Tensor, "batch source width"],
         decoder_states: Float[Tensor, "batch target width"],
     ) -> Trace:
-        """From states to logits, all scores 0."""
         learned = super().attend(batch, encoder_states, decoder_states)
         scores = torch.zeros_like(learned.scores)
         attention = masked_softmax(scores, batch.source_mask)
@@ -61,19 +60,10 @@ class UniformEncoderDecoder(EncoderDecoder):
 
 @dataclass(frozen=True)
 class Settings:
-    """One network and how it is trained.
+    """One network and how it is trained; the cell is a GRU.
 
-    Attributes:
-        task: by name, see :mod:`companion.data.registry`; options: its own, as (name, value) pairs.
-        attention: ``learned``, or held ``uniform`` throughout.
-        width, embedding_scale: see :class:`~attnlib.models.config.ModelConfig`; the cell is a GRU.
-        steps: updates, of batch_size samples each.
-        learning_rate: Adam's; it does not fall, so that late looks are not of a network that hardly moves.
-        clip: largest norm of the gradient of all parameters together.
-        first_look: updates before the first look after that at the beginning; looks_per_doubling: from there.
-
-    Raises:
-        BadInput: a size below 1. UnknownName: no such kind of attention.
+    ``attention``: ``learned``, or held ``uniform``. The ``learning_rate`` does not fall, so that late looks
+    are not of a network that hardly moves. ``clip``: largest norm of the gradient of all parameters together.
     """
 
     task: str = "one_to_one"
@@ -99,25 +89,17 @@ class Settings:
         object.__setattr__(self, "options", tuple(sorted(self.options)))
 
     def config(self, source_size: int, target_size: int) -> ModelConfig:
-        """What the network is built from, given the sizes of its vocabularies."""
         return ModelConfig(
             "AED", source_size, target_size, width=self.width, embedding_scale=self.embedding_scale
         )
 
     @property
     def looks(self) -> tuple[int, ...]:
-        """Updates made at each look."""
         return spaced_looks(self.steps, self.first_look, self.looks_per_doubling)
 
 
 def spaced_looks(steps: int, first: int, per_doubling: int) -> tuple[int, ...]:
-    """0, then a geometric sequence from ``first`` on, rounded, and the last update.
-
-    >>> spaced_looks(100, 5, 1)
-    (0, 5, 10, 20, 40, 80, 100)
-    >>> spaced_looks(12, 5, 2)
-    (0, 5, 7, 10, 12)
-    """
+    """0, then a geometric sequence from ``first`` on, rounded, and the last update."""
     found, place = {0, steps}, 0
     while (step := round(first * 2 ** (place / per_doubling))) < steps:
         found.add(step)
@@ -136,7 +118,6 @@ def checksums(settings: Settings) -> dict[str, str]:
 
 
 def load_task(settings: Settings) -> Task:
-    """The task, made once a process."""
     return _load(settings.task, settings.options)
 
 
@@ -146,7 +127,6 @@ def _load(name: str, options: tuple[tuple[str, object], ...]) -> Task:
 
 
 def new_network(settings: Settings, source_size: int, target_size: int) -> EncoderDecoder:
-    """The untrained network, its parameters drawn from the seed."""
     kind = UniformEncoderDecoder if settings.attention == "uniform" else EncoderDecoder
     config = settings.config(source_size, target_size)
     return kind(config, torch.Generator().manual_seed(settings.seed))

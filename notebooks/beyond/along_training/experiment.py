@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from itertools import pairwise
 from typing import Annotated
 
 from attnlib.errors import BadInput
@@ -28,7 +27,7 @@ from notebooks.shared.summaries import rows_of
 
 Points = dict[str, list[Point]]  # by task
 TERMS = ("temporal", "input", "with_input", "beyond")
-QUANTITIES: dict[str, str] = {  # what a network's measurement calls them, or see :func:`at_look`
+QUANTITIES: dict[str, str] = {  # what a network's measurement calls them, or see :func:`course`
     "temporal": "rebuilt.temporal_only",
     "input": "rebuilt.input_only",
     "with_input": "rebuilt.with_input",  # the five terms with an input component
@@ -50,26 +49,18 @@ QUANTITIES: dict[str, str] = {  # what a network's measurement calls them, or se
 OF_UNIFORM = ("translation", "gain", "word_accuracy", "token_accuracy")
 
 
-def at_look(measured: dict, quantity: str, look: int) -> float | None:
-    """A quantity of one network at a look; None where it is undefined."""
-    if quantity == "beyond":
-        return 1 - measured["rebuilt.temporal_only"][look] - measured["uniform"][look]
-    if quantity == "residual_share":
-        shares = [
-            measured[f"share.{one}_{other}"][look] for one, other in PAIRS if "residual" in (one, other)
-        ]
-        return None if None in shares else sum(shares)
-    return measured[QUANTITIES[quantity]][look]
-
-
 def course(measured: dict, quantity: str) -> list[float]:
     """A quantity of one network by look; NaN where it is undefined."""
-    found = (at_look(measured, quantity, look) for look in range(len(measured["steps"])))
-    return [math.nan if one is None else one for one in found]
+    if quantity == "beyond":
+        rebuilt = zip(measured["rebuilt.temporal_only"], measured["uniform"], strict=True)
+        return [1 - temporal - uniform for temporal, uniform in rebuilt]
+    if quantity == "residual_share":
+        shares = (measured["share." + "_".join(pair)] for pair in PAIRS if "residual" in pair)
+        return [math.nan if None in own else sum(own) for own in zip(*shares, strict=True)]
+    return [math.nan if one is None else one for one in measured[QUANTITIES[quantity]]]
 
 
 def takeover(measured: dict, quantity: str, least: float) -> float | None:
-    """The step at which it has made half of its way in one network; None where it rises by less."""
     return takeover_step(measured["steps"], course(measured, quantity), least=least)
 
 
@@ -105,7 +96,6 @@ def order_values(found: Points, least: float) -> dict:
 
 
 def last_values(measured: dict, names: Iterable[str]) -> dict:
-    """Quantities of one network at the last look, and the chance of translation."""
     return {name: course(measured, name)[-1] for name in names} | {"chance": measured["chance"]}
 
 
@@ -118,11 +108,10 @@ def uniform_values(points: list[Point], learned: list[Point]) -> dict:
 
 
 def course_rows(found: Points, attention: str) -> list[dict]:
-    """A row a task, quantity and look."""
     names = tuple(QUANTITIES) if attention == "learned" else OF_UNIFORM
     by_look = {
         task: each_over_seeds(
-            points, lambda m: {n: {s: at_look(m, n, i) for i, s in enumerate(m["steps"])} for n in names}
+            points, lambda m: {n: dict(zip(m["steps"], course(m, n), strict=True)) for n in names}
         )
         for task, points in found.items()
     }
@@ -231,7 +220,6 @@ def _ask(config: Config, task: str, attention: str = "learned") -> tuple[Ask, ..
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
-    """What it asks of each network: its attention and its knowledge of words, look by look."""
     learned = [asked for task in config.task for asked in _ask(config, task)]
     return (*learned, *(asked for task in config.uniform for asked in _ask(config, task, "uniform")))
 
@@ -263,12 +251,8 @@ PROFILES = {
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Courses of what attention is made of and of what is known, and when each takes over.
 
-    Returns:
-        values by task: ``order.<quantity>_after_translation``, log2 of the ratio of two takeover steps (1 is
-        twice as late), also by covariance shares and by other measures of knowledge; ``takeover.<quantity>``,
-        log2 of the step, and ``left_out``, networks without one; ``last``, quantities at the last look, and
-        ``terms``, covariance shares there; ``uniform``, see :func:`uniform_values`. Tables ``courses`` (a row
-        a task, attention, quantity and look), ``takeovers`` (a row a task and quantity) and ``networks``.
+    ``order``: log2 of the ratio of two takeover steps (1 is twice as late); ``takeover``: log2 of the step;
+    ``left_out``: networks without one.
     """
     learned = {task: answers(_ask(config, task), store) for task in config.task}
     uniform = {task: answers(_ask(config, task, "uniform"), store) for task in config.uniform}
@@ -300,29 +284,10 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
 
 
 def takeover_step(steps: Sequence[int], values: Sequence[float], *, least: float) -> float | None:
-    """The step at which a quantity first reaches the middle between its first and its last value.
+    """The step at which a quantity first reaches the middle of its first and last value; None if too small.
 
-    Between two looks it is taken to change in a straight line over log2(1 + step), the axis on which looks
-    are about evenly spaced.
-
-    >>> takeover_step([0, 1, 3, 7], [0.0, 0.0, 0.0, 1.0], least=0.05)  # halfway from log2(4) to log2(8)
-    4.656854249492381
-    >>> takeover_step([0, 1], [0.0, 0.01], least=0.05) is None
-    True
-
-    Args:
-        steps: ascending, from 0 on; values: of the quantity at each.
-        least: the smallest rise from first to last that counts as taking over; one that rises less, or falls,
-            has no such step.
-
-    Returns:
-        a positive number, None where the quantity does not rise enough.
-
-    Raises:
-        BadInput: fewer than two looks, lists of different lengths, or steps that do not ascend.
+    Between two looks it is taken to change in a straight line over log2(1 + step).
     """
-    if len(steps) != len(values) or len(steps) < 2 or any(b <= a for a, b in pairwise(steps)):
-        raise BadInput(f"{len(steps)} steps and {len(values)} values; expected as many, 2 or more, ascending")
     first, last = values[0], values[-1]
     if not last - first >= least:  # NaN among them
         return None

@@ -12,7 +12,6 @@ from attnlib.decomposition.components import PART_NAMES, Components
 from attnlib.decomposition.shares import ShareSums
 from attnlib.decomposition.substitution import SUBSETS, SubstitutionSums
 from attnlib.decomposition.terms import alignment_terms
-from attnlib.errors import BadInput
 from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.models.trace import Trace
 from attnlib.probes.agreement import RowMean, agreement, chance_agreement
@@ -53,12 +52,7 @@ class WordKnowledge:
 def positions_of_words(
     source: Int[Tensor, "batch source"], links: Bool[Tensor, "batch target source"]
 ) -> Bool[Tensor, "batch target source"]:
-    """W: the positions that hold a word which some linked position of the row holds.
-
-    >>> links = torch.tensor([[[True, False, False]]])
-    >>> positions_of_words(torch.tensor([[7, 8, 7]]), links).tolist()
-    [[[True, False, True]]]
-    """
+    """W: the positions that hold a word which some linked position of the row holds."""
     same = source[:, :, None] == source[:, None, :]
     return (links[:, :, :, None] & same[:, None]).any(2)
 
@@ -68,22 +62,7 @@ def word_knowledge(
     words: Bool[Tensor, "batch target source"],
     source_mask: Bool[Tensor, "batch source"],
 ) -> WordKnowledge:
-    """The three measures of every row.
-
-    Args:
-        log_probe: log β, ``-inf`` at padding; rows that are padding give NaN.
-        words: W, true at the positions of the right source word; a row without any has no share.
-
-    Raises:
-        BadInput: shapes that differ, or a word outside the mask.
-    """
-    if log_probe.shape != words.shape or words.shape[::2] != source_mask.shape:
-        raise BadInput(
-            f"log β of shape {tuple(log_probe.shape)}, words of {tuple(words.shape)}, mask of "
-            f"{tuple(source_mask.shape)}: expected (batch, target, source) twice and (batch, source)"
-        )
-    if bool((words & ~source_mask[:, None]).any()):
-        raise BadInput("a source word stands at padding; are positions 0-based?")
+    """The three measures of every row, from log β and W."""
     logs = log_probe.double()
     posterior = logs.softmax(-1)  # a row of -inf, at padding, becomes NaN
     known = words.any(-1)
@@ -114,24 +93,12 @@ _NUMBERS_AT_ONCE = 4_000_000  # logits of the probe held at a time
 
 @torch.no_grad()
 def measure_along_training(recording: Recording, *, fitted: int, judged: int) -> dict:
-    """Components are fitted on the first training samples at every look anew, and judged on held-out ones.
+    """Attention and knowledge of words at every look, judged on held-out samples, components fitted anew.
 
-    Rows of the probe and of attention are those that predict a word, over all valid source positions. The
-    source word of a target word is its gold link or, where a task has none, its link in IBM Model 1 fitted on
-    the training pairs; words without one are left out.
-
-    Args:
-        fitted: training samples that the components are fitted on; judged: held-out samples.
-
-    Returns:
-        ``steps``; ``chance``, the share of source positions that hold the right word; lists by look:
-        ``token_accuracy`` (end marks left out), ``translation`` (share of β on the right word),
-        ``word_accuracy`` and ``best_over_mean``; unless attention is held uniform also ``on_word`` and
-        ``on_end`` (attention on the right word, on the end mark of the source), ``attention_accuracy``,
-        ``agreement`` 𝒜(α, β) and ``agreement_by_chance``; ``share.<decoder part>_<encoder part>`` (None where
-        scores do not vary); ``rebuilt.<terms>``, similarity to the full attention of what these terms build
-        alone less that of uniform attention, ``uniform``; ``seen``, the share of source positions whose word
-        the components know.
+    The source word of a target word is its gold link or, where a task has none, that of IBM Model 1; words
+    without one are left out. Lists by look: :data:`OF_WORDS`; unless attention is held uniform
+    :data:`OF_ATTENTION`, covariance shares, what :data:`REBUILT` rebuilds beyond uniform attention, and
+    ``seen``, the share of source positions whose word the components know.
     """
     settings = recording.spec.resolved
     task = load_task(settings)
@@ -200,7 +167,6 @@ def _attention_to_words(
     words: Bool[Tensor, "batch target source"],
     links: Bool[Tensor, "batch target source"],
 ) -> dict[str, Float[Tensor, "batch target"]]:
-    """Of every row; NaN where the word has no link, but for agreement."""
     attention, mask = trace.attention.double(), trace.source_mask[:, None]
     unlinked = ~links.any(-1)
     best = mask & (attention == attention.amax(-1, keepdim=True))
@@ -242,7 +208,6 @@ def _attention_at(network: EncoderDecoder, train: Corpus, held_out: Corpus) -> d
 
 
 def _fitted(network: EncoderDecoder, train: Corpus, held_out: Corpus) -> tuple[Components, Components]:
-    """Components of encoder and decoder, with a row for every position of the longest sample."""
     width, config = network.config.width, network.config
     longest = [
         int(max(getattr(corpus, f"{side}_lengths").max() for corpus in (train, held_out))) + 1

@@ -22,80 +22,54 @@ from notebooks.beyond.transformer_heads.measure import (
     measure_repeated,
 )
 from notebooks.shared.spearman import spearman_of_points
+from notebooks.shared.summaries import less, rows_of, summarised
 from notebooks.shared.task_patterns import STATES
-
-# Tables: a row a head, and means over heads with intervals over seeds.
 
 NAMES = ("task", "positions", "seed")
 SHARES = tuple(name for name in NUMBERS if name.endswith("_share"))
 ANCHORED = "in_order"  # the reordering family without reordering: word for word, after a word that opens
+PARTS = {  # of the values → columns of the table
+    "layers": ("kind", "layer", "state", "number"),
+    "networks": ("number",),
+    "states": ("site", "state", "number"),
+    "terms": ("layer", "term"),
+}
 
 
-def head_table(points: list[Point], least_spread: float) -> list[dict]:
-    """A row a head of every network and state, layers and heads counted from 1."""
+def head_rows(measured: dict, least_spread: float) -> list[dict]:
+    """A row a head of one network in either state, layers and heads counted from 1."""
     rows = []
-    for name, measured in points:
-        for state in STATES:
-            for head in measured[state]["heads"]:
-                varies = head["spread"] is not None and head["spread"] >= least_spread
-                shares = {share: head[share] if varies else None for share in SHARES}
-                counted = {place: head[place] + 1 for place in ("layer", "head")}
-                rows.append(
-                    _named(name) | {"state": state} | head | counted | shares | {"varies": int(varies)}
-                )
+    for state in STATES:
+        for head in measured[state]["heads"]:
+            varies = head["spread"] is not None and head["spread"] >= least_spread
+            shares = {share: head[share] if varies else None for share in SHARES}
+            counted = {place: head[place] + 1 for place in ("layer", "head")}
+            rows.append({"state": state} | head | counted | shares | {"varies": int(varies)})
     return rows
 
 
-def interval_rows(rows: list[dict], names: tuple[str, ...], numbers: Iterable[str]) -> list[dict]:
-    """A row for each group of these columns and each number: means over a seed's rows, then over seeds."""
-    return [
-        dict(zip(names, group, strict=True))
-        | {"number": number}
-        | _over(own, lambda seed, n=number: mean(row[n] for row in seed))
-        for group, own in _split(rows, *names).items()
-        for number in numbers
-    ]
-
-
-def tables_of(heads: list[dict], points: list[Point]) -> dict[str, list[dict]]:
-    """Means over the heads of a layer, what the networks can do, variance of states, and the nine terms."""
-    networks = [
-        _named(name)
-        | {"token_accuracy": measured["token_accuracy"][-1]}
-        | {number: measured[number] for number in ("exact_match", "parameters")}
-        for name, measured in points
-    ]
-    states = [
-        _named(name) | {"state": state} | row
-        for name, measured in points
-        for state in STATES
-        for row in measured[state]["states"]
-    ]
-    terms = [
-        _named(name) | row | {"layer": row["layer"] + 1}
-        for name, measured in points
-        for row in measured["terms"]
-    ]
-    kinds = ("task", "positions")
-    layers = interval_rows(heads, (*kinds, "kind", "layer", "state"), NUMBERS)
-    shares = interval_rows(terms, (*kinds, "layer", "term"), ("share",))
-    return {
-        "heads": heads,
-        "layers": [row | {"layer": f"layer_{row['layer']}"} for row in layers],
-        "networks": interval_rows(networks, kinds, ("token_accuracy", "exact_match", "parameters")),
-        "states": interval_rows(states, (*kinds, "site", "state"), VARIANCE),
-        "terms": [{column: row[column] for column in row if column != "number"} for row in shares],
-    }
+def numbers_of(measured: dict, least_spread: float) -> dict[str, dict]:
+    """The numbers of one network by :data:`PARTS`: means over the heads of a layer, and what it can do."""
+    layers: dict = {}
+    for (kind, layer, state), own in _split(head_rows(measured, least_spread), *PARTS["layers"][:3]).items():
+        means = {number: mean(row[number] for row in own) for number in NUMBERS}
+        layers.setdefault(kind, {}).setdefault(f"layer_{layer}", {})[state] = means
+    states: dict = {}
+    for state in STATES:
+        for row in measured[state]["states"]:
+            states.setdefault(row["site"], {})[state] = {share: row[share] for share in VARIANCE}
+    terms: dict = {}
+    for (layer, term), own in _split(measured["terms"], *PARTS["terms"]).items():
+        terms.setdefault(layer + 1, {})[term] = mean(row["share"] for row in own)
+    able = {"token_accuracy": measured["token_accuracy"][-1]}
+    able |= {number: measured[number] for number in ("exact_match", "parameters")}
+    return {"layers": layers, "networks": able, "states": states, "terms": terms}
 
 
 def mean(numbers: Iterable[float | None]) -> float | None:
     """Of those that are defined; None where none is."""
     found = [number for number in numbers if number is not None]
     return float(np.mean(found)) if found else None
-
-
-def _named(name: dict[str, object]) -> dict[str, object]:
-    return {column: name[column] for column in NAMES}
 
 
 def _split(rows: list[dict], *names: str) -> dict[tuple, list[dict]]:
@@ -113,25 +87,17 @@ def _over(rows: list[dict], of_seed: Callable[[list[dict]], float | None]) -> di
 # From heads of single networks to the numbers that the predictions on Transformers are judged by.
 
 BOOTSTRAP_SEED = 20_211_015  # any fixed number: the interval is then a function of the points
-AGAINST = {  # name of a correlation with typicality → number of a head
-    "temporal": "temporal_share",
-    "input": "input_share",
-    "mixed": "mixed_share",
-    "residual": "residual_share",
-    "temporal_rebuilds": "temporal_rebuilds",
-    "input_rebuilds": "input_rebuilds",
-}
+AGAINST = (*SHARES[:4], "temporal_rebuilds", "input_rebuilds")  # typicality, for rank correlations
 
 
 def cross_heads(heads: list[dict]) -> list[dict]:
-    """The rows of cross-attention of trained networks."""
     return _where(heads, kind="cross", state="trained")
 
 
 def correlations(heads: list[dict]) -> dict[str, dict]:
     """Rank correlations over heads of cross-attention: typicality with each number of :data:`AGAINST`."""
     rows = cross_heads(heads)
-    return {name: _correlation(rows, number) for name, number in AGAINST.items()}
+    return {number.removesuffix("_share"): _correlation(rows, number) for number in AGAINST}
 
 
 def _correlation(rows: list[dict], number: str) -> dict:
@@ -178,65 +144,52 @@ def last_less_first(heads: list[dict]) -> dict:
     return _over(rows, of_seed)
 
 
-def _lesses(rows: list[dict], pairs: dict[str, tuple[dict, dict]]) -> dict[str, dict]:
-    """Temporal share of the rows with the first's values of columns, less the second's, by pair."""
-    return {kind: _over(rows, lambda own, p=p: _less(own, "temporal_share", *p)) for kind, p in pairs.items()}
+def differences(heads: list[dict]) -> dict[str, dict]:
+    """Temporal share of cross-attention by kind of positions: of one task or kind less another's, over seeds.
 
-
-def _tasks(kinds: Iterable[str], *tasks: str) -> dict[str, tuple[dict, ...]]:
-    return {kind: tuple({"task": task, "positions": kind} for task in tasks) for kind in kinds}
-
-
-def one_to_one_less_reordering(heads: list[dict]) -> dict[str, dict]:
-    """Temporal share of one task less the other's, by kind of positions; and seed by seed the least."""
+    ``smallest``: seed by seed the least.
+    """
     rows = cross_heads(heads)
-    pairs = _tasks([kind for (kind,) in _split(rows, "positions")], "one_to_one", "reordering")
+    kinds, anchored = (
+        [kind for (kind,) in _split(own, "positions")] for own in (rows, _where(rows, task=ANCHORED))
+    )
 
-    def smallest(own: list[dict]) -> float | None:
-        found = [_less(own, "temporal_share", *pair) for pair in pairs.values()]
-        return None if None in found else min(found)
+    def of(task: str, kind: str) -> dict[str, str]:
+        return {"task": task, "positions": kind}
 
-    return _lesses(rows, pairs) | {"smallest": _over(rows, smallest)}
-
-
-def sinusoidal_less(heads: list[dict]) -> dict[str, dict]:
-    """Temporal share in one-to-one translation, with sinusoidal positions less with others."""
-    rows = _where(cross_heads(heads), task="one_to_one")
-    kinds = [kind for (kind,) in _split(rows, "positions") if kind != "sinusoidal"]
-    return _lesses(rows, {kind: ({"positions": "sinusoidal"}, {"positions": kind}) for kind in kinds})
-
-
-def anchored_less_free(heads: list[dict]) -> dict[str, dict]:
-    """Temporal share with a word that always opens less without, by kind of positions that has both."""
-    rows = cross_heads(heads)
-    kinds = [kind for (kind,) in _split(_where(rows, task=ANCHORED), "positions")]
-    return _lesses(rows, _tasks(kinds, ANCHORED, "one_to_one"))
-
-
-def repeated_values(rows: list[dict]) -> dict:
-    """By kind of positions: at words read that the source has once, again, and their difference."""
-    numbers, pair = ("attention", "accuracy"), [{"read": read} for read in READ]
-    return {
-        kind: {
-            read: {
-                n: _over(_where(own, read=read), lambda m, n=n: mean(row[n] for row in m)) for n in numbers
-            }
-            for read in READ
-        }
-        | {"once_less_again": {n: _over(own, lambda m, n=n: _less(m, n, *pair)) for n in numbers}}
-        for (kind,), own in _split(rows, "positions").items()
+    tasks = {kind: (of("one_to_one", kind), of("reordering", kind)) for kind in kinds}
+    pairs = {
+        "one_to_one_less_reordering": tasks,
+        "sinusoidal_less": {
+            kind: (of("one_to_one", "sinusoidal"), of("one_to_one", kind))
+            for kind in kinds
+            if kind != "sinusoidal"
+        },
+        "anchored_less_free": {kind: (of(ANCHORED, kind), of("one_to_one", kind)) for kind in anchored},
+    }
+    found = {
+        name: {kind: _over(rows, lambda m, p=p: _less(m, "temporal_share", *p)) for kind, p in own.items()}
+        for name, own in pairs.items()
     }
 
+    def smallest(own: list[dict]) -> float | None:
+        every = [_less(own, "temporal_share", *pair) for pair in tasks.values()]
+        return None if None in every else min(every, default=None)
 
-def nested(rows: list[dict], names: tuple[str, ...]) -> dict:
-    """Rows of intervals, each of one ``number``, as ``{…: {…: {number: interval}}}``."""
-    found: dict = {}
-    for row in rows:
-        place = found
-        for name in names:
-            place = place.setdefault(str(row[name]), {})
-        place[row["number"]] = {key: row[key] for key in ("value", "low", "high", "n")}
+    found["one_to_one_less_reordering"]["smallest"] = _over(rows, smallest)
     return found
+
+
+def repeated_values(points: list[Point]) -> dict:
+    """By kind of positions: at words read that the source has once, again, and their difference."""
+
+    def numbers(measured: dict) -> dict:
+        own = {read: {name: measured[read][name] for name in ("attention", "accuracy")} for read in READ}
+        return own | {"once_less_again": less(own["once"], own["again"])}
+
+    kinds = dict.fromkeys(name["positions"] for name, _ in points)
+    of_kinds = {(kind,): [point for point in points if point[0]["positions"] == kind] for kind in kinds}
+    return summarised(of_kinds, numbers)
 
 
 PLACE = "Part IV, “Transformers”; after Aitken et al. 2021, contributions 1 and 2"
@@ -311,7 +264,6 @@ def _options(config: Config, task: str) -> dict[str, object]:
 
 
 def _kinds(config: Config) -> tuple[tuple[str, str], ...]:
-    """Tasks with their kinds of positions, the control last."""
     return (*product(config.task, config.positions), *((ANCHORED, kind) for kind in config.anchored))
 
 
@@ -338,7 +290,6 @@ def _repeated(config: Config) -> tuple[Ask, ...]:
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
-    """What it asks: the terms of all heads of every network, and where one-to-one translation looks."""
     return (*(a for kind in _kinds(config) for a in _heads(config, *kind)), *_repeated(config))
 
 
@@ -370,34 +321,43 @@ PROFILES = {
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Shares of the terms by kind of attention, layer, task and positions; the predictions; two controls.
 
-    Returns:
-        values: rank correlations over all heads of the trained networks' cross-attention, with intervals from
-        resampling tasks × positions and then seeds; paired differences, with intervals over seeds; and
-        ``networks``, ``layers`` (means over heads) and ``states`` as in the tables of that name. Tables
-        ``heads`` (a row a head), ``layers``, ``networks``, ``states``, ``terms``, ``repeated``.
+    Rank correlations are over all heads of the trained networks' cross-attention, with intervals from
+    resampling tasks × positions and then seeds; the anchored control is in none of them.
     """
     points = [
         (name | {"task": task}, measured)
         for task, positions in _kinds(config)
         for name, measured in answers(_heads(config, task, positions), store)
     ]
-    heads = head_table(points, config.least_spread)
-    repeated = [
-        {"positions": name["positions"], "seed": name["seed"], "read": read} | numbers
-        for name, measured in answers(_repeated(config), store)
-        for read, numbers in measured.items()
+    heads = [
+        {column: name[column] for column in NAMES} | row
+        for name, measured in points
+        for row in head_rows(measured, config.least_spread)
     ]
-    tables = tables_of(heads, points) | {"repeated": repeated}
+    again = answers(_repeated(config), store)
+    tables = {
+        "heads": heads,
+        "repeated": [
+            {"positions": name["positions"], "seed": name["seed"], "read": read} | numbers
+            for name, measured in again
+            for read, numbers in measured.items()
+        ],
+    }
+    kinds = {
+        kind: [p for p in points if (p[0]["task"], p[0]["positions"]) == kind] for kind in _kinds(config)
+    }
+    parts = {
+        part: summarised(kinds, lambda m, p=part: numbers_of(m, config.least_spread)[p]) for part in PARTS
+    }
+    tables |= {part: rows_of(parts[part], *NAMES[:2], *columns) for part, columns in PARTS.items()}
     judged = [row for row in heads if row["task"] != ANCHORED]
     values = {
         "correlation": correlations(judged),
         "residual": {"last_less_first": last_less_first(judged)},
-        "one_to_one_less_reordering": one_to_one_less_reordering(judged),
-        "sinusoidal_less": sinusoidal_less(judged),
-        "anchored_less_free": anchored_less_free(heads),
-        "repeated": repeated_values(repeated),
-        "networks": nested(tables["networks"], ("task", "positions")),
-        "layers": nested(tables["layers"], ("task", "positions", "kind", "layer", "state")),
-        "states": nested(tables["states"], ("task", "positions", "site", "state")),
+        **differences(heads),
+        "repeated": repeated_values(again),
+        "networks": parts["networks"],
+        "layers": parts["layers"],
+        "states": parts["states"],
     }
     return values, tables

@@ -14,7 +14,6 @@ from attnlib.analysis.fit import Fit
 from attnlib.analysis.judge import NINE, Judgement
 from attnlib.analysis.results import head_rows, term_rows
 from attnlib.decomposition.components import Components
-from attnlib.errors import BadInput
 from attnlib.models.transformer import Transformer
 from attnlib.training.corpus import Batch, Corpus, evaluation_batches
 from companion.runs.recipe import Recording
@@ -46,14 +45,7 @@ _BATCH = 256
 
 @torch.no_grad()
 def measure_heads(recording: Recording, *, fit_samples: int) -> dict:
-    """Terms of every head of every attention, judged on held-out samples, and the variance of its inputs.
-
-    ``fit_samples``: training samples, at most, for components and average attention.
-
-    Returns:
-        by state of the network, rows of heads (layer and head from 0) and of the states that attentions read;
-        of the trained one the terms of cross-attention, and what it gets right. What is not defined is None.
-    """
+    """Terms of every head of every attention, judged on held-out samples, and the variance of its inputs."""
     settings = recording.spec.resolved
     train, judged = load_task(settings).train, judged_samples(settings)
     fitted = train.subset(range(min(fit_samples, len(train))))
@@ -82,11 +74,10 @@ def measure_heads(recording: Recording, *, fit_samples: int) -> dict:
 
 
 def numbers_of_heads(judgement: Judgement) -> list[dict]:
-    """A row a head: :func:`~attnlib.analysis.results.head_rows` and what it leaves to be added.
+    """A row a head; its shares of temporal, input, mixed, residual and position bias sum to one.
 
-    Shares of temporal, input, mixed, residual and position bias sum to one. ``content_share`` is that of the
-    four terms without a temporal component: words, and what states say of other words, with each other.
-    ``position_rebuilds`` is what temporal terms and the position bias rebuild together.
+    ``content_share``: of the four terms without a temporal component; ``position_rebuilds``: what temporal
+    terms and the position bias rebuild together.
     """
     rows = []
     for row in head_rows(judgement):
@@ -163,17 +154,9 @@ READ = ("once", "again")
 def measure_repeated(recording: Recording) -> dict:
     """Attention on the aligned word, and words predicted right, by whether the word read occurs again.
 
-    Of the steps from the second word on; means over layers and heads of the trained network's
-    cross-attention, None where there is no step.
-
-    Raises:
-        BadInput: the task is not one-to-one translation, so place s is not aligned with place s.
+    Of the steps from the second word on, means over layers and heads; of one-to-one translation alone.
     """
     settings = recording.spec.resolved
-    if settings.task_name != "one_to_one":
-        raise BadInput(
-            f"the task is {settings.task_name}; words are aligned place by place in one_to_one alone"
-        )
     right = recording["right"][-1].bool()
     found: dict[str, list[np.ndarray]] = {read: [] for read in READ}
     for batch, heads in attention_to_source(network_of(recording, "trained"), judged_samples(settings)):
@@ -197,7 +180,6 @@ def steps_by_reading(batch: Batch) -> tuple[Bool[Tensor, "batch target"], Bool[T
 
 
 def _words(mask: Bool[Tensor, "batch length"]) -> Bool[Tensor, "batch length"]:
-    """Without the end mark, the last valid place of each row."""
     places = torch.arange(mask.shape[1])
     return places < (mask.sum(1) - 1)[:, None]
 

@@ -40,7 +40,6 @@ PROFILES = {"quick": Config(), "paper": Config(like="paper", samples=9_600)}
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
-    """What it asks: a report on one network."""
     specs = experiment.specs(experiment.PROFILES[config.like], config.task, config.positions)
     return ask([next(specs)], measure_report, samples=config.samples, batch_size=config.batch_size)
 

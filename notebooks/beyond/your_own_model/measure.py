@@ -16,13 +16,7 @@ ROWS = ("heads", "terms", "states")
 
 @torch.no_grad()
 def measure_report(recording: Recording, *, samples: int, batch_size: int) -> dict:
-    """An analysis of all attentions on training sentences, of which it holds some out by itself.
-
-    Returns:
-        ``heads``, ``terms``, ``states``, rows as in :class:`~attnlib.analysis.results.Analysis`, undefined
-        numbers None; ``fitted``, ``judged``, ``held_out``; ``example``: ``source``, ``target``, ``read``
-        (words) and ``attention``, by attention and head.
-    """
+    """An analysis of all attentions on training sentences, of which it holds some out by itself."""
     task, network = load_task(recording.spec.resolved), network_of(recording, "trained")
     corpus = task.train.subset(range(min(samples, len(task.train))))
     stream = Stream(

@@ -85,19 +85,14 @@ def _halved(config: Config) -> tuple[Ask, ...]:
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
-    """Quality by length of each network, and what a probe reads off one vector."""
     return (*ask(_specs(config, config.link), measure_by_length), *_probes(config), *_halved(config))
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Quality and bits by length, of every link and width.
 
-    Returns:
-        values by link and width, see :func:`summary`, and of the widest as ``widest.<link>``;
-        ``wider.<link>``, capacity of the widest less that of the narrowest; ``attention_gains``, exact match
-        of the widest with attention, on the longest quarter, less that of ``initial``; ``read.<link>``, see
-        :func:`read_off`. Tables ``lengths`` (a row a kind and length) and ``probe`` (a row a kind, probed
-        length and position).
+    ``wider``: capacity of the widest less the narrowest; ``attention_gains``: exact match of the widest with
+    attention, on the longest quarter, less that of ``initial``.
     """
     found = _grouped(answers(ask(_specs(config, config.link), measure_by_length), store))
     probes = _grouped(answers(_probes(config), store), "length")
@@ -136,7 +131,6 @@ def _by_length(measured: dict) -> dict:
 
 
 def _grouped(points: list[Point], *further: str) -> dict[tuple, list[Point]]:
-    """Points by link, width and, of what was found, further names; seeds in order."""
     groups: dict[tuple, list[Point]] = {}
     for name, measured in points:
         key = (name["link"], name["width"], *(measured[own] for own in further))
@@ -160,7 +154,6 @@ def summary(points: list[Point]) -> dict:
 
 
 def quarter(measured: dict, name: str, *, last: bool) -> float:
-    """Mean over the shortest or the longest quarter of the lengths."""
     values = measured[name]
     number = max(1, len(values) // 4)
     return float(np.mean(values[-number:] if last else values[:number]))
@@ -182,11 +175,10 @@ def slope(measured: dict) -> float | None:
 
 
 def read_off(probed: list[Point], halved: list[Point], judged: list[Point]) -> dict:
-    """Bits that a probe reads off one vector, of sentences of one length; intervals over seeds.
+    """Bits that a probe reads off one vector, of sentences of one length.
 
-    Of the first word, the last and one in the middle half, and all ``together``; ``more`` is that less what
-    half the samples to fit on find, ``decoder_over_probe`` what reaches the decoder less it, where sentences
-    of this length were judged.
+    ``more``: less what half the samples to fit on find; ``decoder_over_probe``: what reaches the decoder less
+    it.
     """
 
     def together(measured: dict) -> float | None:
@@ -206,6 +198,5 @@ def read_off(probed: list[Point], halved: list[Point], judged: list[Point]) -> d
 
 
 def middle(bits: list[float]) -> float:
-    """Mean over the middle half of the positions."""
     quarter_of_them = len(bits) // 4
     return float(np.mean(bits[quarter_of_them : len(bits) - quarter_of_them]))

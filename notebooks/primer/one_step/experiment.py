@@ -9,12 +9,13 @@ import numpy as np
 from attnlib.errors import BadInput
 from attnlib.models.sequence_to_sequence import NAMED
 from companion.data import registry
-from companion.results.aggregate import Point, over_seeds
+from companion.results.aggregate import each_over_seeds
 from companion.results.asks import Ask, answers, ask
 from companion.results.config import BaseConfig, OneOf, Positive
 from companion.runs.recipe import RecipeSpec
 from companion.runs.store import Store
 from notebooks.primer.one_step.measure import measure_shown_pairs
+from notebooks.shared.summaries import rows_of
 
 PLACE = "Primer 1, “Training an attention model”; primer 2, “Example: Machine Translation”"
 QUESTION = "How does a score become a translated word, with real numbers?"
@@ -31,7 +32,6 @@ WEIGHTS: dict[str, tuple[int, int, tuple[int, ...]]] = {
     "chat_on_cat": (1, 1, (1,)),
     "chat_on_cat_and_the": (1, 1, (0, 1)),
 }
-TABLES = ("worked", "context", "predicted", "map", "learned")
 
 
 class Config(BaseConfig):
@@ -82,7 +82,6 @@ PROFILES = {
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
-    """The attention of each network on the sentences shown, and one step in numbers."""
     names = ("width", "steps", "looks", "learning_rate", "judged", "task")
     own = {name: getattr(config, name) for name in names} | NETWORKS[config.network]
     options = tuple((name, getattr(config, name)) for name in ("n_train", "max_words", "max_length"))
@@ -96,30 +95,13 @@ def asks(config: Config) -> tuple[Ask, ...]:
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """The step in numbers, weights that the primers speak of, and attention along training."""
     points = answers(asks(config), store)
-    return summary(points) if points else ({}, {name: [] for name in TABLES})
-
-
-def summary(points: list[Point]) -> tuple[dict, dict[str, list[dict]]]:
-    """Values and tables of some networks, at least one, measured by :func:`measure_shown_pairs`."""
-
-    def row_of(measured: dict, name: str, look: int = -1) -> list[float]:
-        pair, target, _ = WEIGHTS[name]
-        return measured["attention"][look][pair][target]
-
-    def weight(measured: dict, name: str, look: int = -1) -> float:
-        row = row_of(measured, name, look)
-        return sum(row[source] for source in WEIGHTS[name][2])
-
-    def is_largest(measured: dict, name: str) -> float:
-        return float(np.argmax(row_of(measured, name)) in WEIGHTS[name][2])
-
-    values = {
-        "weights": {name: over_seeds(points, lambda m, n=name: weight(m, n)) for name in WEIGHTS},
-        "largest": {name: over_seeds(points, lambda m, n=name: is_largest(m, n)) for name in WEIGHTS},
-        "token_accuracy": over_seeds(points, lambda m: m["token_accuracy"]),
-        "exact_match": over_seeds(points, lambda m: m["exact_match"]),
-    }
+    if not points:
+        return {}, {name: [] for name in ("worked", "context", "predicted", "map", "learned")}
     first = points[0][1]
+    courses = each_over_seeds(
+        points,
+        lambda m: {n: {step: _weight(m, n, i) for i, step in enumerate(first["steps"])} for n in WEIGHTS},
+    )
     context = [
         {"coordinate": entry["coordinate"], "context": entry["value"], "source_place": place}
         | {"source": word["source"], "state": state, "weighted": weighted}
@@ -128,17 +110,32 @@ def summary(points: list[Point]) -> tuple[dict, dict[str, list[dict]]]:
             zip(first["worked"], entry["states"], entry["weighted"], strict=True)
         )
     ]
-    learned = [
-        {"weight": name, "step": step} | over_seeds(points, lambda m, n=name, i=look: weight(m, n, i))
-        for name in WEIGHTS
-        for look, step in enumerate(first["steps"])
-    ]
-    contents = (first["worked"], context, first["predicted"], list(_map(first)), learned)
-    return values, dict(zip(TABLES, contents, strict=True))
+    return each_over_seeds(points, _numbers), {
+        "worked": first["worked"],
+        "context": context,
+        "predicted": first["predicted"],
+        "map": list(_map(first)),
+        "learned": rows_of(courses, "weight", "step"),
+    }
+
+
+def _row(measured: dict, name: str, look: int = -1) -> list[float]:
+    pair, target, _ = WEIGHTS[name]
+    return measured["attention"][look][pair][target]
+
+
+def _weight(measured: dict, name: str, look: int = -1) -> float:
+    row = _row(measured, name, look)
+    return sum(row[source] for source in WEIGHTS[name][2])
+
+
+def _numbers(measured: dict) -> dict:
+    largest = {name: float(np.argmax(_row(measured, name)) in WEIGHTS[name][2]) for name in WEIGHTS}
+    found = {"weights": {name: _weight(measured, name) for name in WEIGHTS}, "largest": largest}
+    return found | {name: measured[name] for name in ("token_accuracy", "exact_match")}
 
 
 def _map(measured: dict) -> Iterator[dict]:
-    """Rows of the interactive map."""
     for look, step in enumerate(measured["steps"]):
         for pair, (source, target) in enumerate(measured["pairs"]):
             for (s, predicted), (t, word) in product(enumerate(target), enumerate(source)):

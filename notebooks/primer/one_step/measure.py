@@ -13,15 +13,10 @@ COORDINATES = 4  # of the context, with what each source word adds to them
 
 @torch.no_grad()
 def measure_shown_pairs(recording: Recording, *, pair: int, place: int) -> dict:
-    """What was recorded of the pairs, their words, and the step that predicts word ``place`` of ``pair``.
+    """What was recorded of the pairs, and the step that predicts word ``place`` of ``pair``, in numbers.
 
-    Returns:
-        ``steps``; ``pairs``, source and target words as the network reads them, end marks among them;
-        ``attention[look][pair][target][source]`` and ``probability[look][pair][target]`` of the right words;
-        ``worked``, by source word: ``exponential`` is of the score less the largest; ``context``, the
-        :data:`COORDINATES` where the context is furthest from zero: its ``value`` there, and by source word
-        that coordinate of the ``states`` and the same ``weighted`` with attention (they sum to the value);
-        ``predicted``, the likeliest words; ``token_accuracy``, ``exact_match`` on the held-out samples.
+    ``exponential``: of the score less the largest; ``context``: the coordinates where it is furthest from
+    zero.
     """
     settings = recording.spec.resolved
     task, batch = load_task(settings), shown_pairs(settings)

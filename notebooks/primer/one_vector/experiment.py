@@ -84,19 +84,12 @@ def _groups(config: Config) -> dict[tuple[str, str], tuple[RecipeSpec, ...]]:
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
-    """One measurement of each network."""
     specs = (spec for group in _groups(config).values() for spec in group)
     return ask(dict.fromkeys(specs), measure_error_growth, samples=config.samples)
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """Quality, and how errors spread.
-
-    Returns:
-        values by task and network, intervals over seeds (see :func:`_summary`). Tables ``places`` (a row a
-        kind and place) and ``damage`` (a row a kind and place of the exchange), both of sentences of one
-        length.
-    """
+    """Quality, and how errors spread; tables are of sentences of one length."""
     values: dict = {}
     tables: dict[str, list[dict]] = {"places": [], "damage": []}
     for (task, network), specs in _groups(config).items():
@@ -131,11 +124,10 @@ def _by_quantity(measured: dict) -> dict:
 
 
 def _summary(points: list[Point]) -> dict:
-    """Qualities of all held-out samples, and differences.
+    """Intervals over seeds.
 
-    ``own_hand`` is teacher-forced less free-running accuracy, ``length_over_guess`` how much oftener the
-    length is right than by a guess from the source's alone, ``beam_gain`` beam search less greedy decoding.
-    ``after_error`` and ``early_over_late`` are of the ``of_length`` sentences of one ``length``.
+    ``own_hand``: teacher-forced less free-running accuracy; ``length_over_guess``: how much oftener the
+    length is right than by a guess from the source's alone; ``beam_gain``: beam search less greedy decoding.
     """
     first = points[0][1]  # what follows from the samples is the same for every seed
     return each_over_seeds(

@@ -25,18 +25,9 @@ _WRITTEN, _MEANT = "UNK", "UNSEEN"  # what stands for ``<unk>``: two words, or a
 def measure_error_growth(recording: Recording, *, samples: int) -> dict:
     """Accuracy by place, read right and read from its own hand; and what one wrong word does to the rest.
 
-    By place are the held-out sentences of one length, that of which the sentences hold most words: sentences
-    of several lengths would be others at late places than at early ones. At each place in turn the first
-    ``samples`` of them are written right up to there; then the right word or another one, drawn evenly, is
-    put down, and the network goes on by itself. What it writes is compared with the right words at the same
-    places, the end mark among them.
-
-    Returns:
-        of the ``of_length`` sentences of ``length`` words, by place: ``teacher_forced``, ``free_running`` and
-        ``so_far`` (no error yet, free running), shares right, and ``damage``, see :func:`damage`. Of all
-        samples: ``token_accuracy`` and ``own_accuracy`` (words right, end marks among them, after right words
-        and its own); ``exact_match``, ``length_right`` and ``bleu`` of what it writes by itself; ``beam``,
-        the same of beam search of width :data:`BEAMS`; ``length_guessed``, see :func:`guessed_lengths`.
+    By place are the held-out sentences of one length: sentences of several lengths would be others at late
+    places than at early ones. At each place in turn they are written right up to there; then the right word
+    or another one, drawn evenly, is put down, and the network goes on by itself.
     """
     settings = recording.spec.resolved
     task, judged = load_task(settings), judged_samples(settings)
@@ -75,17 +66,12 @@ def measure_error_growth(recording: Recording, *, samples: int) -> dict:
 
 
 def fullest_length(lengths: np.ndarray) -> int:
-    """The length of which the sentences together hold most words; the shorter of two.
-
-    >>> fullest_length(np.array([2, 2, 2, 5, 5, 7]))
-    5
-    """
+    """The length of which the sentences together hold most words; the shorter of two."""
     counts = np.bincount(lengths)
     return int((counts * np.arange(len(counts))).argmax())
 
 
 def guessed_lengths(train: Corpus, judged: Corpus) -> np.ndarray:
-    """The target's length guessed from the source's alone: the most frequent one among training samples."""
     overall = int(np.bincount(train.target_lengths).argmax())
     guess = {
         length: int(np.bincount(train.target_lengths[train.source_lengths == length]).argmax())
@@ -109,7 +95,6 @@ def _spelt(ids: np.ndarray, vocabulary: "Vocabulary", unknown: str) -> str:
 
 
 def beam_written(network: torch.nn.Module, corpus: Corpus) -> Tensor:
-    """The best that beam search finds for each source, as ``written`` in a recording."""
     most = 2 * int(corpus.target_lengths.max()) + 10
     rows = torch.full((len(corpus), most), PAD, dtype=torch.int32)
     for batch in evaluation_batches(corpus, _BATCH):
@@ -119,7 +104,6 @@ def beam_written(network: torch.nn.Module, corpus: Corpus) -> Tensor:
 
 
 def _same(written: Tensor, wanted: Tensor) -> Tensor:
-    """Where the words agree, (samples, places of ``wanted``)."""
     width = wanted.shape[1]
     short = max(0, width - written.shape[1])
     return torch.nn.functional.pad(written[:, :width].long(), (0, short), value=PAD) == wanted
@@ -143,7 +127,7 @@ def damage(network: torch.nn.Module, batch: Batch, words: int, seed: int) -> lis
 
 
 def continued(network: torch.nn.Module, batch: Batch, put: Tensor, steps: int) -> Tensor:
-    """What the network writes by itself after the words ``put``, (batch, steps); after its end, padding."""
+    """What the network writes by itself after the words ``put``; after its end, padding."""
     state = network.begin(batch.source, batch.source_mask)
     for word in (torch.full_like(put[:, 0], BOS), *put.unbind(1)):
         logits, state = network.write(word, state)

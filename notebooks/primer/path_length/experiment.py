@@ -43,7 +43,6 @@ PROFILES = {"quick": Config(), "paper": Config(kind=tuple(KINDS), length=20, sam
 
 
 def _groups(config: Config) -> dict[tuple[str, str], tuple[Ask, ...]]:
-    """The measurements of each kind and cell."""
     found = {}
     for kind, cell in product(config.kind, config.cell):
         link, reverse = KINDS[kind]
@@ -54,7 +53,6 @@ def _groups(config: Config) -> dict[tuple[str, str], tuple[Ask, ...]]:
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
-    """The gradients of each network."""
     return tuple(chain.from_iterable(_groups(config).values()))
 
 
@@ -62,14 +60,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Decay of the gradient with distance, and where it falls.
 
     A distance is the number of recurrent steps between two words if everything goes through the encoder's
-    last state (:func:`~notebooks.shared.words.link_distances`), for networks with attention as well: it is
-    what they need not go.
-
-    Returns:
-        values by kind, cell and stage, see :func:`_numbers`, the first cell's again as ``main``; ``flatter``,
-        by stage: decay with attention less that with one vector, paired by seed. Tables ``matrices`` (a row a
-        kind, stage and pair of places: mean norm over the largest of the matrix) and ``decay`` (a row a kind,
-        stage and distance).
+    last state, for networks with attention as well: it is what they need not go.
     """
     found = {kind: answers(asked, store) for kind, asked in _groups(config).items()}
     values: dict = {}
@@ -103,14 +94,12 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
 
 
 def _pairs(matrix: list[list[float]], *, reverse: bool) -> tuple[list[int], list[float]]:
-    """Distance and log10 of the norm of every pair of places."""
     places = list(product(range(len(matrix)), repeat=2))
     norms = [math.log10(max(matrix[target][source], 1e-30)) for target, source in places]
     return link_distances(places, len(matrix), reverse=reverse), norms
 
 
 def _by_distance(matrix: list[list[float]], *, reverse: bool) -> dict[int, float]:
-    """Mean of log10 of the norms, by distance."""
     found: dict[int, list[float]] = {}
     for distance, norm in zip(*_pairs(matrix, reverse=reverse), strict=True):
         found.setdefault(distance, []).append(norm)
@@ -125,9 +114,9 @@ def decay(matrix: list[list[float]], *, reverse: bool) -> float:
 def _numbers(measured: dict, *, reverse: bool) -> dict:
     """What the gradients of each stage show.
 
-    ``decay`` is in decades a step; ``aligned`` the share of a row on the source word at the same place;
-    ``apart``, in decades, the distance reached most above the one reached least; ``first_over_last`` log10 of
-    the norm of the pair of first words over that of the last.
+    ``decay`` is in decades a step; ``aligned``, the share of a row on the word at the same place; ``apart``,
+    in decades, the distance reached most above the one reached least; ``first_over_last``, of the pairs of
+    first and last words.
     """
     found = {}
     for stage in STAGES:

@@ -13,15 +13,9 @@ _BATCH = 64
 
 
 def measure_gradients(recording: Recording, *, length: int, samples: int) -> dict:
-    """Gradient of the right word's logit, less the mean logit, by each source embedding, and its norm.
+    """Norm of the gradient of the right word's logit, less the mean logit, by each source embedding.
 
-    Not of its log-probability, whose gradient vanishes where the word is certain. On held-out sentences of
-    one length, under teacher forcing, end marks left out. Of the trained network and of the one that training
-    began with.
-
-    Returns:
-        ``trained``, ``untrained``: matrices ``[target][source]``, the mean norm over samples;
-        ``aligned_<stage>``: share of a row that falls on the source word at the same place.
+    Not of its log-probability, whose gradient vanishes where the word is certain.
     """
     settings, module = recording.spec.resolved, registry.load(recording.spec.recipe)
     drawn = {"min_length": length, "max_length": length, "n_train": 1, "n_held_out": samples}

@@ -25,11 +25,6 @@ __all__ = ["Settings", "builders", "checksums", "new_network", "record", "record
 
 
 def check_present_asks(config: SequenceConfig) -> None:
-    """Refuse a network in which there is no present state to replace.
-
-    Raises:
-        BadInput: another decoder than Luong's with attention and without input feeding.
-    """
     if not config.attends or config.decoder != "luong" or config.input_feeding:
         raise BadInput(
             f"link {config.link}, decoder {config.decoder}, input_feeding {config.input_feeding}: the "
@@ -39,18 +34,13 @@ def check_present_asks(config: SequenceConfig) -> None:
 
 
 class AskedBefore(SequenceToSequence):
-    """The network of a config, its parameters drawn alike, in which the previous state asks.
-
-    Raises:
-        BadInput: see :func:`check_present_asks`.
-    """
+    """The network of a config, its parameters drawn alike, in which the previous state asks."""
 
     def __init__(self, config: SequenceConfig, generator: torch.Generator):
         check_present_asks(config)
         super().__init__(config, generator)
 
     def advance(self, inputs: Tensor, source: Source, carried: Carried) -> tuple[Steps, Carried]:
-        """Steps of the decoder on embedded words."""
         states, hidden, memory = self._recur(inputs, carried)
         queries = torch.cat([carried.hidden[:, -1:], states[:, :-1]], dim=1)
         scores, attention, context = self._attend(queries, source)
@@ -61,8 +51,6 @@ class AskedBefore(SequenceToSequence):
 
 @dataclass(frozen=True)
 class Settings(recurrent_sequences.Settings):
-    """Those of the other recipe; a network in which there is no present state to replace is refused."""
-
     def __post_init__(self) -> None:
         super().__post_init__()
         check_present_asks(self.config(1, 1))
@@ -77,10 +65,8 @@ def new_network(settings: Settings, source_size: int, target_size: int) -> Asked
 def record(
     settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None
 ) -> dict[str, Tensor]:
-    """Train the network and look at it along the way; errors as :func:`record_course`."""
     return record_course(new_network, settings, folder, device=device, report=report)
 
 
 def recorded_network(recording: Recording) -> AskedBefore:
-    """The trained network, in evaluation mode."""
     return restored(new_network, recording)

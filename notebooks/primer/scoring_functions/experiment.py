@@ -1,11 +1,10 @@
 """Scoring functions, directions of the encoder and decoders: what each costs, learns, and how fast."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from itertools import chain, product
 from math import ceil
 from operator import itemgetter
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -42,29 +41,15 @@ CAPTIONS = 29_000  # training pairs of Multi30k
 VALIDATION = 1_014  # its validation pairs, which the task holds out first
 
 
-@dataclass(frozen=True)
-class Kind:
-    """A network of the grid."""
-
+class Kind(NamedTuple):
     task: str
     decoder: str
     directions: int
     scoring: str
 
     @property
-    def possible(self) -> bool:
-        """``dot`` and ``scaled_dot`` need states of one width; two directions make twice the decoder's."""
-        return self.directions == 1 or self.scoring not in ("dot", "scaled_dot")
-
-    @property
     def columns(self) -> dict[str, str]:
-        """Its name in tables; directions are ``one`` and ``two``."""
-        return {
-            "task": self.task,
-            "decoder": self.decoder,
-            "directions": DIRECTIONS[self.directions],
-            "scoring": self.scoring,
-        }
+        return self._asdict() | {"directions": DIRECTIONS[self.directions]}
 
 
 class Config(BaseConfig):
@@ -128,12 +113,15 @@ class Config(BaseConfig):
 
 
 def grid(config: Config) -> tuple[Kind, ...]:
-    """Every network of the grid that can be, and those that the previous state asks."""
-    every = product(config.task, config.decoder, config.directions, config.scoring)
+    """Every network of the grid that can be, and those that the previous state asks.
+
+    ``dot`` and ``scaled_dot`` need states of one width; two directions make twice the decoder's.
+    """
+    every = map(Kind._make, product(config.task, config.decoder, config.directions, config.scoring))
     scores = [scoring for scoring in config.asked if scoring in config.scoring]
     asked = [Kind(task, BEFORE, 1, scoring) for task, scoring in product(config.task, scores)]
     beside = asked if "luong" in config.decoder and 1 in config.directions else ()
-    return (*(kind for kind in (Kind(*own) for own in every) if kind.possible), *beside)
+    return (*(k for k in every if k.directions == 1 or k.scoring not in ("dot", "scaled_dot")), *beside)
 
 
 PROFILES = {
@@ -159,7 +147,6 @@ PROFILES = {
 
 
 def specs_of_kind(config: Config, kind: Kind) -> tuple[RecipeSpec, ...]:
-    """The networks of a kind, seed by seed."""
     sizes = dict(zip(SIZES[kind.task], (config.shortest, config.longest), strict=True))
     options = sizes | {"n_train": config.n_train, "n_held_out": config.judged}
     own = {"task": kind.task, "options": tuple(options.items()), "scoring": kind.scoring}
@@ -170,7 +157,6 @@ def specs_of_kind(config: Config, kind: Kind) -> tuple[RecipeSpec, ...]:
 
 
 def specs_of_name(config: Config, name: str) -> tuple[RecipeSpec, ...]:
-    """The networks of a name on captions, seed by seed."""
     options: dict[str, object] = {"held_out_from_train": 0, "max_words": config.text_words}
     options |= {"n_train": config.text_pairs} if config.text_pairs else {}
     own = {"task": config.text, "options": tuple(options.items()), "width": config.text_width}
@@ -185,14 +171,14 @@ def comparisons(config: Config, task: str) -> dict[str, list[tuple[Kind, Kind]]]
     kinds = [kind for kind in grid(config) if kind.task == task and kind.decoder != BEFORE]
     one = [kind for kind in kinds if kind.directions == 1]
     pairs = {
-        "two_directions": [(kind, replace(kind, directions=1)) for kind in kinds if kind.directions == 2],
+        "two_directions": [(kind, kind._replace(directions=1)) for kind in kinds if kind.directions == 2],
         "previous_state": [(Kind(task, BEFORE, 1, own), Kind(task, "luong", 1, own)) for own in config.asked],
-        "concat_additive": [(k, replace(k, scoring="additive")) for k in kinds if k.scoring == "concat"],
+        "concat_additive": [(k, k._replace(scoring="additive")) for k in kinds if k.scoring == "concat"],
     }
     for decoder in ("luong_feeding", "bahdanau"):
-        pairs[decoder] = [(k, replace(k, decoder="luong")) for k in kinds if k.decoder == decoder]
+        pairs[decoder] = [(k, k._replace(decoder="luong")) for k in kinds if k.decoder == decoder]
     for scoring in ("scaled_dot", "general", "concat", "additive"):
-        pairs[scoring] = [(k, replace(k, scoring="dot")) for k in one if k.scoring == scoring]
+        pairs[scoring] = [(k, k._replace(scoring="dot")) for k in one if k.scoring == scoring]
     return pairs
 
 
@@ -202,11 +188,7 @@ QUANTITIES = ("token_accuracy", "exact_match", "updates")
 
 
 def updates_to(threshold: float, steps: list[int], course: list[float]) -> float | None:
-    """Updates until a course first reaches a threshold, on straight lines between looks; None if never.
-
-    >>> updates_to(0.5, [0, 10, 20], [0.1, 0.3, 0.7])
-    15.0
-    """
+    """Updates until a course first reaches a threshold, on straight lines between looks; None if never."""
     for place, value in enumerate(course):
         if value >= threshold:
             if not place:
@@ -261,7 +243,6 @@ def effect(
 
 
 def curve_rows(points: list[Point]) -> list[dict]:
-    """Words right over updates, a row a look."""
     courses = each_over_seeds(points, lambda m: dict(zip(m["steps"], m["token_accuracy"], strict=True)))
     return rows_of(courses, "step")
 
@@ -273,7 +254,6 @@ ASKERS = ("luong", BEFORE, "bahdanau")
 
 
 def _networks(config: Config) -> dict[Kind | str, tuple[RecipeSpec, ...]]:
-    """Every network by its kind in the grid, or by its name on captions."""
     by_kind = {kind: specs_of_kind(config, kind) for kind in grid(config)}
     return by_kind | {name: specs_of_name(config, name) for name in NAMED if name in config.named}
 
@@ -297,7 +277,6 @@ def _probed_kinds(config: Config) -> dict[Kind, tuple[Ask, ...]]:
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
-    """How each network learned; what some cost, which state is their query, what they know and write."""
     networks = _networks(config)
     return (
         *(asked for specs in networks.values() for asked in ask(specs, measure_learning_curve)),
@@ -310,18 +289,15 @@ def asks(config: Config) -> tuple[Ask, ...]:
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """What every network of the grid costs and reaches, and by how much kinds differ.
 
-    Returns:
-        values by task of the grid: ``<decoder>.<one | two>.<scoring>``, see :func:`summary` and
-        :func:`measure_cost`; ``effects``, what :func:`comparisons` compares, means over all else;
-        ``who_asks``, see :func:`measure_asking_state`; ``context``, bits of the word ``before``, of the word
-        itself and of the word ``after`` in an encoder state of Bahdanau's network. And ``translation``, see
-        :func:`_translation`. Intervals are over seeds.
+    ``context``: bits of the word ``before``, of the word itself and of the word ``after`` in an encoder
+    state.
     """
     networks = _networks(config)
     measured = {kind: answers(ask(specs, measure_learning_curve), store) for kind, specs in networks.items()}
     measured = {kind: points for kind, points in measured.items() if points}
-    costs = {kind: answers(ask(networks[kind][:1], measure_cost), store) for kind in measured}
-    costs = {kind: found[0][1] for kind, found in costs.items() if found}
+    costs = {
+        kind: cost for kind in measured for _, cost in answers(ask(networks[kind][:1], measure_cost), store)
+    }
     values: dict = {}
     tables: dict[str, list[dict]] = {name: [] for name in ("grid", "costs", "curves", "context")}
     for kind in grid(config):
@@ -334,31 +310,28 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         tables["grid"] += _rows(name, found)
         tables["costs"] += [name | cost] if cost else []
         tables["curves"] += [name | row for row in curve_rows(measured[kind])]
+    asking: dict = {}
+    context: dict = {}
+    for kind, asked in _asked_kinds(config).items():
+        points, shown = answers(asked, store), ("present", "previous", "weight_on_gold")
+        by_decoder = asking.setdefault(kind.task, {}).setdefault(kind.scoring, {})
+        by_decoder[kind.decoder] = {name: over_seeds(points, itemgetter(name)) for name in shown}
+    for kind, asked in _probed_kinds(config).items():
+        if points := answers(asked, store):
+            at = each_over_seeds(points, lambda m: dict(zip(OFFSETS, m["bits"], strict=True)))
+            own = {"before": at[-1], "own": at[0], "after": at[1]}
+            context.setdefault(kind.task, {})[DIRECTIONS[kind.directions]] = own
+            tables["context"] += [kind.columns | row for row in rows_of(at, "offset")]
     for task in config.task if values else ():
         pairs = comparisons(config, task)
         effects = {name: effect(measured, own, config.threshold) for name, own in pairs.items()}
-        asking: dict[str, dict] = {}
-        for kind, asked in _asked_kinds(config).items():
-            if kind.task == task:
-                points = answers(asked, store)
-                shown = ("present", "previous", "weight_on_gold")
-                asking.setdefault(kind.scoring, {})[kind.decoder] = {
-                    name: over_seeds(points, itemgetter(name)) for name in shown
-                }
-        context = {}
-        for kind, asked in _probed_kinds(config).items():
-            if kind.task == task and (points := answers(asked, store)):
-                at = each_over_seeds(points, lambda m: dict(zip(OFFSETS, m["bits"], strict=True)))
-                context[DIRECTIONS[kind.directions]] = {"before": at[-1], "own": at[0], "after": at[1]}
-                tables["context"] += [kind.columns | row for row in rows_of(at, "offset")]
-        own = {"effects": effects, "who_asks": asking, "context": context}
+        own = {"effects": effects, "who_asks": asking.get(task, {}), "context": context.get(task, {})}
         values.setdefault(task, {}).update(own)
     values["translation"], further = _translation(config, networks, measured, costs, store)
     return values, tables | further
 
 
 def _rows(name: dict, found: dict) -> list[dict]:
-    """A row for each interval."""
     return [name | {"quantity": own} | found[own] for own in found if isinstance(found[own], dict)]
 
 

@@ -30,25 +30,7 @@ def _network(recording: Recording) -> "SequenceToSequence":
 
 
 def sample_products(network: SequenceToSequence, source: int, target: int) -> dict[str, int]:
-    """Multiplications for one sample, under teacher forcing.
-
-    Args:
-        source, target: steps of encoder and decoder, end marks included.
-
-    Returns:
-        ``encoder`` and ``decoder`` (the recurrences, and the maps between them), ``score``, ``context`` (the
-        weighted mean of the encoder states) and ``output``; what a network does not have is 0.
-
-    >>> from torch import Generator
-    >>> config = SequenceConfig(source_size=9, target_size=7, width=2)
-    >>> sample_products(SequenceToSequence(config, Generator()), 5, 3)
-    {'encoder': 120, 'decoder': 72, 'score': 30, 'context': 30, 'output': 66}
-
-    Raises:
-        BadInput: fewer than one step.
-    """
-    if min(source, target) < 1:
-        raise BadInput(f"{source} source and {target} target steps; both must be at least 1")
+    """Multiplications for one sample of so many steps, end marks included, under teacher forcing."""
     config = network.config
     found = {
         "encoder": source * _weights(network.encoder),
@@ -75,12 +57,7 @@ def _weights(layer: nn.RNNBase) -> int:
 
 
 def measure_cost(recording: Recording) -> dict:
-    """Parameters, and multiplications for one sample of mean length, end marks included.
-
-    Returns:
-        steps of ``source`` and ``target``; multiplications of the ``score``, of the ``rest`` and by part, see
-        :func:`sample_products`.
-    """
+    """Parameters, and multiplications for one sample of mean length, end marks included."""
     network, judged = _network(recording), judged_samples(recording.spec.resolved)
     steps = [round(float(own.mean())) + 1 for own in (judged.source_lengths, judged.target_lengths)]
     products = sample_products(network, *steps)
@@ -96,13 +73,9 @@ def measure_cost(recording: Recording) -> dict:
 
 @torch.no_grad()
 def measure_asking_state(recording: Recording) -> dict:
-    """Whether the scores are those of the present decoder state or of the one before.
+    """Whether the scores are those of the ``present`` decoder state or of the ``previous`` one.
 
-    Returns:
-        ``present``, ``previous``: the scores less those that this state would give, root mean square, as a
-        share of the standard deviation of the scores, 0 where the state is the one that asks;
-        ``weight_on_gold``: attention on the source words that a target word comes from, None where nobody
-        knows them.
+    Root mean square of the scores less those that this state would give, over their standard deviation.
     """
     network, judged = _network(recording), judged_samples(recording.spec.resolved)
     gold = load_task(recording.spec.resolved).gold
@@ -130,17 +103,10 @@ def measure_asking_state(recording: Recording) -> dict:
 
 @torch.no_grad()
 def measure_context_of_states(recording: Recording, *, size: int, samples: int) -> dict:
-    """Bits about the words around it that a linear softmax reads off an encoder state.
+    """Bits about the words around it that a linear softmax reads off the state of the word in the middle.
 
-    Sentences of one length are drawn anew, ``samples`` to fit the probe on and half as many to judge it on;
-    the state is that of the word in the middle. Bits are over what the frequency of words at the same place
-    tells.
-
-    Args:
-        size: of every sentence, in what the task counts (:data:`SIZES`); at least :data:`READABLE`.
-
-    Returns:
-        ``offsets`` and ``bits``, by offset from the word in the middle.
+    Sentences of one length are drawn anew, ``samples`` to fit the probe on and half as many to judge it on.
+    Bits are over what the frequency of words at the same place tells.
     """
     settings, network = recording.spec.resolved, _network(recording)
     drawn = {"n_train": samples, "n_held_out": max(1, samples // 2), "seed": 1 + settings.seed}
@@ -155,10 +121,7 @@ def measure_context_of_states(recording: Recording, *, size: int, samples: int) 
 
 
 def _middle(network: "SequenceToSequence", corpus: Corpus) -> tuple[torch.Tensor, torch.Tensor]:
-    """States of the middle words, and the words around them counted from 0."""
     length = int(corpus.source_lengths[0])
-    if length <= OFFSETS[-1] - OFFSETS[0] or (corpus.source_lengths != length).any():
-        raise BadInput(f"sentences of {length} words and others; give one length, of 5 words or more")
     middle = length // 2
     words = torch.from_numpy(corpus.source_ids.reshape(-1, length).astype(np.int64)) - len(MARKS)
     states = torch.empty(len(corpus), network.config.encoder_width)
@@ -168,17 +131,7 @@ def _middle(network: "SequenceToSequence", corpus: Corpus) -> tuple[torch.Tensor
 
 
 def measure_bleu(recording: Recording) -> dict:
-    """BLEU of what the network writes on its own, against the whole words of the references.
-
-    Both sides are words as the task splits them, in small letters where the task folds case. A word that the
-    network cannot say is wrong: ``<unk>`` matches nothing.
-
-    Returns:
-        ``bleu``, ``signature``, ``sentences``.
-
-    Raises:
-        BadInput: the references are not those of the samples judged.
-    """
+    """BLEU of what the network writes against the words of the references; ``<unk>`` matches nothing."""
     settings = recording.spec.resolved
     task, judged = load_task(settings), judged_samples(settings)
     given = dict(settings.task_options)

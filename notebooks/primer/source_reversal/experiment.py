@@ -25,17 +25,10 @@ ORDERS = ("forward", "reversed")
 
 
 def count_distances(name: str) -> tuple[dict, list[dict]]:
-    """Distances of linked words on the held-out samples with known links, both ways.
+    """Distances of linked words on the held-out samples with known links, and rows of their shares.
 
-    Returns:
-        values, in steps, means over sentences: ``{forward, reversed}.{mean, smallest, largest}``; ``cut`` (of
-        the smallest, forward less reversed); ``sentences``, how many; and with intervals over sentences
-        ``change`` (of the mean, reversed less forward) and ``offset``, by how many places a target word
-        stands further on than its source word. Or ``cannot_be_run`` with the reason, where the data is not at
-        hand. And rows ``task``, ``order``, ``distance``, ``share`` of the links.
-
-    Raises:
-        BadInput: the task has no known links.
+    ``cut``: of the smallest, forward less reversed; ``change``: of the mean, reversed less forward;
+    ``offset``: by how many places a target word is further on than its source word.
     """
     try:
         task = registry.load(name)
@@ -111,7 +104,6 @@ def _groups(config: Config) -> dict[tuple[str, str, str], tuple[RecipeSpec, ...]
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
-    """What it asks of each network: its learning curve, and what it knows of the longest sentences."""
     specs = dict.fromkeys(spec for group in _groups(config).values() for spec in group)
     return (*ask(specs, measure_learning_curve), *ask(specs, measure_longest_sentences))
 
@@ -119,17 +111,8 @@ def asks(config: Config) -> tuple[Ask, ...]:
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Learning curves with and without reversal, by third of the sentence, and distances.
 
-    Returns:
-        values ``<kind>.<cell>.``, kinds being links and ``attention_one_length``: ``forward.<quantity>``,
-        ``reversed.<quantity>`` and ``gain.<quantity>`` (reversed less forward, paired by seed) for the
-        quantities ``speed`` (mean token accuracy over the looks after the first: the area under the learning
-        curve), ``token_accuracy``, ``exact_match``, ``first``, ``middle``, ``last`` (token accuracy by third,
-        in the end), ``long_{first, middle, last}`` (the same in the longest quarter of the lengths) and
-        ``speed_{first, middle, last}``; intervals over seeds. ``long_from``, the least length of that
-        quarter. The first cell's again as ``<kind>.main``. ``distances.<task>``, see :func:`count_distances`;
-        ``example``, distances of a sentence of four words. Tables ``curves`` (a row a kind, look and part),
-        ``places`` (a row a kind and place) and ``distances`` (a row a task, order and distance: share of the
-        links).
+    ``gain``: reversed less forward, paired by seed. ``speed``: the area under the learning curve; ``long``:
+    of the longest quarter of the lengths, from ``long_from`` on. The first cell's again as ``main``.
     """
     groups = _groups(config)
     found = {kind: points for kind, specs in groups.items() if (points := _measured(specs, store))}
@@ -151,7 +134,6 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
 
 
 def _measured(specs: tuple[RecipeSpec, ...], store: Store) -> list[Point]:
-    """Learning curves, each with the network's ``longest`` sentences."""
     curves, longest = (
         answers(ask(specs, measure), store) for measure in (measure_learning_curve, measure_longest_sentences)
     )

@@ -8,14 +8,9 @@ from notebooks.shared.sequence_course import judged_samples
 
 
 def measure_longest_sentences(recording: Recording) -> dict:
-    """Words right under teacher forcing at the last look, in the longest quarter of the lengths.
+    """Words right at the last look by third of the sentence, in the longest quarter of the lengths.
 
-    A third is that of :func:`~notebooks.shared.measure.measure_learning_curve`. Over all
-    lengths together a third holds places that are in the middle of a longer sentence.
-
-    Returns:
-        ``shortest``, the least length counted; ``sentences``, how many; ``first``, ``middle``, ``last``,
-        shares of words, None where a third has none.
+    Over all lengths together a third holds places that are in the middle of a longer sentence.
     """
     judged = judged_samples(recording.spec.resolved)
     lengths = judged.target_lengths

@@ -115,14 +115,12 @@ def _over_pairs(by_first: dict[int, float], seeds: int) -> dict:
 
 
 def mean_over_heads(measured: dict, state: str, attention: str, level: str) -> float | None:
-    """Of one network; None where its attention has no such number."""
     heads = [own.get(level) for layer in measured[state].get(attention, ()) for own in layer]
     heads = [value for value in heads if value is not None and not np.isnan(value)]
     return float(np.mean(heads)) if heads else None
 
 
 def _reciprocity(measured: dict) -> dict:
-    """By attention, state and level, the mean over heads; and self- less cross-attention."""
     kinds = ("encoder_self", "cross", "cross_on_source")
     own = {
         kind: {s: {level: mean_over_heads(measured, s, kind, level) for level in LEVELS} for s in STATES}
@@ -172,7 +170,6 @@ def _by_head(found: Points, groups: Callable[[dict], Iterator[tuple[dict, list]]
 
 
 def _by_network(found: Points) -> Iterator[tuple[dict, dict]]:
-    """The columns and the measurement of every network, in each state."""
     for (kind, task), points in found.items():
         for name, measured in points:
             for state in STATES:
@@ -201,8 +198,6 @@ def agreement_rows(found: dict[tuple[str, str, str, str], list[Point]]) -> list[
 
 
 def _layers(measured: dict) -> dict:
-    """Reciprocity of each layer, the mean over its heads."""
-
     def mean(heads: list[dict], level: str) -> float | None:
         own = [head.get(level) for head in heads]
         return None if None in own else sum(own) / len(own)
@@ -219,7 +214,6 @@ def _layers(measured: dict) -> dict:
 
 
 def example_rows(found: Points) -> list[dict]:
-    """A row an entry of each matrix of the example."""
     return [
         {"kind": kind, "task": task, "state": state, "target_position": s, "source_position": t}
         | {"target": target, "source": source, "attention": shown[state][s][t]}
@@ -338,7 +332,6 @@ def _pairs(config: Config, kind: str, first: str, second: str, state: str) -> tu
 
 
 def _compared(config: Config) -> tuple[tuple[str, str, str, str], ...]:
-    """Kinds of network, two tasks or one twice, and whether trained."""
     within = [(task, task, "trained") for task in config.task]
     between = [(*TASKS, state) for state in STATES] if set(TASKS) <= set(config.task) else []
     return tuple((kind, *pair) for kind in config.kind for pair in (*within, *between))
@@ -349,7 +342,6 @@ def _layered(config: Config) -> tuple[tuple[str, str], ...]:
 
 
 def asks(config: Config) -> tuple[Ask, ...]:
-    """Patterns of all networks, agreement of pairs, and what is inside the Transformers."""
     asked = [a for pair in config.kinds for a in ask(_specs(config, *pair), measure_patterns)]
     asked += [a for pair in config.kinds for a in ask(_specs(config, *pair)[:1], measure_example)]
     asked += [a for compared in _compared(config) for a in _pairs(config, *compared)]
@@ -384,10 +376,7 @@ PROFILES = {
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Patterns by kind of network and task, and the symmetry of the Transformers' attentions.
 
-    Returns:
-        values by kind and task, see :func:`pattern_values`; ``references`` by task; ``differs`` (translation
-        less summary), ``agreement``, ``symmetry``, ``classes`` and ``sources`` by kind, each by its function
-        above. ``learned`` is trained less untrained. Intervals are over seeds.
+    ``differs``: translation less summary; ``learned``: trained less untrained. Intervals are over seeds.
     """
 
     def found(measure: Callable[..., dict], kinds: tuple[tuple[str, str], ...], first: int | None = None):

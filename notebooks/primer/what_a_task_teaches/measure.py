@@ -10,7 +10,6 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attnlib.errors import BadInput
 from attnlib.models.transformer import AttentionKind, HeadTrace, Transformer, TransformerTrace
 from attnlib.training.corpus import Batch, Corpus, Links, collate
 from companion.data.summaries import ADJECTIVES, DETERMINERS, NOUNS, TOPICS, VERBS
@@ -48,34 +47,19 @@ Level = Literal["attention", "scores"]
 
 @dataclass(frozen=True)
 class Reciprocity:
-    """What the sums come to; NaN where there is nothing to compare.
-
-    Attributes:
-        value: reciprocity, −1 to 1.
-        ratio: ‖m − mᵀ‖ / ‖m + mᵀ‖ of the whole matrices, nothing subtracted: 0 for symmetric ones, and near 0
-            for those that are nearly even or nearly diagonal.
-    """
+    """``value``: reciprocity, −1 to 1; ``ratio``: ‖m − mᵀ‖ / ‖m + mᵀ‖; NaN where nothing is there."""
 
     value: float
     ratio: float
 
 
 class ReciprocitySums:
-    """Streaming sums over matrices; see the module."""
-
     def __init__(self) -> None:
         self.mutual = self.own = self.apart = self.together = 0.0
 
     def update(self, matrices: Float[Tensor, "batch n n"], level: Level) -> "ReciprocitySums":
-        """Adds matrices of one size, without padding.
-
-        >>> cycle = torch.tensor([[[0.0, 1, 0], [0, 0, 1], [1, 0, 0]]])  # each asks the next
-        >>> ReciprocitySums().update(cycle, "attention").result().value
-        -1.0
-        """
+        """Adds matrices of one size, without padding."""
         size = matrices.shape[-1]
-        if matrices.shape[-2] != size or size < 2:
-            raise BadInput(f"matrices of shape {tuple(matrices.shape)}; expected square ones, at least 2 × 2")
         whole = matrices.double()
         self.apart += float((whole - whole.mT).square().sum())
         self.together += float((whole + whole.mT).square().sum())
@@ -90,24 +74,18 @@ class ReciprocitySums:
         return self
 
     def result(self) -> Reciprocity:
-        """What the sums come to."""
         value = self.mutual / self.own if self.own else math.nan
         ratio = math.sqrt(self.apart / self.together) if self.together else math.nan
         return Reciprocity(value, ratio)
 
 
 def doubly_centred(matrices: Float[Tensor, "*batch n m"]) -> Float[Tensor, "*batch n m"]:
-    """Without the means of rows and of columns."""
     rows, columns = matrices.mean(-1, keepdim=True), matrices.mean(-2, keepdim=True)
     return matrices - rows - columns + matrices.mean((-2, -1), keepdim=True)
 
 
 def map_symmetry(query: Float[Tensor, "head_width width"], key: Float[Tensor, "head_width width"]) -> float:
-    """The reciprocity of B = W_qᵀ W_k, diagonal included: is xᵀ B y the same as yᵀ B x for all x and y?
-
-    >>> map_symmetry(torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, 6.0]]))
-    1.0
-    """
+    """The reciprocity of B = W_qᵀ W_k, diagonal included: is xᵀ B y the same as yᵀ B x for all x and y?"""
     product = (query.T @ key).double()
     return float((product * product.T).sum() / product.square().sum())
 
@@ -120,14 +98,11 @@ _BATCH = 128
 
 @torch.no_grad()
 def measure_reciprocity(recording: Recording) -> dict:
-    """Is what one word gives another what it gets from it? Of words, end marks left out.
+    """Is what one word gives another what it gets from it? Of words, end marks left out, by layer and head.
 
-    Returns:
-        by state and kind a list by layer of lists by head, of ``scores`` and ``weights`` (reciprocity before
-        and after the softmax), ``ratio``, and in self-attention ``halved`` (of the attention that the
-        symmetric half of the scores would give) and ``maps``. The kinds: ``encoder_self``; ``cross``, its
-        rows in the order of the source words that they translate, where each is translated once;
-        ``cross_on_source``, the maps of the cross-attention with the encoder states on both sides.
+    ``halved``: of the attention that the symmetric half of the scores would give. ``cross``: rows in the
+    order of the source words that they translate; ``cross_on_source``: its maps with encoder states on both
+    sides.
     """
     settings = recording.spec.resolved
     judged, links = judged_samples(settings), load_task(settings).gold
@@ -176,12 +151,9 @@ def _reciprocity(network: Transformer, corpus: Corpus, links: tuple[Links, ...])
 
 @torch.no_grad()
 def measure_classes(recording: Recording) -> dict:
-    """Which kinds of words attend to which, mean over layers and heads.
+    """Which kinds of words attend to which, mean over layers and heads, over even attention.
 
-    Returns:
-        by state and kind of attention ``{class of the query: {class of the key: …}}``, over what even
-        attention would give, a word's attention to itself left out; None where there is no such pair. A word
-        of the target has the class of the source word that it comes from.
+    A word's attention to itself is left out. A target word has the class of the source word it comes from.
     """
     settings = recording.spec.resolved
     judged, task = judged_samples(settings), load_task(settings)
@@ -207,14 +179,9 @@ def measure_classes(recording: Recording) -> dict:
 
 @torch.no_grad()
 def measure_sources(recording: Recording) -> dict:
-    """What queries and keys are made of: how far they move when all words of one side are exchanged.
+    """How far queries and keys move when all words of one side are exchanged for another sample's.
 
-    The source, or the target, of each sample is exchanged for that of another sample of the same lengths.
-    The move is √(Σ |q' − q|² / Σ (|q'|² + |q|²)): 0 where nothing changes, 1 where the two states have
-    nothing in common.
-
-    Returns:
-        by kind of attention a list by layer of ``{queries, keys}.{source, target}``.
+    The move is √(Σ |q' − q|² / Σ (|q'|² + |q|²)): 0 where nothing changes.
     """
     judged = judged_samples(recording.spec.resolved)
     network = network_of(recording, "trained")
@@ -252,7 +219,6 @@ def _sides(trace: TransformerTrace) -> dict[tuple[AttentionKind, int, str], Tens
 
 
 def equal_lengths(corpus: Corpus) -> Iterator[Batch]:
-    """Every sample once, in batches without padding."""
     lengths = np.stack([corpus.source_lengths, corpus.target_lengths], axis=1)
     for pair in np.unique(lengths, axis=0):
         chosen = np.flatnonzero((lengths == pair).all(1))
@@ -261,11 +227,7 @@ def equal_lengths(corpus: Corpus) -> Iterator[Batch]:
 
 
 def source_order(links: list[Links], words: int) -> Int[Tensor, "batch words"] | None:
-    """By sample and source word, the step that translates it; None unless each is translated once.
-
-    >>> source_order([{(0, 1), (1, 0)}], words=2).tolist()
-    [[1, 0]]
-    """
+    """By sample and source word, the step that translates it; None unless each is translated once."""
     rows = [[step for _, step in sorted((place, step) for step, place in own)] for own in links]
     places = [sorted(place for _, place in own) for own in links]
     return torch.tensor(rows) if all(own == list(range(words)) for own in places) else None
@@ -287,7 +249,6 @@ def _target_classes(source: Tensor, links: tuple[Links, ...], batch: Batch) -> I
 
 
 def _add_by_class(total: np.ndarray, weights: Tensor, asking: Tensor, answering: Tensor) -> None:
-    """Adds weights to the cells of their classes, in place."""
     cells = asking[:, :, None] * len(CLASSES) + answering[:, None, :]
     total += np.bincount(cells.flatten(), weights.double().flatten(), len(CLASSES) ** 2).reshape(total.shape)
 

@@ -4,32 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from attnlib.errors import BadInput
 from attnlib.training.corpus import collate
 from companion.data import registry
 from companion.data.reordering import translate
 from companion.data.scan import interpret
 from companion.runs.spec import ModelSpec
-from notebooks.attend.order_words.measure import (
-    REORDERING_SWAPS,
-    SCAN_SWAPS,
-    Pairs,
-    change_shares,
-    decoder_parts,
-    draw_pairs,
-    exchange_of,
-    fit_effects,
-    flip_share,
-    fork_of,
-    measure_order_words,
-    patched_rows,
-    predict_rows,
-    rerun,
-    route_changes,
-    run_both,
-    swaps_of,
-    term_changes,
-)
+from notebooks.attend.order_words import measure
 from notebooks.shared.measure import fit_components
 
 SMALL = (("min_phrases", 2), ("max_phrases", 3), ("n_held_out", 120), ("n_train", 300), ("p", 1.0))
@@ -44,29 +24,29 @@ def trained(request, store):
 @pytest.fixture(scope="module")
 def setting(trained):
     fitted = fit_components(trained, 200)
-    pairs = draw_pairs(trained.task, REORDERING_SWAPS[0], 12)
+    pairs = measure.draw_pairs(trained.task, measure.REORDERING_SWAPS[0], 12)
     batches = tuple(collate(corpus, range(len(pairs))) for corpus in (pairs.first, pairs.second))
     with torch.inference_mode():
-        runs = run_both(trained.model, batches, torch.from_numpy(pairs.positions), fitted)
+        runs = measure.run_both(trained.model, batches, torch.from_numpy(pairs.positions), fitted)
     return fitted, pairs, batches, runs
 
 
 def test_the_fork_is_where_another_source_word_is_translated():
     here = translate(["now", "red", "fox", "old", "owl"])
-    assert fork_of(here, translate(["now", "wild", "fox", "old", "owl"])) == (1, (1, 2))
+    assert measure.fork_of(here, translate(["now", "wild", "fox", "old", "owl"])) == (1, (1, 2))
     there = translate(["once", "red", "fox", "old", "owl"])  # either way the opening comes first
-    assert fork_of(here, there) == (1, (1, 3))
+    assert measure.fork_of(here, there) == (1, (1, 3))
     here, there = ((interpret(words.split()), None) for words in ("walk left and run", "walk left after run"))
-    assert fork_of(here, there) == (0, (-1, -1))
+    assert measure.fork_of(here, there) == (0, (-1, -1))
     here, there = ((interpret(words.split()), None) for words in ("walk twice", "walk thrice"))
-    assert fork_of(here, there) == (2, (-1, -1))  # an end against a third walk
+    assert measure.fork_of(here, there) == (2, (-1, -1))  # an end against a third walk
 
 
-@pytest.mark.parametrize("swap", REORDERING_SWAPS, ids=lambda swap: swap.name)
+@pytest.mark.parametrize("swap", measure.REORDERING_SWAPS, ids=lambda swap: swap.name)
 @pytest.mark.parametrize("part", ["held_out", "train"])
 def test_partners_differ_in_one_word_and_are_in_no_other_part(swap, part):
     task = registry.load("reordering", **dict(SMALL))
-    pairs = draw_pairs(task, swap, 30, part=part)
+    pairs = measure.draw_pairs(task, swap, 30, part=part)
     other = task.train if part == "held_out" else task.held_out
     known = {tuple(other.source(i)) for i in range(len(other))}
     for i in range(len(pairs)):
@@ -82,32 +62,21 @@ def test_partners_differ_in_one_word_and_are_in_no_other_part(swap, part):
         groups = [next(k for k, group in enumerate(swap.groups) if word in group) for word in (old, new)]
         assert (groups[0] != groups[1]) == swap.across
         assert groups[0] == pairs.groups[i]
-
-
-def test_content_words_leave_the_order_and_order_words_do_not():
-    task = registry.load("reordering", **dict(SMALL))
-    for swap in REORDERING_SWAPS:
-        gold = draw_pairs(task, swap, 30).gold
-        assert (gold[:, 0] != gold[:, 1]).all() == (swap.kind == "order")
-
-
-def test_words_of_scan_are_known_and_others_are_refused():
-    assert swaps_of(registry.load("scan")) == SCAN_SWAPS
-    with pytest.raises(BadInput, match="no known order words"):
-        swaps_of(registry.load("one_to_one"))
+    forks = pairs.gold  # content words leave the order and order words do not
+    assert (forks[:, 0] != forks[:, 1]).all() == (swap.kind == "order")
 
 
 def test_routes_and_terms_add_up_to_the_change_of_the_score(setting):
     fitted, _, _, runs = setting
-    first = decoder_parts(runs, 0, 0, fitted), runs.encoder_parts[0]
-    second = decoder_parts(runs, 1, 1, fitted), runs.encoder_parts[1]
+    first = measure.decoder_parts(runs, 0, 0, fitted), runs.encoder_parts[0]
+    second = measure.decoder_parts(runs, 1, 1, fitted), runs.encoder_parts[1]
     change = runs.decoder[1, 1] @ runs.encoder[1].transpose(1, 2)
     change = change - runs.decoder[0, 0] @ runs.encoder[0].transpose(1, 2)
     change = change * runs.rows[:, :, None] * runs.source_mask[:, None, :]
-    routes = route_changes(first, second, runs.at_word)
+    routes = measure.route_changes(first, second, runs.at_word)
     torch.testing.assert_close(routes.sum(0), change, atol=1e-5, rtol=1e-4)
-    torch.testing.assert_close(term_changes(first, second).sum(0), change, atol=1e-5, rtol=1e-4)
-    shares, square = change_shares(routes, runs.rows, runs.source_mask)
+    torch.testing.assert_close(measure.term_changes(first, second).sum(0), change, atol=1e-5, rtol=1e-4)
+    shares, square = measure.change_shares(routes, runs.rows, runs.source_mask)
     assert square > 0
     assert sum(shares) == pytest.approx(1, abs=1e-5)
 
@@ -115,15 +84,15 @@ def test_routes_and_terms_add_up_to_the_change_of_the_score(setting):
 def test_shares_by_hand():
     pieces = torch.tensor([[[[1.0, -1.0]]], [[[3.0, 1.0]]]])  # centred: (1, −1) and (1, −1)
     mask = torch.ones(1, 1, dtype=torch.bool)
-    assert change_shares(pieces, mask, torch.ones(1, 2, dtype=torch.bool)) == ([0.5, 0.5], 8.0)
-    nothing = change_shares(torch.zeros_like(pieces), mask, torch.ones(1, 2, dtype=torch.bool))
+    assert measure.change_shares(pieces, mask, torch.ones(1, 2, dtype=torch.bool)) == ([0.5, 0.5], 8.0)
+    nothing = measure.change_shares(torch.zeros_like(pieces), mask, torch.ones(1, 2, dtype=torch.bool))
     assert nothing == ([None, None], 0.0)
 
 
 def test_patched_runs_end_where_the_network_itself_does(trained, setting):
     _, _, batches, runs = setting
     with torch.inference_mode():
-        rows = patched_rows(trained.model, runs)
+        rows = measure.patched_rows(trained.model, runs)
         for name, batch in (("", batches[0]), ("ESW", batches[1])):
             steps = runs.rows.shape[1]
             whole = trained.model(batch).attention[:, :steps]
@@ -139,35 +108,40 @@ def test_patched_runs_end_where_the_network_itself_does(trained, setting):
 def test_flip_share_is_nought_at_one_end_and_one_at_the_other():
     first, second = torch.tensor([[[0.9, 0.1]]]), torch.tensor([[[0.2, 0.8]]])
     rows = torch.ones(1, 1, dtype=torch.bool)
-    assert flip_share(first, first, second, rows) == {"share": 0.0, "argmax": 0.0}
-    assert flip_share(second, first, second, rows)["share"] == pytest.approx(1)
-    assert flip_share((first + second) / 2, first, second, rows)["share"] == pytest.approx(0.5)
-    assert flip_share(second, first, first, rows) == {"share": None, "argmax": None}
+    assert measure.flip_share(first, first, second, rows) == {"share": 0.0, "argmax": 0.0}
+    assert measure.flip_share(second, first, second, rows)["share"] == pytest.approx(1)
+    assert measure.flip_share((first + second) / 2, first, second, rows)["share"] == pytest.approx(0.5)
+    assert measure.flip_share(second, first, first, rows) == {"share": None, "argmax": None}
 
 
 def _effects_of(trained, pairs):
     task = trained.task
     longest = [int(max(getattr(c, f"{side}_lengths").max() for c in (task.train, task.held_out))) + 1
                for side in ("source", "target")]  # fmt: skip
-    return fit_effects(trained.model, pairs, len(task.source_vocabulary), tuple(longest))
+    return measure.fit_effects(trained.model, pairs, len(task.source_vocabulary), tuple(longest))
 
 
 def test_effects_of_one_pair_predict_that_pair_exactly(trained, setting):
     fitted, pairs, _, _ = setting
-    one = Pairs(pairs.swap, pairs.first.subset([3]), pairs.second.subset([3]), pairs.positions[3:4],
+    one = measure.Pairs(pairs.swap, pairs.first.subset([3]), pairs.second.subset([3]), pairs.positions[3:4],
                 pairs.groups[3:4], pairs.forks[3:4], pairs.gold[3:4])  # fmt: skip
     batch, swapped = (collate(corpus, [0]) for corpus in (one.first, one.second))
     with torch.inference_mode():
-        predicted = predict_rows(
-            trained.model, batch, trained.model(batch), exchange_of(one), fitted, _effects_of(trained, one)
+        predicted = measure.predict_rows(
+            trained.model,
+            batch,
+            trained.model(batch),
+            measure.exchange_of(one),
+            fitted,
+            _effects_of(trained, one),
         )
-        after = rerun(trained.model, batch, swapped).attention
+        after = measure.rerun(trained.model, batch, swapped).attention
     torch.testing.assert_close(predicted["both"], after, atol=1e-5, rtol=1e-4)
     assert not torch.allclose(predicted["none"], after, atol=1e-5)
 
 
 def test_without_recurrence_only_the_swapped_column_changes(store):
-    found = measure_order_words(store.model(ModelSpec("reordering", "AO", **SETTINGS)), 200, 12, 20)
+    found = measure.measure_order_words(store.model(ModelSpec("reordering", "AO", **SETTINGS)), 200, 12, 20)
     for swap in found.values():
         assert swap["outside"]["same"] == pytest.approx(0, abs=1e-6)
         routes = swap["routes"]["same"]

@@ -5,16 +5,9 @@ from dataclasses import replace
 import pytest
 import torch
 
-from attnlib.errors import BadInput
 from attnlib.training.vocabulary import BOS, EOS, PAD
 from companion.runs.store import Store
-from notebooks.attend.robustness.experiment import (
-    Config,
-    _governs,
-    headline,
-    level_key,
-    plan_spec,
-)
+from notebooks.attend.robustness import experiment
 from notebooks.attend.robustness.measure import LAGS, greedy, lagged_words, measure_robustness, with_target
 from tests.attnlib.models.model_builders import batch_of, encoder_decoder
 
@@ -35,7 +28,7 @@ def test_words_before_are_found_at_their_lag():
 
 def test_a_network_without_recurrence_remembers_nothing_and_its_measure_adds_up(models):
     """States of AO depend on position and present word alone: what words before tell of them is noise."""
-    spec = plan_spec(Config(width=8, steps=4), "one_to_one", 0, task_options=SHORT)
+    spec = experiment.plan_spec(experiment.Config(width=8, steps=4), "one_to_one", 0, task_options=SHORT)
     found, without = (
         measure_robustness(Store(models).model(own), samples=600)
         for own in (spec, replace(spec, architecture="AO"))
@@ -52,7 +45,7 @@ def test_a_network_without_recurrence_remembers_nothing_and_its_measure_adds_up(
 
 def test_a_network_that_wrote_the_right_words_is_the_teacher_forced_one(models, monkeypatch):
     monkeypatch.setattr("notebooks.attend.robustness.measure.greedy", lambda model, batch, steps: batch)
-    spec = plan_spec(Config(width=8, steps=4), "one_to_one", 0, task_options=SHORT)
+    spec = experiment.plan_spec(experiment.Config(width=8, steps=4), "one_to_one", 0, task_options=SHORT)
     found = measure_robustness(Store(models).model(spec), samples=60)
     assert found["same_words"] == 1
     assert found["free_running"] == found["teacher_forced"]
@@ -66,7 +59,7 @@ def test_the_headline_counts_and_names():
         row | {"level": "32", "value": 0.1, "holds": True, "clearly": False},
         row | {"level": "64", "value": None, "holds": None, "clearly": None},
     ]
-    assert headline(rows) == {
+    assert experiment.headline(rows) == {
         "h": {
             "settings": 3,
             "holds": pytest.approx(2 / 3),
@@ -76,19 +69,19 @@ def test_the_headline_counts_and_names():
             "unclear": ["width 32"],
         }
     }
-    assert headline([]) == {}
+    assert experiment.headline([]) == {}
 
 
 def test_what_governs_is_the_spread_between_extreme_levels_paired_by_seed():
     rows = [
-        {"task": "a", "level": level, "seed": seed, "residual_residual": share}
+        {"factor": "f", "task": "a", "level": level, "seed": seed, "residual_residual": share}
         for level, shares in {"x": (0.1, 0.2), "y": (0.4, 0.7), "z": (0.2, 0.3)}.items()
         for seed, share in enumerate(shares)
     ]
-    found = _governs(rows)["a"]
+    found = experiment._governs(rows)["f"]["a"]
     assert (found["lowest"], found["highest"], found["n"]) == ("x", "y", 2)
     assert found["value"] == pytest.approx(0.4)
-    assert level_key("0.001") == "0p001"
+    assert experiment.level_key("0.001") == "0p001"
 
 
 @pytest.mark.parametrize("kind", ["VED", "AED", "AO"])
@@ -100,23 +93,7 @@ def test_every_word_written_is_the_likeliest_after_those_before(kind):
     assert torch.equal(logits.argmax(-1)[free.target_mask], free.target_output[free.target_mask])
 
 
-def test_a_sample_ends_with_its_end_mark():
-    model = encoder_decoder("AED")
-    with torch.no_grad():
-        model.readout.weight.zero_()
-        model.readout.bias.zero_()
-        model.readout.bias[EOS] = 1.0
-    free = greedy(model, batch_of(), max_steps=6)
-    assert free.target_output.tolist() == [[EOS]] * 3
-    assert free.target_input.tolist() == [[BOS]] * 3
-
-
 def test_with_target_shifts_by_one_and_reads_no_end_mark():
     batch = with_target(batch_of(0, 1), torch.tensor([[4, EOS, PAD], [5, 6, 7]]))
     assert batch.target_input.tolist() == [[BOS, 4, PAD], [BOS, 5, 6]]
     assert batch.target_mask.tolist() == [[True, True, False], [True, True, True]]
-
-
-def test_no_steps_are_refused():
-    with pytest.raises(BadInput, match="max_steps is 0"):
-        greedy(encoder_decoder(), batch_of(), max_steps=0)

@@ -5,12 +5,7 @@ import pytest
 import torch
 
 from attnlib.decomposition import Components
-from notebooks.attend.state_components.measure import (
-    Drawn,
-    HeldOutVariance,
-    difference,
-    space_of,
-)
+from notebooks.attend.state_components import measure
 
 
 def batch(seed, samples=50, length=6, n_tokens=5, width=3):
@@ -31,7 +26,7 @@ def fitted(parts):
 def test_held_out_shares_agree_with_a_loop():
     training, held_out = batch(0), batch(1)
     exact = fitted(training)
-    found = HeldOutVariance(exact).update(*held_out).result()
+    found = measure.HeldOutVariance(exact).update(*held_out).result()
     averages = Components(5, 6, 3).update(*training)
     states, tokens, mask = training
     by_token = {w: states[mask & (tokens == w)].mean(0) for w in range(5)}
@@ -61,8 +56,8 @@ def test_distance_of_the_two_fits_agrees_with_a_loop():
         for t, w in zip(mask.nonzero()[:, 1].tolist(), tokens[mask].tolist(), strict=True)
     ]
     expected = torch.stack(gaps).square().sum() / (rows - rows.mean(0)).square().sum()
-    assert difference(exact)["fit"] == pytest.approx(float(expected.sqrt()))
-    assert difference(exact)["temporal"] > 0
+    assert measure.difference(exact)["fit"] == pytest.approx(float(expected.sqrt()))
+    assert measure.difference(exact)["temporal"] > 0
 
 
 def test_axes_of_components_in_a_known_plane():
@@ -72,11 +67,11 @@ def test_axes_of_components_in_a_known_plane():
     states[:, :, 0] = torch.tensor([-2.0, 2.0])
     states[:, :, 1] = tokens * 2.0 - 1
     components = Components(2, 2, 3, method="least_squares").update(states + 7, tokens, tokens >= 0)
-    drawn = Drawn.of(components)
+    drawn = measure.Drawn.of(components)
     assert torch.allclose(drawn.temporal[:, 0], torch.tensor([-2.0, 2.0]).double())
-    temporal = space_of([drawn], ("temporal",))
+    temporal = measure.space_of([drawn], ("temporal",))
     assert torch.allclose(temporal.axes[0].abs(), torch.tensor([1.0, 0, 0]).double())
     assert temporal.explained.tolist() == pytest.approx([1, 0, 0], abs=1e-12)
-    together = space_of([drawn], ("temporal", "input"))
+    together = measure.space_of([drawn], ("temporal", "input"))
     assert together.explained.tolist() == pytest.approx([0.8, 0.2, 0], abs=1e-12)
     assert together.project(drawn.input)[:, 1].abs().tolist() == pytest.approx([1, 1])

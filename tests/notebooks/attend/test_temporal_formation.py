@@ -8,17 +8,8 @@ from attnlib.training.corpus import collate
 from companion.data.registry import load
 from companion.results.config import override
 from companion.runs.store import Store
+from notebooks.attend.temporal_formation import measure
 from notebooks.attend.temporal_formation.experiment import PROFILES, asks, name_of
-from notebooks.attend.temporal_formation.measure import (
-    _between,
-    compared,
-    conditions,
-    expectation,
-    measure_offsets,
-    plane,
-    wordless_input,
-    wordless_states,
-)
 from notebooks.shared.measure import fit_components
 
 TINY = {"task": "one_to_one", "seeds": 1, "width": 8, "steps": 3, "fit_samples": 100}
@@ -35,7 +26,7 @@ def trained(models):
 def test_average_input_by_position_of_a_corpus_of_one_sentence_is_that_sentence(trained, kind):
     """With one sample μ_t is its state, and the average input at each position its word: the two agree."""
     fitted = fit_components(trained[kind], 1)
-    encoder, decoder = wordless_states(trained[kind], fitted, "average_by_position")
+    encoder, decoder = measure.wordless_states(trained[kind], fitted, "average_by_position")
     for curve, own in ((encoder, fitted.encoder), (decoder, fitted.decoder)):
         seen = own.position_counts > 0
         torch.testing.assert_close(curve[seen].double(), own.temporal[seen], atol=1e-5, rtol=1e-4)
@@ -47,33 +38,33 @@ def test_average_input_is_weighted_by_counts(trained):
     corpus = trained["AO"].task.train.subset(np.arange(50))
     ids = torch.from_numpy(np.concatenate([*(np.append(corpus.source(i), 2) for i in range(50))]))
     expected = embedding[ids].mean(0)
-    found = wordless_input(embedding, fitted.encoder, "average", 30)
+    found = measure.wordless_input(embedding, fitted.encoder, "average", 30)
     torch.testing.assert_close(found[0], expected, atol=1e-6, rtol=1e-5)
     assert found.shape == (30, 8)
-    assert not wordless_input(embedding, fitted.encoder, "null", 3).any()
+    assert not measure.wordless_input(embedding, fitted.encoder, "null", 3).any()
 
 
 def test_comparison_by_hand():
     own = torch.tensor([[0.0, 0.0], [2.0, 0.0]])
     counts = torch.tensor([1, 1])
-    same = compared(own + 5, own, counts)
+    same = measure.compared(own + 5, own, counts)
     assert (same["r2_centred"], same["cosine"]) == (1, pytest.approx(1))
     assert same["r2"] == pytest.approx(1 - 50)  # 5² + 5² at both positions over a variance of 1
-    twice = compared(2 * own, own, counts)
+    twice = measure.compared(2 * own, own, counts)
     assert (twice["r2_centred"], twice["cosine"]) == (0, pytest.approx(1))
-    assert compared(own, own * 0, counts)["cosine"] is None
+    assert measure.compared(own, own * 0, counts)["cosine"] is None
 
 
 def test_plane_keeps_the_course_and_its_sign():
     course = torch.arange(5.0)[:, None] * torch.tensor([[3.0, 4.0, 0.0]])
-    directions, centre = plane(course, torch.ones(5))
+    directions, centre = measure.plane(course, torch.ones(5))
     along = (course.double() - centre) @ directions
     torch.testing.assert_close(along[:, 0], 5 * (torch.arange(5.0).double() - 2))
 
 
 def test_without_position_codes_no_clock_can_be_set_and_states_of_a_token_are_equal(trained):
     network = trained["AO-none"]
-    found = measure_offsets(
+    found = measure.measure_offsets(
         network.model, fit_components(network, 50), network.task.held_out.subset(range(20))
     )
     for condition in found.values():
@@ -88,7 +79,7 @@ def test_an_offset_of_nothing_changes_nothing(trained, kind):
     network = trained[kind]
     batch = collate(network.task.held_out, [0, 7, 99])
     trace = network.model(batch)
-    for _, states_of in conditions(network.model, fit_components(network, 50)).values():
+    for _, states_of in measure.conditions(network.model, fit_components(network, 50)).values():
         encoder, decoder = states_of(batch, 0)
         torch.testing.assert_close(network.model.attend(batch, encoder, decoder).attention, trace.attention)
 
@@ -100,15 +91,15 @@ def test_expected_displacements_by_hand():
     for s in range(6):
         before[0, s, 5 - s] = 1
     before[0, 6, 6] = 1
-    expected, keep = expectation(before, batch, 2, "encoder")
+    expected, keep = measure.expectation(before, batch, 2, "encoder")
     assert expected[0, :6].tolist() == [-2] * 6
     assert keep[0].tolist() == [True] * 4 + [False] * 3  # two places back there is a word
-    expected, keep = expectation(before, batch, 2, "decoder")
+    expected, keep = measure.expectation(before, batch, 2, "decoder")
     assert expected[0, :4].tolist() == [-2] * 4
     assert keep[0].tolist() == [True] * 4 + [False] * 3  # two steps on a word is said
 
 
 def test_variance_between_positions():
     states = torch.tensor([[0.0], [2.0], [4.0], [6.0]])
-    assert _between(states, torch.tensor([0, 0, 1, 1])) == pytest.approx(4 / 5)
-    assert _between(states * 0, torch.tensor([0, 0, 1, 1])) is None
+    assert measure._between(states, torch.tensor([0, 0, 1, 1])) == pytest.approx(4 / 5)
+    assert measure._between(states * 0, torch.tensor([0, 0, 1, 1])) is None

@@ -9,12 +9,8 @@ from attnlib.training.corpus import Corpus
 from attnlib.training.vocabulary import MARKS
 from companion.data.synthetic import one_to_one
 from companion.runs.store import TrainedModel
+from notebooks.attend.without_attention import measure
 from notebooks.attend.without_attention.experiment import _in_turn
-from notebooks.attend.without_attention.measure import (
-    measure_memory,
-    measure_swap,
-    one_length,
-)
 
 LENGTH, WORDS = 3, 4
 
@@ -54,7 +50,7 @@ def queue():
 
 
 def test_memory_of_a_queue_is_even_and_whole(queue):
-    found = measure_memory(queue, fit_samples=300)
+    found = measure.measure_memory(queue, fit_samples=300)
     assert found["last"]["fitted"] == pytest.approx(1)
     assert found["last"]["held_out"] == pytest.approx(1)
     assert sum(found["last"]["share"]) == pytest.approx(1, abs=0.05)
@@ -67,7 +63,7 @@ def test_memory_of_a_queue_is_even_and_whole(queue):
 
 
 def test_a_queue_says_each_exchanged_word_at_its_own_step(queue):
-    found = measure_swap(queue, fit_samples=300)
+    found = measure.measure_swap(queue, fit_samples=300)
     for way in ("component", "read_too", "real"):
         flips = np.array(found[way]["flip"])
         assert flips.shape == (LENGTH, LENGTH + 1)
@@ -78,4 +74,4 @@ def test_a_queue_says_each_exchanged_word_at_its_own_step(queue):
 
 def test_sentences_of_several_lengths_are_refused():
     with pytest.raises(BadInput, match="2 lengths"):
-        one_length(Corpus.from_ids([[4], [4, 5]], [[4], [4, 5]]))
+        measure.one_length(Corpus.from_ids([[4], [4, 5]], [[4], [4, 5]]))

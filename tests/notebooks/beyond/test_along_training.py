@@ -6,52 +6,35 @@ from itertools import combinations, pairwise
 import pytest
 import torch
 
-from attnlib.errors import BadInput
-from attnlib.training.corpus import collate
-from notebooks.beyond.along_training.along_training import Settings, load_task, network_at
-from notebooks.beyond.along_training.experiment import (
-    Config,
-    after,
-    asks,
-    order_values,
-)
-from notebooks.beyond.along_training.measure import (
-    _links,
-    log_probe,
-    measure_along_training,
-    positions_of_words,
-    word_knowledge,
+from attnlib.models.config import ModelConfig
+from attnlib.models.encoder_decoder import EncoderDecoder
+from attnlib.training.corpus import Corpus, collate
+from companion.runs.recipe import RecipeSpec
+from notebooks.beyond.along_training import experiment, measure
+from notebooks.beyond.along_training.along_training import (
+    Settings,
+    UniformEncoderDecoder,
+    load_task,
+    network_at,
+    new_network,
+    spaced_looks,
 )
 from notebooks.shared.end_labels import spread
+from tests.notebooks.figure_builders import tiny
 
-TINY = Config(
-    task=("reordering", "copying_sample"),
-    uniform=("copying_sample",),
-    seeds=2,
-    fewest_phrases=2,
-    most_phrases=3,
-    length=5,
-    n_train=80,
-    n_held_out=20,
-    width=6,
-    steps=4,
-    batch_size=16,
-    looks_per_doubling=1,
-    fitted=40,
-    judged=10,
-)
+TINY = tiny("along_training")
 
 
 @pytest.fixture(scope="module")
 def recording(store):
-    return store.recording(asks(TINY)[0].spec)
+    return store.recording(experiment.asks(TINY)[0].spec)
 
 
 def test_the_probe_is_what_the_network_says_with_all_attention_on_one_position(recording):
     network, task = network_at(recording, -1), load_task(recording.spec.resolved)
     batch = collate(task.held_out, range(6))
     trace = network(batch)
-    found = log_probe(network, trace).exp()
+    found = measure.log_probe(network, trace).exp()
     for t in range(batch.source.shape[1]):
         context = trace.encoder_states[:, t, None].expand_as(trace.decoder_states)
         logits = network.readout(torch.cat([trace.decoder_states, context], -1))
@@ -63,7 +46,7 @@ def test_the_probe_is_what_the_network_says_with_all_attention_on_one_position(r
 
 def test_the_measure_is_that_of_a_loop_over_words(recording):
     """Sample by sample without padding, at the last look."""
-    measured = measure_along_training(recording, fitted=40, judged=10)
+    measured = measure.measure_along_training(recording, fitted=40, judged=10)
     network, task = network_at(recording, -1), load_task(recording.spec.resolved)
     sums = dict.fromkeys(("translation", "on_word", "on_end", "token_accuracy", "chance"), 0.0)
     words = 0
@@ -71,7 +54,7 @@ def test_the_measure_is_that_of_a_loop_over_words(recording):
         batch = collate(task.held_out, [sample])
         with torch.no_grad():
             trace = network(batch)
-        probe, attention = log_probe(network, trace)[0].exp(), trace.attention[0]
+        probe, attention = measure.log_probe(network, trace)[0].exp(), trace.attention[0]
         source = batch.source[0].tolist()
         for target, place in task.gold[sample]:
             same = [t for t, word in enumerate(source) if word == source[place]]
@@ -96,7 +79,7 @@ def test_text_without_gold_links_is_linked_by_its_counts(tmp_path):
         (tmp_path / name).write_text("\n".join(map(" ".join, side)) + "\n", encoding="utf-8")
     options = (("source", str(tmp_path / "a")), ("target", str(tmp_path / "b")))
     assert load_task(Settings(task="parallel", options=options)).gold is None
-    assert _links("parallel", options, 8) == (frozenset({(0, 1), (1, 0)}),) * 8
+    assert measure._links("parallel", options, 8) == (frozenset({(0, 1), (1, 0)}),) * 8
 
 
 def _measured(**courses):
@@ -111,9 +94,9 @@ def _measured(**courses):
 def test_the_order_of_two_takeovers_is_by_hand():
     measured = _measured(**{"translation": [0, 0.5, 1], "rebuilt.temporal_only": [0, 0, 1]})
     # translation at 1; temporal halfway from log2(2) to log2(4): 2 ** 1.5 - 1
-    assert after(measured, "temporal", "translation", 0.05) == pytest.approx(math.log2(2**1.5 - 1))
-    assert after(measured, "input", "translation", 0.05) is None
-    values = order_values({"scan": [({"seed": 0}, measured), ({"seed": 1}, _measured())]}, 0.05)
+    assert experiment.after(measured, "temporal", "translation", 0.05) == pytest.approx(math.log2(2**1.5 - 1))
+    assert experiment.after(measured, "input", "translation", 0.05) is None
+    values = experiment.order_values({"scan": [({"seed": 0}, measured), ({"seed": 1}, _measured())]}, 0.05)
     assert values["order"]["scan"]["temporal_after_translation"]["n"] == 1
     assert values["order"]["scan"]["input_after_translation"]["value"] is None
 
@@ -136,7 +119,7 @@ PROBE = torch.tensor([[0.1, 0.2, 0.1, 0], [0.3, 0.1, 0.1, 0], [0.2, 0.2, 0.2, 0]
 
 
 def test_measures_are_those_by_hand():
-    found = word_knowledge(PROBE, positions_of_words(SOURCE, LINKS), MASK)
+    found = measure.word_knowledge(PROBE, measure.positions_of_words(SOURCE, LINKS), MASK)
     assert found.share[0, :2].tolist() == pytest.approx([0.5, 0.2])
     assert found.chance[0, :2].tolist() == pytest.approx([2 / 3, 1 / 3])
     assert found.right[0, :2].tolist() == [0, 0]
@@ -145,15 +128,86 @@ def test_measures_are_those_by_hand():
 
 
 def test_even_probes_are_at_chance_and_ties_are_shared():
-    words = positions_of_words(SOURCE, LINKS)
+    words = measure.positions_of_words(SOURCE, LINKS)
     even = torch.full((1, 4, 4), 0.25).log().masked_fill(~MASK[:, None], -torch.inf)
-    found = word_knowledge(even, words, MASK)
+    found = measure.word_knowledge(even, words, MASK)
     torch.testing.assert_close(found.share[0, :2], found.chance[0, :2])
     torch.testing.assert_close(found.right[0, :2], found.chance[0, :2])
 
 
-def test_a_word_at_padding_and_shapes_that_differ_are_refused():
-    with pytest.raises(BadInput, match="stands at padding"):
-        word_knowledge(PROBE, torch.ones(1, 4, 4, dtype=torch.bool), MASK)
-    with pytest.raises(BadInput, match="expected"):
-        word_knowledge(PROBE[:, :, :3], LINKS, MASK)
+@pytest.mark.parametrize(
+    ("steps", "values", "expected"),
+    [
+        # The middle of 0.2 and 1.0 is 0.6, a fifth of the way from 0.5 to 1.0, where log2 goes from 2 to 4.
+        ([0, 3, 15], [0.2, 0.5, 1.0], 2 ** (2 + 2 / 5) - 1),
+        ([0, 1, 3, 7], [0, 0.5, 0.1, 1], 1),  # the first crossing counts, and a look on the middle is one
+        ([0, 1, 3], [0.0, 1.0, 0.4], 2**0.2 - 1),  # it may overshoot and come back
+        ([0, 1, 3], [0.0, 0.9, 0.04], None),
+        ([0, 1, 3], [0.5, 0.7, 0.1], None),
+        ([0, 1, 3], [0.0, 0.3, math.nan], None),
+    ],
+)
+def test_a_takeover_is_where_the_line_over_the_logarithm_crosses_the_middle(steps, values, expected):
+    assert experiment.takeover_step(steps, values, least=0.05) == pytest.approx(expected)
+
+
+# Parameters kept along the way: where the looks are, and that each is the network of that update.
+
+OPTIONS = (("length", 4), ("n_held_out", 6), ("n_train", 60))
+COPY = {
+    "task": "copying_sample",
+    "options": OPTIONS,
+    "width": 6,
+    "batch_size": 16,
+    "looks_per_doubling": 1,
+}
+
+
+def test_looks_are_spaced_by_a_ratio_and_end_with_the_last():
+    assert spaced_looks(40, 5, 1) == (0, 5, 10, 20, 40)
+    assert spaced_looks(41, 5, 1) == (0, 5, 10, 20, 40, 41)
+    assert spaced_looks(3, 5, 1) == (0, 3)
+    assert spaced_looks(8, 1, 3) == (0, 1, 2, 3, 4, 5, 6, 8)
+
+
+def test_each_look_is_the_network_of_that_update(store):
+    """A shorter training of the same settings is the beginning of a longer one."""
+    short, long = (store.recording(RecipeSpec.of("along_training", steps=steps, **COPY)) for steps in (4, 9))
+    assert short["steps"].tolist() == [0, 2, 4]
+    assert long["steps"].tolist() == [0, 2, 4, 8, 9]
+    batch = collate(load_task(long.spec.resolved).held_out, [0, 1])
+    for look in range(3):
+        one, other = network_at(short, look)(batch), network_at(long, look)(batch)
+        torch.testing.assert_close(one.logits, other.logits)
+    assert not torch.allclose(network_at(long, 0)(batch).logits, network_at(long, -1)(batch).logits)
+
+
+def test_the_first_look_is_the_untrained_network_of_learned_and_uniform_alike(store):
+    batch = collate(load_task(RecipeSpec.of("along_training", **COPY).resolved).held_out, [0])
+    states = []
+    for attention in ("learned", "uniform"):
+        recording = store.recording(RecipeSpec.of("along_training", steps=2, attention=attention, **COPY))
+        first = network_at(recording, 0)
+        fresh = new_network(recording.spec.resolved, 10, 10)
+        assert isinstance(first, UniformEncoderDecoder) == (attention == "uniform")
+        torch.testing.assert_close(first(batch).logits, fresh(batch).logits)
+        states.append(first(batch).encoder_states)
+    torch.testing.assert_close(*states)
+
+
+def test_a_uniform_network_reads_out_the_mean_of_valid_states_and_has_its_twins_parameters():
+    config = ModelConfig("AED", source_size=8, target_size=9, width=6)
+    learned, uniform = (
+        kind(config, torch.Generator().manual_seed(3)) for kind in (EncoderDecoder, UniformEncoderDecoder)
+    )
+    batch = collate(Corpus.from_ids([[4, 5, 6], [7]], [[4, 5], [6, 7, 4]]), [0, 1])
+    one, other = learned(batch), uniform(batch)
+    for sample, length in ((0, 4), (1, 2)):  # end marks included
+        mean = other.encoder_states[sample, :length].mean(0)
+        torch.testing.assert_close(other.context[sample], mean.expand(4, 6))
+        assert not other.attention[sample, :, length:].any()
+    torch.testing.assert_close(one.encoder_states, other.encoder_states)
+    torch.testing.assert_close(one.decoder_states, other.decoder_states)
+    features = torch.cat([other.decoder_states, other.context], -1)
+    torch.testing.assert_close(other.logits, learned.readout(features))
+    assert not torch.allclose(other.attention, one.attention)

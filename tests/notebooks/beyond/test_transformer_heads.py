@@ -13,13 +13,11 @@ from attnlib.decomposition.components import Components
 from attnlib.models.transformer import Transformer, TransformerConfig
 from attnlib.training.corpus import Corpus, collate
 from notebooks.beyond.transformer_heads import experiment, measure
-from notebooks.beyond.transformer_heads.experiment import ANCHORED, Config, compute
+from notebooks.beyond.transformer_heads.experiment import ANCHORED, compute
 from notebooks.shared.spearman import spearman
+from tests.notebooks.figure_builders import tiny
 
-TINY = Config(
-    positions=("sinusoidal", "relative", "rotary"), anchored=("rotary",), seeds=2, n_train=300, judged=60,
-    fit_samples=200, width=8, steps=3, looks=1,
-)  # fmt: skip
+TINY = tiny("transformer_heads")
 KINDS = ("cross", "encoder_self", "decoder_self")
 
 
@@ -156,15 +154,16 @@ def test_differences_by_hand():
         for positions, pair in kinds.items()
         for task, number in zip(("one_to_one", "reordering"), pair, strict=True)
     ]
-    found = experiment.one_to_one_less_reordering(rows)
+    every = experiment.differences(rows)
+    found = every["one_to_one_less_reordering"]
     assert found["smallest"]["value"] == pytest.approx(0.1)  # rotary's 0.1, then sinusoidal's 0.1
     assert found["rotary"]["value"] == pytest.approx((0.1 + 0.4) / 2)
-    assert experiment.sinusoidal_less(rows)["rotary"]["value"] == pytest.approx((0.3 + 0.1) / 2)
+    assert every["sinusoidal_less"]["rotary"]["value"] == pytest.approx((0.3 + 0.1) / 2)
     more = [head(ANCHORED, "rotary", seed, number=0.9) for seed in numbers]
-    assert experiment.anchored_less_free([*rows, *more])["rotary"]["value"] == pytest.approx(0.25)
+    every = experiment.differences([*rows, *more])
+    assert every["anchored_less_free"]["rotary"]["value"] == pytest.approx(0.25)
     lacking = [
         row for row in rows if (row["seed"], row["positions"], row["task"]) != (1, "rotary", "reordering")
     ]
-    assert (
-        experiment.one_to_one_less_reordering(lacking)["smallest"]["n"] == 1
-    )  # a seed without a kind has no smallest
+    found = experiment.differences(lacking)["one_to_one_less_reordering"]
+    assert found["smallest"]["n"] == 1  # a seed without a kind has no smallest

@@ -8,7 +8,6 @@ import torch
 
 from attnlib.training.vocabulary import EOS, PAD
 from notebooks.primer.context_bottleneck.experiment import (
-    Config,
     asks,
     capacity,
     quarter,
@@ -16,8 +15,9 @@ from notebooks.primer.context_bottleneck.experiment import (
 )
 from notebooks.shared.measure import exact_matches, measure_by_length, measure_summary_bits
 from notebooks.shared.sequence_course import judged_samples
+from tests.notebooks.figure_builders import tiny
 
-TINY = Config(width=(6, 8), seeds=2, longest=5, probed=(3, 4), n_train=300, judged=60, steps=4, samples=80)
+TINY = tiny("context_bottleneck")
 
 
 @pytest.fixture(scope="module")

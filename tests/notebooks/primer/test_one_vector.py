@@ -12,7 +12,6 @@ from attnlib.training.vocabulary import BOS, EOS, PAD, Vocabulary
 from companion.data.bleu import corpus_bleu
 from notebooks.primer.one_vector import measure
 from notebooks.primer.one_vector.experiment import (
-    Config,
     after_error,
     asks,
     early_over_late,
@@ -24,8 +23,9 @@ from notebooks.primer.one_vector.measure import (
     written_bleu,
 )
 from notebooks.shared.sequence_course import judged_samples
+from tests.notebooks.figure_builders import tiny
 
-TINY = Config(seeds=2, digits=3, n_train=300, judged=60, width=8, steps=3, samples=20)
+TINY = tiny("one_vector")
 
 
 @dataclass(frozen=True)

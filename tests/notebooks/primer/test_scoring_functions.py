@@ -12,17 +12,9 @@ from attnlib.models.sequence_to_sequence import SequenceToSequence
 from attnlib.training.corpus import Corpus
 from attnlib.training.vocabulary import EOS, PAD, Vocabulary
 from companion.results.config import override
+from notebooks.primer.scoring_functions import experiment
 from notebooks.primer.scoring_functions import measure as written_bleu
 from notebooks.primer.scoring_functions.asked_before import AskedBefore
-from notebooks.primer.scoring_functions.experiment import (
-    BEFORE,
-    Config,
-    Kind,
-    effect,
-    specs_of_kind,
-    summary,
-    updates_to,
-)
 from notebooks.primer.scoring_functions.measure import (
     OFFSETS,
     measure_asking_state,
@@ -32,22 +24,20 @@ from notebooks.primer.scoring_functions.measure import (
 )
 from tests.attnlib.models.model_builders import SEQUENCES, batch_of, sequence_network
 from tests.attnlib.models.test_sequence_to_sequence import check_against_definition
+from tests.notebooks.figure_builders import tiny
 
-TINY = Config(
-    scoring=("dot", "additive"), asked=("dot",), seeds=2, longest=3, n_train=300, judged=40, width=6, steps=4,
-    looks=2, samples=200,
-)  # fmt: skip
+TINY = tiny("scoring_functions")
 
 
 def recording_of(store, kind, config=TINY):
-    return store.recording(specs_of_kind(config, kind)[0])
+    return store.recording(experiment.specs_of_kind(config, kind)[0])
 
 
 def test_speed_is_the_first_time_a_course_reaches_the_threshold():
     steps = [0, 10, 20, 30]
-    assert updates_to(0.5, steps, [0.1, 0.4, 0.8, 0.4]) == pytest.approx(12.5)
-    assert updates_to(0.1, steps, [0.1, 0.4, 0.8, 0.4]) == 0
-    assert updates_to(0.9, steps, [0.1, 0.4, 0.8, 0.4]) is None
+    assert experiment.updates_to(0.5, steps, [0.1, 0.4, 0.8, 0.4]) == pytest.approx(12.5)
+    assert experiment.updates_to(0.1, steps, [0.1, 0.4, 0.8, 0.4]) == 0
+    assert experiment.updates_to(0.9, steps, [0.1, 0.4, 0.8, 0.4]) is None
 
 
 def course(seed, *values):
@@ -55,7 +45,7 @@ def course(seed, *values):
 
 
 def test_networks_that_never_get_there_count_with_all_their_updates():
-    found = summary([course(0, 1.0), course(1, 0.2)], 0.5)
+    found = experiment.summary([course(0, 1.0), course(1, 0.2)], 0.5)
     assert found["reached"] == 1
     assert found["updates"]["value"] == pytest.approx((5 + 10) / 2)
     assert found["token_accuracy"]["value"] == pytest.approx(0.6)
@@ -68,20 +58,24 @@ def test_an_effect_is_a_mean_over_pairs_seed_by_seed():
         "c": [course(0, 0.6), course(1, 0.7), course(2, 0.7)],
         "d": [course(0, 0.4)],
     }
-    found = effect(measured, [("a", "b"), ("c", "b")], 0.5)
+    found = experiment.effect(measured, [("a", "b"), ("c", "b")], 0.5)
     assert found["token_accuracy"]["value"] == pytest.approx(np.mean([(0.4 + 0.1) / 2, (0.2 + 0.1) / 2]))
     assert found["token_accuracy"]["n"] == 2
     # Seed 1 of the second pair does not exist, so seed 1 of the first is left out as well.
-    assert effect(measured, [("a", "b"), ("c", "d")], 0.5)["token_accuracy"]["n"] == 1
-    assert effect(measured, [("a", "x")], 0.5)["token_accuracy"]["n"] == 0
+    assert experiment.effect(measured, [("a", "b"), ("c", "d")], 0.5)["token_accuracy"]["n"] == 1
+    assert experiment.effect(measured, [("a", "x")], 0.5)["token_accuracy"]["n"] == 0
 
 
 @pytest.mark.parametrize(
     ("decoder", "asking", "silent"),
-    [("luong", "present", "previous"), (BEFORE, "previous", "present"), ("bahdanau", "previous", "present")],
+    [
+        ("luong", "present", "previous"),
+        (experiment.BEFORE, "previous", "present"),
+        ("bahdanau", "previous", "present"),
+    ],
 )
 def test_scores_are_those_of_the_state_that_asks_and_of_no_other(store, decoder, asking, silent):
-    found = measure_asking_state(recording_of(store, Kind("reordering", decoder, 1, "dot")))
+    found = measure_asking_state(recording_of(store, experiment.Kind("reordering", decoder, 1, "dot")))
     assert found[asking] < 1e-5
     assert found[silent] > 0.05
     assert 0 < found["weight_on_gold"] < 1
@@ -92,20 +86,20 @@ def test_a_state_knows_later_words_in_two_directions_only(store):
     wide = override(TINY, {"width": 32, "n_train": 100, "steps": 1, "looks": 1})
     bits = {}
     for directions in (1, 2):
-        recording = recording_of(store, Kind("reordering", "bahdanau", directions, "additive"), wide)
+        recording = recording_of(
+            store, experiment.Kind("reordering", "bahdanau", directions, "additive"), wide
+        )
         bits[directions] = dict(
             zip(OFFSETS, measure_context_of_states(recording, size=3, samples=1_000)["bits"], strict=True)
         )
     assert bits[1][1] < 0.05
     assert bits[2][1] > 1
     assert min(bits[own][0] for own in bits) > 2.5  # a modifier is one of eight words
-    with pytest.raises(BadInput, match="5 words or more"):
-        measure_context_of_states(recording, size=1, samples=20)
 
 
 def test_cost_is_that_of_a_sentence_of_mean_length(store):
     dot, additive = (
-        measure_cost(recording_of(store, Kind("reordering", "luong", 1, score)))
+        measure_cost(recording_of(store, experiment.Kind("reordering", "luong", 1, score)))
         for score in ("dot", "additive")
     )
     width, source, target = 6, dot["source"], dot["target"]
@@ -175,8 +169,3 @@ def test_products_are_those_that_torch_counts(kind):
         5 * 6 if model.config.scoring == "scaled_dot" else 0
     )  # entry by entry, which torch does not count
     assert sum(sample_products(model, 5, 7).values()) == counter.get_total_flops() // 2 + scaling
-
-
-def test_a_sample_has_at_least_one_step_on_each_side():
-    with pytest.raises(BadInput, match="0 source and 3 target steps"):
-        sample_products(sequence_network(), 0, 3)

@@ -1,28 +1,16 @@
 """Distances by counting steps, learning curves against loops, and the experiment on tiny networks."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from attnlib.errors import BadInput, DataUnavailable
 from notebooks.primer.source_reversal import experiment
-from notebooks.primer.source_reversal.experiment import Config, asks, compute
+from notebooks.primer.source_reversal.experiment import asks
 from notebooks.primer.source_reversal.measure import measure_longest_sentences
 from notebooks.shared.measure import measure_learning_curve
 from notebooks.shared.sequence_course import judged_samples
 from notebooks.shared.words import link_distances
-
-TINY = Config(
-    seeds=2,
-    longest=6,
-    n_train=300,
-    judged=60,
-    width=8,
-    steps=4,
-    looks=2,
-    aligned=("one_to_one", "number_words"),
-)
+from tests.notebooks.figure_builders import tiny
 
 
 @pytest.mark.parametrize("reverse", [False, True])
@@ -40,45 +28,36 @@ def test_a_link_beyond_the_source_is_refused():
         link_distances([(0, 3)], 3)
 
 
-def test_the_curve_counts_words_by_thirds(store):
-    recording = store.recording(asks(TINY)[0].spec)
-    judged = judged_samples(recording.spec.resolved)
-    found = measure_learning_curve(recording)
-    thirds = {"first": [], "middle": [], "last": []}
-    for i in range(len(judged)):
-        length = len(judged.target(i))
-        for place in range(length):
-            name = list(thirds)[min(2, int(3 * (place + 0.5) / length))]
-            thirds[name].append(int(recording["right"][-1, i, place]))
-    for name, values in thirds.items():
-        assert found[name][-1] == pytest.approx(np.mean(values))
-    everything = [value for values in thirds.values() for value in values]
-    assert found["token_accuracy"][-1] == pytest.approx(np.mean(everything))
-    assert len(found["by_place"]) == TINY.longest
-    assert found["steps"] == [0, 2, 4]
-
-
-def test_the_longest_sentences_are_those_of_the_longest_quarter_of_the_lengths(store):
-    """Of four to twelve words ten, eleven and twelve; against a loop."""
-    wide = replace(TINY, longest=12, judged=300)
-    recording = store.recording(asks(wide)[0].spec)
-    judged = judged_samples(recording.spec.resolved)
+def by_thirds(recording, judged, chosen):
+    """What the last look says of each word of some sentences, in a loop."""
     thirds: dict[str, list[int]] = {"first": [], "middle": [], "last": []}
-    chosen = [i for i in range(len(judged)) if len(judged.target(i)) in (10, 11, 12)]
     for i in chosen:
         length = len(judged.target(i))
         for place in range(length):
             name = list(thirds)[min(2, int(3 * (place + 0.5) / length))]
             thirds[name].append(int(recording["right"][-1, i, place]))
-    found = measure_longest_sentences(recording)
-    assert (found["shortest"], found["sentences"]) == (10, len(chosen))
+    return thirds
+
+
+def test_curves_and_the_longest_quarter_of_the_lengths_are_counted_by_thirds(store):
+    """Of four to twelve words the longest quarter has ten, eleven and twelve."""
+    recording = store.recording(asks(tiny("source_reversal", longest=12, judged=300))[0].spec)
+    judged = judged_samples(recording.spec.resolved)
+    chosen = [i for i in range(len(judged)) if len(judged.target(i)) in (10, 11, 12)]
+    curve, longest = measure_learning_curve(recording), measure_longest_sentences(recording)
+    thirds = by_thirds(recording, judged, range(len(judged)))
     for name, values in thirds.items():
-        assert found[name] == pytest.approx(np.mean(values))
+        assert curve[name][-1] == pytest.approx(np.mean(values))
+    assert curve["token_accuracy"][-1] == pytest.approx(np.mean(np.concatenate(list(thirds.values()))))
+    assert len(curve["by_place"]) == 12
+    assert (longest["shortest"], longest["sentences"]) == (10, len(chosen))
+    for name, values in by_thirds(recording, judged, chosen).items():
+        assert longest[name] == pytest.approx(np.mean(values))
 
 
-def test_a_task_without_links_is_refused(store):
+def test_a_task_without_links_is_refused():
     with pytest.raises(BadInput, match="'scan' has no known links"):
-        compute(replace(TINY, aligned=("scan",)), store)
+        experiment.count_distances("scan")
 
 
 def test_a_text_that_is_missing_says_so(monkeypatch):
