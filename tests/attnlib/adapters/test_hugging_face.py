@@ -15,7 +15,6 @@ from tests.attnlib.adapters.adapter_builders import (
     ROWS,
     assert_same_pass,
     assert_terms_sum_to_the_scores,
-    hooks_on,
     model_of,
     traced,
 )
@@ -151,19 +150,6 @@ def test_only_the_layers_asked_for_are_caught():
 
 
 # What becomes of the model.
-
-
-def test_a_model_in_training_is_traced_without_dropout_and_goes_on_training():
-    model = model_of("T5", dropout_rate=0.5).train()
-    model.encoder.block[0].eval()
-    modes = {name: module.training for name, module in model.named_modules()}
-    found = HuggingFace(model, kinds=KINDS).trace(BATCH)
-    assert_same_pass(found, traced("T5"))
-    assert {name: module.training for name, module in model.named_modules()} == modes
-    assert hooks_on(model) == 0
-    for one in found.attended:
-        assert not one.scores.requires_grad
-    assert torch.is_grad_enabled()
 
 
 @pytest.mark.parametrize("name", ["T5", "Bart", "Marian"])
