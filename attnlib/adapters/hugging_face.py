@@ -17,9 +17,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from attnlib.adapters.attended import KEY_SIDE, QUERY_SIDE, Attended, single, site_names
-from attnlib.adapters.hooks import Hooks, evaluated, probe_by_position
 from attnlib.adapters.model_pass import ModelPass
-from attnlib.adapters.modules import Hooked, Traced, shifted
+from attnlib.adapters.modules import Hooked, Hooks, Traced, evaluated, probe_by_position, shifted
 from attnlib.adapters.token_batch import TokenBatch
 from attnlib.errors import BadInput, UnknownName
 from attnlib.models.transformer import AttentionKind

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from attnlib.analysis import Keep, Losses, Part, Stream
 from attnlib.analysis.analyse import STAGES, fit_part, judge_part, merged_fit
 from attnlib.analysis.judge import Judgement
+from attnlib.analysis.stored import write_sums
 from attnlib.errors import BadInput, CorruptFile
 from tests.attnlib.analysis.analysis_builders import ALL, Toy, assert_same_rows, fit_of, judged, rows_of
 
@@ -125,6 +126,20 @@ def test_what_was_read_is_not_read_again_and_progress_counts_from_the_start(tmp_
     read(keep_of(tmp_path), stream_of(trace=trace))
     assert seen == [7, 8, 10, 11, 12, 13, 15, 16, 17, 18, 4, 9, 14, 19]
     read(keep_of(tmp_path), stream_of(killed_at=seen[0]))  # finished: nothing is
+
+
+def test_a_failed_write_leaves_the_part_as_it_was(tmp_path, monkeypatch):
+    fit, path = fit_of([TOY(0)]), tmp_path / "part.safetensors"
+    write_sums(path, fit, {"done": 1})
+    before = files_of(tmp_path)
+
+    def full(*_):
+        raise OSError("no space left")
+
+    monkeypatch.setattr("attnlib.analysis.stored.save_file", full)
+    with pytest.raises(OSError, match="no space"):
+        write_sums(path, fit + fit, {"done": 2})
+    assert files_of(tmp_path) == before
 
 
 # In shards.
