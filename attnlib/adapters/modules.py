@@ -63,7 +63,6 @@ class Hooked:
 
     @property
     def name(self) -> str:
-        """Kind and layer, as in reports."""
         return f"{self.kind}.{self.layer}"
 
 
@@ -198,7 +197,6 @@ class Traced:
         return isinstance(self._module(one.query), nn.MultiheadAttention)
 
     def _watch(self, hooks: Hooks) -> None:
-        """Each module once, though several attentions name it."""
         packed = {one.query for one in self.hooked if self._is_packed(one)}
         plain = [one for one in self.hooked if not self._is_packed(one)]
         for name in packed:
@@ -366,7 +364,6 @@ class Modules(Traced):
 
 
 def shifted(target: Int[Tensor, "batch target"], start: int) -> Int[Tensor, "batch target"]:
-    """What a decoder reads: a start mark, then the target up to the last step."""
     return torch.cat([torch.full_like(target[:, :1], start), target[:, :-1]], dim=1)
 
 
@@ -396,7 +393,6 @@ def _on_one(output: Outputs, position: int | None) -> Outputs:
 
 
 def _logits_of(output: object, batch: TokenBatch) -> Float[Tensor, "batch target words"]:
-    """Logits of what a model returns: they alone, first in a tuple, or as ``logits`` of an object."""
     first = output[0] if isinstance(output, tuple) else output
     logits = getattr(first, "logits", first)
     words = int(batch.target[batch.target_mask].max()) + 1
@@ -424,7 +420,6 @@ def _slow_path() -> Iterator[None]:
 
 
 def _returning_attention(hooks: Hooks, name: str, given: tuple, named: dict) -> tuple[tuple, dict]:
-    """The arguments of a call with the attention by head asked for; its states are kept, batch first."""
     named = dict(zip(_ARGUMENTS, given, strict=False)) | named
     for side in ("query", "key"):
         hooks.inputs[f"{name}:{side}"] = named[side]
@@ -432,7 +427,6 @@ def _returning_attention(hooks: Hooks, name: str, given: tuple, named: dict) -> 
 
 
 def _seeing_one(position: int, given: tuple, named: dict) -> tuple[tuple, dict]:
-    """The arguments of a call in which every query sees one key, and no other."""
     named = dict(zip(_ARGUMENTS, given, strict=False)) | named
     hidden = torch.ones(named["query"].shape[1], named["key"].shape[1], dtype=torch.bool)
     hidden[:, position] = False
@@ -441,7 +435,6 @@ def _seeing_one(position: int, given: tuple, named: dict) -> tuple[tuple, dict]:
 
 
 def _packed_maps(module: nn.MultiheadAttention) -> list[LinearMap]:
-    """Its projections of queries and of keys, by head."""
     if not module.batch_first or module.in_proj_weight is None:
         raise BadInput(
             "an nn.MultiheadAttention with batch_first=False or keys of another width cannot be split; make "

@@ -57,19 +57,15 @@ class TokenBatch:
         return TokenBatch(**found)
 
     def to(self, device: torch.device | str) -> "TokenBatch":
-        """The same with every tensor on ``device``."""
         moved = {field.name: getattr(self, field.name) for field in fields(self)}
         return replace(self, **{name: value.to(device) for name, value in moved.items() if value is not None})
 
     @classmethod
     def of_rows(cls, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> "TokenBatch":
-        """Ids of sentences of any lengths, padded at the right with 0.
+        """Ids of sentences of any lengths, padded at the right with 0; BadInput for none.
 
         >>> TokenBatch.of_rows([[5, 6, 7], [8]], [[3], [4, 2]]).source_mask.tolist()
         [[True, True, True], [True, False, False]]
-
-        Raises:
-            BadInput: no rows, or what :class:`TokenBatch` refuses.
         """
         if not (sources and targets):
             raise BadInput("no rows: a batch has at least one sample")

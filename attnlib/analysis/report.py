@@ -169,7 +169,6 @@ def notes(analysis: Analysis) -> list[str]:
 
 
 def page(analysis: Analysis, title: str, name: Name) -> str:
-    """The page; ``name`` gives the word of an id of a side, and any word may be hostile."""
     facts = analysis.about | {
         "Samples fitted on": f"{analysis.fitted:,}",
         "Samples judged": f"{analysis.judged:,}" + ("" if analysis.held_out else " (the same)"),
@@ -268,7 +267,6 @@ def square(value: float, colour: str) -> str:
 
 
 def _paint(strength: float, colour: str = PLAIN) -> str:
-    """A colour, the stronger between 0 and 1."""
     return f"color-mix(in srgb,{colour} {100 * strength:.0f}%,transparent)"
 
 
@@ -287,13 +285,9 @@ SHOWN, SENTENCE = 60, 500  # characters of a word, and of a sentence
 
 
 def visible(word: str, most: int = SHOWN, *, spaces: bool = False) -> str:
-    """A word with every character to be seen: spaces as ␣, and by their codes those that draw nothing.
+    """A word with every character to be seen: spaces as ␣ unless ``spaces``, by code those that draw nothing.
 
-    A combining mark with no letter before it is on a dotted circle.
-
-    Args:
-        most: characters; what is longer is cut off.
-        spaces: whether they stay spaces, as in a sentence.
+    A combining mark with no letter before it is on a dotted circle; beyond ``most`` characters it is cut off.
 
     >>> visible("a b\\x00\\u202ec")
     'a␣b␀⟨U+202E⟩c'
@@ -315,7 +309,6 @@ def _seen(character: str) -> str:
 
 
 def sentence(text: str) -> str:
-    """Visible text whose spaces stay spaces."""
     return visible(text, SENTENCE, spaces=True)
 
 
