@@ -4,10 +4,10 @@
 
     hooked = Hooked("cross.to_q", "cross.to_k", heads=8, attention="cross.softmax")
     model = Modules(network, [hooked], lambda network, batch: network(batch.source, batch.read))
-    for one in model.traces(batches): ...
+    one = model.trace(batch)
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -159,10 +159,6 @@ class Traced:
     def __init__(self, model: nn.Module, hooked: Sequence[Hooked], ignored: Collection[int]):
         self.model, self.hooked, self.ignored = model, tuple(hooked), tuple(ignored)
         self._modules = dict(model.named_modules())
-
-    def traces(self, batches: Iterable[TokenBatch]) -> Iterator[ModelPass]:
-        """One pass after the other; no more than one is held."""
-        return map(self.trace, batches)
 
     def trace(self, batch: TokenBatch) -> ModelPass:
         """The pass of one batch, without dropout and gradient, under teacher forcing.
