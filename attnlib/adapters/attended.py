@@ -73,7 +73,6 @@ class LinearMap:
     def of_rows(
         cls, weight: Float[Tensor, "rows width"], bias: Float[Tensor, "rows"] | None, heads: int
     ) -> "LinearMap":
-        """As :meth:`of`, from the weight and the bias themselves."""
         if len(weight) % heads:
             raise BadInput(f"a projection to {len(weight)} dimensions cannot be shared by {heads} heads")
         rows = (None if own is None else single(own.detach()) for own in (weight, bias))
@@ -173,7 +172,6 @@ class Attended:
 
     @property
     def name(self) -> str:
-        """Kind and layer, as in reports: ``cross.3``."""
         return f"{self.kind}.{self.layer}"
 
     @property
@@ -187,7 +185,6 @@ class Attended:
 
     @cached_property
     def keys(self) -> Float[Tensor, "batch heads source head_width"]:
-        """Projected and rotated."""
         return _rotated(self.key_map(self.key_inputs), self.key_rotation)
 
     @cached_property

@@ -17,9 +17,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from attnlib.adapters.attended import KEY_SIDE, QUERY_SIDE, Attended, single, site_names
-from attnlib.adapters.hooks import Hooks, evaluated, probe_by_position
 from attnlib.adapters.model_pass import ModelPass
-from attnlib.adapters.modules import Hooked, Traced, shifted
+from attnlib.adapters.modules import Hooked, Hooks, Traced, evaluated, probe_by_position, shifted
 from attnlib.adapters.token_batch import TokenBatch
 from attnlib.errors import BadInput, UnknownName
 from attnlib.models.transformer import AttentionKind
@@ -98,12 +97,9 @@ class HuggingFace(Traced):
             )
 
     def pass_bytes(self, batch: int, source: int, target: int, *, every_layer: bool = False) -> int:
-        """Memory of the states, queries, keys, scores and attention of a pass of so many samples and pieces.
+        """Memory of the states, queries, keys, scores and attention of a pass, beside that of the model.
 
-        It comes beside the model and what the model takes to run; logits are made of one step only.
-
-        Args:
-            every_layer: of all layers of the kinds chosen, not only of the layers chosen.
+        ``every_layer``: of all layers of the kinds chosen, not only of the layers chosen.
         """
         length = {"source": source, "target": target}
         total = 0
@@ -117,11 +113,7 @@ class HuggingFace(Traced):
         return total
 
     def table_bytes(self, longest: int) -> int:
-        """Memory of the components of all states, once the whole vocabulary was seen, in float64.
-
-        Args:
-            longest: positions. The tables stand twice in memory while they are merged or judged by.
-        """
+        """Memory of the components of all states, once all words were seen at so many positions."""
         halves = {"source": self.model.get_encoder(), "target": self.model.get_decoder()}
         words = {side: _embedded_words(self.model, half) for side, half in halves.items()}
         sites = {}
@@ -174,7 +166,6 @@ class HuggingFace(Traced):
         return super()._attended(one, hooks, **sites, position_bias=bias, **changes)
 
     def _position_bias(self, one: Hooked, output: object) -> Tensor | None:
-        """What an attention adds to its scores."""
         module = self._module(one.attention)
         attention = output[-1] if isinstance(output, tuple) else None
         if not isinstance(attention, Tensor) or attention.dim() != 4:
@@ -270,7 +261,6 @@ def _places(model: nn.Module, kinds: Collection[AttentionKind]) -> list[Hooked]:
 
 
 def _require_both_halves(model: nn.Module) -> None:
-    """An encoder–decoder of the transformers library, whole."""
     config = getattr(model, "config", None)
     if config is None:
         raise BadInput(
@@ -303,7 +293,7 @@ def _require_projections(model: nn.Module, place: Hooked) -> None:
 
 
 def _require_within_limits(model: Any, batch: TokenBatch) -> None:
-    """Sentences no longer and ids no larger than the model has rows for; T5 and M2M100 compute positions."""
+    """Sentences no longer and ids no larger than the model has rows for."""
     for side, half in (("source", model.get_encoder()), ("target", model.get_decoder())):
         tokens, mask = getattr(batch, side), getattr(batch, f"{side}_mask")
         table = getattr(half, "embed_positions", None)

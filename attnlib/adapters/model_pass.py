@@ -76,7 +76,6 @@ class ModelPass:
         return self.source_tokens if side == "source" else self.target_tokens
 
     def mask(self, side: str) -> Bool[Tensor, "batch length"]:
-        """Valid positions of a side."""
         return self.source_mask if side == "source" else self.target_mask
 
     def counted(self, side: str) -> Bool[Tensor, "batch length"]:
@@ -140,7 +139,6 @@ class ModelPass:
         return tuple(one.name for one in self.attended if one.attention is None)
 
     def check(self) -> None:
-        """Compare scores with the attention that the model returned, see :func:`require_own_attention`."""
         for one in self.attended:
             if one.attention is not None:
                 require_own_attention(one, *map(self.mask, self.sides(one.kind)))
@@ -174,7 +172,6 @@ class ModelPass:
             raise BadInput("lexical_probe holds what is no probability; a logarithm has to be taken back")
 
     def _reorder(self, orders: dict[str, Tensor | None]) -> None:
-        """Move padding to the right of every row; valid positions keep their order."""
         for side in _SIDES:
             names = (f"{side}_tokens", f"{side}_mask", f"ignored_{side}", "target_outputs")
             for name in names if side == "target" else names[:3]:
@@ -200,7 +197,6 @@ def _require_finite(name: str, finite: Bool[Tensor, "..."], valid: Bool[Tensor, 
 
 
 def _order(mask: Bool[Tensor, "batch length"]) -> Int[Tensor, "batch length"] | None:
-    """Places of the valid positions, then those of padding; None where they are in this order already."""
     order = valid_first(mask)
     return None if bool((order == torch.arange(mask.shape[1], device=mask.device)).all()) else order
 
@@ -218,7 +214,7 @@ def _reordered(own: Attended, queries: Tensor | None, keys: Tensor | None) -> At
 
 
 def _moved(tensor: Tensor | None, orders: dict[int, Tensor | None]) -> Tensor | None:
-    """With positions along these axes in another order for every sample; one matrix may be that of all."""
+    """With positions along these axes in another order for every sample."""
     for axis, order in orders.items():
         if tensor is not None and order is not None:
             shape = [1] * tensor.dim()
@@ -304,7 +300,7 @@ def unit_errors(
 
 
 def squared_sizes(one: Attended) -> Callable[[int], Float[Tensor, "batch target source"]]:
-    """V of one head after the other: the sum of squares of all that a model rounds on the way to a weight."""
+    """V of one head after the other."""
     queries = _squares(one.query_map, one.query_inputs, one.query_rotation, one.queries, one.scale**2)
     keys = _squares(one.key_map, one.key_inputs, one.key_rotation, one.keys, 1.0)
 

@@ -4,11 +4,11 @@
 
     hooked = Hooked("cross.to_q", "cross.to_k", heads=8, attention="cross.softmax")
     model = Modules(network, [hooked], lambda network, batch: network(batch.source, batch.read))
-    for one in model.traces(batches): ...
+    one = model.trace(batch)
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial
@@ -20,13 +20,13 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from attnlib.adapters.attended import Attended, LinearMap, single
-from attnlib.adapters.hooks import Hooks, Outputs, probe_by_position
 from attnlib.adapters.model_pass import ModelPass
 from attnlib.adapters.token_batch import TokenBatch
 from attnlib.errors import BadInput, UnknownName
 from attnlib.models.transformer import AttentionKind
 
 Run = Callable[[nn.Module, TokenBatch], object]
+Outputs = Tensor | tuple
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,91 @@ class Hooked:
 
     @property
     def name(self) -> str:
-        """Kind and layer, as in reports."""
         return f"{self.kind}.{self.layer}"
+
+
+# -- what modules read and return while a model runs once --
+
+
+class Hooks:
+    """Hooks on some modules, gone after the ``with`` block; a module that is caught may run once only."""
+
+    def __init__(self, model: nn.Module):
+        self._model = model
+        self._stack = ExitStack()
+        self.inputs: dict[str, Tensor] = {}
+        self.outputs: dict[str, Outputs] = {}
+
+    def __enter__(self) -> "Hooks":
+        self._stack.enter_context(evaluated(self._model))
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self._stack.close()
+
+    def catch_input(self, name: str, module: nn.Module) -> None:
+        def keep(_: nn.Module, given: tuple, named: dict) -> None:
+            self._require_first(name, self.inputs)
+            self.inputs[name] = (*given, *named.values())[0]
+
+        self._stack.callback(module.register_forward_pre_hook(keep, with_kwargs=True).remove)
+
+    def catch_output(self, name: str, module: nn.Module) -> None:
+        self.replace_output(name, module, lambda output: output)
+
+    def replace_output(self, name: str, module: nn.Module, change: Callable[[Outputs], Outputs]) -> None:
+        def keep(_: nn.Module, _given: tuple, output: Outputs) -> Outputs:
+            self._require_first(name, self.outputs)
+            self.outputs[name] = change(output)
+            return self.outputs[name]
+
+        self._stack.callback(module.register_forward_hook(keep).remove)
+
+    @staticmethod
+    def _require_first(name: str, kept: dict) -> None:
+        if name in kept:
+            raise BadInput(
+                f"{name} runs more than once in a pass, so that one attention cannot be told from another; "
+                "give each attention modules of its own, and let the decoder read all steps at once"
+            )
+
+    def rewrite(self, module: nn.Module, change: Any) -> None:
+        hook = module.register_forward_pre_hook(lambda _, a, k: change(a, k), with_kwargs=True)
+        self._stack.callback(hook.remove)
+
+
+@contextmanager
+def evaluated(model: nn.Module) -> Iterator[None]:
+    """Without dropout and gradient."""
+    modes = {module: module.training for module in model.modules()}
+    try:
+        model.eval()
+        with torch.no_grad():
+            yield
+    finally:
+        for module, mode in modes.items():
+            module.training = mode
+
+
+def probe_by_position(
+    one: ModelPass, logits: Callable[[int], Float[Tensor, "batch target words"]]
+) -> Float[Tensor, "batch target source"]:
+    """β from the logits of a model that sees one source position; zero at padding, in float32."""
+    right = one.target_outputs.masked_fill(~one.target_mask, 0)  # at padding any id may stand
+    beta = torch.zeros(*one.target_outputs.shape, one.source_tokens.shape[1], device=one.source_tokens.device)
+    for position in range(one.source_tokens.shape[1]):
+        probability = logits(position).float().softmax(-1)
+        if int(right.max()) >= probability.shape[-1]:
+            raise BadInput(
+                f"a right word has id {int(right.max())}; the model predicts {probability.shape[-1]} words, "
+                "from 0: take the pass and the probe of one model"
+            )
+        beta[:, :, position] = probability.gather(-1, right[..., None])[..., 0]
+    valid = one.target_mask[:, :, None] & one.source_mask[:, None, :]
+    return beta.masked_fill(~valid, 0)
+
+
+# -- models --
 
 
 class Traced:
@@ -76,10 +159,6 @@ class Traced:
     def __init__(self, model: nn.Module, hooked: Sequence[Hooked], ignored: Collection[int]):
         self.model, self.hooked, self.ignored = model, tuple(hooked), tuple(ignored)
         self._modules = dict(model.named_modules())
-
-    def traces(self, batches: Iterable[TokenBatch]) -> Iterator[ModelPass]:
-        """One pass after the other; no more than one is held."""
-        return map(self.trace, batches)
 
     def trace(self, batch: TokenBatch) -> ModelPass:
         """The pass of one batch, without dropout and gradient, under teacher forcing.
@@ -114,7 +193,6 @@ class Traced:
         return isinstance(self._module(one.query), nn.MultiheadAttention)
 
     def _watch(self, hooks: Hooks) -> None:
-        """Each module once, though several attentions name it."""
         packed = {one.query for one in self.hooked if self._is_packed(one)}
         plain = [one for one in self.hooked if not self._is_packed(one)]
         for name in packed:
@@ -282,7 +360,6 @@ class Modules(Traced):
 
 
 def shifted(target: Int[Tensor, "batch target"], start: int) -> Int[Tensor, "batch target"]:
-    """What a decoder reads: a start mark, then the target up to the last step."""
     return torch.cat([torch.full_like(target[:, :1], start), target[:, :-1]], dim=1)
 
 
@@ -312,7 +389,6 @@ def _on_one(output: Outputs, position: int | None) -> Outputs:
 
 
 def _logits_of(output: object, batch: TokenBatch) -> Float[Tensor, "batch target words"]:
-    """Logits of what a model returns: they alone, first in a tuple, or as ``logits`` of an object."""
     first = output[0] if isinstance(output, tuple) else output
     logits = getattr(first, "logits", first)
     words = int(batch.target[batch.target_mask].max()) + 1
@@ -340,7 +416,6 @@ def _slow_path() -> Iterator[None]:
 
 
 def _returning_attention(hooks: Hooks, name: str, given: tuple, named: dict) -> tuple[tuple, dict]:
-    """The arguments of a call with the attention by head asked for; its states are kept, batch first."""
     named = dict(zip(_ARGUMENTS, given, strict=False)) | named
     for side in ("query", "key"):
         hooks.inputs[f"{name}:{side}"] = named[side]
@@ -348,7 +423,6 @@ def _returning_attention(hooks: Hooks, name: str, given: tuple, named: dict) -> 
 
 
 def _seeing_one(position: int, given: tuple, named: dict) -> tuple[tuple, dict]:
-    """The arguments of a call in which every query sees one key, and no other."""
     named = dict(zip(_ARGUMENTS, given, strict=False)) | named
     hidden = torch.ones(named["query"].shape[1], named["key"].shape[1], dtype=torch.bool)
     hidden[:, position] = False
@@ -357,7 +431,6 @@ def _seeing_one(position: int, given: tuple, named: dict) -> tuple[tuple, dict]:
 
 
 def _packed_maps(module: nn.MultiheadAttention) -> list[LinearMap]:
-    """Its projections of queries and of keys, by head."""
     if not module.batch_first or module.in_proj_weight is None:
         raise BadInput(
             "an nn.MultiheadAttention with batch_first=False or keys of another width cannot be split; make "

@@ -114,11 +114,7 @@ def saved_files(folder: str | Path) -> list[Path]:
 
 
 def read_pass(path: Path) -> ModelPass:
-    """The pass of one file, with the weights of ``maps.safetensors`` beside it where there is one.
-
-    Raises:
-        BadInput: as :func:`pass_of_tensors`; the message names the file. CorruptFile: it cannot be read.
-    """
+    """The pass of one file, with the weights of ``maps.safetensors`` beside it where there is one."""
     shared = path.with_name(MAPS)
     tensors = (_read(shared) if shared.exists() else {}) | _read(path)
     try:
@@ -128,7 +124,7 @@ def read_pass(path: Path) -> ModelPass:
 
 
 def saved_passes(folder: str | Path) -> Iterator[ModelPass]:
-    """The passes of a folder, one after the other; errors as :func:`saved_files` and :func:`read_pass`."""
+    """The passes of a folder, one after the other; BadInput as :func:`pass_of_tensors`, CorruptFile."""
     return map(read_pass, saved_files(folder))
 
 

@@ -57,19 +57,15 @@ class TokenBatch:
         return TokenBatch(**found)
 
     def to(self, device: torch.device | str) -> "TokenBatch":
-        """The same with every tensor on ``device``."""
         moved = {field.name: getattr(self, field.name) for field in fields(self)}
         return replace(self, **{name: value.to(device) for name, value in moved.items() if value is not None})
 
     @classmethod
     def of_rows(cls, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> "TokenBatch":
-        """Ids of sentences of any lengths, padded at the right with 0.
+        """Ids of sentences of any lengths, padded at the right with 0; BadInput for none.
 
         >>> TokenBatch.of_rows([[5, 6, 7], [8]], [[3], [4, 2]]).source_mask.tolist()
         [[True, True, True], [True, False, False]]
-
-        Raises:
-            BadInput: no rows, or what :class:`TokenBatch` refuses.
         """
         if not (sources and targets):
             raise BadInput("no rows: a batch has at least one sample")
@@ -88,12 +84,7 @@ def valid_first(mask: Bool[Tensor, "batch length"]) -> Int[Tensor, "batch length
 
 
 def require_tokens(given: dict[str, tuple[Tensor, Tensor]]) -> None:
-    """Ids and masks, by name and the source first, fit together; at padding any id may stand.
-
-    Raises:
-        BadInput: other shapes, a mask that is not of bool, a row without a valid position, sides of different
-            numbers of samples, or an id below 0 at a valid position.
-    """
+    """Refuse ids and masks, by name and the source first, that do not fit; at padding any id may stand."""
     for name, (ids, mask) in given.items():
         if ids.dim() != 2 or ids.shape != mask.shape or mask.dtype != torch.bool:
             raise BadInput(
@@ -123,12 +114,7 @@ def require_tokens(given: dict[str, tuple[Tensor, Tensor]]) -> None:
 class LineBatch:
     """Pairs of lines that go through the tokenizer when their ids are used: other shards' never do.
 
-    Attributes:
-        pairs: source and target lines, none of them empty.
-        left_out: pairs with an empty side between them.
-        tokenizer: of Hugging Face, called with ``text=`` and ``text_target=``: each side has its own marks.
-        longest: pieces of a side, special ones included; longer ones are cut off.
-        prefix: put before every source line, such as the task that T5 is told.
+    ``left_out`` counts pairs with an empty side between them.
     """
 
     pairs: tuple[tuple[str, str], ...]
@@ -139,11 +125,6 @@ class LineBatch:
 
     @cached_property
     def tokens(self) -> TokenBatch:
-        """The ids.
-
-        Raises:
-            BadInput: ``longest`` is less than the marks of a sentence, which no tokenizer leaves out.
-        """
         cut = {"truncation": True, "max_length": self.longest}
         sources, targets = zip(*self.pairs, strict=True)
         sources = self.tokenizer(text=[self.prefix + source for source in sources], **cut)["input_ids"]
@@ -166,7 +147,6 @@ class LineBatch:
 
     @property
     def _pieces(self) -> Int[Tensor, " pairs"]:
-        """Of the longer side of each pair."""
         return torch.maximum(self.tokens.source_mask.sum(1), self.tokens.target_mask.sum(1))
 
 
@@ -178,7 +158,7 @@ def line_batches(
     longest: int = 128,
     prefix: str = "",
 ) -> Iterator[LineBatch]:
-    """Sentence pairs batch by batch, not tokenized yet; arguments and errors as :func:`text_batches`."""
+    """As :func:`text_batches`, not tokenized yet."""
     if min(batch_size, longest) < 1:
         raise BadInput(f"batch_size is {batch_size}, longest {longest}; both must be at least 1")
     some: list[tuple[str, str]] = []
@@ -206,8 +186,10 @@ def text_batches(
     """Sentence pairs through a Hugging Face tokenizer, batch by batch, nothing kept in between.
 
     Args:
-        tokenizer, longest, prefix: see :class:`LineBatch`.
+        tokenizer: of Hugging Face, called with ``text=`` and ``text_target=``: each side has its own marks.
         pairs: source and target lines; an empty one on either side leaves its pair out.
+        longest: pieces of a side, special ones included; longer ones are cut off.
+        prefix: put before every source line, such as the task that T5 is told.
 
     Raises:
         BadInput: a size below 1, or less than the marks of a sentence need.

@@ -56,11 +56,7 @@ def analyse_kept(
     heads: Collection[int] | None = None,
     about: dict[str, str] | None = None,
 ) -> Analysis:
-    """What the finished parts of both passes come to, shards added up.
-
-    Raises:
-        BadInput: a part is not finished; nothing was judged, and the corpus is too large to be one batch.
-    """
+    """What the finished parts of both passes come to; BadInput where one is not finished."""
     fit = merged_fit(keep, part)
     judgement = keep.merged("judge", part, lambda: Judgement(fit))
     if not judgement.samples:
@@ -75,7 +71,6 @@ def analyse_kept(
 def _analysis(
     stream: Stream, part: Part, fit: Fit, judgement: Judgement, about: dict[str, str] | None
 ) -> Analysis:
-    """With the first sample that is judged, which goes through the model once more, as the example."""
     batch = next((batch for number, batch in stream.numbered() if part.is_of("judge", number)), None)
     example = None if batch is None else example_of(stream.trace(batch), fit.heads)
     return results(fit, judgement, held_out=part.every > 1, example=example, about=about)
@@ -89,12 +84,11 @@ def fit_part(
 
 
 def judge_part(stream: Stream, fit: Fit, part: Part | None = None, **options: Any) -> Judgement:
-    """Second pass over a part, by the fit of all parts; goes on where it was left, as :func:`fit_part`."""
+    """Second pass over a part, by the fit of all parts."""
     return _pass_over("judge", stream, part or Part(), Judgement(fit), **options)
 
 
 def merged_fit(keep: Keep, part: Part) -> Fit:
-    """The fits of all shards, added up; errors as :meth:`Keep.merged`."""
     return keep.merged("fit", part, Fit)
 
 

@@ -38,15 +38,10 @@ class ParallelText:
 
     @property
     def about(self) -> dict[str, str]:
-        """What a report says of it."""
         return {"Corpus": f"{self.source.name}, {self.target.name}"}
 
     def checked(self) -> tuple[int, dict[str, str]]:
-        """The number of lines, and the checksum of each file.
-
-        Raises:
-            BadInput: a file that is not there or is empty, or files of different lengths.
-        """
+        """The number of lines, and the checksum of each file; BadInput where these are no translations."""
         counts, digests = [], {}
         for side, path in (("source", self.source), ("target", self.target)):
             if not path.is_file():
@@ -65,11 +60,7 @@ class ParallelText:
         return counts[0], digests
 
     def pairs(self) -> Iterator[tuple[str, str]]:
-        """The lines, without their ends.
-
-        Raises:
-            BadInput: a line that is not UTF-8; files of different lengths.
-        """
+        """The lines, without their ends; BadInput for one that is not UTF-8, or is missing on one side."""
         with self.source.open("rb") as sources, self.target.open("rb") as targets:
             for number, (source, target) in enumerate(zip_longest(sources, targets), start=1):
                 if source is None or target is None:
@@ -113,14 +104,10 @@ class Checkpoint:
 
     @classmethod
     def load(cls, name: str, device: str = "cpu", **settings: str | None) -> "Checkpoint":
-        """From a folder, or by name from wherever transformers finds it.
-
-        Args:
-            settings: ``source_language``, ``target_language``, ``prefix``, see :class:`Checkpoint`.
+        """From a folder, or by name from wherever transformers finds it; ``settings`` as the fields.
 
         Raises:
-            BadInput: no such folder or device; transformers is not installed, or cannot load this as one; and
-                as :class:`Checkpoint`.
+            BadInput: no such folder or device; transformers is not installed, or cannot load this as one.
         """
         _require_folder(name)
         try:
@@ -145,12 +132,10 @@ class Checkpoint:
 
     @property
     def shown(self) -> str:
-        """Its name without the folders above."""
         return Path(self.name).absolute().name if Path(self.name).exists() else self.name
 
     @property
     def about(self) -> dict[str, str]:
-        """What a report says of it."""
         weights = sum(parameter.numel() for parameter in self.model.parameters())
         facts = {"Model": f"{self.shown} ({type(self.model).__name__}, {weights:,} parameters)"}
         if self.source_language:
@@ -158,8 +143,7 @@ class Checkpoint:
         return facts | ({"Before every source": self.prefix} if self.prefix else {})
 
     def digest(self) -> str:
-        """A hash of what passes depend on: configuration, weights in the order of names, and all that makes
-        pieces of a text: vocabulary and rules of the tokenizer, languages, prefix."""
+        """A hash of all that passes depend on: configuration, weights, tokenizer, languages, prefix."""
         config = self.model.config.to_diff_dict() | {"transformers_version": None}
         content = [config, tokenizer_digest(self.tokenizer), self.prefix]
         found = hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode())
@@ -178,7 +162,6 @@ class Checkpoint:
         layers: Collection[int] | None = None,
         ignore_special: bool = False,
     ) -> HuggingFace:
-        """The model to be traced; ``ignore_special``: see :meth:`stream`."""
         ignored = ignorable_ids(self.tokenizer) if ignore_special else ()
         return HuggingFace(self.model, kinds=kinds, layers=layers, ignored=ignored)
 
@@ -217,10 +200,7 @@ class Checkpoint:
 
 
 def _require_folder(name: str) -> None:
-    """Refuse what can only be a folder and is none, before it is looked for on the network.
-
-    A name has one slash at most, and no folder of that name before it.
-    """
+    """Refuse what can only be a folder and is none, before it is looked for on the network."""
     path = Path(name)
     before, _, _ = name.rstrip("/").rpartition("/")
     is_path = name.startswith((".", "/", "~")) or name.count("/") > 1 or (os.sep != "/" and os.sep in name)
@@ -240,10 +220,7 @@ def _said(error: Exception) -> str:
 
 
 def language_codes(tokenizer: Any) -> list[str]:
-    """The languages that a tokenizer marks its sentences with, as those of mBART, M2M100 and NLLB do.
-
-    Where nobody says otherwise, those of mBART and NLLB mark targets as sentences of the source's language.
-    """
+    """The languages that a tokenizer marks its sentences with, as those of mBART, M2M100 and NLLB do."""
     known = getattr(tokenizer, "lang_code_to_id", None)
     if not known and hasattr(tokenizer, "src_lang"):  # NLLB has its codes among its special tokens
         known = [code for code in getattr(tokenizer, "extra_special_tokens", ()) if not code.startswith("<")]
@@ -294,7 +271,6 @@ def tokenizer_digest(tokenizer: Any) -> str:
 
 
 def _file_digests(tokenizer: Any) -> dict[str, str]:
-    """Checksums of the files that a tokenizer in plain Python would be saved as."""
     with tempfile.TemporaryDirectory() as folder:
         tokenizer.save_vocabulary(folder)
         return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in Path(folder).iterdir()}

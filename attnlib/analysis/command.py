@@ -24,11 +24,7 @@ PASSES = {"fit": "first pass", "judge": "second pass"}
 
 @dataclass(frozen=True)
 class Request:
-    """The options of the command line, see ``attnlib analyse --help``.
-
-    Raises:
-        BadInput: options that do not go together. UnknownName: another stage.
-    """
+    """The options of ``attnlib analyse --help``; BadInput where they do not go together."""
 
     out: Path
     model: str | None = None
@@ -72,11 +68,9 @@ class Request:
             )
 
     def part(self, shard: int = 0) -> Part:
-        """A shard of the corpus."""
         return Part(shard, self.shards, self.every)
 
     def settings(self, *names: str) -> dict:
-        """Some of the options, by name."""
         return {name: getattr(self, name) for name in names}
 
 
@@ -85,9 +79,6 @@ def numbers(text: str | None) -> tuple[int, ...] | None:
 
     >>> numbers("0,4-6")
     (0, 4, 5, 6)
-
-    Raises:
-        BadInput: anything else.
     """
     if text is None:
         return None
@@ -102,12 +93,7 @@ def numbers(text: str | None) -> tuple[int, ...] | None:
 
 
 def analyse_command(request: Request) -> None:
-    """Do what can be done of a request now, and say what remains.
-
-    Raises:
-        BadInput: see the parts: a model, files or a folder that cannot be used; a stage given by name of
-            which nothing can be done, because the one before it is not finished.
-    """
+    """Do what can be done of a request now, and say what remains."""
     console = Console(stderr=True, highlight=False, soft_wrap=True, markup=False)
     job = _of_traces(request) if request.traces is not None else _of_checkpoint(request, console)
     shards = range(request.shards) if request.shard is None else [request.shard]

@@ -23,11 +23,8 @@ class Sums:
     """What either pass adds up, so that ``+`` gives the sums of two parts of a corpus.
 
     Subclasses name in ``TABLES`` their own sums by key, and have ``empty()``, sums of nothing of their kind,
-    and ``tensors()``, all that is summed, named ``table/key/…``.
-
-    Attributes:
-        samples: that were summed; losses: what the corpus holds beside them, as whoever reads it says.
-        unchecked: names of attentions whose scores were compared with nothing, in some pass.
+    and ``tensors()``, all that is summed, named ``table/key/…``. ``losses`` is what the corpus holds beside
+    the samples; ``unchecked`` names attentions whose scores were compared with nothing, in some pass.
     """
 
     TABLES: tuple[str, ...] = ()
@@ -52,13 +49,11 @@ class Sums:
         return {"samples": self.samples, "losses": vars(self.losses), "unchecked": sorted(self.unchecked)}
 
     def restore(self, tensors: dict[str, Tensor], facts: dict) -> "Sums":
-        """These sums, filled with what :meth:`tensors` and :meth:`facts` gave."""
         self.samples, self.losses = facts["samples"], Losses(**facts["losses"])
         self.unchecked = frozenset(facts["unchecked"])
         return self
 
     def _begin(self, one: ModelPass) -> Bool[Tensor, " batch"] | None:
-        """The samples to add, counted; None where there are none."""
         whole = whole_samples(one)
         if not bool(whole.any()):
             return None
@@ -68,14 +63,7 @@ class Sums:
 
 
 class Fit(Sums):
-    """Sums of the first pass.
-
-    Attributes:
-        heads: that are looked at, of every attention; None: all.
-
-    Raises:
-        BadInput: no head.
-    """
+    """Sums of the first pass, of some heads of every attention or of all; BadInput for none."""
 
     TABLES = ("components", "averages")
 
@@ -88,7 +76,6 @@ class Fit(Sums):
         self.averages: dict[Head, AverageAttention] = {}
 
     def update(self, one: ModelPass) -> "Fit":
-        """Add a pass."""
         whole = self._begin(one)
         if whole is None:
             return self
@@ -133,7 +120,6 @@ class Fit(Sums):
 
 
 def grouped(tensors: dict[str, Tensor], table: str) -> dict[str, dict[str, Tensor]]:
-    """The tensors ``table/key/name`` by key and name."""
     found: dict[str, dict[str, Tensor]] = defaultdict(dict)
     for path, tensor in tensors.items():
         key, _, name = path.removeprefix(f"{table}/").rpartition("/")
@@ -143,7 +129,6 @@ def grouped(tensors: dict[str, Tensor], table: str) -> dict[str, dict[str, Tenso
 
 
 def head_of(key: str) -> Head:
-    """The head that is written ``attention/head``."""
     attention, _, head = key.rpartition("/")
     return attention, int(head)
 
@@ -175,19 +160,13 @@ def whole_samples(one: ModelPass) -> Bool[Tensor, " batch"]:
 
 
 class AverageAttention:
-    """Average attention matrices by (source length, target length), in bounded memory; mergeable.
+    """Average attention by (source length, target length), in bounded memory; mergeable.
 
-    Samples are judged by the average of those summed: by that of others where the two are different samples.
-    That is :mod:`attnlib.decomposition.typicality` for a corpus read once.
-
-    Memory: the matrices of a head have at most :data:`ENTRIES` entries of 8 bytes together, 1.6 MB; that is
-    614 MB for the 384 heads of one kind of attention in a model of 24 layers with 16. Kept is every size
-    whose longer side has at most ``longest`` positions, where ``longest`` is the largest number for which all
-    the sizes seen fit. It depends on which sizes there are, not on when they came, and a size that is kept
-    has all of its samples: halves merged are the whole.
-
-    Attributes:
-        longest: positions of the longer side up to which sizes are kept; None while all are.
+    That is :mod:`attnlib.decomposition.typicality` for a corpus read once. The matrices of a head have at
+    most :data:`ENTRIES` entries of 8 bytes together. Kept is every size whose longer side has at most
+    ``longest`` positions (None: all), the largest number for which all sizes seen fit. It depends on which
+    sizes there are, not on when they came, and a size that is kept has all of its samples: halves merged are
+    the whole.
     """
 
     def __init__(self) -> None:
@@ -200,7 +179,6 @@ class AverageAttention:
         target_mask: Bool[Tensor, "batch target"],
         source_mask: Bool[Tensor, "batch source"],
     ) -> "AverageAttention":
-        """Add the samples whose size is kept."""
         self._make_room(set(_cells(target_mask, source_mask)))
         here = ~self.beyond(target_mask, source_mask)
         self.cells.update(attention[here], target_mask[here], source_mask[here])
@@ -242,7 +220,7 @@ class AverageAttention:
         return merged
 
     def tensors(self) -> dict[str, Tensor]:
-        """What :meth:`of_tensors` makes the same averages of; ``longest`` is −1 where all sizes are kept."""
+        """What :meth:`of_tensors` makes the same averages of."""
         cells = list(self.cells.counts)
         sums = [torch.empty(0, dtype=torch.float64), *(self.cells.sums[cell].flatten() for cell in cells)]
         return {
@@ -254,7 +232,6 @@ class AverageAttention:
 
     @classmethod
     def of_tensors(cls, tensors: dict[str, Tensor]) -> "AverageAttention":
-        """The averages that :meth:`tensors` was called on."""
         found, longest = cls(), int(tensors["longest"])
         found.longest = None if longest < 0 else longest
         cells = list(map(tuple, tensors["cells"].tolist()))
@@ -265,10 +242,7 @@ class AverageAttention:
         return found
 
     def _make_room(self, new: set[Cell]) -> None:
-        """Let ``longest`` be such that the sizes kept and the new ones fit, and drop those beyond it.
-
-        Once it has been lowered it stays: what is longer has been seen, and would not fit with what is there.
-        """
+        """Lower ``longest`` until the sizes kept and the new ones fit; once lowered it stays."""
         entries: dict[int, int] = defaultdict(int)  # by the longer side
         for cell in new | self.cells.counts.keys():
             if self.longest is None or max(cell) <= self.longest:

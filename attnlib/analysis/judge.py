@@ -25,10 +25,8 @@ NO_SIGNAL = 1e-12  # below this share of the terms' own squares, a total is roun
 class Judgement(Sums):
     """Sums of the second pass, by the components of a fit.
 
-    Attributes:
-        heads: see :class:`HeadSums`.
-        seen: of each of the states, ``valid`` positions, and those of them with ``unseen_words`` and
-            ``unseen_places``, which the fit never saw.
+    ``seen`` counts, of each of the states, ``valid`` positions, and those with ``unseen_words`` and
+    ``unseen_places``, which the fit never saw.
     """
 
     TABLES = ("heads", "seen")
@@ -138,14 +136,12 @@ def _terms(
 
 
 class HeadSums:
-    """What is summed of one head.
+    """What is summed of one head: :class:`TermSums`, and ``totals``.
 
-    Attributes:
-        terms: see :class:`TermSums`.
-        totals: over samples: ``typical``, their typicality where an average covers them, how many are
-            ``covered``, how many are ``beyond`` the lengths that averages are kept of, how many ``samples``.
-            Over rows: the model's attention ``on_ignored`` positions, how many ``rows``. Over rows that were
-            ``probed``: how often the head ``agrees`` with the lexical probe, and ``by_chance``.
+    Over samples: ``typical``, their typicality where an average covers them, how many are ``covered``, how
+    many ``beyond`` the lengths that averages are kept of, how many ``samples``. Over rows: the model's
+    attention ``on_ignored`` positions, how many ``rows``. Over rows that were ``probed``: how often the head
+    ``agrees`` with the lexical probe, and ``by_chance``.
     """
 
     def __init__(self, terms: tuple[str, ...]):
@@ -251,7 +247,6 @@ class TermSums:
         return merged
 
     def result(self) -> TermShares:
-        """The shares so far."""
         entries, rows, left_out = self.sums["counts"].tolist()
         products, absolute = self.sums["products"], self.sums["absolute"]
         squares = products.diagonal()
@@ -271,7 +266,7 @@ class TermSums:
 
 
 def subsets(terms: tuple[str, ...]) -> dict[str, frozenset[str]]:
-    """Sets of terms to rebuild attention from: none, some alone, all but residuals, all but one."""
+    """Sets of terms to rebuild attention from."""
     every = frozenset(terms)
     temporal = frozenset({"temporal·temporal"})
     found = {

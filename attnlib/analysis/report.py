@@ -29,35 +29,6 @@ if TYPE_CHECKING:
 Name = Callable[[str, int], str]  # side and id → the word
 
 TABLES = ("heads", "terms", "states")
-TITLES = {
-    "cross": "Cross-attention: from the decoder to the source",
-    "encoder_self": "Self-attention of the encoder",
-    "decoder_self": "Self-attention of the decoder",
-}
-SQUARES = {  # of a head: column, title, colour
-    "temporal_share": ("temporal share", "temporal"),
-    "input_share": ("input share", "input"),
-    "mixed_share": ("mixed share", "mixed"),
-    "residual_share": ("share of terms with a residual", "residual"),
-    "position_bias_share": ("share of the position bias", "bias"),
-    "typicality": ("typicality", "plain"),
-}
-REBUILDS = {
-    "uniform": "no term (uniform)",
-    "temporal_rebuilds": "temporal · temporal",
-    "input_rebuilds": "input · input",
-    "no_residual_rebuilds": "all without residual",
-    "spread": "spread of the scores",
-}
-OF_THE_PROBE = {
-    "agreement_with_probe": "agreement with the lexical probe",
-    "agreement_by_chance": "by chance",
-    "rows_probed": "rows probed",
-}
-STATES = {
-    "width": "width", "words": "words seen", "positions": "positions", "fitted": "fitted on",
-    "judged": "judged", "unseen_words": "share unseen", "megabytes": "MB",
-}  # fmt: skip
 ROWS_ARE = {"cross": ("target", "source"), "encoder_self": ("source",) * 2, "decoder_self": ("read",) * 2}
 MOST_MAPS = 48  # example matrices on the page
 
@@ -198,7 +169,6 @@ def notes(analysis: Analysis) -> list[str]:
 
 
 def page(analysis: Analysis, title: str, name: Name) -> str:
-    """The page; ``name`` gives the word of an id of a side, and any word may be hostile."""
     facts = analysis.about | {
         "Samples fitted on": f"{analysis.fitted:,}",
         "Samples judged": f"{analysis.judged:,}" + ("" if analysis.held_out else " (the same)"),
@@ -210,8 +180,7 @@ def page(analysis: Analysis, title: str, name: Name) -> str:
         notes=notes(analysis),
         kinds=[_kind(analysis, kind) for kind in KINDS if kind in kinds],
         example=_example(analysis.example, name) if analysis.example else None,
-        state_columns=list(STATES.values()),
-        states=[(_word(row["states"]), [row[column] for column in STATES]) for row in analysis.states],
+        states=[(_word(row["states"]), row) for row in analysis.states],
     )
 
 
@@ -231,36 +200,20 @@ def _template() -> "Template":
 
 
 def _kind(analysis: Analysis, kind: str) -> dict:
-    """What the page says of all attentions of a kind."""
-    rows = [row for row in analysis.heads if row["kind"] == kind]
-    terms = [row for row in analysis.terms if row["kind"] == kind]
-    by_place = {(row["layer"], row["head"]): row for row in rows}
-    layers, heads = (sorted(set(own)) for own in zip(*by_place, strict=True))
-    rebuilds = REBUILDS | (OF_THE_PROBE if any(row["rows_probed"] for row in rows) else {})
-    shares: dict[str, list[float]] = {}
-    for row in terms:
-        shares.setdefault(_place(row), []).append(row["covariance_share"])
-
-    def grid(column: str) -> list[tuple[str, list[float]]]:
-        """A row a layer; NaN where it has no such head."""
-        return [
-            (f"layer {layer}", [by_place.get((layer, head), {}).get(column, math.nan) for head in heads])
-            for layer in layers
-        ]
-
+    """What the page says of all attentions of a kind: rows of tables with their headings, by column."""
+    rows = {(row["layer"], row["head"]): row for row in analysis.heads if row["kind"] == kind}
+    layers, heads = (sorted(set(own)) for own in zip(*rows, strict=True))
+    shares: dict[str, dict[str, float]] = {}
+    for row in analysis.terms:
+        if row["kind"] == kind:
+            shares.setdefault(_place(row), {})[row["term"]] = row["covariance_share"]
     return {
         "id": kind,
-        "title": TITLES[kind],
         "heads": heads,
-        "grids": [
-            (title, colour, grid(column))
-            for column, (title, colour) in SQUARES.items()
-            if column != "position_bias_share" or any(row[column] for row in rows)
-        ],
-        "rebuild_columns": list(rebuilds.values()),
-        "rebuilds": [(_place(row), [row[column] for column in rebuilds]) for row in rows],
-        "term_columns": list(dict.fromkeys(row["term"] for row in terms)),
+        "grid": [(f"layer {layer}", [rows.get((layer, head)) for head in heads]) for layer in layers],
+        "rows": [(_place(row), row) for row in rows.values()],
         "terms": list(shares.items()),
+        "term_columns": {term: term for row in shares.values() for term in row},
     }
 
 
@@ -273,8 +226,8 @@ def _example(example: Example, name: Name) -> dict:
     for (at, head), weights in list(example.attention.items())[:MOST_MAPS]:
         kind, layer = at.split(".")
         rows, columns = (words[of] for of in ROWS_ARE[kind])
-        title = f"{TITLES[kind].split(':')[0]}, layer {layer}, head {head}"
-        maps.append((title, columns, list(zip(rows, weights.tolist(), strict=True))))
+        place = kind, _place({"layer": layer, "head": head})
+        maps.append((*place, columns, list(zip(rows, weights.tolist(), strict=True))))
     longest = max(example.lengths or (0, 0))
     return {
         "maps": maps,
@@ -314,7 +267,6 @@ def square(value: float, colour: str) -> str:
 
 
 def _paint(strength: float, colour: str = PLAIN) -> str:
-    """A colour, the stronger between 0 and 1."""
     return f"color-mix(in srgb,{colour} {100 * strength:.0f}%,transparent)"
 
 
@@ -333,13 +285,9 @@ SHOWN, SENTENCE = 60, 500  # characters of a word, and of a sentence
 
 
 def visible(word: str, most: int = SHOWN, *, spaces: bool = False) -> str:
-    """A word with every character to be seen: spaces as ␣, and by their codes those that draw nothing.
+    """A word with every character to be seen: spaces as ␣ unless ``spaces``, by code those that draw nothing.
 
-    A combining mark with no letter before it is on a dotted circle.
-
-    Args:
-        most: characters; what is longer is cut off.
-        spaces: whether they stay spaces, as in a sentence.
+    A combining mark with no letter before it is on a dotted circle; beyond ``most`` characters it is cut off.
 
     >>> visible("a b\\x00\\u202ec")
     'a␣b␀⟨U+202E⟩c'
@@ -361,7 +309,6 @@ def _seen(character: str) -> str:
 
 
 def sentence(text: str) -> str:
-    """Visible text whose spaces stay spaces."""
     return visible(text, SENTENCE, spaces=True)
 
 

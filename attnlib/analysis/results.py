@@ -133,7 +133,7 @@ def head_rows(judgement: Judgement) -> list[dict]:
 
 
 def term_rows(judgement: Judgement) -> list[dict]:
-    """A row for each term of each head: both shares, and what the attention is without it."""
+    """A row for each term of each head."""
     return [
         {
             **named,
@@ -192,13 +192,11 @@ def example_of(one: ModelPass, heads: tuple[int, ...] | None) -> Example:
 
 
 def _heads(judgement: Judgement) -> Iterator[tuple[dict, HeadSums, TermShares]]:
-    """By kind, layer and head: the columns that name a head, its sums, and their shares."""
     for (name, head), own in sorted(judgement.heads.items(), key=lambda it: (*_order(it[0][0]), it[0][1])):
         kind, layer = name.split(".")
         yield {"kind": kind, "layer": int(layer), "head": head}, own, own.terms.result()
 
 
 def _order(name: str) -> tuple[int, int]:
-    """The place of an attention among others."""
     kind, layer = name.split(".")
     return KINDS.index(kind), int(layer)

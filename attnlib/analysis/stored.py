@@ -27,7 +27,6 @@ class Keep:
     """Where the sums of a pass are kept while it goes on, and what identifies it.
 
     Attributes:
-        folder: of the whole analysis; every part of a stage has a folder of its own in it.
         asked: what the numbers depend on beside the part: model, corpus, layers, heads.
         seconds: between two saves.
     """
@@ -37,15 +36,10 @@ class Keep:
     seconds: float = SECONDS_BETWEEN_SAVES
 
     def path(self, stage: str, part: Part) -> Path:
-        """The file of a part."""
         return self.folder / f"{stage}-{part.shard}-of-{part.shards}" / "sums.safetensors"
 
     def begun(self, stage: str, part: Part) -> dict | None:
-        """What the file says of a part that was begun, ``done`` and ``finished``; None where there is none.
-
-        Raises:
-            BadInput: it is a part of another analysis. CorruptFile: it is not as it was written.
-        """
+        """What is said of a part, ``done`` and ``finished``, or None; BadInput for another analysis."""
         path = self.path(stage, part)
         if not path.is_file():
             return None
@@ -61,16 +55,11 @@ class Keep:
         return facts
 
     def save(self, stage: str, part: Part, sums: Sums, done: int, finished: bool) -> None:
-        """Write the sums over batches before ``done`` in place of those that are there."""
         about = {"asked": self._asked(part), "done": done, "finished": finished}
         write_sums(self.path(stage, part), sums, about)
 
     def merged(self, stage: str, part: Part, empty: Callable[[], Sums]) -> Sums:
-        """The sums of all shards, added up; ``empty`` makes those that a file is read into.
-
-        Raises:
-            BadInput: some are missing or not finished; the message lists them.
-        """
+        """The sums of all shards, read into what ``empty`` makes; BadInput lists those not finished."""
         if missing := self.lacking(stage, part):
             shards = ", ".join(map(str, missing))
             raise BadInput(f"{self.folder}: shards {shards} of {part.shards} have no finished {stage} yet")
@@ -86,7 +75,6 @@ class Keep:
 
 
 def write_sums(path: Path, sums: Sums, about: dict) -> None:
-    """Write sums and what is said about them as safetensors, which appear whole or not at all."""
     tensors = {name: tensor.contiguous() for name, tensor in sums.tensors().items()}
     facts = sums.facts() | about | {"format": FORMAT, "tensors": _digest(tensors)}
     text = json.dumps(facts, sort_keys=True)
@@ -96,11 +84,7 @@ def write_sums(path: Path, sums: Sums, about: dict) -> None:
 
 
 def read_facts(path: Path) -> dict:
-    """What is said of the sums of a file, without reading them.
-
-    Raises:
-        CorruptFile: it is not what :func:`write_sums` wrote.
-    """
+    """What is said of the sums of a file; CorruptFile where it is not what :func:`write_sums` wrote."""
     with _opened(path) as file:
         header = json.loads((file.metadata() or {}).get("attnlib", "{}"))
         if header["sha256"] != hashlib.sha256(header["facts"].encode()).hexdigest():
@@ -112,7 +96,6 @@ def read_facts(path: Path) -> dict:
 
 
 def read_sums(path: Path, sums: Sums) -> Sums:
-    """Fill empty sums with those of a file; errors as :func:`read_facts`."""
     facts = read_facts(path)
     with _opened(path) as file:
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118, it is no dict

@@ -18,11 +18,7 @@ Batch = TypeVar("Batch")
 
 @dataclass(frozen=True)
 class Losses:
-    """Samples of a corpus that a batch lacks, and those of which it has a part.
-
-    >>> Losses(1, 2) + Losses(3)
-    Losses(left_out=4, cut=2)
-    """
+    """Samples of a corpus that a batch lacks, and those of which it has a part."""
 
     left_out: int = 0
     cut: int = 0
@@ -62,19 +58,13 @@ class Stream(Generic[Batch]):
 
     @classmethod
     def saved(cls, folder: str | Path) -> "Stream[Path]":
-        """The passes of a folder of safetensors files, see :mod:`attnlib.adapters.tensors`.
-
-        Raises:
-            BadInput: no such files.
-        """
+        """The files of a folder, see :mod:`attnlib.adapters.tensors`; BadInput without any."""
         return cls(read_pass, saved_files(folder), probed=None)
 
     def is_probed(self, judged: int) -> bool:
-        """Whether the lexical probe is taken of a batch before which so many are judged."""
         return self.probed is None or judged < self.probed
 
     def numbered(self) -> Iterator[tuple[int, Batch]]:
-        """Batches from the first, with their numbers."""
         return enumerate(self.batches() if callable(self.batches) else self.batches)
 
 
@@ -107,7 +97,6 @@ class Part:
             raise BadInput(f"every is {self.every}; it must be at least 1")
 
     def all_shards(self) -> "list[Part]":
-        """This part and its neighbours, in order."""
         return [replace(self, shard=shard) for shard in range(self.shards)]
 
     def is_of(self, stage: str, number: int) -> bool:
@@ -118,5 +107,5 @@ class Part:
         return self.every == 1 or held_out == (stage == "judge")
 
     def judged_before(self, number: int) -> int:
-        """How many batches are judged before this one, which is, in all shards together."""
+        """How many batches are judged before this one, in all shards together."""
         return number // self.every

@@ -8,7 +8,7 @@ import pytest
 
 ADAPTERS = ("attended", "model_pass", "modules", "tensors", "hugging_face")
 ANALYSIS = ("term_sums", "average_attention", "fit_and_judge", "parts", "analyse")
-SOME = "not refused and not killed and not shards and not flipped"
+SOME = "not refused and not killed and not shards and not flipped and not warning"
 
 
 @pytest.mark.slow

@@ -9,7 +9,6 @@ from torch import nn
 
 from attnlib.adapters import Attended, LinearMap
 from attnlib.decomposition import Components
-from attnlib.errors import BadInput
 from tests.attnlib.adapters.adapter_builders import DOUBLE, attended_of, normal, projection, rotary
 
 
@@ -47,26 +46,6 @@ def test_the_bias_of_a_projection_goes_with_the_temporal_part():
         torch.testing.assert_close(found.input, parts.input @ weight.T)
         torch.testing.assert_close(found.residual, parts.residual @ weight.T)
         assert not any(part[~mask].any() for part in found)
-
-
-@pytest.mark.parametrize(
-    ("weight", "bias", "message"),
-    [
-        ((4, 6), None, r"weight of shape \(4, 6\), bias of None; expected \(heads, head width, width\)"),
-        ((2, 4, 6), (8,), r"weight of shape \(2, 4, 6\), bias of \(8,\)"),
-        ((2, 4, 6), (2, 6), r"bias of \(2, 6\)"),
-    ],
-)
-def test_a_map_of_another_shape_is_refused(weight, bias, message):
-    with pytest.raises(BadInput, match=message):
-        LinearMap(torch.zeros(weight), None if bias is None else torch.zeros(bias))
-
-
-def test_what_heads_cannot_share_is_refused():
-    with pytest.raises(BadInput, match="a projection to 8 dimensions cannot be shared by 3 heads"):
-        LinearMap.of(nn.Linear(2, 8), 3)
-    with pytest.raises(BadInput, match=r"cross\.1: queries of 2 heads of width 4, keys of 4 of width 2"):
-        attended_of(key_map=LinearMap.of(projection(6, 8, 0), 4))
 
 
 # Rotation.

@@ -65,7 +65,7 @@ def test_the_model_is_left_as_it_was():
 
     with pytest.raises(RuntimeError):
         Modules(model, [HOOKED], fails, start=2).trace(BATCH)
-    next(Modules(model, [HOOKED], run, start=2).traces([BATCH]))
+    Modules(model, [HOOKED], run, start=2).trace(BATCH)
     assert hooks_on(model) == 0
     assert [module.training for module in model.modules()] == modes
     assert torch.is_grad_enabled()

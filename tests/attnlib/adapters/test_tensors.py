@@ -135,6 +135,17 @@ def test_states_and_weights_of_different_precisions_are_computed_with_in_the_fin
     assert found["encoder_self.0"].scores.dtype == torch.float32
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_is_computed_with_in_single(dtype):
+    """Tensors of half precision and the same in single come to the same, to the last digit."""
+    half = to({name: own for name, own in FULL.items() if not name.endswith("attention")}, dtype)
+    for one, other in zip(
+        *(pass_of_tensors(own).attended for own in (half, to(half, torch.float32))), strict=True
+    ):
+        assert one.scores.dtype == torch.float32
+        assert torch.equal(one.scores, other.scores)
+
+
 # Padding and what is predicted.
 
 

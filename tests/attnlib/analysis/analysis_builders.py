@@ -29,16 +29,15 @@ class Toy:
     Words are 1 to 7, of which ``ignored`` count nowhere; ``probe`` is a β that depends on the words alone.
     """
 
-    def __init__(self, kinds=("cross",), *, ignored=(), bias=False, batch=6, dtype=torch.float64):
-        self.kinds, self.ignored, self.bias, self.batch, self.dtype = kinds, ignored, bias, batch, dtype
+    def __init__(self, kinds=("cross",), *, ignored=(), bias=False, batch=6):
+        self.kinds, self.ignored, self.bias, self.batch = kinds, ignored, bias, batch
         draw = partial(torch.randn, generator=generator(0), dtype=torch.float64)
         self.places = {site: draw(LONGEST, WIDTH) for site in SITES}
         self.words = {site: draw(WORDS, WIDTH) for site in SITES}
         self.maps = {
-            kind: [LinearMap(draw(HEADS, 3, WIDTH).to(dtype), draw(HEADS, 3).to(dtype)) for _ in range(2)]
-            for kind in ALL
+            kind: [LinearMap(draw(HEADS, 3, WIDTH), draw(HEADS, 3)) for _ in range(2)] for kind in ALL
         }
-        self.biases = draw(1, HEADS, LONGEST, LONGEST).to(dtype)
+        self.biases = draw(1, HEADS, LONGEST, LONGEST)
 
     def __call__(self, number):
         draw = generator(number + 1)
@@ -50,7 +49,7 @@ class Toy:
         for site, side in SITES.items():
             noise = torch.randn(self.batch, length[side], WIDTH, generator=draw, dtype=torch.float64)
             made = self.places[site][: length[side]] + self.words[site][tokens[side]] + 0.3 * noise
-            states[site] = made.masked_fill(~masks[side][..., None], 1e3).to(self.dtype)
+            states[site] = made.masked_fill(~masks[side][..., None], 1e3)
         ignored = {s: torch.isin(t, torch.tensor(self.ignored)) for s, t in tokens.items()}
         return ModelPass(
             source_tokens=tokens["source"],

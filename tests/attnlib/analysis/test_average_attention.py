@@ -126,6 +126,3 @@ def test_sizes_up_to_a_longest_side_hand_worked(monkeypatch):
     assert found[0] == 1
     assert math.isnan(found[1])
     assert average.beyond(*padded([torch.ones(1, 1), torch.ones(2, 1)])[1:]).tolist() == [False, True]
-
-
-# Files.

@@ -82,8 +82,8 @@ def test_special_pieces_are_ignored_where_asked(folder, tmp_path):
 
 
 def test_a_digest_changes_with_all_that_the_numbers_depend_on(folder, tmp_path):
-    """Weights; heads, which weights of the same shapes may be dealt out to otherwise; words and rules of the
-    tokenizer; a prefix. Not with where it lies, and not with how the tokenizer was called."""
+    """Weights; heads, which weights of the same shapes may be dealt out to otherwise; words of the tokenizer;
+    a prefix. Not with where it lies, and not with how the tokenizer was called."""
     before = Checkpoint.load(str(folder))
     after = Checkpoint.load(str(shutil.copytree(folder, tmp_path / "other")))
     for batch in before.stream(text_of(tmp_path)).batches():
@@ -97,8 +97,6 @@ def test_a_digest_changes_with_all_that_the_numbers_depend_on(folder, tmp_path):
     after.model.config.num_heads = 4
     found.append(after.digest())
     found.append(replace(after, tokenizer=tokenizer_of(sorted(TARGET))).digest())
-    before.tokenizer.backend_tokenizer.normalizer = tokenizers.normalizers.Lowercase()
-    found.append(before.digest())
     assert len(set(found)) == len(found)
 
 

@@ -155,26 +155,12 @@ def test_the_position_bias_is_a_tenth_term():
     assert shares.similarity[f"without {POSITION_BIAS}"] == pytest.approx(1 - (8 / 9 - 2 / 3))
 
 
-def test_terms_that_cancel():
-    """-1 1 against 3 -3: shares -1/2 and 3/2."""
-    shares = sums_of(*terms_of({"temporal·temporal": [-1.0, 1.0], "input·input": [3.0, -3.0]})).result()
-    assert shares.covariance["temporal·temporal"] == -0.5
-    assert shares.covariance["input·input"] == 1.5
-
-
 def test_ties_but_for_rounding_are_ties():
     """One word twice: input alone cannot tell the places apart, whatever the last bit says."""
     terms, allowed = terms_of({"input·input": [1.0, 1.0 + 1e-7, 0.0], "temporal·temporal": [0.5, 0.0, 0.0]})
     shares = sums_of(terms.float(), allowed).result()
     assert shares.agreement["input only"] == 0.5
     assert shares.agreement["temporal only"] == 1.0
-
-
-def test_rows_of_one_position_and_rows_of_none():
-    terms = torch.ones(9, 1, 3, 2)
-    allowed = torch.tensor([[[True, False], [False, False], [True, True]]])
-    shares = sums_of(terms, allowed).result()
-    assert (shares.rows, shares.rows_left_out, shares.entries) == (1, 1, 2)
 
 
 def test_undefined_where_nothing_varies():
