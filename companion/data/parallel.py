@@ -23,9 +23,9 @@ import numpy as np
 from attnlib.errors import BadInput, UnknownName
 from attnlib.training.corpus import Corpus, Links, Task
 from attnlib.training.vocabulary import Vocabulary
-from companion.data.by_rule import named
+from companion.data.by_rule import task
 from companion.data.sources import Dataset, dataset, find, locate
-from companion.data.text import Dropped, Tally, read_lines, read_parallel, read_text, unzipped
+from companion.data.text import Dropped, Tally, own_checksums, read_lines, read_parallel, read_text, unzipped
 
 EUROPARL = dataset("europarl")
 GOLD_ALIGNMENTS = dataset("gold_alignments")
@@ -81,8 +81,6 @@ class TextOptions:
 def tokenise_pairs(lines: tuple[Sequence[str], Sequence[str]], options: TextOptions) -> list[WordPair]:
     """Words of each pair of lines, without the pairs that have an empty or too long side."""
     longest = math.inf if options.max_length is None else options.max_length
-    if longest < 1:
-        raise BadInput(f"max_length must be at least 1, or None for any length; got {longest}")
     pairs = (
         (tokenise(source, lowercase=options.lowercase), tokenise(target, lowercase=options.lowercase))
         for source, target in zip(*lines, strict=True)
@@ -95,7 +93,7 @@ def _split_off(
 ) -> tuple[list[WordPair], list[WordPair]]:
     """The first ``n_train`` pairs to train on, and the last ``n_held_out``."""
     available = len(pairs) - n_held_out
-    if n_held_out < 0 or available < 1 or (n_train is not None and not 1 <= n_train <= available):
+    if available < (n_train or 1):
         raise BadInput(
             f"cannot take {n_train or 'any'} pairs to train on and {n_held_out} to hold out from "
             f"{len(pairs)} pairs; ask for fewer"
@@ -131,16 +129,11 @@ def _known_checksums(data: Dataset, *names: str) -> dict[str, str]:
     return {f"{data.name}/{name}": data.file(name).sha256 for name in names}
 
 
-def _own_checksums(**paths: str | Path) -> dict[str, str]:
-    """By role and name, not by path: where the files lie on one machine is no part of a result."""
-    files = {role: Path(path) for role, path in paths.items()}
-    return {f"{role}/{one.name}": hashlib.sha256(one.read_bytes()).hexdigest() for role, one in files.items()}
-
-
 # -- Multi30k, Tatoeba, Europarl -----------------------------------------------------------------------------
 
 
 def _multi30k(language: str, about: str) -> Callable[..., Task]:
+    @task(f"multi30k_en_{language}", about, held_out_from_train=0)
     def make(
         *,
         n_train: int | None = None,
@@ -159,7 +152,7 @@ def _multi30k(language: str, about: str) -> Callable[..., Task]:
         checksums = _known_checksums(MULTI30K, *(name for pair in names for name in pair))
         return _task(f"multi30k_en_{language}", train, held_out, options, checksums)
 
-    return named(f"multi30k_en_{language}", about, make)
+    return make
 
 
 multi30k_en_fr = _multi30k(
@@ -174,6 +167,7 @@ multi30k_en_fr = _multi30k(
 multi30k_en_de = _multi30k("de", "English to German; options and errors as for :func:`multi30k_en_fr`.")
 
 
+@task()
 def tatoeba_en_fr(
     *,
     n_train: int | None = None,
@@ -190,7 +184,6 @@ def tatoeba_en_fr(
     sentences are shuffled with ``seed``, and all translations of one, whatever its case, fall into the same
     part; the last of them may exceed ``n_held_out``. Other options and errors as for :func:`parallel`.
     """
-    options = TextOptions(min_count, max_words, max_length, lowercase)
     (text,) = unzipped(locate(TATOEBA, "fra-eng.zip"), "fra.txt")
     by_source: dict[str, list[Pair]] = {}
     for line in text.split("\n"):
@@ -202,17 +195,20 @@ def tatoeba_en_fr(
     lines = [line for i in order for line in groups[i]]
     ends = np.cumsum([len(groups[i]) for i in order])
     held = int(ends[min(np.searchsorted(ends, n_held_out), len(ends) - 1)])
-    if n_held_out < 1 or held >= len(lines):
-        raise BadInput(f"n_held_out is {n_held_out}; it must lie between 1 and {len(lines) - 1}")
-    if n_train is not None and not 1 <= n_train <= len(lines) - held:
-        raise BadInput(f"n_train is {n_train}; it must lie between 1 and {len(lines) - held}")
-    last = len(lines) if n_train is None else held + n_train
+    if held + (n_train or 1) > len(lines):
+        raise BadInput(
+            f"cannot take {n_train or 'any'} pairs to train on and {n_held_out} to hold out from "
+            f"{len(lines)}, all translations of a sentence together; ask for fewer"
+        )
+    last = None if n_train is None else held + n_train
+    options = TextOptions(min_count, max_words, max_length, lowercase)
     held_out, train = (
         tokenise_pairs(tuple(zip(*part, strict=True)), options) for part in (lines[:held], lines[held:last])
     )
     return _task("tatoeba_en_fr", train, held_out, options, _known_checksums(TATOEBA, "fra-eng.zip"))
 
 
+@task(held_out_from_train=0)
 def europarl_de_en(
     *,
     n_train: int | None = None,
@@ -251,6 +247,7 @@ def europarl_de_en(
 # -- a reader's own files ------------------------------------------------------------------------------------
 
 
+@task(n_held_out=0)
 def parallel(
     *,
     source: str | Path = "",
@@ -287,9 +284,10 @@ def parallel(
     options = TextOptions(min_count, max_words, max_length, lowercase)
     pairs = tokenise_pairs(read_parallel(source, target), options)
     parts = _split_off(pairs, n_train, len(pairs) // 10 if n_held_out is None else n_held_out)
-    return _task("parallel", *parts, options, _own_checksums(source=source, target=target))
+    return _task("parallel", *parts, options, own_checksums(source=source, target=target))
 
 
+@task(n_held_out=0)
 def aligned(
     *,
     source: str | Path = "",
@@ -334,17 +332,13 @@ def aligned(
         own = _links(line, len(a), len(b), f"{links}, line {number}")
         if not (a and b) or max(len(a), len(b)) > (max_length or math.inf):
             continue
-        if own:
-            known.append((a, b))
-            gold.append(own)
-        else:
-            others.append((a, b))
+        (known if own else others).append((a, b))
+        gold += [own] if own else []
     if not known:
         raise BadInput(f"{links} has no links; a line such as `0-0 1-2` aligns word 1 with word 2 (from 0)")
-    if n_held_out is None:
-        n_held_out = len(others) // 10
-    train, rest = _split_off(others, n_train, n_held_out) if others else ([], [])
-    return _task("aligned", [*train, *known], [*known, *rest], options, _own_checksums(**paths), tuple(gold))
+    n_rest = len(others) // 10 if n_held_out is None else n_held_out
+    train, rest = _split_off(others, n_train, n_rest) if others else ([], [])
+    return _task("aligned", [*train, *known], [*known, *rest], options, own_checksums(**paths), tuple(gold))
 
 
 def _links(line: str, source: int, target: int, place: str) -> Links:
@@ -399,8 +393,8 @@ class _Set:
             set; HTML escapes are read.
     """
 
-    dataset: Dataset
-    train: tuple[tuple[str, ...], ...]
+    dataset: Dataset | None
+    train: tuple[tuple[str, ...], ...] = ()
     validation: tuple[str, ...] = ()
     subwords: bool = False
 
@@ -450,10 +444,10 @@ def read_translation(name: str, *, source: str = "", target: str = "") -> Parall
         CorruptFile: a file has the wrong checksum.
         BadInput: the reader's files differ in length, are not UTF-8, or have fewer than 2 pairs.
     """
-    _check_name(name)
+    one = _set(name)
     if name == KNOWN_LEXICON:
         return ParallelText(*known_lexicon(), (), kind="word")
-    return read_parallel_files(source, target) if name == OWN else _read(_SETS[name])
+    return read_parallel_files(source, target) if name == OWN else _read(one)
 
 
 def _read(one: _Set) -> ParallelText:
@@ -541,32 +535,26 @@ def translation_checksums(name: str, *, source: str = "", target: str = "") -> d
 
     Where the checksum is known beforehand the file need not be there; errors as in :func:`read_translation`.
     """
-    _check_name(name)
     if name == OWN:
-        files = {"source": Path(source), "target": Path(target)}
-        return {f"{role}/{path.name}": _sha256(path) for role, path in files.items()}
-    data, files = _files(name)
-    return {f"{data.name}/{file}": data.file(file).sha256 or _sha256(locate(data, file)) for file in files}
+        return own_checksums(source=source, target=target)
+    one, found = _set(name), {}
+    for file in one.files:
+        known = one.dataset.file(file).sha256
+        text = "" if known else read_text(locate(one.dataset, file))
+        found[f"{one.dataset.name}/{file}"] = known or hashlib.sha256(text.encode()).hexdigest()
+    return found
 
 
 def at_hand(name: str) -> bool:
     """Whether all files of a set are on this machine, unchecked; sets by rule or of the reader have none."""
-    _check_name(name)
-    data, files = _files(name)
-    return all(find(data, data.file(file)) for file in files)
+    one = _set(name)
+    return all(find(one.dataset, one.dataset.file(file)) for file in one.files)
 
 
-def _files(name: str) -> tuple[Dataset | None, tuple[str, ...]]:
-    return (_SETS[name].dataset, _SETS[name].files) if name in _SETS else (None, ())
-
-
-def _check_name(name: str) -> None:
+def _set(name: str) -> _Set:
     if name not in NAMES:
         raise UnknownName("translation set", name, NAMES)
-
-
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(read_text(path).encode()).hexdigest()
+    return _SETS.get(name, _Set(None))
 
 
 # -- made by rule --------------------------------------------------------------------------------------------

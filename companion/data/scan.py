@@ -20,7 +20,7 @@ import numpy as np
 
 from attnlib.errors import BadInput
 from attnlib.training.corpus import Task
-from companion.data.by_rule import require, task_by_rule
+from companion.data.by_rule import task, task_by_rule
 
 ACTION_OF = {"walk": "I_WALK", "look": "I_LOOK", "run": "I_RUN", "jump": "I_JUMP"}
 TURN_OF = {"left": "I_TURN_LEFT", "right": "I_TURN_RIGHT"}
@@ -102,6 +102,7 @@ def _meaning(words: tuple[str, ...]) -> tuple[str, ...]:
 Phrase = tuple[str, ...]
 
 
+@task()
 def scan(*, held_out_share: float = 0.2, n_train: int | None = None, seed: int = 0) -> Task:
     """Lake & Baroni's SCAN (arXiv 1711.00350) with a random split, by default 80 % to train on as theirs.
 
@@ -114,9 +115,9 @@ def scan(*, held_out_share: float = 0.2, n_train: int | None = None, seed: int =
     every = list(commands())
     n_held_out = round(held_out_share * len(every))
     available = len(every) - n_held_out
-    if not (0 < n_held_out < len(every)) or seed < 0:
-        raise BadInput(f"scan needs 0 < held_out_share < 1 and seed ≥ 0; got {held_out_share} and {seed}")
-    if n_train is not None and not 1 <= n_train <= available:
+    if not 0 < n_held_out < len(every):
+        raise BadInput(f"scan needs 0 < held_out_share < 1; got {held_out_share}")
+    if n_train is not None and n_train > available:
         raise BadInput(f"n_train must lie in 1…{available}, the commands not held out; got {n_train}")
     order = np.random.default_rng([0x5CA1, seed]).permutation(len(every))
     return _task(
@@ -134,6 +135,7 @@ def _task(name: str, train: list[Phrase], held_out: list[Phrase]) -> Task:
 _HELD_OUT, _TRAIN = 0xE5CA1, 0xE5CA2
 
 
+@task(min_words=3)
 def scan_extended(
     *,
     min_words: int = 10,
@@ -154,11 +156,6 @@ def scan_extended(
         max_actions: longest target. "around" with "thrice" makes 24 actions out of four words; the bound
             leaves fewer of those than SCAN has, and fills the cells of equal source and target length.
     """
-    require(
-        min(min_words - 2, n_train, n_held_out) >= 1 and min_words <= max_words and seed >= 0,
-        "scan_extended needs 3 ≤ min_words ≤ max_words, n_train and n_held_out ≥ 1, seed ≥ 0",
-        min_words=min_words, max_words=max_words, n_train=n_train, n_held_out=n_held_out, seed=seed,
-    )  # fmt: skip
     if max_actions < max_words:
         # Shorter targets exist (a bare verb takes one word and one join), but are hardly ever drawn.
         raise BadInput(f"max_actions must be at least max_words ({max_words}); got {max_actions}")

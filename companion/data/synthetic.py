@@ -20,7 +20,7 @@ from torch import Tensor
 from attnlib.errors import BadInput, UnknownName
 from attnlib.models.copier import CopyBatch
 from attnlib.training.corpus import Task
-from companion.data.by_rule import drawn_apart, named, require, task_by_rule
+from companion.data.by_rule import drawn_apart, task, task_by_rule
 
 # -- one to one, and permuted --------------------------------------------------------------------------------
 
@@ -28,6 +28,7 @@ _STREAMS = 0x01E1, 0x01E2
 
 
 def _relabelling(name: str, order_of: Callable[[int, int], np.ndarray], longest: int, about: str):
+    @task(name, about)
     def make(
         *,
         n_words: int = 3,
@@ -37,13 +38,8 @@ def _relabelling(name: str, order_of: Callable[[int, int], np.ndarray], longest:
         n_held_out: int = 1_200,
         seed: int = 0,
     ) -> Task:
-        require(
-            min(n_words, min_length, n_train, n_held_out) >= 1 and n_words <= 26
-            and min_length <= max_length and seed >= 0,
-            f"{name} needs 1 ≤ n_words ≤ 26, 1 ≤ min_length ≤ max_length, n_train, n_held_out ≥ 1, seed ≥ 0",
-            n_words=n_words, min_length=min_length, max_length=max_length, n_train=n_train,
-            n_held_out=n_held_out, seed=seed,
-        )  # fmt: skip
+        if n_words > 26:
+            raise BadInput(f"task {name}: n_words must be at most 26; got {n_words}")
         if 2 * n_held_out > n_words**min_length:
             # Keeps the rejection of shared sequences below one draw in two, whatever the length.
             raise BadInput(
@@ -65,7 +61,7 @@ def _relabelling(name: str, order_of: Callable[[int, int], np.ndarray], longest:
             lambda words: (words, [words[i].lower() for i in orders[len(words)]], links[len(words)]),
         )
 
-    return named(name, about, make)
+    return make
 
 
 one_to_one = _relabelling(
@@ -145,12 +141,8 @@ def copy_batch(
 
 
 def _copying(kind: Kind, about: str) -> Callable[..., Task]:
+    @task(f"copying_{kind}", about, length=3)
     def make(*, length: int = 40, n_train: int = 20_000, n_held_out: int = 1_000, seed: int = 0) -> Task:
-        require(
-            min(n_train, n_held_out) >= 1 and length >= 3 and seed >= 0,
-            "copying needs length ≥ 3, n_train and n_held_out ≥ 1, seed ≥ 0",
-            length=length, n_train=n_train, n_held_out=n_held_out, seed=seed,
-        )  # fmt: skip
         words = words_of(kind, length)
         if 4 * n_held_out > math.perm(words, length):
             raise BadInput(
@@ -177,7 +169,7 @@ def _copying(kind: Kind, about: str) -> Callable[..., Task]:
         parts = drawn(1, n_train, frozenset(held_out)), held_out
         return task_by_rule(f"copying_{kind}", names, names, parts, copied)
 
-    return named(f"copying_{kind}", about, make)
+    return make
 
 
 copying_sample = _copying(

@@ -5,6 +5,7 @@ An error names the file and the line.
 
 import csv
 import gzip
+import hashlib
 import io
 import tarfile
 import zipfile
@@ -61,6 +62,17 @@ def read_parallel(source: str | Path, target: str | Path) -> tuple[list[str], li
             f"{target} has {len(targets)}; line {line} of {longer} has no counterpart in {shorter}"
         )
     return sources, targets
+
+
+def own_checksums(**paths: str | Path) -> dict[str, str]:
+    """Of a reader's own files, by role and name: where they lie on one machine is no part of a result."""
+    found = {}
+    for role, path in ((role, Path(path)) for role, path in paths.items()):
+        try:
+            found[f"{role}/{path.name}"] = hashlib.sha256(path.read_bytes()).hexdigest()
+        except OSError as error:
+            raise DataUnavailable(f"cannot read {path}: {error.strerror}; check the path") from error
+    return found
 
 
 def archived_texts(path: Path, encoding: str) -> Iterator[tuple[str, str]]:

@@ -16,9 +16,9 @@ from attnlib.errors import BadInput
 from attnlib.models.transformer import TransformerTrace
 from attnlib.probes.alignment_error import gold_links, words_only
 from attnlib.training.corpus import Batch, Corpus, evaluation_batches
-from companion.data.summaries import ADJECTIVES, TOPICS, summarise
 from companion.runs import registry
 from companion.runs.sequence_course import judged_samples, load_task
+from notebooks.shared.lexicon import ADJECTIVES, TOPICS, summarise
 from notebooks.shared.measure import exact_matches
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from torch import Tensor
 from attnlib.errors import BadInput
 from attnlib.models.transformer import AttentionKind, HeadTrace, Transformer, TransformerTrace
 from attnlib.training.corpus import Batch, Corpus, Links, collate
-from companion.data.summaries import ADJECTIVES, DETERMINERS, NOUNS, TOPICS, VERBS
 from companion.runs.recipe import Recording
 from companion.runs.sequence_course import judged_samples, load_task
+from notebooks.shared.lexicon import ADJECTIVES, DETERMINERS, NOUNS, TOPICS, VERBS
 from notebooks.shared.task_patterns import STATES, network_of
 
 # Does i get from j what j gets from i? The symmetry of square matrices of scores or of attention.

@@ -14,6 +14,7 @@ import pytest
 
 from attnlib.errors import DataUnavailable
 from companion.data import labelled_sets, parallel
+from companion.data.labelled import prepare
 from companion.runs import fingerprint
 from tests.companion.data.data_builders import default_task, raw_texts
 
@@ -22,7 +23,10 @@ MADE = {
     "read_translation": (parallel.read_translation, ("known_lexicon", "multi30k_en_de", "iwslt14_de_en")),
     "load_labelled": (labelled_sets.load_labelled, ("known_polarity", "sst", "sms_spam", "ag_news")),
     "NAMES": (partial(getattr, parallel), ("NAMES",)),
-    "SOURCES": (raw_texts, tuple(labelled_sets.SOURCES)),
+    "SOURCES": (raw_texts, labelled_sets.names()[:-1]),  # the published ones
+    "read_known_polarity": (lambda name: labelled_sets.read_known_polarity(), ("",)),
+    "checksums": (labelled_sets.checksums, labelled_sets.names()),
+    "prepare": (lambda name: prepare(raw_texts(name), reading="published"), ("sst", "twenty_newsgroups")),
 }
 
 

@@ -19,8 +19,8 @@ from companion.data.scan import (
     simple_commands,
 )
 from companion.data.sources import dataset, locate
-from companion.data.summaries import lexicon_summary, lexicon_translation, summarise
 from companion.data.text import read_lines
+from notebooks.shared.lexicon import lexicon_summary, lexicon_translation, summarise
 from tests.companion.data.data_builders import at_hand, pairs, sources
 
 # -- SCAN ----------------------------------------------------------------------------------------------------

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from attnlib.errors import BadInput, UnknownName
-from companion.data.dates import FORMS, dates, write
-from companion.data.number_words import number_words, spell
+from notebooks.primer.one_vector.dates import FORMS, dates, write
+from notebooks.shared.number_words import number_words, spell
 from tests.companion.data.data_builders import pairs
 
 # -- dates ---------------------------------------------------------------------------------------------------
