@@ -70,7 +70,7 @@ def tokenise(line: str, *, lowercase: bool = True) -> list[str]:
 
 @dataclass(frozen=True)
 class TextOptions:
-    """How text becomes ids; the fields are the options of the same names of :func:`parallel`."""
+    """How text becomes ids; see :func:`parallel`."""
 
     min_count: int = 2
     max_words: int | None = None
@@ -264,8 +264,7 @@ def parallel(
     Pairs with an empty side are dropped.
 
     Args:
-        source: path of the file to translate from.
-        target: path of the file to translate to.
+        source, target: paths of the files to translate from and to.
         n_train: use this many pairs from the beginning; all that are not held out when None.
         n_held_out: pairs at the end to hold out; a tenth when None.
         min_count: words seen less often in the training pairs are read as ``<unk>``.
@@ -279,8 +278,6 @@ def parallel(
         DataUnavailable: a file cannot be read.
         CorruptFile: a broken gzip file, or one with another checksum.
     """
-    if not str(source) or not str(target):
-        raise BadInput(f"parallel needs source=PATH and target=PATH; got {source!r} and {target!r}")
     options = TextOptions(min_count, max_words, max_length, lowercase)
     pairs = tokenise_pairs(read_parallel(source, target), options)
     parts = _split_off(pairs, n_train, len(pairs) // 10 if n_held_out is None else n_held_out)
@@ -304,27 +301,17 @@ def aligned(
 
     A line of ``links`` holds pairs ``source-target`` of word positions counted from 0, separated by spaces
     (the Pharaoh format, which aligners write); an empty line says that nothing is known of this pair. All
-    links count as sure. As is usual for aligners, pairs with links are trained on with the rest, and the
-    networks never see the links. Held out are first the pairs with links (:attr:`Task.gold`), then the last
-    of the others, by ``n_held_out``; ``n_train`` counts the others too. Words are split at spaces alone,
-    since that is what links count. Pairs with an empty side are dropped. Other options as for
-    :func:`parallel`.
-
-    Raises:
-        BadInput: as :func:`parallel`; also a link that cannot be read or points beyond its sentence (each
-            names the line), or no line has links.
-        DataUnavailable, CorruptFile: as :func:`parallel`.
+    links count as sure. As is usual for aligners, pairs with links are trained on with the rest. Held out
+    are first the pairs with links (:attr:`Task.gold`), then the last of the others, by ``n_held_out``;
+    ``n_train`` counts the others too. Other options and errors as for :func:`parallel`; BadInput names the
+    line of a link that cannot be read or points beyond its sentence, and says where no line has links.
     """
-    paths = {"source": source, "target": target, "links": links}
-    if missing := [role for role, path in paths.items() if not str(path)]:
-        raise BadInput(f"aligned needs source=, target= and links=PATH; without {', '.join(missing)}")
     options = TextOptions(min_count, max_words, max_length, lowercase)
     sources, targets = read_parallel(source, target)
     lines = read_lines(links)
     if len(lines) != len(sources):
         raise BadInput(
-            f"{links} has {len(lines)} lines and {source} has {len(sources)}; a pair without links has an "
-            "empty line"
+            f"{links} has {len(lines)} lines, {source} {len(sources)}; a pair without links has an empty line"
         )
     known, gold, others = [], [], []
     for number, (*pair, line) in enumerate(zip(sources, targets, lines, strict=True), 1):
@@ -338,7 +325,8 @@ def aligned(
         raise BadInput(f"{links} has no links; a line such as `0-0 1-2` aligns word 1 with word 2 (from 0)")
     n_rest = len(others) // 10 if n_held_out is None else n_held_out
     train, rest = _split_off(others, n_train, n_rest) if others else ([], [])
-    return _task("aligned", [*train, *known], [*known, *rest], options, own_checksums(**paths), tuple(gold))
+    checksums = own_checksums(source=source, target=target, links=links)
+    return _task("aligned", [*train, *known], [*known, *rest], options, checksums, tuple(gold))
 
 
 def _links(line: str, source: int, target: int, place: str) -> Links:
@@ -346,13 +334,11 @@ def _links(line: str, source: int, target: int, place: str) -> Links:
     found = []
     for text in line.split():
         link = re.fullmatch(r"(\d+)-(\d+)", text, re.ASCII)
-        if link is None:
-            raise BadInput(f"{place}: {text!r} is no link; write source-target positions from 0, such as 0-2")
-        i, j = map(int, link.groups())
+        i, j = map(int, link.groups()) if link else (source, target)
         if i >= source or j >= target:
             raise BadInput(
-                f"{place}: link {text} points beyond its sentences of {source} and {target} words "
-                "(positions count from 0, words are split at spaces)"
+                f"{place}: {text!r} is no link of {source} and {target} words; write source-target positions "
+                "from 0, such as 0-2 (words are split at spaces)"
             )
         found.append((j, i))
     return frozenset(found)
@@ -435,14 +421,8 @@ def read_translation(name: str, *, source: str = "", target: str = "") -> Parall
     """The sentence pairs of a set.
 
     Args:
-        name: one of :data:`NAMES`.
-        source, target: paths, for ``"parallel_files"`` alone.
-
-    Raises:
-        UnknownName: no such set.
-        DataUnavailable: its files are not at hand; the message says how to get them.
-        CorruptFile: a file has the wrong checksum.
-        BadInput: the reader's files differ in length, are not UTF-8, or have fewer than 2 pairs.
+        name: one of :data:`NAMES`; UnknownName where there is none.
+        source, target: paths, for ``"parallel_files"`` alone; errors as for :func:`parallel`.
     """
     one = _set(name)
     if name == KNOWN_LEXICON:
@@ -489,10 +469,6 @@ def _without_empty(pairs: Iterable[Pair], part: str, tally: Tally) -> tuple[Pair
 
 def read_parallel_files(source: str | Path, target: str | Path) -> ParallelText:
     """A reader's own two files, line i of one translating line i of the other; a tenth is held out."""
-    if not str(source) or not str(target):
-        raise BadInput(
-            f"two parallel files are needed, source=PATH and target=PATH; got {source!r} and {target!r}"
-        )
     tally = Tally()
     pairs = _without_empty(zip(*read_parallel(source, target), strict=True), "pool", tally)
     return ParallelText(*split_90_10(pairs), tally.dropped())
@@ -531,10 +507,7 @@ def purely_numerical(line: str) -> bool:
 
 
 def translation_checksums(name: str, *, source: str = "", target: str = "") -> dict[str, str]:
-    """sha256 of the content of each file that :func:`read_translation` reads, by "dataset/file".
-
-    Where the checksum is known beforehand the file need not be there; errors as in :func:`read_translation`.
-    """
+    """sha256 of each file that :func:`read_translation` reads; one that is known beforehand is not read."""
     if name == OWN:
         return own_checksums(source=source, target=target)
     one, found = _set(name), {}
@@ -572,14 +545,12 @@ EXCHANGED = 0.25  # chance that a word and the next change places
 _LEXICON_SEED = 0x1E71C0
 
 
-def known_lexicon(
-    n_train: int = N_TRAIN, n_validation: int = N_VALIDATION
-) -> tuple[tuple[Pair, ...], tuple[Pair, ...]]:
+def known_lexicon() -> tuple[tuple[Pair, ...], tuple[Pair, ...]]:
     """Pairs to train on and pairs to judge on, the same on every call."""
     draw = np.random.default_rng(_LEXICON_SEED)
     frequencies = 1 / np.arange(1, N_WORDS + 1)
-    pairs = tuple(_drawn_pair(draw, frequencies / frequencies.sum()) for _ in range(n_train + n_validation))
-    return pairs[:n_train], pairs[n_train:]
+    pairs = tuple(_drawn_pair(draw, frequencies / frequencies.sum()) for _ in range(N_TRAIN + N_VALIDATION))
+    return pairs[:N_TRAIN], pairs[N_TRAIN:]
 
 
 def _drawn_pair(draw: np.random.Generator, frequencies: np.ndarray) -> Pair:

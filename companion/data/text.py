@@ -53,6 +53,8 @@ def read_lines(path: str | Path) -> list[str]:
 
 def read_parallel(source: str | Path, target: str | Path) -> tuple[list[str], list[str]]:
     """The lines of two files of which line i of one translates line i of the other."""
+    if not (str(source) and str(target)):
+        raise BadInput(f"two files are needed, source=PATH and target=PATH; got {source!r} and {target!r}")
     sources, targets = read_lines(source), read_lines(target)
     if len(sources) != len(targets):
         longer, shorter = (source, target) if len(sources) > len(targets) else (target, source)
