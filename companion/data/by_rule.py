@@ -30,7 +30,11 @@ def task(
 
         @wraps(make)
         def checked(**options) -> Task:
-            given = {option: value for option, value in (defaults | options).items() if type(value) is int}
+            given = {
+                option: value
+                for option, value in (defaults | options).items()
+                if type(value) is int and not isinstance(defaults[option], float)
+            }
             for option, value in given.items():
                 lowest = least.get(option, int(option != "seed"))
                 most = given.get(option.replace("min_", "max_"), value)

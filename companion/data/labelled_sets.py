@@ -329,7 +329,7 @@ def read_own(path: str | Path, checksums: dict[str, str]) -> RawTexts:
         labelled = list(_own_rows(reader, path))
     except csv.Error as error:
         raise BadInput(
-            f"{path}, line {reader.line_num}: {error}; a quote inside a quoted field is doubled, "
+            f"{path}, line {reader.reader.line_num}: {error}; a quote inside a quoted field is doubled, "
             f"and a field has at most {csv.field_size_limit():,} characters"
         ) from error
     counts = Counter(label for _, label in labelled)

@@ -120,33 +120,6 @@ def test_judging_visits_every_text_once_within_the_positions(lengths, positions)
     assert all(batch.tokens.numel() <= positions or len(batch) == 1 for batch in batches)
 
 
-@pytest.mark.parametrize(
-    ("texts", "labels", "message"),
-    [
-        ([[5], []], [0, 1], "without words"),
-        ([[5], [2]], [0, 1], "words only"),
-        ([[5], [5]], [0, 2], "labels must be 0 or 1"),
-        ([[5], [5]], [0], "1 labels, 3 offsets"),
-    ],
-)
-def test_texts_that_do_not_fit_are_refused(texts, labels, message):
-    with pytest.raises(BadInput, match=message):
-        LabelledTexts.of(texts, labels)
-
-
-def test_batches_that_cannot_be_made_are_refused():
-    texts = texts_of([2, 3])
-    for call in (
-        lambda: LabelledBatches(texts, 0, seed=0),
-        lambda: LabelledBatches(texts.subset([]), 4, seed=0),
-        lambda: collate_labelled(texts, [2]),
-        lambda: collate_labelled(texts, []),
-        lambda: next(judging_batches(texts, positions=0)),
-    ):
-        with pytest.raises(BadInput):
-            call()
-
-
 def raw(train, test, rules=None, **options):
     return RawTexts("toy", ("bad", "good"), train, test, rules or WordRules(), **options)
 
@@ -229,7 +202,6 @@ def test_sizes_and_the_seed_of_the_split():
         (TEST, {"reading": "clean"}, UnknownName, "no reading 'clean'; did you mean 'cleaned'"),
         (TEST, {"n_train": 4}, BadInput, "has 3 texts to train on, not 4"),
         (TEST[:1], {}, BadInput, "validation texts must have both labels, 'bad' and 'good'"),
-        (TEST, {"n_train": 0}, BadInput, "n_train is 0"),
     ],
 )
 def test_what_cannot_be_prepared_says_why(test, options, error, message):

@@ -91,7 +91,7 @@ def test_sizes_bound_the_vocabulary_the_sentences_and_the_training_set(files):
         ({"n_held_out": 1, "n_train": 4}, BadInput, "cannot take 4 pairs"),
         ({"n_held_out": 0}, BadInput, "holds no pair out"),
         ({"n_held_out": 1, "max_length": 0}, BadInput, "max_length must be at least 1"),
-        ({"n_held_out": 1, "min_count": 0}, BadInput, "min_count and max_words must be at least 1"),
+        ({"n_held_out": 1, "min_count": 0}, BadInput, "min_count must be at least 1"),
         ({"source": ""}, BadInput, "source=PATH and target=PATH"),
         ({"target": "nowhere.fr"}, DataUnavailable, r"nowhere\.fr"),
     ],
@@ -139,10 +139,10 @@ def test_every_line_may_have_links(linked):
 @pytest.mark.parametrize(
     ("links", "message"),
     [
-        ("0-0\n", "has 1 lines and .*source has 6"),
-        ("0-0\n0:1\n\n\n\n\n", "line 2: '0:1' is no link; write source-target"),
-        ("0-0\n\n\n0-3\n\n\n", "line 4: link 0-3 points beyond its sentences of 3 and 3 words"),
-        ("0-0\n\n0-0\n\n\n\n", "line 3: link 0-0 points beyond"),
+        ("0-0\n", "has 1 lines, .*source 6; a pair without links has an empty line"),
+        ("0-0\n0:1\n\n\n\n\n", "line 2: '0:1' is no link of 2 and 2 words; write source-target"),
+        ("0-0\n\n\n0-3\n\n\n", "line 4: '0-3' is no link of 3 and 3 words"),
+        ("0-0\n\n0-0\n\n\n\n", "line 3: '0-0' is no link of 0 and 0 words"),
         ("٠-٠\n\n\n\n\n\n", "line 1: '٠-٠' is no link"),
         ("\n" * 6, "has no links; a line such as"),
     ],
@@ -154,8 +154,6 @@ def test_links_that_cannot_be_used_are_refused_by_line(linked, links, message):
 
 
 def test_a_file_of_links_that_is_missing_is_named(linked, tmp_path):
-    with pytest.raises(BadInput, match="without links"):
-        load("aligned", **linked | {"links": ""})
     with pytest.raises(DataUnavailable, match="nowhere"):
         load("aligned", **linked | {"links": tmp_path / "nowhere"})
 
@@ -227,9 +225,9 @@ def test_held_out_tatoeba_sentences_depend_on_the_seed_but_not_on_the_training_p
     assert left(seed=0, n_train=10) < left(seed=0)
 
 
-@pytest.mark.parametrize("options", [{"n_held_out": 0}, {"n_held_out": 40}, {"n_held_out": 8, "n_train": 33}])
+@pytest.mark.parametrize("options", [{"n_held_out": 40}, {"n_held_out": 8, "n_train": 33}])
 def test_sizes_beyond_the_file_are_refused(few_pairs, options):
-    with pytest.raises(BadInput, match="it must lie between 1 and"):
+    with pytest.raises(BadInput, match="to hold out from 40, all translations of a sentence together"):
         corpora.tatoeba_en_fr(**options)
 
 
@@ -429,10 +427,10 @@ def test_purely_numerical(line, numerical):
 
 
 def test_the_known_lexicon_translates_every_word_and_exchanges_neighbours_alone():
-    train, validation = known_lexicon(300, 20)
-    assert (len(train), len(validation)) == (300, 20)
+    train, validation = known_lexicon()
+    assert (len(train), len(validation)) == (4_000, 200)
     moved = []
-    for source, target in (*train, *validation):
+    for source, target in (*train[:300], *validation):
         words, translated = source.replace("s", "t").split(), target.split()
         assert 3 <= len(words) == len(translated) <= 9
         place = 0
