@@ -33,7 +33,7 @@ def task(
             given = {
                 option: value
                 for option, value in (defaults | options).items()
-                if type(value) is int and not isinstance(defaults[option], float)
+                if type(value) is int and not isinstance(defaults.get(option), float)
             }
             for option, value in given.items():
                 lowest = least.get(option, int(option != "seed"))

@@ -13,7 +13,7 @@ import numpy as np
 
 from attnlib.errors import BadInput, CorruptFile, UnknownName
 from companion.data.labelled import LabelledTask, RawText, RawTexts, Reading, WordRules, prepare
-from companion.data.sources import Dataset, dataset, find, locate
+from companion.data.sources import Dataset, dataset, locate
 from companion.data.text import Tally, archived_texts, csv_rows, own_checksums, read_text, unzipped
 
 IMDB = dataset("imdb")
@@ -50,8 +50,7 @@ class Source:
         return RawTexts(self.name, self.classes, train, test, self.rules, dropped, checksums, self.n_train)
 
     def checksums(self) -> dict[str, str]:
-        """sha256 of the content of each file, by "dataset/file"; nothing is read for it."""
-        return {f"{self.dataset.name}/{name}": self.dataset.file(name).sha256 for name in self.files}
+        return self.dataset.checksums(self.files) if self.dataset else {}
 
 
 def _folders(
@@ -290,8 +289,8 @@ def at_hand(name: str) -> bool:
     """Whether all files of a set are on this machine, unchecked; a set made by rule has none."""
     if name not in SOURCES:
         return _own_path(name).is_file()
-    source = SOURCES[name]
-    return all(find(source.dataset, source.dataset.file(file)) for file in source.files)
+    data = SOURCES[name].dataset
+    return data is None or data.at_hand(SOURCES[name].files)
 
 
 # -- a reader's own table ------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from attnlib.errors import BadInput, UnknownName
 from attnlib.training.corpus import Corpus, Links, Task
 from attnlib.training.vocabulary import Vocabulary
 from companion.data.by_rule import task
-from companion.data.sources import Dataset, dataset, find, locate
+from companion.data.sources import Dataset, dataset, locate
 from companion.data.text import Dropped, Tally, own_checksums, read_lines, read_parallel, read_text, unzipped
 
 EUROPARL = dataset("europarl")
@@ -125,10 +125,6 @@ def _parallel(data: Dataset, *names: str) -> tuple[list[str], list[str]]:
     return read_parallel(*(locate(data, name) for name in names))
 
 
-def _known_checksums(data: Dataset, *names: str) -> dict[str, str]:
-    return {f"{data.name}/{name}": data.file(name).sha256 for name in names}
-
-
 # -- Multi30k, Tatoeba, Europarl -----------------------------------------------------------------------------
 
 
@@ -149,7 +145,7 @@ def _multi30k(language: str, about: str) -> Callable[..., Task]:
         pairs, *published = (tokenise_pairs(_parallel(MULTI30K, *pair), options) for pair in names)
         train, rest = _split_off(pairs, n_train, held_out_from_train)
         held_out = [*chain(*published), *rest]
-        checksums = _known_checksums(MULTI30K, *(name for pair in names for name in pair))
+        checksums = MULTI30K.checksums(chain(*names))
         return _task(f"multi30k_en_{language}", train, held_out, options, checksums)
 
     return make
@@ -205,7 +201,7 @@ def tatoeba_en_fr(
     held_out, train = (
         tokenise_pairs(tuple(zip(*part, strict=True)), options) for part in (lines[:held], lines[held:last])
     )
-    return _task("tatoeba_en_fr", train, held_out, options, _known_checksums(TATOEBA, "fra-eng.zip"))
+    return _task("tatoeba_en_fr", train, held_out, options, TATOEBA.checksums(["fra-eng.zip"]))
 
 
 @task(held_out_from_train=0)
@@ -239,7 +235,7 @@ def europarl_de_en(
             aligned.append((source, target))
             # One of the file's 1,233 links points beyond the end of its sentence (the 63rd): nothing to keep.
             links.append(frozenset((t, s) for s, t in found if t < len(target) and s < len(source)))
-    checksums = _known_checksums(EUROPARL, *names) | _known_checksums(GOLD_ALIGNMENTS, gold)
+    checksums = EUROPARL.checksums(names) | GOLD_ALIGNMENTS.checksums([gold])
     parts = [*train, *aligned], [*aligned, *rest]
     return _task("europarl_de_en", *parts, options, checksums, tuple(links))
 
@@ -252,6 +248,7 @@ def parallel(
     *,
     source: str | Path = "",
     target: str | Path = "",
+    links: str | Path = "",
     n_train: int | None = None,
     n_held_out: int | None = None,
     min_count: int = 2,
@@ -261,10 +258,14 @@ def parallel(
 ) -> Task:
     """Any two line-parallel UTF-8 text files, plain or gzip; the last lines are held out.
 
-    Pairs with an empty side are dropped.
+    Pairs with an empty side are dropped. With a third file, of links, words are split at spaces alone, since
+    that is what links count. Its lines hold pairs ``source-target`` of word positions counted from 0 (the
+    Pharaoh format, which aligners write), all sure; an empty line says that nothing is known of this pair. As
+    is usual for aligners, pairs with links are trained on with the rest; held out are first these
+    (:attr:`Task.gold`), then the last of the others, which alone ``n_train`` and ``n_held_out`` count.
 
     Args:
-        source, target: paths of the files to translate from and to.
+        source, target, links: paths of the files to translate from and to, and of their links, if any.
         n_train: use this many pairs from the beginning; all that are not held out when None.
         n_held_out: pairs at the end to hold out; a tenth when None.
         min_count: words seen less often in the training pairs are read as ``<unk>``.
@@ -273,41 +274,17 @@ def parallel(
         lowercase: whether to fold case.
 
     Raises:
-        BadInput: a path is missing, the files differ in length or are not UTF-8 (either names the line), or
-            have too few pairs.
+        BadInput: a path is missing, the files differ in length or are not UTF-8, a link cannot be read or
+            points beyond its sentence (each names the line), or there are too few pairs, or no links.
         DataUnavailable: a file cannot be read.
         CorruptFile: a broken gzip file, or one with another checksum.
     """
     options = TextOptions(min_count, max_words, max_length, lowercase)
-    pairs = tokenise_pairs(read_parallel(source, target), options)
-    parts = _split_off(pairs, n_train, len(pairs) // 10 if n_held_out is None else n_held_out)
-    return _task("parallel", *parts, options, own_checksums(source=source, target=target))
-
-
-@task(n_held_out=0)
-def aligned(
-    *,
-    source: str | Path = "",
-    target: str | Path = "",
-    links: str | Path = "",
-    n_train: int | None = None,
-    n_held_out: int | None = None,
-    min_count: int = 2,
-    max_words: int | None = None,
-    max_length: int | None = None,
-    lowercase: bool = True,
-) -> Task:
-    """Two line-parallel files of words separated by spaces, and a third with the links of some of the lines.
-
-    A line of ``links`` holds pairs ``source-target`` of word positions counted from 0, separated by spaces
-    (the Pharaoh format, which aligners write); an empty line says that nothing is known of this pair. All
-    links count as sure. As is usual for aligners, pairs with links are trained on with the rest. Held out
-    are first the pairs with links (:attr:`Task.gold`), then the last of the others, by ``n_held_out``;
-    ``n_train`` counts the others too. Other options and errors as for :func:`parallel`; BadInput names the
-    line of a link that cannot be read or points beyond its sentence, and says where no line has links.
-    """
-    options = TextOptions(min_count, max_words, max_length, lowercase)
     sources, targets = read_parallel(source, target)
+    if not links:
+        pairs = tokenise_pairs((sources, targets), options)
+        parts = _split_off(pairs, n_train, len(pairs) // 10 if n_held_out is None else n_held_out)
+        return _task("parallel", *parts, options, own_checksums(source=source, target=target))
     lines = read_lines(links)
     if len(lines) != len(sources):
         raise BadInput(
@@ -345,8 +322,11 @@ def _links(line: str, source: int, target: int, place: str) -> Links:
 
 
 TASKS = {
-    task.__name__: task
-    for task in (parallel, aligned, multi30k_en_fr, multi30k_en_de, tatoeba_en_fr, europarl_de_en)
+    "aligned": parallel,
+    **{
+        make.__name__: make
+        for make in (parallel, multi30k_en_fr, multi30k_en_de, tatoeba_en_fr, europarl_de_en)
+    },
 }
 
 
@@ -510,18 +490,19 @@ def translation_checksums(name: str, *, source: str = "", target: str = "") -> d
     """sha256 of each file that :func:`read_translation` reads; one that is known beforehand is not read."""
     if name == OWN:
         return own_checksums(source=source, target=target)
-    one, found = _set(name), {}
-    for file in one.files:
-        known = one.dataset.file(file).sha256
-        text = "" if known else read_text(locate(one.dataset, file))
-        found[f"{one.dataset.name}/{file}"] = known or hashlib.sha256(text.encode()).hexdigest()
-    return found
+    one = _set(name)
+    if one.dataset is None:
+        return {}
+    unknown = (file for file in one.files if one.dataset.file(file).sha256 is None)
+    read = {f"{one.dataset.name}/{file}": read_text(locate(one.dataset, file)) for file in unknown}
+    found = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in read.items()}
+    return one.dataset.checksums(one.files) | found
 
 
 def at_hand(name: str) -> bool:
     """Whether all files of a set are on this machine, unchecked; sets by rule or of the reader have none."""
     one = _set(name)
-    return all(find(one.dataset, one.dataset.file(file)) for file in one.files)
+    return one.dataset is None or one.dataset.at_hand(one.files)
 
 
 def _set(name: str) -> _Set:

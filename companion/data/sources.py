@@ -10,6 +10,7 @@ import hashlib
 import os
 import tomllib
 import zlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
@@ -56,6 +57,14 @@ class Dataset:
             if file.name == name:
                 return file
         raise UnknownName(f"file of data set {self.name}", name, [file.name for file in self.files])
+
+    def checksums(self, names: Iterable[str]) -> dict[str, str | None]:
+        """sha256 of the content of files, by "dataset/file"; nothing is read for it."""
+        return {f"{self.name}/{name}": self.file(name).sha256 for name in names}
+
+    def at_hand(self, names: Iterable[str]) -> bool:
+        """Whether files are on this machine, unchecked."""
+        return all(find(self, self.file(name)) for name in names)
 
 
 @dataclass(frozen=True)

@@ -21,47 +21,32 @@ from companion.data.text import Dropped, Tally
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("read", "text", "expected"),
     [
-        ("", []),
-        (" .,!? ", []),
-        ("It's GREAT", ["it", "s", "great"]),
-        ("naïve café, 3.5 stars", ["naïve", "café", "3", "5", "stars"]),
-        ("snake_case", ["snake_case"]),
-        ("broken \ufffd byte", ["broken", "byte"]),
+        (WordRules().words, " .,!? ", []),
+        (WordRules().words, "It's GREAT", ["it", "s", "great"]),
+        (WordRules().words, "naïve café, 3.5 stars", ["naïve", "café", "3", "5", "stars"]),
+        (WordRules().words, "snake_case", ["snake_case"]),
+        (WordRules().words, "broken \ufffd byte", ["broken", "byte"]),
+        (WordRules(split_underscores=True).words, "_really_ so_so ___", ["really", "so", "so"]),
+        # Texts, and how many breaks were in them.
+        (without_html, "a<br />b<BR>c<br/>d", ("a b c d", 3)),
+        (without_html, "&lt;b&gt;bold&lt;/b&gt;", (" bold ", 0)),
+        (without_html, "<i>so</i> good", (" so  good", 0)),
+        (without_html, "3 < 5 and 6 > 4", ("3 < 5 and 6 > 4", 0)),
+        (without_html, "Arafat #39;s quot;plan quot;", ("Arafat's  plan  ", 0)),
+        (without_html, "it&#39;s &quot;it&quot;", ("it's  it ", 0)),
+        (without_html, "built; swift;", ("built; swift;", 0)),
     ],
 )
-def test_words_are_runs_of_word_characters_in_lower_case(text, words):
-    assert WordRules().words(text) == words
-    assert WordRules(split_underscores=True).words("_really_ so_so ___") == ["really", "so", "so"]
-
-
-@pytest.mark.parametrize(
-    ("text", "clean", "breaks"),
-    [
-        ("a<br />b<BR>c<br/>d", "a b c d", 3),
-        ("&lt;b&gt;bold&lt;/b&gt;", " bold ", 0),
-        ("<i>so</i> good", " so  good", 0),
-        ("3 < 5 and 6 > 4", "3 < 5 and 6 > 4", 0),
-        ("Arafat #39;s quot;plan quot;", "Arafat's  plan  ", 0),
-        ("it&#39;s &quot;it&quot;", "it's  it ", 0),
-        ("built; swift;", "built; swift;", 0),
-    ],
-)
-def test_html_is_taken_out_and_its_breaks_counted(text, clean, breaks):
-    assert without_html(text) == (clean, breaks)
+def test_words_and_html_by_hand(read, text, expected):
+    assert read(text) == expected
 
 
 def test_a_tally_counts_by_part_kind_and_reason():
     tally = Tally()
-    tally.add("validation", "texts", "three stars")
-    tally.add("train", "texts", "three stars", 1_200)
-    tally.add("train", "texts", "three stars")
-    tally.add("train", "words", "rare", 0)
-    assert tally.dropped() == (
-        Dropped("train", "texts", "three stars", 1_201),
-        Dropped("validation", "texts", "three stars", 1),
-    )
+    for part, *count in (("validation",), ("train", 1_200), ("train",), ("pool", 0)):
+        tally.add(part, "texts", "three stars", *count)
     assert [str(line) for line in tally.dropped()] == [
         "train: 1,201 texts (three stars)",
         "validation: 1 text (three stars)",
