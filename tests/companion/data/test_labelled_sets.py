@@ -143,83 +143,45 @@ SENTENCES = b"0 awful\n1 bad\n2 so so\n3 good\n4 great\n"
 YELP = b'text,a,b\n"Good","Business Category: Bars","Review Stars: 4.0"\n"Poor","x","Review Stars: 2.0"\n'
 XML = "<review>\n<review_text>\nCafé, {}\n</review_text>\n</review>\n"
 SMS = b'ham\tsay "hi"\tthere\nspam\tWIN\n'
-FILES = {
-    "imdb": {
-        "aclImdb_labeled.tar.gz": tar_of(
-            {
-                "aclImdb/train/pos/0_9.txt": "très bon<br />".encode(),
-                "aclImdb/test/neg/3_1.txt": b"bad",
-                "aclImdb/train/neg/0_2.txt": b"dull",
-            }
-        )
-    },
-    "twenty_newsgroups": {
-        "20news-bydate-rec.sport.tar.gz": tar_of(
-            {
-                "20news-bydate-train/rec.sport.hockey/2": "S: café\n\nbody".encode("latin-1"),
-                "20news-bydate-test/rec.sport.baseball/1": b"From: me",
-            }
-        )
-    },
-    "ag_news": {"train_world_business_subset.csv": NEWS, "test.csv": NEWS},
-    "sst": {"stsa.fine.train": SENTENCES, "stsa.fine.test": SENTENCES},
-    "yelp": {
-        "yelp.csv.zip": zip_of("yelp.csv", 'stars,id,text\n5,a,"Fine,\nreally"\n3,b,Meh\n1,c,Bad\n'),
-        "dev.csv": YELP,
-        "test.csv": gzip.compress(YELP),
-    },
-    "amazon": {
-        "fdu-mtl/dvd.task.train": b"1\tgood \xe9 film\n\n0\tpoor\n",
-        "sorted_data_acl/books/negative.review": XML.format("poor").encode("latin-1"),
-        "sorted_data_acl/books/positive.review": XML.format("fine").encode("latin-1"),
-    },
+SST = {"stsa.fine.train": SENTENCES, "stsa.fine.test": SENTENCES}
+FOLDERS = {
+    "aclImdb/train/pos/0_9.txt": "très bon<br />".encode(),
+    "aclImdb/test/neg/3_1.txt": b"bad",
+    "aclImdb/train/neg/0_2.txt": b"dull",
 }
+MAILS = {
+    "20news-bydate-train/rec.sport.hockey/2": "S: café\n\nbody".encode("latin-1"),
+    "20news-bydate-test/rec.sport.baseball/1": b"From: me",
+}
+AMAZON = {
+    "fdu-mtl/dvd.task.train": b"1\tgood \xe9 film\n\n0\tpoor\n",
+    "sorted_data_acl/books/negative.review": XML.format("poor").encode("latin-1"),
+    "sorted_data_acl/books/positive.review": XML.format("fine").encode("latin-1"),
+}
+STARS = zip_of("yelp.csv", 'stars,id,text\n5,a,"Fine,\nreally"\n3,b,Meh\n1,c,Bad\n')
 
 
 @pytest.mark.parametrize(
     ("name", "contents", "train", "test", "dropped"),
     [
-        ("imdb", FILES["imdb"], [("dull", 0), ("très bon<br />", 1)], [("bad", 0)], []),
-        (
-            "twenty_newsgroups",
-            FILES["twenty_newsgroups"],
-            [("S: café\n\nbody", 1)],
-            [("From: me", 0)],
-            [],
-        ),
-        ("ag_news", FILES["ag_news"], [('War "over" A, b', 0), ("Stocks Up 3.5%", 1)], "train", []),
-        (
-            "sst",
-            FILES["sst"],
-            [("bad", 0), ("so so", 0), ("great", 1)],
-            "train",
-            ["label 0 counted from 0, very negative", "label 3 counted from 0, positive"],
-        ),
-        (
-            "sst_as_text",
-            FILES["sst"],
-            [("awful", 0), ("bad", 0), ("good", 1), ("great", 1)],
-            "train",
-            ["label 2 counted from 0, neutral"],
-        ),
-        (
-            "yelp",
-            FILES["yelp"],
-            [("Fine,\nreally", 1), ("Bad", 0), *[("Good", 1), ("Poor", 0)] * 2],
-            None,
-            ["three stars"],
-        ),
-        (
-            "amazon",
-            FILES["amazon"],
-            [("good \ufffd film", 1), ("poor", 0), ("Café, poor", 0), ("Café, fine", 1)],
-            None,
-            [],
-        ),
-        ("sms_spam", {"sms.tsv": SMS}, [('say "hi"\tthere', 0), ("WIN", 1)], None, []),
-        ("sms_spam", {"sms.tsv": gzip.compress(SMS)}, [('say "hi"\tthere', 0), ("WIN", 1)], None, []),
+        ("imdb", {"aclImdb_labeled.tar.gz": tar_of(FOLDERS)}, [("dull", 0), ("très bon<br />", 1)],
+         [("bad", 0)], []),
+        ("twenty_newsgroups", {"20news-bydate-rec.sport.tar.gz": tar_of(MAILS)}, [("S: café\n\nbody", 1)],
+         [("From: me", 0)], []),
+        ("ag_news", {"train_world_business_subset.csv": NEWS, "test.csv": NEWS},
+         [('War "over" A, b', 0), ("Stocks Up 3.5%", 1)], "train", []),
+        ("sst", SST, [("bad", 0), ("so so", 0), ("great", 1)], "train",
+         ["label 0 counted from 0, very negative", "label 3 counted from 0, positive"]),
+        ("sst_as_text", SST, [("awful", 0), ("bad", 0), ("good", 1), ("great", 1)], "train",
+         ["label 2 counted from 0, neutral"]),
+        ("yelp", {"yelp.csv.zip": STARS, "dev.csv": YELP, "test.csv": gzip.compress(YELP)},
+         [("Fine,\nreally", 1), ("Bad", 0), *[("Good", 1), ("Poor", 0)] * 2], None, ["three stars"]),
+        ("amazon", AMAZON, [("good \ufffd film", 1), ("poor", 0), ("Café, poor", 0), ("Café, fine", 1)],
+         None, []),
+        *(("sms_spam", {"sms.tsv": content}, [('say "hi"\tthere', 0), ("WIN", 1)], None, [])
+          for content in (SMS, gzip.compress(SMS))),
     ],
-)
+)  # fmt: skip
 def test_sets_are_read(read, name, contents, train, test, dropped):
     raw = read(name, contents)
     assert raw.train == train
