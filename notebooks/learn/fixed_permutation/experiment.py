@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from attnlib.errors import BadInput
-from companion.data.synthetic import words_of
 from companion.results.aggregate import Point, over_seeds, paired
 from companion.results.asks import Ask, answers, ask, specs_of
 from companion.runs.recipe import RecipeSpec
+from notebooks.shared.copied_sentences import words_of
 from notebooks.shared.copying import PROBES, measure_copying, outcome, probes, tables
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from attnlib.errors import BadInput, NotMeasured
-from companion.data.synthetic import words_of
 from companion.results.aggregate import Point, matched, over_seeds, paired
 from companion.results.asks import Ask, answers, ask, specs_of
 from companion.results.statistics import Interval, share_interval
 from companion.runs.recipe import RecipeSpec
+from notebooks.shared.copied_sentences import words_of
 from notebooks.shared.copying import (
     check_looks,
     course_rows,

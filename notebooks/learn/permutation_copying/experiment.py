@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from attnlib.errors import BadInput
-from companion.data.synthetic import KINDS, words_of
 from companion.results.aggregate import Point, over_seeds
 from companion.results.asks import Ask, answers, ask, specs_of
 from companion.runs.recipe import RecipeSpec
+from notebooks.shared.copied_sentences import KINDS, words_of
 from notebooks.shared.copying import (
     check_looks,
     course_rows,

@@ -5,7 +5,6 @@ import torch
 
 from attnlib.errors import BadInput, NotMeasured
 from attnlib.models.copier import copier_loss
-from companion.data.synthetic import copy_batch, draw_sources
 from companion.results.run import run
 from companion.runs.recipe import RecipeSpec
 from companion.runs.store import Store
@@ -20,6 +19,7 @@ from notebooks.learn.multi_head.experiment import (
     together,
 )
 from notebooks.learn.multi_head.multi_head import Settings, new_network
+from notebooks.shared.copied_sentences import copy_batch, draw_sources
 from notebooks.shared.copying import ATTENTION, PROBES
 
 TINY = {"candidates": 2, "trials": 1, "seeds": 1, "heads": 2, "elsewhere": 1}
