@@ -411,18 +411,15 @@ def read_translation(name: str, *, source: str = "", target: str = "") -> Parall
 
 
 def _read(one: _Set) -> ParallelText:
-    tally, part = Tally(), "train" if one.validation else "pool"
-    read = [pair for names in one.train for pair in _pairs(one.dataset, names, part, tally)]
-    pairs = _without_empty(
-        [tuple(map(undo_bpe, pair)) for pair in read] if one.subwords else read, part, tally
-    )
+    tally = Tally()
     if not one.validation:
+        pairs = _pairs(one, one.train, "pool", str, tally)
         kept = [pair for pair in pairs if not any(map(purely_numerical, pair))]
-        tally.add(part, "pairs", "purely numerical", len(pairs) - len(kept))
+        tally.add("pool", "pairs", "purely numerical", len(pairs) - len(kept))
         return ParallelText(*split_90_10(kept), tally.dropped())
-    read = _pairs(one.dataset, one.validation, "validation", tally)
+    pairs = _pairs(one, one.train, "train", undo_bpe if one.subwords else str, tally)
     unescape = html.unescape if one.subwords else str
-    validation = _without_empty([tuple(map(unescape, pair)) for pair in read], "validation", tally)
+    validation = _pairs(one, (one.validation,), "validation", unescape, tally)
     if one.subwords:
         distinct, known = dict.fromkeys(pairs), set(validation)
         tally.add("train", "pairs", "already there", len(pairs) - len(distinct))
@@ -431,13 +428,18 @@ def _read(one: _Set) -> ParallelText:
     return ParallelText(pairs, validation, tally.dropped())
 
 
-def _pairs(data: Dataset, names: tuple[str, ...], part: str, tally: Tally) -> list[Pair]:
-    if len(names) == 2:
-        return list(zip(*_parallel(data, *names), strict=True))
-    rows = [tuple(line.split("\t")) for line in read_lines(locate(data, *names))]
-    pairs = [row for row in rows if len(row) == 2]
+def _pairs(
+    one: _Set, files: tuple[tuple[str, ...], ...], part: str, clean: Callable[[str], str], tally: Tally
+) -> tuple[Pair, ...]:
+    rows: list[tuple[str, ...]] = []
+    for names in files:
+        if len(names) == 2:
+            rows += zip(*_parallel(one.dataset, *names), strict=True)
+        else:
+            rows += (tuple(line.split("\t")) for line in read_lines(locate(one.dataset, *names)))
+    pairs = [tuple(map(clean, row)) for row in rows if len(row) == 2]
     tally.add(part, "lines", "not two columns", len(rows) - len(pairs))
-    return pairs
+    return _without_empty(pairs, part, tally)
 
 
 def _without_empty(pairs: Iterable[Pair], part: str, tally: Tally) -> tuple[Pair, ...]:

@@ -131,10 +131,6 @@ def _task(name: str, train: list[Phrase], held_out: list[Phrase]) -> Task:
     )
 
 
-# The held-out phrases have a stream of their own, so they stay when n_train changes.
-_HELD_OUT, _TRAIN = 0xE5CA1, 0xE5CA2
-
-
 @task(min_words=3)
 def scan_extended(
     *,
@@ -159,38 +155,34 @@ def scan_extended(
     if max_actions < max_words:
         # Shorter targets exist (a bare verb takes one word and one join), but are hardly ever drawn.
         raise BadInput(f"max_actions must be at least max_words ({max_words}); got {max_actions}")
-    sizes = (min_words, max_words, max_actions)
-    held_out = _draw(np.random.default_rng([_HELD_OUT, seed]), n_held_out, sizes, frozenset())
-    train = _draw(np.random.default_rng([_TRAIN, seed]), n_train, sizes, frozenset(held_out))
-    return _task("scan_extended", train, held_out)
-
-
-def _draw(
-    draw: np.random.Generator, n: int, sizes: tuple[int, int, int], forbidden: frozenset[Phrase]
-) -> list[Phrase]:
-    min_words, max_words, max_actions = sizes
     simple = simple_commands()
     words_in = np.array([len(words) for words in simple])
     actions_in = np.array([len(interpret(words)) for words in simple])
-    most = (max_words + 1) // 2
-    phrases: list[Phrase] = [()] * n
-    # The number of words is settled before the tries: short phrases meet the bound on actions more often
-    # and would otherwise crowd out the long ones.
-    wanted = draw.integers(min_words, max_words, size=n, endpoint=True)
-    missing = np.arange(n)
-    while len(missing):
-        chosen = draw.integers(len(words_in), size=(len(missing), most))
-        joined = draw.integers(len(JOINS), size=(len(missing), most))
-        reached = np.cumsum(words_in[chosen] + 1, axis=1) - 1
-        fits = (reached == wanted[missing, None]) & (np.cumsum(actions_in[chosen], axis=1) <= max_actions)
-        for row in np.flatnonzero(fits.any(axis=1)):
-            phrase = simple[chosen[row, 0]]
-            for place in range(1, int(fits[row].argmax()) + 1):
-                phrase = (*phrase, JOINS[joined[row, place]], *simple[chosen[row, place]])
-            if phrase not in forbidden:
-                phrases[missing[row]] = phrase
-        missing = np.flatnonzero([not phrase for phrase in phrases])
-    return phrases
+
+    def drawn(stream: int, n: int, forbidden: frozenset[Phrase]) -> list[Phrase]:
+        draw, most = np.random.default_rng([stream, seed]), (max_words + 1) // 2
+        phrases: list[Phrase] = [()] * n
+        # The number of words is settled before the tries: short phrases meet the bound on actions more often
+        # and would otherwise crowd out the long ones.
+        wanted = draw.integers(min_words, max_words, size=n, endpoint=True)
+        missing = np.arange(n)
+        while len(missing):
+            chosen = draw.integers(len(simple), size=(len(missing), most))
+            joined = draw.integers(len(JOINS), size=(len(missing), most))
+            reached = np.cumsum(words_in[chosen] + 1, axis=1) - 1
+            fits = (reached == wanted[missing, None]) & (np.cumsum(actions_in[chosen], axis=1) <= max_actions)
+            for row in np.flatnonzero(fits.any(axis=1)):
+                phrase = simple[chosen[row, 0]]
+                for place in range(1, int(fits[row].argmax()) + 1):
+                    phrase = (*phrase, JOINS[joined[row, place]], *simple[chosen[row, place]])
+                if phrase not in forbidden:
+                    phrases[missing[row]] = phrase
+            missing = np.flatnonzero([not phrase for phrase in phrases])
+        return phrases
+
+    # The held-out phrases have a stream of their own, so they stay when n_train changes.
+    held_out = drawn(0xE5CA1, n_held_out, frozenset())
+    return _task("scan_extended", drawn(0xE5CA2, n_train, frozenset(held_out)), held_out)
 
 
 TASKS = {"scan": scan, "scan_extended": scan_extended}
