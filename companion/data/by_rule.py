@@ -1,6 +1,8 @@
-"""What the tasks made by rule share: samples drawn so that none is in both parts, and their ids."""
+"""What tasks share: sizes that make sense, samples drawn so that none is in both parts, and their ids."""
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import wraps
+from inspect import signature
 from typing import TypeVar
 
 import numpy as np
@@ -13,17 +15,37 @@ Words = Sequence[str]
 Sample = TypeVar("Sample", bound=Hashable)
 
 
-def require(fits: bool, needs: str, **given: object) -> None:
-    """Refuse sizes that make no sense; ``needs`` says what is expected."""
-    if not fits:
-        raise BadInput(f"{needs}; got {', '.join(f'{name}={value!r}' for name, value in given.items())}")
+def task(
+    name: str = "", about: str = "", **least: int
+) -> Callable[[Callable[..., Task]], Callable[..., Task]]:
+    """Makes a function a task, which refuses sizes below their least (1, a seed 0), and a min above its max.
 
+    A function that is made inside another one is given its ``name`` and what it is ``about``.
+    """
 
-def named(name: str, about: str, make: Callable[..., Task]) -> Callable[..., Task]:
-    """A function made inside another one, under the name by which tasks are looked up."""
-    make.__name__ = make.__qualname__ = name
-    make.__doc__ = about
-    return make
+    def decorated(make: Callable[..., Task]) -> Callable[..., Task]:
+        make.__name__ = make.__qualname__ = name or make.__name__
+        make.__doc__ = about or make.__doc__
+        defaults = {option: each.default for option, each in signature(make).parameters.items()}
+
+        @wraps(make)
+        def checked(**options) -> Task:
+            given = {
+                option: value
+                for option, value in (defaults | options).items()
+                if type(value) is int and not isinstance(defaults.get(option), float)
+            }
+            for option, value in given.items():
+                lowest = least.get(option, int(option != "seed"))
+                most = given.get(option.replace("min_", "max_"), value)
+                if not lowest <= value <= most:
+                    bound = f"{lowest} … {most}" if value > most else f"at least {lowest}"
+                    raise BadInput(f"task {make.__name__}: {option} must be {bound}; got {value}")
+            return make(**options)
+
+        return checked
+
+    return decorated
 
 
 def drawn_apart(

@@ -16,7 +16,7 @@ of ⌈5 % L⌉ / L is 8.36 and 8.48 % with two marks to a sentence, 9.86 and 10.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from typing import Literal, get_args
@@ -85,24 +85,11 @@ _STREAM = 0x1ABE
 
 @dataclass(frozen=True, eq=False)
 class LabelledTexts:
-    """Texts as flat word ids without marks; text i is ``ids[offsets[i]:offsets[i+1]]``, its label 0 or 1."""
+    """Texts as flat ids of words; text i, of one word at least, is ``ids[offsets[i]:offsets[i+1]]``."""
 
     ids: Int[np.ndarray, " words"]
     offsets: Int[np.ndarray, " texts_and_one"]
     labels: Int[np.ndarray, " texts"]
-
-    def __post_init__(self) -> None:
-        if len(self.offsets) != len(self.labels) + 1 or self.offsets[-1] != len(self.ids):
-            raise BadInput(
-                f"{len(self.labels)} labels, {len(self.offsets)} offsets, {len(self.ids)} words; "
-                "expected an offset more than labels, the last one the number of words"
-            )
-        if (np.diff(self.offsets) < 1).any():
-            raise BadInput("a text without words; drop it and say so")
-        if len(self.ids) and self.ids.min() < UNK:
-            raise BadInput(f"texts hold words only, ids ≥ {UNK}; got {self.ids.min()}, which collate adds")
-        if not np.isin(self.labels, (0, 1)).all():
-            raise BadInput(f"labels must be 0 or 1; got {np.unique(self.labels)[:5].tolist()}")
 
     @classmethod
     def of(cls, texts: Sequence[Sequence[int]], labels: Sequence[int]) -> "LabelledTexts":
@@ -128,8 +115,6 @@ class LabelledTexts:
 
 @dataclass(frozen=True, eq=False)
 class LabelledTask:
-    """A binary classification task."""
-
     name: str
     classes: tuple[str, str]  # of label 0 and label 1
     vocabulary: Vocabulary  # of the training texts; other words are read as <unk>
@@ -160,8 +145,6 @@ def collate_labelled(
 ) -> LabelledBatch:
     """Put marks around the texts ``indices`` and pad them to one length."""
     indices = np.asarray(indices, dtype=np.int64)
-    if not len(indices) or indices.min() < 0 or indices.max() >= len(texts):
-        raise BadInput(f"a batch takes at least one index in 0…{len(texts) - 1}; got {indices.tolist()[:8]}")
     lengths = texts.lengths[indices] + N_MARKS
     tokens = np.full((len(indices), int(lengths.max())), PAD, dtype=np.int64)
     for row, i in enumerate(indices):
@@ -179,11 +162,6 @@ class LabelledBatches:
     """
 
     def __init__(self, texts: LabelledTexts, batch_size: int, *, seed: int):
-        if not len(texts) or batch_size < 1 or seed < 0:
-            raise BadInput(
-                f"{len(texts)} texts in batches of {batch_size} with seed {seed}; expected at least one "
-                "text, a batch size of at least 1, a seed of at least 0"
-            )
         self.texts, self.batch_size, self.seed = texts, batch_size, seed
         # Only remembers: the order of an epoch is the same whenever it is asked for.
         self._epoch = lru_cache(maxsize=1)(self._draw)
@@ -213,8 +191,6 @@ def judging_batches(texts: LabelledTexts, *, positions: int) -> Iterator[Labelle
 
     A text longer than that comes alone.
     """
-    if positions < 1:
-        raise BadInput(f"positions must be at least 1; got {positions}")
     order = np.argsort(texts.lengths, kind="stable")
     first = 0
     while first < len(order):
@@ -228,10 +204,10 @@ def judging_batches(texts: LabelledTexts, *, positions: int) -> Iterator[Labelle
 # -- raw texts to a task -------------------------------------------------------------------------------------
 
 MIN_COUNT = 3  # "all words occurring less than 3 times in the training set" become <unk> (A.8)
-VALIDATION = (
-    4_000  # "at most 4000 examples" of a test set (A.8), and what Table 9 holds out where there is none
-)
+# "at most 4000 examples" of a test set (A.8), and what Table 9 holds out where there is none
+VALIDATION = 4_000
 _SPLIT = 0x5117  # tells the shuffles here apart from other streams of the same seed
+_MASKED = 0  # the entry of every masked integer
 
 RawText = tuple[str, int]
 Words = Int[np.ndarray, " words"]
@@ -277,50 +253,44 @@ def prepare(
     """
     if reading not in get_args(Reading):
         raise UnknownName("reading", reading, get_args(Reading))
-    n_train = raw.n_train if n_train is None else n_train
-    n_validation = raw.n_validation if n_validation is None else n_validation
-    if (n_train is not None and n_train < 1) or (n_validation is not None and n_validation < 1):
-        raise BadInput(f"n_train is {n_train} and n_validation {n_validation}; expected at least 1 of each")
+    n_train, n_validation = n_train or raw.n_train, n_validation or raw.n_validation
     reader = _Reader(raw.rules, cleaned=reading == "cleaned")
     if raw.test is None:
         pool = _shuffled(raw.train, split_seed, 0)
-        if n_validation is None:
-            n_validation = max(1, len(pool) // 10)
-        both = list(reader.read(pool, "pool", distinct=reader.cleaned, limit=_total(n_train, n_validation)))
+        n_validation = n_validation or max(1, len(pool) // 10)
+        both = reader.read(pool, "pool", n_train and n_train + n_validation, distinct=reader.cleaned)
         # Where there are not enough for both, it is the texts to judge on that are fewer.
         cut = max(0, min(n_validation, len(both) - (n_train or 1)))
-        validation, train = both[:cut], both[cut:]
+        parts = {"train": both[cut:], "validation": both[:cut]}
     else:
-        pool = raw.train if n_train is None else _shuffled(raw.train, split_seed, 1)
-        train = list(reader.read(pool, "train", distinct=False, limit=n_train))
+        train = reader.read(_shuffled(raw.train, split_seed, 1) if n_train else raw.train, "train", n_train)
+        known = {words.tobytes() for words, _ in train if reader.cleaned}
         pool = _shuffled(raw.test, split_seed, 2)
-        validation = list(
-            reader.read(pool, "validation", distinct=False, limit=n_validation, trained_on=train)
+        parts = {"train": train, "validation": reader.read(pool, "validation", n_validation, known)}
+    if n_train and len(parts["train"]) < n_train:
+        raise BadInput(
+            f"{raw.name} has {len(parts['train'])} texts to train on, not {n_train}; ask for fewer"
         )
-    if n_train is not None and len(train) < n_train:
-        raise BadInput(f"{raw.name} has {len(train)} texts to train on, not {n_train}; ask for fewer")
-    for part, texts in (("train", train), ("validation", validation)):
+    for part, texts in parts.items():
         if {label for _, label in texts} != {0, 1}:
             raise BadInput(
                 f"{raw.name}: the {len(texts)} {part} texts must have both labels, {raw.classes[0]!r} and "
                 f"{raw.classes[1]!r}; take more texts"
             )
-    vocabulary, id_of_entry = _vocabulary(reader.entries, [words for words, _ in train])
-    parts = []
-    for part, texts in (("train", train), ("validation", validation)):
-        ids = [id_of_entry[words] for words, _ in texts]
-        parts.append(LabelledTexts.of(ids, [label for _, label in texts]))
-        unknown = int((parts[-1].ids == UNK).sum())
+    vocabulary, id_of_entry = _vocabulary(reader.entries, [words for words, _ in parts["train"]])
+    corpora = []
+    for part, texts in parts.items():
+        corpora.append(
+            LabelledTexts.of([id_of_entry[words] for words, _ in texts], [one for _, one in texts])
+        )
         masked = sum(int((words == _MASKED).sum()) for words, _ in texts)
+        unknown = int((corpora[-1].ids == UNK).sum()) - masked
         reader.tally.add(part, "words", "integers of two or more digits, read as <unk>", masked)
         reader.tally.add(
-            part, "words", f"seen fewer than {MIN_COUNT} times in training, read as <unk>", unknown - masked
+            part, "words", f"seen fewer than {MIN_COUNT} times in training, read as <unk>", unknown
         )
     dropped = tuple(sorted((*raw.dropped, *reader.tally.dropped())))
-    return LabelledTask(raw.name, raw.classes, vocabulary, *parts, dropped, raw.checksums)
-
-
-_MASKED = 0  # the entry of every masked integer
+    return LabelledTask(raw.name, raw.classes, vocabulary, *corpora, dropped, raw.checksums)
 
 
 class _Reader:
@@ -334,47 +304,41 @@ class _Reader:
         self,
         texts: Iterable[RawText],
         part: str,
-        *,
-        distinct: bool,
         limit: int | None,
-        trained_on: Sequence[tuple[Words, int]] = (),
-    ) -> Iterator[tuple[Words, int]]:
-        seen = {words.tobytes() for words, _ in trained_on} if self.cleaned else set()
-        repeated = "a repeat of another one" if distinct else "trained on as well"
-        kept = 0
+        known: Collection[bytes] = (),
+        *,
+        distinct: bool = False,
+    ) -> list[tuple[Words, int]]:
+        """The first texts up to a limit, without those that are known or, if ``distinct``, repeats."""
+        seen, kept = set(known), []
         for text, label in texts:
-            if kept == limit:
-                return
+            if len(kept) == limit:
+                break
             words = self._words(text, part)
             if not len(words):
                 self.tally.add(part, "texts", "no word in it")
             elif self.rules.below is not None and len(words) >= self.rules.below:
                 self.tally.add(part, "texts", f"{self.rules.below} words or more")
             elif words.tobytes() in seen:
-                self.tally.add(part, "texts", repeated)
+                self.tally.add(part, "texts", "a repeat of another one" if distinct else "trained on as well")
             else:
+                kept.append((words, label))
                 if distinct:
                     seen.add(words.tobytes())
-                kept += 1
-                yield words, label
+        return kept
 
     def _words(self, text: str, part: str) -> Words:
         if self.cleaned and self.rules.html:
             text, breaks = without_html(text)
             self.tally.add(part, "HTML breaks", "read as blanks", breaks)
-        entries = self.entries
         words = self.rules.words(text)
         if self.rules.mask_integers:
             words = [MARKS[UNK] if is_masked_integer(word) else word for word in words]
-        return np.array([entries.setdefault(word, len(entries)) for word in words], dtype=np.int32)
+        return np.array([self.entries.setdefault(word, len(self.entries)) for word in words], dtype=np.int32)
 
 
 def _shuffled(texts: Sequence[RawText], seed: int, which: int) -> list[RawText]:
     return [texts[i] for i in np.random.default_rng([_SPLIT, seed, which]).permutation(len(texts))]
-
-
-def _total(n_train: int | None, n_validation: int) -> int | None:
-    return None if n_train is None else n_train + n_validation
 
 
 def _vocabulary(entries: dict[str, int], texts: list[Words]) -> tuple[Vocabulary, Words]:

@@ -1,7 +1,6 @@
 """Labelled texts: the published sets by name, a reader's own by path, and one made by rule."""
 
 import csv
-import hashlib
 import io
 import re
 from collections import Counter
@@ -12,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from attnlib.errors import BadInput, CorruptFile, DataUnavailable, UnknownName
+from attnlib.errors import BadInput, CorruptFile, UnknownName
 from companion.data.labelled import LabelledTask, RawText, RawTexts, Reading, WordRules, prepare
-from companion.data.sources import Dataset, dataset, find, locate
-from companion.data.text import Tally, archived_texts, csv_rows, read_text, unzipped
+from companion.data.sources import Dataset, dataset, locate
+from companion.data.text import Tally, archived_texts, csv_rows, own_checksums, read_text, unzipped
 
 IMDB = dataset("imdb")
 YELP = dataset("yelp")
@@ -26,43 +25,32 @@ AMAZON = dataset("amazon")
 SMS_SPAM = dataset("sms_spam")
 
 
-@dataclass(frozen=True)
-class Source:
-    """A published data set: where its files belong, those that are read, and how.
-
-    ``read`` raises DataUnavailable or CorruptFile where a file is not as it should be.
-    """
-
-    dataset: Dataset
-    files: tuple[str, ...]
-    read: Callable[[], RawTexts]
-
-    def checksums(self) -> dict[str, str]:
-        """sha256 of the content of each file, by "dataset/file"; nothing is read for it."""
-        return {f"{self.dataset.name}/{name}": self.dataset.file(name).sha256 for name in self.files}
-
-
 Texts = list[RawText]
 # From the paths of a set's files, by name: the texts to train on (or all), and those to judge on (or None).
 Parts = Callable[[dict[str, Path], Tally], tuple[Texts, Texts | None]]
 
 
-def _source(
-    name: str,
-    data: Dataset,
-    files: tuple[str, ...],
-    parts: Parts,
-    classes: tuple[str, str],
-    rules: WordRules,
-    n_train: int | None = None,
-) -> Source:
-    def read() -> RawTexts:
-        tally = Tally()
-        train, test = parts({file: locate(data, file) for file in files}, tally)
-        return RawTexts(name, classes, train, test, rules, tally.dropped(), source.checksums(), n_train)
+@dataclass(frozen=True)
+class Source:
+    """A published data set, or one made by rule: its files, and how they become texts."""
 
-    source = Source(data, files, read)
-    return source
+    name: str
+    dataset: Dataset | None
+    files: tuple[str, ...]
+    parts: Parts
+    classes: tuple[str, str]
+    rules: WordRules
+    n_train: int | None = None
+
+    def read(self) -> RawTexts:
+        """The texts; DataUnavailable or CorruptFile where a file is not as it should be."""
+        tally = Tally()
+        train, test = self.parts({file: locate(self.dataset, file) for file in self.files}, tally)
+        dropped, checksums = tally.dropped(), self.checksums()
+        return RawTexts(self.name, self.classes, train, test, self.rules, dropped, checksums, self.n_train)
+
+    def checksums(self) -> dict[str, str]:
+        return self.dataset.checksums(self.files) if self.dataset else {}
 
 
 def _folders(
@@ -149,78 +137,6 @@ def _sms_spam(paths: dict[str, Path], tally: Tally) -> tuple[Texts, None]:
     return [(text, int(label == "spam")) for text, label in lines], None
 
 
-def _sst_source(name: str, *sides: tuple[int, ...]) -> Source:
-    classes = tuple(" or ".join(_SST_CLASSES[label] for label in side) for side in sides)
-    files = ("stsa.fine.train", "stsa.fine.test")
-    return _source(name, SST, files, partial(_sst, sides=sides), classes, WordRules())
-
-
-SOURCES: dict[str, Source] = {
-    # Film reviews: 25,000 to train on, 4,000 of the 25,000 test reviews to judge on (section A.5); the test
-    # part has 123 that are in the training part as well.
-    "imdb": _source(
-        "imdb",
-        IMDB,
-        ("aclImdb_labeled.tar.gz",),
-        partial(_folders, encoding="utf-8", labels={"neg": 0, "pos": 1}),
-        ("negative", "positive"),
-        WordRules(html=True),
-    ),
-    # Reviews, at most two stars against at least four (section A.5), from three samples. The paper's Table 9
-    # counts 88,821 + 4,000 reviews where its text says 20,000; here are 17,478 with stars other than three.
-    # They are one pool: 4,000 are judged on.
-    "yelp": _source(
-        "yelp",
-        YELP,
-        ("yelp.csv.zip", "dev.csv", "test.csv"),
-        _yelp,
-        ("at most two stars", "at least four stars"),
-        WordRules(html=True),
-    ),
-    # World against Business (section A.5): 20,477 of the paper's 60,000 training rows, all 3,800 test rows.
-    "ag_news": _source(
-        "ag_news",
-        AG_NEWS,
-        ("train_world_business_subset.csv", "test.csv"),
-        _ag_news,
-        ("World", "Business"),
-        WordRules(html=True, mask_integers=True),
-    ),
-    # Whole messages in Latin-1 (section A.5). The headers stay because Table 9's median lengths are those of
-    # messages with their headers. They name the group, so that a classifier may read the answer there.
-    "twenty_newsgroups": _source(
-        "twenty_newsgroups",
-        TWENTY_NEWSGROUPS,
-        ("20news-bydate-rec.sport.tar.gz",),
-        partial(_folders, encoding="latin-1", labels={"rec.sport.baseball": 0, "rec.sport.hockey": 1}),
-        ("baseball", "hockey"),
-        WordRules(split_underscores=True, mask_integers=True),
-    ),
-    # Whole sentences, under two filters of five labels. The text (section A.5) removes label 3 of 1 … 5 and
-    # sets 1 or 2 against 4 or 5. Table 9's counts, 5,130 and 1,421, are those of the sentences whose label
-    # counted from **0** is 1, 2 or 4: the same filter on labels off by one, so that "negative" is negative
-    # and neutral, and "positive" very positive. sst is what the counts say, sst_as_text what the text says
-    # (6,920 and 1,821).
-    "sst": _sst_source("sst", (1, 2), (4,)),
-    "sst_as_text": _sst_source("sst_as_text", (0, 1), (3, 4)),
-    # Reviews of fewer than 400 words (section A.5). The paper took all 25 domains of Blitzer et al.; here are
-    # 14 as prepared for FDU-MTL (tokenised, lower case, with repeats inside and across its parts) and the 4
-    # original ones of the ACL paper, which overlap. They are one pool: 4,000 are judged on.
-    "amazon": _source(
-        "amazon",
-        AMAZON,
-        tuple(file.name for file in AMAZON.files),
-        _amazon,
-        ("negative", "positive"),
-        WordRules(html=True, below=400),
-    ),
-    # 5,574 messages, many of them repeats: 3,500 to train on, the others to judge on (section A.9).
-    "sms_spam": _source(
-        "sms_spam", SMS_SPAM, ("sms.tsv",), _sms_spam, ("ham", "spam"), WordRules(html=True), n_train=3_500
-    ),
-}
-
-
 # -- texts made by rule --------------------------------------------------------------------------------------
 # The polarity of every word is known: for when no data is at hand.
 # A text is a sentence of neutral words, drawn by Zipf's law, among which stand a few polar ones: two or three
@@ -236,12 +152,12 @@ CONTRARY = 0.25  # share of texts with a word of the other label
 _POLARITY_SEED = 0x701A
 
 
-def read_known_polarity() -> RawTexts:
+def _known_polarity(paths: dict[str, Path], tally: Tally) -> tuple[Texts, Texts]:
     """The same texts on every call."""
     draw = np.random.default_rng(_POLARITY_SEED)
     frequencies = 1 / np.arange(1, N_NEUTRAL + 1)
     texts = [_polar_text(draw, frequencies / frequencies.sum()) for _ in range(N_TRAIN + N_TEST)]
-    return RawTexts("known_polarity", ("minus", "plus"), texts[:N_TRAIN], texts[N_TRAIN:], WordRules())
+    return texts[:N_TRAIN], texts[N_TRAIN:]
 
 
 def _polar_text(draw: np.random.Generator, frequencies: np.ndarray) -> RawText:
@@ -254,96 +170,89 @@ def _polar_text(draw: np.random.Generator, frequencies: np.ndarray) -> RawText:
     return " ".join(draw.permutation(words)), label
 
 
-# -- a reader's own table ------------------------------------------------------------------------------------
-# A table with columns text and label, any two label strings.
-# .tsv: a tab between fields, nothing quoted, so that a field holds neither tab nor line break. .csv: as
-# in RFC 4180, fields in double quotes where they hold a comma, a quote (doubled) or a line break. The first
-# row names the columns, in any order and among others; text is UTF-8, plain or compressed (.tsv.gz).
-
-FEWEST = 20  # texts: a tenth is held out, and both labels have to be in it
-_SHOWN = 5  # labels named in an error message
-
-Row = tuple[int, list[str]]  # the line that a row ends on, and its fields
-
-
-def _kind_of_table(path: Path) -> str:
-    """``".tsv"`` or ``".csv"`` by the file's name; empty for another kind of file."""
-    ending = Path(path.name.lower().removesuffix(".gz")).suffix
-    return ending if ending in (".tsv", ".csv") else ""
-
-
-def read_own(path: str | Path, checksums: dict[str, str]) -> RawTexts:
-    """All rows of the table as one pool, of which a tenth is held out; labels in alphabetical order.
-
-    Raises:
-        DataUnavailable: the file cannot be read. CorruptFile: broken gzip.
-        BadInput: not UTF-8, another kind of file, a missing column, a row with too many or too few fields,
-            malformed CSV, a row without label, other than two labels, or fewer than 20 rows. Each says which
-            line or which labels, and what to do.
-    """
-    path = Path(path)
-    if not (kind := _kind_of_table(path)):
-        raise BadInput(f"{path}: expected a file called .tsv (tab-separated, unquoted) or .csv (RFC 4180)")
-    rows = (_tsv_rows if kind == ".tsv" else _csv_rows)(read_text(path), path)
-    labelled = list(_own_rows(rows, path))
-    counts = Counter(label for _, label in labelled)
-    if len(counts) != 2:
-        shown = ", ".join(f"{label!r} ({count} rows)" for label, count in counts.most_common(_SHOWN))
-        more = f" and {len(counts) - _SHOWN} others" if len(counts) > _SHOWN else ""
-        raise BadInput(
-            f"{path}: expected two different labels, found {len(counts)}: {shown or 'no row'}{more}; "
-            "keep the rows of two"
-        )
-    if len(labelled) < FEWEST:
-        raise BadInput(f"{path}: {len(labelled)} rows; expected at least {FEWEST}, a tenth is held out")
-    classes = tuple(sorted(counts))
-    texts: Texts = [(text, classes.index(label)) for text, label in labelled]
-    rules = WordRules(html=True)
-    return RawTexts("own", classes, texts, None, rules, checksums=checksums, n_validation=None)
-
-
-def _own_rows(rows: Iterator[Row], path: Path) -> Iterator[tuple[str, str]]:
-    names = [name.strip() for name in next(rows, (0, []))[1]]
-    for column in ("text", "label"):
-        if names.count(column) != 1:
-            raise BadInput(
-                f"{path}: expected one column {column!r} in the first row, found {names.count(column)}; "
-                f"its columns: {', '.join(names) or 'none'}"
-            )
-    for line, fields in rows:
-        if len(fields) != len(names):
-            raise BadInput(f"{path}, line {line}: {len(fields)} fields, but the first row has {len(names)}")
-        row = dict(zip(names, fields, strict=True))
-        if not row["label"].strip():
-            raise BadInput(f"{path}, line {line}: no label; fill it in or leave the row out")
-        yield row["text"], row["label"].strip()
-
-
-def _tsv_rows(text: str, path: Path) -> Iterator[Row]:
-    for number, line in enumerate(text.split("\n"), 1):
-        if line := line.removesuffix("\r"):
-            yield number, line.split("\t")
-
-
-def _csv_rows(text: str, path: Path) -> Iterator[Row]:
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    try:
-        yield from ((reader.line_num, fields) for fields in reader if fields)
-    except csv.Error as error:
-        raise BadInput(
-            f"{path}, line {reader.line_num}: {error}; a quote inside a quoted field is doubled, "
-            f"and a field has at most {csv.field_size_limit():,} characters"
-        ) from error
-
-
 # -- all by name ---------------------------------------------------------------------------------------------
 
 KNOWN_POLARITY = "known_polarity"
 
 
+def _sst_source(name: str, *sides: tuple[int, ...]) -> Source:
+    classes = tuple(" or ".join(_SST_CLASSES[label] for label in side) for side in sides)
+    files = ("stsa.fine.train", "stsa.fine.test")
+    return Source(name, SST, files, partial(_sst, sides=sides), classes, WordRules())
+
+
+_ALL = (
+    # Film reviews: 25,000 to train on, 4,000 of the 25,000 test reviews to judge on (section A.5); the test
+    # part has 123 that are in the training part as well.
+    Source(
+        "imdb",
+        IMDB,
+        ("aclImdb_labeled.tar.gz",),
+        partial(_folders, encoding="utf-8", labels={"neg": 0, "pos": 1}),
+        ("negative", "positive"),
+        WordRules(html=True),
+    ),
+    # Reviews, at most two stars against at least four (section A.5), from three samples. The paper's Table 9
+    # counts 88,821 + 4,000 reviews where its text says 20,000; here are 17,478 with stars other than three.
+    # They are one pool: 4,000 are judged on.
+    Source(
+        "yelp",
+        YELP,
+        ("yelp.csv.zip", "dev.csv", "test.csv"),
+        _yelp,
+        ("at most two stars", "at least four stars"),
+        WordRules(html=True),
+    ),
+    # World against Business (section A.5): 20,477 of the paper's 60,000 training rows, all 3,800 test rows.
+    Source(
+        "ag_news",
+        AG_NEWS,
+        ("train_world_business_subset.csv", "test.csv"),
+        _ag_news,
+        ("World", "Business"),
+        WordRules(html=True, mask_integers=True),
+    ),
+    # Whole messages in Latin-1 (section A.5). The headers stay because Table 9's median lengths are those of
+    # messages with their headers. They name the group, so that a classifier may read the answer there.
+    Source(
+        "twenty_newsgroups",
+        TWENTY_NEWSGROUPS,
+        ("20news-bydate-rec.sport.tar.gz",),
+        partial(_folders, encoding="latin-1", labels={"rec.sport.baseball": 0, "rec.sport.hockey": 1}),
+        ("baseball", "hockey"),
+        WordRules(split_underscores=True, mask_integers=True),
+    ),
+    # Whole sentences, under two filters of five labels. The text (section A.5) removes label 3 of 1 … 5 and
+    # sets 1 or 2 against 4 or 5. Table 9's counts, 5,130 and 1,421, are those of the sentences whose label
+    # counted from **0** is 1, 2 or 4: the same filter on labels off by one, so that "negative" is negative
+    # and neutral, and "positive" very positive. sst is what the counts say, sst_as_text what the text says
+    # (6,920 and 1,821).
+    _sst_source("sst", (1, 2), (4,)),
+    _sst_source("sst_as_text", (0, 1), (3, 4)),
+    # Reviews of fewer than 400 words (section A.5). The paper took all 25 domains of Blitzer et al.; here are
+    # 14 as prepared for FDU-MTL (tokenised, lower case, with repeats inside and across its parts) and the 4
+    # original ones of the ACL paper, which overlap. They are one pool: 4,000 are judged on.
+    Source(
+        "amazon",
+        AMAZON,
+        tuple(file.name for file in AMAZON.files),
+        _amazon,
+        ("negative", "positive"),
+        WordRules(html=True, below=400),
+    ),
+    # 5,574 messages, many of them repeats: 3,500 to train on, the others to judge on (section A.9).
+    Source(
+        "sms_spam", SMS_SPAM, ("sms.tsv",), _sms_spam, ("ham", "spam"), WordRules(html=True), n_train=3_500
+    ),
+    Source(KNOWN_POLARITY, None, (), _known_polarity, ("minus", "plus"), WordRules()),
+)
+SOURCES = {source.name: source for source in _ALL}
+read_known_polarity = SOURCES[KNOWN_POLARITY].read
+
+
 def names() -> tuple[str, ...]:
     """The published data sets, then the one made by rule."""
-    return (*SOURCES, KNOWN_POLARITY)
+    return tuple(SOURCES)
 
 
 def load_labelled(
@@ -365,45 +274,92 @@ def load_labelled(
         DataUnavailable, CorruptFile: its files are not at hand, or not what they should be.
         BadInput: an own table that cannot be used, or too few texts.
     """
-    raw = _read(str(data))
+    data = str(data)
+    raw = SOURCES[data].read() if data in SOURCES else read_own(data, checksums(data))
     return prepare(raw, reading=reading, n_train=n_train, n_validation=n_validation, split_seed=split_seed)
 
 
 def checksums(data: str | Path) -> dict[str, str]:
     """sha256 of the content of each file that ``data`` reads; published files are not read for it."""
-    name = str(data)
-    if name == KNOWN_POLARITY:
-        return {}
-    return SOURCES[name].checksums() if name in SOURCES else _own_checksum(name)
+    data = str(data)
+    return SOURCES[data].checksums() if data in SOURCES else own_checksums(own=_own_path(data))
 
 
 def at_hand(name: str) -> bool:
     """Whether all files of a set are on this machine, unchecked; a set made by rule has none."""
-    if name == KNOWN_POLARITY:
-        return True
     if name not in SOURCES:
         return _own_path(name).is_file()
-    source = SOURCES[name]
-    return all(find(source.dataset, source.dataset.file(file)) for file in source.files)
+    data = SOURCES[name].dataset
+    return data is None or data.at_hand(SOURCES[name].files)
 
 
-def _read(name: str) -> RawTexts:
-    if name == KNOWN_POLARITY:
-        return read_known_polarity()
-    return SOURCES[name].read() if name in SOURCES else read_own(name, _own_checksum(name))
+# -- a reader's own table ------------------------------------------------------------------------------------
+# Columns text and label, in any order and among others, which the first row names; any two label strings.
+# .tsv: a tab between fields, nothing quoted, so that a field holds neither tab nor line break. .csv: as in
+# RFC 4180. Text is UTF-8, plain or compressed (.tsv.gz).
 
-
-def _own_checksum(name: str) -> dict[str, str]:
-    path = _own_path(name)
-    # By name, not by path: where a file lies on one machine is no part of a result.
-    try:
-        return {f"own/{path.name}": hashlib.sha256(path.read_bytes()).hexdigest()}
-    except OSError as error:
-        raise DataUnavailable(f"cannot read {path}: {error.strerror}; check the path") from error
+FEWEST = 20  # texts: a tenth is held out, and both labels have to be in it
+_SHOWN = 5  # labels named in an error message
+_FORMATS = {".tsv": {"delimiter": "\t", "quoting": csv.QUOTE_NONE}, ".csv": {}}
 
 
 def _own_path(name: str) -> Path:
-    path = Path(name)
-    if not _kind_of_table(path):
+    if _ending(Path(name)) not in _FORMATS:
         raise UnknownName("set of labelled texts", name, (*names(), "a path ending in .tsv or .csv"))
-    return path
+    return Path(name)
+
+
+def _ending(path: Path) -> str:
+    return Path(path.name.lower().removesuffix(".gz")).suffix
+
+
+def read_own(path: str | Path, checksums: dict[str, str]) -> RawTexts:
+    """All rows of the table as one pool, of which a tenth is held out; labels in alphabetical order.
+
+    Raises:
+        DataUnavailable: the file cannot be read. CorruptFile: broken gzip.
+        BadInput: not UTF-8, another kind of file, a missing column, a row with too many or too few fields,
+            malformed CSV, a row without label, other than two labels, or fewer than 20 rows. Each says which
+            line or which labels, and what to do.
+    """
+    path = _own_path(str(path))
+    reader = csv.DictReader(io.StringIO(read_text(path), newline=""), strict=True, **_FORMATS[_ending(path)])
+    try:
+        labelled = list(_own_rows(reader, path))
+    except csv.Error as error:
+        raise BadInput(
+            f"{path}, line {reader.reader.line_num}: {error}; a quote inside a quoted field is doubled, "
+            f"and a field has at most {csv.field_size_limit():,} characters"
+        ) from error
+    counts = Counter(label for _, label in labelled)
+    if len(counts) != 2:
+        shown = ", ".join(f"{label!r} ({count} rows)" for label, count in counts.most_common(_SHOWN))
+        more = f" and {len(counts) - _SHOWN} others" if len(counts) > _SHOWN else ""
+        raise BadInput(
+            f"{path}: expected two different labels, found {len(counts)}: {shown or 'no row'}{more}; "
+            "keep the rows of two"
+        )
+    if len(labelled) < FEWEST:
+        raise BadInput(f"{path}: {len(labelled)} rows; expected at least {FEWEST}, a tenth is held out")
+    classes = tuple(sorted(counts))
+    texts: Texts = [(text, classes.index(label)) for text, label in labelled]
+    rules = WordRules(html=True)
+    return RawTexts("own", classes, texts, None, rules, checksums=checksums, n_validation=None)
+
+
+def _own_rows(reader: csv.DictReader, path: Path) -> Iterator[tuple[str, str]]:
+    names = reader.fieldnames = [name.strip() for name in reader.fieldnames or ()]
+    for column in ("text", "label"):
+        if names.count(column) != 1:
+            raise BadInput(
+                f"{path}: expected one column {column!r} in the first row, found {names.count(column)}; "
+                f"its columns: {', '.join(names) or 'none'}"
+            )
+    for row in reader:
+        if None in row or None in row.values():
+            raise BadInput(
+                f"{path}, line {reader.line_num}: expected {len(names)} fields, as in the first row"
+            )
+        if not row["label"].strip():
+            raise BadInput(f"{path}, line {reader.line_num}: no label; fill it in or leave the row out")
+        yield row["text"], row["label"].strip()

@@ -23,9 +23,9 @@ import numpy as np
 from attnlib.errors import BadInput, UnknownName
 from attnlib.training.corpus import Corpus, Links, Task
 from attnlib.training.vocabulary import Vocabulary
-from companion.data.by_rule import named
-from companion.data.sources import Dataset, dataset, find, locate
-from companion.data.text import Dropped, Tally, read_lines, read_parallel, read_text, unzipped
+from companion.data.by_rule import task
+from companion.data.sources import Dataset, dataset, locate
+from companion.data.text import Dropped, Tally, own_checksums, read_lines, read_parallel, read_text, unzipped
 
 EUROPARL = dataset("europarl")
 GOLD_ALIGNMENTS = dataset("gold_alignments")
@@ -70,7 +70,7 @@ def tokenise(line: str, *, lowercase: bool = True) -> list[str]:
 
 @dataclass(frozen=True)
 class TextOptions:
-    """How text becomes ids; the fields are the options of the same names of :func:`parallel`."""
+    """How text becomes ids; see :func:`parallel`."""
 
     min_count: int = 2
     max_words: int | None = None
@@ -81,8 +81,6 @@ class TextOptions:
 def tokenise_pairs(lines: tuple[Sequence[str], Sequence[str]], options: TextOptions) -> list[WordPair]:
     """Words of each pair of lines, without the pairs that have an empty or too long side."""
     longest = math.inf if options.max_length is None else options.max_length
-    if longest < 1:
-        raise BadInput(f"max_length must be at least 1, or None for any length; got {longest}")
     pairs = (
         (tokenise(source, lowercase=options.lowercase), tokenise(target, lowercase=options.lowercase))
         for source, target in zip(*lines, strict=True)
@@ -95,7 +93,7 @@ def _split_off(
 ) -> tuple[list[WordPair], list[WordPair]]:
     """The first ``n_train`` pairs to train on, and the last ``n_held_out``."""
     available = len(pairs) - n_held_out
-    if n_held_out < 0 or available < 1 or (n_train is not None and not 1 <= n_train <= available):
+    if available < (n_train or 1):
         raise BadInput(
             f"cannot take {n_train or 'any'} pairs to train on and {n_held_out} to hold out from "
             f"{len(pairs)} pairs; ask for fewer"
@@ -127,20 +125,11 @@ def _parallel(data: Dataset, *names: str) -> tuple[list[str], list[str]]:
     return read_parallel(*(locate(data, name) for name in names))
 
 
-def _known_checksums(data: Dataset, *names: str) -> dict[str, str]:
-    return {f"{data.name}/{name}": data.file(name).sha256 for name in names}
-
-
-def _own_checksums(**paths: str | Path) -> dict[str, str]:
-    """By role and name, not by path: where the files lie on one machine is no part of a result."""
-    files = {role: Path(path) for role, path in paths.items()}
-    return {f"{role}/{one.name}": hashlib.sha256(one.read_bytes()).hexdigest() for role, one in files.items()}
-
-
 # -- Multi30k, Tatoeba, Europarl -----------------------------------------------------------------------------
 
 
 def _multi30k(language: str, about: str) -> Callable[..., Task]:
+    @task(f"multi30k_en_{language}", about, held_out_from_train=0)
     def make(
         *,
         n_train: int | None = None,
@@ -156,10 +145,10 @@ def _multi30k(language: str, about: str) -> Callable[..., Task]:
         pairs, *published = (tokenise_pairs(_parallel(MULTI30K, *pair), options) for pair in names)
         train, rest = _split_off(pairs, n_train, held_out_from_train)
         held_out = [*chain(*published), *rest]
-        checksums = _known_checksums(MULTI30K, *(name for pair in names for name in pair))
+        checksums = MULTI30K.checksums(chain(*names))
         return _task(f"multi30k_en_{language}", train, held_out, options, checksums)
 
-    return named(f"multi30k_en_{language}", about, make)
+    return make
 
 
 multi30k_en_fr = _multi30k(
@@ -174,6 +163,7 @@ multi30k_en_fr = _multi30k(
 multi30k_en_de = _multi30k("de", "English to German; options and errors as for :func:`multi30k_en_fr`.")
 
 
+@task()
 def tatoeba_en_fr(
     *,
     n_train: int | None = None,
@@ -190,7 +180,6 @@ def tatoeba_en_fr(
     sentences are shuffled with ``seed``, and all translations of one, whatever its case, fall into the same
     part; the last of them may exceed ``n_held_out``. Other options and errors as for :func:`parallel`.
     """
-    options = TextOptions(min_count, max_words, max_length, lowercase)
     (text,) = unzipped(locate(TATOEBA, "fra-eng.zip"), "fra.txt")
     by_source: dict[str, list[Pair]] = {}
     for line in text.split("\n"):
@@ -202,17 +191,20 @@ def tatoeba_en_fr(
     lines = [line for i in order for line in groups[i]]
     ends = np.cumsum([len(groups[i]) for i in order])
     held = int(ends[min(np.searchsorted(ends, n_held_out), len(ends) - 1)])
-    if n_held_out < 1 or held >= len(lines):
-        raise BadInput(f"n_held_out is {n_held_out}; it must lie between 1 and {len(lines) - 1}")
-    if n_train is not None and not 1 <= n_train <= len(lines) - held:
-        raise BadInput(f"n_train is {n_train}; it must lie between 1 and {len(lines) - held}")
-    last = len(lines) if n_train is None else held + n_train
+    if held + (n_train or 1) > len(lines):
+        raise BadInput(
+            f"cannot take {n_train or 'any'} pairs to train on and {n_held_out} to hold out from "
+            f"{len(lines)}, all translations of a sentence together; ask for fewer"
+        )
+    last = None if n_train is None else held + n_train
+    options = TextOptions(min_count, max_words, max_length, lowercase)
     held_out, train = (
         tokenise_pairs(tuple(zip(*part, strict=True)), options) for part in (lines[:held], lines[held:last])
     )
-    return _task("tatoeba_en_fr", train, held_out, options, _known_checksums(TATOEBA, "fra-eng.zip"))
+    return _task("tatoeba_en_fr", train, held_out, options, TATOEBA.checksums(["fra-eng.zip"]))
 
 
+@task(held_out_from_train=0)
 def europarl_de_en(
     *,
     n_train: int | None = None,
@@ -243,7 +235,7 @@ def europarl_de_en(
             aligned.append((source, target))
             # One of the file's 1,233 links points beyond the end of its sentence (the 63rd): nothing to keep.
             links.append(frozenset((t, s) for s, t in found if t < len(target) and s < len(source)))
-    checksums = _known_checksums(EUROPARL, *names) | _known_checksums(GOLD_ALIGNMENTS, gold)
+    checksums = EUROPARL.checksums(names) | GOLD_ALIGNMENTS.checksums([gold])
     parts = [*train, *aligned], [*aligned, *rest]
     return _task("europarl_de_en", *parts, options, checksums, tuple(links))
 
@@ -251,46 +243,8 @@ def europarl_de_en(
 # -- a reader's own files ------------------------------------------------------------------------------------
 
 
+@task(n_held_out=0)
 def parallel(
-    *,
-    source: str | Path = "",
-    target: str | Path = "",
-    n_train: int | None = None,
-    n_held_out: int | None = None,
-    min_count: int = 2,
-    max_words: int | None = None,
-    max_length: int | None = None,
-    lowercase: bool = True,
-) -> Task:
-    """Any two line-parallel UTF-8 text files, plain or gzip; the last lines are held out.
-
-    Pairs with an empty side are dropped.
-
-    Args:
-        source: path of the file to translate from.
-        target: path of the file to translate to.
-        n_train: use this many pairs from the beginning; all that are not held out when None.
-        n_held_out: pairs at the end to hold out; a tenth when None.
-        min_count: words seen less often in the training pairs are read as ``<unk>``.
-        max_words: keep at most this many words on each side, the most frequent ones; all when None.
-        max_length: drop pairs with more words than this on either side; None keeps all.
-        lowercase: whether to fold case.
-
-    Raises:
-        BadInput: a path is missing, the files differ in length or are not UTF-8 (either names the line), or
-            have too few pairs.
-        DataUnavailable: a file cannot be read.
-        CorruptFile: a broken gzip file, or one with another checksum.
-    """
-    if not str(source) or not str(target):
-        raise BadInput(f"parallel needs source=PATH and target=PATH; got {source!r} and {target!r}")
-    options = TextOptions(min_count, max_words, max_length, lowercase)
-    pairs = tokenise_pairs(read_parallel(source, target), options)
-    parts = _split_off(pairs, n_train, len(pairs) // 10 if n_held_out is None else n_held_out)
-    return _task("parallel", *parts, options, _own_checksums(source=source, target=target))
-
-
-def aligned(
     *,
     source: str | Path = "",
     target: str | Path = "",
@@ -302,31 +256,39 @@ def aligned(
     max_length: int | None = None,
     lowercase: bool = True,
 ) -> Task:
-    """Two line-parallel files of words separated by spaces, and a third with the links of some of the lines.
+    """Any two line-parallel UTF-8 text files, plain or gzip; the last lines are held out.
 
-    A line of ``links`` holds pairs ``source-target`` of word positions counted from 0, separated by spaces
-    (the Pharaoh format, which aligners write); an empty line says that nothing is known of this pair. All
-    links count as sure. As is usual for aligners, pairs with links are trained on with the rest, and the
-    networks never see the links. Held out are first the pairs with links (:attr:`Task.gold`), then the last
-    of the others, by ``n_held_out``; ``n_train`` counts the others too. Words are split at spaces alone,
-    since that is what links count. Pairs with an empty side are dropped. Other options as for
-    :func:`parallel`.
+    Pairs with an empty side are dropped. With a third file, of links, words are split at spaces alone, since
+    that is what links count. Its lines hold pairs ``source-target`` of word positions counted from 0 (the
+    Pharaoh format, which aligners write), all sure; an empty line says that nothing is known of this pair. As
+    is usual for aligners, pairs with links are trained on with the rest; held out are first these
+    (:attr:`Task.gold`), then the last of the others, which alone ``n_train`` and ``n_held_out`` count.
+
+    Args:
+        source, target, links: paths of the files to translate from and to, and of their links, if any.
+        n_train: use this many pairs from the beginning; all that are not held out when None.
+        n_held_out: pairs at the end to hold out; a tenth when None.
+        min_count: words seen less often in the training pairs are read as ``<unk>``.
+        max_words: keep at most this many words on each side, the most frequent ones; all when None.
+        max_length: drop pairs with more words than this on either side; None keeps all.
+        lowercase: whether to fold case.
 
     Raises:
-        BadInput: as :func:`parallel`; also a link that cannot be read or points beyond its sentence (each
-            names the line), or no line has links.
-        DataUnavailable, CorruptFile: as :func:`parallel`.
+        BadInput: a path is missing, the files differ in length or are not UTF-8, a link cannot be read or
+            points beyond its sentence (each names the line), or there are too few pairs, or no links.
+        DataUnavailable: a file cannot be read.
+        CorruptFile: a broken gzip file, or one with another checksum.
     """
-    paths = {"source": source, "target": target, "links": links}
-    if missing := [role for role, path in paths.items() if not str(path)]:
-        raise BadInput(f"aligned needs source=, target= and links=PATH; without {', '.join(missing)}")
     options = TextOptions(min_count, max_words, max_length, lowercase)
     sources, targets = read_parallel(source, target)
+    if not links:
+        pairs = tokenise_pairs((sources, targets), options)
+        parts = _split_off(pairs, n_train, len(pairs) // 10 if n_held_out is None else n_held_out)
+        return _task("parallel", *parts, options, own_checksums(source=source, target=target))
     lines = read_lines(links)
     if len(lines) != len(sources):
         raise BadInput(
-            f"{links} has {len(lines)} lines and {source} has {len(sources)}; a pair without links has an "
-            "empty line"
+            f"{links} has {len(lines)} lines, {source} {len(sources)}; a pair without links has an empty line"
         )
     known, gold, others = [], [], []
     for number, (*pair, line) in enumerate(zip(sources, targets, lines, strict=True), 1):
@@ -334,17 +296,14 @@ def aligned(
         own = _links(line, len(a), len(b), f"{links}, line {number}")
         if not (a and b) or max(len(a), len(b)) > (max_length or math.inf):
             continue
-        if own:
-            known.append((a, b))
-            gold.append(own)
-        else:
-            others.append((a, b))
+        (known if own else others).append((a, b))
+        gold += [own] if own else []
     if not known:
         raise BadInput(f"{links} has no links; a line such as `0-0 1-2` aligns word 1 with word 2 (from 0)")
-    if n_held_out is None:
-        n_held_out = len(others) // 10
-    train, rest = _split_off(others, n_train, n_held_out) if others else ([], [])
-    return _task("aligned", [*train, *known], [*known, *rest], options, _own_checksums(**paths), tuple(gold))
+    n_rest = len(others) // 10 if n_held_out is None else n_held_out
+    train, rest = _split_off(others, n_train, n_rest) if others else ([], [])
+    checksums = own_checksums(source=source, target=target, links=links)
+    return _task("aligned", [*train, *known], [*known, *rest], options, checksums, tuple(gold))
 
 
 def _links(line: str, source: int, target: int, place: str) -> Links:
@@ -352,21 +311,22 @@ def _links(line: str, source: int, target: int, place: str) -> Links:
     found = []
     for text in line.split():
         link = re.fullmatch(r"(\d+)-(\d+)", text, re.ASCII)
-        if link is None:
-            raise BadInput(f"{place}: {text!r} is no link; write source-target positions from 0, such as 0-2")
-        i, j = map(int, link.groups())
+        i, j = map(int, link.groups()) if link else (source, target)
         if i >= source or j >= target:
             raise BadInput(
-                f"{place}: link {text} points beyond its sentences of {source} and {target} words "
-                "(positions count from 0, words are split at spaces)"
+                f"{place}: {text!r} is no link of {source} and {target} words; write source-target positions "
+                "from 0, such as 0-2 (words are split at spaces)"
             )
         found.append((j, i))
     return frozenset(found)
 
 
 TASKS = {
-    task.__name__: task
-    for task in (parallel, aligned, multi30k_en_fr, multi30k_en_de, tatoeba_en_fr, europarl_de_en)
+    "aligned": parallel,
+    **{
+        make.__name__: make
+        for make in (parallel, multi30k_en_fr, multi30k_en_de, tatoeba_en_fr, europarl_de_en)
+    },
 }
 
 
@@ -399,8 +359,8 @@ class _Set:
             set; HTML escapes are read.
     """
 
-    dataset: Dataset
-    train: tuple[tuple[str, ...], ...]
+    dataset: Dataset | None
+    train: tuple[tuple[str, ...], ...] = ()
     validation: tuple[str, ...] = ()
     subwords: bool = False
 
@@ -441,34 +401,25 @@ def read_translation(name: str, *, source: str = "", target: str = "") -> Parall
     """The sentence pairs of a set.
 
     Args:
-        name: one of :data:`NAMES`.
-        source, target: paths, for ``"parallel_files"`` alone.
-
-    Raises:
-        UnknownName: no such set.
-        DataUnavailable: its files are not at hand; the message says how to get them.
-        CorruptFile: a file has the wrong checksum.
-        BadInput: the reader's files differ in length, are not UTF-8, or have fewer than 2 pairs.
+        name: one of :data:`NAMES`; UnknownName where there is none.
+        source, target: paths, for ``"parallel_files"`` alone; errors as for :func:`parallel`.
     """
-    _check_name(name)
+    one = _set(name)
     if name == KNOWN_LEXICON:
         return ParallelText(*known_lexicon(), (), kind="word")
-    return read_parallel_files(source, target) if name == OWN else _read(_SETS[name])
+    return read_parallel_files(source, target) if name == OWN else _read(one)
 
 
 def _read(one: _Set) -> ParallelText:
-    tally, part = Tally(), "train" if one.validation else "pool"
-    read = [pair for names in one.train for pair in _pairs(one.dataset, names, part, tally)]
-    pairs = _without_empty(
-        [tuple(map(undo_bpe, pair)) for pair in read] if one.subwords else read, part, tally
-    )
+    tally = Tally()
     if not one.validation:
+        pairs = _pairs(one, one.train, "pool", str, tally)
         kept = [pair for pair in pairs if not any(map(purely_numerical, pair))]
-        tally.add(part, "pairs", "purely numerical", len(pairs) - len(kept))
+        tally.add("pool", "pairs", "purely numerical", len(pairs) - len(kept))
         return ParallelText(*split_90_10(kept), tally.dropped())
-    read = _pairs(one.dataset, one.validation, "validation", tally)
+    pairs = _pairs(one, one.train, "train", undo_bpe if one.subwords else str, tally)
     unescape = html.unescape if one.subwords else str
-    validation = _without_empty([tuple(map(unescape, pair)) for pair in read], "validation", tally)
+    validation = _pairs(one, (one.validation,), "validation", unescape, tally)
     if one.subwords:
         distinct, known = dict.fromkeys(pairs), set(validation)
         tally.add("train", "pairs", "already there", len(pairs) - len(distinct))
@@ -477,13 +428,18 @@ def _read(one: _Set) -> ParallelText:
     return ParallelText(pairs, validation, tally.dropped())
 
 
-def _pairs(data: Dataset, names: tuple[str, ...], part: str, tally: Tally) -> list[Pair]:
-    if len(names) == 2:
-        return list(zip(*_parallel(data, *names), strict=True))
-    rows = [tuple(line.split("\t")) for line in read_lines(locate(data, *names))]
-    pairs = [row for row in rows if len(row) == 2]
+def _pairs(
+    one: _Set, files: tuple[tuple[str, ...], ...], part: str, clean: Callable[[str], str], tally: Tally
+) -> tuple[Pair, ...]:
+    rows: list[tuple[str, ...]] = []
+    for names in files:
+        if len(names) == 2:
+            rows += zip(*_parallel(one.dataset, *names), strict=True)
+        else:
+            rows += (tuple(line.split("\t")) for line in read_lines(locate(one.dataset, *names)))
+    pairs = [tuple(map(clean, row)) for row in rows if len(row) == 2]
     tally.add(part, "lines", "not two columns", len(rows) - len(pairs))
-    return pairs
+    return _without_empty(pairs, part, tally)
 
 
 def _without_empty(pairs: Iterable[Pair], part: str, tally: Tally) -> tuple[Pair, ...]:
@@ -495,10 +451,6 @@ def _without_empty(pairs: Iterable[Pair], part: str, tally: Tally) -> tuple[Pair
 
 def read_parallel_files(source: str | Path, target: str | Path) -> ParallelText:
     """A reader's own two files, line i of one translating line i of the other; a tenth is held out."""
-    if not str(source) or not str(target):
-        raise BadInput(
-            f"two parallel files are needed, source=PATH and target=PATH; got {source!r} and {target!r}"
-        )
     tally = Tally()
     pairs = _without_empty(zip(*read_parallel(source, target), strict=True), "pool", tally)
     return ParallelText(*split_90_10(pairs), tally.dropped())
@@ -537,36 +489,28 @@ def purely_numerical(line: str) -> bool:
 
 
 def translation_checksums(name: str, *, source: str = "", target: str = "") -> dict[str, str]:
-    """sha256 of the content of each file that :func:`read_translation` reads, by "dataset/file".
-
-    Where the checksum is known beforehand the file need not be there; errors as in :func:`read_translation`.
-    """
-    _check_name(name)
+    """sha256 of each file that :func:`read_translation` reads; one that is known beforehand is not read."""
     if name == OWN:
-        files = {"source": Path(source), "target": Path(target)}
-        return {f"{role}/{path.name}": _sha256(path) for role, path in files.items()}
-    data, files = _files(name)
-    return {f"{data.name}/{file}": data.file(file).sha256 or _sha256(locate(data, file)) for file in files}
+        return own_checksums(source=source, target=target)
+    one = _set(name)
+    if one.dataset is None:
+        return {}
+    unknown = (file for file in one.files if one.dataset.file(file).sha256 is None)
+    read = {f"{one.dataset.name}/{file}": read_text(locate(one.dataset, file)) for file in unknown}
+    found = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in read.items()}
+    return one.dataset.checksums(one.files) | found
 
 
 def at_hand(name: str) -> bool:
     """Whether all files of a set are on this machine, unchecked; sets by rule or of the reader have none."""
-    _check_name(name)
-    data, files = _files(name)
-    return all(find(data, data.file(file)) for file in files)
+    one = _set(name)
+    return one.dataset is None or one.dataset.at_hand(one.files)
 
 
-def _files(name: str) -> tuple[Dataset | None, tuple[str, ...]]:
-    return (_SETS[name].dataset, _SETS[name].files) if name in _SETS else (None, ())
-
-
-def _check_name(name: str) -> None:
+def _set(name: str) -> _Set:
     if name not in NAMES:
         raise UnknownName("translation set", name, NAMES)
-
-
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(read_text(path).encode()).hexdigest()
+    return _SETS.get(name, _Set(None))
 
 
 # -- made by rule --------------------------------------------------------------------------------------------
@@ -584,14 +528,12 @@ EXCHANGED = 0.25  # chance that a word and the next change places
 _LEXICON_SEED = 0x1E71C0
 
 
-def known_lexicon(
-    n_train: int = N_TRAIN, n_validation: int = N_VALIDATION
-) -> tuple[tuple[Pair, ...], tuple[Pair, ...]]:
+def known_lexicon() -> tuple[tuple[Pair, ...], tuple[Pair, ...]]:
     """Pairs to train on and pairs to judge on, the same on every call."""
     draw = np.random.default_rng(_LEXICON_SEED)
     frequencies = 1 / np.arange(1, N_WORDS + 1)
-    pairs = tuple(_drawn_pair(draw, frequencies / frequencies.sum()) for _ in range(n_train + n_validation))
-    return pairs[:n_train], pairs[n_train:]
+    pairs = tuple(_drawn_pair(draw, frequencies / frequencies.sum()) for _ in range(N_TRAIN + N_VALIDATION))
+    return pairs[:N_TRAIN], pairs[N_TRAIN:]
 
 
 def _drawn_pair(draw: np.random.Generator, frequencies: np.ndarray) -> Pair:

@@ -10,9 +10,8 @@ import io
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, SupportsIndex
+from typing import SupportsIndex
 
 import numpy as np
 from jaxtyping import Int
@@ -21,12 +20,8 @@ from attnlib.errors import BadInput
 from attnlib.files import atomic_path
 from attnlib.training.corpus import Batch, Corpus, collate
 from attnlib.training.vocabulary import BOS, EOS, MARKS, PAD, UNK
-from companion.data.parallel import Pair, ParallelText, PieceKind
+from companion.data.parallel import ParallelText, PieceKind
 from companion.data.text import Dropped, Tally
-
-if TYPE_CHECKING:
-    from sentencepiece import SentencePieceProcessor
-
 
 PAPER_SIZE = 8_000  # pieces, marks included
 # What the paper does not say stays at SentencePiece's defaults: the unigram model (Kudo 2018), NFKC
@@ -46,21 +41,13 @@ class Pieces:
     """A trained vocabulary: text to ids and back. ``proto`` is the model as SentencePiece serialises it."""
 
     def __init__(self, proto: bytes):
-        self.proto = proto
-
-    @cached_property
-    def _processor(self) -> "SentencePieceProcessor":
         from sentencepiece import SentencePieceProcessor
 
-        return SentencePieceProcessor(model_proto=self.proto)
+        self.proto, self._processor = proto, SentencePieceProcessor(model_proto=proto)
 
     def __len__(self) -> int:
         """Number of ids, marks included: the height of an embedding table."""
         return self._processor.get_piece_size()
-
-    @property
-    def sha256(self) -> str:
-        return hashlib.sha256(self.proto).hexdigest()
 
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
         """Ids of the pieces of each line, without marks; a character never seen gives ``<unk>``."""
@@ -85,21 +72,14 @@ def train_pieces(
             size, settings, version of SentencePiece), and found again; ``None`` keeps nothing.
         kind: ``"word"`` makes every word a piece of its own.
     """
-    lines = list(lines)
-    path = None if folder is None else Path(folder) / f"pieces-{_key(lines, size, kind)}.model"
+    from sentencepiece import SentencePieceTrainer, __version__
+
+    made_from = json.dumps({"size": size, "kind": kind, "version": __version__, **_SETTINGS}, sort_keys=True)
+    lines, proto = list(lines), io.BytesIO()
+    key = hashlib.sha256("\n".join([made_from, *lines]).encode()).hexdigest()[:16]
+    path = None if folder is None else Path(folder) / f"pieces-{key}.model"
     if path is not None and path.is_file():
         return Pieces(path.read_bytes())
-    pieces = Pieces(_trained(lines, size, kind))
-    if path is not None:
-        with atomic_path(path) as temporary:
-            temporary.write_bytes(pieces.proto)
-    return pieces
-
-
-def _trained(lines: list[str], size: int, kind: PieceKind) -> bytes:
-    from sentencepiece import SentencePieceTrainer
-
-    proto = io.BytesIO()
     try:
         SentencePieceTrainer.train(
             sentence_iterator=iter(lines),
@@ -114,23 +94,15 @@ def _trained(lines: list[str], size: int, kind: PieceKind) -> bytes:
             f"no vocabulary of {size} pieces from {len(lines)} lines; choose another number. SentencePiece "
             f"says: {str(error).rpartition('] ')[2]}"
         ) from error
-    return proto.getvalue()
-
-
-def _key(lines: list[str], size: int, kind: PieceKind) -> str:
-    from sentencepiece import __version__
-
-    made_from = json.dumps({"size": size, "kind": kind, "version": __version__, **_SETTINGS}, sort_keys=True)
-    digest = hashlib.sha256(made_from.encode())
-    for line in lines:
-        digest.update(b"\n" + line.encode())
-    return digest.hexdigest()[:16]
+    if path is not None:
+        with atomic_path(path) as temporary:
+            temporary.write_bytes(proto.getvalue())
+    return Pieces(proto.getvalue())
 
 
 _STREAM = 0x9EA1  # tells the order of batches apart from other streams drawn with the same seed
 # Within a source length, targets are sorted in windows of so many batches: little padding, changing company.
 _WINDOW = 8
-_MARKS = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,25 +134,27 @@ def piece_corpus(
         longest: drop pairs with more pieces on a side, counted; ``None`` keeps all, as the paper does.
         folder: where trained vocabularies are kept; see :func:`train_pieces`.
     """
-    tally = Tally()
-    parts = {
-        "train": _first(text.train, n_train, "train", tally),
-        "validation": _first(text.validation, n_validation, "validation", tally),
-    }
+    tally, corpora, targets = Tally(), [], []
+    parts = {"train": text.train[:n_train], "validation": text.validation[:n_validation]}
+    for (part, kept), whole in zip(parts.items(), (text.train, text.validation), strict=True):
+        if not kept:
+            raise BadInput(f"no {part} pair is left of {len(whole)}; ask for at least one")
+        tally.add(part, "pairs", "beyond the number asked for", len(whole) - len(kept))
     lines = [line for side in zip(*parts["train"], strict=True) for line in side]
     if text.kind == "word":
-        size = _MARKS + len({word for line in lines for word in line.split()})
+        size = len(MARKS) + len({word for line in lines for word in line.split()})
     pieces = train_pieces(lines, size, folder, kind=text.kind)
-    encoded = {name: _encoded(pieces, pairs, longest, name, tally) for name, pairs in parts.items()}
-    corpora = {name: Corpus.from_ids(sources, targets) for name, (sources, targets, _) in encoded.items()}
-    return PieceCorpus(
-        pieces,
-        corpora["train"],
-        corpora["validation"],
-        encoded["train"][2],
-        encoded["validation"][2],
-        tuple(sorted((*text.dropped, *tally.dropped()))),
-    )
+    for part, pairs in parts.items():
+        ids = zip(*(pieces.encode(side) for side in zip(*pairs, strict=True)), strict=True)
+        kept = [(*two, target) for two, (_, target) in zip(ids, pairs, strict=True)
+                if longest is None or max(map(len, two)) <= longest]  # fmt: skip
+        tally.add(part, "pairs", f"a side of more than {longest} pieces", len(pairs) - len(kept))
+        if not kept:
+            raise BadInput(f"no {part} pair has at most {longest} pieces on a side; allow longer ones")
+        *sides, texts = zip(*kept, strict=True)
+        corpora.append(Corpus.from_ids(*sides))
+        targets.append(texts)
+    return PieceCorpus(pieces, *corpora, *targets, tuple(sorted((*text.dropped, *tally.dropped()))))
 
 
 class EqualLengthBatches:
@@ -192,11 +166,6 @@ class EqualLengthBatches:
     """
 
     def __init__(self, corpus: Corpus, batch_size: int, seed: int):
-        if not len(corpus) or batch_size < 1 or seed < 0:
-            raise BadInput(
-                f"batches need samples, batch_size ≥ 1 and seed ≥ 0; got {len(corpus)} samples, "
-                f"{batch_size} and {seed}"
-            )
         self.corpus, self.batch_size, self.seed = corpus, batch_size, seed
         self._epoch: tuple[int, list[np.ndarray]] = (-1, [])  # the latest one made: steps come in order
 
@@ -211,8 +180,6 @@ class EqualLengthBatches:
 
     def indices(self, step: int) -> Int[np.ndarray, " batch"]:
         """Which samples the batch of ``step`` holds, counted from 0."""
-        if step < 0:
-            raise BadInput(f"step {step}; the first is 0")
         epoch, place = divmod(step, self.per_epoch)
         if self._epoch[0] != epoch:
             self._epoch = epoch, self._order(epoch)
@@ -237,23 +204,3 @@ class EqualLengthBatches:
 
     def _cut(self, order: np.ndarray) -> list[np.ndarray]:
         return [order[first : first + self.batch_size] for first in range(0, len(order), self.batch_size)]
-
-
-def _first(pairs: Sequence[Pair], count: int | None, part: str, tally: Tally) -> Sequence[Pair]:
-    kept = pairs[:count]
-    if not kept:
-        raise BadInput(f"no {part} pair is left of {len(pairs)}; ask for at least one")
-    tally.add(part, "pairs", "beyond the number asked for", len(pairs) - len(kept))
-    return kept
-
-
-def _encoded(
-    pieces: Pieces, pairs: Sequence[Pair], longest: int | None, part: str, tally: Tally
-) -> tuple[list[list[int]], list[list[int]], tuple[str, ...]]:
-    sources, targets = (pieces.encode(side) for side in zip(*pairs, strict=True))
-    fits = [longest is None or max(len(a), len(b)) <= longest for a, b in zip(sources, targets, strict=True)]
-    tally.add(part, "pairs", f"a side of more than {longest} pieces", fits.count(False))
-    rows = [i for i, kept in enumerate(fits) if kept]
-    if not rows:
-        raise BadInput(f"no {part} pair has at most {longest} pieces on a side; allow longer ones")
-    return [sources[i] for i in rows], [targets[i] for i in rows], tuple(pairs[i][1] for i in rows)

@@ -1,8 +1,7 @@
-"""Tasks by name.
+"""Tasks by name: what every module of this package, or among the figures that need it, lists in ``TASKS``.
 
-There is no list to edit: a module of this package that defines ``TASKS``, a dict from names to functions,
-adds them. Each function takes keyword options that all have defaults, and returns a
-:class:`~attnlib.training.corpus.Task`.
+There is no list to edit. ``TASKS`` is a dict from names to functions with keyword options that all have
+defaults; each returns a :class:`~attnlib.training.corpus.Task`.
 """
 
 import inspect
@@ -11,11 +10,11 @@ from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from pkgutil import iter_modules
 from typing import get_type_hints
 
 from attnlib.errors import BadInput, UnknownName
 from attnlib.training.corpus import Task
+from companion.runs.fingerprint import ROOT
 
 
 def names() -> tuple[str, ...]:
@@ -33,7 +32,7 @@ def load(name: str, **options) -> Task:
     """
     build = builder(name)
     hints = get_type_hints(build)
-    known = list(inspect.signature(build).parameters)
+    known = list(options_of(name))
     for option, value in options.items():
         if option not in known:
             near = get_close_matches(option, known, n=1, cutoff=0.5)
@@ -61,11 +60,10 @@ def builder(name: str) -> Callable[..., Task]:
 
 @cache
 def _builders() -> dict[str, Callable[..., Task]]:
-    found: dict[str, Callable[..., Task]] = {}
-    for entry in iter_modules([str(Path(__file__).parent)]):
-        if entry.name != "registry":
-            found |= getattr(import_module(f"{__package__}.{entry.name}"), "TASKS", {})
-    return found
+    sources = [*Path(__file__).parent.glob("*.py"), *ROOT.glob("notebooks/**/*.py")]
+    found = (path for path in sources if "\nTASKS = {" in path.read_text(encoding="utf-8"))
+    modules = (".".join(path.relative_to(ROOT).with_suffix("").parts) for path in found)
+    return {name: make for module in modules for name, make in import_module(module).TASKS.items()}
 
 
 def _fits(value: object, hint: object) -> bool:

@@ -16,7 +16,7 @@ import numpy as np
 
 from attnlib.errors import BadInput, UnknownName
 from attnlib.training.corpus import Links, Task
-from companion.data.by_rule import drawn_apart, require, task_by_rule
+from companion.data.by_rule import drawn_apart, task, task_by_rule
 
 STAYING_OPENINGS = {"now": "gau", "here": "hyra"}
 REVERSING_OPENINGS = {"once": "onga", "there": "thela"}
@@ -70,6 +70,7 @@ def translate(words: Sequence[str], reach: str = "both") -> tuple[tuple[str, ...
     return tuple(TRANSLATIONS[words[place]] for place in order), frozenset(enumerate(order))
 
 
+@task()
 def reordering(
     *,
     p: float = 0.5,
@@ -94,11 +95,6 @@ def reordering(
     _check_reach(reach)
     if not 0 <= p <= 1:
         raise BadInput(f"p is {p}; it must lie between 0 and 1")
-    require(
-        min(min_phrases, n_train, n_held_out) >= 1 and min_phrases <= max_phrases and seed >= 0,
-        "reordering needs 1 ≤ min_phrases ≤ max_phrases, n_train and n_held_out ≥ 1, seed ≥ 0",
-        min_phrases=min_phrases, max_phrases=max_phrases, n_train=n_train, n_held_out=n_held_out, seed=seed,
-    )  # fmt: skip
     fewest = len(STAYING_OPENINGS) * (len(STAYING_MODIFIERS) * len(HEADS)) ** min_phrases
     if 2 * n_held_out > fewest:
         raise BadInput(

@@ -20,7 +20,7 @@ import numpy as np
 
 from attnlib.errors import BadInput
 from attnlib.training.corpus import Task
-from companion.data.by_rule import require, task_by_rule
+from companion.data.by_rule import task, task_by_rule
 
 ACTION_OF = {"walk": "I_WALK", "look": "I_LOOK", "run": "I_RUN", "jump": "I_JUMP"}
 TURN_OF = {"left": "I_TURN_LEFT", "right": "I_TURN_RIGHT"}
@@ -102,6 +102,7 @@ def _meaning(words: tuple[str, ...]) -> tuple[str, ...]:
 Phrase = tuple[str, ...]
 
 
+@task()
 def scan(*, held_out_share: float = 0.2, n_train: int | None = None, seed: int = 0) -> Task:
     """Lake & Baroni's SCAN (arXiv 1711.00350) with a random split, by default 80 % to train on as theirs.
 
@@ -114,9 +115,9 @@ def scan(*, held_out_share: float = 0.2, n_train: int | None = None, seed: int =
     every = list(commands())
     n_held_out = round(held_out_share * len(every))
     available = len(every) - n_held_out
-    if not (0 < n_held_out < len(every)) or seed < 0:
-        raise BadInput(f"scan needs 0 < held_out_share < 1 and seed ≥ 0; got {held_out_share} and {seed}")
-    if n_train is not None and not 1 <= n_train <= available:
+    if not 0 < n_held_out < len(every):
+        raise BadInput(f"scan needs 0 < held_out_share < 1; got {held_out_share}")
+    if n_train is not None and n_train > available:
         raise BadInput(f"n_train must lie in 1…{available}, the commands not held out; got {n_train}")
     order = np.random.default_rng([0x5CA1, seed]).permutation(len(every))
     return _task(
@@ -130,10 +131,7 @@ def _task(name: str, train: list[Phrase], held_out: list[Phrase]) -> Task:
     )
 
 
-# The held-out phrases have a stream of their own, so they stay when n_train changes.
-_HELD_OUT, _TRAIN = 0xE5CA1, 0xE5CA2
-
-
+@task(min_words=3)
 def scan_extended(
     *,
     min_words: int = 10,
@@ -154,46 +152,37 @@ def scan_extended(
         max_actions: longest target. "around" with "thrice" makes 24 actions out of four words; the bound
             leaves fewer of those than SCAN has, and fills the cells of equal source and target length.
     """
-    require(
-        min(min_words - 2, n_train, n_held_out) >= 1 and min_words <= max_words and seed >= 0,
-        "scan_extended needs 3 ≤ min_words ≤ max_words, n_train and n_held_out ≥ 1, seed ≥ 0",
-        min_words=min_words, max_words=max_words, n_train=n_train, n_held_out=n_held_out, seed=seed,
-    )  # fmt: skip
     if max_actions < max_words:
         # Shorter targets exist (a bare verb takes one word and one join), but are hardly ever drawn.
         raise BadInput(f"max_actions must be at least max_words ({max_words}); got {max_actions}")
-    sizes = (min_words, max_words, max_actions)
-    held_out = _draw(np.random.default_rng([_HELD_OUT, seed]), n_held_out, sizes, frozenset())
-    train = _draw(np.random.default_rng([_TRAIN, seed]), n_train, sizes, frozenset(held_out))
-    return _task("scan_extended", train, held_out)
-
-
-def _draw(
-    draw: np.random.Generator, n: int, sizes: tuple[int, int, int], forbidden: frozenset[Phrase]
-) -> list[Phrase]:
-    min_words, max_words, max_actions = sizes
     simple = simple_commands()
     words_in = np.array([len(words) for words in simple])
     actions_in = np.array([len(interpret(words)) for words in simple])
-    most = (max_words + 1) // 2
-    phrases: list[Phrase] = [()] * n
-    # The number of words is settled before the tries: short phrases meet the bound on actions more often
-    # and would otherwise crowd out the long ones.
-    wanted = draw.integers(min_words, max_words, size=n, endpoint=True)
-    missing = np.arange(n)
-    while len(missing):
-        chosen = draw.integers(len(words_in), size=(len(missing), most))
-        joined = draw.integers(len(JOINS), size=(len(missing), most))
-        reached = np.cumsum(words_in[chosen] + 1, axis=1) - 1
-        fits = (reached == wanted[missing, None]) & (np.cumsum(actions_in[chosen], axis=1) <= max_actions)
-        for row in np.flatnonzero(fits.any(axis=1)):
-            phrase = simple[chosen[row, 0]]
-            for place in range(1, int(fits[row].argmax()) + 1):
-                phrase = (*phrase, JOINS[joined[row, place]], *simple[chosen[row, place]])
-            if phrase not in forbidden:
-                phrases[missing[row]] = phrase
-        missing = np.flatnonzero([not phrase for phrase in phrases])
-    return phrases
+
+    def drawn(stream: int, n: int, forbidden: frozenset[Phrase]) -> list[Phrase]:
+        draw, most = np.random.default_rng([stream, seed]), (max_words + 1) // 2
+        phrases: list[Phrase] = [()] * n
+        # The number of words is settled before the tries: short phrases meet the bound on actions more often
+        # and would otherwise crowd out the long ones.
+        wanted = draw.integers(min_words, max_words, size=n, endpoint=True)
+        missing = np.arange(n)
+        while len(missing):
+            chosen = draw.integers(len(simple), size=(len(missing), most))
+            joined = draw.integers(len(JOINS), size=(len(missing), most))
+            reached = np.cumsum(words_in[chosen] + 1, axis=1) - 1
+            fits = (reached == wanted[missing, None]) & (np.cumsum(actions_in[chosen], axis=1) <= max_actions)
+            for row in np.flatnonzero(fits.any(axis=1)):
+                phrase = simple[chosen[row, 0]]
+                for place in range(1, int(fits[row].argmax()) + 1):
+                    phrase = (*phrase, JOINS[joined[row, place]], *simple[chosen[row, place]])
+                if phrase not in forbidden:
+                    phrases[missing[row]] = phrase
+            missing = np.flatnonzero([not phrase for phrase in phrases])
+        return phrases
+
+    # The held-out phrases have a stream of their own, so they stay when n_train changes.
+    held_out = drawn(0xE5CA1, n_held_out, frozenset())
+    return _task("scan_extended", drawn(0xE5CA2, n_train, frozenset(held_out)), held_out)
 
 
 TASKS = {"scan": scan, "scan_extended": scan_extended}

@@ -10,6 +10,7 @@ import hashlib
 import os
 import tomllib
 import zlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
@@ -57,6 +58,14 @@ class Dataset:
                 return file
         raise UnknownName(f"file of data set {self.name}", name, [file.name for file in self.files])
 
+    def checksums(self, names: Iterable[str]) -> dict[str, str | None]:
+        """sha256 of the content of files, by "dataset/file"; nothing is read for it."""
+        return {f"{self.name}/{name}": self.file(name).sha256 for name in names}
+
+    def at_hand(self, names: Iterable[str]) -> bool:
+        """Whether files are on this machine, unchecked."""
+        return all(find(self, self.file(name)) for name in names)
+
 
 @dataclass(frozen=True)
 class FileStatus:
@@ -71,15 +80,17 @@ class FileStatus:
 @cache
 def _registry() -> dict[str, Dataset]:
     entries = tomllib.loads(Path(__file__).with_name("sources.toml").read_text(encoding="utf-8"))
-    return {name: _entry({"name": name, "folder": name, **entries[name]}) for name in sorted(entries)}
+    return {name: _entry(**{"name": name, "folder": name, **entries[name]}) for name in sorted(entries)}
 
 
-def _entry(entry: dict) -> Dataset:
-    url, known, by_hand = entry.pop("url", None), entry.pop("files", {}), entry.pop("by_hand", {})
-    files = [File(name, known[name], url and url.format(name=name, base=Path(name).name)) for name in known]
-    files = [*files, *(File(name, by_hand[name]) for name in by_hand)]
-    files = [File(one.name, None, one.url) if one.sha256 == "unknown" else one for one in files]
-    return Dataset(files=tuple(sorted(files, key=lambda file: file.name)), **entry)
+def _entry(*, url: str = "", files: dict | None = None, by_hand: dict | None = None, **entry: str) -> Dataset:
+    files = files or {}
+    addresses = {name: url.format(name=name, base=Path(name).name) or None for name in files}
+    known = (
+        File(name, None if sha256 == "unknown" else sha256, addresses.get(name))
+        for name, sha256 in sorted((files | (by_hand or {})).items())
+    )
+    return Dataset(files=tuple(known), **entry)
 
 
 def names() -> tuple[str, ...]:
@@ -96,8 +107,7 @@ def dataset(name: str) -> Dataset:
 
 def mirror_folder() -> Path | None:
     """The local mirror, absolute; None if ``ATTNLIB_DATA`` is not set; raises BadInput if it is no folder."""
-    value = os.environ.get("ATTNLIB_DATA")
-    if not value:
+    if not (value := os.environ.get("ATTNLIB_DATA")):
         return None
     folder = Path(value).expanduser().absolute()
     if not folder.is_dir():
@@ -116,13 +126,9 @@ def cache_folder() -> Path:
 
 def find(data: Dataset, file: File) -> Path | None:
     """Path of a file, unchecked, in the mirror or else in the cache; None when in neither."""
-    for root in (mirror_folder(), cache_folder()):
-        if root is not None:
-            plain = root / data.folder / file.name
-            for path in (plain, plain.with_name(plain.name + ".gz")):
-                if path.is_file():
-                    return path
-    return None
+    places = (root / data.folder for root in (mirror_folder(), cache_folder()) if root is not None)
+    paths = (place / name for place in places for name in (file.name, file.name + ".gz"))
+    return next(filter(Path.is_file, paths), None)
 
 
 def locate(data: Dataset, filename: str) -> Path:
@@ -134,10 +140,8 @@ def locate(data: Dataset, filename: str) -> Path:
         CorruptFile: its content has another checksum; the message names both.
     """
     status = _status(data, data.file(filename))
-    if status.state == "missing":
-        raise DataUnavailable(status.detail)
-    if status.state == "corrupt":
-        raise CorruptFile(status.detail)
+    if status.state in ("missing", "corrupt"):
+        raise (DataUnavailable if status.path is None else CorruptFile)(status.detail)
     return status.path
 
 
@@ -150,12 +154,8 @@ def fetch(data: Dataset, *, progress: bool = False) -> list[FileStatus]:
     """Download what is missing or corrupt, with a bar if ``progress``; the state of every file afterwards.
 
     A download replaces the old file only after its checksum was found right: a broken or truncated one
-    changes nothing. Files without an address or a known checksum stay "missing".
-
-    Raises:
-        DataUnavailable: no file of the data set can be fetched, or the server does not give one.
-        CorruptFile: the server gives another content than expected; the message names both checksums.
-        BadInput: the cache folder cannot be written.
+    changes nothing. Files without an address or a known checksum stay "missing". Raises DataUnavailable,
+    CorruptFile, and BadInput where the cache folder cannot be written.
     """
     if not any(file.fetchable for file in data.files):
         raise DataUnavailable(

@@ -1,33 +1,24 @@
-"""Sequences drawn by rule, without a grammar: relabelled, permuted, or copied.
+"""Sequences drawn by rule, without a grammar: relabelled and permuted.
 
 In the one-to-one task of Aitken et al. 2021 (arXiv 2110.15253) words A, B, C … become a, b, c … one for one:
 position alone says where to attend, on the diagonal. A fixed permutation for each length takes it off the
-diagonal. In the sentences to copy of Snell et al. 2021 (sections 3.3 and 6.2, appendix A.3) no word comes
-twice; the kinds differ in how much the set of source words says about the set of target words: nothing
-(``permutation``), something (``sample``), and which half of the dictionary (``mixture``).
+diagonal.
 """
 
-import math
 import string
 from collections.abc import Callable
-from typing import Literal, get_args
 
 import numpy as np
-import torch
-from jaxtyping import Int
-from torch import Tensor
 
-from attnlib.errors import BadInput, UnknownName
-from attnlib.models.copier import CopyBatch
+from attnlib.errors import BadInput
 from attnlib.training.corpus import Task
-from companion.data.by_rule import drawn_apart, named, require, task_by_rule
-
-# -- one to one, and permuted --------------------------------------------------------------------------------
+from companion.data.by_rule import drawn_apart, task, task_by_rule
 
 _STREAMS = 0x01E1, 0x01E2
 
 
 def _relabelling(name: str, order_of: Callable[[int, int], np.ndarray], longest: int, about: str):
+    @task(name, about)
     def make(
         *,
         n_words: int = 3,
@@ -37,13 +28,8 @@ def _relabelling(name: str, order_of: Callable[[int, int], np.ndarray], longest:
         n_held_out: int = 1_200,
         seed: int = 0,
     ) -> Task:
-        require(
-            min(n_words, min_length, n_train, n_held_out) >= 1 and n_words <= 26
-            and min_length <= max_length and seed >= 0,
-            f"{name} needs 1 ≤ n_words ≤ 26, 1 ≤ min_length ≤ max_length, n_train, n_held_out ≥ 1, seed ≥ 0",
-            n_words=n_words, min_length=min_length, max_length=max_length, n_train=n_train,
-            n_held_out=n_held_out, seed=seed,
-        )  # fmt: skip
+        if n_words > 26:
+            raise BadInput(f"task {name}: n_words must be at most 26; got {n_words}")
         if 2 * n_held_out > n_words**min_length:
             # Keeps the rejection of shared sequences below one draw in two, whatever the length.
             raise BadInput(
@@ -65,7 +51,7 @@ def _relabelling(name: str, order_of: Callable[[int, int], np.ndarray], longest:
             lambda words: (words, [words[i].lower() for i in orders[len(words)]], links[len(words)]),
         )
 
-    return named(name, about, make)
+    return make
 
 
 one_to_one = _relabelling(
@@ -94,105 +80,4 @@ reversal = _relabelling(
 )
 
 
-# -- sentences to copy ---------------------------------------------------------------------------------------
-
-Kind = Literal["permutation", "sample", "mixture"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
-
-
-def words_of(kind: Kind, length: int) -> int:
-    """Size of the vocabulary, in the paper's proportions: length, one and a half times it, twice it.
-
-    >>> [words_of(kind, 40) for kind in KINDS]
-    [40, 60, 80]
-    """
-    if kind not in KINDS:
-        raise UnknownName("kind of copying data", kind, KINDS)
-    if length < 2:
-        raise BadInput(f"sentences of length {length}; expected at least 2")
-    return {"permutation": length, "sample": length + length // 2, "mixture": 2 * length}[kind]
-
-
-def draw_sources(
-    kind: Kind, length: int, samples: int, generator: torch.Generator
-) -> Int[Tensor, "samples length"]:
-    """Sentences in which no word comes twice, each as likely as any other of its kind.
-
-    ``permutation``: all words of the vocabulary in a random order. ``sample``: ``length`` words of one and a
-    half times as many, in a random order. ``mixture``: all words of the first half or all of the second.
-    Errors as :func:`words_of`.
-    """
-    drawn_from = words_of(kind, length) // (2 if kind == "mixture" else 1)
-    sources = torch.rand(samples, drawn_from, generator=generator).argsort(dim=1)[:, :length]
-    if kind == "mixture":
-        sources = sources + length * torch.randint(2, (samples, 1), generator=generator)
-    return sources
-
-
-def copy_batch(
-    sources: Int[Tensor, "batch length"], words: int, order: Int[Tensor, " length"] | None = None
-) -> CopyBatch:
-    """A batch whose target is the source, or the source put into ``order``: y_i = x_{order[i]} (equation 26).
-
-    >>> batch = copy_batch(torch.tensor([[2, 0, 1]]), words=3, order=torch.tensor([1, 2, 0]))
-    >>> batch.target.tolist(), batch.target_read.tolist()
-    ([[0, 1, 2]], [[3, 0, 1]])
-    """
-    place = torch.arange(sources.shape[1]) if order is None else order
-    target = sources[:, place]
-    start = torch.full_like(target[:, :1], words)
-    return CopyBatch(sources, torch.cat([start, target[:, :-1]], dim=1), target, place)
-
-
-def _copying(kind: Kind, about: str) -> Callable[..., Task]:
-    def make(*, length: int = 40, n_train: int = 20_000, n_held_out: int = 1_000, seed: int = 0) -> Task:
-        require(
-            min(n_train, n_held_out) >= 1 and length >= 3 and seed >= 0,
-            "copying needs length ≥ 3, n_train and n_held_out ≥ 1, seed ≥ 0",
-            length=length, n_train=n_train, n_held_out=n_held_out, seed=seed,
-        )  # fmt: skip
-        words = words_of(kind, length)
-        if 4 * n_held_out > math.perm(words, length):
-            raise BadInput(
-                f"{words} words make {math.perm(words, length)} sentences of {length}, too few to hold out "
-                f"{n_held_out}; take longer ones"
-            )
-
-        def drawn(part: int, samples: int, forbidden: frozenset[tuple[int, ...]]) -> list[tuple[int, ...]]:
-            state = np.random.SeedSequence([0xC0B7, part, seed]).generate_state(1)[0]
-            generator = torch.Generator().manual_seed(int(state))
-            found: list[tuple[int, ...]] = []
-            while len(found) < samples:
-                rows = map(tuple, draw_sources(kind, length, samples - len(found), generator).tolist())
-                found += [row for row in rows if row not in forbidden]
-            return found
-
-        held_out = drawn(0, n_held_out, frozenset())
-        names = [f"w{i:0{len(str(words - 1))}d}" for i in range(words)]
-        links = frozenset((i, i) for i in range(length))
-
-        def copied(sentence: tuple[int, ...]) -> tuple:
-            return *2 * ([names[word] for word in sentence],), links
-
-        parts = drawn(1, n_train, frozenset(held_out)), held_out
-        return task_by_rule(f"copying_{kind}", names, names, parts, copied)
-
-    return named(f"copying_{kind}", about, make)
-
-
-copying_sample = _copying(
-    "sample",
-    """``length`` words of one and a half times as many, in a random order: 40 of 60 in the paper.
-
-    No sentence is in both parts. Gold links are the identity. Raises BadInput for a size that makes no sense,
-    or so few different sentences that they run out.
-    """,
-)
-copying_permutation = _copying(
-    "permutation", "All ``length`` words in a random order; otherwise as :func:`copying_sample`."
-)
-
-
-TASKS = {
-    task.__name__: task for task in (one_to_one, permutation, reversal, copying_sample, copying_permutation)
-}
+TASKS = {make.__name__: make for make in (one_to_one, permutation, reversal)}

@@ -5,6 +5,7 @@ An error names the file and the line.
 
 import csv
 import gzip
+import hashlib
 import io
 import tarfile
 import zipfile
@@ -52,6 +53,8 @@ def read_lines(path: str | Path) -> list[str]:
 
 def read_parallel(source: str | Path, target: str | Path) -> tuple[list[str], list[str]]:
     """The lines of two files of which line i of one translates line i of the other."""
+    if not (str(source) and str(target)):
+        raise BadInput(f"two files are needed, source=PATH and target=PATH; got {source!r} and {target!r}")
     sources, targets = read_lines(source), read_lines(target)
     if len(sources) != len(targets):
         longer, shorter = (source, target) if len(sources) > len(targets) else (target, source)
@@ -61,6 +64,17 @@ def read_parallel(source: str | Path, target: str | Path) -> tuple[list[str], li
             f"{target} has {len(targets)}; line {line} of {longer} has no counterpart in {shorter}"
         )
     return sources, targets
+
+
+def own_checksums(**paths: str | Path) -> dict[str, str]:
+    """Of a reader's own files, by role and name: where they lie on one machine is no part of a result."""
+    found = {}
+    for role, path in ((role, Path(path)) for role, path in paths.items()):
+        try:
+            found[f"{role}/{path.name}"] = hashlib.sha256(path.read_bytes()).hexdigest()
+        except OSError as error:
+            raise DataUnavailable(f"cannot read {path}: {error.strerror}; check the path") from error
+    return found
 
 
 def archived_texts(path: Path, encoding: str) -> Iterator[tuple[str, str]]:

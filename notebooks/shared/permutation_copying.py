@@ -2,8 +2,8 @@
 
 A sentence of the ``permutation`` kind holds all words of the vocabulary, so every source word is seen with
 every target word equally often, and nothing can be learned before attention is. ``sample`` and ``mixture``
-(appendix A.3) are what it is held against; see :mod:`companion.data.synthetic`. Every update draws new
-sentences (how many different ones the authors had is not said).
+(appendix A.3) are what it is held against; see :mod:`notebooks.shared.copied_sentences`. Every update draws
+new sentences (how many different ones the authors had is not said).
 """
 
 import math
@@ -28,9 +28,9 @@ from attnlib.models.copier import (
     lexical_probe,
 )
 from attnlib.training.course import Course, Report, regular_checkpoints, run_course
-from companion.data.synthetic import copy_batch, draw_sources, words_of
 from companion.runs.looks import gathered_looks, keep_look
 from companion.runs.spec import check_at_least
+from notebooks.shared.copied_sentences import copy_batch, draw_sources, words_of
 
 # Streams of random numbers by purpose: what one seed draws for different ends does not hang together.
 

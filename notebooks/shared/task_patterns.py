@@ -15,9 +15,9 @@ from attnlib.errors import BadInput
 from attnlib.models.transformer import TransformerTrace
 from attnlib.probes.alignment_error import gold_links, words_only
 from attnlib.training.corpus import Batch, Corpus, evaluation_batches
-from companion.data.summaries import ADJECTIVES, TOPICS, summarise
 from companion.runs import registry
 from companion.runs.recipe import Recording
+from notebooks.shared.lexicon import ADJECTIVES, TOPICS, summarise
 from notebooks.shared.measure import exact_matches
 from notebooks.shared.sequence_course import judged_samples, load_task
 

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 
 from attnlib.errors import BadInput
-from companion.data.synthetic import words_of
 from companion.results.aggregate import Point, over_seeds, paired
 from companion.results.asks import Ask, answers, ask
 from companion.results.config import BaseConfig, NotNegative, Positive
 from companion.runs.recipe import RecipeSpec
 from companion.runs.store import Store
+from notebooks.shared.copied_sentences import words_of
 from notebooks.shared.copying import PROBES, measure_copying, outcome, probes, tables
 
 PLACE = "Snell et al. 2021, section 6.2, equation 26"

@@ -8,13 +8,13 @@ from typing import Annotated
 import numpy as np
 
 from attnlib.errors import NotMeasured
-from companion.data.synthetic import words_of
 from companion.results.aggregate import Point, matched, over_seeds, paired
 from companion.results.asks import Ask, answers, ask
 from companion.results.config import BaseConfig, Field, NotNegative, Positive
 from companion.results.statistics import Interval, share_interval
 from companion.runs.recipe import RecipeSpec
 from companion.runs.store import Store
+from notebooks.shared.copied_sentences import words_of
 from notebooks.shared.copying import (
     check_looks,
     course_rows,

@@ -12,9 +12,9 @@ from torch import Tensor
 
 from attnlib.models.copier import Copier, CopierConfig, CopyBatch, copier_loss
 from attnlib.training.course import Course, Report, regular_checkpoints, run_course
-from companion.data.synthetic import copy_batch, draw_sources, words_of
 from companion.runs.looks import gathered_looks, keep_look
 from companion.runs.spec import check_at_least
+from notebooks.shared.copied_sentences import copy_batch, draw_sources, words_of
 from notebooks.shared.permutation_copying import HEAD, HELD_OUT, PARAMETERS, TRAINING, look_at_copier, stream
 
 

@@ -4,12 +4,12 @@ import math
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from companion.data.synthetic import KINDS, words_of
 from companion.results.aggregate import Point, over_seeds
 from companion.results.asks import Ask, answers, ask
 from companion.results.config import BaseConfig, Positive
 from companion.runs.recipe import RecipeSpec
 from companion.runs.store import Store
+from notebooks.shared.copied_sentences import KINDS, words_of
 from notebooks.shared.copying import (
     check_looks,
     course_rows,

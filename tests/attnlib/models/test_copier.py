@@ -16,7 +16,7 @@ from attnlib.models.copier import (
     lexical_probe,
 )
 from attnlib.models.recurrence import lstm_scan
-from companion.data.synthetic import copy_batch, draw_sources
+from notebooks.shared.copied_sentences import copy_batch, draw_sources
 from tests.attnlib.models.model_builders import copier as new_copier
 from tests.attnlib.models.model_builders import generator
 

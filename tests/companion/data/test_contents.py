@@ -14,6 +14,8 @@ import pytest
 
 from attnlib.errors import DataUnavailable
 from companion.data import labelled_sets, parallel
+from companion.data.labelled import prepare
+from companion.data.pieces import Pieces, piece_corpus
 from companion.runs import fingerprint
 from tests.companion.data.data_builders import default_task, raw_texts
 
@@ -21,14 +23,23 @@ ENTRIES = json.loads(fingerprint.CONTENTS.read_text(encoding="utf-8"))
 MADE = {
     "read_translation": (parallel.read_translation, ("known_lexicon", "multi30k_en_de", "iwslt14_de_en")),
     "load_labelled": (labelled_sets.load_labelled, ("known_polarity", "sst", "sms_spam", "ag_news")),
+    "piece_corpus": (
+        lambda name: piece_corpus(parallel.read_translation(name), size=500, n_train=2000, longest=40),
+        ("known_lexicon", "multi30k_en_de"),
+    ),
     "NAMES": (partial(getattr, parallel), ("NAMES",)),
-    "SOURCES": (raw_texts, tuple(labelled_sets.SOURCES)),
+    "SOURCES": (raw_texts, labelled_sets.names()[:-1]),  # the published ones
+    "read_known_polarity": (lambda name: labelled_sets.read_known_polarity(), ("",)),
+    "checksums": (labelled_sets.checksums, labelled_sets.names()),
+    "prepare": (lambda name: prepare(raw_texts(name), reading="published"), ("sst", "twenty_newsgroups")),
 }
 
 
 def plain(value):
     if isinstance(value, np.ndarray):
         return [str(value.dtype), hashlib.sha256(value.tobytes()).hexdigest()]
+    if isinstance(value, Pieces):
+        return hashlib.sha256(value.proto).hexdigest()
     if isinstance(value, frozenset):
         return sorted(value)
     return {field.name: getattr(value, field.name) for field in fields(value)}

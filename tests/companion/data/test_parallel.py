@@ -48,10 +48,7 @@ def joined(task, part):
 )
 def test_tokens_worked_by_hand(line, words):
     assert tokenise(line) == words.split()
-
-
-def test_case_is_kept_when_asked():
-    assert tokenise("L'Homme QU'IL", lowercase=False) == ["L'", "Homme", "QU'", "IL"]
+    assert [word.lower() for word in tokenise(line, lowercase=False)] == words.split()
 
 
 # -- a reader's own files ------------------------------------------------------------------------------------
@@ -84,29 +81,6 @@ def test_sizes_bound_the_vocabulary_the_sentences_and_the_training_set(files):
     assert len(parallel(**files, n_held_out=1, max_length=3, min_count=1).train) == 1
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"n_held_out": 4}, BadInput, "cannot take any pairs to train on and 4 to hold out from 4"),
-        ({"n_held_out": 1, "n_train": 4}, BadInput, "cannot take 4 pairs"),
-        ({"n_held_out": 0}, BadInput, "holds no pair out"),
-        ({"n_held_out": 1, "max_length": 0}, BadInput, "max_length must be at least 1"),
-        ({"n_held_out": 1, "min_count": 0}, BadInput, "min_count and max_words must be at least 1"),
-        ({"source": ""}, BadInput, "source=PATH and target=PATH"),
-        ({"target": "nowhere.fr"}, DataUnavailable, r"nowhere\.fr"),
-    ],
-)
-def test_what_makes_no_sense_is_refused(files, options, error, message):
-    with pytest.raises(error, match=message):
-        parallel(**files | options)
-
-
-def test_files_of_different_length_are_refused(files):
-    files["source"].write_text("one\ntwo\n", encoding="utf-8")
-    with pytest.raises(BadInput, match=r"has 2, .* has 5; line 3 of .*a.fr.gz has no counterpart"):
-        parallel(**files)
-
-
 @pytest.fixture
 def linked(tmp_path):
     lines = {
@@ -128,36 +102,45 @@ def test_pairs_with_links_come_first_among_the_held_out_and_are_trained_on(linke
     trained = [" ".join(target) for _, target in pairs(task, "train")]
     assert trained == ["ein hund", "das haus schläft", "der hund schläft"]
     assert set(task.checksums) == {"source/source", "target/target", "links/links"}
-
-
-def test_every_line_may_have_links(linked):
+    # Every line may have links.
     linked["links"].write_text("0-0\n1-1\n\n1-1\n0-0\n0-1\n", encoding="utf-8")
     task = load("aligned", **linked)
     assert len(task.train) == len(task.held_out) == len(task.gold) == 5
 
 
-@pytest.mark.parametrize(
-    ("links", "message"),
-    [
-        ("0-0\n", "has 1 lines and .*source has 6"),
-        ("0-0\n0:1\n\n\n\n\n", "line 2: '0:1' is no link; write source-target"),
-        ("0-0\n\n\n0-3\n\n\n", "line 4: link 0-3 points beyond its sentences of 3 and 3 words"),
-        ("0-0\n\n0-0\n\n\n\n", "line 3: link 0-0 points beyond"),
-        ("٠-٠\n\n\n\n\n\n", "line 1: '٠-٠' is no link"),
-        ("\n" * 6, "has no links; a line such as"),
-    ],
-)
-def test_links_that_cannot_be_used_are_refused_by_line(linked, links, message):
-    linked["links"].write_text(links, encoding="utf-8")
+SHORT = "one\ntwo\n"
+REFUSED = [
+    ({"n_held_out": 4}, "cannot take any pairs to train on and 4 to hold out from 4"),
+    ({"n_held_out": 1, "n_train": 4}, "cannot take 4 pairs"),
+    ({"n_held_out": 0}, "holds no pair out"),
+    ({"n_held_out": 1, "max_length": 0}, "max_length must be at least 1"),
+    ({"n_held_out": 1, "min_count": 0}, "min_count must be at least 1"),
+    ({"source": ""}, "source=PATH and target=PATH"),
+    ({"source": SHORT}, "has 2, .* has 5; line 3 of .*a.fr.gz has no counterpart"),
+    ({"links": "0-0\n"}, "has 1 lines, .*a.en 5; a pair without links has an empty line"),
+    ({"links": "0-0\n0:1\n\n\n\n"}, "line 2: '0:1' is no link of 2 and 2 words; write source-target"),
+    ({"links": "0-0\n\n\n0-3\n\n"}, "line 4: '0-3' is no link of 2 and 2 words"),
+    ({"links": "\n\n0-1\n\n\n"}, "line 3: '0-1' is no link of 0 and 1 words"),
+    ({"links": "٠-٠\n\n\n\n\n"}, "line 1: '٠-٠' is no link"),
+    ({"links": "\n" * 5}, "has no links; a line such as"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), REFUSED)
+def test_files_and_sizes_that_cannot_be_used_are_refused(files, tmp_path, options, message):
+    for role in {"source", "links"} & options.keys():
+        if options[role]:
+            path = tmp_path / ("a.en" if role == "source" else "links")
+            path.write_text(options[role], encoding="utf-8")
+            options = options | {role: path}
     with pytest.raises(BadInput, match=message):
-        load("aligned", **linked)
+        parallel(**files | options)
 
 
-def test_a_file_of_links_that_is_missing_is_named(linked, tmp_path):
-    with pytest.raises(BadInput, match="without links"):
-        load("aligned", **linked | {"links": ""})
-    with pytest.raises(DataUnavailable, match="nowhere"):
-        load("aligned", **linked | {"links": tmp_path / "nowhere"})
+@pytest.mark.parametrize("role", ["target", "links"])
+def test_a_missing_file_is_named(files, role):
+    with pytest.raises(DataUnavailable, match=r"nowhere\.fr"):
+        parallel(**files | {role: "nowhere.fr"})
 
 
 # -- published tasks -----------------------------------------------------------------------------------------
@@ -177,13 +160,8 @@ def test_multi30k(name, first):
     assert len(task.checksums) == 2 * 5
     assert joined(task, "train")[0] == "two young , white males are outside near many bushes ."
     assert " ".join(task.target_vocabulary.decode(task.train.target(0))) == first
-    # German compounds make its share the largest.
     for ids in (task.held_out.source_ids, task.held_out.target_ids):
         assert np.mean(ids == UNK) < 0.06
-    # Most held-out samples have thirty of their lengths.
-    lengths = np.stack([task.held_out.source_lengths, task.held_out.target_lengths])
-    _, counts = np.unique(lengths, axis=1, return_counts=True)
-    assert counts[counts >= 30].sum() > 0.75 * len(task.held_out)
     small = load(name, n_train=500, max_words=300, held_out_from_train=0, max_length=20)
     assert len(small.train) == 500
     assert len(small.source_vocabulary) == len(small.target_vocabulary) == 304
@@ -227,9 +205,9 @@ def test_held_out_tatoeba_sentences_depend_on_the_seed_but_not_on_the_training_p
     assert left(seed=0, n_train=10) < left(seed=0)
 
 
-@pytest.mark.parametrize("options", [{"n_held_out": 0}, {"n_held_out": 40}, {"n_held_out": 8, "n_train": 33}])
+@pytest.mark.parametrize("options", [{"n_held_out": 40}, {"n_held_out": 8, "n_train": 33}])
 def test_sizes_beyond_the_file_are_refused(few_pairs, options):
-    with pytest.raises(BadInput, match="it must lie between 1 and"):
+    with pytest.raises(BadInput, match="to hold out from 40, all translations of a sentence together"):
         corpora.tatoeba_en_fr(**options)
 
 
@@ -266,11 +244,6 @@ def test_links_are_turned_to_target_and_source_and_come_first(two_aligned):
     assert [target for _, target in pairs(task, "held_out")][:2] == [("house", "the-old"), ("yes",)]
     assert joined(task, "train")[-2:] == joined(task, "held_out")[:2]
     assert len(task.train) == 10 - 3 + 2
-    assert [name.rpartition("/")[2] for name in task.checksums] == [
-        "train.de",
-        "train.en",
-        "German-English_WordAlignment.zip",
-    ]
 
 
 def test_the_bound_on_length_spares_the_aligned_sentences(two_aligned):
@@ -323,17 +296,22 @@ def test_iwslt14_is_two_samples_joined_with_pieces_undone_and_escapes_read():
 
 
 @pytest.mark.parametrize(
-    ("line", "words"),
+    ("function", "line", "expected"),
     [
-        ("lei@@ sur@@ ely", "leisurely"),
-        ("a & b &amp; c &#91; d &#93;", "a & b & c [ d ]"),
-        ("mail me@example.org @ noon", "mail me@example.org @ noon"),
-        ("cut off@@", "cut off"),
-        ("&amp;quot;", "&quot;"),
+        (undo_bpe, "lei@@ sur@@ ely", "leisurely"),
+        (undo_bpe, "a & b &amp; c &#91; d &#93;", "a & b & c [ d ]"),
+        (undo_bpe, "mail me@example.org @ noon", "mail me@example.org @ noon"),
+        (undo_bpe, "cut off@@", "cut off"),
+        (undo_bpe, "&amp;quot;", "&quot;"),
+        (purely_numerical, "", False),
+        (purely_numerical, "…", False),
+        (purely_numerical, "3.5 %", True),
+        (purely_numerical, "3 km", False),
+        (purely_numerical, "٣", True),
     ],
 )
-def test_pieces_are_undone_once(line, words):
-    assert undo_bpe(line) == words
+def test_lines_worked_by_hand(function, line, expected):
+    assert function(line) == expected
 
 
 NEWS = "\n".join(
@@ -370,10 +348,7 @@ def test_news_commentary_drops_numerical_empty_and_odd_lines_and_counts_them(tmp
         ("pool", "pairs", "purely numerical"): 2,
         ("pool", "lines", "not two columns"): 2,
     }
-    assert {("G20 a Roma", "G20 em Roma")} < {
-        *text.train,
-        *text.validation,
-    }
+    assert ("G20 a Roma", "G20 em Roma") in (*text.train, *text.validation)
     assert text == read_translation("news_it_pt"), "the split is drawn once and for all"
     # Of the content, not of its compression.
     name, sha256 = "news_commentary/news-commentary-v14.it-pt.tsv", hashlib.sha256(NEWS.encode()).hexdigest()
@@ -421,18 +396,11 @@ def test_a_readers_files_as_text(tmp_path):
         read_parallel_files(tmp_path / "one", tmp_path / "one")
 
 
-@pytest.mark.parametrize(
-    ("line", "numerical"), [("", False), ("…", False), ("3.5 %", True), ("3 km", False), ("٣", True)]
-)
-def test_purely_numerical(line, numerical):
-    assert purely_numerical(line) == numerical
-
-
 def test_the_known_lexicon_translates_every_word_and_exchanges_neighbours_alone():
-    train, validation = known_lexicon(300, 20)
-    assert (len(train), len(validation)) == (300, 20)
+    train, validation = known_lexicon()
+    assert (len(train), len(validation)) == (4_000, 200)
     moved = []
-    for source, target in (*train, *validation):
+    for source, target in (*train[:300], *validation):
         words, translated = source.replace("s", "t").split(), target.split()
         assert 3 <= len(words) == len(translated) <= 9
         place = 0

@@ -106,20 +106,16 @@ def test_a_missing_file_says_both_ways_to_get_it(places):
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
+    ("name", "pack", "content", "said"),
     [
-        (
-            "a.fr",
-            b"drei\n",
-            f"expected sha256 {SHA256} .*{hashlib.sha256(b'drei' + bytes([10])).hexdigest()}",
-        ),
-        ("a.fr.gz", gzip.compress(CONTENT)[:-4], "no complete gzip file"),
+        ("a.fr", bytes, b"drei\n", f"expected sha256 {SHA256} .*found [0-9a-f]{{64}};"),
+        ("a.fr.gz", gzip.compress, gzip.compress(CONTENT)[:-4], "no complete gzip file"),
     ],
     ids=["another content", "truncated"],
 )
-def test_a_corrupt_copy_is_told_and_read_again_when_it_changes(places, name, content, said):
+def test_a_corrupt_copy_is_told_and_read_again_when_it_changes(places, name, pack, content, said):
     path = places[0] / "sub" / name
-    path.write_bytes(gzip.compress(CONTENT) if name.endswith(".gz") else CONTENT)
+    path.write_bytes(pack(CONTENT))
     assert locate(TOY, "sub/a.fr") == path
     path.write_bytes(content)
     with pytest.raises(CorruptFile, match=said):

@@ -3,6 +3,7 @@
 import csv
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,8 +12,6 @@ import torch
 from attnlib.errors import DataUnavailable
 from companion.data import labelled_sets
 from companion.data.labelled import RawTexts, WordRules
-from companion.data.labelled_sets import Source
-from companion.data.sources import dataset
 from companion.results.result import Result
 from companion.results.run import run
 from companion.runs.recipe import RecipeSpec, Recording
@@ -82,7 +81,7 @@ def test_lengths_words_and_what_was_dropped_counted_by_hand(monkeypatch):
     texts = [("a b_c 12<br />", 0), ("a b_c 12", 1), ("a b_c 345", 0), ("d", 1), ("...", 1)]
     test = [("a", 0), ("a b_c 12", 1), ("a e f g", 1)]
     raw = RawTexts("sst", ("no", "yes"), texts, test, WordRules(html=True, mask_integers=True))
-    monkeypatch.setitem(labelled_sets.SOURCES, "sst", Source(dataset("sst"), (), lambda: raw))
+    monkeypatch.setitem(labelled_sets.SOURCES, "sst", SimpleNamespace(read=lambda: raw))
     spec = RecipeSpec.of("text_sizes", data="sst")
     found = measure_text_sizes(Recording(spec, record(spec.resolved, Path()), {}))
     assert found["parts"]["train"]["texts"] == 4

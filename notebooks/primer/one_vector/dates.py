@@ -14,7 +14,7 @@ import numpy as np
 
 from attnlib.errors import BadInput, UnknownName
 from attnlib.training.corpus import Links, Task
-from companion.data.by_rule import require, task_by_rule
+from companion.data.by_rule import task, task_by_rule
 
 MONTHS = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
@@ -89,6 +89,7 @@ def write(day: date, form: str) -> tuple[tuple[str, ...], tuple[str, ...], Links
     return tuple(source), tuple(day.isoformat()), frozenset(links)
 
 
+@task()
 def dates(*, n_train: int = 20_000, n_held_out: int = 2_000, seed: int = 0) -> Task:
     """Dates uniform in the 73,049 days of 1900 to 2099, each in a form uniform in the ten of ``FORMS``.
 
@@ -96,11 +97,8 @@ def dates(*, n_train: int = 20_000, n_held_out: int = 2_000, seed: int = 0) -> T
     them is trained on in any form. A training date may come again, mostly in another form.
     """
     days = (LAST - FIRST).days + 1
-    require(
-        min(n_train, n_held_out) >= 1 and n_held_out <= days // 2 and seed >= 0,
-        f"dates needs n_train ≥ 1, 1 ≤ n_held_out ≤ {days // 2} (half of the days), seed ≥ 0",
-        n_train=n_train, n_held_out=n_held_out, seed=seed,
-    )  # fmt: skip
+    if n_held_out > days // 2:
+        raise BadInput(f"n_held_out must be at most {days // 2}, half of the days; got {n_held_out}")
     # The held-out dates have a stream of their own, so they stay when n_train changes.
     held_out_draw, train_draw = (np.random.default_rng([stream, seed]) for stream in (0xDA71, 0xDA72))
     order = held_out_draw.permutation(days)

@@ -11,7 +11,7 @@ import numpy as np
 
 from attnlib.errors import BadInput
 from attnlib.training.corpus import Links, Task
-from companion.data.by_rule import require, task_by_rule
+from companion.data.by_rule import task, task_by_rule
 
 # The number is the index.
 UNITS = (
@@ -65,6 +65,7 @@ def spell(number: int) -> tuple[tuple[str, ...], Links]:
     return tuple(word for word, _ in said), links
 
 
+@task()
 def number_words(
     *,
     min_digits: int = 1,
@@ -79,12 +80,8 @@ def number_words(
     numbers; what the short ones leave goes to the longer ones. Of each count at most a fifth is held out: of
     the ten numbers of one digit, two. Both vocabularies are always complete, whatever the digits.
     """
-    require(
-        min(min_digits, n_train, n_held_out) >= 1 and min_digits <= max_digits <= MOST_DIGITS and seed >= 0,
-        f"number_words needs 1 ≤ min_digits ≤ max_digits ≤ {MOST_DIGITS}, n_train and n_held_out ≥ 1, "
-        "seed ≥ 0",
-        min_digits=min_digits, max_digits=max_digits, n_train=n_train, n_held_out=n_held_out, seed=seed,
-    )  # fmt: skip
+    if max_digits > MOST_DIGITS:
+        raise BadInput(f"max_digits must be at most {MOST_DIGITS}; got {max_digits}")
     lowest = {digits: 10 ** (digits - 1) * (digits > 1) for digits in range(min_digits, max_digits + 1)}
     room = {digits: 10**digits - first for digits, first in lowest.items()}
     drawn = {digits: np.array([], dtype=int) for digits in lowest}

@@ -17,7 +17,7 @@ import numpy as np
 
 from attnlib.errors import BadInput, UnknownName
 from attnlib.training.corpus import Links, Task
-from companion.data.by_rule import drawn_apart, named, require, task_by_rule
+from companion.data.by_rule import drawn_apart, task, task_by_rule
 
 
 def _table(text: str) -> dict[str, str]:
@@ -109,6 +109,7 @@ def _sentence(draw: np.random.Generator, nouns: int, adjectives: int, adverbs: i
 
 
 def _lexicon_task(name: str, rule: Callable[[Sequence[str]], tuple], about: str) -> Callable[..., Task]:
+    @task(name, about, min_length=SHORTEST)
     def make(
         *,
         min_length: int = 6,
@@ -117,11 +118,6 @@ def _lexicon_task(name: str, rule: Callable[[Sequence[str]], tuple], about: str)
         n_held_out: int = 2_000,
         seed: int = 0,
     ) -> Task:
-        require(
-            SHORTEST <= min_length <= max_length and min(n_train, n_held_out) >= 1 and seed >= 0,
-            f"{name} needs {SHORTEST} ≤ min_length ≤ max_length, n_train and n_held_out ≥ 1, seed ≥ 0",
-            min_length=min_length, max_length=max_length, n_train=n_train, n_held_out=n_held_out, seed=seed,
-        )  # fmt: skip
         with_topic = len(TOPICS) * (len(TOPICS) - 1 + 2 * len(NOUNS))
         fewest = len(DETERMINERS) ** 2 * len(VERBS) * with_topic
         if 2 * n_held_out > fewest:
@@ -152,7 +148,7 @@ def _lexicon_task(name: str, rule: Callable[[Sequence[str]], tuple], about: str)
             lambda words: (words, *rule(words)),
         )
 
-    return named(name, about, make)
+    return make
 
 
 lexicon_translation = _lexicon_task(
