@@ -15,13 +15,13 @@ from attnlib.decomposition.substitution import SUBSETS, SubstitutionSums
 from attnlib.decomposition.terms import alignment_terms
 from attnlib.decomposition.typicality import AttentionCells
 from attnlib.models.trace import Trace
-from attnlib.probes.lexical_probe import probe_bits
 from attnlib.training.corpus import Corpus, evaluation_batches
 from attnlib.training.evaluate import traces
 from attnlib.training.vocabulary import EOS, MARKS, PAD
 from companion.results.spearman import stratified_spearman
 from companion.runs import registry
 from companion.runs.sequence_course import judged_samples, load_task
+from notebooks.shared.probe_bits import probe_bits
 
 if TYPE_CHECKING:
     from companion.runs.recipe import Recording

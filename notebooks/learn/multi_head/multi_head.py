@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 
 from attnlib.errors import BadInput
-from attnlib.models.copier import Copier, CopierConfig, CopyBatch, copier_loss
 from attnlib.training.course import Course, Report, regular_checkpoints, run_course
-from companion.data.synthetic import copy_batch, draw_sources, words_of
+from companion.data.synthetic import CopyBatch, copy_batch, draw_sources, words_of
 from companion.runs.looks import gathered_looks, keep_look
+from notebooks.shared.copier import Copier, CopierConfig, copier_loss
 from notebooks.shared.permutation_copying import HEAD, HELD_OUT, PARAMETERS, TRAINING, look_at_copier, stream
 
 

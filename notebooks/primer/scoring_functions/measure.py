@@ -9,7 +9,6 @@ from torch import nn
 from attnlib.errors import BadInput
 from attnlib.models.sequence_to_sequence import SequenceToSequence
 from attnlib.probes.alignment_error import gold_links
-from attnlib.probes.lexical_probe import probe_bits
 from attnlib.training.corpus import Corpus, evaluation_batches
 from attnlib.training.vocabulary import EOS, MARKS, PAD, Vocabulary
 from companion.data.bleu import corpus_bleu
@@ -17,6 +16,7 @@ from companion.data.parallel import TextOptions, read_translation, tokenise_pair
 from companion.runs import registry
 from companion.runs.recipe import Recording
 from companion.runs.sequence_course import judged_samples, load_task
+from notebooks.shared.probe_bits import probe_bits
 
 _BATCH = 256
 OFFSETS = (-2, -1, 0, 1, 2)  # words read off a state: two before its own to two after

@@ -1,4 +1,4 @@
-"""The classifier and its proxy: the published count of parameters, a slow path, equations by hand."""
+"""The classifier: the published count of parameters, a slow path, equations by hand."""
 
 import pytest
 import torch
@@ -6,7 +6,6 @@ import torch
 from attnlib.models.classifiers import (
     AttentiveClassifier,
     ClassifierConfig,
-    ClassifierProxy,
     classification_loss,
     rows_of_like_length,
 )
@@ -117,19 +116,3 @@ def test_the_loss_is_minus_the_log_of_the_right_label():
     logits = torch.tensor([0.0, 2.0, -1.0]).double()
     right = torch.sigmoid(torch.tensor([0.0, 2.0, 1.0]).double())
     torch.testing.assert_close(classification_loss(logits, torch.tensor([1, 1, 0])), -right.log().mean())
-
-
-def test_the_logit_is_the_mean_of_the_words_own_log_odds():
-    model = ClassifierProxy(4, 2, generator())
-    with torch.no_grad():
-        model.embedding.copy_(torch.tensor([[9.0, 9], [1, 0], [0, 1], [2, 2]]))
-        model.readout.copy_(torch.tensor([3.0, -1]))
-    tokens = torch.tensor([[1, 2, 3], [1, 3, 0]])
-    mask = torch.tensor([[True, True, True], [True, True, False]])
-    assert model.log_odds(tokens).tolist() == [[3, -1, 4], [3, 4, 18]]
-    assert model(tokens, mask).tolist() == [2, 3.5]
-
-
-def test_a_proxy_is_drawn_at_the_scale_of_section_4_1():
-    variance = ClassifierProxy(2_000, 50, generator()).embedding.detach().var()
-    assert float(variance) * 50 == pytest.approx(1, abs=0.02)

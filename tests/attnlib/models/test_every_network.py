@@ -8,13 +8,11 @@ import torch
 
 from attnlib.errors import BadInput, UnknownName
 from attnlib.models.attention import Score, masked_softmax
-from attnlib.models.classifiers import ClassifierConfig, ClassifierProxy
+from attnlib.models.classifiers import ClassifierConfig
 from attnlib.models.config import ModelConfig
-from attnlib.models.copier import CopierConfig
 from attnlib.models.search import beam_search, translate
 from attnlib.models.sequence_to_sequence import SequenceConfig
-from attnlib.models.transformer import tie_encoder
-from attnlib.models.translator import TranslationProxy, TranslatorConfig
+from attnlib.models.translator import TranslatorConfig
 from tests.attnlib.models.model_builders import (
     NETWORKS,
     POSITIONS,
@@ -150,14 +148,9 @@ ROWS = torch.tensor([[True], [False], [True]])  # leaves nothing of the second s
         (lambda: TranslatorConfig(form="added"), UnknownName, "form"),
         (lambda: TranslatorConfig(width=0), BadInput, "width is 0"),
         (lambda: TranslatorConfig(dropout=1.0), BadInput, "dropout is 1"),
-        (lambda: TranslationProxy(3, 0, torch.Generator()), BadInput, "width 0"),
-        (lambda: NETWORKS["translation proxy"](0).log_probe(BATCH, at_once=0), BadInput, "at_once is 0"),
         (lambda: ClassifierConfig(words=5, attention="unifrom"), UnknownName, "did you mean 'uniform'"),
         (lambda: ClassifierConfig(words=5, width=0), BadInput, "width is 0"),
         (lambda: classifier()(BATCH.source, BATCH.source_mask & ROWS), BadInput, "all padding"),
-        (lambda: ClassifierProxy(0, 3, torch.Generator()), BadInput, "words is 0"),
-        (lambda: CopierConfig(5, attention="uniforn"), UnknownName, "did you mean 'uniform'"),
-        (lambda: CopierConfig(5, heads=0), BadInput, "heads is 0"),
         (lambda: masked_softmax(torch.zeros(3, 1, 1), ROWS), BadInput, r"rows \[1\] are all padding"),
         (lambda: encoder_decoder("AO").encode_inputs(torch.zeros(1, 3, 6), initial=torch.zeros(1, 6)),
          BadInput, "shift it with first_position"),
@@ -174,7 +167,6 @@ ROWS = torch.tensor([[True], [False], [True]])  # leaves nothing of the second s
         (lambda: transformer().projections("crosss", 0, 0), UnknownName, "did you mean 'cross'"),
         (lambda: transformer().projections("cross", 0, 3), BadInput, "head is 3; .* go from 0 to 2"),
         (lambda: transformer().projections("encoder_self", -1, 0), BadInput, "layer is -1"),
-        (lambda: tie_encoder(transformer(positions="rotary")), BadInput, "self-attention that would be tied"),
         (lambda: translate(translator(), BATCH.source, BATCH.source_mask, 0), BadInput, "max_steps is 0"),
         (lambda: SEARCH(max_steps=0), BadInput, "max_steps is 0, .* at least 1"),
         (lambda: SEARCH(beams=0), BadInput, "beams 0, .* at least 1"),

@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from attnlib.errors import BadInput, NotMeasured
-from attnlib.models.copier import copier_loss
 from companion.data.synthetic import copy_batch, draw_sources
 from companion.results.run import run
 from companion.runs.recipe import RecipeSpec
@@ -20,6 +19,7 @@ from notebooks.learn.multi_head.experiment import (
     together,
 )
 from notebooks.learn.multi_head.multi_head import Settings, new_network
+from notebooks.shared.copier import copier_loss
 from notebooks.shared.copying import ATTENTION, PROBES
 
 TINY = {"candidates": 2, "trials": 1, "seeds": 1, "heads": 2, "elsewhere": 1}

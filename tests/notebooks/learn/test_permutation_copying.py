@@ -7,13 +7,13 @@ import pytest
 import torch
 
 from attnlib.errors import BadInput, NotMeasured, UnknownName
-from attnlib.models.copier import BagOfWords, Copier, CopierConfig
 from companion.data.synthetic import copy_batch, draw_sources
 from companion.results.run import run
 from notebooks.learn.fixed_permutation import experiment as fixed_permutation
 from notebooks.learn.permutation_copying import experiment
 from notebooks.learn.permutation_copying.experiment import NETWORKS, PROFILES, Config, knowledge_first, way
 from notebooks.shared import permutation_copying as recipe
+from notebooks.shared.copier import BagOfWords, Copier, CopierConfig
 from notebooks.shared.copying import ATTENTION, PROBES
 
 TINY = {"seeds": 2, "controls": 1, "length": 4, "width": 8, "steps": 4, "every": 2}

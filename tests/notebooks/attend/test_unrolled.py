@@ -6,8 +6,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attnlib.decomposition import UnrolledComponents
 from attnlib.errors import BadInput
+from notebooks.attend.without_attention.unrolled import UnrolledComponents
 
 
 @st.composite
