@@ -1,6 +1,5 @@
 """The lexical probe: what the definition says, in little memory."""
 
-from dataclasses import replace
 from itertools import accumulate
 
 import numpy as np
@@ -9,25 +8,16 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 
 from attnlib.errors import BadInput
-from attnlib.models.translator import BilinearTranslator, TranslatorConfig
 from attnlib.probes.lexical_probe import log_lexical_probe, log_probability_of_pairs
-from attnlib.training.corpus import Corpus, collate
-
-TINY = TranslatorConfig(words=300, width=6)
+from tests.attnlib.models.model_builders import batch_of, translator
 
 
-def batch_of(lengths, words=300):
+def traced(form="joined", lengths=((3, 5), (7, 2), (1, 1))):
     draw = np.random.default_rng(0)
-    sides = [[draw.integers(4, words, size=n) for n in side] for side in zip(*lengths, strict=True)]
-    return collate(Corpus.from_ids(*sides), np.arange(len(lengths)))
-
-
-def traced(form="joined", attention="learned", lengths=((3, 5), (7, 2), (1, 1))):
-    config = replace(TINY, form=form, attention=attention)
-    model = BilinearTranslator(config, torch.Generator().manual_seed(0))
-    batch = batch_of(lengths)
+    batch = batch_of(pairs=[[draw.integers(4, 300, size=n) for n in both] for both in lengths])
+    model = translator(form=form, words=300, width=6).float()
     with torch.no_grad():
-        return model.eval(), batch, model(batch)
+        return model, batch, model(batch)
 
 
 def probe(model, batch, trace, **options):
@@ -63,10 +53,8 @@ def test_it_is_the_plain_version_at_valid_pairs_and_nothing_at_padding(form, at_
 @torch.no_grad()
 def test_with_one_source_position_it_is_the_probability_itself():
     """A source of one position is attended to alone, whatever its score."""
-    model, batch, _ = traced()
-    one = replace(batch, source=batch.source[2:, :1], source_mask=batch.source_mask[2:, :1],
-                  target_input=batch.target_input[2:], target_output=batch.target_output[2:],
-                  target_mask=batch.target_mask[2:], indices=batch.indices[2:])  # fmt: skip
+    model, _, _ = traced()
+    one = batch_of(pairs=[([], [5, 6])])
     trace = model(one)
     expected = trace.logits.log_softmax(-1).gather(-1, one.target_output[:, :, None])
     torch.testing.assert_close(probe(model, one, trace)[one.target_mask], expected[one.target_mask])
