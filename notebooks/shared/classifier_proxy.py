@@ -11,7 +11,6 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from attnlib.errors import BadInput
 from attnlib.models.classifiers import classification_loss
 from attnlib.training.course import Report
 from companion.data.labelled import LabelledBatch
@@ -35,15 +34,10 @@ class ClassifierProxy(nn.Module):
     Args:
         words: size of the vocabulary, marks included.
         width: of a word's vector.
-
-    Raises:
-        BadInput: a size below 1.
     """
 
     def __init__(self, words: int, width: int, generator: torch.Generator):
         super().__init__()
-        if words < 1 or width < 1:
-            raise BadInput(f"words is {words} and width {width}; both must be at least 1")
         self.embedding = nn.Parameter(torch.randn(words, width, generator=generator) * width**-0.5)
         self.readout = nn.Parameter(torch.randn(width, generator=generator) * width**-0.5)
 

@@ -11,7 +11,6 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from attnlib.errors import BadInput
 from attnlib.models.initialise import undrawn_embedding
 from attnlib.training.corpus import Batch, evaluation_batches
 from attnlib.training.course import Course, Report, run_course
@@ -55,8 +54,6 @@ class TranslationProxy(nn.Module):
 
     def __init__(self, words: int, width: int, generator: torch.Generator):
         super().__init__()
-        if words < 1 or width < 1:
-            raise BadInput(f"words is {words} and width {width}; both must be at least 1")
         with torch.device("meta"):  # torch's own initialisation would draw from global state
             self.embedding = undrawn_embedding(words, width)
             self.output = nn.Linear(width, words, bias=False)
@@ -89,12 +86,7 @@ class TranslationProxy(nn.Module):
         Args:
             at_once: source words whose logits are held at a time: the most memory it takes beside the result
                 is 2 × ``at_once`` × words numbers.
-
-        Raises:
-            BadInput: ``at_once`` < 1.
         """
-        if at_once < 1:
-            raise BadInput(f"at_once is {at_once}; it must be at least 1")
         distinct, place = batch.source.unique(return_inverse=True)
         normaliser = torch.cat(
             [self.output(self.embedding(some)).logsumexp(1) for some in distinct.split(at_once)]

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 
 from attnlib.decomposition import Components
-from attnlib.decomposition.two_way import centred_by_piece, connected_pieces
+from attnlib.decomposition.two_way import connected_pieces
 from attnlib.errors import BadInput, UnknownName
 from tests.attnlib.decomposition.component_builders import corpora, fitted
 
@@ -81,24 +81,6 @@ def test_hand_worked_unbalanced_words():
     assert shares.additive == pytest.approx(1)
     # 0 0 0 10 at position 0, 11 11 1 11 at 1: squares around 5.5 sum to 222, those of the means to 8 * 9
     assert shares.temporal == pytest.approx(72 / 222)
-
-
-@settings(max_examples=40)
-@given(corpora())
-def test_centred_by_piece_is_the_same_fit_and_leaves_averages_alone(corpus):
-    scale = np.abs(corpus[0][corpus[2]]).max()
-    positions, words, _ = design(corpus)
-    codes = torch.from_numpy(np.hstack([positions, words]))
-    exact, means = exact_of(corpus), fitted(corpus)
-    moved = centred_by_piece(exact.temporal, exact.input, exact.pair_counts)
-    before = codes @ torch.cat([exact.temporal, exact.input])
-    assert float((codes @ torch.cat(moved) - before).abs().max()) <= 1e-9 * scale
-    for piece in connected_pieces(exact.pair_counts):
-        of_token = exact.pair_counts.double() @ piece
-        assert float((of_token @ moved[1]).abs().max()) <= 1e-9 * scale * float(of_token.sum())
-    still = centred_by_piece(means.temporal, means.input, means.pair_counts)
-    for found, expected in zip(still, (means.temporal, means.input), strict=True):
-        assert torch.allclose(found, expected, rtol=0, atol=1e-9 * scale)
 
 
 def test_pieces_of_positions_that_no_token_connects():

@@ -8,7 +8,6 @@ import torch
 from scipy.optimize import minimize
 from scipy.special import log_softmax
 
-from attnlib.errors import BadInput
 from notebooks.shared.probe_bits import probe_bits
 
 
@@ -81,12 +80,3 @@ def test_a_fifth_is_left_out_for_the_choice_alone():
     fitted, judged = drawn(100, 8), drawn(1_000, 9)
     one, twice = (probe_bits(*fitted, *judged, words=4, penalties=given) for given in ((0.01,), (0.01, 0.01)))
     torch.testing.assert_close(one, twice, atol=3e-3, rtol=0)
-
-
-@pytest.mark.parametrize(
-    ("samples", "words", "message"), [(0, 4, "0 samples to fit on"), (5, 3, "expected 0 … 2")]
-)
-def test_what_cannot_be_fitted_is_refused(samples, words, message):
-    vectors, ids = torch.zeros(samples, 2), torch.full((samples, 3), 3)
-    with pytest.raises(BadInput, match=message):
-        probe_bits(vectors, ids, torch.zeros(2, 2), torch.zeros(2, 3, dtype=torch.long), words=words)

@@ -5,7 +5,6 @@ import math
 import pytest
 import torch
 
-from attnlib.errors import BadInput
 from attnlib.training.vocabulary import EOS
 from companion.data.synthetic import draw_sources
 from notebooks.shared.classifier_proxy import ClassifierProxy
@@ -105,16 +104,3 @@ def test_the_logit_is_the_mean_of_the_words_own_log_odds():
 def test_a_proxy_is_drawn_at_the_scale_of_section_4_1():
     variance = ClassifierProxy(2_000, 50, generator()).embedding.detach().var()
     assert float(variance) * 50 == pytest.approx(1, abs=0.02)
-
-
-@pytest.mark.parametrize(
-    ("refused", "message"),
-    [
-        (lambda: TranslationProxy(3, 0, generator()), "width 0"),
-        (lambda: TranslationProxy(12, 5, generator()).log_probe(BATCH, at_once=0), "at_once is 0"),
-        (lambda: ClassifierProxy(0, 3, generator()), "words is 0"),
-    ],
-)
-def test_what_cannot_be_is_refused(refused, message):
-    with pytest.raises(BadInput, match=message):
-        refused()
