@@ -21,14 +21,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import get_args
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from attnlib.errors import UnknownName
+from attnlib.errors import check_at_least, check_choices
 from attnlib.models.classifiers import Attention, AttentiveClassifier, ClassifierConfig, classification_loss
 from attnlib.probes.saliency import saliency
 from attnlib.training.course import Course, Report, run_course
@@ -42,7 +41,6 @@ from companion.data.labelled import (
     judging_batches,
 )
 from companion.runs.looks import gathered_looks, keep_if_best, keep_look, qualities, seen_where_best
-from companion.runs.spec import check_at_least
 
 _SAMPLE = 0x5A3B  # tells the draw of the training sample apart from other streams of the same seed
 
@@ -96,8 +94,7 @@ class Settings(LabelledSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.attention not in get_args(Attention):
-            raise UnknownName("attention", self.attention, get_args(Attention))
+        check_choices(self, attention=Attention)
         check_at_least(1, self, "width")
 
 

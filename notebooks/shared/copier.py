@@ -13,14 +13,14 @@ for translation; the tanh and what has a bias are taken from its authors' publis
 """
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.autograd.function import FunctionCtx, once_differentiable
 
-from attnlib.errors import BadInput, UnknownName
+from attnlib.errors import check_at_least, check_choices
 from attnlib.models.initialise import draw_parameters, undrawn_embedding
 from companion.data.synthetic import CopyBatch
 
@@ -46,15 +46,8 @@ class CopierConfig:
     attention: CopierAttention = "learned"
 
     def __post_init__(self) -> None:
-        for name, value, known in (
-            ("cell", self.cell, get_args(CopierCell)),
-            ("attention", self.attention, get_args(CopierAttention)),
-        ):
-            if value not in known:
-                raise UnknownName(name, value, known)
-        for name in ("words", "width", "heads"):
-            if getattr(self, name) < 1:
-                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
+        check_choices(self, cell=CopierCell, attention=CopierAttention)
+        check_at_least(1, self, "words", "width", "heads")
 
 
 @dataclass(frozen=True)

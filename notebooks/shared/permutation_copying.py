@@ -9,18 +9,17 @@ sentences (how many different ones the authors had is not said).
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnlib.errors import UnknownName
+from attnlib.errors import check_at_least, check_choices
 from attnlib.training.course import Course, Report, regular_checkpoints, run_course
 from companion.data.synthetic import CopyBatch, copy_batch, draw_sources, words_of
 from companion.runs.looks import gathered_looks, keep_look
-from companion.runs.spec import check_at_least
 from notebooks.shared.copier import (
     BagOfWords,
     Copier,
@@ -128,9 +127,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         words_of(self.kind, self.length)
-        for name, known in (("network", get_args(Network)), ("order", get_args(Order))):
-            if getattr(self, name) not in known:
-                raise UnknownName(name, getattr(self, name), known)
+        check_choices(self, network=Network, order=Order)
         check_at_least(1, self, "width", "batch_size", "steps", "every", "held_out")
 
 

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attnlib.errors import BadInput
+from attnlib.errors import BadInput, check_at_least
 from attnlib.models.search import translate
 from attnlib.models.translator import BilinearTranslator, TranslatorConfig, TranslatorTrace
 from attnlib.probes.lexical_probe import log_lexical_probe
@@ -40,7 +40,6 @@ from companion.runs.looks import (
     seen_where_best,
     valid_cells,
 )
-from companion.runs.spec import check_at_least
 
 LOOK_BATCH = 64  # samples that are looked at together
 _NETWORK = "network."
