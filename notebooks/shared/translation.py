@@ -25,7 +25,7 @@ from attnlib.models.translator import BilinearTranslator, TranslatorConfig, Tran
 from attnlib.probes.lexical_probe import log_lexical_probe
 from attnlib.probes.saliency import translation_saliency
 from attnlib.training.corpus import Batch, Corpus, collate, evaluation_batches
-from attnlib.training.course import Course, Report, paper_checkpoints, run_course
+from attnlib.training.course import Course, Report, run_course
 from attnlib.training.vocabulary import BOS, EOS, PAD
 from companion.data.bleu import bleu_counts
 from companion.data.parallel import read_translation, translation_checksums
@@ -116,6 +116,18 @@ class Probed:
 
     corpus: Corpus
     references: tuple[str, ...]
+
+
+def paper_checkpoints(steps: int) -> tuple[int, ...]:
+    """The steps at which translation models are evaluated (Snell et al., section A.8), and the last one.
+
+    >>> paper_checkpoints(4000)
+    (0, 50, 100, 500, 1000, 1500, 3500, 4000)
+    >>> paper_checkpoints(60)
+    (0, 50, 60)
+    """
+    early = (0, 50, 100, 500, 1000)
+    return (*(step for step in (*early, *range(1500, steps, 2000)) if step < steps), steps)
 
 
 def checkpoints(settings: Settings) -> tuple[int, ...]:
