@@ -1,4 +1,4 @@
-"""Components: hand-worked integers, a two-line loop, a pandas group-by, and the laws the sums must obey.
+"""Components: hand-worked integers, a two-line loop, and the laws the sums must obey.
 
 What every kind must do alike, merging and refusing bad batches, is tested for all of them here.
 """
@@ -6,7 +6,6 @@ What every kind must do alike, merging and refusing bad batches, is tested for a
 from itertools import pairwise
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from hypothesis import given, settings
@@ -33,14 +32,6 @@ def components_loop(states, tokens, mask, n_tokens):
     return temporal, np.stack([mean((states - temporal)[mask & (tokens == w)]) for w in range(n_tokens)])
 
 
-def components_pandas(states, tokens, mask, n_tokens):
-    places = pd.DataFrame(states[mask])
-    position, token = np.nonzero(mask)[1], tokens[mask]
-    rest = places - places.groupby(position).transform("mean")
-    temporal = places.groupby(position).mean().reindex(range(mask.shape[1]), fill_value=0.0)
-    return temporal.to_numpy(), rest.groupby(token).mean().reindex(range(n_tokens), fill_value=0.0).to_numpy()
-
-
 def test_hand_worked():
     """Two samples of two places, tokens a b / a a: mu = (2, 6); a = (-1 + 1 + 2) / 3, b = -2."""
     states = torch.tensor([[[1.0], [4.0]], [[3.0], [8.0]]])
@@ -59,11 +50,10 @@ def test_hand_worked():
 
 @settings(max_examples=60, deadline=None)
 @given(corpora(), st.sampled_from(TOLERANCES))
-def test_agrees_with_a_loop_and_with_pandas_and_parts_rebuild_the_states(corpus, precision):
+def test_agrees_with_a_loop_and_parts_rebuild_the_states(corpus, precision):
     dtype, tolerance = precision
     components = fitted(corpus, dtype=dtype)
-    for oracle in (components_loop, components_pandas):
-        assert_same((components.temporal, components.input), oracle(*corpus), corpus, tolerance)
+    assert_same((components.temporal, components.input), components_loop(*corpus), corpus, tolerance)
     states, tokens, mask = tensors(corpus, dtype)
     parts = components.split(states, tokens, mask)
     for part in parts:

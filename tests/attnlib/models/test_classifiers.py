@@ -7,7 +7,6 @@ from attnlib.models.classifiers import (
     AttentiveClassifier,
     ClassifierConfig,
     classification_loss,
-    rows_of_like_length,
 )
 from tests.attnlib.models.model_builders import classifier, generator, read_through
 
@@ -46,14 +45,6 @@ def test_texts_of_unlike_length_are_run_in_groups_with_the_same_outcome(monkeypa
         found.append([logit, *(parameter.grad for parameter in model.parameters())])
     for together, apart in zip(*found, strict=True):
         torch.testing.assert_close(apart, together)
-
-
-def test_groups_span_a_factor_of_two_at_most():
-    lengths = torch.randint(1, 500, (64,), generator=generator(1)).tolist()
-    groups = rows_of_like_length(lengths)
-    assert sorted(row for rows in groups for row in rows) == list(range(64))
-    for rows in groups:
-        assert max(lengths[row] for row in rows) <= 2 * min(lengths[row] for row in rows)
 
 
 @pytest.mark.parametrize("kind", ["learned", "uniform"])

@@ -101,14 +101,15 @@ def test_word_by_word_gives_the_logits_of_the_teacher_forced_pass(name):
 @pytest.mark.parametrize(
     ("trace", "absent"),
     [
+        (BATCH, set()),
         (sequence_network("luong")(BATCH), set()),
         (sequence_network("cho")(BATCH), {"queries", "scores", "attention", "context"}),
         (encoder_decoder("VED")(BATCH), {"scores", "attention", "context"}),
         (transformer()(BATCH).encoder_self[0][0], {"logits", "position_bias"}),
     ],
-    ids=["luong", "cho", "VED", "head"],
+    ids=["batch", "luong", "cho", "VED", "head"],
 )
-def test_a_trace_moves_with_all_that_it_has(trace, absent):
+def test_a_trace_or_batch_moves_with_all_that_it_has(trace, absent):
     moved = {field.name: getattr(trace.to("meta"), field.name) for field in fields(trace)}
     assert {name for name, value in moved.items() if value is None} == absent
     assert all(value.is_meta for value in moved.values() if value is not None)
