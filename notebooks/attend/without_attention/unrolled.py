@@ -17,6 +17,7 @@ from torch import Tensor
 
 from attnlib.errors import BadInput
 
+LARGEST = 4_096  # length × tokens; the matrix of the normal equations has this squared, 134 MB at this size
 _RANK = 1e-10  # eigenvalues below this part of the largest are zero: codes are counts, so these are rounding
 
 
@@ -45,10 +46,18 @@ class UnrolledComponents:
         unrolled.temporal, unrolled.input               # (64,), (5, 6, 64)
 
     The positions may be any places whose words the state may hold: source words, then words read by a
-    decoder. The matrix of the normal equations has ``length × n_tokens`` squared numbers.
+    decoder.
+
+    Raises:
+        BadInput: ``length × n_tokens`` above :data:`LARGEST`.
     """
 
     def __init__(self, n_tokens: int, length: int, width: int, *, device: torch.device | str = "cpu"):
+        if length * n_tokens > LARGEST:
+            raise BadInput(
+                f"UnrolledComponents of {length} positions × {n_tokens} tokens need a matrix of "
+                f"{length * n_tokens:,} squared; at most {LARGEST:,}: take shorter sentences or fewer words."
+            )
         self.n_tokens, self.length, self.width = n_tokens, length, width
         codes = length * n_tokens
         self.pair_counts = torch.zeros(codes, codes, dtype=torch.float64, device=device)

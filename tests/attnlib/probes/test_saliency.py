@@ -26,6 +26,21 @@ def logits_of(model, batch, gate, position):
     return readout.logits(readout.from_context(attention @ states) + readout.from_decoder(decoded))
 
 
+def assert_slopes(found, model, batch, of_logits=lambda logits: logits):
+    """Each source position's derivative is the difference quotient of the right words' score."""
+    right = batch.target_output[:, :, None]
+    for position in range(batch.source.shape[1]):
+        up, down = (
+            of_logits(logits_of(model, batch, 1 + step, position)).gather(-1, right)[:, :, 0]
+            for step in (STEP, -STEP)
+        )
+        valid = batch.target_mask & batch.source_mask[:, position, None]
+        expected = ((up - down) / (2 * STEP))[valid]
+        torch.testing.assert_close(found[:, :, position][valid], expected, rtol=1e-6, atol=1e-8)
+        assert (found[:, :, position][~valid] == 0).all()
+    assert found.abs().max() > 1e-3
+
+
 # Of a classifier.
 
 
@@ -77,17 +92,8 @@ def test_the_trace_is_the_passes_own_and_the_backward_pass_is_not_left_to_cudnn(
 @pytest.mark.parametrize("form", ["joined", "summed"])
 @pytest.mark.parametrize("attention", ["learned", "uniform"])
 def test_in_translation_it_is_the_slope_of_the_right_words_logit(attention, form):
-    model, right = translator(attention=attention, form=form), BATCH.target_output[:, :, None]
-    found = translation_saliency(model, BATCH)
-    for position in range(BATCH.source.shape[1]):
-        up, down = (
-            logits_of(model, BATCH, 1 + step, position).gather(-1, right)[:, :, 0] for step in (STEP, -STEP)
-        )
-        valid = BATCH.target_mask & BATCH.source_mask[:, position, None]
-        expected = ((up - down) / (2 * STEP))[valid]
-        torch.testing.assert_close(found[:, :, position][valid], expected, rtol=1e-6, atol=1e-8)
-        assert (found[:, :, position][~valid] == 0).all()
-    assert found.abs().max() > 1e-3
+    model = translator(attention=attention, form=form)
+    assert_slopes(translation_saliency(model, BATCH), model, BATCH)
 
 
 def test_samples_do_not_touch_one_another_and_half_the_digits_give_the_same():

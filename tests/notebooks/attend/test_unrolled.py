@@ -109,9 +109,11 @@ def test_halves_merge_to_the_whole(sample, data):
 TOKENS, STATES = torch.zeros(5, 2, dtype=torch.int64), torch.zeros(5, 4)
 
 
-def test_states_that_are_not_finite_are_refused():
+def test_states_that_are_not_finite_and_too_many_codes_are_refused():
     with pytest.raises(BadInput, match="not finite"):
         UnrolledComponents(3, 2, 4).update(TOKENS, STATES / 0)
+    with pytest.raises(BadInput, match="at most 4,096: take shorter sentences"):
+        UnrolledComponents(3_000, 20, 8)
 
 
 def test_states_that_do_not_vary_have_no_shares():
