@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from difflib import get_close_matches
-from typing import get_args
 
 
 class AttnlibError(Exception):
@@ -48,19 +47,8 @@ class TrainingDiverged(AttnlibError):
     """A loss that is not finite; names the step, the seed and the setting."""
 
 
-# Checks of settings, for ``__post_init__``.
-
-
 def check_at_least(least: int, settings: object, *names: str) -> None:
-    """Raise BadInput where one of some settings is smaller; None is left to its default."""
+    """Raise BadInput where one of some settings is smaller; for ``__post_init__``."""
     for name in names:
-        value = getattr(settings, name)
-        if value is not None and value < least:
-            raise BadInput(f"{name} is {value}; it must be at least {least}")
-
-
-def check_choices(settings: object, **kinds: object) -> None:
-    """Raise UnknownName where a setting is not among the values of its Literal."""
-    for name, kind in kinds.items():
-        if getattr(settings, name) not in get_args(kind):
-            raise UnknownName(name, str(getattr(settings, name)), get_args(kind))
+        if getattr(settings, name) < least:
+            raise BadInput(f"{name} is {getattr(settings, name)}; it must be at least {least}")

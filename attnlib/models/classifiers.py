@@ -20,13 +20,13 @@ Two layers, one bias vector in place of two, or a second output would each give 
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from attnlib.errors import check_at_least, check_choices
+from attnlib.errors import UnknownName, check_at_least
 from attnlib.models.attention import masked_softmax
 from attnlib.models.initialise import draw_parameters, undrawn_embedding
 
@@ -55,7 +55,8 @@ class ClassifierConfig:
     attention: Attention = "learned"
 
     def __post_init__(self) -> None:
-        check_choices(self, attention=Attention)
+        if self.attention not in get_args(Attention):
+            raise UnknownName("attention", self.attention, get_args(Attention))
         check_at_least(1, self, "words", "embedding_width", "width")
 
 

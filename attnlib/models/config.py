@@ -1,9 +1,9 @@
 """What defines a network of the encoder-decoder family, as one frozen value."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
-from attnlib.errors import BadInput, check_at_least, check_choices
+from attnlib.errors import BadInput, UnknownName, check_at_least
 
 Architecture = Literal["VED", "AED", "AO"]
 Cell = Literal["gru", "lstm", "vanilla", "ugrnn"]
@@ -36,7 +36,9 @@ class ModelConfig:
     embedding_scale: float = 0.3
 
     def __post_init__(self) -> None:
-        check_choices(self, architecture=Architecture, cell=Cell, positions=Positions)
+        for name, kind in (("architecture", Architecture), ("cell", Cell), ("positions", Positions)):
+            if getattr(self, name) not in get_args(kind):
+                raise UnknownName(name, str(getattr(self, name)), get_args(kind))
         check_at_least(1, self, "width", "source_size", "target_size")
         if not self.embedding_scale > 0:
             raise BadInput(f"embedding_scale is {self.embedding_scale}; it must be positive")

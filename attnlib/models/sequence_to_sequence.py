@@ -24,14 +24,14 @@ two.
 """
 
 from dataclasses import dataclass, fields, replace
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from attnlib.errors import BadInput, check_at_least, check_choices
+from attnlib.errors import BadInput, UnknownName, check_at_least
 from attnlib.models.attention import Score, Scoring, masked_softmax
 from attnlib.models.initialise import draw_parameters, undrawn_embedding
 from attnlib.models.trace import Trace
@@ -81,7 +81,10 @@ class SequenceConfig:
     embedding_scale: float = 0.3
 
     def __post_init__(self) -> None:
-        check_choices(self, link=Link, cell=SequenceCell, scoring=Scoring, decoder=Decoder)
+        kinds = {"link": Link, "cell": SequenceCell, "scoring": Scoring, "decoder": Decoder}
+        for name, kind in kinds.items():
+            if getattr(self, name) not in get_args(kind):
+                raise UnknownName(name, str(getattr(self, name)), get_args(kind))
         check_at_least(1, self, "source_size", "target_size", "layers", "width")
         if not self.embedding_scale > 0:
             raise BadInput(f"embedding_scale is {self.embedding_scale}; it must be positive")

@@ -38,7 +38,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from attnlib.errors import BadInput, UnknownName, check_at_least, check_choices
+from attnlib.errors import BadInput, UnknownName
 from attnlib.models.encoder_decoder import TABLE_ROWS, check_table, sinusoidal_positions
 from attnlib.models.initialise import draw_parameters, undrawn_embedding
 from attnlib.models.trace import Trace
@@ -83,8 +83,12 @@ class TransformerConfig:
     embedding_scale: float = 1.0
 
     def __post_init__(self) -> None:
-        check_choices(self, positions=Positions)
-        check_at_least(1, self, "source_size", "target_size", "width", "heads", "layers", "hidden")
+        if self.positions not in get_args(Positions):
+            raise UnknownName("positions", str(self.positions), get_args(Positions))
+        for name in ("source_size", "target_size", "width", "heads", "layers", "hidden"):
+            size = getattr(self, name)
+            if size is not None and size < 1:
+                raise BadInput(f"{name} is {size}; it must be at least 1")
         if self.width % self.heads:
             raise BadInput(
                 f"width is {self.width}, which {self.heads} heads do not divide; "

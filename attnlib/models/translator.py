@@ -15,14 +15,14 @@ lexical probe (:mod:`attnlib.probes.lexical_probe`) rests on that.
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from attnlib.errors import BadInput, check_at_least, check_choices
+from attnlib.errors import BadInput, UnknownName, check_at_least
 from attnlib.models.attention import dot_scores, masked_softmax
 from attnlib.models.initialise import draw_parameters, undrawn_embedding
 from attnlib.training.corpus import Batch
@@ -56,7 +56,12 @@ class TranslatorConfig:
     form: Form = "joined"
 
     def __post_init__(self) -> None:
-        check_choices(self, attention=Attention, form=Form)
+        for name, value, known in (
+            ("attention", self.attention, get_args(Attention)),
+            ("form", self.form, get_args(Form)),
+        ):
+            if value not in known:
+                raise UnknownName(name, value, known)
         check_at_least(1, self, "words", "width", "layers")
         if not 0 <= self.dropout < 1:
             raise BadInput(f"dropout is {self.dropout}; it must be at least 0 and below 1")

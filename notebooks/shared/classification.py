@@ -21,13 +21,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from attnlib.errors import check_at_least, check_choices
+from attnlib.errors import UnknownName, check_at_least
 from attnlib.models.classifiers import Attention, AttentiveClassifier, ClassifierConfig, classification_loss
 from attnlib.probes.saliency import saliency
 from attnlib.training.course import Course, Report, run_course
@@ -94,7 +95,8 @@ class Settings(LabelledSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_choices(self, attention=Attention)
+        if self.attention not in get_args(Attention):
+            raise UnknownName("attention", self.attention, get_args(Attention))
         check_at_least(1, self, "width")
 
 

@@ -13,14 +13,14 @@ for translation; the tanh and what has a bias are taken from its authors' publis
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.autograd.function import FunctionCtx, once_differentiable
 
-from attnlib.errors import check_at_least, check_choices
+from attnlib.errors import UnknownName, check_at_least
 from attnlib.models.initialise import draw_parameters, undrawn_embedding
 from companion.data.synthetic import CopyBatch
 
@@ -46,7 +46,12 @@ class CopierConfig:
     attention: CopierAttention = "learned"
 
     def __post_init__(self) -> None:
-        check_choices(self, cell=CopierCell, attention=CopierAttention)
+        for name, value, known in (
+            ("cell", self.cell, get_args(CopierCell)),
+            ("attention", self.attention, get_args(CopierAttention)),
+        ):
+            if value not in known:
+                raise UnknownName(name, value, known)
         check_at_least(1, self, "words", "width", "heads")
 
 

@@ -9,14 +9,14 @@ sentences (how many different ones the authors had is not said).
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnlib.errors import check_at_least, check_choices
+from attnlib.errors import UnknownName, check_at_least
 from attnlib.training.course import Course, Report, regular_checkpoints, run_course
 from companion.data.synthetic import CopyBatch, copy_batch, draw_sources, words_of
 from companion.runs.looks import gathered_looks, keep_look
@@ -127,7 +127,9 @@ class Settings:
 
     def __post_init__(self) -> None:
         words_of(self.kind, self.length)
-        check_choices(self, network=Network, order=Order)
+        for name, known in (("network", get_args(Network)), ("order", get_args(Order))):
+            if getattr(self, name) not in known:
+                raise UnknownName(name, getattr(self, name), known)
         check_at_least(1, self, "width", "batch_size", "steps", "every", "held_out")
 
 

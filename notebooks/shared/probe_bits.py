@@ -8,6 +8,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import one_hot
 
+from attnlib.errors import BadInput
+
 PENALTIES = (1e-1, 1e-2, 1e-3)  # each fit starts where the one before it ended, so the stiffest comes first
 _LEFT_OUT = 5  # every fifth sample, to choose the penalty on
 _ITERATIONS = 200
@@ -42,6 +44,9 @@ def probe_bits(
     Returns:
         bits, by position.
     """
+    for ids in (fitted_words, judged_words):
+        if int(ids.min()) < 0 or int(ids.max()) >= words:
+            raise BadInput(f"word ids from {int(ids.min())} to {int(ids.max())}; expected 0 … {words - 1}")
     mean, spread = fitted.double().mean(0), fitted.double().std(0, correction=0).clamp(min=1e-6)
     inputs, others = (_with_one((part.double() - mean) / spread).float() for part in (fitted, judged))
     chosen, weights = _chosen(inputs, fitted_words, words, penalties)

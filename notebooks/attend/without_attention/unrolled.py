@@ -53,6 +53,9 @@ class UnrolledComponents:
     """
 
     def __init__(self, n_tokens: int, length: int, width: int, *, device: torch.device | str = "cpu"):
+        for name, size in (("n_tokens", n_tokens), ("length", length), ("width", width)):
+            if size < 1:
+                raise BadInput(f"UnrolledComponents({name}={size}): sizes start at 1.")
         if length * n_tokens > LARGEST:
             raise BadInput(
                 f"UnrolledComponents of {length} positions × {n_tokens} tokens need a matrix of "
