@@ -45,3 +45,10 @@ class NotMeasured(AttnlibError):
 
 class TrainingDiverged(AttnlibError):
     """A loss that is not finite; names the step, the seed and the setting."""
+
+
+def check_at_least(least: int, settings: object, *names: str) -> None:
+    """Raise BadInput where one of some settings is smaller; for ``__post_init__``."""
+    for name in names:
+        if getattr(settings, name) < least:
+            raise BadInput(f"{name} is {getattr(settings, name)}; it must be at least {least}")

@@ -18,13 +18,14 @@ from itertools import pairwise
 
 import torch
 
-from attnlib.training.course import paper_checkpoints, regular_checkpoints
+from attnlib.training.course import regular_checkpoints
 from companion.results import registry
 from companion.runs.answer import all_asks, unanswered
 from companion.runs.archive import Archive
 from companion.runs.recipe import RecipeSpec
 from companion.runs.store import Store
 from notebooks.shared import classification
+from notebooks.shared.translation import paper_checkpoints
 
 
 def looks_of(spec: RecipeSpec) -> int:

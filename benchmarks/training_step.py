@@ -35,7 +35,6 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from attnlib.models.attention import masked_softmax
 from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig, classification_loss
 from attnlib.models.config import ModelConfig
-from attnlib.models.copier import Copier, CopierConfig
 from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.models.translator import BilinearTranslator, TranslatorConfig
 from attnlib.training.allocator import keep_freed_memory
@@ -44,6 +43,7 @@ from attnlib.training.vocabulary import PAD
 from companion.data.pieces import EqualLengthBatches
 from companion.runs.loop import prediction_loss
 from notebooks.shared.copied_sentences import copy_batch, draw_sources, words_of
+from notebooks.shared.copier import Copier, CopierConfig
 
 WIDTH = 256  # of all networks
 UNEVEN = "uneven lengths"

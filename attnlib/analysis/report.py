@@ -32,7 +32,7 @@ TABLES = ("heads", "terms", "states")
 ROWS_ARE = {"cross": ("target", "source"), "encoder_self": ("source",) * 2, "decoder_self": ("read",) * 2}
 MOST_MAPS = 48  # example matrices on the page
 
-# The colours of the parts in attnlib.plots.style; purple and green are for what is beside them.
+# The colours of the parts in companion.book.style; purple and green are for what is beside them.
 COLOURS = {
     "temporal": "#0072b2", "input": "#d55e00", "mixed": "#aa4499", "residual": "#888888", "bias": "#009e73",
 }  # fmt: skip

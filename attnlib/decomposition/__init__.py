@@ -6,7 +6,6 @@ from attnlib.decomposition.substitution import SUBSETS, Substitution, Substituti
 from attnlib.decomposition.terms import alignment_terms, map_parts, require_bilinear
 from attnlib.decomposition.two_way import VarianceExplained
 from attnlib.decomposition.typicality import AttentionCells, Typicality, typicality
-from attnlib.decomposition.unrolled import UnrolledComponents, UnrolledVariance
 
 __all__ = [
     "PART_NAMES",
@@ -19,8 +18,6 @@ __all__ = [
     "Substitution",
     "SubstitutionSums",
     "Typicality",
-    "UnrolledComponents",
-    "UnrolledVariance",
     "VarianceExplained",
     "alignment_terms",
     "map_parts",

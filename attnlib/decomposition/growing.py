@@ -5,21 +5,14 @@ start. Here a token gets its row when it is first seen, and the tables grow with
 corpus of 32,000 words does not use costs nothing.
 """
 
-from pathlib import Path
-
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int, Integer
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 
 from attnlib.decomposition.components import Components, Parts, checked_mask
-from attnlib.errors import BadInput, CorruptFile
-from attnlib.files import atomic_path
+from attnlib.errors import BadInput
 
-_FORMAT = "attnlib.growing_components/1"
-_TABLES = ("tokens", "position_sums", "token_sums", "pair_counts")
 _FIRST_ROWS, _FIRST_POSITIONS = 256, 16
 _IDS = 1 << 24  # more than any vocabulary has: a larger id is a mistake, and would cost a long list
 
@@ -107,27 +100,6 @@ class GrowingComponents:
         loaded = cls(found["token_sums"].shape[1])
         loaded._add(found)
         return loaded
-
-    def save(self, path: str | Path) -> None:
-        """Write what is in use as safetensors; the file appears whole or not at all."""
-        tables = {name: table.clone() for name, table in self.tensors().items()}
-        with atomic_path(path) as temporary:
-            save_file(tables, temporary, metadata={"format": _FORMAT})
-
-    @classmethod
-    def load(cls, path: str | Path) -> "GrowingComponents":
-        """Read what :meth:`save` wrote.
-
-        Raises:
-            CorruptFile: a file that it did not write whole. FileNotFoundError: none.
-        """
-        try:
-            with safe_open(path, framework="pt") as file:
-                if (file.metadata() or {}).get("format") != _FORMAT:
-                    raise CorruptFile(f"{path} holds no growing components (format {_FORMAT})")
-                return cls.of_tensors({name: file.get_tensor(name) for name in _TABLES})
-        except SafetensorError as error:
-            raise CorruptFile(f"{path} cannot be read as safetensors ({error}): make it again") from error
 
     def _add(self, tables: dict[str, Tensor]) -> None:
         """What was in use elsewhere."""

@@ -83,23 +83,6 @@ def connected_pieces(counts: Int[Tensor, "tokens positions"]) -> Float[Tensor, "
     return joined[leads & (counts.sum(0) > 0)]
 
 
-def centred_by_piece(
-    temporal: Float[Tensor, "positions width"],
-    inputs: Float[Tensor, "tokens width"],
-    counts: Int[Tensor, "tokens positions"],
-) -> tuple[Float[Tensor, "positions width"], Float[Tensor, "tokens width"]]:
-    """The same sums mu + chi with the count-weighted sum of chi zero on every connected piece.
-
-    Averages by position have it so of themselves: all that a mark and the one place it stands at share goes
-    to the place. To set two fits side by side, bring both to this form.
-    """
-    pairs = counts.double()
-    pieces = connected_pieces(counts)
-    of_token = (pairs @ pieces.T > 0).double()  # (tokens, pieces)
-    moved = (of_token.T * pairs.sum(1)) @ inputs / (pieces @ pairs.sum(0))[:, None]
-    return temporal + pieces.T @ moved, inputs - of_token @ moved
-
-
 def _least_norm(temporal: Tensor, inputs: Tensor, pairs: Tensor, pieces: Tensor) -> tuple[Tensor, Tensor]:
     """The same fit with the free constants chosen: count-weighted sum of chi zero, then least norm.
 

@@ -26,7 +26,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from attnlib.errors import BadInput, UnknownName
+from attnlib.errors import UnknownName, check_at_least
 from attnlib.models.attention import masked_softmax
 from attnlib.models.initialise import draw_parameters, undrawn_embedding
 
@@ -57,9 +57,7 @@ class ClassifierConfig:
     def __post_init__(self) -> None:
         if self.attention not in get_args(Attention):
             raise UnknownName("attention", self.attention, get_args(Attention))
-        for name in ("words", "embedding_width", "width"):
-            if getattr(self, name) < 1:
-                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
+        check_at_least(1, self, "words", "embedding_width", "width")
 
 
 @dataclass(frozen=True)
@@ -191,41 +189,3 @@ def _picked(rows: Float[Tensor, "batch length width"], order: Int[Tensor, "batch
 def classification_loss(logits: Float[Tensor, " batch"], labels: Int[Tensor, " batch"]) -> Float[Tensor, ""]:
     """Mean negative log-likelihood of the right label, in nats a text."""
     return nn.functional.binary_cross_entropy_with_logits(logits, labels.to(logits))
-
-
-# The proxy for what a classifier learns before its attention: a bag of words (Snell et al. 2021, 2.3).
-#
-# Equation 5 with the one score of section 2.4 in place of a softmax over two:
-#
-#     logit = 1/L Σ_l W · e_{x_l};    p(label 1) = σ(logit);    β^px_l = σ(±W · e_{x_l})    (equation 6)
-#
-# The marks at both ends of a text are words like any other. Equation 5 has no bias, so neither has W.
-
-
-class ClassifierProxy(nn.Module):
-    """The proxy, its parameters drawn from ``generator`` alone, both from N(0, 1 / width) (section 4.1).
-
-    Args:
-        words: size of the vocabulary, marks included.
-        width: of a word's vector.
-
-    Raises:
-        BadInput: a size below 1.
-    """
-
-    def __init__(self, words: int, width: int, generator: torch.Generator):
-        super().__init__()
-        if words < 1 or width < 1:
-            raise BadInput(f"words is {words} and width {width}; both must be at least 1")
-        self.embedding = nn.Parameter(torch.randn(words, width, generator=generator) * width**-0.5)
-        self.readout = nn.Parameter(torch.randn(width, generator=generator) * width**-0.5)
-
-    def forward(
-        self, tokens: Int[Tensor, "batch length"], mask: Bool[Tensor, "batch length"]
-    ) -> Float[Tensor, " batch"]:
-        """Log odds of label 1."""
-        return (self.log_odds(tokens) * mask).sum(1) / mask.sum(1)
-
-    def log_odds(self, tokens: Int[Tensor, "batch length"]) -> Float[Tensor, "batch length"]:
-        """Log odds of label 1 if each word stood alone: W · e_x."""
-        return nn.functional.embedding(tokens, self.embedding) @ self.readout

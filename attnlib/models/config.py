@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from attnlib.errors import BadInput, UnknownName
+from attnlib.errors import BadInput, UnknownName, check_at_least
 
 Architecture = Literal["VED", "AED", "AO"]
 Cell = Literal["gru", "lstm", "vanilla", "ugrnn"]
@@ -39,9 +39,7 @@ class ModelConfig:
         for name, kind in (("architecture", Architecture), ("cell", Cell), ("positions", Positions)):
             if getattr(self, name) not in get_args(kind):
                 raise UnknownName(name, str(getattr(self, name)), get_args(kind))
-        for name in ("width", "source_size", "target_size"):
-            if getattr(self, name) < 1:
-                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
+        check_at_least(1, self, "width", "source_size", "target_size")
         if not self.embedding_scale > 0:
             raise BadInput(f"embedding_scale is {self.embedding_scale}; it must be positive")
         if self.architecture == "AO" and self.positions in ("sinusoidal", "shuffled") and self.width % 2:

@@ -31,7 +31,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from attnlib.errors import BadInput, UnknownName
+from attnlib.errors import BadInput, UnknownName, check_at_least
 from attnlib.models.attention import Score, Scoring, masked_softmax
 from attnlib.models.initialise import draw_parameters, undrawn_embedding
 from attnlib.models.trace import Trace
@@ -85,9 +85,7 @@ class SequenceConfig:
         for name, kind in kinds.items():
             if getattr(self, name) not in get_args(kind):
                 raise UnknownName(name, str(getattr(self, name)), get_args(kind))
-        for name in ("source_size", "target_size", "layers", "width"):
-            if getattr(self, name) < 1:
-                raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1")
+        check_at_least(1, self, "source_size", "target_size", "layers", "width")
         if not self.embedding_scale > 0:
             raise BadInput(f"embedding_scale is {self.embedding_scale}; it must be positive")
         if self.input_feeding and not (self.attends and self.decoder == "luong"):

@@ -16,13 +16,11 @@ pair, some pairs at a time::
     here, 512 pairs at a time               2 × 512 × 8,000 × 4 bytes = 33 MB, for any batch and length
 """
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
-from torch.nn.functional import one_hot
 
 from attnlib.errors import BadInput
 from attnlib.models.translator import Readout
@@ -93,136 +91,3 @@ def log_probability_of_pairs(
         right = scores.gather(1, outputs[sample, target][:, None])[:, 0]
         result[sample, target, source] = right - scores.logsumexp(1)
     return result
-
-
-# How many bits of a sequence a linear softmax reads off one vector: a lower bound on what is kept there.
-
-PENALTIES = (1e-1, 1e-2, 1e-3)  # each fit starts where the one before it ended, so the stiffest comes first
-_LEFT_OUT = 5  # every fifth sample, to choose the penalty on
-_ITERATIONS = 200
-_ROUGH, _FINE = 1e-4, 1e-6  # nats a position that a step promises, below which it was the last
-
-
-def probe_bits(
-    fitted: Float[Tensor, "samples width"],
-    fitted_words: Int[Tensor, "samples length"],
-    judged: Float[Tensor, "others width"],
-    judged_words: Int[Tensor, "others length"],
-    *,
-    words: int,
-    penalties: Sequence[float] = PENALTIES,
-) -> Float[Tensor, " length"]:
-    """Bits about the word at each position that a softmax regression finds in a vector.
-
-    At each position a map of its own from the vector to the words is fitted, and judged on other samples:
-    log2(words) less its cross-entropy in bits. Where words are drawn evenly and independently, a sum over
-    positions is a lower bound on the mutual information of vector and sequence (Barber and Agakov 2003), so
-    on what the vector keeps. A probe worse than guessing gives a negative number. With few samples a map
-    fits what is peculiar to them, and the bound is far below what is there: more samples raise it.
-
-    Args:
-        fitted, judged: vectors of samples that the probe is fitted on, and of others; standardised by the
-            first.
-        words: of the vocabulary; ids count from 0.
-        penalties: above 0; half of one times the squared weights is added to the mean loss of a position.
-            Of several, each position takes the one that is best on a fifth of the fitted samples, left out
-            for that choice and then fitted on with the others.
-
-    Returns:
-        bits, by position.
-
-    Raises:
-        BadInput: no samples, a word beyond the vocabulary, or no penalty.
-    """
-    if not len(fitted) or not len(judged) or not penalties:
-        raise BadInput(
-            f"{len(fitted)} samples to fit on, {len(judged)} to judge on and {len(penalties)} penalties; "
-            "give some of each"
-        )
-    for ids in (fitted_words, judged_words):
-        if int(ids.min()) < 0 or int(ids.max()) >= words:
-            raise BadInput(f"word ids from {int(ids.min())} to {int(ids.max())}; expected 0 … {words - 1}")
-    mean, spread = fitted.double().mean(0), fitted.double().std(0, correction=0).clamp(min=1e-6)
-    inputs, others = (_with_one((part.double() - mean) / spread).float() for part in (fitted, judged))
-    chosen, weights = _chosen(inputs, fitted_words, words, penalties)
-    for penalty in chosen.unique():
-        own = chosen == penalty
-        columns = own.repeat_interleave(words)
-        weights[:, columns] = _fitted_weights(
-            inputs, fitted_words[:, own], words, float(penalty), weights[:, columns], _FINE
-        )
-    return _bits(others, judged_words, words, weights)
-
-
-def _with_one(vectors: Tensor) -> Tensor:
-    return torch.cat([vectors, vectors.new_ones(len(vectors), 1)], dim=1)
-
-
-def _bits(
-    inputs: Float[Tensor, "samples inputs"],
-    ids: Int[Tensor, "samples length"],
-    words: int,
-    weights: Float[Tensor, "inputs length*words"],
-) -> Float[Tensor, " length"]:
-    log_probability = (inputs @ weights).unflatten(-1, (-1, words)).log_softmax(-1)
-    found = log_probability.gather(-1, ids[..., None].long())[..., 0]  # nats: (samples, length)
-    return (math.log(words) + found.double().mean(0)) / math.log(2)
-
-
-def _chosen(
-    inputs: Float[Tensor, "samples inputs"],
-    ids: Int[Tensor, "samples length"],
-    words: int,
-    penalties: Sequence[float],
-) -> tuple[Float[Tensor, " length"], Float[Tensor, "inputs length*words"]]:
-    """The penalty of each position, and weights close to those that it leads to."""
-    left_out = torch.arange(len(inputs)) % _LEFT_OUT == _LEFT_OUT - 1
-    weights = inputs.new_zeros(inputs.shape[1], ids.shape[1] * words)
-    chosen = torch.full((ids.shape[1],), float(penalties[0]), dtype=torch.float64)
-    if len(penalties) == 1 or not left_out.any():
-        return chosen, weights
-    best, kept = torch.full_like(chosen, -torch.inf), weights.clone()
-    for penalty in penalties:
-        weights = _fitted_weights(inputs[~left_out], ids[~left_out], words, penalty, weights, _ROUGH)
-        bits = _bits(inputs[left_out], ids[left_out], words, weights)
-        better = bits > best
-        best[better], chosen[better] = bits[better], penalty
-        columns = better.repeat_interleave(words)
-        kept[:, columns] = weights[:, columns]
-    return chosen, kept
-
-
-def _fitted_weights(
-    inputs: Float[Tensor, "samples inputs"],
-    ids: Int[Tensor, "samples length"],
-    words: int,
-    penalty: float,
-    start: Float[Tensor, "inputs length*words"],
-    enough: float,
-) -> Float[Tensor, "inputs length*words"]:
-    """The maps of all positions beside each other; the last input is the one that a bias stands on.
-
-    Every step goes to the minimum of a quadratic that lies above the loss: the Hessian of a softmax's
-    cross-entropy is nowhere above ½ XᵀX / n for each word (Böhning 1992), one matrix for all positions and
-    steps. Nesterov's momentum speeds it up, and starts again where it points uphill (O'Donoghue and Candès
-    2015). The last step is one whose quadratic promises less than ``enough`` nats a position.
-    """
-    samples, width = inputs.shape
-    held = penalty * (torch.arange(width) < width - 1).to(inputs.dtype)[:, None]  # the bias is free
-    bound = torch.linalg.cholesky((inputs.T @ inputs / (2 * samples) + held.flatten().diag()).double())
-    solved = torch.cholesky_inverse(bound).to(inputs.dtype)
-    target = one_hot(ids.long(), words).to(inputs.dtype).flatten(1)
-    weights = ahead = start
-    pace = 1.0
-    for _ in range(_ITERATIONS):
-        probability = (inputs @ ahead).unflatten(-1, (-1, words)).softmax(-1).flatten(1)
-        slope = inputs.T @ (probability - target) / samples + held * ahead
-        move = solved @ slope
-        reached = ahead - move
-        if float((slope * move).sum()) / 2 < enough * ids.shape[1]:
-            return reached
-        uphill = bool(((ahead - reached) * (reached - weights)).sum() > 0)
-        following = 1.0 if uphill else (1 + math.sqrt(1 + 4 * pace**2)) / 2
-        ahead = reached if uphill else reached + (pace - 1) / following * (reached - weights)
-        weights, pace = reached, following
-    return weights

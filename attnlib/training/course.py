@@ -70,18 +70,6 @@ class Course:
             raise BadInput(f"checkpoints {self.checkpoints}; expected steps from 0 to {self.steps}")
 
 
-def paper_checkpoints(steps: int) -> tuple[int, ...]:
-    """The steps at which translation models are evaluated (Snell et al., section A.8), and the last one.
-
-    >>> paper_checkpoints(4000)
-    (0, 50, 100, 500, 1000, 1500, 3500, 4000)
-    >>> paper_checkpoints(60)
-    (0, 50, 60)
-    """
-    early = (0, 50, 100, 500, 1000)
-    return (*(step for step in (*early, *range(1500, steps, 2000)) if step < steps), steps)
-
-
 def regular_checkpoints(steps: int, every: int) -> tuple[int, ...]:
     """0, every so many updates, and the last one.
 

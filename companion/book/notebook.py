@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, get_args
 from attnlib.errors import DataUnavailable
 from attnlib.files import atomic_path, write_text_atomic
 from attnlib.models.config import Architecture
-from attnlib.plots.style import task_name
 from companion.book.project import Project, current_project
+from companion.book.style import task_name
 from companion.claims.verdicts import in_short
 from companion.results import registry
 from companion.results.config import config_hash, path_fields, plain
@@ -146,7 +146,7 @@ class Page:
         import pandas as pd
         from IPython.display import display
 
-        from attnlib.plots.style import as_images
+        from companion.book.style import as_images
 
         svg, png = as_images(figure)
         for suffix, content in ((".svg", svg.encode()), (".png", png)):

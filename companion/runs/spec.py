@@ -4,14 +4,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 
-from attnlib.errors import BadInput
-
-
-def check_at_least(least: int, settings: object, *names: str) -> None:
-    """Raise BadInput where one of some settings is smaller."""
-    for name in names:
-        if getattr(settings, name) < least:
-            raise BadInput(f"{name} is {getattr(settings, name)}; it must be at least {least}")
+from attnlib.errors import check_at_least
 
 
 @dataclass(frozen=True)

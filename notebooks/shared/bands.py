@@ -5,7 +5,7 @@ from collections.abc import Callable
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from attnlib.plots.style import style, task_name
+from companion.book.style import style, task_name
 from notebooks.shared.style import blank
 
 PER_BAND = 4

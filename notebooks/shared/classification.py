@@ -28,7 +28,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from attnlib.errors import UnknownName
+from attnlib.errors import UnknownName, check_at_least
 from attnlib.models.classifiers import Attention, AttentiveClassifier, ClassifierConfig, classification_loss
 from attnlib.probes.saliency import saliency
 from attnlib.training.course import Course, Report, run_course
@@ -42,7 +42,6 @@ from companion.data.labelled import (
     judging_batches,
 )
 from companion.runs.looks import gathered_looks, keep_look
-from companion.runs.spec import check_at_least
 from notebooks.shared.best_looks import keep_if_best, qualities, seen_where_best
 
 _SAMPLE = 0x5A3B  # tells the draw of the training sample apart from other streams of the same seed

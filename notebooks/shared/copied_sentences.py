@@ -6,7 +6,8 @@ The kinds differ in how much the set of source words says about the set of targe
 
 import math
 from collections.abc import Callable
-from typing import Literal, get_args
+from dataclasses import dataclass
+from typing import Literal, Self, get_args
 
 import numpy as np
 import torch
@@ -14,7 +15,6 @@ from jaxtyping import Int
 from torch import Tensor
 
 from attnlib.errors import BadInput, UnknownName
-from attnlib.models.copier import CopyBatch
 from attnlib.training.corpus import Task
 from companion.data.by_rule import task, task_by_rule
 
@@ -49,6 +49,27 @@ def draw_sources(
     if kind == "mixture":
         sources = sources + length * torch.randint(2, (samples, 1), generator=generator)
     return sources
+
+
+@dataclass(frozen=True)
+class CopyBatch:
+    """Sentences of one length, without padding or end mark.
+
+    Attributes:
+        source: (batch, length), words 0 … words − 1.
+        target_read: what the decoder reads at each step: a start mark (the id ``words``), then the target.
+        target: what it is to say.
+        place: the source position of each target word, (length,).
+    """
+
+    source: Int[Tensor, "batch length"]
+    target_read: Int[Tensor, "batch length"]
+    target: Int[Tensor, "batch length"]
+    place: Int[Tensor, " length"]
+
+    def to(self, device: str) -> Self:
+        """The same on a device."""
+        return type(self)(*(getattr(self, name).to(device) for name in self.__dataclass_fields__))
 
 
 def copy_batch(

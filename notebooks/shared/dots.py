@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from attnlib.plots.style import style, task_name
+from companion.book.style import style, task_name
 from companion.results.result import Result, kinds_of
 from notebooks.shared.style import blank
 

@@ -14,13 +14,13 @@ from attnlib.decomposition.substitution import SUBSETS, SubstitutionSums
 from attnlib.decomposition.terms import alignment_terms
 from attnlib.decomposition.typicality import AttentionCells
 from attnlib.models.trace import Trace
-from attnlib.probes.lexical_probe import probe_bits
 from attnlib.training.corpus import Corpus, evaluation_batches
 from attnlib.training.evaluate import traces
 from attnlib.training.vocabulary import EOS, MARKS, PAD
 from companion.runs import registry
 from companion.runs.recipe import Recording
 from companion.runs.store import TrainedModel
+from notebooks.shared.probe_bits import probe_bits
 from notebooks.shared.sequence_course import judged_samples, load_task
 from notebooks.shared.spearman import stratified_spearman
 

@@ -16,21 +16,19 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnlib.errors import UnknownName
-from attnlib.models.copier import (
+from attnlib.errors import UnknownName, check_at_least
+from attnlib.training.course import Course, Report, regular_checkpoints, run_course
+from companion.runs.looks import gathered_looks, keep_look
+from notebooks.shared.copied_sentences import CopyBatch, copy_batch, draw_sources, words_of
+from notebooks.shared.copier import (
     BagOfWords,
     Copier,
     CopierConfig,
     CopierTrace,
-    CopyBatch,
     bag_of_words_loss,
     copier_loss,
     lexical_probe,
 )
-from attnlib.training.course import Course, Report, regular_checkpoints, run_course
-from companion.runs.looks import gathered_looks, keep_look
-from companion.runs.spec import check_at_least
-from notebooks.shared.copied_sentences import copy_batch, draw_sources, words_of
 
 # Streams of random numbers by purpose: what one seed draws for different ends does not hang together.
 

@@ -25,7 +25,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attnlib.errors import BadInput
+from attnlib.errors import BadInput, check_at_least
 from attnlib.models.search import greedy_search
 from attnlib.training.corpus import Batch, Corpus, Task, collate, evaluation_batches
 from attnlib.training.course import Course, Report, regular_checkpoints, run_course
@@ -35,7 +35,6 @@ from companion.data.pieces import EqualLengthBatches
 from companion.runs.looks import gathered_looks, keep_look
 from companion.runs.loop import prediction_loss
 from companion.runs.recipe import Recording
-from companion.runs.spec import check_at_least
 
 NewNetwork = Callable[[Any, int, int], nn.Module]  # of settings and the sizes of the two vocabularies
 

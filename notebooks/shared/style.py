@@ -4,7 +4,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from attnlib.plots.style import INK, PART_COLOURS, PART_SYMBOLS, style, task_name
+from companion.book.style import INK, PART_COLOURS, PART_SYMBOLS, style, task_name
 
 __all__ = [
     "ARCHITECTURE_MARKERS",

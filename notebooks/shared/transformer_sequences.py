@@ -4,9 +4,10 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from attnlib.models.transformer import Transformer, TransformerConfig, tie_encoder
+from attnlib.errors import BadInput
+from attnlib.models.transformer import MultiHeadAttention, Transformer, TransformerConfig
 from attnlib.training.course import Report
 from companion.runs.recipe import Recording
 from notebooks.shared.sequence_course import SequenceSettings, builders, checksums, record_course, restored
@@ -62,3 +63,42 @@ def record(
 def recorded_network(recording: Recording) -> Transformer:
     """The trained network, in evaluation mode."""
     return restored(new_network, recording)
+
+
+# Self-attention whose queries and keys are one map of the states, so that its scores are symmetric.
+#
+# With q_s = k_s / √d, the score a_st = q_s · k_t is a_ts. It is what "shared-QK" is in the Reformer (Kitaev
+# et al. 2020, section 2), without its norm of the keys. The attention need not be symmetric all the same: a
+# softmax makes each row sum to one, and no column.
+
+
+class TiedAttention(MultiHeadAttention):
+    """The query map is the key map as well."""
+
+    def __init__(self, config: TransformerConfig):
+        super().__init__(config)
+        del self.key_map
+
+    @property
+    def key_map(self) -> nn.Linear:
+        return self.query_map
+
+
+def tie_encoder(network: Transformer) -> Transformer:
+    """Every self-attention of the encoder with one map for queries and keys, in place; all else stays.
+
+    Raises:
+        BadInput: positions that self-attention itself deals with.
+    """
+    if network.config.positions in ("relative", "rotary"):
+        raise BadInput(
+            f"{network.config.positions} positions live in the self-attention that would be tied; take "
+            "sinusoidal, learned or none"
+        )
+    for layer in network.encoder:
+        own = layer.self_attention
+        with torch.random.fork_rng(devices=[]):  # what is drawn stays that of the network
+            tied = TiedAttention(network.config)
+        tied.query_map, tied.value_map, tied.output_map = own.query_map, own.value_map, own.output_map
+        layer.self_attention = tied
+    return network

@@ -19,20 +19,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attnlib.errors import BadInput
+from attnlib.errors import BadInput, check_at_least
 from attnlib.models.search import translate
 from attnlib.models.translator import BilinearTranslator, TranslatorConfig, TranslatorTrace
 from attnlib.probes.lexical_probe import log_lexical_probe
 from attnlib.probes.saliency import translation_saliency
 from attnlib.training.corpus import Batch, Corpus, collate, evaluation_batches
-from attnlib.training.course import Course, Report, paper_checkpoints, run_course
+from attnlib.training.course import Course, Report, run_course
 from attnlib.training.vocabulary import BOS, EOS, PAD
 from companion.data.bleu import bleu_counts
 from companion.data.parallel import read_translation, translation_checksums
 from companion.data.pieces import EqualLengthBatches, PieceCorpus, Pieces, piece_corpus
 from companion.data.sources import cache_folder
 from companion.runs.looks import gathered_looks, keep_look
-from companion.runs.spec import check_at_least
 from notebooks.shared.best_looks import keep_if_best, qualities, seen_where_best
 from notebooks.shared.ragged import joined_cells, valid_cells
 
@@ -111,6 +110,18 @@ class Probed:
 
     corpus: Corpus
     references: tuple[str, ...]
+
+
+def paper_checkpoints(steps: int) -> tuple[int, ...]:
+    """The steps at which translation models are evaluated (Snell et al., section A.8), and the last one.
+
+    >>> paper_checkpoints(4000)
+    (0, 50, 100, 500, 1000, 1500, 3500, 4000)
+    >>> paper_checkpoints(60)
+    (0, 50, 60)
+    """
+    early = (0, 50, 100, 500, 1000)
+    return (*(step for step in (*early, *range(1500, steps, 2000)) if step < steps), steps)
 
 
 def checkpoints(settings: Settings) -> tuple[int, ...]:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from torch import Tensor
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
 
-from attnlib.models.translator import TranslationProxy
-from attnlib.training.corpus import evaluation_batches
+from attnlib.models.initialise import undrawn_embedding
+from attnlib.training.corpus import Batch, evaluation_batches
 from attnlib.training.course import Course, Report, run_course
 from companion.data.pieces import EqualLengthBatches
 from companion.runs.looks import gathered_looks, keep_look
@@ -27,6 +28,72 @@ from notebooks.shared.translation import (
 )
 
 __all__ = ["Settings", "checksums", "record"]
+
+
+# The bag-of-words proxy of the translation model (Snell et al. 2021, section 2.3).
+#
+# What the network learns before its attention does, made simple: attention is uniform, an embedding e stands
+# for the encoder's state, one linear layer W for the network N, and the decoder's state is left out. Every
+# target position s of a source x of L positions has the same distribution (equation 5),
+#
+#     p = softmax(1/L Σ_t W e[x_t]),    and    β^px[s, t] = softmax(W e[x_t])[right word of s]   (equation 6).
+
+WORDS_AT_ONCE = 512
+
+
+class TranslationProxy(nn.Module):
+    """The proxy, its parameters drawn from ``generator`` alone.
+
+    Embeddings are drawn from N(0, 1), W uniformly from ±1/√width, torch's own distributions. W has no bias,
+    as in equation 5. The source's end mark is a word of the bag, as it is a position to attend to.
+
+    Args:
+        words: size of the vocabulary, both languages' alike.
+        width: d of the paper, which does not say it; the translation model's 256.
+    """
+
+    def __init__(self, words: int, width: int, generator: torch.Generator):
+        super().__init__()
+        with torch.device("meta"):  # torch's own initialisation would draw from global state
+            self.embedding = undrawn_embedding(words, width)
+            self.output = nn.Linear(width, words, bias=False)
+        self.to_empty(device="cpu")
+        with torch.no_grad():
+            self.embedding.weight.normal_(generator=generator)
+            self.output.weight.uniform_(-(width**-0.5), width**-0.5, generator=generator)
+
+    def forward(
+        self, source: Int[Tensor, "batch source"], source_mask: Bool[Tensor, "batch source"]
+    ) -> Float[Tensor, "batch words"]:
+        """Logits of the one distribution that all positions of a target share."""
+        embedded = self.embedding(source) * source_mask[:, :, None]
+        return self.output(embedded.sum(1) / source_mask.sum(1, keepdim=True))
+
+    def loss(self, batch: Batch) -> Float[Tensor, ""]:
+        """Mean negative log-likelihood of the right words, in nats a word."""
+        log_probabilities = self(batch.source, batch.source_mask).log_softmax(-1)
+        return -log_probabilities.gather(1, batch.target_output)[batch.target_mask].mean()
+
+    @torch.no_grad()
+    def log_probe(
+        self, batch: Batch, *, at_once: int = WORDS_AT_ONCE
+    ) -> Float[Tensor, "batch target source"]:
+        """log β^px of every pair of valid positions, ``-inf`` at padding.
+
+        A source word's distribution is normalised once, wherever it stands; the logit of a pair is one
+        product of two rows.
+
+        Args:
+            at_once: source words whose logits are held at a time: the most memory it takes beside the result
+                is 2 × ``at_once`` × words numbers.
+        """
+        distinct, place = batch.source.unique(return_inverse=True)
+        normaliser = torch.cat(
+            [self.output(self.embedding(some)).logsumexp(1) for some in distinct.split(at_once)]
+        )
+        right = self.output.weight[batch.target_output] @ self.embedding(batch.source).transpose(1, 2)
+        valid = batch.target_mask[:, :, None] & batch.source_mask[:, None, :]
+        return (right - normaliser[place][:, None, :]).masked_fill(~valid, -torch.inf)
 
 
 @dataclass(frozen=True)

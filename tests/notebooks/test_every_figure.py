@@ -18,8 +18,8 @@ import matplotlib
 import pytest
 
 from attnlib.errors import BadInput
-from attnlib.plots.style import as_svg
 from companion.book import notebook
+from companion.book.style import as_svg
 from companion.claims.model import load_claims
 from companion.results import registry
 from companion.results.config import override

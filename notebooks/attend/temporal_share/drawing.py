@@ -10,9 +10,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from attnlib.files import write_text_atomic
-from attnlib.plots.style import INK, PART_COLOURS, as_svg, style, task_name
 from companion.book.numbers import written
 from companion.book.project import current_project
+from companion.book.style import INK, PART_COLOURS, as_svg, style, task_name
 from companion.results.result import Result, tasks_of
 from notebooks.shared.style import marker_of
 

@@ -10,12 +10,12 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attnlib.decomposition.unrolled import UnrolledComponents
 from attnlib.errors import BadInput
 from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.training.corpus import Batch, Corpus, Task, evaluation_batches
 from attnlib.training.vocabulary import MARKS
 from companion.runs.store import TrainedModel
+from notebooks.attend.without_attention.unrolled import UnrolledComponents
 
 FIRST_WORD = len(MARKS)
 BATCH = 256

@@ -23,7 +23,7 @@ from typing import get_args
 import torch
 from torch import Tensor
 
-from attnlib.errors import UnknownName
+from attnlib.errors import UnknownName, check_at_least
 from attnlib.training.course import Report
 from attnlib.training.vocabulary import MARKS
 from companion.data import labelled_sets
@@ -33,7 +33,6 @@ from companion.data.parallel import at_hand as pairs_at_hand
 from companion.data.pieces import PAPER_SIZE, piece_corpus
 from companion.data.sources import cache_folder
 from companion.data.text import Dropped, Tally
-from companion.runs.spec import check_at_least
 
 PAIRS = tuple(name for name in NAMES if name != OWN)
 

@@ -13,12 +13,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from attnlib.errors import check_at_least
 from attnlib.probes.agreement import RowMean, agreement, chance_agreement
 from attnlib.training.corpus import Task
 from attnlib.training.course import Report
 from attnlib.training.vocabulary import UNK
 from companion.data import registry
-from companion.runs.spec import check_at_least
 from notebooks.learn.early_dynamics.count_tables import CountTables, Table, alignment, translation
 from notebooks.learn.early_dynamics.derivative import (
     Bags,

@@ -10,11 +10,11 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from attnlib.models.copier import Copier, CopierConfig, CopyBatch, copier_loss
+from attnlib.errors import check_at_least
 from attnlib.training.course import Course, Report, regular_checkpoints, run_course
 from companion.runs.looks import gathered_looks, keep_look
-from companion.runs.spec import check_at_least
-from notebooks.shared.copied_sentences import copy_batch, draw_sources, words_of
+from notebooks.shared.copied_sentences import CopyBatch, copy_batch, draw_sources, words_of
+from notebooks.shared.copier import Copier, CopierConfig, copier_loss
 from notebooks.shared.permutation_copying import HEAD, HELD_OUT, PARAMETERS, TRAINING, look_at_copier, stream
 
 

@@ -15,11 +15,10 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from attnlib.errors import BadInput
+from attnlib.errors import BadInput, check_at_least
 from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig, classification_loss
 from attnlib.training.course import Course, Report, run_course
 from companion.runs.looks import gathered_looks, keep_look
-from companion.runs.spec import check_at_least
 from notebooks.shared.locality import apart, locality
 
 PARAMETERS, TRAINING, HELD_OUT = range(3)  # what a seed is used for

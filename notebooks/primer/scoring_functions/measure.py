@@ -9,13 +9,13 @@ from torch import nn
 from attnlib.errors import BadInput
 from attnlib.models.sequence_to_sequence import SequenceToSequence
 from attnlib.probes.alignment_error import gold_links
-from attnlib.probes.lexical_probe import probe_bits
 from attnlib.training.corpus import Corpus, evaluation_batches
 from attnlib.training.vocabulary import EOS, MARKS, PAD, Vocabulary
 from companion.data.bleu import corpus_bleu
 from companion.data.parallel import TextOptions, read_translation, tokenise_pairs
 from companion.runs import registry
 from companion.runs.recipe import Recording
+from notebooks.shared.probe_bits import probe_bits
 from notebooks.shared.sequence_course import judged_samples, load_task
 
 _BATCH = 256

@@ -4,39 +4,15 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
-from hypothesis import strategies as st
-from safetensors.torch import load_file, save_file
 
 from attnlib.decomposition import Components
-from attnlib.decomposition.two_way import centred_by_piece, connected_pieces
+from attnlib.decomposition.two_way import connected_pieces
 from attnlib.errors import BadInput, UnknownName
-
-MARK = 0
-
-
-@st.composite
-def corpora(draw):
-    """(states, tokens, mask): unbalanced words, rare ones, a mark only at the start, garbage at padding."""
-    batch, length = draw(st.integers(1, 40)), draw(st.integers(1, 7))
-    n_tokens, width = draw(st.sampled_from([2, 3, 8, 60])), draw(st.integers(1, 3))
-    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    tokens = np.minimum(rng.geometric(0.3, size=(batch, length)), n_tokens - 1)
-    if draw(st.booleans()):  # words that keep to the first or second half: the graph falls apart
-        tokens = 1 + tokens % 2 + 2 * (np.arange(length) >= length // 2)
-        n_tokens = 5
-    if draw(st.booleans()):
-        tokens[:, 0] = MARK
-    mask = np.arange(length) < rng.integers(1, length + 1, size=(batch, 1))
-    states = rng.normal(size=(batch, length, width)) + draw(st.sampled_from([0.0, 100.0]))
-    states += rng.normal(size=(n_tokens, width))[tokens] + rng.normal(size=(length, width))
-    states[~mask], tokens[~mask] = np.nan, -1
-    return states, tokens, mask, n_tokens
+from tests.attnlib.decomposition.component_builders import corpora, fitted
 
 
-def fitted(corpus, rows=slice(None), method="least_squares"):
-    states, tokens, mask, n_tokens = corpus
-    components = Components(n_tokens, mask.shape[1], states.shape[2], method=method)
-    return components.update(*(torch.from_numpy(part[rows]) for part in (states, tokens, mask)))
+def exact_of(corpus):
+    return fitted(corpus, "least_squares")
 
 
 def design(corpus):
@@ -58,7 +34,7 @@ def test_it_is_dummy_coded_least_squares_with_the_free_constants_chosen(corpus):
     positions, words, rows = design(corpus)
     codes, counts, scale = np.hstack([positions, words]), words.sum(0), np.abs(rows).max()
     fit = codes @ np.linalg.lstsq(codes, rows, rcond=None)[0]
-    components = fitted(corpus)
+    components = exact_of(corpus)
     solution = np.vstack([components.temporal.numpy(), components.input.numpy()])
     assert np.abs(codes @ solution - fit).max() <= 1e-9 * scale
     # the normal equations: what is left has no mean at any position and none on any token
@@ -80,24 +56,12 @@ def test_it_is_dummy_coded_least_squares_with_the_free_constants_chosen(corpus):
     assert [getattr(found, name) for name in names] == pytest.approx(shares, abs=1e-7)
 
 
-@settings(max_examples=30)
-@given(corpora(), st.data())
-def test_halves_merge_to_the_whole(corpus, data):
-    cut = data.draw(st.integers(0, len(corpus[0])))
-    halves = fitted(corpus, slice(cut, None)) + fitted(corpus, slice(0, cut))
-    whole = fitted(corpus)
-    atol = 1e-8 * np.nanmax(np.abs(corpus[0]))
-    for name in ("temporal", "input"):
-        assert torch.allclose(getattr(halves, name), getattr(whole, name), rtol=0, atol=atol)
-    assert float(halves.square_sum) == pytest.approx(float(whole.square_sum))
-
-
 def test_balanced_words_give_the_averages():
     """Every token equally often at every position: one sweep of averages is the fit."""
     rng = np.random.default_rng(0)
     tokens = np.stack([np.roll(np.arange(4), k) for k in range(4)])
     corpus = rng.normal(size=(4, 4, 3)), tokens, np.ones((4, 4), dtype=bool), 4
-    exact, means = fitted(corpus), fitted(corpus, method="means")
+    exact, means = exact_of(corpus), fitted(corpus)
     assert torch.allclose(exact.temporal, means.temporal)
     assert torch.allclose(exact.input, means.input)
 
@@ -119,24 +83,6 @@ def test_hand_worked_unbalanced_words():
     assert shares.temporal == pytest.approx(72 / 222)
 
 
-@settings(max_examples=40)
-@given(corpora())
-def test_centred_by_piece_is_the_same_fit_and_leaves_averages_alone(corpus):
-    scale = np.abs(corpus[0][corpus[2]]).max()
-    positions, words, _ = design(corpus)
-    codes = torch.from_numpy(np.hstack([positions, words]))
-    exact, means = fitted(corpus), fitted(corpus, method="means")
-    moved = centred_by_piece(exact.temporal, exact.input, exact.pair_counts)
-    before = codes @ torch.cat([exact.temporal, exact.input])
-    assert float((codes @ torch.cat(moved) - before).abs().max()) <= 1e-9 * scale
-    for piece in connected_pieces(exact.pair_counts):
-        of_token = exact.pair_counts.double() @ piece
-        assert float((of_token @ moved[1]).abs().max()) <= 1e-9 * scale * float(of_token.sum())
-    still = centred_by_piece(means.temporal, means.input, means.pair_counts)
-    for found, expected in zip(still, (means.temporal, means.input), strict=True):
-        assert torch.allclose(found, expected, rtol=0, atol=1e-9 * scale)
-
-
 def test_pieces_of_positions_that_no_token_connects():
     """Position 0 has the mark alone; 1 and 2 share a word; 3 was never seen."""
     counts = torch.tensor([[5, 0, 0, 0], [0, 2, 1, 0], [0, 0, 4, 0], [0, 0, 0, 0]])
@@ -150,24 +96,7 @@ def test_large_mean_small_spread_in_single_precision():
     corpus = states, rng.integers(0, 6, size=(64, 5)), np.ones((64, 5), dtype=bool), 6
     positions, words, rows = design(corpus)
     expected = r_squared(np.hstack([positions, words]), rows.astype(float))
-    assert fitted(corpus).variance_explained().additive == pytest.approx(expected, rel=1e-6)
-
-
-def test_saved_with_its_method_and_a_file_from_before_the_choice_holds_averages(tmp_path):
-    path = tmp_path / "c.safetensors"
-    states = np.ones((2, 3, 4)) + np.arange(2)[:, None, None]
-    components = fitted((states, np.array([[0, 1, 2], [0, 2, 1]]), np.ones((2, 3), dtype=bool), 3))
-    components.save(path)
-    loaded = Components.load(path)
-    assert loaded.method == "least_squares"
-    assert torch.equal(loaded.input, components.input)
-    assert loaded.variance_explained() == components.variance_explained()
-
-    Components(3, 3, 4).save(path)
-    tables = load_file(path)
-    assert set(tables) == {"position_sums", "token_sums", "pair_counts"}
-    save_file(tables, path, metadata={"format": "attnlib.components/1"})
-    assert Components.load(path).method == "means"
+    assert exact_of(corpus).variance_explained().additive == pytest.approx(expected, rel=1e-6)
 
 
 FIRST = torch.zeros(1, 1).long(), torch.ones(1, 1).bool()
@@ -193,4 +122,4 @@ def test_what_cannot_be_asked(call, error, message):
 
 def test_states_that_do_not_vary_have_no_shares():
     corpus = np.full((3, 2, 2), 7.0), np.zeros((3, 2), dtype=int), np.ones((3, 2), dtype=bool), 1
-    assert np.isnan(fitted(corpus).variance_explained().additive)
+    assert np.isnan(exact_of(corpus).variance_explained().additive)

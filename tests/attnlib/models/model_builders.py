@@ -6,13 +6,12 @@ import numpy as np
 import torch
 from torch import nn
 
-from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig, ClassifierProxy
+from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig
 from attnlib.models.config import ModelConfig
-from attnlib.models.copier import BagOfWords, Copier, CopierConfig
 from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.models.sequence_to_sequence import NAMED, SequenceConfig, SequenceToSequence
 from attnlib.models.transformer import RelativeAttention, Transformer, TransformerConfig
-from attnlib.models.translator import BilinearTranslator, TranslationProxy, TranslatorConfig
+from attnlib.models.translator import BilinearTranslator, TranslatorConfig
 from attnlib.training.corpus import Corpus, collate
 
 PAIRS = [([4, 5, 6], [4, 5]), ([7, 8, 4, 5, 6], [6, 7, 4, 4]), ([5], [5, 6, 7])]
@@ -72,20 +71,12 @@ def classifier(attention="learned", seed=0, **sizes):
     return AttentiveClassifier(config, generator(seed)).double()
 
 
-def copier(seed=0, **changes):
-    return Copier(CopierConfig(**{"words": 5, "width": 6} | changes), generator(seed)).double()
-
-
 NETWORKS = {  # by name, from a seed
     **{kind: lambda seed, kind=kind: encoder_decoder(kind, seed) for kind in ("VED", "AED lstm", "AO")},
     **{kind: lambda seed, kind=kind: sequence_network(kind, seed) for kind in SEQUENCES},
     "transformer": lambda seed: Transformer(replace(SMALL, positions="learned"), generator(seed)),
     "translator": translator,
     "classifier": lambda seed: classifier(seed=seed),
-    "copier": copier,
-    "bag": lambda seed: BagOfWords(5, 6, generator(seed)),
-    "translation proxy": lambda seed: TranslationProxy(12, 5, generator(seed)),
-    "classifier proxy": lambda seed: ClassifierProxy(12, 5, generator(seed)),
 }
 
 

@@ -1,4 +1,4 @@
-"""The classifier and its proxy: the published count of parameters, a slow path, equations by hand."""
+"""The classifier: the published count of parameters, a slow path, equations by hand."""
 
 import pytest
 import torch
@@ -6,9 +6,7 @@ import torch
 from attnlib.models.classifiers import (
     AttentiveClassifier,
     ClassifierConfig,
-    ClassifierProxy,
     classification_loss,
-    rows_of_like_length,
 )
 from tests.attnlib.models.model_builders import classifier, generator, read_through
 
@@ -49,16 +47,9 @@ def test_texts_of_unlike_length_are_run_in_groups_with_the_same_outcome(monkeypa
         torch.testing.assert_close(apart, together)
 
 
-def test_groups_span_a_factor_of_two_at_most():
-    lengths = torch.randint(1, 500, (64,), generator=generator(1)).tolist()
-    groups = rows_of_like_length(lengths)
-    assert sorted(row for rows in groups for row in rows) == list(range(64))
-    for rows in groups:
-        assert max(lengths[row] for row in rows) <= 2 * min(lengths[row] for row in rows)
-
-
-def test_equations_7_and_8_position_by_position():
-    model = classifier()
+@pytest.mark.parametrize("kind", ["learned", "uniform"])
+def test_equations_7_and_8_position_by_position(kind):
+    model = classifier(kind)
     trace = model(TOKENS, MASK)
     hidden, score, readout = model.attention_hidden, model.attention_score, model.readout
     for row, length in enumerate(MASK.sum(1).tolist()):
@@ -69,7 +60,8 @@ def test_equations_7_and_8_position_by_position():
                 for state in states
             ]
         )
-        attention = scores.exp() / scores.exp().sum()
+        weights = scores.exp() if kind == "learned" else torch.ones_like(scores)
+        attention = weights / weights.sum()
         torch.testing.assert_close(trace.attention[row, :length], attention)
         context = (attention[:, None] * states).sum(0)
         torch.testing.assert_close(trace.logit[row], readout.weight[0] @ context + readout.bias[0])
@@ -82,11 +74,6 @@ def test_equation_12_the_log_odds_are_the_attended_mean_of_the_probe():
         probe = torch.sigmoid((2 * label - 1) * trace.log_odds)
         right = torch.sigmoid((trace.attention * torch.logit(probe)).sum(1))
         torch.testing.assert_close(right, torch.sigmoid((2 * label - 1) * trace.logit))
-
-
-def test_uniform_attention_is_one_over_the_length():
-    trace = classifier("uniform")(TOKENS, MASK)
-    assert trace.attention[1].tolist() == pytest.approx([1 / 3] * 3 + [0] * 3)
 
 
 def test_attention_can_be_given():
@@ -117,19 +104,3 @@ def test_the_loss_is_minus_the_log_of_the_right_label():
     logits = torch.tensor([0.0, 2.0, -1.0]).double()
     right = torch.sigmoid(torch.tensor([0.0, 2.0, 1.0]).double())
     torch.testing.assert_close(classification_loss(logits, torch.tensor([1, 1, 0])), -right.log().mean())
-
-
-def test_the_logit_is_the_mean_of_the_words_own_log_odds():
-    model = ClassifierProxy(4, 2, generator())
-    with torch.no_grad():
-        model.embedding.copy_(torch.tensor([[9.0, 9], [1, 0], [0, 1], [2, 2]]))
-        model.readout.copy_(torch.tensor([3.0, -1]))
-    tokens = torch.tensor([[1, 2, 3], [1, 3, 0]])
-    mask = torch.tensor([[True, True, True], [True, True, False]])
-    assert model.log_odds(tokens).tolist() == [[3, -1, 4], [3, 4, 18]]
-    assert model(tokens, mask).tolist() == [2, 3.5]
-
-
-def test_a_proxy_is_drawn_at_the_scale_of_section_4_1():
-    variance = ClassifierProxy(2_000, 50, generator()).embedding.detach().var()
-    assert float(variance) * 50 == pytest.approx(1, abs=0.02)

@@ -79,7 +79,3 @@ def test_only_the_bilinear_ones_are_linear_in_the_keys(scoring):
     queries, one, two = (torch.randn(1, 2, 4, generator=generator) for _ in range(3))
     apart, together = score(queries, one) + score(queries, two), score(queries, one + two)
     assert torch.allclose(apart, together, atol=1e-5) == (scoring in BILINEAR)
-
-
-def test_a_map_brings_two_widths_together():
-    assert Score("general", 2, 4)(torch.ones(1, 1, 2), torch.ones(1, 3, 4)).shape == (1, 1, 3)

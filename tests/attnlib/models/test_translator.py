@@ -1,12 +1,10 @@
-"""The second paper's translation model and its proxy: sizes to the last parameter, equations, and padding."""
-
-import math
+"""The second paper's translation model: sizes to the last parameter, equations, and padding."""
 
 import pytest
 import torch
 
 from attnlib.models.search import translate
-from attnlib.models.translator import BilinearTranslator, TranslationProxy, TranslatorConfig
+from attnlib.models.translator import BilinearTranslator, TranslatorConfig
 from attnlib.training.vocabulary import BOS, EOS, PAD
 from tests.attnlib.models.model_builders import (
     PAIRS,
@@ -107,51 +105,3 @@ def test_translations_are_the_likeliest_words_given_those_before():
         logits[:, [PAD, BOS]] = -torch.inf
         assert logits.argmax(-1)[: len(words) + ended].tolist() == [*words, *([EOS] if ended else [])]
         assert set(row[len(words) + ended :]) <= {PAD}
-
-
-# The proxy.
-
-
-def proxy_of():
-    return TranslationProxy(12, 5, generator())
-
-
-@torch.no_grad()
-def test_equation_5_and_the_loss():
-    proxy, losses = proxy_of(), []
-    assert sum(parameter.numel() for parameter in proxy.parameters()) == 2 * 12 * 5
-    for i, (source, target) in enumerate(PAIRS):
-        bag = torch.stack([proxy.output.weight @ proxy.embedding.weight[word] for word in (*source, EOS)])
-        expected = bag.mean(0)
-        torch.testing.assert_close(proxy(BATCH.source, BATCH.source_mask)[i], expected)
-        losses += [-expected.log_softmax(0)[word] for word in (*target, EOS)]
-    torch.testing.assert_close(proxy.loss(BATCH), torch.stack(losses).mean())
-
-
-@pytest.mark.parametrize("at_once", [1, 3, 512])
-@torch.no_grad()
-def test_equation_6(at_once):
-    proxy = proxy_of()
-    found = proxy.log_probe(BATCH, at_once=at_once)
-    assert (found == -torch.inf).sum() == found.numel() - sum((len(a) + 1) * (len(b) + 1) for a, b in PAIRS)
-    for i, (source, target) in enumerate(PAIRS):
-        for s, right in enumerate((*target, EOS)):
-            for t, word in enumerate((*source, EOS)):
-                alone = (proxy.output.weight @ proxy.embedding.weight[word]).softmax(0)[right]
-                torch.testing.assert_close(found[i, s, t].exp(), alone)
-
-
-def test_it_learns_which_word_translates_which():
-    """Of three words with one translation each, in sentences of two, β^px finds every one."""
-    pairs = [([4 + a, 4 + b], [7 + b, 7 + a]) for a in range(3) for b in range(3) if a != b]
-    proxy, batch = TranslationProxy(10, 8, generator()), batch_of(pairs=pairs)
-    optimiser = torch.optim.Adam(proxy.parameters(), lr=0.05)
-    for _ in range(150):
-        optimiser.zero_grad()
-        proxy.loss(batch).backward()
-        optimiser.step()
-    probe = proxy.log_probe(batch)
-    assert (probe[:, 0, :2].argmax(1) == 1).all(), "the first target word translates the second source word"
-    assert (probe[:, 1, :2].argmax(1) == 0).all()
-    # No position can say which of the three target words (the end mark counts) comes at a place.
-    assert proxy.loss(batch).item() == pytest.approx(math.log(3), abs=0.02)

@@ -1,4 +1,4 @@
-"""Agreement by hand, against a plain loop and every order of ties, and by what must hold of any rows."""
+"""Agreement and Kendall's τ-b by hand, against a loop, all orders of ties and scipy; what must hold."""
 
 import math
 from itertools import permutations
@@ -6,8 +6,9 @@ from itertools import permutations
 import numpy as np
 import pytest
 import torch
-from hypothesis import example, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
+from scipy import stats
 
 from attnlib.errors import BadInput, UnknownName
 from attnlib.probes.agreement import (
@@ -19,6 +20,7 @@ from attnlib.probes.agreement import (
     places,
     tied_at_top,
 )
+from attnlib.probes.kendall import kendall
 
 
 def plain(first: list[float], second: list[float], percent: int = 5) -> float:
@@ -68,6 +70,7 @@ def test_padding_is_not_looked_at_not_even_where_both_are_impossible(pair, paddi
         assert torch.equal(agreement(*long, mask, ties=ties), agreement(first, second, ties=ties))
     assert torch.equal(agreement_with_ties_broken(*long, mask), agreement_with_ties_broken(first, second))
     assert torch.equal(chance_agreement(long[1], mask), chance_agreement(second))
+    assert torch.equal(kendall(*long, mask).nan_to_num(9), kendall(first, second).nan_to_num(9))
     assert torch.equal(tied_at_top(long[1], mask), tied_at_top(second, mask[:, : first.shape[1]]))
 
 
@@ -157,6 +160,69 @@ def test_halves_are_a_partition_that_the_seed_decides():
     assert not torch.equal(selecting, halves(11, seed=5)[0])
 
 
+# Kendall's τ-b.
+
+
+def test_tau_by_hand():
+    """Of six pairs five differ in u and five in v; four of them in both, and all four go the same way."""
+    first, second = torch.tensor([[1.0, 1.0, 2.0, 3.0]]), torch.tensor([[1.0, 2.0, 3.0, 3.0]])
+    assert kendall(first, second).item() == pytest.approx(4 / 5)
+    assert kendall(first, -second).item() == pytest.approx(-4 / 5)
+
+
+@pytest.mark.parametrize("row", [(1.0, 2.0, 2.0, 5.0), (3.0, 1.0, 2.0, 4.0)])
+def test_over_all_orders_of_a_row_tau_is_zero_on_average(row):
+    orders = torch.tensor(list(permutations((0.1, 0.7, 0.1, 0.1, 0.4)[: len(row)])))
+    found = kendall(torch.tensor([row]), orders)
+    assert float(found.mean()) == pytest.approx(0, abs=1e-12)
+    assert float(found.abs().max()) > 0.5  # of single orders it is not
+
+
+@given(pairs(longest=25))
+def test_tau_is_scipys(pair):
+    first, second = pair
+    assume(first.shape[1] > 1)  # scipy warns of a single position
+    expected = stats.kendalltau(first[0].numpy(), second[0].numpy(), variant="b").statistic
+    assert kendall(first, second).item() == pytest.approx(expected, abs=1e-12, nan_ok=True)
+
+
+def test_tau_is_scipys_on_long_rows_without_ties_under_a_mask_that_broadcasts():
+    generator = torch.Generator().manual_seed(0)
+    first, second = (torch.rand(5, 2, 300, generator=generator) for _ in range(2))
+    mask = torch.arange(300) < torch.tensor([300, 299, 150, 2, 40])[:, None]
+    found = kendall(first, second + first, mask[:, None, :])
+    assert found.shape == (5, 2)
+    for row, step in ((row, step) for row in range(5) for step in range(2)):
+        sides = (side[row, step][mask[row]].numpy() for side in (first, second + first))
+        assert found[row, step].item() == pytest.approx(stats.kendalltau(*sides).statistic)
+
+
+@given(pairs(longest=25))
+def test_what_must_hold_of_tau_of_any_two_rows(pair):
+    first, second = pair
+    found = kendall(first, second)
+    assert found.isnan().item() == any(len(set(side[0].tolist())) == 1 for side in pair)
+    assert torch.allclose(kendall(second, first), found, equal_nan=True)
+    assert torch.allclose(kendall(first, -second), -found, equal_nan=True)
+    assert torch.equal(kendall(first.exp(), 2 * second + 1).nan_to_num(), found.nan_to_num())
+
+
+def test_rows_without_tau_are_counted():
+    first = torch.tensor([[1.0, 2.0], [1.0, 1.0], [torch.nan, 1.0], [1.0, 2.0], [1.0, 2.0]])
+    second = torch.tensor([[2.0, 1.0], [1.0, 2.0], [1.0, 2.0], [2.0, 4.0], [1.0, 2.0]])
+    mask = torch.tensor([[True, True]] * 3 + [[True, False], [False, False]])
+    found = kendall(first, second, mask)
+    assert found[0] == -1
+    assert RowMean.of(found, mask.any(-1)) == RowMean(total=-1.0, rows=1, undefined=3)
+
+
+def test_infinities_have_their_place():
+    first = torch.tensor([[-torch.inf, 0.0, torch.inf, torch.inf]])
+    assert kendall(first, torch.tensor([[0.0, 1.0, 2.0, 2.0]])).item() == pytest.approx(1)
+
+
+# Refusals.
+
 ROW = torch.zeros(1, 3)
 
 
@@ -165,6 +231,7 @@ ROW = torch.zeros(1, 3)
     [
         (lambda: agreement(ROW, torch.zeros(1, 1)), BadInput, "the same length"),
         (lambda: agreement_with_ties_broken(ROW, torch.zeros(1, 1)), BadInput, "the same length"),
+        (lambda: kendall(ROW, torch.zeros(1, 1)), BadInput, "the same length"),
         (lambda: places(torch.tensor([4]), 0), BadInput, "percent is 0"),
         (lambda: agreement(ROW, ROW, percent=101), BadInput, "percent is 101"),
         (lambda: agreement(ROW, ROW, ties="last"), UnknownName, "rule for ties"),

@@ -1,4 +1,4 @@
-"""Alignment error rate by hand, soft measures, the diagonal, and pieces of words."""
+"""Alignment error rate by hand, soft measures and the diagonal."""
 
 import math
 
@@ -10,8 +10,6 @@ from attnlib.probes.alignment_error import (
     AlignmentSums,
     diagonal,
     gold_links,
-    over_words,
-    word_of_piece,
     words_only,
 )
 
@@ -100,21 +98,6 @@ def test_a_mask_without_end_marks():
     assert words_only(mask).tolist() == [[True, True, False], [False, False, False]]
 
 
-def test_pieces_are_summed_over_the_source_and_averaged_over_the_target():
-    attention = torch.tensor([[0.5, 0.3, 0.2], [0.1, 0.1, 0.8]])
-    merged = over_words(attention, [0, 0], [0, 0, 1])
-    assert merged.tolist() == [pytest.approx([0.5, 0.5])]
-    assert torch.equal(over_words(attention, [0, 1], [0, 1, 2]), attention)
-
-
-def test_every_segmentation_counts_words_from_zero():
-    assert word_of_piece(["▁a", "b", "▁c", "d", "e"]) == [0, 0, 1, 1, 1]
-    assert word_of_piece(["a@@", "b", "c@@", "d@@", "e"], "@@") == [0, 0, 1, 1, 1]
-    assert word_of_piece(["a", "##b", "c"], "##") == [0, 0, 1]
-    assert word_of_piece(["a", "b"], "") == [0, 1]
-    assert word_of_piece([]) == []
-
-
 ONE = torch.ones(1, 2, dtype=torch.bool)
 PADDED = torch.tensor([[True, False]])
 
@@ -131,9 +114,6 @@ def update(links, length, target_words):
         (lambda: gold_links([{(-1, 0)}], 3, 2), "leads outside"),
         (lambda: update({(1, 0)}, 2, PADDED), "outside the words"),
         (lambda: update(set(), 3, ONE), "give all three as"),
-        (lambda: over_words(torch.ones(2, 2), [0], [0, 1]), "1 target words"),
-        (lambda: over_words(torch.ones(2, 2), [0, 2], [0, 1]), "2 target words"),
-        (lambda: word_of_piece(["a"], "%"), "no segmentation"),
     ],
 )
 def test_what_does_not_fit(call, message):

@@ -1,34 +1,17 @@
 """Saliency: derivatives checked by differences, none at padding, and nothing else touched."""
 
-import numpy as np
 import pytest
 import torch
 
-from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig
-from attnlib.models.translator import BilinearTranslator, TranslatorConfig
 from attnlib.probes.saliency import saliency, translation_saliency
-from attnlib.training.corpus import Corpus, collate
+from tests.attnlib.models.model_builders import batch_of, classifier, translator
 
 TOKENS = torch.tensor([[1, 5, 6, 7, 2], [1, 4, 2, 0, 0]])
 MASK = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]]).bool()
 LABELS = torch.tensor([0, 1])
 PAIRS = [([4, 5, 6], [7, 8]), ([9, 4, 11, 5, 6], [10, 4, 5, 9]), ([8], [5])]
+BATCH = batch_of(pairs=PAIRS)
 STEP = 1e-5
-
-
-def classifier(attention="learned"):
-    config = ClassifierConfig(words=9, embedding_width=4, width=3, attention=attention)
-    return AttentiveClassifier(config, torch.Generator().manual_seed(0)).double()
-
-
-def model_of(**options):
-    """A translator of a dozen words."""
-    config = TranslatorConfig(words=12, width=5, **options)
-    return BilinearTranslator(config, torch.Generator().manual_seed(0)).double().eval()
-
-
-def batch_of(pairs=PAIRS):
-    return collate(Corpus.from_ids(*zip(*pairs, strict=True)), np.arange(len(pairs)))
 
 
 @torch.no_grad()
@@ -109,25 +92,25 @@ def test_the_trace_is_the_passes_own_and_the_backward_pass_is_not_left_to_cudnn(
 @pytest.mark.parametrize("form", ["joined", "summed"])
 @pytest.mark.parametrize("attention", ["learned", "uniform"])
 def test_in_translation_it_is_the_slope_of_the_right_words_logit(attention, form):
-    model, batch = model_of(attention=attention, form=form), batch_of()
-    assert_slopes(translation_saliency(model, batch), model, batch)
+    model = translator(attention=attention, form=form)
+    assert_slopes(translation_saliency(model, BATCH), model, BATCH)
 
 
 def test_samples_do_not_touch_one_another_and_half_the_digits_give_the_same():
-    model = model_of()
+    model = translator()
     with torch.no_grad():  # as within a look
-        together = translation_saliency(model, batch_of())
+        together = translation_saliency(model, BATCH)
     for i, (source, target) in enumerate(PAIRS):
-        alone = translation_saliency(model, batch_of(PAIRS[i : i + 1]))[0]
+        alone = translation_saliency(model, batch_of(i, pairs=PAIRS))[0]
         torch.testing.assert_close(together[i, : len(target) + 1, : len(source) + 1], alone)
     assert not together.requires_grad
     assert all(parameter.grad is None for parameter in model.parameters())
-    single = translation_saliency(model_of().float(), batch_of())  # torch has other code for it
+    single = translation_saliency(translator().float(), BATCH)  # torch has other code for it
     torch.testing.assert_close(single, together.float(), rtol=1e-3, atol=1e-6)
 
 
 def test_the_logit_of_one_word_is_that_of_all():
-    readout, draw = model_of().readout, torch.Generator().manual_seed(1)
+    readout, draw = translator().readout, torch.Generator().manual_seed(1)
     summed = torch.randn(4, 5, generator=draw, dtype=torch.float64)
     words = torch.tensor([0, 3, 11, 3])
     torch.testing.assert_close(readout.logit_of(summed, words), readout.logits(summed)[range(4), words])

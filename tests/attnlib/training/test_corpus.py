@@ -6,9 +6,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnlib.errors import BadInput
+from attnlib.errors import BadInput, UnknownName
 from attnlib.training.corpus import Corpus, collate, evaluation_batches, training_batches
-from attnlib.training.vocabulary import BOS, EOS, PAD
+from attnlib.training.vocabulary import BOS, EOS, MARKS, PAD, UNK, Vocabulary
 
 WORDS = st.lists(st.integers(3, 9), max_size=7)
 PAIRS = st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=40)
@@ -105,33 +105,79 @@ def test_evaluation_visits_every_sample_once_by_length(pairs, batch_size):
     assert order == sorted(range(len(pairs)), key=lambda i: (len(pairs[i][0]), len(pairs[i][1]), i))
 
 
-def test_a_batch_moves_whole():
-    moved = collate(varied(5), [0, 1]).to("meta")
-    assert {getattr(moved, name).device.type for name in moved.__dataclass_fields__} == {"meta"}
+# Words and their ids.
+
+SENTENCES = [["b", "a", "b"], ["c", "a", "b"], ["d"]]
+
+
+@pytest.mark.parametrize(
+    ("options", "kept"),
+    [
+        ({}, ("b", "a", "c", "d")),
+        ({"min_count": 2}, ("b", "a")),
+        ({"max_words": 3}, ("b", "a", "c")),
+        ({"min_count": 4}, ()),
+    ],
+)
+def test_words_come_by_falling_count_and_ties_alphabetically_and_rare_ones_not_at_all(options, kept):
+    vocabulary = Vocabulary.from_sentences(SENTENCES, **options)
+    assert vocabulary.words == (*MARKS, *kept)
+    assert vocabulary.decode([PAD, BOS, EOS, UNK]) == ["<pad>", "<bos>", "<eos>", "<unk>"]
+
+
+def test_an_open_vocabulary_reads_unseen_words_as_unk():
+    vocabulary = Vocabulary.from_sentences(SENTENCES, min_count=2, open=True)
+    assert vocabulary.encode(["a", "c", "b", "zebra"]).tolist() == [5, UNK, 4, UNK]
+
+
+def test_text_that_spells_a_mark_is_an_unseen_word_and_never_becomes_the_mark():
+    sentences = [["<pad>", "a"], ["<pad>", "<eos>", "a"]]
+    vocabulary = Vocabulary.from_sentences(sentences, open=True)
+    assert vocabulary.words == (*MARKS, "a")
+    assert vocabulary.encode(["<pad>", "a", "<eos>"]).tolist() == [UNK, 4, UNK]
+    with pytest.raises(UnknownName, match="<pad>"):
+        Vocabulary.of(["a"]).encode(["<pad>"])
+
+
+@pytest.mark.slow
+@given(st.lists(st.lists(st.text(min_size=1, max_size=3), max_size=6), max_size=6))
+def test_decoding_undoes_encoding(sentences):
+    sentences = [[word for word in sentence if word not in MARKS] for sentence in sentences]
+    vocabulary = Vocabulary.from_sentences(sentences)
+    for sentence in sentences:
+        assert vocabulary.decode(vocabulary.encode(sentence)) == sentence
+    assert len(vocabulary) == 4 + len({word for sentence in sentences for word in sentence})
 
 
 STREAM = {"batch_size": 4, "seed": 0, "start_step": 0}
 
 
 @pytest.mark.parametrize(
-    ("refused", "message"),
+    ("refused", "error", "message"),
     [
         *(
-            (lambda indices=indices: collate(varied(3), indices), r"0…2; got \[")
+            (lambda indices=indices: collate(varied(3), indices), BadInput, r"0…2; got \[")
             for indices in ([], [3], [-1])
         ),
-        (lambda: Corpus.from_ids([[4, PAD]], [[4]]), "ids ≥ 3; got 0"),
-        (lambda: Corpus.from_ids([[4]], [[4], [5]]), "1 sources but 2 targets"),
-        (lambda: next(training_batches(Corpus.from_ids([], []), **STREAM)), "without samples"),
+        (lambda: Corpus.from_ids([[4, PAD]], [[4]]), BadInput, "ids ≥ 3; got 0"),
+        (lambda: Corpus.from_ids([[4]], [[4], [5]]), BadInput, "1 sources but 2 targets"),
+        (lambda: next(training_batches(Corpus.from_ids([], []), **STREAM)), BadInput, "without samples"),
         *(
             (
                 lambda wrong=wrong: next(training_batches(varied(5), **STREAM | wrong)),
+                BadInput,
                 "batch_size must be ≥ 1",
             )
             for wrong in ({"batch_size": 0}, {"seed": -1}, {"start_step": -1})
         ),
+        (lambda: Vocabulary.of(["walk", "look"]).encode(["look", "wakl"]), UnknownName, "'wakl'; .* 'walk'"),
+        (lambda: Vocabulary.of(["a"]).decode([4, 5]), BadInput, r"0…4; got 4…5"),
+        (lambda: Vocabulary(("a", "b")), BadInput, "starts with <pad> <bos> <eos> <unk>"),
+        (lambda: Vocabulary.of(["a", "b", "a"]), BadInput, "'a' occurs more than once"),
+        (lambda: Vocabulary.from_sentences(SENTENCES, min_count=0), BadInput, "at least 1"),
+        (lambda: Vocabulary.from_sentences(SENTENCES, max_words=0), BadInput, "at least 1"),
     ],
 )
-def test_what_makes_no_sense_is_refused(refused, message):
-    with pytest.raises(BadInput, match=message):
+def test_what_makes_no_sense_is_refused(refused, error, message):
+    with pytest.raises(error, match=message):
         refused()

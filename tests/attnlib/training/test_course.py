@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from attnlib.errors import BadInput, TrainingDiverged
-from attnlib.training.course import Course, paper_checkpoints, run_course
+from attnlib.training.course import Course, run_course
 
 COURSE = Course(steps=12, seed=3, checkpoints=(0, 4, 9, 12))
 
@@ -211,11 +211,3 @@ def test_a_folder_serves_one_course(tmp_path):
 def test_courses_that_cannot_be(options, says):
     with pytest.raises(BadInput, match=says):
         Course(**{"steps": 5, "seed": 0} | options)
-
-
-@pytest.mark.parametrize("steps", [1, 50, 51, 1500, 1501, 36250])
-def test_paper_checkpoints_are_a_course_of_that_many_steps(steps):
-    points = paper_checkpoints(steps)
-    assert points[-1] == steps
-    assert Course(steps, 0, checkpoints=points).checkpoints == points
-    assert set(points[:-1]) <= {0, 50, 100, 500, 1000, *range(1500, 40000, 2000)}

@@ -95,9 +95,7 @@ def test_text_files_with_next_to_nothing_in_them_are_refused_by_name(tmp_path):
 
     check("one\n" * 10, "one\n" * 10)
     for text, pairs in [("", 0), ("\n \n", 0), ("one\n" * 9 + "\n", 9)]:
-        with pytest.raises(
-            BadInput, match=rf"my\.en and .*my\.fr have {pairs} pairs .* at least 10"
-        ):
+        with pytest.raises(BadInput, match=rf"my\.en and .*my\.fr have {pairs} pairs .* at least 10"):
             check(text, text)
         with pytest.raises(BadInput, match=r"line \d+ of"):
             check(text + "one\n", text)

@@ -3,9 +3,16 @@
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
 
 from attnlib.decomposition import Components
+from attnlib.decomposition.two_way import connected_pieces
 from notebooks.attend.state_components import measure
+from notebooks.attend.state_components.measure import (
+    centred_by_piece,
+)
+from tests.attnlib.decomposition.component_builders import corpora
+from tests.attnlib.decomposition.component_builders import fitted as fitted_on
 
 
 def batch(seed, samples=50, length=6, n_tokens=5, width=3):
@@ -75,3 +82,20 @@ def test_axes_of_components_in_a_known_plane():
     together = measure.space_of([drawn], ("temporal", "input"))
     assert together.explained.tolist() == pytest.approx([0.8, 0.2, 0], abs=1e-12)
     assert together.project(drawn.input)[:, 1].abs().tolist() == pytest.approx([1, 1])
+
+
+@settings(max_examples=40)
+@given(corpora())
+def test_centred_by_piece_is_the_same_fit_and_leaves_averages_alone(corpus):
+    states, tokens, mask, _ = corpus
+    scale, tokens, positions = np.abs(states[mask]).max(), tokens[mask], np.nonzero(mask)[1]
+    exact, means = (fitted_on(corpus, kind) for kind in ("least_squares", "means"))
+    moved = centred_by_piece(exact.temporal, exact.input, exact.pair_counts)
+    before, after = (mu[positions] + chi[tokens] for mu, chi in ((exact.temporal, exact.input), moved))
+    assert float((after - before).abs().max()) <= 1e-9 * scale
+    for piece in connected_pieces(exact.pair_counts):
+        of_token = exact.pair_counts.double() @ piece
+        assert float((of_token @ moved[1]).abs().max()) <= 1e-9 * scale * float(of_token.sum())
+    still = centred_by_piece(means.temporal, means.input, means.pair_counts)
+    for found, expected in zip(still, (means.temporal, means.input), strict=True):
+        assert torch.allclose(found, expected, rtol=0, atol=1e-9 * scale)

@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from attnlib.errors import NotMeasured
-from attnlib.models.copier import copier_loss
 from companion.runs.recipe import RecipeSpec
 from companion.runs.store import Store
 from notebooks.learn.multi_head import experiment
@@ -19,6 +18,7 @@ from notebooks.learn.multi_head.experiment import (
 )
 from notebooks.learn.multi_head.multi_head import Settings, new_network
 from notebooks.shared.copied_sentences import copy_batch, draw_sources
+from notebooks.shared.copier import copier_loss
 from notebooks.shared.copying import ATTENTION, PROBES
 from tests.notebooks.given import Given
 from tests.notebooks.test_every_figure import TINY as EVERY

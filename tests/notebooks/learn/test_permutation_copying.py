@@ -6,11 +6,11 @@ import pytest
 import torch
 
 from attnlib.errors import BadInput
-from attnlib.models.copier import BagOfWords, Copier, CopierConfig
 from notebooks.learn.permutation_copying import experiment
 from notebooks.learn.permutation_copying.experiment import Config, knowledge_first, way
 from notebooks.shared import permutation_copying as recipe
 from notebooks.shared.copied_sentences import copy_batch, draw_sources
+from notebooks.shared.copier import BagOfWords, Copier, CopierConfig
 from notebooks.shared.copying import ATTENTION, PROBES
 from tests.notebooks.given import Given
 from tests.notebooks.test_every_figure import TINY as EVERY

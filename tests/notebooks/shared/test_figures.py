@@ -7,7 +7,7 @@ import pytest
 from matplotlib import image
 from matplotlib.figure import Figure
 
-from attnlib.plots.style import DOTS, as_images, as_png, as_svg, style
+from companion.book.style import DOTS, as_images, as_png, as_svg, style
 from companion.results.result import Result, kinds_of
 from notebooks.shared.bands import panels
 from notebooks.shared.dots import dot_rows

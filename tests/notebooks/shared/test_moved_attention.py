@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch.nn import functional
 
-from attnlib.models.copier import Copier, CopierConfig
 from notebooks.shared.copied_sentences import copy_batch, draw_sources
+from notebooks.shared.copier import Copier, CopierConfig
 from notebooks.shared.permutation_copying import moved_attention, weight_on_later
 
 LENGTH = 6

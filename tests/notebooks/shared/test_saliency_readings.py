@@ -4,11 +4,12 @@ import torch
 
 from attnlib.probes.saliency import translation_saliency
 from notebooks.shared.saliency_readings import READINGS, saliency_readings
-from tests.attnlib.probes.test_saliency import assert_slopes, batch_of, model_of
+from tests.attnlib.models.model_builders import translator
+from tests.attnlib.probes.test_saliency import BATCH, assert_slopes
 
 
 def test_the_readings_are_slopes_of_the_logit_and_of_the_log_probability():
-    model, batch = model_of(), batch_of()
+    model, batch = translator(), BATCH
     found = saliency_readings(model, batch)
     assert tuple(found) == READINGS
     torch.testing.assert_close(found["logit"], translation_saliency(model, batch))
@@ -24,7 +25,7 @@ def test_the_readings_are_slopes_of_the_logit_and_of_the_log_probability():
 
 def test_what_moves_all_logits_alike_is_seen_by_the_logit_alone():
     """Every row of the readout's last layer the same: whatever the source, all words stay equally likely."""
-    model, batch = model_of(), batch_of()
+    model, batch = translator(), BATCH
     with torch.no_grad():
         model.readout.output.weight[:] = model.readout.output.weight[0]
     found = saliency_readings(model, batch)

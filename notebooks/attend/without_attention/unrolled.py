@@ -49,7 +49,7 @@ class UnrolledComponents:
     decoder.
 
     Raises:
-        BadInput: a size below 1, or ``length × n_tokens`` above :data:`LARGEST`.
+        BadInput: ``length × n_tokens`` above :data:`LARGEST`.
     """
 
     def __init__(self, n_tokens: int, length: int, width: int, *, device: torch.device | str = "cpu"):
@@ -69,24 +69,10 @@ class UnrolledComponents:
         self._solved: tuple[Tensor, Tensor] | None = None
 
     def _codes(self, tokens: Tensor) -> Float[Tensor, "batch codes"]:
-        if tokens.dim() != 2 or tokens.shape[1] != self.length:
-            raise BadInput(f"Tokens of shape {tuple(tokens.shape)}: expected (batch, {self.length}).")
-        if tokens.is_floating_point() or tokens.dtype == torch.bool:
-            raise BadInput(f"Tokens of {tokens.dtype}: expected integers, the ids of the vocabulary.")
-        if tokens.numel() and not 0 <= int(tokens.min()) <= int(tokens.max()) < self.n_tokens:
-            raise BadInput(
-                f"Tokens from {int(tokens.min())} to {int(tokens.max())} are outside the vocabulary of "
-                f"{self.n_tokens} (0 to {self.n_tokens - 1})."
-            )
         one_hot = torch.nn.functional.one_hot(tokens.long(), self.n_tokens)
         return one_hot.flatten(1).double().to(self.sums.device)
 
     def _states(self, tokens: Tensor, states: Tensor) -> Float[Tensor, "batch width"]:
-        if tuple(states.shape) != (len(tokens), self.width):
-            raise BadInput(
-                f"States of shape {tuple(states.shape)} for {len(tokens)} samples: "
-                f"expected ({len(tokens)}, {self.width}), the state of each at one step."
-            )
         rows = states.detach().double().to(self.sums.device)
         if not bool(rows.isfinite().all()):
             raise BadInput("States that are not finite: nothing was added. Has the training diverged?")
@@ -95,7 +81,7 @@ class UnrolledComponents:
     def update(
         self, tokens: Integer[Tensor, "batch length"], states: Float[Tensor, "batch width"]
     ) -> "UnrolledComponents":
-        """Adds the states at step T of samples that read these words; BadInput for what does not fit."""
+        """Adds the states at step T of samples that read these words; BadInput for states not finite."""
         codes, rows = self._codes(tokens), self._states(tokens, states)
         self.pair_counts += codes.T @ codes
         self.sums += codes.T @ rows
@@ -106,11 +92,6 @@ class UnrolledComponents:
     def merge(self, other: "UnrolledComponents") -> "UnrolledComponents":
         """New components of the two corpora together; both arguments stay as they are."""
         sizes = self.n_tokens, self.length, self.width
-        if sizes != (other.n_tokens, other.length, other.width):
-            raise BadInput(
-                f"Cannot merge unrolled components of (tokens, length, width) {sizes} with those of "
-                f"{(other.n_tokens, other.length, other.width)}."
-            )
         merged = type(self)(*sizes, device=self.sums.device)
         for name in ("pair_counts", "sums", "square_sum"):
             mine = getattr(self, name)
@@ -140,8 +121,6 @@ class UnrolledComponents:
 
     def _centred(self) -> tuple[Tensor, Tensor, Tensor]:
         """Mean state, and the normal equations around the means of codes and states."""
-        if not self.samples:
-            raise BadInput("These components hold no samples yet: call update first.")
         counts = self.pair_counts.diagonal()
         mean = self.sums[: self.n_tokens].sum(0) / self.samples
         return (

@@ -1,24 +1,24 @@
 """The copying network: against torch's recurrence and gradients, a written-out step, hand-worked cases."""
 
-import math
-
 import pytest
 import torch
 from torch import nn
 
-from attnlib.models import copier
-from attnlib.models.copier import (
-    BagOfWords,
+from attnlib.errors import BadInput, UnknownName
+from notebooks.shared import copier
+from notebooks.shared.copied_sentences import copy_batch, draw_sources
+from notebooks.shared.copier import (
     Copier,
     CopierConfig,
-    bag_of_words_loss,
     copier_loss,
     lexical_probe,
+    lstm_scan,
 )
-from attnlib.models.recurrence import lstm_scan
-from notebooks.shared.copied_sentences import copy_batch, draw_sources
-from tests.attnlib.models.model_builders import copier as new_copier
 from tests.attnlib.models.model_builders import generator
+
+
+def new_copier(seed=0, **changes):
+    return Copier(CopierConfig(**{"words": 5, "width": 6} | changes), generator(seed)).double()
 
 
 def a_batch(length=5, samples=3):
@@ -115,21 +115,22 @@ def test_what_is_drawn_has_torchs_own_scale():
     assert model.hidden.weight.abs().max().item() == pytest.approx(128**-0.5, rel=0.01)
 
 
-def test_the_bag_cannot_tell_permutations_apart_and_its_floor_is_the_entropy_of_the_words():
-    model = BagOfWords(6, 8, generator()).double()
-    source = draw_sources("permutation", 6, 4, generator(2))
-    logits = model(source)
-    torch.testing.assert_close(logits[0].expand(4, 6), logits)
-    assert bag_of_words_loss(model, source, source).item() >= math.log(6)
-    with torch.no_grad():
-        model.readout.zero_()
-    assert bag_of_words_loss(model, source, source).item() == pytest.approx(math.log(6))
+def test_parameters_come_from_the_generator_alone():
+    before = torch.random.get_rng_state()
+    first, again, other = (new_copier(seed) for seed in (0, 0, 1))
+    assert torch.equal(torch.random.get_rng_state(), before)
+    for part, value in first.named_parameters():
+        assert torch.equal(value, again.get_parameter(part))
+        assert not torch.equal(value, other.get_parameter(part))
 
 
-def test_the_bags_loss_is_the_mean_over_steps_of_one_distribution():
-    model = BagOfWords(5, 4, generator()).double()
-    source, target = torch.tensor([[0, 1, 4]]), torch.tensor([[2, 2, 3]])
-    says = (model.readout @ model.embedding[[0, 1, 4]].mean(0)).softmax(0)
-    expected = -(2 * says[2].log() + says[3].log()) / 3
-    torch.testing.assert_close(bag_of_words_loss(model, source, target), expected)
-    torch.testing.assert_close(model.dictionary()[4], (model.readout @ model.embedding[4]).softmax(0))
+@pytest.mark.parametrize(
+    ("wrong", "error", "message"),
+    [
+        ({"attention": "uniforn"}, UnknownName, "did you mean 'uniform'"),
+        ({"heads": 0}, BadInput, "heads is 0"),
+    ],
+)
+def test_what_cannot_be_is_refused(wrong, error, message):
+    with pytest.raises(error, match=message):
+        CopierConfig(5, **wrong)

@@ -1,1 +1,0 @@
-"""Drawing attention and its parts."""

@@ -1,0 +1,89 @@
+"""The softmax probe: bits of what is there, and of nothing else."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from scipy.optimize import minimize
+from scipy.special import log_softmax
+
+from attnlib.errors import BadInput
+from notebooks.shared.probe_bits import probe_bits
+
+
+def drawn(samples, seed):
+    """Words at three places; the vector has the first as it is, the second in noise, nothing of the third."""
+    generator = torch.Generator().manual_seed(seed)
+    words = torch.randint(4, (samples, 3), generator=generator)
+    shown = torch.nn.functional.one_hot(words, 4).double()
+    noise = torch.randn(samples, 4, generator=generator).double()
+    return torch.cat([shown[:, 0], shown[:, 1] + noise], dim=1), words
+
+
+def test_bits_of_what_is_there_in_part_and_not_at_all():
+    fitted, judged = drawn(3_000, 0), drawn(2_000, 1)
+    whole, part, none = probe_bits(*fitted, *judged, words=4).tolist()
+    assert whole == pytest.approx(2, abs=0.05)
+    assert 0.2 < part < 1
+    assert none == pytest.approx(0, abs=0.02)
+
+
+def test_it_is_the_softmax_regression_that_scipy_finds():
+    (vectors, words), (others, right) = drawn(400, 2), drawn(300, 3)
+    mean, spread, penalty = vectors.mean(0), vectors.std(0, correction=0), 1e-2
+    inputs, judged = (((part - mean) / spread).numpy() for part in (vectors, others))
+
+    def logs(flat, rows):
+        weight, bias = flat[:32].reshape(8, 4), flat[32:]
+        return log_softmax(rows @ weight + bias, axis=1)
+
+    def loss(flat):
+        own = logs(flat, inputs)[np.arange(400), words[:, 1].numpy()].mean()
+        return -own + penalty / 2 * (flat[:32] ** 2).sum()
+
+    best = minimize(loss, np.zeros(36), method="BFGS", options={"gtol": 1e-7}).x
+    bits = 2 + logs(best, judged)[np.arange(300), right[:, 1].numpy()].mean() / math.log(2)
+    found = probe_bits(vectors, words, others, right, words=4, penalties=(penalty,))
+    assert found[1].item() == pytest.approx(bits, abs=1e-3)
+
+
+def wide(samples, seed, width=60):
+    """The first place stands in the vector beside much noise, the other place does not."""
+    generator = torch.Generator().manual_seed(seed)
+    words = torch.randint(4, (samples, 2), generator=generator)
+    noise = torch.randn(samples, width, generator=generator).double()
+    return torch.cat([torch.nn.functional.one_hot(words[:, 0], 4).double(), noise], dim=1), words
+
+
+def test_few_samples_in_a_wide_vector_are_not_learnt_by_heart():
+    """A light penalty fits the noise and reads far less than nothing where nothing is; not so the chosen."""
+    fitted, judged = wide(150, 4), wide(1_000, 5)
+    light = probe_bits(*fitted, *judged, words=4, penalties=(1e-3,))
+    chosen = probe_bits(*fitted, *judged, words=4)
+    assert light[1] < -1
+    assert chosen[1] > -0.6
+    assert chosen[0] > 0.5
+
+
+def test_each_place_has_the_penalty_that_is_best_for_it():
+    """Of both places at once the probe reads what it does with the better penalty for each."""
+    fitted, judged = wide(150, 6), wide(1_000, 7)
+    stiff, light = (probe_bits(*fitted, *judged, words=4, penalties=(p,)) for p in (1.0, 1e-2))
+    both = probe_bits(*fitted, *judged, words=4, penalties=(1.0, 1e-2))
+    assert light[0] > stiff[0]
+    assert light[1] < stiff[1]
+    torch.testing.assert_close(both, torch.stack([light[0], stiff[1]]), atol=0.01, rtol=0)
+
+
+def test_a_fifth_is_left_out_for_the_choice_alone():
+    """With one penalty nothing is chosen; with the same one twice the fit is the same, all samples in it."""
+    fitted, judged = drawn(100, 8), drawn(1_000, 9)
+    one, twice = (probe_bits(*fitted, *judged, words=4, penalties=given) for given in ((0.01,), (0.01, 0.01)))
+    torch.testing.assert_close(one, twice, atol=3e-3, rtol=0)
+
+
+def test_a_word_beyond_the_vocabulary_is_refused():
+    vectors, ids = torch.zeros(2, 2), torch.full((2, 3), 3)
+    with pytest.raises(BadInput, match="expected 0 … 2"):
+        probe_bits(vectors, ids, vectors, 0 * ids, words=3)
