@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from companion.runs.transformer_sequences import tie_encoder
+from notebooks.shared.transformer_sequences import tie_encoder
 
 from attnlib.errors import BadInput
 from attnlib.models.transformer import Transformer
