@@ -20,7 +20,8 @@
 
 A class derived from another ``Config`` calls ``super().check()``. A setting's help stands under
 ``Attributes:``. A limit of one field is written as a type, here or beside the figure, never as an ``if``:
-``Annotated[int, Field(ge=2)]``, with the ``Field`` of this module. On a bare node, which has no pydantic, nothing is checked: it trains for the profiles as they are written.
+``Annotated[int, Field(ge=2)]``, with the ``Field`` of this module. On a
+bare node, which has no pydantic, nothing is checked: it trains for the profiles as they are written.
 """
 
 import hashlib

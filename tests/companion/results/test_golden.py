@@ -6,7 +6,7 @@ import os
 import pytest
 
 from companion.results.recompute import ARCHIVE, RESULTS, committed, recomputed
-from companion.results.result import Result, as_csv, _as_rows, _line
+from companion.results.result import Result, _as_rows, _line, as_csv
 from companion.runs.answer import all_measurements
 from companion.runs.archive import Archive
 from companion.runs.keys import code_of, identity, read_spec
