@@ -4,7 +4,8 @@
     python benchmarks/paper_cost.py --steps 30 --experiment agreement
 
 Of each kind of network one is trained for a few updates by the very code that would train it. Its updates
-are timed from one report to the next, its last look from the last report to the end, and saliency, which is
+are timed from one report to the next, its last snapshot from the last report to the end, and saliency,
+which is
 seen once training is over, by what it adds. Processor time of one thread, so that neighbours do not count;
 loading and what is asked of the recordings afterwards do not either.
 """
@@ -20,41 +21,41 @@ import torch
 
 from attnlib.training.course import regular_checkpoints
 from companion.results import registry
-from companion.runs.answer import all_asks, unanswered
+from companion.runs.answer import all_measurements, unanswered
 from companion.runs.archive import Archive
-from companion.runs.recipe import RecipeSpec
+from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.shared import classification
 from notebooks.shared.translation import paper_checkpoints
 
 
-def looks_of(spec: RecipeSpec) -> int:
+def checkpoints_of(spec: RunSpec) -> int:
     """At how many checkpoints the network is looked at."""
     settings = spec.resolved
-    if spec.recipe.startswith("translation"):
+    if spec.procedure.startswith("translation"):
         return len(paper_checkpoints(settings.steps))
-    if spec.recipe.startswith("classif"):
+    if spec.procedure.startswith("classif"):
         return len(classification.checkpoints(settings.steps))
-    if spec.recipe == "along_training":
+    if spec.procedure == "along_training":
         return len(settings.looks)
     every = settings.every if hasattr(settings, "every") else max(1, settings.steps // settings.looks)
     return len(regular_checkpoints(settings.steps, every))
 
 
-def timed(spec: RecipeSpec, steps: int) -> tuple[float, float, float]:
-    """Processor seconds of one update (median), of one look, and of saliency where it is asked for."""
+def timed(spec: RunSpec, steps: int) -> tuple[float, float, float]:
+    """Processor seconds of one update (median), of one snapshot, and of saliency where it is asked for."""
     if not getattr(spec.resolved, "saliency", False):
         return *run_shortly(spec, steps), 0.0
-    without = RecipeSpec.of(spec.recipe, seed=spec.seed, **dict(spec.settings) | {"saliency": False})
+    without = RunSpec.of(spec.procedure, seed=spec.seed, **dict(spec.settings) | {"saliency": False})
     update, look = run_shortly(without, steps)
     return update, look, run_shortly(spec, steps)[1] - look
 
 
-def run_shortly(spec: RecipeSpec, steps: int) -> tuple[float, float]:
+def run_shortly(spec: RunSpec, steps: int) -> tuple[float, float]:
     """Processor seconds of one update (median), and from the last update to the end."""
     settings = {field.name for field in fields(spec.resolved)}
     changes = {"steps": steps} | ({"looks": 1} if "looks" in settings else {})
-    short = RecipeSpec.of(spec.recipe, seed=spec.seed, **dict(spec.settings) | changes)
+    short = RunSpec.of(spec.procedure, seed=spec.seed, **dict(spec.settings) | changes)
     reports: list[float] = []
     with tempfile.TemporaryDirectory() as folder:
         Store(folder, report=lambda *_: reports.append(time.process_time())).recording(short)
@@ -63,15 +64,15 @@ def run_shortly(spec: RecipeSpec, steps: int) -> tuple[float, float]:
     return statistics.median(gaps), end - reports[-1]
 
 
-def lacking(names: list[str]) -> dict[str, dict[str, list[RecipeSpec]]]:
+def lacking(names: list[str]) -> dict[str, dict[str, list[RunSpec]]]:
     """Networks without an answer, by experiment and kind; each in the first experiment that asks it."""
-    asks, keys = all_asks("paper"), set(unanswered("paper", Archive("results/paper/archive")))
-    specs = {asks[key][0].spec for key in keys}
-    found: dict[str, dict[str, list[RecipeSpec]]] = {}
+    measurements, keys = all_measurements("paper"), set(unanswered("paper", Archive("results/paper/archive")))
+    specs = {measurements[key][0].spec for key in keys}
+    found: dict[str, dict[str, list[RunSpec]]] = {}
     for name in names:
         experiment = registry.load(name)
         for spec in experiment.models(experiment.PROFILES["paper"]):
-            if isinstance(spec, RecipeSpec) and hasattr(spec.resolved, "steps") and spec in specs:
+            if isinstance(spec, RunSpec) and hasattr(spec.resolved, "steps") and spec in specs:
                 specs.discard(spec)
                 found.setdefault(name, {}).setdefault(spec.kind, []).append(spec)
     return found
@@ -88,7 +89,7 @@ def main() -> None:
         total = 0.0
         for kind, specs in kinds.items():
             update, look, once = timed(specs[0], options.steps)
-            seconds = specs[0].resolved.steps * update + looks_of(specs[0]) * look + once
+            seconds = specs[0].resolved.steps * update + checkpoints_of(specs[0]) * look + once
             total += seconds * len(specs)
             print(
                 f"{name} | {len(specs)} | {1000 * update:.0f} | {look:.2f} | {seconds / 60:.1f} | "

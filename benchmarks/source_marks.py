@@ -21,7 +21,7 @@ from attnlib.probes.agreement import places
 from attnlib.training.corpus import Corpus
 from companion.book.project import find_root
 from companion.claims.published import read_tables
-from companion.data.parallel import at_hand, read_translation
+from companion.data.parallel import available, read_translation
 from companion.data.pieces import piece_corpus
 from companion.data.sources import cache_folder
 
@@ -61,7 +61,7 @@ def main() -> None:
         if entry.quantity == "A_baseline"
     }
     print("set | part | printed | chance with 1 and 2 marks | standard error: one shuffle, the pairs")
-    for name in (name for name in PRINTED if at_hand(name)):
+    for name in (name for name in PRINTED if available(name)):
         data = piece_corpus(read_translation(name), folder=cache_folder() / "pieces")
         shuffles, repeated = dict.fromkeys(MARKS, 0.0), dict.fromkeys(MARKS, 0.0)
         printed = {

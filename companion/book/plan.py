@@ -83,9 +83,9 @@ class PlannedResult:
             from companion.results.run import code_of
 
             config, code = self.request.config, code_of(self.request.experiment)
-            asks = any(True for _ in registry.load(self.request.experiment).asks(config))
+            measurements = any(True for _ in registry.load(self.request.experiment).measurements(config))
             made = {"code": code, "config": plain(config), "models": list(self.specs)}
-            return made | {"stamp": f"{code} {config_hash(config)}", "asks": asks}
+            return made | {"stamp": f"{code} {config_hash(config)}", "measurements": measurements}
 
         key = f"{self.request.experiment} {self.request.profile}"
         return found() if self.request.parameters else _memo(self.project)(key, found)
@@ -107,14 +107,18 @@ class PlannedResult:
     def archived(self) -> bool:
         """Whether it asks its networks just what the book's paper profile does; answers are then shared."""
         if self.request.profile != "paper" or not self.request.parameters:
-            return self.request.profile == "paper" and self._today["asks"]
+            return self.request.profile == "paper" and self._today["measurements"]
         from companion.runs.keys import model_key
 
         experiment = registry.load(self.request.experiment)
-        asks = set(experiment.asks(self.request.config))
-        keys = {model_key(ask.spec) for ask in asks}
-        of_the_book = {ask for ask in experiment.asks(self.request.standard) if model_key(ask.spec) in keys}
-        return bool(asks) and asks == of_the_book
+        measurements = set(experiment.measurements(self.request.config))
+        keys = {model_key(measurement.spec) for measurement in measurements}
+        of_the_book = {
+            measurement
+            for measurement in experiment.measurements(self.request.standard)
+            if model_key(measurement.spec) in keys
+        }
+        return bool(measurements) and measurements == of_the_book
 
     @cached_property
     def cannot_run(self) -> str:
@@ -160,7 +164,7 @@ def paper_result(project: Project, figure: Figure) -> str:
 
 
 def _why_no_data(spec: Spec) -> str:
-    """Why a model or a recipe's run cannot be made here; empty where it can."""
+    """Why a model or a procedure's run cannot be made here; empty where it can."""
     from companion.data import registry as tasks
     from companion.results.run import data_of
     from companion.runs.spec import ModelSpec

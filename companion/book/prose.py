@@ -230,6 +230,9 @@ def main(arguments: list[str]) -> int:
         page = path.resolve().relative_to(book.root / "notebooks").with_suffix("").as_posix()
         text, wrong = filled(path.read_text(encoding="utf-8"), book, page)
         print(text)
+        if book.leading(page.rpartition("/")[2]) is None:
+            print(f"{path}: no result yet, so nothing was checked; run: attnlib run {page}", file=sys.stderr)
+            code = 1
         for line, message in wrong:
             print(f"{path}:{line}: {message}", file=sys.stderr)
             code = 1

@@ -98,7 +98,7 @@ def code_files(root: Path) -> list[str]:
 
 
 class Memo:
-    """What is dear to find out and holds as long as a `state` does; kept in a file of the build folder."""
+    """What is costly to find out and holds as long as a `state` does; kept in a file of the build folder."""
 
     def __init__(self, path: Path, state: str) -> None:
         self.path, self.state, self.kept, self.new = path, state, {}, False

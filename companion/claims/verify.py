@@ -161,14 +161,14 @@ def accept_verdicts(root: Path, rows: Iterable[ClaimVerdict]) -> int:
     where it is no longer judged nothing is.
     """
     expected: dict[str, dict[str, str]] = {}
-    renewed = 0
+    migrated = 0
     for row in rows:
         verdict = row.verdict if row.verdict.judged and not row.stale else row.expected
         if verdict is not None and verdict.judged and row.profile in row.claim.profiles:
             expected.setdefault(row.claim.id, {})[row.profile] = verdict.value
-        renewed += verdict is not row.expected
+        migrated += verdict is not row.expected
     write_json_atomic(root / "claims" / "expected.json", expected)
-    return renewed
+    return migrated
 
 
 def problems(root: Path, rows: Iterable[ClaimVerdict]) -> list[str]:
@@ -218,18 +218,18 @@ def verify_command(
     ``everything`` prints every verdict, and all changes and problems however many there are.
     """
     root = find_root() if root is None else Path(root)
-    rows, renewed = verify(root), 0
+    rows, migrated = verify(root), 0
     if accept:
-        renewed = accept_verdicts(root, rows)
+        migrated = accept_verdicts(root, rows)
         rows = _expecting(rows, root)
     changed, wrong = [row for row in rows if row.changed], problems(root, rows)
     if json:
-        told = {"changed": len(changed), "problems": wrong, "accepted": renewed}
+        told = {"changed": len(changed), "problems": wrong, "accepted": migrated}
         print(dumps(told | {"rows": [row.as_json() for row in rows]}, indent=1, ensure_ascii=False))
     else:
         print("\n".join(_report(rows, changed, wrong, everything)))
         if accept:
-            print(f"expected verdicts written to claims/expected.json, {renewed} of them new")
+            print(f"expected verdicts written to claims/expected.json, {migrated} of them new")
     return 1 if changed or wrong else 0
 
 

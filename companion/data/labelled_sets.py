@@ -285,12 +285,12 @@ def checksums(data: str | Path) -> dict[str, str]:
     return SOURCES[data].checksums() if data in SOURCES else own_checksums(own=_own_path(data))
 
 
-def at_hand(name: str) -> bool:
+def available(name: str) -> bool:
     """Whether all files of a set are on this machine, unchecked; a set made by rule has none."""
     if name not in SOURCES:
         return _own_path(name).is_file()
     data = SOURCES[name].dataset
-    return data is None or data.at_hand(SOURCES[name].files)
+    return data is None or data.available(SOURCES[name].files)
 
 
 # -- a reader's own table ------------------------------------------------------------------------------------

@@ -501,10 +501,10 @@ def translation_checksums(name: str, *, source: str = "", target: str = "") -> d
     return one.dataset.checksums(one.files) | found
 
 
-def at_hand(name: str) -> bool:
+def available(name: str) -> bool:
     """Whether all files of a set are on this machine, unchecked; sets by rule or of the reader have none."""
     one = _set(name)
-    return one.dataset is None or one.dataset.at_hand(one.files)
+    return one.dataset is None or one.dataset.available(one.files)
 
 
 def _set(name: str) -> _Set:

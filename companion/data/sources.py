@@ -62,7 +62,7 @@ class Dataset:
         """sha256 of the content of files, by "dataset/file"; nothing is read for it."""
         return {f"{self.name}/{name}": self.file(name).sha256 for name in names}
 
-    def at_hand(self, names: Iterable[str]) -> bool:
+    def available(self, names: Iterable[str]) -> bool:
         """Whether files are on this machine, unchecked."""
         return all(find(self, self.file(name)) for name in names)
 

@@ -6,7 +6,7 @@
         \"""Settings; a network is a task × seed.
 
         Attributes:
-            task: rungs of the ladder, by name.
+            task: tasks of the suite, by name.
             seeds: networks of each kind; kind: ``recurrent``, ``transformer``.
         \"""
 
@@ -19,8 +19,9 @@
                 raise BadInput(f"seeds is {self.seeds}; give at least one for each task")
 
 A class derived from another ``Config`` calls ``super().check()``. A setting's help stands under
-``Attributes:``. A limit of one field is written as a type, here or beside the figure, never as an ``if``. On
-a bare node, which has no pydantic, nothing is checked: it trains for the profiles as they are written.
+``Attributes:``. A limit of one field is written as a type, here or beside the figure, never as an ``if``:
+``Annotated[int, Field(ge=2)]``, with the ``Field`` of this module. On a
+bare node, which has no pydantic, nothing is checked: it trains for the profiles as they are written.
 """
 
 import hashlib
@@ -39,7 +40,7 @@ except ModuleNotFoundError:  # a bare node
 
 from attnlib.errors import BadInput, UnknownName
 from attnlib.models.config import Architecture
-from companion.runs.rungs import scales, task_of
+from companion.runs.suite import scales, task_of
 
 WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "text", Path: "a path"}
 LIMITS = {"ge": "at least", "gt": "above", "le": "at most", "lt": "under"}
@@ -140,7 +141,7 @@ NotNegative = Annotated[int, Field(ge=0)]
 AboveZero = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Fraction = Annotated[float, Field(gt=0, le=1)]
 Scale = Annotated[str, OneOf(scales())]
-Task = Annotated[str, looked_up(task_of)]  # a rung of the ladder
+Task = Annotated[str, looked_up(task_of)]  # a task of the suite
 Attending = Literal[WITH_ATTENTION]
 
 
@@ -153,16 +154,16 @@ def take_files(config: Any, **profiles: Collection[tuple[str, ...]]) -> None:
     given = {name: getattr(config, name, None) for name in ("source", "target", "links")}
     if (given["source"] is None) != (given["target"] is None) or (given["links"] and not given["source"]):
         raise BadInput("parameters source and target go together: two text files, line by line translations")
-    rung = "aligned" if given["links"] else "parallel"
+    task_name = "aligned" if given["links"] else "parallel"
     for field, usual in profiles.items():
         named = getattr(config, field)
         if given["source"] is None:
             if own := {"parallel", "aligned"} & set(named):
                 raise BadInput(f"task {min(own)!r} needs two files: source=my.en and target=my.fr")
-        elif named not in (*usual, (rung,), ()):
+        elif named not in (*usual, (task_name,), ()):
             raise BadInput(f"parameters source and target are a task of their own; leave out {field}={named}")
         else:
-            object.__setattr__(config, field, (rung,))
+            object.__setattr__(config, field, (task_name,))
 
 
 def check_width(config: Any) -> None:

@@ -22,7 +22,7 @@ import pandas as pd
 from attnlib.errors import BadInput
 from attnlib.files import write_json_atomic
 from companion.results.recompute import ARCHIVE
-from companion.runs.answer import all_asks
+from companion.runs.answer import all_measurements
 from companion.runs.archive import Archive
 from companion.runs.command import errors_in_a_line, parser_of
 from companion.runs.keys import EQUAL_CODE, code_of, identity
@@ -33,10 +33,10 @@ COLUMNS = ("was", "now", "seconds", "run", "choices")  # fingerprints, and one n
 
 def changed(archive: Archive, profile: str = "paper") -> pd.DataFrame:
     """What today's code would call by another fingerprint, network by network."""
-    asks = {identity(own[0].spec): own for own in all_asks(profile).values()}
+    measurements = {identity(own[0].spec): own for own in all_measurements(profile).values()}
     found = []
     for run in archive.runs():
-        own = asks.get(name := run.line["run"], [])
+        own = measurements.get(name := run.line["run"], [])
         pairs = {(run.code, code_of(own[0].spec))} if own else set()
         pairs |= {(run.answers[each.key]["code"], each.code) for each in own if each.key in run.answers}
         choices = json.dumps(_choices(run.line["spec"]), sort_keys=True)

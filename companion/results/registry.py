@@ -35,7 +35,7 @@ def load(name: str) -> ModuleType:
         raise UnknownName("experiment", name, names())
     found = import_module(module)
     if not hasattr(found, "models"):
-        from companion.results.asks import specs_of
+        from companion.results.measurements import specs_of
 
-        found.models = lambda config: specs_of(found.asks(config))
+        found.models = lambda config: specs_of(found.measurements(config))
     return found

@@ -62,7 +62,7 @@ class Result:
             return "code" in self.provenance
         if code_of(self.experiment) != self.provenance.get("code"):
             return True
-        if not (self.models and all(map(_at_hand, self.data))):
+        if not (self.models and all(map(_available, self.data))):
             return False
         return not set(self.models) <= {model_key(spec) for spec in specs}
 
@@ -113,7 +113,7 @@ class Result:
             ) from error
 
 
-def _at_hand(read: str) -> bool:
+def _available(read: str) -> bool:
     from companion.data.sources import dataset, find
 
     name, _, file = read.partition("/")
@@ -172,6 +172,6 @@ def tasks_of(result: Result) -> list[str]:
 
 
 def kinds_of(result: Result, values: dict | None = None) -> list[tuple[str, str, dict]]:
-    """``(task, architecture, values)`` in the order of the ladder, of ``{task: {architecture: …}}``."""
+    """``(task, architecture, values)`` in the order of the task suite, of ``{task: {architecture: …}}``."""
     values = result.values if values is None else values
     return [(task, kind, found) for task in tasks_of(result) for kind, found in values[task].items()]

@@ -16,22 +16,22 @@ import torch
 from attnlib.errors import BadInput, DataUnavailable, NotMeasured
 from attnlib.files import rounded, write_text_atomic
 from companion.results import registry
-from companion.results.asks import not_measured
 from companion.results.config import plain
+from companion.results.measurements import not_measured
 from companion.results.request import Request
 from companion.results.result import Result
 from companion.runs.archive import Archive
 from companion.runs.fingerprint import ROOT, fingerprint
 from companion.runs.keys import Spec, model_key
-from companion.runs.recipe import RecipeSpec
-from companion.runs.rungs import rung_of
+from companion.runs.procedure import RunSpec
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store, load_task
+from companion.runs.suite import task_name_of
 
 PACKAGES = ("attnlib", "torch", "numpy", "safetensors", "jaxtyping")
 
 
-class NotingStore(Store):
+class RecordingStore(Store):
     """Knows afterwards which models an experiment used, and which had no answer; each once, in order."""
 
     def __init__(self, *arguments, **options):
@@ -39,11 +39,11 @@ class NotingStore(Store):
         self.used: dict[Spec, None] = {}
         self.lacking: dict[Spec, None] = {}
 
-    def kept(
+    def cached(
         self, spec: Spec, measure: Callable[..., dict], *, beside: Sequence[Spec] = (), **settings: object
     ) -> dict:
         try:
-            found = super().kept(spec, measure, beside=beside, **settings)
+            found = super().cached(spec, measure, beside=beside, **settings)
         except NotMeasured:
             self.lacking[spec] = None
             raise
@@ -88,7 +88,7 @@ def run(
         probe.unlink(missing_ok=True)  # another process may have probed at the same moment
     started = time.monotonic()
     with _threads(threads):
-        store = NotingStore(models, device, report, archive=archive, trains=trains)
+        store = RecordingStore(models, device, report, archive=archive, trains=trains)
         result = _computed(request, store, started)
     result.save(out)
     return result
@@ -104,12 +104,12 @@ def _threads(number: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _computed(request: Request, store: NotingStore, started: float) -> Result:
+def _computed(request: Request, store: RecordingStore, started: float) -> Result:
     name, config = request.experiment, request.config
     module = registry.load(name)
     specs = module.models(config)
     code = code_of(name)  # read at once: an edit while this runs must not pass for what ran
-    missing = () if store.trains else not_measured(module.asks(config), store)
+    missing = () if store.trains else not_measured(module.measurements(config), store)
     specs = tuple(spec for spec in specs if spec not in missing)
     if missing and not specs:
         raise NotMeasured(f"nothing is measured yet of what {name} asks at the {request.profile} profile")
@@ -138,12 +138,14 @@ def _computed(request: Request, store: NotingStore, started: float) -> Result:
 
 def _in_words(missing: tuple[Spec, ...]) -> list[str]:
     """Kinds of model with the number missing, say ``scan AED-gru: 3``."""
-    kinds = Counter(spec.kind if isinstance(spec, RecipeSpec) else _model_kind(spec) for spec in missing)
+    kinds = Counter(spec.kind if isinstance(spec, RunSpec) else _model_kind(spec) for spec in missing)
     return [f"{kind}: {number}" for kind, number in kinds.items()]
 
 
 def _model_kind(spec: ModelSpec) -> str:
-    return f"{rung_of(spec)} {spec.architecture}" + ("" if spec.architecture == "AO" else f"-{spec.cell}")
+    return f"{task_name_of(spec)} {spec.architecture}" + (
+        "" if spec.architecture == "AO" else f"-{spec.cell}"
+    )
 
 
 def _training(histories: list[dict]) -> dict:
@@ -175,8 +177,8 @@ def data_of(specs: tuple[Spec, ...]) -> dict[str, str]:
     """
     tasks = dict.fromkeys((spec.task, spec.task_options) for spec in specs if isinstance(spec, ModelSpec))
     read = [load_task(*task).checksums for task in tasks]
-    recipes = dict.fromkeys(replace(spec, seed=0) for spec in specs if isinstance(spec, RecipeSpec))
-    read += [spec.checksums for spec in recipes]
+    procedures = dict.fromkeys(replace(spec, seed=0) for spec in specs if isinstance(spec, RunSpec))
+    read += [spec.checksums for spec in procedures]
     return {file: digest for checksums in read for file, digest in sorted(checksums.items())}
 
 

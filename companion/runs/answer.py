@@ -18,7 +18,7 @@ import torch
 from attnlib.errors import UnknownName
 from attnlib.training.allocator import keep_freed_memory
 from companion.results import registry
-from companion.runs.archive import Archive, Ask
+from companion.runs.archive import Archive, Measurement
 from companion.runs.command import errors_in_a_line, parser_of
 from companion.runs.fingerprint import ROOT
 from companion.runs.keys import Spec, identity, model_key, read_spec
@@ -41,50 +41,52 @@ def progress():
     return report
 
 
-def asks_of(name: str, profile: str) -> list[Ask]:
+def measurements_of_figure(name: str, profile: str) -> list[Measurement]:
     """What the experiment of a figure asks at a profile; nothing where it does not have the profile."""
     module = registry.load(name)
-    return list(module.asks(module.PROFILES[profile])) if profile in module.PROFILES else []
+    return list(module.measurements(module.PROFILES[profile])) if profile in module.PROFILES else []
 
 
-def all_asks(profile: str) -> dict[str, list[Ask]]:
+def all_measurements(profile: str) -> dict[str, list[Measurement]]:
     """What the experiments with this profile ask, by the key of the model."""
-    found: dict[str, list[Ask]] = {}
-    for asked in dict.fromkeys(asked for name in registry.names() for asked in asks_of(name, profile)):
+    found: dict[str, list[Measurement]] = {}
+    for asked in dict.fromkeys(
+        asked for name in registry.names() for asked in measurements_of_figure(name, profile)
+    ):
         found.setdefault(model_key(asked.spec), []).append(asked)
     return found
 
 
 def unanswered(profile: str, archive: Archive) -> list[str]:
     """The models that lack an answer in an archive."""
-    asked = all_asks(profile).items()
-    return [key for key, asks in asked if any(archive.get(one) is None for one in asks)]
+    asked = all_measurements(profile).items()
+    return [key for key, measurements in asked if any(archive.get(one) is None for one in measurements)]
 
 
 def answer(wanted: list[str], profile: str, store: Store) -> None:
     """Answer for figures, keys of models, or specs as JSON; all are looked up before any is trained."""
-    found: dict[str, list[Ask] | Spec] = {}
-    models: dict[str, list[Ask]] = {}
+    found: dict[str, list[Measurement] | Spec] = {}
+    models: dict[str, list[Measurement]] = {}
     for word in wanted:
         name = word.rpartition("/")[2]
         if word.startswith("{"):
             found[word] = read_spec(word)
         elif name in registry.names():
-            found[word] = asks_of(name, profile)
+            found[word] = measurements_of_figure(name, profile)
         else:
-            models = models or all_asks(profile)
+            models = models or all_measurements(profile)
             models |= {identity(own[0].spec): own for own in models.values()}
             if word not in models:
                 raise UnknownName("figure or model", word, [*registry.names(), *models])
             found[word] = models[word]
-    for word, asks in found.items():
-        if isinstance(asks, list):
-            for asked in asks:
+    for word, measurements in found.items():
+        if isinstance(measurements, list):
+            for asked in measurements:
                 asked.answer(store)
-            print(f"{word}: {len(asks)} answers")
+            print(f"{word}: {len(measurements)} answers")
         else:
-            store.open(asks)
-            print(f"{model_key(asks)}: trained")
+            store.open(measurements)
+            print(f"{model_key(measurements)}: trained")
 
 
 def add_machine(parser: argparse.ArgumentParser, **defaults: str | Path) -> None:

@@ -35,7 +35,7 @@ RENAMED: dict[str, str] = {}
 
 
 @dataclass(frozen=True)
-class Ask:
+class Measurement:
     """One measure of one model; ``settings`` are its further arguments, as are the models ``beside`` it."""
 
     spec: Spec
@@ -66,14 +66,14 @@ class Ask:
         return line | {name: asked[name] for name in ("settings", "with") if asked[name]}
 
     def answer(self, store: "Store") -> dict:
-        """The measurement, made if need be (see :meth:`companion.runs.store.Store.kept`)."""
+        """The measurement, made if need be (see :meth:`companion.runs.store.Store.cached`)."""
         together = {"beside": self.beside} if self.beside else {}
-        return store.kept(self.spec, self.measure, **together, **dict(self.settings))
+        return store.cached(self.spec, self.measure, **together, **dict(self.settings))
 
 
 @dataclass
 class _Run:
-    """A training run and its answers: :attr:`Ask.key` → line."""
+    """A training run and its answers: :attr:`Measurement.key` → line."""
 
     line: dict
     answers: dict[str, dict] = field(default_factory=dict)
@@ -110,22 +110,22 @@ class Archive:
         run = self._run(spec)
         return run.line["history"] if run else None
 
-    def get(self, ask: Ask) -> dict | None:
+    def get(self, measurement: Measurement) -> dict | None:
         """What today's code would measure; None where the archive does not have it."""
-        run = self._run(ask.spec)
-        line = run.answers.get(ask.key) if run else None
-        return line["found"] if line and first_equal(line["code"]) == ask.code else None
+        run = self._run(measurement.spec)
+        line = run.answers.get(measurement.key) if run else None
+        return line["found"] if line and first_equal(line["code"]) == measurement.code else None
 
-    def put(self, ask: Ask, history: dict, found: dict) -> None:
+    def put(self, measurement: Measurement, history: dict, found: dict) -> None:
         """Add an answer. One by other code gives way, and so do all about a network by other code."""
-        spec = ask.spec
+        spec = measurement.spec
         path = self.loose / f"{identity(spec)}.jsonl"
         with locked(self.loose):
             run = _read(path).get(identity(spec))
             if run is None or run.code != code_of(spec):
                 line = {"run": identity(spec), "code": code_of(spec), "spec": spec.content}
                 run = _Run(line | {"history": rounded(history)})
-            run.add(ask.line(found))
+            run.add(measurement.line(found))
             write_text_atomic(path, "\n".join(run.lines) + "\n")
 
     def pack(self) -> int:

@@ -46,6 +46,9 @@ DATA_SETS = frozenset({"Dataset", "dataset"})  # make a data set: such a constan
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 _CHECKS = "checks"  # a function without a body that counts
+# Arguments and attributes that had another name when answers were archived: names of both count, see above.
+RENAMED = {"procedure": "recipe", "snapshot": "look"}
+
 Symbol = tuple[str, str]  # module, name
 Root = Callable | str
 _ELSEWHERE: dict[str, Path] = {}  # files of modules outside of this project whose functions are fingerprinted
@@ -127,7 +130,7 @@ def _path(module: str) -> Path | None:
 @cache
 def _module(name: str) -> _Module:
     found = _Module({}, {})
-    for statement in _top_level(ast.parse(_path(name).read_text(encoding="utf-8")).body):
+    for statement in _top_level(_as_archived(ast.parse(_path(name).read_text(encoding="utf-8"))).body):
         if isinstance(statement, ast.Import | ast.ImportFrom):
             found.imports.update(_imported(statement))
         elif isinstance(statement, _Function | ast.ClassDef):
@@ -138,6 +141,15 @@ def _module(name: str) -> _Module:
                 if isinstance(node, ast.Name):
                     found.definitions.setdefault(node.id, []).append(statement)
     return found
+
+
+def _as_archived(tree: ast.Module) -> ast.Module:
+    """The module with the names that :data:`RENAMED` lists as they were."""
+    for node in ast.walk(tree):
+        for place in ("id", "attr", "arg"):
+            if (name := getattr(node, place, None)) in RENAMED:
+                setattr(node, place, RENAMED[name])
+    return tree
 
 
 def _top_level(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:

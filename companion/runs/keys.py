@@ -13,11 +13,11 @@ from pathlib import Path
 
 from attnlib.errors import BadInput
 from companion.runs.fingerprint import ROOT, fingerprint
-from companion.runs.recipe import RecipeSpec
+from companion.runs.procedure import RunSpec
 from companion.runs.spec import ModelSpec
 
 EQUAL_CODE = ROOT / "results" / "paper" / "archive" / "equal_code.json"
-Spec = ModelSpec | RecipeSpec
+Spec = ModelSpec | RunSpec
 
 
 def model_key(spec: Spec) -> str:
@@ -60,11 +60,13 @@ def read_spec(text: str) -> Spec:
     try:
         content = json.loads(text)
         if "recipe" in content:
-            settings = content.pop("settings", {})
-            return RecipeSpec.of(**content, **{name: _hashable(value) for name, value in settings.items()})
+            procedure, settings = content.pop("recipe"), content.pop("settings", {})
+            return RunSpec.of(
+                procedure, **content, **{name: _hashable(value) for name, value in settings.items()}
+            )
         return ModelSpec(**content | {"task_options": tuple(sorted(content.get("task_options", {}).items()))})
     except (ValueError, TypeError, AttributeError) as error:
-        raise BadInput(f"not the spec of a model or recipe: {error}") from error
+        raise BadInput(f"not the spec of a model or procedure: {error}") from error
 
 
 def _hashable(value: object) -> object:

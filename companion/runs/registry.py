@@ -1,6 +1,6 @@
-"""Recipes by name: every module among the figures that has ``record``.
+"""Procedures by name: every module among the figures that has ``record``.
 
-There is no list to edit. A recipe has ``Settings`` (a frozen dataclass of plain values with a ``seed``),
+There is no list to edit. A procedure has ``Settings`` (a frozen dataclass of plain values with a ``seed``),
 ``record(settings, folder, *, device, report)``, which trains one network and returns named tensors, and
 ``checksums(settings)`` where it reads files: their sha256. One that reads a task by name also has
 ``builders(settings)``, the functions that make the task.
@@ -23,7 +23,7 @@ def _modules() -> dict[str, str]:
 
 
 def load(name: str) -> ModuleType:
-    """The module of a recipe, say :mod:`notebooks.shared.translation`; UnknownName where there is none."""
+    """The module of a procedure, say :mod:`notebooks.shared.translation`; UnknownName where there is none."""
     if name not in _modules():
-        raise UnknownName("recipe", name, sorted(_modules()))
+        raise UnknownName("procedure", name, sorted(_modules()))
     return import_module(_modules()[name])

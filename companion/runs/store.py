@@ -21,11 +21,11 @@ from attnlib.training.checkpoint import discard_unsound
 from attnlib.training.corpus import Task
 from attnlib.training.evaluate import evaluate
 from companion.data import registry
-from companion.runs import registry as recipes
-from companion.runs.archive import Archive, Ask, locked
+from companion.runs import registry as procedures
+from companion.runs.archive import Archive, Measurement, locked
 from companion.runs.keys import Spec, model_key
 from companion.runs.loop import new_model, train
-from companion.runs.recipe import RecipeSpec, Recording
+from companion.runs.procedure import Recording, RunSpec
 from companion.runs.spec import ModelSpec
 
 
@@ -79,8 +79,8 @@ class Store:
         network.load_state_dict(self._tensors(spec))
         return TrainedModel(spec, task, network.eval(), self.history(spec))
 
-    def recording(self, spec: RecipeSpec) -> Recording:
-        """What a recipe's run records, from the folder if it is there, else made now; errors as above."""
+    def recording(self, spec: RunSpec) -> Recording:
+        """What a procedure's run records, from the folder if it is there, else made now; errors as above."""
         return Recording(spec, self._tensors(spec), self.history(spec))
 
     def open(self, spec: Spec) -> TrainedModel | Recording:
@@ -112,7 +112,7 @@ class Store:
             return archived
         return json.loads(path.read_text(encoding="utf-8"))
 
-    def kept(
+    def cached(
         self, spec: Spec, measure: Callable[..., dict], *, beside: Sequence[Spec] = (), **settings: object
     ) -> dict:
         """What ``measure(model or recording, **settings)`` finds, as JSON beside it; measured once.
@@ -124,16 +124,16 @@ class Store:
         Raises:
             NotMeasured: neither folder nor archive has it, and this store does not train.
         """
-        ask = Ask(spec, measure, tuple(sorted(settings.items())), tuple(beside))
-        path = self.product(spec) / f"{answer_name(ask)}.json"
-        if self.archive and not path.is_file() and (archived := self.archive.get(ask)) is not None:
+        measurement = Measurement(spec, measure, tuple(sorted(settings.items())), tuple(beside))
+        path = self.product(spec) / f"{answer_name(measurement)}.json"
+        if self.archive and not path.is_file() and (archived := self.archive.get(measurement)) is not None:
             return archived
         with locked(path.parent, f".{path.stem}.lock"):  # a lock of its own: measuring takes the model's
             if not path.is_file():
                 write_json_atomic(path, rounded(measure(*map(self.open, (spec, *beside)), **settings)))
         found = json.loads(path.read_text(encoding="utf-8"))
-        if self.archive and self.archive.get(ask) is None:
-            self.archive.put(ask, self.history(spec), found)
+        if self.archive and self.archive.get(measurement) is None:
+            self.archive.put(measurement, self.history(spec), found)
         return found
 
     def _make(self, spec: Spec, folder: Path) -> None:
@@ -156,7 +156,7 @@ class Store:
             }
             tensors = network.state_dict()
         else:
-            record = recipes.load(spec.recipe).record
+            record = procedures.load(spec.procedure).record
             tensors = record(spec.resolved, checkpoints, device=self.device, report=report)
             found = {"tensors": {name: list(value.shape) for name, value in sorted(tensors.items())}}
         with atomic_path(folder / _file(spec)) as temporary:
@@ -175,11 +175,11 @@ def _file(spec: Spec) -> str:
     return "model.safetensors" if isinstance(spec, ModelSpec) else "recording.safetensors"
 
 
-def answer_name(ask: Ask) -> str:
+def answer_name(measurement: Measurement) -> str:
     """The name of an answer beside its model: the measure, and a hash of settings and code."""
-    others = [model_key(spec) for spec in ask.beside]
-    digest = hashlib.sha256("\n".join([ask.key, ask.code, *others]).encode()).hexdigest()
-    return f"{ask.name}-{digest[:12]}"
+    others = [model_key(spec) for spec in measurement.beside]
+    digest = hashlib.sha256("\n".join([measurement.key, measurement.code, *others]).encode()).hexdigest()
+    return f"{measurement.name}-{digest[:12]}"
 
 
 @cache

@@ -22,8 +22,8 @@ from attnlib.probes.kendall import kendall
 from attnlib.training.corpus import Batch
 from attnlib.training.vocabulary import BOS, EOS
 from companion.data.bleu import bleu
-from companion.results.asks import Ask
-from companion.runs.recipe import RecipeSpec, Recording
+from companion.results.measurements import Measurement
+from companion.runs.procedure import Recording, RunSpec
 from companion.runs.store import Store
 from notebooks.shared.best_looks import CHOOSING, GROUPS, qualities
 from notebooks.shared.ragged import RaggedRows, padded_cells
@@ -369,16 +369,16 @@ class Runs:
         alone: networks whose attention layer alone is trained; may be fewer.
     """
 
-    normal: tuple[RecipeSpec, ...]
-    uniform: tuple[RecipeSpec, ...]
-    proxy: tuple[RecipeSpec, ...]
-    alone: tuple[RecipeSpec, ...] = ()
+    normal: tuple[RunSpec, ...]
+    uniform: tuple[RunSpec, ...]
+    proxy: tuple[RunSpec, ...]
+    alone: tuple[RunSpec, ...] = ()
 
     @property
-    def specs(self) -> tuple[RecipeSpec, ...]:
+    def specs(self) -> tuple[RunSpec, ...]:
         return (*self.normal, *self.uniform, *self.proxy, *self.alone)
 
-    def pairs(self, column: str) -> tuple[tuple[RecipeSpec, RecipeSpec], ...]:
+    def pairs(self, column: str) -> tuple[tuple[RunSpec, RunSpec], ...]:
         """Every two runs of the column's kinds with different seeds, among the seeds that both kinds have.
 
         Runs of one seed start from the same parameters and read the data in the same order, whatever their
@@ -393,47 +393,47 @@ class Runs:
             if one.seed != other.seed and {one.seed, other.seed} <= shared
         )
 
-    def asks(self) -> tuple[Ask, ...]:
+    def measurements(self) -> tuple[Measurement, ...]:
         """What is asked of each run that is looked up in, and of each pair."""
-        sides: dict[tuple[RecipeSpec, RecipeSpec], list[str]] = {}
+        sides: dict[tuple[RunSpec, RunSpec], list[str]] = {}
         for column in COLUMNS:
             for pair in self.pairs(column):
                 sides.setdefault(pair, []).append(COLUMNS[column][2])
         return (
-            *(Ask(run, measure_course) for run in (*self.normal, *self.uniform, *self.alone)),
+            *(Measurement(run, measure_course) for run in (*self.normal, *self.uniform, *self.alone)),
             *(
-                Ask(first, measure_agreement, (("pairs", " ".join(wanted)),), (second,))
+                Measurement(first, measure_agreement, (("pairs", " ".join(wanted)),), (second,))
                 for (first, second), wanted in sides.items()
             ),
         )
 
-    def readings(self) -> tuple[Ask, ...]:
+    def readings(self) -> tuple[Measurement, ...]:
         """What is asked of each free translator and the uniform one of the next seed: Δ in three readings.
 
-        A set of its own, since :meth:`asks` has one question to each two. Of classifiers nothing: see
+        A set of its own, since :meth:`measurements` has one question to each two. Of classifiers nothing: see
         :mod:`attnlib.probes.saliency`.
         """
         others = dict(zip(self.normal, (*self.uniform[1:], *self.uniform[:1]), strict=True))
         return tuple(
-            Ask(run, measure_saliency_readings, (), (other,))
+            Measurement(run, measure_saliency_readings, (), (other,))
             for run, other in others.items()
-            if run.recipe == "translation"
+            if run.procedure == "translation"
         )
 
-    def ties(self) -> tuple[Ask, ...]:
+    def ties(self) -> tuple[Measurement, ...]:
         """What is asked of every two that a column holds against a translator's β: what its ties add.
 
         A set of its own, as :meth:`readings` is. Of texts nothing: their β is compared by its log odds, which
         do not end at 1.
         """
-        sides: dict[tuple[RecipeSpec, RecipeSpec], list[str]] = {}
+        sides: dict[tuple[RunSpec, RunSpec], list[str]] = {}
         for column, (_, _, both) in COLUMNS.items():
             side, looked_up = both.split("~")
             for pair in self.pairs(column) if looked_up == "probe" else ():
-                if pair[1].recipe == "translation":
+                if pair[1].procedure == "translation":
                     sides.setdefault(pair, []).append(side)
         return tuple(
-            Ask(first, measure_ties, (("sides", " ".join(wanted)),), (second,))
+            Measurement(first, measure_ties, (("sides", " ".join(wanted)),), (second,))
             for (first, second), wanted in sides.items()
         )
 
@@ -441,10 +441,10 @@ class Runs:
 def classifier_runs(seeds: int, frozen: int, shared: dict[str, object], width: int) -> Runs:
     """Runs on labelled texts; ``shared`` are settings of networks and proxies alike."""
 
-    def network(**own: object) -> RecipeSpec:
-        return RecipeSpec.of("classification", width=width, **shared, **own)
+    def network(**own: object) -> RunSpec:
+        return RunSpec.of("classification", width=width, **shared, **own)
 
-    runs = _runs(seeds, network, lambda seed: RecipeSpec.of("classifier_proxy", **shared, seed=seed))
+    runs = _runs(seeds, network, lambda seed: RunSpec.of("classifier_proxy", **shared, seed=seed))
     return replace(
         runs, alone=tuple(network(seed=seed, saliency=False, attention="alone") for seed in range(frozen))
     )
@@ -454,8 +454,8 @@ def translator_runs(seeds: int, shared: dict[str, object]) -> Runs:
     """Runs on sentence pairs; ``shared`` are settings of networks and proxies alike."""
     return _runs(
         seeds,
-        lambda **own: RecipeSpec.of("translation", **shared, **own),
-        lambda seed: RecipeSpec.of("translation_proxy", **shared, seed=seed),
+        lambda **own: RunSpec.of("translation", **shared, **own),
+        lambda seed: RunSpec.of("translation_proxy", **shared, seed=seed),
         keep_network=True,  # so that the chapter on optimal attention shares those of Multi30k
     )
 
@@ -468,13 +468,13 @@ def _runs(seeds: int, network: Callable, proxy: Callable, **of_normal: object) -
     )
 
 
-Answers = dict[tuple[RecipeSpec, ...], dict]  # what was asked of a run alone, or of two together
+Answers = dict[tuple[RunSpec, ...], dict]  # what was asked of a run alone, or of two together
 
 
-def gathered(asks: Iterable[Ask], store: Store) -> Answers:
+def gathered(measurements: Iterable[Measurement], store: Store) -> Answers:
     """The answers that the store has or may find out, by the models asked together; one question to each."""
     found = {}
-    for asked in asks:
+    for asked in measurements:
         with suppress(NotMeasured):
             found[asked.spec, *asked.beside] = asked.answer(store)
     return found

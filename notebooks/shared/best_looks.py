@@ -1,5 +1,5 @@
-"""What is dear to see is seen of a network where it was best, the earliest of equals, and nowhere else: no
-other look is ever asked. Every part of the data chooses for itself. Which looks those are is known in the
+"""What is costly to see is seen of a network where it was best, the earliest of equals, and nowhere else: no
+other snapshot is ever asked. Every part of the data chooses for itself. Which looks those are is known in the
 end: until then the network is kept as it was where it is best so far.
 """
 

@@ -10,8 +10,8 @@ validation texts), in the order of the texts:
 ``<part>.log_polarity``, and ``<part>.attention`` where it is learned
     (checkpoints, positions): see :func:`log_polarity`; uniform attention is one over the length.
 ``<part>.saliency``
-    where asked for, of the part's best looks alone (:mod:`notebooks.shared.best_looks`), NaN at all others:
-    its backward pass would make every look three times as dear.
+    where asked for, of the part's best snapshots alone (:mod:`notebooks.shared.best_looks`), NaN at all
+    others: its backward pass would make every snapshot three times as costly.
 
 beside ``steps`` (checkpoints) and the loss curve ``loss_steps``, ``losses``.
 :func:`attnlib.probes.agreement.padded` makes rows of equal length.
@@ -41,7 +41,7 @@ from companion.data.labelled import (
     LabelledTexts,
     judging_batches,
 )
-from companion.runs.looks import gathered_looks, keep_look
+from companion.runs.snapshots import save_snapshot, stacked_snapshots
 from notebooks.shared.best_looks import keep_if_best, qualities, seen_where_best
 
 _SAMPLE = 0x5A3B  # tells the draw of the training sample apart from other streams of the same seed
@@ -87,7 +87,7 @@ class Settings(LabelledSettings):
     Attributes:
         attention: ``learned``; ``uniform``, which gives β^uf; ``alone``, with all else frozen as drawn (A.6).
         width: of the state of one direction.
-        saliency: whether to record it, at the best looks.
+        saliency: whether to record it, at the best snapshots.
     """
 
     attention: str = "learned"
@@ -182,7 +182,7 @@ def record_course(
 ) -> dict[str, Tensor]:
     """Train ``model`` and look at it at :func:`checkpoints`; see the module for what is returned.
 
-    ``at_best`` has by name what is seen by position of the best looks alone, because it is dear.
+    ``at_best`` has by name what is seen by position of the best snapshots alone, because it is costly.
     """
     task = load_task(settings)
     parts = probed_parts(task, settings.split_seed)
@@ -194,7 +194,7 @@ def record_course(
             found |= {f"{part}.{name}": value for name, value in look(network, texts, probe, device).items()}
         if at_best:
             keep_if_best(folder, step, network, {part: qualities(found, part) for part in parts})
-        keep_look(folder, step, found)
+        save_snapshot(folder, step, found)
 
     def see(network: nn.Module, part: str) -> dict[str, Tensor]:
         return {
@@ -203,7 +203,7 @@ def record_course(
 
     batches = LabelledBatches(task.train, settings.batch_size, seed=settings.seed)
     records = run_course(model, batches, loss, course, folder, visit=visit, device=device, report=report)
-    found = gathered_looks(folder, course.checkpoints)
+    found = stacked_snapshots(folder, course.checkpoints)
     if at_best:
         found |= seen_where_best(folder, model, course.checkpoints, see)
     for part, texts in parts.items():

@@ -3,7 +3,7 @@
 from attnlib.errors import BadInput
 from companion.results.aggregate import Point, over_seeds
 from companion.results.statistics import share_interval
-from companion.runs.recipe import Recording
+from companion.runs.procedure import Recording
 
 LEARNED = 0.95  # accuracy from which a network has learned to copy: that of a good head (Snell et al., 5.2)
 MOVED = ("says_shown", "says_left_out", "right_without", "right_at_uniform")
@@ -91,7 +91,7 @@ def until(course: dict, steps: int) -> dict:
         BadInput: it was not looked at after that many.
     """
     if steps not in course["steps"]:
-        raise BadInput(f"no look after {steps} updates; there are looks after {course['steps']}")
+        raise BadInput(f"no snapshot after {steps} updates; there are snapshots after {course['steps']}")
     end = course["steps"].index(steps) + 1
     return {name: series[:end] for name, series in course.items()}
 
@@ -101,7 +101,7 @@ def judged(points: list[Point], steps: int) -> list[Point]:
     return [(name, until(course, steps)) for name, course in points]
 
 
-def check_looks(steps: int, every: int, updates: int) -> None:
+def check_checkpoints(steps: int, every: int, updates: int) -> None:
     """Raises BadInput: networks that are trained for longer than ``steps`` are not looked at then."""
     if updates > steps and steps % every:
         raise BadInput(
@@ -141,7 +141,7 @@ SIDES = ("drawn", "away")
 
 
 def turned_away(points: list[Point], length: int) -> dict:
-    """Where the attention of those networks that failed is at the last look, and what they make of it.
+    """Where the attention of those networks that failed is at the last snapshot, and what they make of it.
 
     ``drawn`` have at least 1/length on the right word, ``away`` less: ``weight`` on it and ``later`` on words
     that come later, in multiples of 1/length; and what they say with attention moved
@@ -156,8 +156,8 @@ def turned_away(points: list[Point], length: int) -> dict:
 def sides(points: list[Point], length: int, step: int) -> dict:
     """Whether it shows early, after ``step`` updates, on which side of uniform attention networks end.
 
-    Shares of networks that are on their final side before training (``same_at_first``) and at the early look
-    (``same``), and the ``probe`` of which, larger at the right place or not, then tells their side.
+    Shares of networks that are on their final side before training (``same_at_first``) and at the early
+    snapshot (``same``), and the ``probe`` of which, larger at the right place or not, then tells their side.
     """
     ends = [_side(course, length) == "drawn" for _, course in points]
     found: dict = {"step": step, "end": points[0][1]["steps"][-1] if points else None}
@@ -191,5 +191,5 @@ def _group(points: list[Point], length: int) -> dict:
 
 
 def measure_copying(recording: Recording) -> dict:
-    """Every number that the recipe recorded, as lists by checkpoint, ``steps`` among them."""
+    """Every number that the procedure recorded, as lists by checkpoint, ``steps`` among them."""
     return {name: values.tolist() for name, values in sorted(recording.tensors.items())}

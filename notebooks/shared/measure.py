@@ -18,7 +18,7 @@ from attnlib.training.corpus import Corpus, evaluation_batches
 from attnlib.training.evaluate import traces
 from attnlib.training.vocabulary import EOS, MARKS, PAD
 from companion.runs import registry
-from companion.runs.recipe import Recording
+from companion.runs.procedure import Recording
 from companion.runs.store import TrainedModel
 from notebooks.shared.probe_bits import probe_bits
 from notebooks.shared.sequence_course import judged_samples, load_task
@@ -237,7 +237,7 @@ def measure_summary_bits(recording: Recording, *, length: int, samples: int) -> 
     first state, an LSTM's memory beside it.
     """
     settings = recording.spec.resolved
-    network = registry.load(recording.spec.recipe).recorded_network(recording)
+    network = registry.load(recording.spec.procedure).recorded_network(recording)
     options = dict(settings.task_options) | {"min_length": length, "max_length": length}
     words = len(load_task(settings).source_vocabulary) - len(MARKS)
     others = max(1, min(samples // 2, words**length // _OF_ALL))
@@ -268,10 +268,10 @@ THIRDS = ("first", "middle", "last")
 
 
 def measure_learning_curve(recording: Recording) -> dict:
-    """Words right under teacher forcing at each look, end marks left out.
+    """Words right under teacher forcing at each snapshot, end marks left out.
 
     Also of the words in each third of their sentence (by the middle of a word's place; sentences under three
-    words have no middle third); at the last look ``by_place``, counted from the beginning, and
+    words have no middle third); at the last snapshot ``by_place``, counted from the beginning, and
     ``exact_match``, of what the network writes on its own.
     """
     judged = judged_samples(recording.spec.resolved)

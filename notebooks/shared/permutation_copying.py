@@ -18,7 +18,7 @@ from torch import Tensor
 
 from attnlib.errors import UnknownName, check_at_least
 from attnlib.training.course import Course, Report, regular_checkpoints, run_course
-from companion.runs.looks import gathered_looks, keep_look
+from companion.runs.snapshots import save_snapshot, stacked_snapshots
 from notebooks.shared.copied_sentences import CopyBatch, copy_batch, draw_sources, words_of
 from notebooks.shared.copier import (
     BagOfWords,
@@ -103,7 +103,7 @@ class Settings:
     Attributes:
         network: with ``learned`` attention, with ``uniform`` attention, or the bag-of-words ``proxy``.
         order: ``copy``, or one ``permuted`` order for all sentences (section 6.2), drawn with the seed.
-        steps: updates; every: updates between two looks.
+        steps: updates; every: updates between two snapshots.
         held_out: sentences that it is judged on.
         seed: draws parameters, sentences and order, each from a stream of its own.
     """
@@ -154,10 +154,10 @@ def record(
     generator = stream(settings.seed, PARAMETERS)
     if settings.network == "proxy":
         network = BagOfWords(words, settings.width, generator)
-        loss, look = _proxy_loss, _look_at_proxy
+        loss, look = _proxy_loss, _snapshot_of_proxy
     else:
         network = Copier(CopierConfig(words, settings.width, attention=settings.network), generator)
-        loss, look = copier_loss, look_at_copier
+        loss, look = copier_loss, snapshot_of_copier
     course = Course(
         settings.steps,
         settings.seed,
@@ -170,14 +170,14 @@ def record(
         loss,
         course,
         folder,
-        visit=lambda step, model: keep_look(folder, step, look(model, held_out)),
+        visit=lambda step, model: save_snapshot(folder, step, look(model, held_out)),
         device=device,
         report=report,
     )
-    return gathered_looks(folder, course.checkpoints)
+    return stacked_snapshots(folder, course.checkpoints)
 
 
-def look_at_copier(model: Copier, held_out: CopyBatch) -> dict[str, Tensor]:
+def snapshot_of_copier(model: Copier, held_out: CopyBatch) -> dict[str, Tensor]:
     """The record of one checkpoint; attention is summed over heads."""
     with torch.inference_mode():
         trace = model(held_out)
@@ -201,7 +201,7 @@ def _proxy_loss(model: BagOfWords, batch: CopyBatch) -> Tensor:
     return bag_of_words_loss(model, batch.source, batch.target)
 
 
-def _look_at_proxy(model: BagOfWords, held_out: CopyBatch) -> dict[str, Tensor]:
+def _snapshot_of_proxy(model: BagOfWords, held_out: CopyBatch) -> dict[str, Tensor]:
     with torch.inference_mode():
         # θ[source word at t, target word at s], and the same prediction at every step
         probe = model.dictionary()[held_out.source[:, None, :], held_out.target[:, :, None]]

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from attnlib.models.sequence_to_sequence import SequenceConfig, SequenceToSequence
 from attnlib.training.course import Report
-from companion.runs.recipe import Recording
+from companion.runs.procedure import Recording
 from notebooks.shared.sequence_course import SequenceSettings, builders, checksums, record_course, restored
 
 __all__ = ["Settings", "builders", "checksums", "new_network", "record", "recorded_network"]

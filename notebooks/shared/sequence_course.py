@@ -1,9 +1,9 @@
 """Training of a network on any sequence-to-sequence task by name, and looks at it along the way.
 
-What a recording of such a recipe holds, samples in the order of the task's held-out ones:
+What a recording of such a procedure holds, samples in the order of the task's held-out ones:
 
 ``steps``
-    updates made at each look.
+    updates made at each snapshot.
 ``right``, ``loss``
     by look, sample and target position (padded): whether the word is predicted right under teacher forcing,
     and its negative log-likelihood in nats.
@@ -32,9 +32,9 @@ from attnlib.training.course import Course, Report, regular_checkpoints, run_cou
 from attnlib.training.vocabulary import PAD
 from companion.data import registry
 from companion.data.pieces import EqualLengthBatches
-from companion.runs.looks import gathered_looks, keep_look
 from companion.runs.loop import prediction_loss
-from companion.runs.recipe import Recording
+from companion.runs.procedure import Recording
+from companion.runs.snapshots import save_snapshot, stacked_snapshots
 
 NewNetwork = Callable[[Any, int, int], nn.Module]  # of settings and the sizes of the two vocabularies
 
@@ -54,7 +54,7 @@ class SequenceSettings:
         clip: largest norm of the gradient of all parameters together.
         looks: at how many steps the network is looked at, beside the beginning.
         judged: held-out samples that are looked at, at most.
-        shown: pairs of sentences, words separated by spaces, that the network is shown at every look.
+        shown: pairs of sentences, words separated by spaces, that the network is shown at every snapshot.
     """
 
     task: str = "one_to_one"
@@ -122,10 +122,12 @@ def record_course(
     shown = shown_pairs(settings)
 
     def visit(step: int, seen: nn.Module) -> None:
-        found = look_at(seen, judged, device)
+        found = snapshot_of(seen, judged, device)
         if shown is not None:
-            found |= {f"shown.{name}": value for name, value in look_at_pairs(seen, shown, device).items()}
-        keep_look(folder, step, found)
+            found |= {
+                f"shown.{name}": value for name, value in snapshot_of_pairs(seen, shown, device).items()
+            }
+        save_snapshot(folder, step, found)
 
     course = Course(
         settings.steps,
@@ -146,7 +148,9 @@ def record_course(
         report=report,
     )
     state = {f"{_NETWORK}{name}": value.cpu() for name, value in network.state_dict().items()}
-    return gathered_looks(folder, course.checkpoints) | {"written": written(network, judged, device)} | state
+    return (
+        stacked_snapshots(folder, course.checkpoints) | {"written": written(network, judged, device)} | state
+    )
 
 
 def _loss(network: nn.Module, batch: Batch) -> Tensor:
@@ -154,7 +158,7 @@ def _loss(network: nn.Module, batch: Batch) -> Tensor:
 
 
 @torch.no_grad()
-def look_at(network: nn.Module, corpus: Corpus, device: str = "cpu") -> dict[str, Tensor]:
+def snapshot_of(network: nn.Module, corpus: Corpus, device: str = "cpu") -> dict[str, Tensor]:
     """``right`` (uint8) and ``loss``, both (samples, target positions), zero at padding."""
     shape = len(corpus), int(corpus.target_lengths.max()) + 1
     right, loss = torch.zeros(shape, dtype=torch.uint8), torch.zeros(shape)
@@ -181,7 +185,7 @@ def shown_pairs(settings: SequenceSettings) -> Batch | None:
 
 
 @torch.no_grad()
-def look_at_pairs(network: nn.Module, pairs: Batch, device: str = "cpu") -> dict[str, Tensor]:
+def snapshot_of_pairs(network: nn.Module, pairs: Batch, device: str = "cpu") -> dict[str, Tensor]:
     """``scores`` and ``attention``, (pairs, target, source), and ``probability`` of the right words."""
     trace = network(pairs.to(device))
     right = trace.logits.softmax(-1).gather(-1, trace.target_outputs[..., None])[..., 0]

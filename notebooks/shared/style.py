@@ -1,4 +1,4 @@
-"""The look of every figure: colours, markers and names of the book, and a legend above the panels."""
+"""The snapshot of every figure: colours, markers and names of the book, and a legend above the panels."""
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure

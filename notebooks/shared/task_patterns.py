@@ -16,7 +16,7 @@ from attnlib.models.transformer import TransformerTrace
 from attnlib.probes.alignment_error import gold_links, words_only
 from attnlib.training.corpus import Batch, Corpus, evaluation_batches
 from companion.runs import registry
-from companion.runs.recipe import Recording
+from companion.runs.procedure import Recording
 from notebooks.shared.lexicon import ADJECTIVES, TOPICS, summarise
 from notebooks.shared.measure import exact_matches
 from notebooks.shared.sequence_course import judged_samples, load_task
@@ -28,11 +28,11 @@ _BATCH = 128
 
 def network_of(recording: Recording, state: str) -> nn.Module:
     """The ``trained`` network, or what it was before the first update (``untrained``)."""
-    recipe, settings = registry.load(recording.spec.recipe), recording.spec.resolved
+    procedure, settings = registry.load(recording.spec.procedure), recording.spec.resolved
     if state == "trained":
-        return recipe.recorded_network(recording)
+        return procedure.recorded_network(recording)
     task = load_task(settings)
-    return recipe.new_network(settings, len(task.source_vocabulary), len(task.target_vocabulary)).eval()
+    return procedure.new_network(settings, len(task.source_vocabulary), len(task.target_vocabulary)).eval()
 
 
 @torch.no_grad()

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from attnlib.errors import BadInput
 from attnlib.models.transformer import MultiHeadAttention, Transformer, TransformerConfig
 from attnlib.training.course import Report
-from companion.runs.recipe import Recording
+from companion.runs.procedure import Recording
 from notebooks.shared.sequence_course import SequenceSettings, builders, checksums, record_course, restored
 
 __all__ = ["Settings", "builders", "checksums", "new_network", "record", "recorded_network"]

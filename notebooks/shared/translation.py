@@ -31,7 +31,7 @@ from companion.data.bleu import bleu_counts
 from companion.data.parallel import read_translation, translation_checksums
 from companion.data.pieces import EqualLengthBatches, PieceCorpus, Pieces, piece_corpus
 from companion.data.sources import cache_folder
-from companion.runs.looks import gathered_looks, keep_look
+from companion.runs.snapshots import save_snapshot, stacked_snapshots
 from notebooks.shared.best_looks import keep_if_best, qualities, seen_where_best
 from notebooks.shared.ragged import joined_cells, valid_cells
 
@@ -83,7 +83,8 @@ class Settings(TranslationSettings):
         attention: ``"learned"``, or ``"uniform"`` throughout.
         form: ``"joined"`` (equation 2) or ``"summed"`` (equation 32).
         dropout: between the layers of the LSTMs.
-        saliency: whether to record it, of the best looks; it takes three times as long as all else of a look.
+        saliency: whether to record it, of the best snapshots; it takes three times as long as all else of a
+        snapshot.
         keep_network: whether to record the trained parameters, for what is asked of the network afterwards
             (the optimal attention of section A.1); 33 MB at the paper's size.
     """
@@ -142,7 +143,7 @@ def record(
         for each part probed (``validation``, and ``training`` where asked for) by checkpoint
 
         * ``<part>.log_probe``, where learned ``<part>.attention``, and where asked for ``<part>.saliency``
-          (of the part's best looks, NaN at others) over all valid pairs of positions: see
+          (of the part's best snapshots, NaN at others) over all valid pairs of positions: see
           :func:`notebooks.shared.ragged.padded_cells`. In float32, since agreement lives on their order: half
           precision would tie 7 % of the neighbouring values in a row of attention, 92 % in one of the probe.
         * ``<part>.right``: by sample, how many words are predicted right; ``<part>.loss``: by sample, the
@@ -160,15 +161,15 @@ def record(
     def visit(step: int, network: BilinearTranslator) -> None:
         found = {}
         for name, part in parts.items():
-            look = look_at(network, part, device=device)
-            look["bleu_counts"] = bleu_look(network, part, data.pieces, device=device)
+            look = snapshot_of(network, part, device=device)
+            look["bleu_counts"] = bleu_snapshot(network, part, data.pieces, device=device)
             found |= {f"{name}.{what}": values for what, values in look.items()}
         if settings.saliency:
             keep_if_best(folder, step, network, {name: qualities(found | masks, name) for name in parts})
-        keep_look(folder, step, found)
+        save_snapshot(folder, step, found)
 
     def see(network: BilinearTranslator, name: str) -> dict[str, Tensor]:
-        return {f"{name}.saliency": saliency_look(network, parts[name], device)}
+        return {f"{name}.saliency": saliency_snapshot(network, parts[name], device)}
 
     network = new_network(settings, len(data.pieces))
     run_course(
@@ -181,7 +182,7 @@ def record(
         device=device,
         report=report,
     )
-    recording = gathered_looks(folder, course.checkpoints) | masks
+    recording = stacked_snapshots(folder, course.checkpoints) | masks
     if settings.saliency:
         recording |= seen_where_best(folder, network, course.checkpoints, see)
     if settings.keep_network:
@@ -200,7 +201,7 @@ def recorded_network(settings: Settings, recording: Mapping[str, Tensor]) -> Bil
 
 
 @torch.no_grad()
-def look_at(network: BilinearTranslator, part: Probed, *, device: str = "cpu") -> dict[str, Tensor]:
+def snapshot_of(network: BilinearTranslator, part: Probed, *, device: str = "cpu") -> dict[str, Tensor]:
     """What :func:`record` keeps of every checkpoint, BLEU aside; samples in the order of the corpus."""
     cells: dict[str, list[tuple[Tensor, Tensor, Tensor]]] = {}
     right = torch.zeros(len(part.corpus), dtype=torch.int32)
@@ -236,7 +237,7 @@ def _cells(network: BilinearTranslator, trace: TranslatorTrace, batch: Batch) ->
     return found
 
 
-def saliency_look(network: BilinearTranslator, part: Probed, device: str = "cpu") -> Tensor:
+def saliency_snapshot(network: BilinearTranslator, part: Probed, device: str = "cpu") -> Tensor:
     batches = (batch.to(device) for batch in evaluation_batches(part.corpus, LOOK_BATCH))
     cells = (
         (
@@ -250,7 +251,9 @@ def saliency_look(network: BilinearTranslator, part: Probed, device: str = "cpu"
 
 
 @torch.no_grad()
-def bleu_look(network: BilinearTranslator, part: Probed, pieces: Pieces, *, device: str = "cpu") -> Tensor:
+def bleu_snapshot(
+    network: BilinearTranslator, part: Probed, pieces: Pieces, *, device: str = "cpu"
+) -> Tensor:
     """Counts for BLEU of greedy translations, which are cut off at twice the source and ten more."""
     written: list[list[int]] = [[] for _ in range(len(part.corpus))]
     for batch in evaluation_batches(part.corpus, LOOK_BATCH):

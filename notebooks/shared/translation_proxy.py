@@ -14,7 +14,7 @@ from attnlib.models.initialise import undrawn_embedding
 from attnlib.training.corpus import Batch, evaluation_batches
 from attnlib.training.course import Course, Report, run_course
 from companion.data.pieces import EqualLengthBatches
-from companion.runs.looks import gathered_looks, keep_look
+from companion.runs.snapshots import save_snapshot, stacked_snapshots
 from notebooks.shared.ragged import joined_cells, valid_cells
 from notebooks.shared.translation import (
     LOOK_BATCH,
@@ -110,8 +110,8 @@ def record(
     course = Course(settings.steps, settings.seed, settings.learning_rate, checkpoints(settings))
 
     def visit(step: int, proxy: TranslationProxy) -> None:
-        looks = {name: look_at(proxy, part, device) for name, part in parts.items()}
-        keep_look(
+        looks = {name: snapshot_of(proxy, part, device) for name, part in parts.items()}
+        save_snapshot(
             folder,
             step,
             {f"{name}.{what}": seen for name, look in looks.items() for what, seen in look.items()},
@@ -127,11 +127,11 @@ def record(
         device=device,
         report=report,
     )
-    return gathered_looks(folder, course.checkpoints) | masks_of(parts)
+    return stacked_snapshots(folder, course.checkpoints) | masks_of(parts)
 
 
 @torch.no_grad()
-def look_at(proxy: TranslationProxy, part: Probed, device: str = "cpu") -> dict[str, Tensor]:
+def snapshot_of(proxy: TranslationProxy, part: Probed, device: str = "cpu") -> dict[str, Tensor]:
     cells = []
     right = torch.zeros(len(part.corpus), dtype=torch.int32)
     loss = torch.zeros(len(part.corpus))

@@ -6,7 +6,7 @@ from typing import Any
 from attnlib.errors import BadInput
 from attnlib.models.sequence_to_sequence import SequenceCell
 from companion.results.config import BaseConfig, Positive
-from companion.runs.recipe import RecipeSpec
+from companion.runs.procedure import RunSpec
 
 
 class WordsConfig(BaseConfig):
@@ -63,7 +63,7 @@ PAPER: dict[str, Any] = {  # of those that are looked at
 
 def spec_on_words(
     config: WordsConfig, *, seed: int, shortest: int | None = None, **network: object
-) -> RecipeSpec:
+) -> RunSpec:
     """A network on the one-to-one task; ``network`` are settings that chapters do not have in common."""
     options = {
         "n_words": config.words,
@@ -72,7 +72,7 @@ def spec_on_words(
         "n_train": config.n_train,
         "n_held_out": config.judged,
     }
-    return RecipeSpec.of(
+    return RunSpec.of(
         "recurrent_sequences",
         seed=seed,
         task="one_to_one",

@@ -9,7 +9,7 @@ class Given:
     def __init__(self, answer):
         self.answer, self.asked = answer, []
 
-    def kept(self, spec, measure, **settings):
+    def cached(self, spec, measure, **settings):
         self.asked.append(spec.resolved)
         found = self.answer(spec, measure, **settings)
         if found is None:

@@ -1,21 +1,21 @@
 """Alignment breakdown: which of the nine terms form the attention, by two shares and by substitution."""
 
 from companion.results.aggregate import Point, by_kind, each_over_seeds, kind
-from companion.results.asks import answers
+from companion.results.measurements import answers
 from companion.runs.store import Store
-from notebooks.shared.ladder import PROFILES, asks
-from notebooks.shared.ladder import LadderConfig as Config
+from notebooks.shared.suite import PROFILES, measurements
+from notebooks.shared.suite import SuiteConfig as Config
 
 PLACE = "Aitken et al. 2021, contribution 1 (decomposition of the alignment)"
 QUESTION = "Which products of temporal, input and residual components form the attention matrix?"
 SHARES = ("covariance_share", "mean_absolute_share")
 
-__all__ = ["PLACE", "PROFILES", "QUESTION", "Config", "asks", "compute"]
+__all__ = ["PLACE", "PROFILES", "QUESTION", "Config", "compute", "measurements"]
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Both shares of each term and the substitution test by task and architecture, on held-out samples."""
-    points = answers(asks(config), store)
+    points = answers(measurements(config), store)
     shares = [
         name
         | {"kind": kind(name), "decoder": decoder, "encoder": encoder}

@@ -1,20 +1,20 @@
 """Attention matrices across tasks: the average, single samples, and how well one stands for the other."""
 
 from companion.results.aggregate import Point, by_kind, each_over_seeds, kind
-from companion.results.asks import answers
+from companion.results.measurements import answers
 from companion.runs.store import Store
-from notebooks.shared.ladder import PROFILES, asks
-from notebooks.shared.ladder import LadderConfig as Config
+from notebooks.shared.suite import PROFILES, measurements
+from notebooks.shared.suite import SuiteConfig as Config
 
 PLACE = "Aitken et al. 2021, contribution 2 (the average matrix and a sample's)"
 QUESTION = "How well does the average attention matrix stand for one sample's, task by task?"
 
-__all__ = ["PLACE", "PROFILES", "QUESTION", "Config", "asks", "compute"]
+__all__ = ["PLACE", "PROFILES", "QUESTION", "Config", "compute", "measurements"]
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Typicality with its coverage, attention near the diagonal, and quality, by task and architecture."""
-    points = answers(asks(config), store)
+    points = answers(measurements(config), store)
     rows = [
         name
         | {"typicality": m["typicality"]["value"], "coverage": m["typicality"]["coverage"]}

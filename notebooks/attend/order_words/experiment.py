@@ -6,12 +6,12 @@ from typing import Annotated
 from attnlib.errors import BadInput
 from attnlib.models.config import Cell
 from companion.results.aggregate import Point, by_kind, each_over_seeds, kind
-from companion.results.asks import Ask, answers, ask
 from companion.results.config import Attending, Positive, check_width, looked_up
-from companion.runs.rungs import task_of
+from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.store import Store
+from companion.runs.suite import task_of
 from notebooks.attend.order_words.measure import measure_order_words
-from notebooks.shared.ladder import PlannedConfig, model_specs
+from notebooks.shared.suite import PlannedConfig, model_specs
 from notebooks.shared.summaries import rows_of
 
 PLACE = "Aitken et al. 2021, contributions 3 and 4 (the mechanism behind sample-dependent attention)"
@@ -27,14 +27,16 @@ FOLLOWED = ("encoder_input", "encoder_residual", "decoder")
 PLACES = 16  # lags or steps that the table of memory has
 
 
-def _turned(rung: str) -> None:
-    name, options = task_of(rung)
+def _turned(task_name: str) -> None:
+    name, options = task_of(task_name)
     if name not in (*KNOWN, "reordering"):
         raise BadInput(
-            f"task {rung!r}: its order words are not known; take scan, scan_extended or reordering_50"
+            f"task {task_name!r}: its order words are not known; take scan, scan_extended or reordering_50"
         )
     if name == "reordering" and not options.get("p", 1):
-        raise BadInput(f"task {rung!r} has no word that turns the order; take reordering_1 … reordering_100")
+        raise BadInput(
+            f"task {task_name!r} has no word that turns the order; take reordering_1 … reordering_100"
+        )
 
 
 class Config(PlannedConfig):
@@ -71,9 +73,9 @@ PROFILES = {
 }
 
 
-def asks(config: Config) -> tuple[Ask, ...]:
+def measurements(config: Config) -> tuple[Measurement, ...]:
     settings = {name: getattr(config, name) for name in ("fit_samples", "pairs", "fit_pairs")}
-    return ask(model_specs(config), measure_order_words, **settings)
+    return measurements_of(model_specs(config), measure_order_words, **settings)
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
@@ -82,7 +84,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     Tables ``routes``, ``predictions`` and ``patches`` (a row a model, swap and set of rows), ``memory`` (a
     row a kind of model, swap and place) and ``examples``. Content words have no routes, terms and patches.
     """
-    points = answers(asks(config), store)
+    points = answers(measurements(config), store)
     followed = by_kind(points, lambda group: each_over_seeds(group, _memory))
     memory = rows_of(followed, "task", "kind", "swap", "series", "place")
     tables = {

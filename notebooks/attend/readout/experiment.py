@@ -3,11 +3,11 @@
 from typing import ClassVar
 
 from companion.results.aggregate import Point, by_kind, each_over_seeds, kind
-from companion.results.asks import Ask, answers, ask
 from companion.results.config import Task
+from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.store import Store
 from notebooks.attend.readout.measure import ABLATIONS, REPLACEMENTS, measure_readout
-from notebooks.shared.ladder import LadderConfig, model_specs
+from notebooks.shared.suite import SuiteConfig, model_specs
 
 PLACE = "Aitken et al. 2021, contributions 1 and 4 (what the input components are for)"
 QUESTION = (
@@ -27,8 +27,8 @@ PAPER_TASKS = (
 )
 
 
-class Config(LadderConfig):
-    """Settings of the ladder, on fewer rungs; VED has no context to read out."""
+class Config(SuiteConfig):
+    """Settings of the task suite, on fewer tasks; VED has no context to read out."""
 
     TASKS: ClassVar[tuple[tuple[str, ...], ...]] = (QUICK_TASKS, PAPER_TASKS)
 
@@ -41,8 +41,8 @@ PROFILES = {
 }
 
 
-def asks(config: Config) -> tuple[Ask, ...]:
-    return ask(model_specs(config), measure_readout, fit_samples=config.fit_samples)
+def measurements(config: Config) -> tuple[Measurement, ...]:
+    return measurements_of(model_specs(config), measure_readout, fit_samples=config.fit_samples)
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
@@ -52,7 +52,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     it is less than the whole network's. The table ``words``: the most frequent tokens of the first model of a
     kind.
     """
-    points = answers(asks(config), store)
+    points = answers(measurements(config), store)
     accuracy = [
         _named(name)
         | {"ablation": ablation, "chance": m["chance"]["all"]}

@@ -7,14 +7,14 @@ from typing import Annotated
 from attnlib.errors import NotMeasured
 from attnlib.models.config import Cell
 from companion.results.aggregate import each_over_seeds, over_seeds
-from companion.results.asks import Ask, ask
 from companion.results.config import AboveZero, Field, OneOf, Positive, Task, changes_of, take_files
-from companion.runs.rungs import spec_of
+from companion.results.measurements import Measurement, measurements_of
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
+from companion.runs.suite import spec_of
 from notebooks.attend.robustness.measure import EITHER, measure_robustness
-from notebooks.shared.ladder import FilesConfig
 from notebooks.shared.measure import measure_alignment_terms
+from notebooks.shared.suite import FilesConfig
 
 FACTORS = ("cell", "width", "weight_decay", "length", "n_words", "embedding_scale", "clip")
 ALONE = "one_to_one"  # the task on the fixed diagonal, and the one whose number of words can be set
@@ -26,7 +26,7 @@ class Config(FilesConfig):
     """Settings; each factor is varied around the plan's setting, the others staying as planned.
 
     Attributes:
-        task: rungs of the ladder; the headline needs one_to_one and scan.
+        task: tasks of the suite; the headline needs one_to_one and scan.
         varied: those of them on which the factors are varied; the others keep the plan's setting.
         factor: which factors: cell, width, weight_decay, length, n_words, embedding_scale, clip.
         seeds: models of each setting; three by default.
@@ -91,7 +91,7 @@ def settings(config: Config) -> Iterator[tuple[str, str, bool, Models]]:
         own, given = planned[factor], getattr(config, "widths" if factor == "width" else factor)
         levels = [own, *(level for level in given if level != own)]
         among = {ALONE} if factor == "n_words" else set(config.task)
-        varied = [rung for rung in config.task if rung in among.intersection(config.varied)]
+        varied = [task_name for task_name in config.task if task_name in among.intersection(config.varied)]
         if len(levels) == 1:
             continue
         for level in levels if factor == "cell" else sorted(levels):
@@ -99,25 +99,32 @@ def settings(config: Config) -> Iterator[tuple[str, str, bool, Models]]:
             if level == own:
                 yield factor, label, True, plan
             elif varied:
-                yield factor, label, False, {rung: _at(config, rung, factor, level) for rung in varied}
+                yield (
+                    factor,
+                    label,
+                    False,
+                    {task_name: _at(config, task_name, factor, level) for task_name in varied},
+                )
 
 
-def _at(config: Config, rung: str, factor: str, level: str | float) -> tuple[ModelSpec, ...]:
+def _at(config: Config, task_name: str, factor: str, level: str | float) -> tuple[ModelSpec, ...]:
     changes = {factor: level}
     if factor == "length":
-        changes = {"steps": max(1, round(level * plan_spec(config, rung, 0).steps))}
+        changes = {"steps": max(1, round(level * plan_spec(config, task_name, 0).steps))}
     if factor == "n_words":
         changes = {"task_options": {"n_words": level}}
-    return tuple(plan_spec(config, rung, seed, **changes) for seed in range(config.seeds or 3))
+    return tuple(plan_spec(config, task_name, seed, **changes) for seed in range(config.seeds or 3))
 
 
 def _plan(config: Config) -> Models:
     seeds = range(config.seeds or 3)
-    return {rung: tuple(plan_spec(config, rung, seed) for seed in seeds) for rung in config.task}
+    return {
+        task_name: tuple(plan_spec(config, task_name, seed) for seed in seeds) for task_name in config.task
+    }
 
 
-def plan_spec(config: Config, rung: str, seed: int, **changes: object) -> ModelSpec:
-    return spec_of(rung, "AED", scale=config.scale, seed=seed, **changes_of(config) | changes)
+def plan_spec(config: Config, task_name: str, seed: int, **changes: object) -> ModelSpec:
+    return spec_of(task_name, "AED", scale=config.scale, seed=seed, **changes_of(config) | changes)
 
 
 PLACE = "Aitken et al. 2021, contributions 2 and 3 (does it hold for other networks?)"
@@ -127,12 +134,12 @@ SIDES = ("encoder", "decoder")
 RESIDUAL = ("temporal_residual", "input_residual", "residual_temporal", "residual_input", "residual_residual")
 
 
-def asks(config: Config) -> tuple[Ask, ...]:
+def measurements(config: Config) -> tuple[Measurement, ...]:
     every = [*(models for *_, models in settings(config)), _plan(config)]
     specs = dict.fromkeys(spec for models in every for own in models.values() for spec in own)
     return (
-        *ask(specs, measure_alignment_terms, fit_samples=config.fit_samples),
-        *ask(specs, measure_robustness, samples=config.samples),
+        *measurements_of(specs, measure_alignment_terms, fit_samples=config.fit_samples),
+        *measurements_of(specs, measure_robustness, samples=config.samples),
     )
 
 
@@ -167,12 +174,12 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     points = []
     for factor, label, planned, models in settings(config):
         levels = factors.setdefault(factor, {}).setdefault(level_key(label), {})
-        for rung, specs in models.items():
+        for task_name, specs in models.items():
             known = {spec: outcomes[spec] for spec in specs if spec in found}
             if known:
-                levels[rung] = each_over_seeds([({}, own) for own in known.values()])
+                levels[task_name] = each_over_seeds([({}, own) for own in known.values()])
             points += [
-                {"factor": factor, "level": label, "planned": planned, "task": rung}
+                {"factor": factor, "level": label, "planned": planned, "task": task_name}
                 | {"seed": spec.seed, "width": spec.width, "steps": spec.steps}
                 | own
                 for spec, own in known.items()
@@ -180,8 +187,8 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     free = {spec: _way(own["free_running"]) for spec, (_, own) in found.items()}
     conditions = list(_conditions(config, outcomes, free))
     running = {
-        rung: _running([found[spec][1] for spec in specs if spec in found])
-        for rung, specs in _plan(config).items()
+        task_name: _running([found[spec][1] for spec in specs if spec in found])
+        for task_name, specs in _plan(config).items()
     }
     values = {
         "factors": factors,
@@ -190,8 +197,8 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         "headline": headline(conditions),
     }
     ways = [
-        {"task": rung, "way": way, "outcome": outcome} | interval
-        for rung, both in running.items()
+        {"task": task_name, "way": way, "outcome": outcome} | interval
+        for task_name, both in running.items()
         for way in EITHER
         for outcome, interval in both[way].items()
     ]
@@ -201,7 +208,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
 def _found(config: Config, store: Store) -> dict[ModelSpec, Found]:
     """What is known of each model; one of which something is missing is left out (``run`` says which)."""
     answered: dict[ModelSpec, dict[str, dict]] = {}
-    for asked in asks(config):
+    for asked in measurements(config):
         try:
             answered.setdefault(asked.spec, {})[asked.measure.__name__] = asked.answer(store)
         except NotMeasured:
@@ -242,12 +249,12 @@ def _governs(points: list[dict]) -> dict[str, dict]:
         levels.setdefault(row["level"], {})[row["seed"]] = row["residual_residual"]
     found: dict[str, dict] = {factor: {} for factor in shares}
     for factor, tasks in shares.items():
-        for rung, by_level in tasks.items():
+        for task_name, by_level in tasks.items():
             if len(by_level) > 1:
                 lowest, *_, highest = sorted(by_level, key=lambda level: fmean(by_level[level].values()))
                 low, high = by_level[lowest], by_level[highest]
                 interval = _interval([high[seed] - low[seed] for seed in high if seed in low])
-                found[factor][rung] = {"lowest": lowest, "highest": highest, **interval}
+                found[factor][task_name] = {"lowest": lowest, "highest": highest, **interval}
     return found
 
 

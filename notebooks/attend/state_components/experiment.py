@@ -6,12 +6,12 @@ from typing import ClassVar
 from attnlib.errors import BadInput
 from attnlib.models.config import Architecture
 from companion.results.aggregate import Point, by_kind, each_over_seeds, kind
-from companion.results.asks import Ask, answers, ask
 from companion.results.config import Task
-from companion.runs.rungs import rung_of
+from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.store import Store
+from companion.runs.suite import task_name_of
 from notebooks.attend.state_components.measure import SIDES, measure_state_components
-from notebooks.shared.ladder import PAPER_TASKS, LadderConfig, model_specs
+from notebooks.shared.suite import PAPER_TASKS, SuiteConfig, model_specs
 
 PLACE = "Aitken et al. 2021, contribution 1 (decomposition of hidden states)"
 QUESTION = "How much of the hidden states do position and word explain, together and each by itself?"
@@ -19,13 +19,13 @@ SHARES = ("temporal", "input", "additive", "averages", "temporal_unique", "input
 QUICK_TASKS = ("one_to_one", "reordering_50", "scan")
 
 
-class Config(LadderConfig):
-    """Settings of the ladder, on fewer rungs and with VED beside the others.
+class Config(SuiteConfig):
+    """Settings of the task suite, on fewer tasks and with VED beside the others.
 
     Attributes:
         architecture: VED, recurrent without attention, AED with it, AO, attention only.
         cell: recurrence of VED and AED: gru, lstm, vanilla, ugrnn. AO has none.
-        ved_task: rungs on which VED is trained. On long sentences it learns little.
+        ved_task: tasks on which VED is trained. On long sentences it learns little.
     """
 
     TASKS: ClassVar[tuple[tuple[str, ...], ...]] = (QUICK_TASKS, PAPER_TASKS)
@@ -37,11 +37,11 @@ class Config(LadderConfig):
     def check(self) -> None:
         super().check()
         if not any(_has_model(self, *pair) for pair in product(self.task, self.architecture)):
-            raise BadInput("no model is left: VED is trained on the rungs of ved_task alone, task has none")
+            raise BadInput("no model is left: VED is trained on the tasks of ved_task alone, task has none")
 
 
-def _has_model(config: Config, rung: str, architecture: str) -> bool:
-    return architecture != "VED" or rung in config.ved_task
+def _has_model(config: Config, task_name: str, architecture: str) -> bool:
+    return architecture != "VED" or task_name in config.ved_task
 
 
 PROFILES = {
@@ -50,9 +50,11 @@ PROFILES = {
 }
 
 
-def asks(config: Config) -> tuple[Ask, ...]:
-    specs = [spec for spec in model_specs(config) if _has_model(config, rung_of(spec), spec.architecture)]
-    return ask(specs, measure_state_components, fit_samples=config.fit_samples)
+def measurements(config: Config) -> tuple[Measurement, ...]:
+    specs = [
+        spec for spec in model_specs(config) if _has_model(config, task_name_of(spec), spec.architecture)
+    ]
+    return measurements_of(specs, measure_state_components, fit_samples=config.fit_samples)
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
@@ -61,7 +63,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     Of each side R² of the position, of the word, of both by least squares (``additive``) and by averages, and
     what is unique to each; ``gain`` is what least squares explains more, held out.
     """
-    points = answers(asks(config), store)
+    points = answers(measurements(config), store)
     tables: dict[str, list[dict]] = {
         "variance": [
             name | {"kind": kind(name), "side": side, "share": share, "r_squared": m[side]["held_out"][share]}

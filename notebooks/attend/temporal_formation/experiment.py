@@ -6,13 +6,13 @@ from typing import ClassVar
 from attnlib.errors import NotMeasured
 from attnlib.models.config import Cell, Positions
 from companion.results.aggregate import Point, kind, over_seeds
-from companion.results.asks import Ask, ask
 from companion.results.config import Attending, Positive, Task, changes_of
-from companion.runs.rungs import point, seeds_of, spec_of
+from companion.results.measurements import Measurement, measurements_of
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
+from companion.runs.suite import point, seeds_of, spec_of
 from notebooks.attend.temporal_formation.measure import measure_temporal_formation
-from notebooks.shared.ladder import FilesConfig
+from notebooks.shared.suite import FilesConfig
 from notebooks.shared.summaries import summarised, wide
 
 PLACE = "Aitken et al. 2021, abstract; contributions 3 and 4 (how temporal components form)"
@@ -51,18 +51,20 @@ PROFILES = {
 _FEWER_SEEDS = 5  # of position codes other than the sinusoidal one
 
 
-def asks(config: Config) -> tuple[Ask, ...]:
+def measurements(config: Config) -> tuple[Measurement, ...]:
     changes = changes_of(config)
     specs = {}
-    for rung, architecture in product(config.task, config.architecture):
+    for task_name, architecture in product(config.task, config.architecture):
         for variant in config.cell if architecture == "AED" else config.positions:
             own = {"cell": variant} if architecture == "AED" else {"positions": variant}
-            planned = seeds_of(config.scale, rung, architecture, own.get("cell", "gru"))
+            planned = seeds_of(config.scale, task_name, architecture, own.get("cell", "gru"))
             if own.get("positions", "sinusoidal") != "sinusoidal":
                 planned = planned[:_FEWER_SEEDS]
             for seed in planned if config.seeds is None else range(config.seeds):
-                specs[spec_of(rung, architecture, scale=config.scale, seed=seed, **own, **changes)] = None
-    return ask(specs, measure_temporal_formation, fit_samples=config.fit_samples)
+                specs[spec_of(task_name, architecture, scale=config.scale, seed=seed, **own, **changes)] = (
+                    None
+                )
+    return measurements_of(specs, measure_temporal_formation, fit_samples=config.fit_samples)
 
 
 def name_of(spec: ModelSpec) -> dict[str, object]:
@@ -76,7 +78,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Temporal components without words, rebuilt, shifted, and past the lengths trained on."""
     points: list[Point] = []
     groups: dict[tuple, list[Point]] = {}
-    for asked in asks(config):
+    for asked in measurements(config):
         try:
             name, m = name_of(asked.spec), asked.answer(store)
         except NotMeasured:  # a store that does not train; the result says which are missing

@@ -8,14 +8,14 @@ import numpy as np
 
 from attnlib.models.config import Cell
 from companion.results.aggregate import by_kind, each_over_seeds, kind
-from companion.results.asks import Ask, answers, ask
 from companion.results.config import Task
+from companion.results.measurements import Measurement, answers, measurements_of
 from companion.results.statistics import hierarchical_bootstrap, stratified_bootstrap
 from companion.runs.store import Store
-from notebooks.shared.ladder import DIAL, PAPER_TASKS, LadderConfig, model_specs
 from notebooks.shared.measure import ACROSS_SAMPLES as QUANTITIES
 from notebooks.shared.measure import measure_alignment_terms
 from notebooks.shared.spearman import spearman_of_points
+from notebooks.shared.suite import DIAL, PAPER_TASKS, SuiteConfig, model_specs
 
 PLACE = "Aitken et al. 2021, contribution 2 (temporal and input components by task)"
 QUESTION = "Do temporal components carry more of the attention where the average matrix is more typical?"
@@ -23,8 +23,8 @@ BOOTSTRAP_SEED = 20_211_015  # any fixed number: the interval is then a function
 CELL_TASKS = ("one_to_one", "reversal", "reordering_50", "scan")
 
 
-class Config(LadderConfig):
-    """The ladder's settings, and recurrent cells beside the GRU.
+class Config(SuiteConfig):
+    """The task suite's settings, and recurrent cells beside the GRU.
 
     Attributes:
         more_cells: cells of AED that are added on some tasks only.
@@ -34,10 +34,10 @@ class Config(LadderConfig):
     more_cells: tuple[Cell, ...] = ()
     cells_on: tuple[Task, ...] = CELL_TASKS
 
-    def beside(self) -> LadderConfig:
-        """The further cells on their tasks, as a ladder of its own."""
-        names = {field.name: getattr(self, field.name) for field in fields(LadderConfig)}
-        return LadderConfig(
+    def beside(self) -> SuiteConfig:
+        """The further cells on their tasks, as a task suite of its own."""
+        names = {field.name: getattr(self, field.name) for field in fields(SuiteConfig)}
+        return SuiteConfig(
             **names | {"task": self.cells_on, "architecture": ("AED",), "cell": self.more_cells}
         )
 
@@ -50,10 +50,10 @@ PROFILES = {
 }
 
 
-def asks(config: Config) -> tuple[Ask, ...]:
+def measurements(config: Config) -> tuple[Measurement, ...]:
     own_text = config.source is not None
     beside = model_specs(config.beside()) if config.more_cells and not own_text else ()
-    return ask(
+    return measurements_of(
         dict.fromkeys((*model_specs(config), *beside)),
         measure_alignment_terms,
         fit_samples=config.fit_samples,
@@ -66,7 +66,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     The similarity that either term alone reaches in the substitution test does not mislead where terms
     cancel.
     """
-    points = answers(asks(config), store)
+    points = answers(measurements(config), store)
     rows = [name | {"kind": kind(name)} | _coordinates(m) for name, m in points]
     by_architecture: dict[str, list[dict]] = {}
     for row in rows:

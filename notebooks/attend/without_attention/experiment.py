@@ -9,11 +9,11 @@ import numpy as np
 from attnlib.errors import BadInput
 from attnlib.models.config import Cell
 from companion.results.aggregate import Point, each_over_seeds
-from companion.results.asks import Ask, answers, ask
 from companion.results.config import BaseConfig, Field, Fraction, Positive, Scale
-from companion.runs.rungs import seeds_of, spec_of
+from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
+from companion.runs.suite import seeds_of, spec_of
 from notebooks.attend.without_attention.measure import EFFECTS, WAYS, measure_memory, measure_swap
 from notebooks.shared.spearman import spearman
 from notebooks.shared.summaries import rows_of
@@ -84,10 +84,12 @@ def _spec(config: Config, architecture: str, length: int, seed: int, part: float
     return replace(spec, steps=max(1, round((config.steps or spec.steps) * part)))
 
 
-def asks(config: Config) -> tuple[Ask, ...]:
+def measurements(config: Config) -> tuple[Measurement, ...]:
     specs = dict.fromkeys(spec for group in _groups(config).values() for spec in group)
     samples = config.fit_samples
-    return ask(specs, measure_memory, fit_samples=samples) + ask(specs, measure_swap, fit_samples=samples)
+    return measurements_of(specs, measure_memory, fit_samples=samples) + measurements_of(
+        specs, measure_swap, fit_samples=samples
+    )
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
@@ -96,7 +98,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     tables: dict[str, list[dict]] = {name: [] for name in ("accuracy", "memory", "decoder", "readout")}
     for (label, length), specs in _groups(config).items():
         memory, swap = (
-            answers(ask(specs, measure, fit_samples=config.fit_samples), store)
+            answers(measurements_of(specs, measure, fit_samples=config.fit_samples), store)
             for measure in (measure_memory, measure_swap)
         )
         if not memory or not swap:

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import ClassVar
 
 from companion.results.aggregate import Point, by_kind, each_over_seeds, kind, over_seeds
-from companion.results.asks import Ask, answers, ask
 from companion.results.config import Attending, Positive, Task, changes_of, check_width, take_files
-from companion.runs.rungs import seeds_of, spec_of
+from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
+from companion.runs.suite import seeds_of, spec_of
 from notebooks.attend.word_alignment.measure import (
     ALONE,
     ROLES,
@@ -19,7 +19,7 @@ from notebooks.attend.word_alignment.measure import (
     measure_token_parts,
     measure_word_alignment,
 )
-from notebooks.shared.ladder import FilesConfig
+from notebooks.shared.suite import FilesConfig
 from notebooks.shared.summaries import less, wide
 
 QUALITIES = ("error_rate", "precision", "recall", "agreement", "mass_on_gold")
@@ -134,8 +134,8 @@ class Config(FilesConfig):
     """Settings; a model is a task × architecture × seed, with a GRU where it is recurrent.
 
     Attributes:
-        task: rungs of the ladder that have gold links: reordering_50, europarl_de_en, reversal, …
-        tokens_of: rungs whose tokens are looked at one by one: multi30k_en_fr, scan, …
+        task: tasks of the suite that have gold links: reordering_50, europarl_de_en, reversal, …
+        tokens_of: tasks whose tokens are looked at one by one: multi30k_en_fr, scan, …
         architecture: AED, AO.
         text_seeds: models of each kind for Europarl alone; text_steps: updates there, where steps is None.
         n_train: pairs of Europarl to train on beside those with gold links; all when None.
@@ -182,10 +182,10 @@ PROFILES = {
 }
 
 
-def _specs(config: Config, rungs: tuple[str, ...]) -> tuple[ModelSpec, ...]:
+def _specs(config: Config, task_names: tuple[str, ...]) -> tuple[ModelSpec, ...]:
     specs = []
-    for rung, architecture in product(rungs, config.architecture):
-        text = rung == TEXT
+    for task_name, architecture in product(task_names, config.architecture):
+        text = task_name == TEXT
         changes = changes_of(config)
         if text:
             if config.text_steps is not None:
@@ -193,24 +193,26 @@ def _specs(config: Config, rungs: tuple[str, ...]) -> tuple[ModelSpec, ...]:
             options = {"n_train": config.n_train, "max_length": config.max_length}
             changes["task_options"] = {name: value for name, value in options.items() if value is not None}
         wanted = (config.text_seeds if text else None) or config.seeds
-        for seed in range(wanted) if wanted else seeds_of(config.scale, rung, architecture):
-            specs.append(spec_of(rung, architecture, scale=config.scale, seed=seed, **changes))
+        for seed in range(wanted) if wanted else seeds_of(config.scale, task_name, architecture):
+            specs.append(spec_of(task_name, architecture, scale=config.scale, seed=seed, **changes))
     return tuple(specs)
 
 
-def asks(config: Config) -> tuple[Ask, ...]:
-    return sum(_asks(config), ())
+def measurements(config: Config) -> tuple[Measurement, ...]:
+    return sum(_measurements(config), ())
 
 
-def _asks(config: Config) -> tuple[tuple[Ask, ...], tuple[Ask, ...]]:
-    links = ask(
+def _measurements(config: Config) -> tuple[tuple[Measurement, ...], tuple[Measurement, ...]]:
+    links = measurements_of(
         _specs(config, config.task),
         measure_word_alignment,
         fit_samples=config.fit_samples,
         judged_samples=config.judged_samples,
         iterations=config.iterations,
     )
-    return links, ask(_specs(config, config.tokens_of), measure_token_parts, fit_samples=config.fit_samples)
+    return links, measurements_of(
+        _specs(config, config.tokens_of), measure_token_parts, fit_samples=config.fit_samples
+    )
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
@@ -222,7 +224,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         ``tokens`` (a row a kind, role and token) and ``example`` (a row an entry of the matrices of one
         sentence, for the first model of each kind on the last two tasks).
     """
-    links, tokens = (answers(asked, store) for asked in _asks(config))
+    links, tokens = (answers(asked, store) for asked in _measurements(config))
     values = by_kind(links, summary_of_links) | {"tokens": by_kind(tokens, summary_of_classes)}
     tables = {
         "alignment": [row for name, found in links for row in alignment_rows(name, found)],

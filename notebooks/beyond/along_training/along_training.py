@@ -3,11 +3,11 @@
 What a recording holds:
 
 ``steps``
-    updates made at each look; looks are spaced by a constant ratio, since most of what attention becomes is
-    decided early.
+    updates made at each snapshot; looks are spaced by a constant ratio, since most of what attention
+    becomes is decided early.
 ``look.<parameter>``
     by look, the parameter of :class:`~attnlib.models.encoder_decoder.EncoderDecoder`. Whatever can be
-    measured of a network can so be measured of each look, afterwards.
+    measured of a network can so be measured of each snapshot, afterwards.
 """
 
 from collections.abc import Callable
@@ -29,9 +29,9 @@ from attnlib.training.corpus import Batch, Task
 from attnlib.training.course import Course, Report, run_course
 from companion.data import registry
 from companion.data.pieces import EqualLengthBatches
-from companion.runs.looks import gathered_looks, keep_look
 from companion.runs.loop import prediction_loss
-from companion.runs.recipe import Recording
+from companion.runs.procedure import Recording
+from companion.runs.snapshots import save_snapshot, stacked_snapshots
 
 Attention = Literal["learned", "uniform"]
 _LOOK = "look."
@@ -95,10 +95,10 @@ class Settings:
 
     @property
     def looks(self) -> tuple[int, ...]:
-        return spaced_looks(self.steps, self.first_look, self.looks_per_doubling)
+        return spaced_checkpoints(self.steps, self.first_look, self.looks_per_doubling)
 
 
-def spaced_looks(steps: int, first: int, per_doubling: int) -> tuple[int, ...]:
+def spaced_checkpoints(steps: int, first: int, per_doubling: int) -> tuple[int, ...]:
     """0, then a geometric sequence from ``first`` on, rounded, and the last update."""
     found, place = {0, steps}, 0
     while (step := round(first * 2 ** (place / per_doubling))) < steps:
@@ -135,7 +135,7 @@ def new_network(settings: Settings, source_size: int, target_size: int) -> Encod
 def record(
     settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None
 ) -> dict[str, Tensor]:
-    """Train a new network and keep its parameters at every look; see the module."""
+    """Train a new network and keep its parameters at every snapshot; see the module."""
     task = load_task(settings)
     network = new_network(settings, len(task.source_vocabulary), len(task.target_vocabulary))
     looks = settings.looks
@@ -145,13 +145,13 @@ def record(
         _loss,
         Course(settings.steps, settings.seed, settings.learning_rate, looks, settings.clip),
         folder,
-        visit=lambda step, seen: keep_look(
+        visit=lambda step, seen: save_snapshot(
             folder, step, {f"{_LOOK}{name}": value for name, value in seen.state_dict().items()}
         ),
         device=device,
         report=report,
     )
-    return gathered_looks(folder, looks)
+    return stacked_snapshots(folder, looks)
 
 
 def _loss(network: nn.Module, batch: Batch) -> Tensor:
@@ -159,7 +159,7 @@ def _loss(network: nn.Module, batch: Batch) -> Tensor:
 
 
 def network_at(recording: Recording, look: int) -> EncoderDecoder:
-    """The network as it was at a look, in evaluation mode; looks are counted from 0, −1 is the last."""
+    """The network as it was at a snapshot, in evaluation mode; looks are counted from 0, −1 is the last."""
     state = {
         name.removeprefix(_LOOK): value[look]
         for name, value in recording.tensors.items()

@@ -6,9 +6,9 @@ from typing import Annotated
 
 from attnlib.errors import BadInput
 from companion.results.aggregate import Point, each_over_seeds, paired
-from companion.results.asks import Ask, answers, ask
 from companion.results.config import BaseConfig, OneOf, Positive
-from companion.runs.recipe import RecipeSpec
+from companion.results.measurements import Measurement, answers, measurements_of
+from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.beyond.along_training.measure import PAIRS, measure_along_training
 from notebooks.shared.summaries import rows_of
@@ -100,7 +100,7 @@ def last_values(measured: dict, names: Iterable[str]) -> dict:
 
 
 def uniform_values(points: list[Point], learned: list[Point]) -> dict:
-    """Knowledge at the last look of networks whose attention is held uniform, and of their twins."""
+    """Knowledge at the last snapshot of networks whose attention is held uniform, and of their twins."""
     return each_over_seeds(
         points,
         lambda m: last_values(m, OF_UNIFORM) | {"above_chance": m["translation"][-1] - m["chance"]},
@@ -109,13 +109,13 @@ def uniform_values(points: list[Point], learned: list[Point]) -> dict:
 
 def course_rows(found: Points, attention: str) -> list[dict]:
     names = tuple(QUANTITIES) if attention == "learned" else OF_UNIFORM
-    by_look = {
+    by_checkpoint = {
         task: each_over_seeds(
             points, lambda m: {n: dict(zip(m["steps"], course(m, n), strict=True)) for n in names}
         )
         for task, points in found.items()
     }
-    return [{"attention": attention} | row for row in rows_of(by_look, "task", "quantity", "step")]
+    return [{"attention": attention} | row for row in rows_of(by_checkpoint, "task", "quantity", "step")]
 
 
 def network_rows(found: Points, least: float) -> list[dict]:
@@ -187,7 +187,7 @@ class Config(BaseConfig):
             raise BadInput(
                 f"least is {self.least}; it must be positive, or what never rises takes over at once"
             )
-        asks(self)  # what a network or its training cannot be, the recipe says
+        measurements(self)  # what a network or its training cannot be, the procedure says
 
 
 def _options(config: Config, task: str) -> dict[str, object]:
@@ -201,11 +201,11 @@ def _options(config: Config, task: str) -> dict[str, object]:
     return sizes | own.get(task, {"length": config.length})
 
 
-def _ask(config: Config, task: str, attention: str = "learned") -> tuple[Ask, ...]:
+def _measurements_of(config: Config, task: str, attention: str = "learned") -> tuple[Measurement, ...]:
     names = ("width", "batch_size", "learning_rate", "looks_per_doubling")
     settings = {name: getattr(config, name) for name in names}
     specs = (
-        RecipeSpec.of(
+        RunSpec.of(
             "along_training",
             seed=seed,
             task=task,
@@ -216,12 +216,15 @@ def _ask(config: Config, task: str, attention: str = "learned") -> tuple[Ask, ..
         )
         for seed in range(config.seeds)
     )
-    return ask(specs, measure_along_training, fitted=config.fitted, judged=config.judged)
+    return measurements_of(specs, measure_along_training, fitted=config.fitted, judged=config.judged)
 
 
-def asks(config: Config) -> tuple[Ask, ...]:
-    learned = [asked for task in config.task for asked in _ask(config, task)]
-    return (*learned, *(asked for task in config.uniform for asked in _ask(config, task, "uniform")))
+def measurements(config: Config) -> tuple[Measurement, ...]:
+    learned = [asked for task in config.task for asked in _measurements_of(config, task)]
+    return (
+        *learned,
+        *(asked for task in config.uniform for asked in _measurements_of(config, task, "uniform")),
+    )
 
 
 PROFILES = {
@@ -254,8 +257,8 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     ``order``: log2 of the ratio of two takeover steps (1 is twice as late); ``takeover``: log2 of the step;
     ``left_out``: networks without one.
     """
-    learned = {task: answers(_ask(config, task), store) for task in config.task}
-    uniform = {task: answers(_ask(config, task, "uniform"), store) for task in config.uniform}
+    learned = {task: answers(_measurements_of(config, task), store) for task in config.task}
+    uniform = {task: answers(_measurements_of(config, task, "uniform"), store) for task in config.uniform}
     learned, uniform = ({task: own for task, own in found.items() if own} for found in (learned, uniform))
 
     def of_tasks(numbers: Callable[[dict], dict]) -> dict[str, dict]:
@@ -286,7 +289,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
 def takeover_step(steps: Sequence[int], values: Sequence[float], *, least: float) -> float | None:
     """The step at which a quantity first reaches the middle of its first and last value; None if too small.
 
-    Between two looks it is taken to change in a straight line over log2(1 + step).
+    Between two snapshots it is taken to change in a straight line over log2(1 + step).
     """
     first, last = values[0], values[-1]
     if not last - first >= least:  # NaN among them

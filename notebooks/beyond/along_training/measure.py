@@ -1,4 +1,4 @@
-"""What a network's attention is made of, and what it knows of words, at every look of its training."""
+"""What a network's attention is made of, and what it knows of words, at every snapshot of its training."""
 
 import math
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from attnlib.probes.ibm_model_1 import IBMModel1
 from attnlib.probes.lexical_probe import PAIRS_AT_ONCE, log_probability_of_pairs
 from attnlib.training.corpus import Corpus, evaluation_batches
 from attnlib.training.vocabulary import EOS
-from companion.runs.recipe import Recording
+from companion.runs.procedure import Recording
 from notebooks.beyond.along_training.along_training import Settings, load_task, network_at
 
 # What a lexical probe says of the words of a sentence: knowledge to translate individual words (KTIW).
@@ -93,7 +93,7 @@ _NUMBERS_AT_ONCE = 4_000_000  # logits of the probe held at a time
 
 @torch.no_grad()
 def measure_along_training(recording: Recording, *, fitted: int, judged: int) -> dict:
-    """Attention and knowledge of words at every look, judged on held-out samples, components fitted anew.
+    """Attention and knowledge of words at every snapshot, judged on held-out samples, components fitted anew.
 
     The source word of a target word is its gold link or, where a task has none, that of IBM Model 1; words
     without one are left out. Lists by look: :data:`OF_WORDS`; unless attention is held uniform
@@ -111,8 +111,8 @@ def measure_along_training(recording: Recording, *, fitted: int, judged: int) ->
         network = network_at(recording, look)
         found = _words_at(network, held_out, links, learned=learned)
         looks.append(found | (_attention_at(network, train, held_out) if learned else {}))
-    by_look = {name: [found[name] for found in looks] for name in looks[0]}
-    return {"steps": recording["steps"].tolist(), "chance": by_look.pop("chance")[0]} | by_look
+    by_checkpoint = {name: [found[name] for found in looks] for name in looks[0]}
+    return {"steps": recording["steps"].tolist(), "chance": by_checkpoint.pop("chance")[0]} | by_checkpoint
 
 
 @lru_cache(maxsize=4)

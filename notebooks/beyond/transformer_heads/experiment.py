@@ -9,10 +9,10 @@ import numpy as np
 
 from attnlib.models.transformer import Positions
 from companion.results.aggregate import Point, over_seeds
-from companion.results.asks import Ask, answers, ask
 from companion.results.config import BaseConfig, Field, OneOf, Positive
+from companion.results.measurements import Measurement, answers, measurements_of
 from companion.results.statistics import hierarchical_bootstrap
-from companion.runs.recipe import RecipeSpec
+from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.beyond.transformer_heads.measure import (
     NUMBERS,
@@ -245,7 +245,7 @@ class Config(BaseConfig):
     least_spread: Annotated[float, Field(ge=0)] = 0.05
 
     def check(self) -> None:
-        asks(self)  # what a network or its training cannot be, the recipes say
+        measurements(self)  # what a network or its training cannot be, the procedures say
 
 
 def _options(config: Config, task: str) -> dict[str, object]:
@@ -267,10 +267,10 @@ def _kinds(config: Config) -> tuple[tuple[str, str], ...]:
     return (*product(config.task, config.positions), *((ANCHORED, kind) for kind in config.anchored))
 
 
-def specs(config: Config, task: str, positions: str) -> Iterator[RecipeSpec]:
+def specs(config: Config, task: str, positions: str) -> Iterator[RunSpec]:
     shape = ("width", "heads", "layers", "steps", "learning_rate", "warmup", "looks", "judged")
     for seed in range(config.seeds):
-        yield RecipeSpec.of(
+        yield RunSpec.of(
             "transformer_sequences",
             task="reordering" if task == ANCHORED else task,
             options=tuple(_options(config, task).items()),
@@ -280,16 +280,18 @@ def specs(config: Config, task: str, positions: str) -> Iterator[RecipeSpec]:
         )
 
 
-def _heads(config: Config, task: str, positions: str) -> tuple[Ask, ...]:
-    return ask(specs(config, task, positions), measure_heads, fit_samples=config.fit_samples)
+def _heads(config: Config, task: str, positions: str) -> tuple[Measurement, ...]:
+    return measurements_of(specs(config, task, positions), measure_heads, fit_samples=config.fit_samples)
 
 
-def _repeated(config: Config) -> tuple[Ask, ...]:
+def _repeated(config: Config) -> tuple[Measurement, ...]:
     kinds = config.positions if "one_to_one" in config.task else ()
-    return tuple(a for kind in kinds for a in ask(specs(config, "one_to_one", kind), measure_repeated))
+    return tuple(
+        a for kind in kinds for a in measurements_of(specs(config, "one_to_one", kind), measure_repeated)
+    )
 
 
-def asks(config: Config) -> tuple[Ask, ...]:
+def measurements(config: Config) -> tuple[Measurement, ...]:
     return (*(a for kind in _kinds(config) for a in _heads(config, *kind)), *_repeated(config))
 
 

@@ -16,7 +16,7 @@ from attnlib.analysis.results import head_rows, term_rows
 from attnlib.decomposition.components import Components
 from attnlib.models.transformer import Transformer
 from attnlib.training.corpus import Batch, Corpus, evaluation_batches
-from companion.runs.recipe import Recording
+from companion.runs.procedure import Recording
 from notebooks.shared.measure import exact_matches
 from notebooks.shared.sequence_course import judged_samples, load_task
 from notebooks.shared.task_patterns import STATES, attention_to_source, network_of

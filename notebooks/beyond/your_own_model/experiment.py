@@ -3,8 +3,8 @@
 from typing import Annotated
 
 from attnlib.errors import UnknownName
-from companion.results.asks import Ask, answers, ask
 from companion.results.config import BaseConfig, OneOf, Positive
+from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.store import Store
 from notebooks.beyond.transformer_heads import experiment
 from notebooks.beyond.your_own_model.measure import ROWS, measure_report
@@ -39,12 +39,14 @@ class Config(BaseConfig):
 PROFILES = {"quick": Config(), "paper": Config(like="paper", samples=9_600)}
 
 
-def asks(config: Config) -> tuple[Ask, ...]:
+def measurements(config: Config) -> tuple[Measurement, ...]:
     specs = experiment.specs(experiment.PROFILES[config.like], config.task, config.positions)
-    return ask([next(specs)], measure_report, samples=config.samples, batch_size=config.batch_size)
+    return measurements_of(
+        [next(specs)], measure_report, samples=config.samples, batch_size=config.batch_size
+    )
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """What the report says: values and tables as in `measure_report`; nothing without its network."""
-    measured = next((dict(found) for _, found in answers(asks(config), store)), {})
+    measured = next((dict(found) for _, found in answers(measurements(config), store)), {})
     return measured, {name: measured.pop(name, []) for name in ROWS}

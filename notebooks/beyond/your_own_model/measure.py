@@ -7,7 +7,7 @@ from attnlib.analysis.analyse import analyse
 from attnlib.analysis.results import Analysis
 from attnlib.analysis.stream import Stream
 from attnlib.training.corpus import evaluation_batches
-from companion.runs.recipe import Recording
+from companion.runs.procedure import Recording
 from notebooks.shared.sequence_course import load_task
 from notebooks.shared.task_patterns import network_of
 

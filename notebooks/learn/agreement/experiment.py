@@ -12,10 +12,10 @@ from attnlib.errors import BadInput
 from attnlib.probes.agreement import RowMean
 from companion.data import labelled_sets, parallel
 from companion.results.aggregate import over_seeds
-from companion.results.asks import Ask
 from companion.results.config import AboveZero, BaseConfig, NotNegative, OneOf, Positive, take_files
+from companion.results.measurements import Measurement
 from companion.results.statistics import jackknife_interval
-from companion.runs.recipe import RecipeSpec
+from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.learn.agreement.contextualised import ComparisonRun, best_checkpoint
 from notebooks.shared.agreement import (
@@ -78,7 +78,7 @@ class Column:
         return {(one.seed, other.seed): numbers[name] for (one, other), numbers in self._of_pairs.items()}
 
     @cached_property
-    def _of_pairs(self) -> dict[tuple[RecipeSpec, RecipeSpec], dict[str, float]]:
+    def _of_pairs(self) -> dict[tuple[RunSpec, RunSpec], dict[str, float]]:
         """By pair its agreement and Kendall's τ in percent, either choice, and what is made of agreement."""
         found = {}
         for pair in self.pairs:
@@ -95,9 +95,7 @@ class Column:
             numbers["above_chance"] = numbers["agreement"] - 100 * chance.get(self.looked_up, math.nan)
         return found
 
-    def _halves(
-        self, pair: tuple[RecipeSpec, RecipeSpec], measure: str, group: str
-    ) -> tuple[list[RowMean], ...]:
+    def _halves(self, pair: tuple[RunSpec, RunSpec], measure: str, group: str) -> tuple[list[RowMean], ...]:
         sums = sums_at_best(self.answers[pair], self.part, self.sides, measure, self.quality, group)
         return tuple([RowMean(*mean) for mean in sums[half]] for half in HALVES)
 
@@ -437,13 +435,15 @@ def rows(config: Config) -> dict[str, Runs]:
             (config.translation, parallel, _translators),
         )
         for name in names
-        if not config.only_at_hand or sets.at_hand(name)
+        if not config.only_at_hand or sets.available(name)
     }
 
 
-def asks(config: Config) -> tuple[Ask, ...]:
+def measurements(config: Config) -> tuple[Measurement, ...]:
     return tuple(
-        asked for runs in rows(config).values() for asked in (*runs.asks(), *runs.readings(), *runs.ties())
+        asked
+        for runs in rows(config).values()
+        for asked in (*runs.measurements(), *runs.readings(), *runs.ties())
     )
 
 
@@ -454,7 +454,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """
     values, along, tied = {}, [], []
     for name, runs in rows(config).items():
-        answers = gathered(runs.asks(), store)
+        answers = gathered(runs.measurements(), store)
         if answers:
             values[name] = row(runs, answers)
             if runs.readings():

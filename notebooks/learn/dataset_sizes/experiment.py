@@ -6,12 +6,12 @@ from typing import Literal
 
 from attnlib.errors import BadInput, NotMeasured
 from companion.data.labelled import Reading
-from companion.results.asks import Ask, ask
 from companion.results.config import BaseConfig
-from companion.runs.recipe import RecipeSpec
+from companion.results.measurements import Measurement, measurements_of
+from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.learn.dataset_sizes.measure import QUANTILES, measure_text_sizes
-from notebooks.learn.dataset_sizes.text_sizes import PAIRS, at_hand
+from notebooks.learn.dataset_sizes.text_sizes import PAIRS, available
 
 # Table 9 of Snell et al. (2021): what it prints, and which of our sets each row is about.
 
@@ -136,8 +136,8 @@ PROFILES = {
 }
 
 
-def asks(config: Config) -> tuple[Ask, ...]:
-    return ask([spec for _, _, spec in _planned(config)], measure_text_sizes)
+def measurements(config: Config) -> tuple[Measurement, ...]:
+    return measurements_of([spec for _, _, spec in _planned(config)], measure_text_sizes)
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
@@ -151,7 +151,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """
     values: dict = {name: {"cannot_be_run": f"data: {name} is not at hand"} for name in config.sets}
     tables: dict[str, list[dict]] = {"sizes": [], "lengths": [], "words": [], "dropped": []}
-    for (name, reading, spec), asked in zip(_planned(config), asks(config), strict=True):
+    for (name, reading, spec), asked in zip(_planned(config), measurements(config), strict=True):
         if "cannot_be_run" in values[name]:
             values[name] = {}
         try:
@@ -180,15 +180,15 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     return values, tables
 
 
-def _planned(config: Config) -> Iterator[tuple[str, str, RecipeSpec]]:
+def _planned(config: Config) -> Iterator[tuple[str, str, RunSpec]]:
     """Set, reading and what counts it."""
     for name in config.sets:
-        if config.absent == "skip" and not at_hand(name):
+        if config.absent == "skip" and not available(name):
             continue
         for reading in READINGS[:1] if name in PAIRS else config.readings:
-            yield name, reading, RecipeSpec.of("text_sizes", data=name, reading=reading)
+            yield name, reading, RunSpec.of("text_sizes", data=name, reading=reading)
         if name in WHOLE_TEST:
-            whole = RecipeSpec.of("text_sizes", data=name, n_validation=WHOLE_TEST[name])
+            whole = RunSpec.of("text_sizes", data=name, n_validation=WHOLE_TEST[name])
             yield name, READINGS[0], whole
 
 

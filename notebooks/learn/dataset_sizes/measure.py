@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 
-from companion.runs.recipe import Recording
+from companion.runs.procedure import Recording
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 

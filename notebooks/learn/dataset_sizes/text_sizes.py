@@ -29,7 +29,7 @@ from attnlib.training.vocabulary import MARKS
 from companion.data import labelled_sets
 from companion.data.labelled import RawTexts, Reading, is_masked_integer, prepare, without_html
 from companion.data.parallel import NAMES, OWN, read_translation, translation_checksums
-from companion.data.parallel import at_hand as pairs_at_hand
+from companion.data.parallel import available as available_pairs
 from companion.data.pieces import PAPER_SIZE, piece_corpus
 from companion.data.sources import cache_folder
 from companion.data.text import Dropped, Tally
@@ -64,9 +64,9 @@ class Settings:
         check_at_least(1, self, "pieces")
 
 
-def at_hand(data: str) -> bool:
+def available(data: str) -> bool:
     """Whether all files of a set are on this machine, unchecked; errors as :class:`Settings`."""
-    return pairs_at_hand(data) if Settings(data).data in PAIRS else labelled_sets.at_hand(data)
+    return available_pairs(data) if Settings(data).data in PAIRS else labelled_sets.available(data)
 
 
 def checksums(settings: Settings) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Count tables: which words meet in sentence pairs, and what a first look makes of it.
+"""Count tables: which words meet in sentence pairs, and what a first snapshot makes of it.
 
 Snell et al. 2021, section 4 and Figures 1, 4, 5 and 8. With L the number of words of source m,
 

@@ -8,9 +8,9 @@ import numpy as np
 from attnlib.errors import BadInput
 from companion.data import parallel as translation_sets
 from companion.results.aggregate import over_seeds
-from companion.results.asks import Ask, ask
 from companion.results.config import BaseConfig, NotNegative, Positive
-from companion.runs.recipe import RecipeSpec
+from companion.results.measurements import Measurement, measurements_of
+from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.learn.early_dynamics.count_tables import CountTables, alignment, translation
 from notebooks.learn.early_dynamics.derivative import compare, derivative_at_random, derivative_in_theory
@@ -67,12 +67,12 @@ PROFILES = {
 }
 
 
-def asks(config: Config) -> tuple[Ask, ...]:
-    absent = config.text in translation_sets.NAMES and not translation_sets.at_hand(config.text)
+def measurements(config: Config) -> tuple[Measurement, ...]:
+    absent = config.text in translation_sets.NAMES and not translation_sets.available(config.text)
     if config.text == "none" or (config.absent == "skip" and absent):
         return ()
-    spec = RecipeSpec.of("word_counts", task=config.text, n_train=config.pairs, iterations=config.iterations)
-    return ask([spec], measure_word_counts)
+    spec = RunSpec.of("word_counts", task=config.text, n_train=config.pairs, iterations=config.iterations)
+    return measurements_of([spec], measure_word_counts)
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
@@ -99,7 +99,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
             outputs = {"outputs": len(corpora[0].target_words)}
             values["derivative"][name] = _convergence(rows, config.widths) | outputs
             tables["derivative"] += rows
-    for asked in asks(config):
+    for asked in measurements(config):
         answer = asked.answer(store)
         rows = answer["rows"]
         values["text"] = {name: answer[name] for name in NUMBERS} | {"listed": len(rows)}

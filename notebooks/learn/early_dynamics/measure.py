@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from attnlib.errors import UnknownName
 from attnlib.training.corpus import Corpus
 from attnlib.training.vocabulary import MARKS
-from companion.runs.recipe import Recording
+from companion.runs.procedure import Recording
 from notebooks.learn.early_dynamics.derivative import Bags
 from notebooks.learn.early_dynamics.word_counts import text_of
 

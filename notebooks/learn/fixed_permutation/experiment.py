@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from attnlib.errors import BadInput
 from companion.results.aggregate import Point, over_seeds, paired
-from companion.results.asks import Ask, answers, ask
 from companion.results.config import BaseConfig, NotNegative, Positive
-from companion.runs.recipe import RecipeSpec
+from companion.results.measurements import Measurement, answers, measurements_of
+from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.shared.copied_sentences import words_of
 from notebooks.shared.copying import PROBES, measure_copying, outcome, probes, tables
@@ -34,7 +34,7 @@ class Config(BaseConfig):
         length: words of a sentence, drawn from one and a half times as many.
         width: of embeddings and states.
         steps: updates in training.
-        every: updates between two looks.
+        every: updates between two snapshots.
         longer_steps: updates of further networks in the fixed order, 0 for none. They tell slow from failed.
         longer_seeds: networks of these.
     """
@@ -62,8 +62,8 @@ PROFILES = {
 }
 
 
-def asks(config: Config) -> tuple[Ask, ...]:
-    return ask(_planned(config), measure_copying)
+def measurements(config: Config) -> tuple[Measurement, ...]:
+    return measurements_of(_planned(config), measure_copying)
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
@@ -73,7 +73,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     last quarter of the updates; ``longer`` are networks with more updates.
     """
     found, groups = [], {(order, network): [] for order in ORDERS for network in (*NETWORKS, LONGER)}
-    for columns, course in answers(asks(config), store):
+    for columns, course in answers(measurements(config), store):
         more = columns["network"] == "learned" and columns["steps"] > config.steps
         network = LONGER if more else columns["network"]
         found.append(({"order": columns["order"], "network": network, "seed": columns["seed"]}, course))
@@ -95,10 +95,10 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
 
 
 def furthest(copied: list[Point], permuted: list[Point]) -> dict:
-    """How far the probes at the right word are apart where they are furthest, of all looks on the way.
+    """How far the probes at the right word are apart where they are furthest, of all snapshots on the way.
 
-    The look is chosen by the mean difference, of so many ``looks``, so that the interval there is rather too
-    far from zero. ``among`` is the largest difference there between two networks of one order.
+    The snapshot is chosen by the mean difference, of so many ``looks``, so that the interval there is
+    rather too far from zero. ``among`` is the largest difference there between two networks of one order.
     """
     apart = [
         paired(copied, permuted, lambda course, i=look: course["probe_right"][i])
@@ -120,7 +120,7 @@ def _late_rise(course: dict) -> float:
     return accuracy[-1] - accuracy[3 * (len(accuracy) - 1) // 4]
 
 
-def _planned(config: Config) -> Iterator[RecipeSpec]:
+def _planned(config: Config) -> Iterator[RunSpec]:
     kinds = [
         (order, network, config.seeds if network == "learned" else config.controls, config.steps)
         for order in ORDERS
@@ -132,6 +132,6 @@ def _planned(config: Config) -> Iterator[RecipeSpec]:
         own = {"kind": KIND, "network": network, "order": order, "steps": steps}
         every = config.every if steps == config.steps else SELDOMER * config.every
         for seed in range(seeds):
-            yield RecipeSpec.of(
+            yield RunSpec.of(
                 "permutation_copying", seed=seed, length=config.length, width=config.width, every=every, **own
             )

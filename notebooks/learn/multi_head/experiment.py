@@ -9,14 +9,14 @@ import numpy as np
 
 from attnlib.errors import NotMeasured
 from companion.results.aggregate import Point, matched, over_seeds, paired
-from companion.results.asks import Ask, answers, ask
 from companion.results.config import BaseConfig, Field, NotNegative, Positive
+from companion.results.measurements import Measurement, answers, measurements_of
 from companion.results.statistics import Interval, share_interval
-from companion.runs.recipe import RecipeSpec
+from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.shared.copied_sentences import words_of
 from notebooks.shared.copying import (
-    check_looks,
+    check_checkpoints,
     course_rows,
     enough,
     followed,
@@ -40,7 +40,7 @@ def failures_apart(first: list[Point], second: list[Point]) -> dict[str, float |
 
 
 def good_head(points: list[Point], alone: list[Point], steps: int) -> dict:
-    """Whether the good head has the most weight on the word to be said (``wins``), at the last look.
+    """Whether the good head has the most weight on the word to be said (``wins``), at the last snapshot.
 
     Only of networks that did not fail: in others no head need attend to that word. ``alone`` is the outcome
     of the trials of good heads.
@@ -91,7 +91,7 @@ def together(points: list[Point], length: int, step: int) -> dict:
     """In how many networks all heads end drawn to the right word, none or some; others are driven away.
 
     Several heads are as many chances to start well only if each goes its own way. ``same`` is the share of
-    networks in which every head is on its final side of uniform attention at the early look, ``step``.
+    networks in which every head is on its final side of uniform attention at the early snapshot, ``step``.
     """
     ends = [_drawn(course, -1, length) for _, course in points]
     early = [_drawn(course, course["steps"].index(step), length) for _, course in points]
@@ -148,7 +148,7 @@ class Config(BaseConfig):
         length: words of a permutation.
         width: of embeddings and states.
         steps: updates after which heads and networks are judged.
-        every: updates between two looks.
+        every: updates between two snapshots.
         followed: updates in training, if more than steps. Heads whose attention is driven away from the word
             to be said learn too, only later (:mod:`~notebooks.shared.copying`): by the 200 updates of
             the authors' configuration, at full size, too much so to be called bad.
@@ -169,7 +169,7 @@ class Config(BaseConfig):
 
     def check(self) -> None:
         words_of("permutation", self.length)
-        check_looks(self.steps, self.every, self.updates)
+        check_checkpoints(self.steps, self.every, self.updates)
 
     @property
     def updates(self) -> int:
@@ -185,11 +185,11 @@ PROFILES = {
 }
 
 
-def asks(config: Config) -> tuple[Ask, ...]:
+def measurements(config: Config) -> tuple[Measurement, ...]:
     """What is known before any network is trained: first trials, and random heads; the rest follows."""
     first = [_spec(config, (head,), 0, config.body) for head in range(config.candidates)]
     random = [spec for scenario in ("random", "alone") for spec in _scenario(scenario, config, [], [])]
-    return ask([*first, *random], measure_copying)
+    return measurements_of([*first, *random], measure_copying)
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
@@ -271,7 +271,7 @@ def _screened(config: Config, store: Store) -> tuple[list[list[Point]], dict[str
     return trials, {kind: [head for head, own in heads.items() if own == kind] for kind in KINDS}
 
 
-def _scenario(scenario: str, config: Config, good: list[int], bad: list[int]) -> list[RecipeSpec]:
+def _scenario(scenario: str, config: Config, good: list[int], bad: list[int]) -> list[RunSpec]:
     """The networks of a scenario; none where good or bad heads are too few.
 
     In ``copied`` all heads are the first of ``all_bad``: equal heads learn alike, so this is one head with a
@@ -297,19 +297,19 @@ def _scenario(scenario: str, config: Config, good: list[int], bad: list[int]) ->
     return specs
 
 
-def _moved(config: Config, heads: list[int]) -> list[RecipeSpec]:
+def _moved(config: Config, heads: list[int]) -> list[RunSpec]:
     bodies = range(config.body + 1, config.body + 1 + config.elsewhere)
     return [_spec(config, (head,), 0, body) for body in bodies for head in heads[: config.moved]]
 
 
-def _spec(config: Config, heads: tuple[int, ...], seed: int, body: int) -> RecipeSpec:
+def _spec(config: Config, heads: tuple[int, ...], seed: int, body: int) -> RunSpec:
     settings = {name: getattr(config, name) for name in ("length", "width", "every")}
-    return RecipeSpec.of("multi_head", heads=heads, body=body, seed=seed, steps=config.updates, **settings)
+    return RunSpec.of("multi_head", heads=heads, body=body, seed=seed, steps=config.updates, **settings)
 
 
-def _asked(specs: Iterable[RecipeSpec], store: Store) -> list[Point]:
+def _asked(specs: Iterable[RunSpec], store: Store) -> list[Point]:
     """(settings, course) of every network that the store knows or may train."""
-    return answers(ask(specs, measure_copying), store)
+    return answers(measurements_of(specs, measure_copying), store)
 
 
 def _named(scenario: str, points: list[Point]) -> list[Point]:

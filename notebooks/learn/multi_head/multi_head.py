@@ -12,10 +12,17 @@ from torch import Tensor
 
 from attnlib.errors import check_at_least
 from attnlib.training.course import Course, Report, regular_checkpoints, run_course
-from companion.runs.looks import gathered_looks, keep_look
+from companion.runs.snapshots import save_snapshot, stacked_snapshots
 from notebooks.shared.copied_sentences import CopyBatch, copy_batch, draw_sources, words_of
 from notebooks.shared.copier import Copier, CopierConfig, copier_loss
-from notebooks.shared.permutation_copying import HEAD, HELD_OUT, PARAMETERS, TRAINING, look_at_copier, stream
+from notebooks.shared.permutation_copying import (
+    HEAD,
+    HELD_OUT,
+    PARAMETERS,
+    TRAINING,
+    snapshot_of_copier,
+    stream,
+)
 
 
 @dataclass(frozen=True)
@@ -65,7 +72,7 @@ def new_network(settings: Settings) -> Copier:
 def record(
     settings: Settings, folder: Path, *, device: str = "cpu", report: Report | None = None
 ) -> dict[str, Tensor]:
-    """By checkpoint what ``look_at_copier`` sees, and ``head_right`` (checkpoints, heads).
+    """By checkpoint what ``snapshot_of_copier`` sees, and ``head_right`` (checkpoints, heads).
 
     The latter is the weight of each head on the right place.
     """
@@ -81,7 +88,7 @@ def record(
         with torch.inference_mode():
             attention = model(held_out).attention
         right = attention.diagonal(dim1=-2, dim2=-1).mean(dim=(0, 2))  # copying: the place of word s is s
-        keep_look(folder, step, look_at_copier(model, held_out) | {"head_right": right})
+        save_snapshot(folder, step, snapshot_of_copier(model, held_out) | {"head_right": right})
 
     looks = regular_checkpoints(settings.steps, settings.every)
     course = Course(settings.steps, settings.seed, settings.learning_rate, looks)
@@ -95,4 +102,4 @@ def record(
         device=device,
         report=report,
     )
-    return gathered_looks(folder, looks)
+    return stacked_snapshots(folder, looks)

@@ -10,9 +10,9 @@ import torch
 from attnlib.probes.optimal_attention import optimal_attention
 from companion.data import labelled_sets, parallel
 from companion.results.aggregate import Point, over_seeds, paired
-from companion.results.asks import Ask, answers, ask
 from companion.results.config import AboveZero, BaseConfig, NotNegative, Positive
-from companion.runs.recipe import RecipeSpec
+from companion.results.measurements import Measurement, answers, measurements_of
+from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.learn.optimal_attention.measure import (
     measure_classifier_identity,
@@ -92,48 +92,48 @@ PROFILES = {
 def data_of(config: Config) -> dict[str, str]:
     """Names of the sets that are taken: for ``translation``, and for ``classification``."""
     named = {
-        "translation": (config.dataset, Config.dataset, parallel.at_hand),
-        "classification": (config.texts, Config.texts, labelled_sets.at_hand),
+        "translation": (config.dataset, Config.dataset, parallel.available),
+        "classification": (config.texts, Config.texts, labelled_sets.available),
     }
     return {
-        kind: BY_RULE[kind] if config.absent == "by_rule" and name == usual and not at_hand(name) else name
-        for kind, (name, usual, at_hand) in named.items()
+        kind: BY_RULE[kind] if config.absent == "by_rule" and name == usual and not available(name) else name
+        for kind, (name, usual, available) in named.items()
     }
 
 
-def asks(config: Config) -> tuple[Ask, ...]:
+def measurements(config: Config) -> tuple[Measurement, ...]:
     of_forms = [one for form in FORMS for of in (_qualities, _identities) for one in of(config, form)]
     return (*of_forms, *_optima(config), *_classifiers(config))
 
 
-def _translators(config: Config, form: str) -> tuple[RecipeSpec, ...]:
+def _translators(config: Config, form: str) -> tuple[RunSpec, ...]:
     names = ("width", "learning_rate", "steps", "n_validation", "pieces")
     settings: dict = {name: getattr(config, name) for name in names}
     settings |= {"dataset": data_of(config)["translation"], "n_train": config.train_pairs}
     if form == "joined":
         settings |= {"saliency": True, "probed_training": config.probed_training}
     return tuple(
-        RecipeSpec.of("translation", form=form, keep_network=True, seed=seed, **settings)
+        RunSpec.of("translation", form=form, keep_network=True, seed=seed, **settings)
         for seed in range(config.seeds)
     )
 
 
-def _qualities(config: Config, form: str) -> tuple[Ask, ...]:
-    return ask(_translators(config, form), measure_translation)
+def _qualities(config: Config, form: str) -> tuple[Measurement, ...]:
+    return measurements_of(_translators(config, form), measure_translation)
 
 
-def _identities(config: Config, form: str) -> tuple[Ask, ...]:
-    return ask(_translators(config, form), measure_probe_identity, samples=config.samples)
+def _identities(config: Config, form: str) -> tuple[Measurement, ...]:
+    return measurements_of(_translators(config, form), measure_probe_identity, samples=config.samples)
 
 
-def _optima(config: Config) -> tuple[Ask, ...]:
+def _optima(config: Config) -> tuple[Measurement, ...]:
     """Each network of the summed form; beside it the next, where there is another, and the main model's next.
 
     Runs of one seed read in the same order, and agree for that alone.
     """
     specs, main = (_translators(config, form) for form in FORMS)
     return tuple(
-        Ask(
+        Measurement(
             spec,
             measure_optimal_attention,
             (("samples", config.samples),),
@@ -143,7 +143,7 @@ def _optima(config: Config) -> tuple[Ask, ...]:
     )
 
 
-def _classifiers(config: Config) -> tuple[Ask, ...]:
+def _classifiers(config: Config) -> tuple[Measurement, ...]:
     settings: dict = {
         "data": data_of(config)["classification"],
         "n_train": config.train_texts,
@@ -153,8 +153,8 @@ def _classifiers(config: Config) -> tuple[Ask, ...]:
     }
     if width := config.classifier_width:
         settings |= {"embedding_width": width, "width": width}
-    specs = (RecipeSpec.of("classification", seed=seed, **settings) for seed in range(config.seeds))
-    return ask(specs, measure_classifier_identity)
+    specs = (RunSpec.of("classification", seed=seed, **settings) for seed in range(config.seeds))
+    return measurements_of(specs, measure_classifier_identity)
 
 
 def counterexample() -> dict[str, float]:
@@ -204,7 +204,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     }
 
 
-def _by_seed(asked: Iterable[Ask], store: Store) -> list[Point]:
+def _by_seed(asked: Iterable[Measurement], store: Store) -> list[Point]:
     """Answers that the store knows or may make."""
     return [({"seed": name["seed"]}, found) for name, found in answers(asked, store)]
 

@@ -16,7 +16,7 @@ from attnlib.probes.agreement import RowMean, agreement, agreement_with_ties_bro
 from attnlib.probes.lexical_probe import log_lexical_probe
 from attnlib.probes.optimal_attention import OptimalAttention, optimal_attention
 from attnlib.training.corpus import Batch
-from companion.runs.recipe import Recording
+from companion.runs.procedure import Recording
 from notebooks.shared.agreement import recorded_batches, recorded_probe
 from notebooks.shared.ragged import padded
 from notebooks.shared.translation import load_pieces, recorded_network

@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from companion.results.aggregate import Point, over_seeds
-from companion.results.asks import Ask, answers, ask
 from companion.results.config import BaseConfig, Positive
-from companion.runs.recipe import RecipeSpec
+from companion.results.measurements import Measurement, answers, measurements_of
+from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.shared.copied_sentences import KINDS, words_of
 from notebooks.shared.copying import (
-    check_looks,
+    check_checkpoints,
     course_rows,
     followed,
     judged,
@@ -34,7 +34,8 @@ WAYS = ("drawn", "away")
 def knowledge_first(learned: list[Point], uniform: list[Point], length: int) -> dict:
     """Which way attention goes, and whether words are known when it gets to the right place.
 
-    Attention leaves uniform attention at the first look where the mean weight on the word to be said is at
+    Attention leaves uniform attention at the first snapshot where the mean weight on the word to be said is
+    at
     least ``FACTOR`` / length (*drawn*) or at most 1 / (``FACTOR`` · length) (driven *away*). Words are known,
     and attention is there, from the first look at which the largest β, or the largest weight, of a target
     word stands at the word to be said for half of the words: the same is asked of both.
@@ -104,7 +105,7 @@ def _group(points: list[Point], uniform: list[Point], length: int) -> dict:
 
 
 def _mean_share(course: dict, updates: list[int]) -> float:
-    """Of words with the largest β at the right place, over the looks after these updates."""
+    """Of words with the largest β at the right place, over the snapshots after these updates."""
     shares = [course["probe_agreement"][course["steps"].index(step)] for step in updates]
     return math.fsum(shares) / len(shares)
 
@@ -129,7 +130,7 @@ class Config(BaseConfig):
         length: words of a sentence; the vocabularies grow with it.
         width: of embeddings and states.
         steps: updates after which networks are judged.
-        every: updates between two looks.
+        every: updates between two snapshots.
         followed: updates of learned attention on permutations and mixtures, if more. What fails may be slow.
         sample_steps: updates of the networks that copy samples, if more. With as many as
             :mod:`~notebooks.learn.fixed_permutation.experiment` has, these are its networks.
@@ -149,7 +150,7 @@ class Config(BaseConfig):
         for kind in self.kind:
             words_of(kind, self.length)
         updates = [self.updates(kind, network) for kind in self.kind for network in NETWORKS]
-        check_looks(self.steps, self.every, max(updates, default=self.steps))
+        check_checkpoints(self.steps, self.every, max(updates, default=self.steps))
 
     def updates(self, kind: str, network: str) -> int:
         """How long a network is trained: as long as it is judged, or for longer."""
@@ -164,8 +165,8 @@ PROFILES = {
 }
 
 
-def asks(config: Config) -> tuple[Ask, ...]:
-    return ask(_planned(config), measure_copying)
+def measurements(config: Config) -> tuple[Measurement, ...]:
+    return measurements_of(_planned(config), measure_copying)
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
@@ -176,7 +177,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """
     whole = [
         ({name: columns[name] for name in ("kind", "network", "seed")}, course)
-        for columns, course in answers(asks(config), store)
+        for columns, course in answers(measurements(config), store)
     ]
     values = {kind: _of_kind(kind, config, whole) for kind in config.kind}
     outcomes = outcome_rows(judged(whole, config.steps))
@@ -185,13 +186,13 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     return values, {"courses": course_rows(whole), "outcomes": outcomes}
 
 
-def _planned(config: Config) -> Iterator[RecipeSpec]:
+def _planned(config: Config) -> Iterator[RunSpec]:
     settings = {name: getattr(config, name) for name in ("length", "width", "every")}
     for kind in config.kind:
         for network in NETWORKS:
             steps = config.updates(kind, network)
             for seed in range(config.seeds if network == "learned" else config.controls):
-                yield RecipeSpec.of(
+                yield RunSpec.of(
                     "permutation_copying", seed=seed, kind=kind, network=network, steps=steps, **settings
                 )
 

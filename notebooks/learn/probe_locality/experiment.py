@@ -5,9 +5,9 @@ from operator import itemgetter
 from typing import Annotated
 
 from companion.results.aggregate import Point, over_seeds, paired
-from companion.results.asks import Ask, answers, ask
 from companion.results.config import BaseConfig, Field, Positive
-from companion.runs.recipe import RecipeSpec
+from companion.results.measurements import Measurement, answers, measurements_of
+from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.shared.copying import measure_copying
 
@@ -40,7 +40,7 @@ class Config(BaseConfig):
         every: updates between two looks at the start. A larger network may go from its first knowledge of the
             keyword to the leak within few.
         until: updates after which looks are further apart.
-        later: updates between two looks from there on.
+        later: updates between two snapshots from there on.
     """
 
     seeds: Positive = 3
@@ -57,11 +57,11 @@ class Config(BaseConfig):
 PROFILES = {"quick": Config(), "paper": Config(seeds=5, embedding_width=300, width=256, steps=4_000, every=2)}
 
 
-def asks(config: Config) -> tuple[Ask, ...]:
+def measurements(config: Config) -> tuple[Measurement, ...]:
     names = ("words", "length", "embedding_width", "width", "steps", "every", "until", "later")
     settings = {name: getattr(config, name) for name in names}
-    specs = (RecipeSpec.of("keyword", seed=seed, **settings) for seed in range(config.seeds))
-    return ask(specs, measure_copying)
+    specs = (RunSpec.of("keyword", seed=seed, **settings) for seed in range(config.seeds))
+    return measurements_of(specs, measure_copying)
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
@@ -78,7 +78,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
             | {("step" if key == "steps" else key): series[i] for key, series in course.items()}
             for i in range(len(course["steps"]))
         ]
-        for name, course in answers(asks(config), store)
+        for name, course in answers(measurements(config), store)
     ]
     early = [next((row for row in course if row["accuracy"] >= HALFWAY), None) for course in courses]
     midway = [[row for row in course if row["step"] <= config.steps / 2][-1] for course in courses]

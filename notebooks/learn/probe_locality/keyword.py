@@ -18,7 +18,7 @@ from torch import Tensor
 from attnlib.errors import BadInput, check_at_least
 from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig, classification_loss
 from attnlib.training.course import Course, Report, run_course
-from companion.runs.looks import gathered_looks, keep_look
+from companion.runs.snapshots import save_snapshot, stacked_snapshots
 from notebooks.shared.locality import apart, locality
 
 PARAMETERS, TRAINING, HELD_OUT = range(3)  # what a seed is used for
@@ -122,11 +122,11 @@ def record(
         _loss,
         course,
         folder,
-        visit=lambda step, model: keep_look(folder, step, _look(model, held_out)),
+        visit=lambda step, model: save_snapshot(folder, step, _look(model, held_out)),
         device=device,
         report=report,
     )
-    return gathered_looks(folder, course.checkpoints)
+    return stacked_snapshots(folder, course.checkpoints)
 
 
 def _loss(model: AttentiveClassifier, batch: KeywordBatch) -> Tensor:

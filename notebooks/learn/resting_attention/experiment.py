@@ -11,10 +11,10 @@ import numpy as np
 from attnlib.errors import BadInput
 from companion.data import labelled_sets
 from companion.results.aggregate import over_seeds
-from companion.results.asks import Ask, ask
 from companion.results.config import AboveZero, BaseConfig, NotNegative, OneOf, Positive
+from companion.results.measurements import Measurement, measurements_of
 from companion.results.statistics import Interval, jackknife_interval
-from companion.runs.recipe import RecipeSpec
+from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.learn.resting_attention.measure import measure_apart, measure_resting
 from notebooks.shared.agreement import classifier_runs, gathered
@@ -101,7 +101,7 @@ PROFILES = {
 }
 
 
-def rows(config: Config) -> dict[str, tuple[RecipeSpec, ...]]:
+def rows(config: Config) -> dict[str, tuple[RunSpec, ...]]:
     """The networks by data set, in the order of seeds; they are those of the agreement tables."""
     names = ("n_train", "n_validation", "learning_rate", "steps", "embedding_width")
     shared = {name: getattr(config, name) for name in names}
@@ -109,11 +109,11 @@ def rows(config: Config) -> dict[str, tuple[RecipeSpec, ...]]:
     return {
         name: classifier_runs(seeds[name], 0, shared | {"data": name}, config.width).normal
         for name in dict.fromkeys((*config.data, *config.beside))
-        if not config.only_at_hand or labelled_sets.at_hand(name)
+        if not config.only_at_hand or labelled_sets.available(name)
     }
 
 
-def asks(config: Config) -> tuple[Ask, ...]:
+def measurements(config: Config) -> tuple[Measurement, ...]:
     return tuple(asked for runs in rows(config).values() for asked in (*_alone(runs), *_together(runs)))
 
 
@@ -157,12 +157,12 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     return values, tables
 
 
-def _alone(runs: Sequence[RecipeSpec]) -> tuple[Ask, ...]:
-    return ask(runs, measure_resting)
+def _alone(runs: Sequence[RunSpec]) -> tuple[Measurement, ...]:
+    return measurements_of(runs, measure_resting)
 
 
-def _together(runs: Sequence[RecipeSpec]) -> tuple[Ask, ...]:
-    return tuple(Ask(one, measure_apart, (), (other,)) for one, other in permutations(runs, 2))
+def _together(runs: Sequence[RunSpec]) -> tuple[Measurement, ...]:
+    return tuple(Measurement(one, measure_apart, (), (other,)) for one, other in permutations(runs, 2))
 
 
 def _resting(networks: list[dict]) -> dict:

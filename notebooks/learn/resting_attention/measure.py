@@ -6,7 +6,7 @@ from torch import Tensor
 
 from attnlib.errors import BadInput
 from attnlib.probes.agreement import RowMean, agreement, chance_agreement
-from companion.runs.recipe import Recording
+from companion.runs.procedure import Recording
 from notebooks.shared.ragged import RaggedRows, padded
 
 

@@ -7,9 +7,9 @@ import numpy as np
 
 from attnlib.models.sequence_to_sequence import Link, SequenceCell
 from companion.results.aggregate import Point, each_over_seeds, paired
-from companion.results.asks import Ask, answers, ask
 from companion.results.config import Field, Positive
-from companion.runs.recipe import RecipeSpec
+from companion.results.measurements import Measurement, answers, measurements_of
+from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.shared.measure import measure_by_length, measure_summary_bits
 from notebooks.shared.summaries import rows_of, summarised
@@ -59,7 +59,7 @@ PROFILES = {
 }
 
 
-def _specs(config: Config, links: tuple[str, ...]) -> tuple[RecipeSpec, ...]:
+def _specs(config: Config, links: tuple[str, ...]) -> tuple[RunSpec, ...]:
     kinds = product(links, config.width, range(config.seeds))
     return tuple(
         spec_on_words(config, seed=seed, link=link, width=width, cell=config.cell, looks=1)
@@ -67,25 +67,29 @@ def _specs(config: Config, links: tuple[str, ...]) -> tuple[RecipeSpec, ...]:
     )
 
 
-def _probes(config: Config) -> tuple[Ask, ...]:
+def _probes(config: Config) -> tuple[Measurement, ...]:
     """What a probe reads off every single vector, at each length."""
     specs = _specs(config, tuple(link for link in config.link if link in ONE_VECTOR))
     return tuple(
         asked
         for length in config.probed
-        for asked in ask(specs, measure_summary_bits, length=length, samples=config.samples)
+        for asked in measurements_of(specs, measure_summary_bits, length=length, samples=config.samples)
     )
 
 
-def _halved(config: Config) -> tuple[Ask, ...]:
+def _halved(config: Config) -> tuple[Measurement, ...]:
     """The longest sentences and widest vectors once more, with half the samples to fit a probe on."""
     specs = dict.fromkeys(a.spec for a in _probes(config) if a.spec.resolved.width == max(config.width))
     half = {"length": max(config.probed), "samples": config.samples // 2}
-    return ask(specs, measure_summary_bits, **half) if config.samples > 1 else ()
+    return measurements_of(specs, measure_summary_bits, **half) if config.samples > 1 else ()
 
 
-def asks(config: Config) -> tuple[Ask, ...]:
-    return (*ask(_specs(config, config.link), measure_by_length), *_probes(config), *_halved(config))
+def measurements(config: Config) -> tuple[Measurement, ...]:
+    return (
+        *measurements_of(_specs(config, config.link), measure_by_length),
+        *_probes(config),
+        *_halved(config),
+    )
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
@@ -94,7 +98,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     ``wider``: capacity of the widest less the narrowest; ``attention_gains``: exact match of the widest with
     attention, on the longest quarter, less that of ``initial``.
     """
-    found = _grouped(answers(ask(_specs(config, config.link), measure_by_length), store))
+    found = _grouped(answers(measurements_of(_specs(config, config.link), measure_by_length), store))
     probes = _grouped(answers(_probes(config), store), "length")
     halved = _grouped(answers(_halved(config), store))
     values: dict = {}

@@ -15,7 +15,7 @@ END = "<eos>"  # the last word of a side, which is no word of the sentence
 
 
 def attention_map(rows: list[dict]) -> str:
-    """The map of one pair of sentences, from a row a look, target and source place; the last look first.
+    """The map of one pair of sentences, from a row a snapshot, target and source place, the last one first.
 
     Its name for screen readers has the source sentence, since a page may hold several.
     """

@@ -10,9 +10,9 @@ from attnlib.errors import BadInput
 from attnlib.models.sequence_to_sequence import NAMED
 from companion.data import registry
 from companion.results.aggregate import each_over_seeds
-from companion.results.asks import Ask, answers, ask
 from companion.results.config import BaseConfig, OneOf, Positive
-from companion.runs.recipe import RecipeSpec
+from companion.results.measurements import Measurement, answers, measurements_of
+from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.primer.one_step.measure import measure_shown_pairs
 from notebooks.shared.summaries import rows_of
@@ -81,20 +81,20 @@ PROFILES = {
 }  # fmt: skip
 
 
-def asks(config: Config) -> tuple[Ask, ...]:
+def measurements(config: Config) -> tuple[Measurement, ...]:
     names = ("width", "steps", "looks", "learning_rate", "judged", "task")
     own = {name: getattr(config, name) for name in names} | NETWORKS[config.network]
     options = tuple((name, getattr(config, name)) for name in ("n_train", "max_words", "max_length"))
     specs = (
-        RecipeSpec.of("recurrent_sequences", seed=seed, options=options, shown=PAIRS, **own)
+        RunSpec.of("recurrent_sequences", seed=seed, options=options, shown=PAIRS, **own)
         for seed in range(config.seeds)
     )
-    return ask(specs, measure_shown_pairs, pair=config.pair, place=config.place)
+    return measurements_of(specs, measure_shown_pairs, pair=config.pair, place=config.place)
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """The step in numbers, weights that the primers speak of, and attention along training."""
-    points = answers(asks(config), store)
+    points = answers(measurements(config), store)
     if not points:
         return {}, {name: [] for name in ("worked", "context", "predicted", "map", "learned")}
     first = points[0][1]

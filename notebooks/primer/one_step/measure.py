@@ -3,7 +3,7 @@
 import torch
 
 from companion.runs import registry
-from companion.runs.recipe import Recording
+from companion.runs.procedure import Recording
 from notebooks.shared.measure import exact_matches
 from notebooks.shared.sequence_course import judged_samples, load_task, shown_pairs
 
@@ -29,7 +29,7 @@ def measure_shown_pairs(recording: Recording, *, pair: int, place: int) -> dict:
         for vocabulary, ids, mask in sides
     ]
     pairs = list(zip(*words, strict=True))
-    network = registry.load(recording.spec.recipe).recorded_network(recording)
+    network = registry.load(recording.spec.procedure).recorded_network(recording)
     trace = network(batch)
     length = len(pairs[pair][0])
     scores, weights = (values[pair, place, :length] for values in (trace.scores, trace.attention))

@@ -8,9 +8,9 @@ import numpy as np
 from attnlib.models.sequence_to_sequence import NAMED
 from companion.data import registry
 from companion.results.aggregate import Point, each_over_seeds
-from companion.results.asks import Ask, answers, ask
 from companion.results.config import BaseConfig, OneOf, Positive
-from companion.runs.recipe import RecipeSpec
+from companion.results.measurements import Measurement, answers, measurements_of
+from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.primer.one_vector.measure import measure_error_growth
 from notebooks.shared.summaries import rows_of
@@ -68,7 +68,7 @@ PROFILES = {
 }
 
 
-def _groups(config: Config) -> dict[tuple[str, str], tuple[RecipeSpec, ...]]:
+def _groups(config: Config) -> dict[tuple[str, str], tuple[RunSpec, ...]]:
     names = ("width", "steps", "batch_size", "learning_rate", "judged")
     shared = {name: getattr(config, name) for name in names} | {"looks": 1}  # only the end is measured
     found = {}
@@ -78,14 +78,14 @@ def _groups(config: Config) -> dict[tuple[str, str], tuple[RecipeSpec, ...]]:
             options |= {"max_digits": config.digits, "n_held_out": config.judged}
         own = {"task": task, "options": tuple(options.items()), **NETWORKS[network], **shared}
         found[task, network] = tuple(
-            RecipeSpec.of("recurrent_sequences", seed=seed, **own) for seed in range(config.seeds)
+            RunSpec.of("recurrent_sequences", seed=seed, **own) for seed in range(config.seeds)
         )
     return found
 
 
-def asks(config: Config) -> tuple[Ask, ...]:
+def measurements(config: Config) -> tuple[Measurement, ...]:
     specs = (spec for group in _groups(config).values() for spec in group)
-    return ask(dict.fromkeys(specs), measure_error_growth, samples=config.samples)
+    return measurements_of(dict.fromkeys(specs), measure_error_growth, samples=config.samples)
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
@@ -93,7 +93,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     values: dict = {}
     tables: dict[str, list[dict]] = {"places": [], "damage": []}
     for (task, network), specs in _groups(config).items():
-        points = answers(ask(specs, measure_error_growth, samples=config.samples), store)
+        points = answers(measurements_of(specs, measure_error_growth, samples=config.samples), store)
         if not points:
             continue
         values.setdefault(task, {})[network] = _summary(points)

@@ -11,7 +11,7 @@ from attnlib.training.corpus import Batch, Corpus, collate, evaluation_batches
 from attnlib.training.vocabulary import BOS, EOS, MARKS, PAD, Vocabulary
 from companion.data.bleu import bleu, bleu_counts
 from companion.runs import registry
-from companion.runs.recipe import Recording
+from companion.runs.procedure import Recording
 from notebooks.shared.measure import exact_matches
 from notebooks.shared.sequence_course import judged_samples, load_task
 
@@ -39,7 +39,7 @@ def measure_error_growth(recording: Recording, *, samples: int) -> dict:
     length = fullest_length(lengths)
     own = np.flatnonzero(lengths == length)
     places = slice(0, length + 1)
-    network = registry.load(recording.spec.recipe).recorded_network(recording)
+    network = registry.load(recording.spec.procedure).recorded_network(recording)
     ended = ((written != PAD) & (written != EOS)).sum(1).numpy()
     searched = replace(
         recording, tensors=dict(recording.tensors) | {"written": beam_written(network, judged)}

@@ -7,8 +7,8 @@ from typing import Annotated
 import numpy as np
 
 from companion.results.aggregate import each_over_seeds, paired
-from companion.results.asks import Ask, answers, ask
 from companion.results.config import Field, OneOf, Positive
+from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.store import Store
 from notebooks.primer.path_length.measure import measure_gradients
 from notebooks.shared.summaries import rows_of
@@ -42,17 +42,19 @@ class Config(CoursesConfig):
 PROFILES = {"quick": Config(), "paper": Config(kind=tuple(KINDS), length=20, samples=256, **PAPER)}
 
 
-def _groups(config: Config) -> dict[tuple[str, str], tuple[Ask, ...]]:
+def _groups(config: Config) -> dict[tuple[str, str], tuple[Measurement, ...]]:
     found = {}
     for kind, cell in product(config.kind, config.cell):
         link, reverse = KINDS[kind]
         own = {"link": link, "reverse": reverse, "cell": cell, "width": config.width, "looks": config.looks}
         specs = (spec_on_words(config, seed=seed, **own) for seed in range(config.seeds))
-        found[kind, cell] = ask(specs, measure_gradients, length=config.length, samples=config.samples)
+        found[kind, cell] = measurements_of(
+            specs, measure_gradients, length=config.length, samples=config.samples
+        )
     return found
 
 
-def asks(config: Config) -> tuple[Ask, ...]:
+def measurements(config: Config) -> tuple[Measurement, ...]:
     return tuple(chain.from_iterable(_groups(config).values()))
 
 

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from attnlib.training.corpus import Batch, collate
 from companion.runs import registry
-from companion.runs.recipe import Recording
+from companion.runs.procedure import Recording
 from notebooks.shared.sequence_course import load_task
 
 _BATCH = 64
@@ -17,7 +17,7 @@ def measure_gradients(recording: Recording, *, length: int, samples: int) -> dic
 
     Not of its log-probability, whose gradient vanishes where the word is certain.
     """
-    settings, module = recording.spec.resolved, registry.load(recording.spec.recipe)
+    settings, module = recording.spec.resolved, registry.load(recording.spec.procedure)
     drawn = {"min_length": length, "max_length": length, "n_train": 1, "n_held_out": samples}
     options = tuple((dict(settings.task_options) | drawn).items())
     task = load_task(type(settings)(task=settings.task, options=options))

@@ -13,9 +13,9 @@ from attnlib.models.attention import Scoring
 from attnlib.models.sequence_to_sequence import NAMED
 from companion.data.parallel import NAMES as TEXTS
 from companion.results.aggregate import Point, each_over_seeds, matched, over_seeds, paired
-from companion.results.asks import Ask, answers, ask
 from companion.results.config import BaseConfig, OneOf, Positive
-from companion.runs.recipe import RecipeSpec
+from companion.results.measurements import Measurement, answers, measurements_of
+from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.primer.scoring_functions.measure import (
     OFFSETS,
@@ -146,24 +146,24 @@ PROFILES = {
 }
 
 
-def specs_of_kind(config: Config, kind: Kind) -> tuple[RecipeSpec, ...]:
+def specs_of_kind(config: Config, kind: Kind) -> tuple[RunSpec, ...]:
     sizes = dict(zip(SIZES[kind.task], (config.shortest, config.longest), strict=True))
     options = sizes | {"n_train": config.n_train, "n_held_out": config.judged}
     own = {"task": kind.task, "options": tuple(options.items()), "scoring": kind.scoring}
     own |= {"bidirectional": kind.directions == 2, "batch_size": BATCH, **DECODERS.get(kind.decoder, {})}
     own |= {name: getattr(config, name) for name in ("width", "steps", "looks", "learning_rate", "judged")}
-    recipe = "asked_before" if kind.decoder == BEFORE else "recurrent_sequences"
-    return tuple(RecipeSpec.of(recipe, seed=seed, **own) for seed in range(config.seeds))
+    procedure = "asked_before" if kind.decoder == BEFORE else "recurrent_sequences"
+    return tuple(RunSpec.of(procedure, seed=seed, **own) for seed in range(config.seeds))
 
 
-def specs_of_name(config: Config, name: str) -> tuple[RecipeSpec, ...]:
+def specs_of_name(config: Config, name: str) -> tuple[RunSpec, ...]:
     options: dict[str, object] = {"held_out_from_train": 0, "max_words": config.text_words}
     options |= {"n_train": config.text_pairs} if config.text_pairs else {}
     own = {"task": config.text, "options": tuple(options.items()), "width": config.text_width}
     own |= {"steps": config.text_epochs * ceil((config.text_pairs or CAPTIONS) / BATCH)}
     own |= {"looks": config.text_looks, "learning_rate": config.text_rate, "batch_size": BATCH}
     own |= {"judged": VALIDATION, **NAMED[name]}
-    return tuple(RecipeSpec.of("recurrent_sequences", seed=seed, **own) for seed in range(config.seeds))
+    return tuple(RunSpec.of("recurrent_sequences", seed=seed, **own) for seed in range(config.seeds))
 
 
 def comparisons(config: Config, task: str) -> dict[str, list[tuple[Kind, Kind]]]:
@@ -215,7 +215,7 @@ def summary(points: list[Point], threshold: float) -> dict:
 
 
 def late_rise(measured: dict) -> float:
-    """Words right at the last look less those at three quarters of the updates, on straight lines.
+    """Words right at the last snapshot less those at three quarters of the updates, on straight lines.
 
     >>> late_rise({"steps": [0, 10, 20], "token_accuracy": [0.0, 0.5, 0.75]})
     0.125
@@ -253,36 +253,38 @@ GAINS = {"bahdanau_over_cho": ("bahdanau", "cho"), "luong_over_sutskever": ("luo
 ASKERS = ("luong", BEFORE, "bahdanau")
 
 
-def _networks(config: Config) -> dict[Kind | str, tuple[RecipeSpec, ...]]:
+def _networks(config: Config) -> dict[Kind | str, tuple[RunSpec, ...]]:
     by_kind = {kind: specs_of_kind(config, kind) for kind in grid(config)}
     return by_kind | {name: specs_of_name(config, name) for name in NAMED if name in config.named}
 
 
-def _asked_kinds(config: Config) -> dict[Kind, tuple[Ask, ...]]:
+def _asked_kinds(config: Config) -> dict[Kind, tuple[Measurement, ...]]:
     """Which state the scores come from: one direction, and the scores in ``asked``."""
     every = (Kind(task, own, 1, score) for task, score, own in product(config.task, config.asked, ASKERS))
-    return {k: ask(specs_of_kind(config, k), measure_asking_state) for k in every if k in grid(config)}
+    return {
+        k: measurements_of(specs_of_kind(config, k), measure_asking_state) for k in every if k in grid(config)
+    }
 
 
-def _probed_kinds(config: Config) -> dict[Kind, tuple[Ask, ...]]:
+def _probed_kinds(config: Config) -> dict[Kind, tuple[Measurement, ...]]:
     """What encoder states know: of Bahdanau's network, and the same with the other encoder."""
     tasks = [task for task in config.task if config.longest >= READABLE[task]]
     every = (Kind(task, "bahdanau", d, "additive") for task, d in product(tasks, config.directions))
     settings = {"size": config.longest, "samples": config.samples}
     return {
-        kind: ask(specs_of_kind(config, kind), measure_context_of_states, **settings)
+        kind: measurements_of(specs_of_kind(config, kind), measure_context_of_states, **settings)
         for kind in every
         if kind in grid(config)
     }
 
 
-def asks(config: Config) -> tuple[Ask, ...]:
+def measurements(config: Config) -> tuple[Measurement, ...]:
     networks = _networks(config)
     return (
-        *(asked for specs in networks.values() for asked in ask(specs, measure_learning_curve)),
-        *ask((specs[0] for specs in networks.values()), measure_cost),
+        *(asked for specs in networks.values() for asked in measurements_of(specs, measure_learning_curve)),
+        *measurements_of((specs[0] for specs in networks.values()), measure_cost),
         *chain(*_asked_kinds(config).values(), *_probed_kinds(config).values()),
-        *(a for name in config.named for a in ask(networks[name], measure_bleu)),
+        *(a for name in config.named for a in measurements_of(networks[name], measure_bleu)),
     )
 
 
@@ -293,10 +295,15 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     state.
     """
     networks = _networks(config)
-    measured = {kind: answers(ask(specs, measure_learning_curve), store) for kind, specs in networks.items()}
+    measured = {
+        kind: answers(measurements_of(specs, measure_learning_curve), store)
+        for kind, specs in networks.items()
+    }
     measured = {kind: points for kind, points in measured.items() if points}
     costs = {
-        kind: cost for kind in measured for _, cost in answers(ask(networks[kind][:1], measure_cost), store)
+        kind: cost
+        for kind in measured
+        for _, cost in answers(measurements_of(networks[kind][:1], measure_cost), store)
     }
     values: dict = {}
     tables: dict[str, list[dict]] = {name: [] for name in ("grid", "costs", "curves", "context")}
@@ -345,7 +352,7 @@ def _translation(
     for name in config.named:
         if name not in measured:
             continue
-        bleu[name] = answers(ask(networks[name], measure_bleu), store)
+        bleu[name] = answers(measurements_of(networks[name], measure_bleu), store)
         found = summary(measured[name], config.text_threshold)
         found["bleu"] = over_seeds(bleu[name], lambda m: m["bleu"])
         found["late_rise"] = over_seeds(measured[name], late_rise)

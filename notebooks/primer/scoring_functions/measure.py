@@ -14,7 +14,7 @@ from attnlib.training.vocabulary import EOS, MARKS, PAD, Vocabulary
 from companion.data.bleu import corpus_bleu
 from companion.data.parallel import TextOptions, read_translation, tokenise_pairs
 from companion.runs import registry
-from companion.runs.recipe import Recording
+from companion.runs.procedure import Recording
 from notebooks.shared.probe_bits import probe_bits
 from notebooks.shared.sequence_course import judged_samples, load_task
 
@@ -26,7 +26,7 @@ READABLE = {"reordering": 2, "number_words": 5}  # the sizes that make five word
 
 
 def _network(recording: Recording) -> "SequenceToSequence":
-    return registry.load(recording.spec.recipe).recorded_network(recording)
+    return registry.load(recording.spec.procedure).recorded_network(recording)
 
 
 def sample_products(network: SequenceToSequence, source: int, target: int) -> dict[str, int]:

@@ -9,10 +9,10 @@ from attnlib.errors import BadInput, DataUnavailable
 from attnlib.models.sequence_to_sequence import Link
 from companion.data import registry
 from companion.results.aggregate import Point, each_over_seeds, matched
-from companion.results.asks import Ask, answers, ask
 from companion.results.config import OneOf
+from companion.results.measurements import Measurement, answers, measurements_of
 from companion.results.statistics import mean_interval
-from companion.runs.recipe import RecipeSpec
+from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.primer.source_reversal.measure import measure_longest_sentences
 from notebooks.shared.measure import THIRDS, measure_learning_curve
@@ -88,7 +88,7 @@ class Config(CoursesConfig):
 PROFILES = {"quick": Config(), "paper": Config(**PAPER)}
 
 
-def _groups(config: Config) -> dict[tuple[str, str, str], tuple[RecipeSpec, ...]]:
+def _groups(config: Config) -> dict[tuple[str, str, str], tuple[RunSpec, ...]]:
     """The networks by kind (a link, or :data:`ONE_LENGTH`), cell and order."""
     kinds = {link: (link, config.shortest) for link in config.link}
     if config.one_length and "attention" in config.link:
@@ -103,9 +103,12 @@ def _groups(config: Config) -> dict[tuple[str, str, str], tuple[RecipeSpec, ...]
     return found
 
 
-def asks(config: Config) -> tuple[Ask, ...]:
+def measurements(config: Config) -> tuple[Measurement, ...]:
     specs = dict.fromkeys(spec for group in _groups(config).values() for spec in group)
-    return (*ask(specs, measure_learning_curve), *ask(specs, measure_longest_sentences))
+    return (
+        *measurements_of(specs, measure_learning_curve),
+        *measurements_of(specs, measure_longest_sentences),
+    )
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
@@ -133,9 +136,10 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     }
 
 
-def _measured(specs: tuple[RecipeSpec, ...], store: Store) -> list[Point]:
+def _measured(specs: tuple[RunSpec, ...], store: Store) -> list[Point]:
     curves, longest = (
-        answers(ask(specs, measure), store) for measure in (measure_learning_curve, measure_longest_sentences)
+        answers(measurements_of(specs, measure), store)
+        for measure in (measure_learning_curve, measure_longest_sentences)
     )
     return [(name, curve | {"longest": own}) for name, (curve, own) in matched(curves, longest)]
 

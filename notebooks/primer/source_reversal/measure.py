@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from companion.runs.recipe import Recording
+from companion.runs.procedure import Recording
 from notebooks.shared.measure import THIRDS
 from notebooks.shared.sequence_course import judged_samples
 
 
 def measure_longest_sentences(recording: Recording) -> dict:
-    """Words right at the last look by third of the sentence, in the longest quarter of the lengths.
+    """Words right at the last snapshot by third of the sentence, in the longest quarter of the lengths.
 
     Over all lengths together a third holds places that are in the middle of a longer sentence.
     """

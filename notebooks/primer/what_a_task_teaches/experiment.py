@@ -7,10 +7,10 @@ import numpy as np
 
 from attnlib.errors import BadInput
 from companion.results.aggregate import Point, over_seeds
-from companion.results.asks import Ask, answers, ask
 from companion.results.config import BaseConfig, OneOf
+from companion.results.measurements import Measurement, answers, measurements_of
 from companion.results.statistics import jackknife_interval
-from companion.runs.recipe import RecipeSpec
+from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.primer.what_a_task_teaches.measure import (
     CLASSES,
@@ -297,7 +297,7 @@ class Config(BaseConfig):
     def check(self) -> None:
         if self.seeds < 2:
             raise BadInput(f"seeds is {self.seeds}; networks of one task are compared, so take 2 or more")
-        asks(self)  # what a network or its training cannot be, the recipes say
+        measurements(self)  # what a network or its training cannot be, the procedures say
 
     @property
     def kinds(self) -> tuple[tuple[str, str], ...]:
@@ -306,27 +306,29 @@ class Config(BaseConfig):
         return (*free, *(("tied", task) for task in self.tied))
 
 
-def _specs(config: Config, kind: str, task: str) -> tuple[RecipeSpec, ...]:
+def _specs(config: Config, kind: str, task: str) -> tuple[RunSpec, ...]:
     sizes = {"min_length": config.shortest, "max_length": config.longest}
     options = sizes | {"n_train": config.n_train, "n_held_out": config.judged}
     own = {"task": f"lexicon_{task}", "options": tuple(options.items())}
     own |= {"judged": config.judged, "looks": config.looks}
     if kind == "recurrent":
-        recipe = "recurrent_sequences"
+        procedure = "recurrent_sequences"
         own |= {name: getattr(config, name) for name in ("scoring", "width", "steps", "learning_rate")}
     else:
-        recipe = "transformer_sequences"
+        procedure = "transformer_sequences"
         own |= {name: getattr(config, name) for name in ("heads", "layers", "positions", "warmup")}
         own |= {"width": config.transformer_width, "steps": config.transformer_steps}
         own |= {"learning_rate": config.transformer_rate, "tied": kind == "tied"}
-    return tuple(RecipeSpec.of(recipe, seed=seed, **own) for seed in range(config.seeds))
+    return tuple(RunSpec.of(procedure, seed=seed, **own) for seed in range(config.seeds))
 
 
-def _pairs(config: Config, kind: str, first: str, second: str, state: str) -> tuple[Ask, ...]:
+def _pairs(config: Config, kind: str, first: str, second: str, state: str) -> tuple[Measurement, ...]:
     """Each network of one task beside that of the next seed of another task or the same: never one start."""
     ours, theirs = _specs(config, kind, first), _specs(config, kind, second)
     return tuple(
-        Ask(spec, measure_pattern_agreement, (("state", state),), (theirs[(seed + 1) % config.seeds],))
+        Measurement(
+            spec, measure_pattern_agreement, (("state", state),), (theirs[(seed + 1) % config.seeds],)
+        )
         for seed, spec in enumerate(ours)
     )
 
@@ -341,13 +343,13 @@ def _layered(config: Config) -> tuple[tuple[str, str], ...]:
     return tuple((kind, task) for kind, task in config.kinds if kind != "recurrent")
 
 
-def asks(config: Config) -> tuple[Ask, ...]:
-    asked = [a for pair in config.kinds for a in ask(_specs(config, *pair), measure_patterns)]
-    asked += [a for pair in config.kinds for a in ask(_specs(config, *pair)[:1], measure_example)]
+def measurements(config: Config) -> tuple[Measurement, ...]:
+    asked = [a for pair in config.kinds for a in measurements_of(_specs(config, *pair), measure_patterns)]
+    asked += [a for pair in config.kinds for a in measurements_of(_specs(config, *pair)[:1], measure_example)]
     asked += [a for compared in _compared(config) for a in _pairs(config, *compared)]
     for pair in _layered(config):
         for measure in (measure_reciprocity, measure_classes, measure_sources):
-            asked += ask(_specs(config, *pair), measure)
+            asked += measurements_of(_specs(config, *pair), measure)
     return tuple(asked)
 
 
@@ -380,7 +382,9 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """
 
     def found(measure: Callable[..., dict], kinds: tuple[tuple[str, str], ...], first: int | None = None):
-        return {pair: answers(ask(_specs(config, *pair)[:first], measure), store) for pair in kinds}
+        return {
+            pair: answers(measurements_of(_specs(config, *pair)[:first], measure), store) for pair in kinds
+        }
 
     patterns = found(measure_patterns, config.kinds)
     agreement = {name: answers(_pairs(config, *name), store) for name in _compared(config)}

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from attnlib.models.transformer import AttentionKind, HeadTrace, Transformer, TransformerTrace
 from attnlib.training.corpus import Batch, Corpus, Links, collate
-from companion.runs.recipe import Recording
+from companion.runs.procedure import Recording
 from notebooks.shared.lexicon import ADJECTIVES, DETERMINERS, NOUNS, TOPICS, VERBS
 from notebooks.shared.sequence_course import judged_samples, load_task
 from notebooks.shared.task_patterns import STATES, network_of

@@ -209,10 +209,10 @@ def test_a_plan_of_training_that_hangs_on_data_not_on_this_machine_makes_nothing
     config = Request("temporal_share").config
     origin = {"code": code_of("temporal_share"), "models": ["a network of another plan"]}
     made = Result("temporal_share", "quick", plain(config), {}, {}, {"scan/train.txt": "0" * 64}, [], origin)
-    monkeypatch.setattr("companion.results.result._at_hand", lambda file: False)
+    monkeypatch.setattr("companion.results.result._available", lambda file: False)
     assert not made.stale
     assert replace(made, provenance=origin | {"code": "0"}).stale
-    monkeypatch.setattr("companion.results.result._at_hand", lambda file: True)
+    monkeypatch.setattr("companion.results.result._available", lambda file: True)
     assert replace(made, profile=made.profile).stale
 
 

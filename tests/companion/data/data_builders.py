@@ -15,7 +15,7 @@ def raw_texts(name):
     return labelled_sets.SOURCES[name].read()
 
 
-def at_hand(load, *arguments, **options):
+def available(load, *arguments, **options):
     """What is loaded; the test is skipped where the files are not on this machine."""
     try:
         return load(*arguments, **options)

@@ -17,7 +17,7 @@ from companion.data.scan import (
 )
 from companion.data.sources import dataset, locate
 from companion.data.text import read_lines
-from tests.companion.data.data_builders import at_hand, pairs, sources
+from tests.companion.data.data_builders import available, pairs, sources
 
 # -- SCAN ----------------------------------------------------------------------------------------------------
 
@@ -58,7 +58,7 @@ def test_the_grammar_makes_as_many_commands_as_were_published():
 
 
 def test_the_pairs_are_the_published_ones():
-    lines = read_lines(at_hand(locate, dataset("scan"), "tasks.txt"))
+    lines = read_lines(available(locate, dataset("scan"), "tasks.txt"))
     published = {tuple(line.removeprefix("IN: ").split(" OUT: ")) for line in lines}
     assert len(published) == 20_910
     assert published == {(" ".join(command), " ".join(interpret(command))) for command in commands()}

@@ -13,7 +13,7 @@ from attnlib.errors import BadInput, CorruptFile, DataUnavailable, UnknownName
 from companion.data import labelled_sets
 from companion.data.labelled import N_MARKS, prepare
 from companion.data.labelled_sets import SOURCES, checksums, load_labelled, read_own
-from tests.companion.data.data_builders import at_hand, raw_texts
+from tests.companion.data.data_builders import available, raw_texts
 
 PUBLISHED = {"reading": "published"}
 PART = {"n_train": 200, "n_validation": 50}
@@ -35,7 +35,7 @@ SIDES = {"train": (1_092, 2_322), "validation": (279, 510)}
     ],
 )
 def test_sizes_medians_and_what_is_left_out(data, options, sizes, medians):
-    task = at_hand(load_labelled, data, **options)
+    task = available(load_labelled, data, **options)
     assert (len(task.train), len(task.validation)) == sizes
     assert medians in (None, (np.median(task.train.lengths), np.median(task.validation.lengths)))
     assert task.checksums == checksums(data)
@@ -67,7 +67,7 @@ def test_sizes_medians_and_what_is_left_out(data, options, sizes, medians):
 
 
 def test_imdb_has_25000_reviews_a_part_and_breaks_are_words_as_published():
-    raw = at_hand(raw_texts, "imdb")
+    raw = available(raw_texts, "imdb")
     for part in (raw.train, raw.test):
         assert (len(part), sum(label for _, label in part)) == (25_000, 12_500)
     assert "br" in prepare(raw, reading="published", **PART).vocabulary.words
@@ -90,16 +90,16 @@ def test_what_is_known_without_files_and_what_is_at_hand(monkeypatch, tmp_path):
     monkeypatch.setenv("ATTNLIB_CACHE", str(tmp_path / "cache"))
     assert checksums("known_polarity") == {}
     assert all(len(digest) == 64 for data in SOURCES for digest in checksums(data).values())
-    assert [data for data in SOURCES if labelled_sets.at_hand(data)] == ["known_polarity"]
+    assert [data for data in SOURCES if labelled_sets.available(data)] == ["known_polarity"]
     (tmp_path / "sst").mkdir()
     for part in ("train.gz", "test"):
-        assert not labelled_sets.at_hand("sst")
+        assert not labelled_sets.available("sst")
         (tmp_path / "sst" / f"stsa.fine.{part}").write_bytes(b"")
-    assert labelled_sets.at_hand("sst")
-    assert not labelled_sets.at_hand(str(tmp_path / "my.tsv"))
+    assert labelled_sets.available("sst")
+    assert not labelled_sets.available(str(tmp_path / "my.tsv"))
     (tmp_path / "my.tsv").write_text("text\tlabel\n")
-    assert labelled_sets.at_hand(str(tmp_path / "my.tsv"))
-    for function in (labelled_sets.at_hand, load_labelled):
+    assert labelled_sets.available(str(tmp_path / "my.tsv"))
+    for function in (labelled_sets.available, load_labelled):
         with pytest.raises(UnknownName, match="did you mean 'sst'"):
             function("sts")
 

@@ -26,7 +26,7 @@ from companion.data.parallel import (
 )
 from companion.data.registry import load
 from companion.data.sources import dataset
-from tests.companion.data.data_builders import at_hand, default_task, pairs, sources
+from tests.companion.data.data_builders import available, default_task, pairs, sources
 
 
 def joined(task, part):
@@ -154,7 +154,7 @@ def test_a_missing_file_is_named(files, role):
     ],
 )
 def test_multi30k(name, first):
-    task = at_hand(default_task, name)
+    task = available(default_task, name)
     assert len(task.train) == 29_000 - 4_000
     assert len(task.held_out) == 1_014 + 1_000 + 1_000 + 461 + 4_000
     assert len(task.checksums) == 2 * 5
@@ -256,7 +256,7 @@ def test_the_bound_on_length_spares_the_aligned_sentences(two_aligned):
 
 
 def test_the_hundred_aligned_sentences_of_europarl():
-    task = at_hand(default_task, "europarl_de_en")
+    task = available(default_task, "europarl_de_en")
     assert len(task.gold) == 100
     assert sum(map(len, task.gold)) == 1_232  # of 1,233; one points beyond its sentence
     assert len(task.held_out) == 100 + 1_000
@@ -277,14 +277,14 @@ def counts(text):
     ("name", "first"), [("multi30k_en_de", "Two young"), ("multi30k_de_en", "Zwei junge")]
 )
 def test_multi30k_has_the_sizes_of_table_9(name, first):
-    text = at_hand(read_translation, name)
+    text = available(read_translation, name)
     assert (len(text.train), len(text.validation)) == (29_000, 1_014)
     assert text.train[0][0].startswith(first)
     assert counts(text) == {}
 
 
 def test_iwslt14_is_two_samples_joined_with_pieces_undone_and_escapes_read():
-    text = at_hand(read_translation, "iwslt14_de_en")
+    text = available(read_translation, "iwslt14_de_en")
     assert len(text.validation) == 7_283  # Table 9 has one more
     found = counts(text)
     assert len(text.train) + found["train", "pairs", "also in validation"] == 8_639
@@ -333,14 +333,14 @@ NEWS = "\n".join(
 def test_news_commentary_drops_numerical_empty_and_odd_lines_and_counts_them(tmp_path, monkeypatch):
     monkeypatch.setenv("ATTNLIB_DATA", str(tmp_path))
     monkeypatch.setenv("ATTNLIB_CACHE", str(tmp_path / "none"))
-    assert not corpora.at_hand("news_it_pt")
+    assert not corpora.available("news_it_pt")
     with pytest.raises(DataUnavailable, match=r"news-commentary-v14\.it-pt\.tsv is not at hand"):
         read_translation("news_it_pt")
     with pytest.raises(DataUnavailable, match="news-commentary"):
         translation_checksums("news_it_pt")
     (tmp_path / "news_commentary").mkdir()
     (tmp_path / "news_commentary/news-commentary-v14.it-pt.tsv.gz").write_bytes(gzip.compress(NEWS.encode()))
-    assert corpora.at_hand("news_it_pt")
+    assert corpora.available("news_it_pt")
     text = read_translation("news_it_pt")
     assert (len(text.train), len(text.validation)) == (18, 2)
     assert counts(text) == {
@@ -362,9 +362,9 @@ def test_what_is_known_without_files(monkeypatch, tmp_path):
     assert known["multi30k/val.de"] == dataset("multi30k").file("val.de").sha256
     assert len(known) == 4
     assert translation_checksums("known_lexicon") == {}
-    assert corpora.at_hand("known_lexicon")
-    assert not corpora.at_hand("multi30k_de_en")
-    for function in (corpora.at_hand, read_translation, translation_checksums):
+    assert corpora.available("known_lexicon")
+    assert not corpora.available("multi30k_de_en")
+    for function in (corpora.available, read_translation, translation_checksums):
         with pytest.raises(UnknownName, match="did you mean 'multi30k_en_de'"):
             function("multi30k_en_d")
 

@@ -7,7 +7,6 @@ import pytest
 
 from attnlib.errors import BadInput, UnknownName
 from companion.results import registry
-from companion.results.asks import specs_of
 from companion.results.config import (
     AboveZero,
     BaseConfig,
@@ -19,9 +18,10 @@ from companion.results.config import (
     path_fields,
     plain,
 )
+from companion.results.measurements import specs_of
 from companion.results.request import Request
 from notebooks.attend.word_alignment import experiment as word_alignment
-from notebooks.shared.ladder import PROFILES, LadderConfig, model_specs
+from notebooks.shared.suite import PROFILES, SuiteConfig, model_specs
 
 QUICK = PROFILES["quick"]
 
@@ -126,7 +126,7 @@ def test_links_make_two_files_a_task_with_gold_alignments():
         word_alignment.PROFILES["quick"], {"source": "a.en", "target": "b.fr", "links": "c.talp"}
     )
     assert config.task == config.tokens_of == ("aligned",)
-    options = dict(word_alignment.asks(config)[0].spec.task_options)
+    options = dict(word_alignment.measurements(config)[0].spec.task_options)
     names = {name: Path(path).name for name, path in options.items()}
     assert names == {"source": "a.en", "target": "b.fr", "links": "c.talp"}
     with pytest.raises(BadInput, match="source and target go together"):
@@ -142,7 +142,7 @@ def test_each_model_once_and_no_cell_for_attention_only():
 
 
 def test_hashes_tell_settings_apart():
-    assert config_hash(QUICK) == config_hash(LadderConfig())
+    assert config_hash(QUICK) == config_hash(SuiteConfig())
     assert config_hash(QUICK) != config_hash(override(QUICK, {"seeds": 4}))
     assert plain(override(QUICK, {"source": "a", "target": "b"}))["source"] == "a"
     assert path_fields(QUICK) == ("source", "target")
@@ -156,7 +156,7 @@ def test_every_experiment_has_what_the_workflow_needs():
         assert module.PLACE
         assert module.QUESTION.endswith("?")
         for config in module.PROFILES.values():  # what is asked is asked of networks that the workflow trains
-            assert set(specs_of(module.asks(config))) <= set(module.models(config))
+            assert set(specs_of(module.measurements(config))) <= set(module.models(config))
 
 
 def test_unknown_experiment_and_profile_name_the_nearest():

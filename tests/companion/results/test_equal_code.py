@@ -12,11 +12,11 @@ ONE = ("old", "new", 1.0, "cheap", '{"attention": "learned"}')
 
 
 def test_the_cheapest_two_are_rerun_and_the_cheapest_of_every_further_choice():
-    more = [(*ONE[:2], seconds, f"dear {seconds}", ONE[4]) for seconds in (3.0, 2.0)]
+    more = [(*ONE[:2], seconds, f"costly {seconds}", ONE[4]) for seconds in (3.0, 2.0)]
     uniform = [(*ONE[:2], s, f"uniform {s}", '{"attention": "uniform"}') for s in (5.0, 4.0)]
     found = pd.DataFrame([*uniform, ONE, *more, ("older", *ONE[1:])], columns=COLUMNS)
     assert references(found) == {
-        ("old", "new"): ["cheap", "dear 2.0", "uniform 4.0"],
+        ("old", "new"): ["cheap", "costly 2.0", "uniform 4.0"],
         ("older", "new"): ["cheap"],
     }
 

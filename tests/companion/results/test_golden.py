@@ -6,8 +6,8 @@ import os
 import pytest
 
 from companion.results.recompute import ARCHIVE, RESULTS, committed, recomputed
-from companion.results.result import Result, _as_rows, _line
-from companion.runs.answer import all_asks
+from companion.results.result import Result, _as_rows, _line, as_csv
+from companion.runs.answer import all_measurements
 from companion.runs.archive import Archive
 from companion.runs.keys import code_of, identity, read_spec
 
@@ -34,12 +34,20 @@ def test_a_committed_result_comes_out_of_the_archive(name, archive):
         assert _line(_as_rows(today.tables[table])) == _line(
             held.tables[table] and _as_rows(held.tables[table])
         )
+        if (beside := RESULTS / f"{name}.{table}.csv").exists():
+            assert beside.read_text(encoding="utf-8") == as_csv(held.tables[table]), (
+                f"{beside} says otherwise"
+            )
     assert today.provenance["models"] == held.models
 
 
 def test_every_run_and_answer_of_the_archive_is_by_todays_code(archive):
     """Nothing lies there that nobody would find."""
-    measures = {(asked.name, asked.code) for asks in all_asks("paper").values() for asked in asks}
+    measures = {
+        (asked.name, asked.code)
+        for measurements in all_measurements("paper").values()
+        for asked in measurements
+    }
     runs = list(archive.runs())
     assert len(runs) >= 1242
     for run in runs:

@@ -16,8 +16,8 @@ from companion.results.run import run
 from companion.runs.archive import Archive
 from companion.runs.store import Store
 from notebooks.learn.multi_head import experiment as multi_head
-from notebooks.shared.ladder import PROFILES, model_specs
 from notebooks.shared.measure import measure_alignment_terms
+from notebooks.shared.suite import PROFILES, model_specs
 
 TINY = {"task": "one_to_one", "seeds": 1, "width": 8, "steps": 3, "fit_samples": 200}
 BLOCKER = """

@@ -6,11 +6,11 @@ import pytest
 
 from companion.runs.answer import main
 from companion.runs.keys import model_key
-from companion.runs.recipe import RecipeSpec
+from companion.runs.procedure import RunSpec
 from companion.runs.spec import ModelSpec
 
 MODEL = ModelSpec("one_to_one", "AED", steps=2, width=8)
-RECIPE = RecipeSpec.of(
+RECIPE = RunSpec.of(
     "permutation_copying", seed=1, length=4, width=8, batch_size=4, steps=4, every=2, held_out=6
 )
 
@@ -28,9 +28,9 @@ def test_a_spec_is_trained_and_said(spec, tmp_path, capsys):
     ("word", "message"),
     [
         ("attend/temporal_shares", "did you mean 'temporal_share'"),
-        ('{"task": "one_to_one", "stepz": 1}', "not the spec of a model or recipe: ModelSpec"),
-        ("{bad", "not the spec of a model or recipe"),
-        ('{"recipe": "none"}', "no recipe 'none'"),
+        ('{"task": "one_to_one", "stepz": 1}', "not the spec of a model or procedure: ModelSpec"),
+        ("{bad", "not the spec of a model or procedure"),
+        ('{"recipe": "none"}', "no procedure 'none'"),
     ],
 )
 def test_what_cannot_be_asked_is_one_line(word, message, tmp_path, capsys):

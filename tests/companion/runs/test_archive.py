@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from attnlib.errors import CorruptFile, NotMeasured
-from companion.results.asks import answers, ask, not_measured, specs_of
-from companion.runs.archive import Archive, Ask, main
+from companion.results.measurements import answers, measurements_of, not_measured, specs_of
+from companion.runs.archive import Archive, Measurement, main
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
 
@@ -30,7 +30,7 @@ def no_calls_yet():
 def archived(tmp_path):
     """An archive that knows the first model, and no models any more."""
     store = Store(tmp_path / "models", archive=tmp_path / "archive")
-    store.kept(SPECS[0], widths, factor=2)
+    store.cached(SPECS[0], widths, factor=2)
     shutil.rmtree(tmp_path / "models")
     CALLS.clear()
     return tmp_path
@@ -43,7 +43,7 @@ def silent(folder):
 
 def test_an_archived_answer_needs_no_model(archived):
     store = silent(archived)
-    assert store.kept(SPECS[0], widths, factor=2) == {"width": 16, "third": 0.3333333}
+    assert store.cached(SPECS[0], widths, factor=2) == {"width": 16, "third": 0.3333333}
     assert store.history(SPECS[0])["held_out"].keys() == {"loss", "token_accuracy", "exact_match"}
     assert not CALLS
     assert not (archived / "models").exists()
@@ -52,23 +52,25 @@ def test_an_archived_answer_needs_no_model(archived):
 def test_another_setting_or_model_is_not_answered(archived):
     store = silent(archived)
     with pytest.raises(NotMeasured, match="one_to_one AO width 8 seed 0 is not trained yet"):
-        store.kept(SPECS[0], widths, factor=3)
-    assert not_measured(ask(SPECS, widths, factor=2), store) == (SPECS[1],)
-    ((name, found),) = answers(ask(SPECS, widths, factor=2), store)
+        store.cached(SPECS[0], widths, factor=3)
+    assert not_measured(measurements_of(SPECS, widths, factor=2), store) == (SPECS[1],)
+    ((name, found),) = answers(measurements_of(SPECS, widths, factor=2), store)
     assert (name["seed"], found["width"]) == (0, 16)
 
 
 def test_a_store_that_trains_answers_what_is_missing_and_archives_it(archived):
-    fresh = answers(ask(SPECS, widths, factor=2), Store(archived / "models", archive=archived / "archive"))
+    fresh = answers(
+        measurements_of(SPECS, widths, factor=2), Store(archived / "models", archive=archived / "archive")
+    )
     assert CALLS == [1]
     shutil.rmtree(archived / "models")
-    assert answers(ask(SPECS, widths, factor=2), silent(archived)) == fresh
+    assert answers(measurements_of(SPECS, widths, factor=2), silent(archived)) == fresh
     assert len(fresh) == 2
 
 
 def test_answers_by_other_code_are_not_found_and_give_way(tmp_path, monkeypatch):
     archive, history = Archive(tmp_path), {"seconds": 1}
-    two, three = (Ask(SPECS[0], widths, (("factor", factor),)) for factor in (2, 3))
+    two, three = (Measurement(SPECS[0], widths, (("factor", factor),)) for factor in (2, 3))
     archive.put(two, history, {"width": 1})
     archive.put(three, history, {"width": 2})
     monkeypatch.setattr("companion.runs.archive.fingerprint", lambda measure: "of an edited measure")
@@ -83,7 +85,7 @@ def test_answers_by_other_code_are_not_found_and_give_way(tmp_path, monkeypatch)
 
 
 def test_code_that_was_shown_to_be_equal_answers_as_well(tmp_path, monkeypatch):
-    archive, question = Archive(tmp_path), Ask(SPECS[0], widths, (("factor", 2),))
+    archive, question = Archive(tmp_path), Measurement(SPECS[0], widths, (("factor", 2),))
     archive.put(question, {}, {"width": 1})
     before = question.code
     monkeypatch.setattr("companion.runs.archive.fingerprint", lambda measure: "edited")
@@ -94,7 +96,7 @@ def test_code_that_was_shown_to_be_equal_answers_as_well(tmp_path, monkeypatch):
 
 def test_packing_moves_answers_into_one_file_a_kind_of_run_and_loses_none(tmp_path, capsys):
     archive = Archive(tmp_path, tmp_path / "loose")
-    questions = [Ask(spec, widths, (("factor", factor),)) for spec in SPECS for factor in (3, 2)]
+    questions = [Measurement(spec, widths, (("factor", factor),)) for spec in SPECS for factor in (3, 2)]
     for number, question in enumerate(questions):
         archive.put(question, {}, {"width": number})
         if number == 2:
@@ -115,7 +117,7 @@ def test_packing_moves_answers_into_one_file_a_kind_of_run_and_loses_none(tmp_pa
 
 def test_a_line_that_is_none_is_named(tmp_path):
     archive = Archive(tmp_path)
-    archive.put(Ask(SPECS[0], widths, (("factor", 2),)), {}, {})
+    archive.put(Measurement(SPECS[0], widths, (("factor", 2),)), {}, {})
     (path,) = (tmp_path / "loose").glob("*.jsonl")
     path.write_text(path.read_text() + "{")
     with pytest.raises(CorruptFile, match="line 3: no line of an archive"):
@@ -128,7 +130,7 @@ def apart(first, second, unit):
 
 
 def test_an_answer_about_two_models_is_kept_with_the_first_and_named_by_the_second(tmp_path):
-    one = replace(ask(SPECS[:1], apart, unit=10)[0], beside=(SPECS[1],))
+    one = replace(measurements_of(SPECS[:1], apart, unit=10)[0], beside=(SPECS[1],))
     assert one.answer(Store(tmp_path / "models", archive=tmp_path / "archive")) == {"apart": 10}
     assert specs_of([one]) == tuple(SPECS)
     shutil.rmtree(tmp_path / "models")
@@ -142,8 +144,10 @@ def test_answers_come_in_the_order_of_the_questions(tmp_path):
     specs = [replace(SPECS[0], seed=seed) for seed in range(6)]
 
     class Known:
-        def kept(self, spec, measure):
+        def cached(self, spec, measure):
             return {"seed": spec.seed}
 
     for _ in range(5):
-        assert [found["seed"] for _, found in answers(ask(specs, widths), Known())] == list(range(6))
+        assert [found["seed"] for _, found in answers(measurements_of(specs, widths), Known())] == list(
+            range(6)
+        )

@@ -182,7 +182,7 @@ def counting(trained, size):
 def test_what_is_measured_is_measured_once_for_each_setting(tmp_path):
     CALLS.clear()
     store = Store(tmp_path)
-    assert [store.kept(SPEC, counting, size=size)["size"] for size in (1, 1, 2)] == [1, 1, 2]
+    assert [store.cached(SPEC, counting, size=size)["size"] for size in (1, 1, 2)] == [1, 1, 2]
     assert CALLS == [1, 2]
 
 

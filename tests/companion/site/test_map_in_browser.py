@@ -65,7 +65,7 @@ def test_the_slider_goes_back_in_training_and_the_table_follows(map_page):
     assert slider.get_attribute("aria-valuetext") == "0 updates"
     assert weights(map_page) == row.all_inner_texts() == ["1.00", "0.00", "0.00"]
     assert table.locator("summary").inner_text() == "The same as a table, after 0 updates"
-    second = map_page.locator("details").nth(1)  # of another map, which has one look
+    second = map_page.locator("details").nth(1)  # of another map, which has one snapshot
     assert second.locator("summary").inner_text() == "The same as a table, after 0 updates"
 
 

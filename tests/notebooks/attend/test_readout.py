@@ -13,7 +13,7 @@ from companion.data.registry import load
 from companion.results.config import override
 from companion.runs.store import Store
 from notebooks.attend.readout import measure
-from notebooks.attend.readout.experiment import PROFILES, asks
+from notebooks.attend.readout.experiment import PROFILES, measurements
 from notebooks.shared.measure import fit_components
 
 TINY = {"task": "one_to_one", "seeds": 1, "width": 8, "steps": 3, "fit_samples": 100}
@@ -22,7 +22,7 @@ TINY = {"task": "one_to_one", "seeds": 1, "width": 8, "steps": 3, "fit_samples":
 @pytest.fixture(scope="module", params=["AED", "AO"])
 def trained(request, models):
     config = override(PROFILES["quick"], TINY | {"architecture": request.param})
-    return Store(models).model(asks(config)[0].spec)
+    return Store(models).model(measurements(config)[0].spec)
 
 
 def test_parts_and_bias_sum_to_the_logits(trained):

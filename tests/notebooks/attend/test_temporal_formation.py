@@ -9,7 +9,7 @@ from companion.data.registry import load
 from companion.results.config import override
 from companion.runs.store import Store
 from notebooks.attend.temporal_formation import measure
-from notebooks.attend.temporal_formation.experiment import PROFILES, asks, name_of
+from notebooks.attend.temporal_formation.experiment import PROFILES, measurements, name_of
 from notebooks.shared.measure import fit_components
 
 TINY = {"task": "one_to_one", "seeds": 1, "width": 8, "steps": 3, "fit_samples": 100}
@@ -19,7 +19,7 @@ TINY = {"task": "one_to_one", "seeds": 1, "width": 8, "steps": 3, "fit_samples":
 def trained(models):
     """One network of each kind, by the name the chapter gives it."""
     config = override(PROFILES["quick"], TINY | {"cell": "gru,lstm"})
-    return {name_of(asked.spec)["kind"]: Store(models).model(asked.spec) for asked in asks(config)}
+    return {name_of(asked.spec)["kind"]: Store(models).model(asked.spec) for asked in measurements(config)}
 
 
 @pytest.mark.parametrize("kind", ["AED", "AED-lstm", "AO", "AO-none"])

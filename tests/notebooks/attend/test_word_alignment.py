@@ -23,7 +23,7 @@ ASKED = {"fit_samples": 100, "judged_samples": 30, "iterations": 2}
 @pytest.fixture(scope="module")
 def trained(models):
     config = experiment.Config(task=("reordering_50",), tokens_of=(), seeds=1, width=8, steps=3)
-    return Store(models).model(experiment.asks(config)[0].spec)
+    return Store(models).model(experiment.measurements(config)[0].spec)
 
 
 def traced(trained, samples):

@@ -9,7 +9,7 @@ import torch
 from attnlib.models.config import ModelConfig
 from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.training.corpus import Corpus, collate
-from companion.runs.recipe import RecipeSpec
+from companion.runs.procedure import RunSpec
 from notebooks.beyond.along_training import experiment, measure
 from notebooks.beyond.along_training.along_training import (
     Settings,
@@ -17,7 +17,7 @@ from notebooks.beyond.along_training.along_training import (
     load_task,
     network_at,
     new_network,
-    spaced_looks,
+    spaced_checkpoints,
 )
 from notebooks.shared.end_labels import spread
 from tests.notebooks.figure_builders import tiny
@@ -27,7 +27,7 @@ TINY = tiny("along_training")
 
 @pytest.fixture(scope="module")
 def recording(store):
-    return store.recording(experiment.asks(TINY)[0].spec)
+    return store.recording(experiment.measurements(TINY)[0].spec)
 
 
 def test_the_probe_is_what_the_network_says_with_all_attention_on_one_position(recording):
@@ -45,7 +45,7 @@ def test_the_probe_is_what_the_network_says_with_all_attention_on_one_position(r
 
 
 def test_the_measure_is_that_of_a_loop_over_words(recording):
-    """Sample by sample without padding, at the last look."""
+    """Sample by sample without padding, at the last snapshot."""
     measured = measure.measure_along_training(recording, fitted=40, judged=10)
     network, task = network_at(recording, -1), load_task(recording.spec.resolved)
     sums = dict.fromkeys(("translation", "on_word", "on_end", "token_accuracy", "chance"), 0.0)
@@ -140,7 +140,7 @@ def test_even_probes_are_at_chance_and_ties_are_shared():
     [
         # The middle of 0.2 and 1.0 is 0.6, a fifth of the way from 0.5 to 1.0, where log2 goes from 2 to 4.
         ([0, 3, 15], [0.2, 0.5, 1.0], 2 ** (2 + 2 / 5) - 1),
-        ([0, 1, 3, 7], [0, 0.5, 0.1, 1], 1),  # the first crossing counts, and a look on the middle is one
+        ([0, 1, 3, 7], [0, 0.5, 0.1, 1], 1),  # the first crossing counts, and a snapshot on the middle is one
         ([0, 1, 3], [0.0, 1.0, 0.4], 2**0.2 - 1),  # it may overshoot and come back
         ([0, 1, 3], [0.0, 0.9, 0.04], None),
         ([0, 1, 3], [0.5, 0.7, 0.1], None),
@@ -151,7 +151,7 @@ def test_a_takeover_is_where_the_line_over_the_logarithm_crosses_the_middle(step
     assert experiment.takeover_step(steps, values, least=0.05) == pytest.approx(expected)
 
 
-# Parameters kept along the way: where the looks are, and that each is the network of that update.
+# Parameters kept along the way: where the snapshots are, and that each is the network of that update.
 
 OPTIONS = (("length", 4), ("n_held_out", 6), ("n_train", 60))
 COPY = {
@@ -164,15 +164,15 @@ COPY = {
 
 
 def test_looks_are_spaced_by_a_ratio_and_end_with_the_last():
-    assert spaced_looks(40, 5, 1) == (0, 5, 10, 20, 40)
-    assert spaced_looks(41, 5, 1) == (0, 5, 10, 20, 40, 41)
-    assert spaced_looks(3, 5, 1) == (0, 3)
-    assert spaced_looks(8, 1, 3) == (0, 1, 2, 3, 4, 5, 6, 8)
+    assert spaced_checkpoints(40, 5, 1) == (0, 5, 10, 20, 40)
+    assert spaced_checkpoints(41, 5, 1) == (0, 5, 10, 20, 40, 41)
+    assert spaced_checkpoints(3, 5, 1) == (0, 3)
+    assert spaced_checkpoints(8, 1, 3) == (0, 1, 2, 3, 4, 5, 6, 8)
 
 
 def test_each_look_is_the_network_of_that_update(store):
     """A shorter training of the same settings is the beginning of a longer one."""
-    short, long = (store.recording(RecipeSpec.of("along_training", steps=steps, **COPY)) for steps in (4, 9))
+    short, long = (store.recording(RunSpec.of("along_training", steps=steps, **COPY)) for steps in (4, 9))
     assert short["steps"].tolist() == [0, 2, 4]
     assert long["steps"].tolist() == [0, 2, 4, 8, 9]
     batch = collate(load_task(long.spec.resolved).held_out, [0, 1])
@@ -183,10 +183,10 @@ def test_each_look_is_the_network_of_that_update(store):
 
 
 def test_the_first_look_is_the_untrained_network_of_learned_and_uniform_alike(store):
-    batch = collate(load_task(RecipeSpec.of("along_training", **COPY).resolved).held_out, [0])
+    batch = collate(load_task(RunSpec.of("along_training", **COPY).resolved).held_out, [0])
     states = []
     for attention in ("learned", "uniform"):
-        recording = store.recording(RecipeSpec.of("along_training", steps=2, attention=attention, **COPY))
+        recording = store.recording(RunSpec.of("along_training", steps=2, attention=attention, **COPY))
         first = network_at(recording, 0)
         fresh = new_network(recording.spec.resolved, 10, 10)
         assert isinstance(first, UniformEncoderDecoder) == (attention == "uniform")

@@ -9,7 +9,7 @@ from companion.claims import Claim, ClaimVerdict, Estimate, Judgement, Tolerance
 from companion.claims.published import Published, Reference
 from companion.results.result import Result
 from companion.results.statistics import mean_interval
-from companion.runs.recipe import RecipeSpec
+from companion.runs.procedure import RunSpec
 from notebooks.learn.agreement import experiment, tables
 from notebooks.learn.agreement.experiment import Column, Config, courses, rows, weakest
 from notebooks.learn.agreement.experiment import row as row_of_a_set
@@ -44,7 +44,7 @@ def test_a_readers_own_data_is_the_only_row(tmp_path):
     assert not {"n_train", "n_validation"} & set(settings)  # all of it, whatever the profile takes of others
     (part,) = rows(Config(data=path, n_train=30)).values()
     assert dict(part.normal[0].settings)["n_train"] == 30
-    assert {one.spec for one in experiment.asks(Config(data=path))} <= set(own.specs)
+    assert {one.spec for one in experiment.measurements(Config(data=path))} <= set(own.specs)
 
 
 def test_own_pairs_are_trained_on_as_often_as_asked(tmp_path):
@@ -55,8 +55,8 @@ def test_own_pairs_are_trained_on_as_often_as_asked(tmp_path):
 
 
 def test_sets_that_are_not_at_hand_are_left_out_where_that_is_asked_for(monkeypatch):
-    monkeypatch.setattr(experiment.labelled_sets, "at_hand", lambda name: name != "sst")
-    monkeypatch.setattr(experiment.parallel, "at_hand", lambda name: name == "known_lexicon")
+    monkeypatch.setattr(experiment.labelled_sets, "available", lambda name: name != "sst")
+    monkeypatch.setattr(experiment.parallel, "available", lambda name: name == "known_lexicon")
     assert list(rows(Config())) == ["known_polarity", "known_lexicon"]
     assert len(rows(Config(only_at_hand=0))) == 4
     values, tables = experiment.compute(Config(), Given(lambda *_, **__: None))
@@ -90,7 +90,7 @@ def answered(runs, train=None):
     def answer(spec, measure, *, beside=(), **settings):
         return measure(*(recordings[one] for one in (spec, *beside)), **settings)
 
-    return gathered(runs.asks(), Given(answer))
+    return gathered(runs.measurements(), Given(answer))
 
 
 @pytest.fixture
@@ -104,8 +104,8 @@ def accuracy(table):
     return row_of_a_set(*table)["validation"]["accuracy"]
 
 
-# Ours: the first run at its first look (best on the half that selects), the second where it agrees most on
-# that half, read on the other four texts. The paper's: both where they are best on all eight.
+# Ours: the first run at its first snapshot (best on the half that selects), the second where it agrees most
+# on that half, read on the other four texts. The paper's: both where they are best on all eight.
 @pytest.mark.parametrize(
     ("column", "ours", "optimistic"),
     [
@@ -154,7 +154,7 @@ def test_training_samples_are_read_where_the_first_run_was_best_on_them():
     for train in (first_is_best, last_is_best):
         answers = answered(runs, train)
         found = row_of_a_set(runs, answers)["train"]["accuracy"]["alpha_beta_uf"]
-        # 0000|0000 at the first look, 1111|1100 at the second, with 0001|0000 and 0000|0111
+        # 0000|0000 at the first snapshot, 1111|1100 at the second, with 0001|0000 and 0000|0111
         expected = {0: (25, 87.5), 1: (50, 37.5)}[train.index("1111 1111")]
         assert (found["agreement"]["value"], found["agreement_optimistic"]["value"]) == expected
         lines = [line for line in courses(runs, answers) if line["column"] == "alpha_beta_uf"]
@@ -198,7 +198,7 @@ TEXTS = 1_000_000  # so that any share can be given
 def column_of(values, column="alpha_alpha"):
     """A column whose agreement of runs i and j is ``values[i][j]``, in percent."""
     kinds = ("normal", "uniform", "proxy", "alone")
-    runs = Runs(*(tuple(RecipeSpec(kind, (), seed) for seed in range(len(values))) for kind in kinds))
+    runs = Runs(*(tuple(RunSpec(kind, (), seed) for seed in range(len(values))) for kind in kinds))
     answers, sides = {}, COLUMNS[column][2]
     for one, other in runs.pairs(column):
         half = [[values[one.seed][other.seed] / 100 * TEXTS, TEXTS, 0]]

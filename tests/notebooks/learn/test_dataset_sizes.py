@@ -14,7 +14,7 @@ from companion.data import labelled_sets
 from companion.data.labelled import RawTexts, WordRules
 from companion.results.result import Result
 from companion.results.run import run
-from companion.runs.recipe import RecipeSpec, Recording
+from companion.runs.procedure import Recording, RunSpec
 from notebooks.learn.dataset_sizes.experiment import PRINTED, Config, compute, printed
 from notebooks.learn.dataset_sizes.measure import measure_text_sizes
 from notebooks.learn.dataset_sizes.tables import sizes_table
@@ -82,7 +82,7 @@ def test_lengths_words_and_what_was_dropped_counted_by_hand(monkeypatch):
     test = [("a", 0), ("a b_c 12", 1), ("a e f g", 1)]
     raw = RawTexts("sst", ("no", "yes"), texts, test, WordRules(html=True, mask_integers=True))
     monkeypatch.setitem(labelled_sets.SOURCES, "sst", SimpleNamespace(read=lambda: raw))
-    spec = RecipeSpec.of("text_sizes", data="sst")
+    spec = RunSpec.of("text_sizes", data="sst")
     found = measure_text_sizes(Recording(spec, record(spec.resolved, Path()), {}))
     assert found["parts"]["train"]["texts"] == 4
     assert found["parts"]["train"]["words"]["median"] == 3  # lengths 4, 3, 3 and 1: br is a word here
@@ -92,7 +92,7 @@ def test_lengths_words_and_what_was_dropped_counted_by_hand(monkeypatch):
     assert ["train", "texts", "no word in it", 1] in found["dropped"]
     assert ["train", "words", "integers of two or more digits, read as <unk>", 3] in found["dropped"]
     assert not any("HTML" in line[2] for line in found["dropped"])  # as published it stays
-    cleaned = RecipeSpec.of("text_sizes", data="sst", reading="cleaned")
+    cleaned = RunSpec.of("text_sizes", data="sst", reading="cleaned")
     found = measure_text_sizes(Recording(cleaned, record(cleaned.resolved, Path()), {}))
     assert found["different"] == 4 + 3
     assert found["parts"]["validation"]["texts"] == 2
@@ -108,7 +108,7 @@ def test_pairs_are_measured_on_both_sides():
         "kept": torch.tensor(8),
         "dropped": torch.tensor(list(json.dumps([]).encode()), dtype=torch.uint8),
     }
-    found = measure_text_sizes(Recording(RecipeSpec.of("text_sizes"), tensors, {}))
+    found = measure_text_sizes(Recording(RunSpec.of("text_sizes"), tensors, {}))
     train = found["parts"]["train"]
     assert (train["texts"], train["source"]["median"], train["target"]["median"]) == (3, 2, 5)
     assert train["source"]["quantiles"] == pytest.approx(

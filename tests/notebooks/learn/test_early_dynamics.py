@@ -5,7 +5,7 @@ import pytest
 
 from attnlib.errors import UnknownName
 from notebooks.learn.early_dynamics.count_tables import cooccurrence
-from notebooks.learn.early_dynamics.experiment import Config, asks, compute
+from notebooks.learn.early_dynamics.experiment import Config, compute, measurements
 from notebooks.learn.early_dynamics.measure import CORPORA, NO_TRANSLATION, draw
 from tests.notebooks.given import Given
 
@@ -57,12 +57,12 @@ def test_numbers_known_by_hand(found):
 
 
 def test_multi30k_is_left_out_where_it_is_not_at_hand_unless_asked_to_stop(monkeypatch):
-    monkeypatch.setattr("companion.data.parallel.at_hand", lambda name: True)
-    assert [dict(one.spec.settings)["n_train"] for one in asks(Config())] == [2000]
-    monkeypatch.setattr("companion.data.parallel.at_hand", lambda name: False)
-    assert asks(Config()) == ()
-    assert len(asks(Config(absent="stop"))) == 1
-    assert len(asks(Config(text="scan"))) == 1  # made by rule
+    monkeypatch.setattr("companion.data.parallel.available", lambda name: True)
+    assert [dict(one.spec.settings)["n_train"] for one in measurements(Config())] == [2000]
+    monkeypatch.setattr("companion.data.parallel.available", lambda name: False)
+    assert measurements(Config()) == ()
+    assert len(measurements(Config(absent="stop"))) == 1
+    assert len(measurements(Config(text="scan"))) == 1  # made by rule
 
 
 def test_a_text_is_counted_where_there_is_one():

@@ -4,11 +4,11 @@ import pytest
 import torch
 
 from companion.runs.keys import model_key
-from companion.runs.recipe import RecipeSpec
+from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.learn.fixed_permutation import experiment
 from notebooks.learn.fixed_permutation.experiment import Config, furthest
-from notebooks.shared import permutation_copying as recipe
+from notebooks.shared import permutation_copying as procedure
 from notebooks.shared.copying import PROBES
 from tests.notebooks.given import Given
 from tests.notebooks.test_every_figure import TINY as EVERY
@@ -31,7 +31,7 @@ def ending(ends, missing=()):
 def test_networks_of_one_seed_differ_in_the_order_of_their_targets_alone(tmp_path):
     settings = {name: TINY[name] for name in ("length", "width", "steps", "every")}
     specs = [
-        RecipeSpec.of("permutation_copying", kind="sample", network="proxy", order=order, **settings)
+        RunSpec.of("permutation_copying", kind="sample", network="proxy", order=order, **settings)
         for order in ("copy", "permuted")
     ]
     copied, permuted = (Store(tmp_path).recording(spec) for spec in specs)
@@ -43,7 +43,7 @@ def test_networks_of_one_seed_differ_in_the_order_of_their_targets_alone(tmp_pat
 
 def test_the_target_is_the_source_in_the_seeds_own_order():
     first, second = (
-        recipe._order(recipe.Settings(length=20, order="permuted", seed=seed)) for seed in (0, 1)
+        procedure._order(procedure.Settings(length=20, order="permuted", seed=seed)) for seed in (0, 1)
     )
     assert not torch.equal(first, second)
     assert not torch.equal(first, torch.arange(20))
@@ -82,7 +82,7 @@ def test_the_widest_gap_on_the_way_is_found_and_held_against_one_order():
 
 def test_networks_with_more_updates_are_judged_apart():
     config = Config(**TINY | {"longer_steps": 8, "longer_seeds": 2})
-    longer = [one.spec for one in experiment.asks(config) if one.spec.resolved.steps == 8]
+    longer = [one.spec for one in experiment.measurements(config) if one.spec.resolved.steps == 8]
     assert {(spec.resolved.order, spec.resolved.network, spec.resolved.every) for spec in longer} == {
         ("permuted", "learned", 10)
     }

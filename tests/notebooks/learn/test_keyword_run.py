@@ -1,4 +1,4 @@
-"""The keyword's recipe on tiny networks: what is recorded, and that it repeats and resumes."""
+"""The keyword's procedure on tiny networks: what is recorded, and that it repeats and resumes."""
 
 from itertools import pairwise
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from attnlib.errors import NotMeasured
-from companion.runs.recipe import RecipeSpec
+from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.learn.multi_head import experiment
 from notebooks.learn.multi_head.experiment import (
@@ -164,7 +164,7 @@ def test_a_head_starts_alike_alone_and_among_others():
 
 
 def test_the_recording_has_a_weight_for_each_head(tmp_path):
-    spec = RecipeSpec.of("multi_head", heads=(1, 2), length=4, width=8, steps=2, every=2, held_out=3)
+    spec = RunSpec.of("multi_head", heads=(1, 2), length=4, width=8, steps=2, every=2, held_out=3)
     recording = Store(tmp_path).recording(spec)
     assert recording["head_right"].shape == (2, 2)
     torch.testing.assert_close(recording["head_right"].mean(dim=1), recording["attention_right"])
@@ -318,7 +318,7 @@ def test_a_head_is_drawn_at_or_above_uniform_attention():
     start = (0.25, 0.25)
     networks = points(
         network(start, (0.3, 0.4), (0.9, 0.25)),  # 1/length is drawn
-        network(start, (0.3, 0.2), (0.1, 0.24)),  # one head turned after the early look
+        network(start, (0.3, 0.2), (0.1, 0.24)),  # one head turned after the early snapshot
         network(start, (0.9, 0.1), (0.9, 0.1)),
     )
     found = together(networks, 4, 1)

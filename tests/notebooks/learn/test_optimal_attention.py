@@ -94,8 +94,8 @@ def test_what_is_measured_fits_together(translator):
 
 
 def test_sets_made_by_rule_stand_in_for_those_that_are_not_at_hand(monkeypatch):
-    monkeypatch.setattr(parallel, "at_hand", lambda name: name == "known_lexicon")
-    monkeypatch.setattr(labelled_sets, "at_hand", lambda name: name == "known_polarity")
+    monkeypatch.setattr(parallel, "available", lambda name: name == "known_lexicon")
+    monkeypatch.setattr(labelled_sets, "available", lambda name: name == "known_polarity")
     assert experiment.data_of(Config()) == experiment.BY_RULE
     usual = {"translation": "multi30k_en_de", "classification": "sst"}
     assert experiment.data_of(Config(absent="stop")) == usual
@@ -240,7 +240,7 @@ def knowing(bleu):
     """A store that knows some networks: BLEU by form and seed, and an optimum for the others' sake."""
 
     def answer(spec, measure, **_):
-        if spec.recipe == "classification":
+        if spec.procedure == "classification":
             course = {"steps": [0, 9], "loss": [0.7, 0.2], "accuracy": 1}
             return course | {"deviation": 10.0**-spec.seed, "wrong": 1}
         form = spec.resolved.form

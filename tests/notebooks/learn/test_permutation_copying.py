@@ -8,7 +8,7 @@ import torch
 from attnlib.errors import BadInput
 from notebooks.learn.permutation_copying import experiment
 from notebooks.learn.permutation_copying.experiment import Config, knowledge_first, way
-from notebooks.shared import permutation_copying as recipe
+from notebooks.shared import permutation_copying as procedure
 from notebooks.shared.copied_sentences import copy_batch, draw_sources
 from notebooks.shared.copier import BagOfWords, Copier, CopierConfig
 from notebooks.shared.copying import ATTENTION, PROBES
@@ -51,7 +51,7 @@ def test_what_happens_after_the_course_is_not_read():
     assert values["sample"]["never"] == 1
     assert [row["accuracy"] for row in tables["outcomes"]] == [0.9, 0.97]
     assert max(row["steps"] for row in tables["courses"]) == 6  # shown, not judged by
-    with pytest.raises(BadInput, match="no look after 4 updates"):
+    with pytest.raises(BadInput, match="no snapshot after 4 updates"):
         experiment.compute(Config(**TINY), knowing({"sample": [[0.1], [0.1]]}))
 
 
@@ -75,7 +75,7 @@ def test_a_look_says_what_a_network_that_copies_by_attention_does():
     held_out = copy_batch(draw_sources("permutation", 4, 10, torch.Generator().manual_seed(1)), 4)
     with torch.no_grad():
         trace = model(held_out)
-    seen = recipe.look_at_copier(model, held_out)
+    seen = procedure.snapshot_of_copier(model, held_out)
     right = [
         (
             int(trace.attention[n, 0, s].argmax()) == s,
@@ -97,7 +97,7 @@ def test_a_proxy_that_knows_the_dictionary_agrees_everywhere(monkeypatch):
         model.readout.copy_(torch.eye(4))
     order = torch.tensor([2, 0, 3, 1])
     held_out = copy_batch(draw_sources("permutation", 4, 5, torch.Generator().manual_seed(1)), 4, order)
-    seen = recipe._look_at_proxy(model, held_out)
+    seen = procedure._snapshot_of_proxy(model, held_out)
     assert seen["probe_agreement"].item() == 1
     assert seen["probe_right"].item() == pytest.approx(math.exp(9) / (math.exp(9) + 3), rel=1e-5)
     assert seen["loss"].item() == pytest.approx(math.log(4), rel=1e-5)  # the set alone says nothing
@@ -105,13 +105,13 @@ def test_a_proxy_that_knows_the_dictionary_agrees_everywhere(monkeypatch):
 
 
 def test_equal_seeds_see_the_same_sentences_and_uses_do_not_share_them():
-    settings = recipe.Settings(length=6, seed=3)
-    drawn = recipe._sources(settings, 4, recipe.TRAINING, 0)
-    assert torch.equal(drawn, recipe._sources(settings, 4, recipe.TRAINING, 0))
-    others = [(recipe.TRAINING, 1), (recipe.HELD_OUT,)]
-    assert not any(torch.equal(drawn, recipe._sources(settings, 4, *use)) for use in others)
-    assert recipe._order(settings) is None
-    order = recipe._order(recipe.Settings(length=6, seed=3, order="permuted"))
+    settings = procedure.Settings(length=6, seed=3)
+    drawn = procedure._sources(settings, 4, procedure.TRAINING, 0)
+    assert torch.equal(drawn, procedure._sources(settings, 4, procedure.TRAINING, 0))
+    others = [(procedure.TRAINING, 1), (procedure.HELD_OUT,)]
+    assert not any(torch.equal(drawn, procedure._sources(settings, 4, *use)) for use in others)
+    assert procedure._order(settings) is None
+    order = procedure._order(procedure.Settings(length=6, seed=3, order="permuted"))
     assert sorted(order.tolist()) == list(range(6))
 
 

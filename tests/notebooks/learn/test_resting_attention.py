@@ -7,14 +7,14 @@ import torch
 
 from attnlib.errors import BadInput, DataUnavailable
 from companion.data import labelled_sets
-from companion.runs.recipe import Recording
+from companion.runs.procedure import Recording
 from notebooks.learn.resting_attention.experiment import CLASSES, Config, class_name, compute, rows
 from notebooks.learn.resting_attention.measure import measure_apart, measure_resting
 from tests.notebooks.given import Given
 
 
 def recorded(attention, log_polarity, lengths, labels, seed=0):
-    """A classifier looked at twice; the first look is empty, so that only the last can be meant."""
+    """A classifier looked at twice; the first snapshot is empty, so that only the last can be meant."""
     values = {"attention": attention, "log_polarity": log_polarity}
     tensors = {
         "validation.offsets": torch.tensor([0, *lengths]).cumsum(0),
@@ -124,7 +124,7 @@ def test_what_is_not_known_yet_is_left_out():
 
 
 def test_sets_that_are_not_at_hand_are_left_out_or_not(monkeypatch):
-    monkeypatch.setattr(labelled_sets, "at_hand", lambda name: name == "known_polarity")
+    monkeypatch.setattr(labelled_sets, "available", lambda name: name == "known_polarity")
     assert list(rows(Config())) == ["known_polarity"]
     assert list(rows(Config(only_at_hand=0))) == ["known_polarity", "sms_spam", "sst"]
 

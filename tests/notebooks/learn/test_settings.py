@@ -94,7 +94,7 @@ def test_own_files_that_cannot_be_used_are_refused_before_any_training(tmp_path)
 
 
 def _of_agreement(spec):
-    return spec.recipe == "classification" or spec.resolved.form == "joined"
+    return spec.procedure == "classification" or spec.resolved.form == "joined"
 
 
 def _copied(spec):
@@ -112,8 +112,8 @@ def _copied(spec):
     ],
 )
 def test_networks_that_two_figures_have_are_trained_once(name, other, profile, of, lacking, monkeypatch):
-    monkeypatch.setattr(parallel, "at_hand", lambda name: True)
-    monkeypatch.setattr(labelled_sets, "at_hand", lambda name: True)
+    monkeypatch.setattr(parallel, "available", lambda name: True)
+    monkeypatch.setattr(labelled_sets, "available", lambda name: True)
     ours, theirs = (set(one.models(one.PROFILES[profile])) for one in map(registry.load, (name, other)))
     wanted = {spec for spec in ours if of(spec)}
     assert len(wanted - theirs) == lacking < len(wanted)

@@ -5,7 +5,7 @@ import torch
 
 from attnlib.training.corpus import Corpus, Task
 from attnlib.training.vocabulary import Vocabulary
-from companion.runs.recipe import RecipeSpec
+from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.learn.early_dynamics.count_tables import cooccurrence, translation
 from notebooks.learn.early_dynamics.measure import measure_word_counts
@@ -56,7 +56,7 @@ def test_agreement_of_links_is_counted_by_hand(tmp_path):
 
 
 def test_words_stand_for_ids(tmp_path):
-    spec = RecipeSpec.of("word_counts", **TINY)
+    spec = RunSpec.of("word_counts", **TINY)
     found = measure_word_counts(Store(tmp_path).recording(spec))
     assert [row["source"] for row in found["rows"]] == ["ein", "Hund", "Mann", "rennt"]
     assert [row["iterated"][0][0] for row in found["rows"]] == ["a", "dog", "man", "runs"]

@@ -39,7 +39,7 @@ def test_numbers_are_those_of_the_rows():
     assert data["probability"] == [[0.25, 0.25], [0.5, 0.5]]
     assert data["steps"] == [0, 10]
     cells = re.findall(r"<td>([\d.]+)</td>", text)
-    assert cells == ["0.00", "1.00", "0.00", "0.00", "0.00", "1.00"]  # the last look
+    assert cells == ["0.00", "1.00", "0.00", "0.00", "0.00", "1.00"]  # the last snapshot
 
 
 def test_nothing_is_loaded_from_anywhere_and_each_map_has_its_own_name():

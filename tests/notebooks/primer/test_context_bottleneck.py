@@ -1,4 +1,4 @@
-"""The bottleneck's numbers by hand, its experiment on tiny networks, and the recipe behind it."""
+"""The bottleneck's numbers by hand, its experiment on tiny networks, and the procedure behind it."""
 
 import math
 
@@ -8,8 +8,8 @@ import torch
 
 from attnlib.training.vocabulary import EOS, PAD
 from notebooks.primer.context_bottleneck.experiment import (
-    asks,
     capacity,
+    measurements,
     quarter,
     slope,
 )
@@ -22,7 +22,7 @@ TINY = tiny("context_bottleneck")
 
 @pytest.fixture(scope="module")
 def recording(store):
-    return store.recording(asks(TINY)[0].spec)
+    return store.recording(measurements(TINY)[0].spec)
 
 
 def test_a_shared_capacity_has_slope_minus_one_and_a_word_of_its_own_zero():

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from companion.runs import registry
-from companion.runs.recipe import RecipeSpec
+from companion.runs.procedure import RunSpec
 from notebooks.primer.one_step.measure import COORDINATES, measure_shown_pairs
 from notebooks.shared.sequence_course import shown_pairs
 
@@ -18,7 +18,7 @@ def recording(store):
     options = (("n_words", 3), ("min_length", 5), ("max_length", 6), ("n_train", 60), ("n_held_out", 20))
     settings = {"decoder": "bahdanau", "scoring": "additive", "bidirectional": True, "width": 6}
     looked_at = {"steps": 4, "looks": 2, "judged": 20, "shown": SHOWN}
-    spec = RecipeSpec.of("recurrent_sequences", task="one_to_one", options=options, **settings, **looked_at)
+    spec = RunSpec.of("recurrent_sequences", task="one_to_one", options=options, **settings, **looked_at)
     return store.recording(spec)
 
 

@@ -13,8 +13,8 @@ from companion.data.bleu import corpus_bleu
 from notebooks.primer.one_vector import measure
 from notebooks.primer.one_vector.experiment import (
     after_error,
-    asks,
     early_over_late,
+    measurements,
 )
 from notebooks.primer.one_vector.measure import (
     damage,
@@ -96,7 +96,7 @@ def test_bleu_is_that_against_the_text_and_a_missing_word_is_never_right(monkeyp
 
 @pytest.fixture(scope="module")
 def recording(store):
-    return store.recording(asks(TINY)[0].spec)
+    return store.recording(measurements(TINY)[0].spec)
 
 
 def written_as(recording, written, **tensors):

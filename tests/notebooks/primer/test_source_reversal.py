@@ -5,7 +5,7 @@ import pytest
 
 from attnlib.errors import BadInput, DataUnavailable
 from notebooks.primer.source_reversal import experiment
-from notebooks.primer.source_reversal.experiment import asks
+from notebooks.primer.source_reversal.experiment import measurements
 from notebooks.primer.source_reversal.measure import measure_longest_sentences
 from notebooks.shared.measure import measure_learning_curve
 from notebooks.shared.sequence_course import judged_samples
@@ -29,7 +29,7 @@ def test_a_link_beyond_the_source_is_refused():
 
 
 def by_thirds(recording, judged, chosen):
-    """What the last look says of each word of some sentences, in a loop."""
+    """What the last snapshot says of each word of some sentences, in a loop."""
     thirds: dict[str, list[int]] = {"first": [], "middle": [], "last": []}
     for i in chosen:
         length = len(judged.target(i))
@@ -41,7 +41,7 @@ def by_thirds(recording, judged, chosen):
 
 def test_curves_and_the_longest_quarter_of_the_lengths_are_counted_by_thirds(store):
     """Of four to twelve words the longest quarter has ten, eleven and twelve."""
-    recording = store.recording(asks(tiny("source_reversal", longest=12, judged=300))[0].spec)
+    recording = store.recording(measurements(tiny("source_reversal", longest=12, judged=300))[0].spec)
     judged = judged_samples(recording.spec.resolved)
     chosen = [i for i in range(len(judged)) if len(judged.target(i)) in (10, 11, 12)]
     curve, longest = measure_learning_curve(recording), measure_longest_sentences(recording)

@@ -8,7 +8,7 @@ import torch
 
 from attnlib.errors import BadInput
 from attnlib.probes.agreement import halves
-from companion.runs.recipe import Recording
+from companion.runs.procedure import Recording
 from notebooks.shared.agreement import measure_agreement, measure_course
 from tests.notebooks.shared.agreement_recordings import recorded
 

@@ -1,10 +1,10 @@
-"""What is seen at the best looks of a part alone answers as if it were seen at all of them."""
+"""What is seen at the best snapshots of a part alone answers as if it were seen at all of them."""
 
 import pytest
 import torch
 from torch.nn import Linear
 
-from companion.runs.recipe import RecipeSpec, Recording
+from companion.runs.procedure import Recording, RunSpec
 from notebooks.shared import best_looks, classification, translation
 from notebooks.shared.agreement import measure_agreement, measure_course
 from notebooks.shared.best_looks import CHOOSING, GROUPS, keep_if_best, qualities, seen_where_best
@@ -27,12 +27,12 @@ def course(request):
 
 @pytest.fixture(scope="module")
 def both(course, tmp_path_factory):
-    """A course recorded where it was best, and at every look."""
-    recipe, settings = course
-    best = recipe.record(settings, tmp_path_factory.mktemp("best"))
+    """A course recorded where it was best, and at every snapshot."""
+    procedure, settings = course
+    best = procedure.record(settings, tmp_path_factory.mktemp("best"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(best_looks, "_best", lambda notes: {part: set(notes) for part in notes[0]})
-        every = recipe.record(settings, tmp_path_factory.mktemp("every"))
+        every = procedure.record(settings, tmp_path_factory.mktemp("every"))
     return best, every
 
 
@@ -59,7 +59,7 @@ def test_looks_that_were_best_have_it_and_others_not_a_number(both):
 
 
 def test_agreement_at_the_best_checkpoints_is_the_same(both):
-    spec = RecipeSpec("texts")
+    spec = RunSpec("texts")
     found = [
         measure_agreement(*[Recording(spec, one, {})] * 2, pairs="saliency~probe saliency~attention")
         for one in both

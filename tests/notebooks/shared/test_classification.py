@@ -78,7 +78,7 @@ def test_attention_and_saliency_go_to_the_polar_words(recordings):
     found, sign = recordings["learned"], polarities()
     for name in ("attention", "saliency"):
         looks = found[f"validation.{name}"]
-        last = looks[~looks.isnan().any(1)][-1]  # saliency is seen at the best looks alone
+        last = looks[~looks.isnan().any(1)][-1]  # saliency is seen at the best snapshots alone
         assert last[sign == 1].mean() > 2 * last[sign == 0].mean()
 
 

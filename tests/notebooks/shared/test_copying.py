@@ -3,7 +3,7 @@
 import pytest
 
 from attnlib.errors import BadInput
-from notebooks.shared.copying import check_looks, followed, judged, sides, turned_away
+from notebooks.shared.copying import check_checkpoints, followed, judged, sides, turned_away
 
 LENGTH = 10
 
@@ -46,10 +46,10 @@ def test_who_copies_late_may_copy_without_attending():
 
 
 def test_networks_are_looked_at_when_they_are_judged():
-    check_looks(15, 10, 15)
-    check_looks(20, 10, 40)
+    check_checkpoints(15, 10, 15)
+    check_checkpoints(20, 10, 40)
     with pytest.raises(BadInput, match="steps is 15, and a network that is trained for longer"):
-        check_looks(15, 10, 40)
+        check_checkpoints(15, 10, 40)
 
 
 def test_sides_are_those_of_uniform_attention_early_and_in_the_end():

@@ -28,13 +28,13 @@ def recordings(runs, tmp_path_factory):
 
 def test_each_free_network_is_held_against_the_uniform_one_of_the_next_seed(runs):
     asked = runs.readings()
-    assert [(ask.spec.seed, ask.beside[0].seed) for ask in asked] == [(0, 1), (1, 0)]
-    assert all(dict(ask.beside[0].settings)["attention"] == "uniform" for ask in asked)
+    assert [(measurement.spec.seed, measurement.beside[0].seed) for measurement in asked] == [(0, 1), (1, 0)]
+    assert all(dict(measurement.beside[0].settings)["attention"] == "uniform" for measurement in asked)
 
 
 @pytest.mark.slow
 def test_the_logits_reading_agrees_as_the_recorded_saliency_does(recordings):
-    """The last look is the best, so that its saliency has been recorded."""
+    """The last snapshot is the best, so that its saliency has been recorded."""
     first, second = recordings
     recorded = first["validation.saliency"][-1]
     assert not recorded.isnan().any()

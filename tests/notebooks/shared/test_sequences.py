@@ -8,8 +8,8 @@ from attnlib.models.search import greedy_search
 from attnlib.models.sequence_to_sequence import SequenceConfig, SequenceToSequence
 from attnlib.training.corpus import Corpus, collate
 from attnlib.training.vocabulary import PAD
-from companion.runs.recipe import RecipeSpec, Recording
-from notebooks.shared.sequence_course import judged_samples, load_task, look_at, written
+from companion.runs.procedure import Recording, RunSpec
+from notebooks.shared.sequence_course import judged_samples, load_task, snapshot_of, written
 from notebooks.shared.transformer_sequences import new_network, record, recorded_network
 
 CORPUS = Corpus.from_ids([[4, 5, 6], [7, 8, 4, 5, 6], [5]], [[4, 5], [6, 7, 4, 4], [5]])
@@ -20,7 +20,7 @@ def test_looks_are_those_of_each_sample_by_itself_and_zero_at_padding(word):
     network = SequenceToSequence(SequenceConfig(9, 8, width=6), torch.Generator().manual_seed(0)).eval()
     with torch.no_grad():
         network.readout.bias[word] = 20.0  # always likeliest
-    found = look_at(network, CORPUS)
+    found = snapshot_of(network, CORPUS)
     for i in range(3):
         alone = collate(CORPUS, [i])
         logs = network(alone).logits.detach().log_softmax(-1)[0]
@@ -45,14 +45,14 @@ def test_what_is_written_is_what_each_source_gets_alone():
 
 @pytest.mark.parametrize("tied", [False, True])
 def test_the_recorded_network_is_the_trained_one(tmp_path, tied):
-    spec = RecipeSpec.of(
+    spec = RunSpec.of(
         "transformer_sequences", tied=tied, task="lexicon_summary", width=8, heads=2, layers=1, steps=4,
         options=(("max_length", 7), ("n_train", 60), ("n_held_out", 20)), batch_size=8, looks=2,
     )  # fmt: skip
     found, judged = record(spec.resolved, tmp_path), judged_samples(spec.resolved)
     network = recorded_network(Recording(spec, found, {}))
-    torch.testing.assert_close(look_at(network, judged)["loss"], found["loss"][-1])
+    torch.testing.assert_close(snapshot_of(network, judged)["loss"], found["loss"][-1])
     assert ("network.encoder.0.self_attention.key_map.weight" in found) is not tied
     task = load_task(spec.resolved)
     start = new_network(spec.resolved, len(task.source_vocabulary), len(task.target_vocabulary)).eval()
-    torch.testing.assert_close(look_at(start, judged)["loss"], found["loss"][0])
+    torch.testing.assert_close(snapshot_of(start, judged)["loss"], found["loss"][0])

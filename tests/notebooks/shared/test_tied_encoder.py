@@ -2,10 +2,10 @@
 
 import pytest
 import torch
-from notebooks.shared.transformer_sequences import tie_encoder
 
 from attnlib.errors import BadInput
 from attnlib.models.transformer import Transformer
+from notebooks.shared.transformer_sequences import tie_encoder
 from tests.attnlib.models.model_builders import SMALL, batch_of, generator, transformer
 
 BATCH = batch_of()

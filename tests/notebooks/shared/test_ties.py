@@ -8,7 +8,7 @@ import torch
 from attnlib.errors import BadInput
 from attnlib.probes.agreement import halves
 from attnlib.training.vocabulary import EOS
-from companion.runs.recipe import Recording
+from companion.runs.procedure import Recording
 from notebooks.learn.agreement.experiment import ties_courses, ties_read
 from notebooks.shared.agreement import classifier_runs, gathered, measure_ties, translator_runs
 from tests.notebooks.given import Given
@@ -20,8 +20,8 @@ def recorded(seed=0, *, uniform=False, samples=4):
     """A translator looked at twice on sentences of two words whose translation is one.
 
     Free, it attends to the first word at its better second look, and its β is larger there. At uniform
-    attention β is larger at the second word at the first look; at the second look it is tied in the samples
-    that select, and larger at the first word in the others.
+    attention β is larger at the second word at the first snapshot; at the second look it is tied in the
+    samples that select, and larger at the first word in the others.
     """
     ones = torch.ones(samples, 1, dtype=torch.bool)
     first, second, tied = [0.0, -1.0], [-1.0, 0.0], [0.0, 0.0]
@@ -67,10 +67,10 @@ def test_what_cannot_be_asked_is_refused():
 
 def test_every_pair_that_looks_up_a_translators_probe_is_asked_and_no_classifier():
     asked = translator_runs(2, {"dataset": "known_lexicon"}).ties()
-    assert [dict(ask.settings)["sides"] for ask in asked] == ["attention saliency"] * 2 + ["probe"] * 2 + [
-        "attention"
-    ] * 2
-    assert all(ask.spec.seed != ask.beside[0].seed for ask in asked)
+    assert [dict(measurement.settings)["sides"] for measurement in asked] == ["attention saliency"] * 2 + [
+        "probe"
+    ] * 2 + ["attention"] * 2
+    assert all(measurement.spec.seed != measurement.beside[0].seed for measurement in asked)
     assert classifier_runs(2, 0, {"data": "known_polarity"}, 8).ties() == ()
 
 
@@ -113,12 +113,12 @@ def test_a_row_of_the_course(asked):
 
 
 def test_a_fall_is_measured_between_best_and_last():
-    """Right by half at the first look and by none at the last: counted 50 less 0, in every pair."""
+    """Right by half at the first snapshot and by none at the last: counted 50 less 0, in every pair."""
     runs = translator_runs(3, {"dataset": "known_lexicon"})
     looks = [[1, 2, 0], [0, 2, 0]]
     half = {"selecting": looks, "reporting": looks}
     answer = {"steps": [0, 10], "tied": [0, 0], "tied_ends": [0, 0], "chance": [50, 50], "chance_broken": 50}
     answer |= {side: {"counted": half, "broken": half} for side in ("attention", "saliency", "probe")}
-    found = ties_read(runs, {(ask.spec, *ask.beside): answer for ask in runs.ties()})
+    found = ties_read(runs, {(measurement.spec, *measurement.beside): answer for measurement in runs.ties()})
     assert found["alpha_beta_uf"]["broken"]["falls"]["value"] == 50
     assert found["ends"]["n"] == 0  # no word is tied

@@ -1,11 +1,10 @@
-"""The ladder: tasks from one fixed diagonal to attention that depends on the sample, and the models on it."""
+"""The task suite, from one fixed diagonal to attention that depends on the sample, and the models on it."""
 
 from itertools import product
 from pathlib import Path
 from typing import ClassVar
 
 from attnlib.models.config import Cell
-from companion.results.asks import Ask, ask
 from companion.results.config import (
     AboveZero,
     Attending,
@@ -17,8 +16,9 @@ from companion.results.config import (
     check_width,
     take_files,
 )
-from companion.runs.rungs import seeds_of, spec_of
+from companion.results.measurements import Measurement, measurements_of
 from companion.runs.spec import ModelSpec
+from companion.runs.suite import seeds_of, spec_of
 from notebooks.shared.measure import measure_alignment_terms
 
 DIAL = ("reordering_0", "reordering_25", "reordering_50", "reordering_75", "reordering_100")
@@ -45,11 +45,11 @@ PAPER_TASKS = (
 
 
 class PlannedConfig(BaseConfig):
-    """Settings of models that the ladder plans.
+    """Settings of models that the task suite plans.
 
     Attributes:
         scale: set by the profile: which training settings and data sizes are used, ``quick`` or ``paper``.
-        task: rungs of the ladder, by name.
+        task: tasks of the suite, by name.
         seeds: models of each kind, seeds 0 … seeds − 1; the plan's number by default.
         width: of states and embeddings; the plan's by default.
         steps: updates of every model; the plan's number by default.
@@ -82,8 +82,8 @@ class FilesConfig(PlannedConfig):
         check_width(self)
 
 
-class LadderConfig(FilesConfig):
-    """Settings of an experiment over the ladder. A point is a task × architecture × cell × seed.
+class SuiteConfig(FilesConfig):
+    """Settings of an experiment over the task suite. A point is a task × architecture × cell × seed.
 
     Attributes:
         architecture: AED, recurrent with attention, or AO, attention only. VED has no attention to analyse.
@@ -97,8 +97,8 @@ class LadderConfig(FilesConfig):
 
 
 PROFILES = {
-    "quick": LadderConfig(),
-    "paper": LadderConfig(task=PAPER_TASKS, scale="paper", fit_samples=25_000),
+    "quick": SuiteConfig(),
+    "paper": SuiteConfig(task=PAPER_TASKS, scale="paper", fit_samples=25_000),
 }
 
 
@@ -108,13 +108,15 @@ def model_specs(config: PlannedConfig) -> tuple[ModelSpec, ...]:
     if hasattr(config, "embedding_scale"):
         changes["embedding_scale"] = config.embedding_scale
     specs = {}
-    for rung, architecture, cell in product(config.task, config.architecture, config.cell):
-        planned = seeds_of(config.scale, rung, architecture, cell)
+    for task_name, architecture, cell in product(config.task, config.architecture, config.cell):
+        planned = seeds_of(config.scale, task_name, architecture, cell)
         for seed in planned if config.seeds is None else range(config.seeds):
-            specs[spec_of(rung, architecture, scale=config.scale, cell=cell, seed=seed, **changes)] = None
+            specs[spec_of(task_name, architecture, scale=config.scale, cell=cell, seed=seed, **changes)] = (
+                None
+            )
     return tuple(specs)
 
 
-def asks(config: LadderConfig) -> tuple[Ask, ...]:
+def measurements(config: SuiteConfig) -> tuple[Measurement, ...]:
     """The nine terms and typicality of each model: what two chapters ask, and a third of these and more."""
-    return ask(model_specs(config), measure_alignment_terms, fit_samples=config.fit_samples)
+    return measurements_of(model_specs(config), measure_alignment_terms, fit_samples=config.fit_samples)

@@ -1,4 +1,4 @@
-"""A recipe's run as a product: made once, found again, resumed, archived; wrong words are said."""
+"""A procedure's run as a product: made once, found again, resumed, archived; wrong words are said."""
 
 import json
 import shutil
@@ -9,18 +9,18 @@ import torch
 
 from attnlib.errors import BadInput, CorruptFile, NotMeasured, UnknownName
 from companion.runs.keys import model_key, read_spec
-from companion.runs.looks import gathered_looks, keep_look
-from companion.runs.recipe import RecipeSpec
+from companion.runs.procedure import RunSpec
+from companion.runs.snapshots import save_snapshot, stacked_snapshots
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
 
 TINY = {"length": 4, "width": 8, "batch_size": 4, "steps": 4, "every": 2, "held_out": 6}
-SPEC = RecipeSpec.of("permutation_copying", seed=1, **TINY)
+SPEC = RunSpec.of("permutation_copying", seed=1, **TINY)
 TEXTS = {"data": "known_polarity", "n_train": 100, "n_validation": 20, "embedding_width": 8, "steps": 60}
 PAIRS = {"dataset": "known_lexicon", "width": 16, "steps": 55, "n_train": 60, "n_validation": 12}
 WORDS = (("max_length", 7), ("n_train", 60), ("n_held_out", 20))
 SEQUENCES = {"task": "lexicon_summary", "options": WORDS, "width": 8, "steps": 4, "batch_size": 8, "looks": 2}
-KINDS = [  # settings, updates before the kill, and the looks there are
+KINDS = [  # settings, updates before the kill, and the snapshots there are
     ("permutation_copying", TINY, 3, [0, 2, 4]),
     ("classification", TEXTS | {"width": 8}, 55, [0, 10, 50, 60]),
     ("classifier_proxy", TEXTS, 55, [0, 10, 50, 60]),
@@ -38,7 +38,7 @@ def last_loss(recording, factor):
 @pytest.mark.parametrize(("name", "settings", "stop", "looks"), KINDS, ids=[kind[0] for kind in KINDS])
 def test_a_killed_run_ends_in_the_same_recording(tmp_path, monkeypatch, kill_at, name, settings, stop, looks):
     monkeypatch.setenv("ATTNLIB_CACHE", str(tmp_path))
-    spec = RecipeSpec.of(name, **settings)
+    spec = RunSpec.of(name, **settings)
     whole = Store(tmp_path / "whole").recording(spec)
     with monkeypatch.context() as patch:
         patch.setattr("time.monotonic", iter(range(0, 10**6, 7)).__next__)  # a checkpoint every ninth update
@@ -60,8 +60,8 @@ MODEL = ModelSpec("one_to_one", "AED", steps=2, width=8, task_options=(("n_held_
 @pytest.mark.parametrize(
     ("spec", "others"),
     [
-        (SPEC, [RecipeSpec.of("permutation_copying", seed=2, **TINY),
-                RecipeSpec.of("permutation_copying", seed=1, **TINY | {"width": 9})]),
+        (SPEC, [RunSpec.of("permutation_copying", seed=2, **TINY),
+                RunSpec.of("permutation_copying", seed=1, **TINY | {"width": 9})]),
         (MODEL, [replace(MODEL, seed=1), replace(MODEL, weight_decay=0.1), replace(MODEL, task_options=())]),
     ],
 )  # fmt: skip
@@ -75,7 +75,7 @@ def test_specs_survive_json_and_their_keys_tell_them_and_their_code_apart(spec, 
 
 
 def test_a_spec_drops_defaults():
-    assert RecipeSpec.of("permutation_copying", seed=1, kind="permutation", **TINY) == SPEC
+    assert RunSpec.of("permutation_copying", seed=1, kind="permutation", **TINY) == SPEC
     assert dict(SPEC.settings) == TINY
     assert (SPEC.resolved.seed, SPEC.resolved.width, SPEC.resolved.order) == (1, 8, "copy")
     assert SPEC.setting.endswith("width=8 seed 1")
@@ -101,19 +101,19 @@ def test_a_recording_is_made_once_and_leaves_no_checkpoints(tmp_path, monkeypatc
 
 def test_answers_are_kept_beside_it_and_outlive_it_in_the_archive(tmp_path, monkeypatch):
     store = Store(tmp_path / "models", archive=tmp_path / "archive")
-    found = store.kept(SPEC, last_loss, factor=2)
+    found = store.cached(SPEC, last_loss, factor=2)
     assert found["loss"] == pytest.approx(2 * float(store.recording(SPEC)["loss"][-1]), rel=1e-6)
     shutil.rmtree(tmp_path / "models")
     monkeypatch.setattr(Store, "_make", None)  # it is there
     bare = Store(tmp_path / "models", archive=tmp_path / "archive", trains=False)
-    assert bare.kept(SPEC, last_loss, factor=2) == found
+    assert bare.cached(SPEC, last_loss, factor=2) == found
     assert bare.history(SPEC)["threads"] == torch.get_num_threads()
     with pytest.raises(NotMeasured, match=r"permutation_copying .* seed 1 is not trained yet"):
-        bare.kept(SPEC, last_loss, factor=3)
+        bare.cached(SPEC, last_loss, factor=3)
 
 
 @pytest.mark.parametrize(
-    ("recipe", "settings", "error", "message"),
+    ("procedure", "settings", "error", "message"),
     [
         ("permutation_copyin", {}, UnknownName, "did you mean 'permutation_copying'"),
         ("permutation_copying", {"widht": 3}, UnknownName, "did you mean 'width'"),
@@ -130,14 +130,14 @@ def test_answers_are_kept_beside_it_and_outlive_it_in_the_archive(tmp_path, monk
         ("recurrent_sequences", {"source": "a.txt"}, BadInput, "source and target go together"),
     ],
 )
-def test_a_run_that_cannot_be_is_refused(recipe, settings, error, message):
+def test_a_run_that_cannot_be_is_refused(procedure, settings, error, message):
     with pytest.raises(error, match=message):
-        RecipeSpec.of(recipe, **settings)
+        RunSpec.of(procedure, **settings)
 
 
 def test_looks_are_stacked_by_checkpoint_and_a_gap_is_said(tmp_path):
     for step in (0, 5):
-        keep_look(tmp_path, step, {"twice": torch.tensor(2.0 * step)})
-    assert gathered_looks(tmp_path, (0, 5))["twice"].tolist() == [0.0, 10.0]
+        save_snapshot(tmp_path, step, {"twice": torch.tensor(2.0 * step)})
+    assert stacked_snapshots(tmp_path, (0, 5))["twice"].tolist() == [0.0, 10.0]
     with pytest.raises(CorruptFile, match=r"lacks the looks at steps \[7\]"):
-        gathered_looks(tmp_path, (0, 7))
+        stacked_snapshots(tmp_path, (0, 7))

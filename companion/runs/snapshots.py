@@ -1,4 +1,4 @@
-"""What a recipe sees at its checkpoints, kept in files so that a killed run does not look twice."""
+"""What a procedure sees at its checkpoints, kept in files so that a killed run does not look twice."""
 
 from pathlib import Path
 
@@ -10,13 +10,13 @@ from attnlib.errors import CorruptFile
 from attnlib.files import atomic_path
 
 
-def keep_look(folder: Path, step: int, tensors: dict[str, Tensor]) -> None:
+def save_snapshot(folder: Path, step: int, tensors: dict[str, Tensor]) -> None:
     """Write what was seen after ``step`` updates; the file appears whole or not at all."""
     with atomic_path(_path(folder, step)) as temporary:
         temporary.write_bytes(save({name: value.cpu().contiguous() for name, value in tensors.items()}))
 
 
-def gathered_looks(folder: Path, steps: tuple[int, ...]) -> dict[str, Tensor]:
+def stacked_snapshots(folder: Path, steps: tuple[int, ...]) -> dict[str, Tensor]:
     """All looks on top of each other, checkpoints first; ``steps`` among them."""
     missing = [step for step in steps if not _path(folder, step).is_file()]
     if missing:

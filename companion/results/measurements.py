@@ -6,9 +6,9 @@ from random import sample
 from typing import TYPE_CHECKING
 
 from attnlib.errors import NotMeasured
-from companion.runs.archive import Ask
-from companion.runs.rungs import point
+from companion.runs.archive import Measurement
 from companion.runs.spec import ModelSpec
+from companion.runs.suite import point
 
 if TYPE_CHECKING:
     from companion.results.aggregate import Point
@@ -16,26 +16,32 @@ if TYPE_CHECKING:
     from companion.runs.store import Store
 
 
-def ask(specs: Iterable["Spec"], measure: Callable[..., dict], **settings: object) -> tuple[Ask, ...]:
+def measurements_of(
+    specs: Iterable["Spec"], measure: Callable[..., dict], **settings: object
+) -> tuple[Measurement, ...]:
     """The same question to each of several models."""
-    return tuple(Ask(spec, measure, tuple(sorted(settings.items()))) for spec in specs)
+    return tuple(Measurement(spec, measure, tuple(sorted(settings.items()))) for spec in specs)
 
 
-def specs_of(asks: Iterable[Ask]) -> tuple["Spec", ...]:
+def specs_of(measurements: Iterable[Measurement]) -> tuple["Spec", ...]:
     """The models asked, each once, in order."""
-    return tuple(dict.fromkeys(spec for ask in asks for spec in (ask.spec, *ask.beside)))
+    return tuple(
+        dict.fromkeys(
+            spec for measurement in measurements for spec in (measurement.spec, *measurement.beside)
+        )
+    )
 
 
 def columns_of(spec: "Spec") -> dict[str, object]:
     return point(spec) if isinstance(spec, ModelSpec) else asdict(spec.resolved)
 
 
-def answers(asks: Iterable[Ask], store: "Store") -> list["Point"]:
+def answers(measurements: Iterable[Measurement], store: "Store") -> list["Point"]:
     """(columns that name the model, measurement) of every ask, in order; without what is not measured where
     the store does not train. They are asked in random order: experiments that ask the same models at the same
     time then seldom wait for each other.
     """
-    listed = list(asks)
+    listed = list(measurements)
     found: dict[int, Point] = {}
     for place in sample(range(len(listed)), len(listed)):
         try:
@@ -45,10 +51,10 @@ def answers(asks: Iterable[Ask], store: "Store") -> list["Point"]:
     return [found[place] for place in sorted(found)]
 
 
-def not_measured(asks: Iterable[Ask], store: "Store") -> tuple["Spec", ...]:
+def not_measured(measurements: Iterable[Measurement], store: "Store") -> tuple["Spec", ...]:
     """The models that lack an answer in a store that does not train."""
     lacking = []
-    for asked in asks:
+    for asked in measurements:
         try:
             asked.answer(store)
         except NotMeasured:
