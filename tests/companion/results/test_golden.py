@@ -35,7 +35,7 @@ def test_a_committed_result_comes_out_of_the_archive(name, archive):
             held.tables[table] and _as_rows(held.tables[table])
         )
         if (beside := RESULTS / f"{name}.{table}.csv").exists():
-            assert beside.read_text(encoding="utf-8") == as_csv(held.tables[table]), (
+            assert beside.read_text(encoding="utf-8") == as_csv(today.tables[table]), (
                 f"{beside} says otherwise"
             )
     assert today.provenance["models"] == held.models
