@@ -9,6 +9,7 @@ the rest, so it runs on as many machines as there are, and what one has answered
 """
 
 import argparse
+import hashlib
 import sys
 import time
 from pathlib import Path
@@ -22,7 +23,7 @@ from companion.runs.archive import Archive, Measurement
 from companion.runs.command import errors_in_a_line, parser_of
 from companion.runs.fingerprint import ROOT
 from companion.runs.keys import Spec, identity, model_key, read_spec
-from companion.runs.store import Store
+from companion.runs.store import Store, answer_name
 
 ARCHIVE = ROOT / "results" / "paper" / "archive"  # answers at the paper profile, packed
 ANSWERS = ROOT / "build" / "answers"  # new ones, until they are packed
@@ -57,10 +58,14 @@ def all_measurements(profile: str) -> dict[str, list[Measurement]]:
     return found
 
 
-def unanswered(profile: str, archive: Archive) -> list[str]:
-    """The models that lack an answer in an archive."""
-    asked = all_measurements(profile).items()
-    return [key for key, measurements in asked if any(archive.get(one) is None for one in measurements)]
+def unanswered(profile: str, archive: Archive) -> dict[str, str]:
+    """The models that lack an answer in an archive, with a hash of what is measured of them."""
+    lacking = {}
+    for key, measurements in all_measurements(profile).items():
+        if any(archive.get(one) is None for one in measurements):
+            names = "\n".join(sorted(map(answer_name, measurements)))
+            lacking[key] = hashlib.sha256(names.encode()).hexdigest()[:12]
+    return lacking
 
 
 def answer(wanted: list[str], profile: str, store: Store) -> None:
