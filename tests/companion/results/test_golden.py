@@ -2,6 +2,7 @@
 
 import json
 import os
+from csv import DictReader
 
 import pytest
 
@@ -34,10 +35,10 @@ def test_a_committed_result_comes_out_of_the_archive(name, archive):
         assert _line(_as_rows(today.tables[table])) == _line(
             held.tables[table] and _as_rows(held.tables[table])
         )
-        if (beside := RESULTS / f"{name}.{table}.csv").exists():
-            assert beside.read_text(encoding="utf-8") == as_csv(today.tables[table]), (
-                f"{beside} says otherwise"
-            )
+        if (same := RESULTS / f"{name}.{table}.csv").exists():
+            lines = same.read_text(encoding="utf-8"), as_csv(today.tables[table])
+            there, made = (list(DictReader(text.splitlines())) for text in lines)
+            assert there == made, f"{same} says otherwise"
     assert today.provenance["models"] == held.models
 
 
