@@ -107,7 +107,7 @@ class Hooks:
     def _require_first(name: str, kept: dict) -> None:
         if name in kept:
             raise BadInput(
-                f"{name} runs more than once in a pass, so that one attention cannot be kept apart from the next; "
+                f"{name} runs more than once in a pass, so its attentions cannot be kept apart; "
                 "give each attention modules of its own, and let the decoder read all steps at once"
             )
 
