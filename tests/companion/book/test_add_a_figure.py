@@ -36,11 +36,7 @@ class Config(BaseConfig):
 PROFILES = {"quick": Config(), "paper": Config(tosses=2_000)}
 
 
-def asks(config):
-    return ()
-
-
-def models(config):
+def measurements(config):
     return ()
 
 
