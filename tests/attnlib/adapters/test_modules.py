@@ -371,7 +371,7 @@ class Shared(Answerer):
 
 def test_a_module_that_several_attentions_run_cannot_be_told_apart():
     model = drawn(Shared())
-    with pytest.raises(BadInput, match=r"to_q runs more than once in a pass, so its attentions cannot be kept apart"):
+    with pytest.raises(BadInput, match="to_q runs more than once in a pass, so its attentions cannot be"):
         Modules(model, [HOOKED], run, start=2).trace(BATCH)
     assert hooks_on(model) == 0
     one = Modules(drawn(Answerer()), [HOOKED], run, start=2).trace(BATCH)
