@@ -10,11 +10,13 @@ from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import get_type_hints
+from typing import TYPE_CHECKING, get_type_hints
 
 from attnlib.errors import BadInput, UnknownName
-from attnlib.training.corpus import Task
 from companion.runs.fingerprint import ROOT
+
+if TYPE_CHECKING:  # planning the book needs the names of tasks, and not torch
+    from attnlib.training.corpus import Task
 
 
 def names() -> tuple[str, ...]:
@@ -22,7 +24,7 @@ def names() -> tuple[str, ...]:
     return tuple(sorted(_builders()))
 
 
-def load(name: str, **options) -> Task:
+def load(name: str, **options) -> "Task":
     """Build the task ``name``.
 
     Raises:
@@ -50,7 +52,7 @@ def options_of(name: str) -> dict[str, object]:
     return {option: parameter.default for option, parameter in parameters.items()}
 
 
-def builder(name: str) -> Callable[..., Task]:
+def builder(name: str) -> Callable[..., "Task"]:
     """The function that builds a task: a root of the fingerprint of what is trained on it."""
     builders = _builders()
     if name not in builders:
@@ -59,7 +61,7 @@ def builder(name: str) -> Callable[..., Task]:
 
 
 @cache
-def _builders() -> dict[str, Callable[..., Task]]:
+def _builders() -> dict[str, Callable[..., "Task"]]:
     sources = [*Path(__file__).parent.glob("*.py"), *ROOT.glob("notebooks/**/*.py")]
     found = (path for path in sources if "\nTASKS = {" in path.read_text(encoding="utf-8"))
     modules = (".".join(path.relative_to(ROOT).with_suffix("").parts) for path in found)

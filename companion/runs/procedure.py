@@ -6,11 +6,13 @@ It stands beside the trained models, ``build/models/<key>/{recording.safetensors
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from attnlib.errors import BadInput, UnknownName
 from companion.runs import registry
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @dataclass(frozen=True)
@@ -86,10 +88,10 @@ class Recording:
     """What a procedure recorded: named tensors, and the history of the run (seconds, threads, device)."""
 
     spec: RunSpec
-    tensors: Mapping[str, Tensor]
+    tensors: Mapping[str, "Tensor"]
     history: dict
 
-    def __getitem__(self, name: str) -> Tensor:
+    def __getitem__(self, name: str) -> "Tensor":
         if name not in self.tensors:
             raise BadInput(
                 f"procedure {self.spec.procedure} records no {name!r}; "
