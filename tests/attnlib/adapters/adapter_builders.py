@@ -1,4 +1,4 @@
-"""What tests of the adapters share: an attention, passes, models of transformers, a module of our own."""
+"""What tests of the adapters share: an attention, passes, and models that each adapter takes."""
 
 from dataclasses import replace
 from functools import cache
@@ -7,24 +7,30 @@ import pytest
 import torch
 from torch import nn
 
-from attnlib.adapters import Attended, Hooked, HuggingFace, LinearMap, ModelPass, Rotary, TokenBatch
-from attnlib.decomposition import Components
+from attnlib.adapters import Attended, Hooked, HuggingFace, LinearMap, ModelPass, Modules, Rotary, TokenBatch
+from tests.attnlib.models.model_builders import generator
 
 DOUBLE = torch.float64
 KINDS = ("encoder_self", "decoder_self", "cross")
-SOURCE_MASK = torch.tensor([[True] * 5, [True] * 3 + [False] * 2, [True] * 4 + [False]])
-TARGET_MASK = torch.tensor([[True] * 2 + [False] * 2, [True] * 4, [True] * 3 + [False]])
+SIDES = ("source", "target")
+TOKENS = {
+    "source_tokens": torch.arange(15).view(3, 5),
+    "source_mask": torch.tensor([[True] * 5, [True] * 3 + [False] * 2, [True] * 4 + [False]]),
+    "target_tokens": torch.arange(20, 32).view(3, 4),
+    "target_mask": torch.tensor([[True] * 2 + [False] * 2, [True] * 4, [True] * 3 + [False]]),
+}
+SOURCE_MASK, TARGET_MASK = TOKENS["source_mask"], TOKENS["target_mask"]
 
 
 # -- one attention, and a pass --
 
 
 def normal(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=DOUBLE)
+    return torch.randn(*shape, generator=generator(seed), dtype=DOUBLE)
 
 
-def projection(width, out, seed, *, bias=True):
-    made = nn.Linear(width, out, bias=bias, dtype=DOUBLE)
+def projection(width, out, seed):
+    made = nn.Linear(width, out, dtype=DOUBLE)
     with torch.no_grad():
         for at, own in enumerate(made.parameters()):
             own.copy_(normal(*own.shape, seed=seed + at))
@@ -49,64 +55,77 @@ def attended_of(batch=3, target=4, source=5, width=6, heads=2, **changes):
 
 def rotary(length, width, *, interleaved=False, base=100.0):
     """Angle of pair i at position t: t / base^(2i / width), dealt out as the layout says."""
-    pairs = torch.arange(length, dtype=DOUBLE)[:, None] * base ** (
-        -torch.arange(0, width, 2, dtype=DOUBLE) / width
-    )
+    powers = -torch.arange(0, width, 2, dtype=DOUBLE) / width
+    pairs = torch.arange(length, dtype=DOUBLE)[:, None] * base**powers
     angles = pairs.repeat_interleave(2, dim=1) if interleaved else pairs.repeat(1, 2)
     return Rotary(angles.cos(), angles.sin(), interleaved)
 
 
-def softmax_of(one, source_mask=SOURCE_MASK):
+def softmax_of(scores, allowed=SOURCE_MASK[:, None, None]):
     """By hand: exponentials of the scores at valid words, divided by their sum."""
-    weights = one.scores.exp() * source_mask[:, None, None]
+    weights = scores.exp() * allowed
     return weights / weights.sum(-1, keepdim=True)
 
 
 def pass_of(*attended, **changes):
-    made = ModelPass(
-        source_tokens=torch.arange(15).view(3, 5),
-        source_mask=SOURCE_MASK,
-        target_tokens=torch.arange(20, 32).view(3, 4),
-        target_outputs=torch.arange(40, 52).view(3, 4),
-        target_mask=TARGET_MASK,
-        attended=attended,
-    )
-    return replace(made, **changes)
+    outputs = torch.arange(40, 52).view(3, 4)
+    return ModelPass(**TOKENS | {"target_outputs": outputs, "attended": attended} | changes)
 
 
-def checked():
-    one = attended_of(position_bias=normal(1, 2, 4, 5, seed=9))
-    return replace(one, attention=softmax_of(one))
+def checked(**changes):
+    """An attention with a bias by position, and with the weights that its scores make."""
+    one = attended_of(**{"position_bias": normal(1, 2, 4, 5, seed=9)} | changes)
+    return replace(one, attention=softmax_of(one.scores))
+
+
+def full():
+    """Tensors of an attention of every kind, with all that may be said of it; two heads of width 4."""
+    both = {"source": normal(3, 5, 6, seed=3), "target": normal(3, 4, 6, seed=4)}
+    sides = {"cross.3": SIDES[::-1], "encoder_self.0": ("source",) * 2, "decoder_self.11": ("target",) * 2}
+    found = TOKENS | {"encoder_states": both["source"], "target_outputs": torch.arange(50, 62).view(3, 4)}
+    for seed, (place, (asks, answers)) in enumerate(sides.items()):
+        own, made = {"scale": torch.tensor(0.25), "query_states": both[asks]}, {}
+        for at, (name, side) in enumerate((("query", asks), ("key", answers))):
+            own[f"{name}_weight"] = normal(2, 4, 6, seed=10 * seed + at)
+            own[f"{name}_bias"] = normal(2, 4, seed=10 * seed + 5 + at)
+            made[name] = torch.einsum("blw,hdw->bhld", both[side], own[f"{name}_weight"])
+            made[name] += own[f"{name}_bias"][:, None]
+        lengths = both[asks].shape[1], both[answers].shape[1]
+        own["position_bias"] = normal(1, 2, *lengths, seed=seed)
+        allowed = TOKENS[f"{answers}_mask"][:, None, None]
+        if place.startswith("decoder"):
+            allowed = allowed & torch.ones(lengths, dtype=torch.bool).tril()
+        scores = 0.25 * made["query"] @ made["key"].mT + own["position_bias"]
+        own["attention"] = softmax_of(scores, allowed)
+        found |= {f"{place}.{name}": value for name, value in own.items()}
+    return found
+
+
+def to(given, dtype):
+    """Tensors with everything but ids and masks in this precision."""
+    return {name: value.to(dtype) if value.is_floating_point() else value for name, value in given.items()}
+
+
+FULL = to(full(), torch.float32)
+PLAIN = to(
+    TOKENS | {"cross.0.query_states": normal(3, 4, 6, seed=1), "encoder_states": normal(3, 5, 6, seed=2)},
+    torch.float32,
+)
+
+
+def without(given, *names):
+    return {name: value for name, value in given.items() if name not in names}
 
 
 def assert_same_pass(found, expected):
-    for name in ("source_tokens", "source_mask", "target_tokens", "target_outputs", "target_mask"):
+    for name in (*TOKENS, "target_outputs"):
         assert torch.equal(getattr(found, name), getattr(expected, name)), name
-    assert [one.name for one in found.attended] == [one.name for one in expected.attended]
     for mine, theirs in zip(found.attended, expected.attended, strict=True):
-        assert (mine.query_site, mine.key_site) == (theirs.query_site, theirs.key_site)
-        for name in ("query_inputs", "key_inputs", "position_bias", "attention"):
+        for name in ("name", "query_site", "key_site"):
+            assert getattr(mine, name) == getattr(theirs, name)
+        for name in ("query_inputs", "key_inputs", "position_bias", "attention", "scores"):
             own, other = getattr(mine, name), getattr(theirs, name)
             assert own is other is None or torch.equal(own, other), (mine.name, name)
-        assert torch.equal(mine.scores, theirs.scores), mine.name
-
-
-def assert_terms_sum_to_the_scores(found):
-    """The nine terms of components of these very states, and the position bias, wherever keys are seen."""
-    parts = {
-        site: Components(50, 8, states.shape[-1])
-        .update(states, found.tokens(side), found.mask(side))
-        .split(states, found.tokens(side), found.mask(side))
-        for site, (side, states) in found.sites().items()
-    }
-    for one in found.attended:
-        allowed = found.allowed(one)
-        for head in range(one.heads):
-            total = one.terms(head, parts[one.query_site], parts[one.key_site]).sum((0, 1))
-            total = total if one.position_bias is None else total + one.position_bias[:, head]
-            scores = one.scores[:, head][allowed]
-            assert (total[allowed] - scores).abs().max() <= 1e-5 * scores.abs().max(), one.name
-            assert scores.std() > 0.05
 
 
 def hooks_on(model):
@@ -116,7 +135,7 @@ def hooks_on(model):
 
 # -- models of transformers --
 
-
+FAMILIES = ("T5", "MT5", "Bart", "MBart", "Marian", "Pegasus", "M2M100")
 RELATIVE = dict(
     vocab_size=50, d_model=32, d_kv=8, d_ff=48, num_layers=2, num_heads=4, decoder_start_token_id=0
 )
@@ -128,14 +147,8 @@ ABSOLUTE = {f"{half}_{name}": own for half in ("encoder", "decoder") for name, o
 SIZES = {"T5": RELATIVE, "MT5": RELATIVE, "UMT5": RELATIVE}
 
 
-def generator(seed):
-    return torch.Generator().manual_seed(seed)
-
-
 def rows_of(lengths, seed):
-    return [
-        torch.randint(3, 50, (length,), generator=generator(seed + length)).tolist() for length in lengths
-    ]
+    return [torch.randint(3, 50, (own,), generator=generator(seed + own)).tolist() for own in lengths]
 
 
 ROWS = rows_of((5, 3, 7, 6), 100), rows_of((4, 6, 2, 5), 200)
@@ -156,15 +169,20 @@ def model_of(name, **changes):
     return model.eval()
 
 
-@cache
-def traced(name):
-    return HuggingFace(model_of(name), kinds=KINDS).trace(BATCH)
+# -- modules --
 
-
-# -- a cross-attention written by hand --
-
-
-HEADS = 2
+HEADS, WORDS = 2, 50
+PLACES = {
+    "encoder_self": "transformer.encoder.layers.{}.self_attn",
+    "decoder_self": "transformer.decoder.layers.{}.self_attn",
+    "cross": "transformer.decoder.layers.{}.multihead_attn",
+}
+HOOKED = Hooked("to_q", "to_k", heads=HEADS, attention="softmax")
+IN_TORCH = [
+    Hooked(name.format(layer), name.format(layer), kind=kind, layer=layer)
+    for kind, name in PLACES.items()
+    for layer in range(2)
+]
 
 
 class Reader(nn.Module):
@@ -172,7 +190,7 @@ class Reader(nn.Module):
 
     def __init__(self, scale=0.5):
         super().__init__()
-        self.words, self.dropout = nn.Embedding(12, 6), nn.Dropout(0.5)
+        self.words, self.dropout = nn.Embedding(WORDS, 6), nn.Dropout(0.5)
         self.to_q, self.to_k = nn.Linear(6, 4 * HEADS), nn.Linear(6, 4 * HEADS, bias=False)
         self.softmax, self.scale = nn.Softmax(dim=-1), scale
 
@@ -185,12 +203,56 @@ class Reader(nn.Module):
         return self.softmax(scores.masked_fill(~source_mask[:, None, None], -torch.inf))
 
 
+class Answerer(Reader):
+    """A reader that answers with the words attended to, by two heads."""
+
+    def __init__(self):
+        super().__init__()
+        self.out = nn.Linear(6 * HEADS, WORDS)
+
+    def forward(self, source, source_mask, read):
+        attention = super().forward(source, source_mask, read)
+        context = attention @ self.dropout(self.words(source))[:, None]
+        return self.out(context.transpose(1, 2).flatten(2))
+
+
+class Translator(nn.Module):
+    """nn.Transformer with embeddings, two layers of two heads of width 4 on either side."""
+
+    def __init__(self):
+        super().__init__()
+        self.words = nn.Embedding(WORDS, 8)
+        self.transformer = nn.Transformer(8, 2, 2, 2, dim_feedforward=8, dropout=0.3, batch_first=True)
+
+    def forward(self, batch):
+        steps = batch.read.shape[1]
+        return self.transformer(
+            self.words(batch.source),
+            self.words(batch.read),
+            tgt_mask=torch.ones(steps, steps, dtype=torch.bool).triu(1),
+            src_key_padding_mask=~batch.source_mask,
+            tgt_key_padding_mask=~batch.target_mask,
+            memory_key_padding_mask=~batch.source_mask,
+        )
+
+
+class TorchAnswerer(Translator):
+    """nn.Transformer with an output layer."""
+
+    def __init__(self):
+        super().__init__()
+        self.out = nn.Linear(8, WORDS)
+
+    def forward(self, batch):
+        return self.out(super().forward(batch))
+
+
 def drawn(model, seed=0):
     """Weights so large that attention is far from uniform."""
-    generator = torch.Generator().manual_seed(seed)
+    draw = generator(seed)
     with torch.no_grad():
         for value in model.parameters():
-            value.normal_(generator=generator)
+            value.normal_(generator=draw)
     return model.train()
 
 
@@ -198,7 +260,21 @@ def run(model, batch):
     return model(batch.source, batch.source_mask, batch.read)
 
 
-HOOKED = Hooked("to_q", "to_k", heads=HEADS, attention="softmax")
+def run_torch(model, batch):
+    return model(batch)
 
 
-WORDS = TokenBatch.of_rows([[5, 6, 7, 8, 9], [7, 8], [9, 3, 4, 5]], [[3, 4], [5, 6, 7, 8], [4, 4, 5]])
+# -- adapters --
+
+
+def adapter_of(name):
+    if name == "by hand":
+        return Modules(drawn(Reader()), [HOOKED], run, start=2)
+    if name == "nn.Transformer":
+        return Modules(drawn(Translator()), IN_TORCH, run_torch, start=2)
+    return HuggingFace(model_of(name), kinds=KINDS)
+
+
+@cache
+def traced(name):
+    return adapter_of(name).trace(BATCH)

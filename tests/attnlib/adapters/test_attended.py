@@ -1,4 +1,4 @@
-"""One attention: projections dealt out among heads, rotations written out, terms that sum to the scores."""
+"""One attention: projections dealt out among heads, rotations written out, a score and a term."""
 
 import math
 from dataclasses import replace
@@ -10,17 +10,15 @@ from torch import nn
 from attnlib.adapters import Attended, LinearMap
 from attnlib.decomposition import Components
 from tests.attnlib.adapters.adapter_builders import DOUBLE, attended_of, normal, projection, rotary
+from tests.attnlib.models.model_builders import generator
 
 
 def split(states, seed, mask=None):
     """Random tokens, the components of these very states, and their parts."""
     batch, length, width = states.shape
-    tokens = torch.randint(5, (batch, length), generator=torch.Generator().manual_seed(seed))
+    tokens = torch.randint(5, (batch, length), generator=generator(seed))
     mask = torch.ones(batch, length, dtype=torch.bool) if mask is None else mask
     return Components(5, length, width).update(states, tokens, mask).split(states, tokens, mask)
-
-
-# Projections.
 
 
 def test_rows_of_a_projection_are_dealt_out_among_the_heads_in_order():
@@ -48,9 +46,6 @@ def test_the_bias_of_a_projection_goes_with_the_temporal_part():
         assert not any(part[~mask].any() for part in found)
 
 
-# Rotation.
-
-
 @pytest.mark.parametrize("interleaved", [True, False])
 def test_a_rotation_turns_each_pair_by_its_angle(interleaved):
     length, width = 4, 6
@@ -63,9 +58,6 @@ def test_a_rotation_turns_each_pair_by_its_angle(interleaved):
             turned[:, position, first] = x * math.cos(angle) - y * math.sin(angle)
             turned[:, position, second] = x * math.sin(angle) + y * math.cos(angle)
     torch.testing.assert_close(rotary(length, width, interleaved=interleaved)(states), turned)
-
-
-# Scores and terms.
 
 
 def test_scores_by_hand():
@@ -85,24 +77,6 @@ def test_scores_by_hand():
     biased = replace(one, position_bias=torch.tensor([[[[0.0, 100.0], [200.0, 0.0]]]]))
     assert biased.scores.tolist() == [[[[8, 112], [216, 24]]]]
     assert (one.name, one.heads) == ("cross.0", 1)
-
-
-@pytest.mark.parametrize("rotated", [None, "halves", "interleaved"])
-@pytest.mark.parametrize("biased", [False, True])
-def test_the_nine_terms_and_the_position_bias_sum_to_the_scores(rotated, biased):
-    changes = {"position_bias": normal(1, 2, 4, 5, seed=5)} if biased else {}
-    if rotated:
-        turns = (rotary(length, 4, interleaved=rotated == "interleaved") for length in (4, 5))
-        changes |= dict(zip(("query_rotation", "key_rotation"), turns, strict=True))
-    one = attended_of(**changes)
-    query, key = split(one.query_inputs, 7), split(one.key_inputs, 8)
-    for head in range(one.heads):
-        terms = one.terms(head, query, key)
-        assert terms.shape == (3, 3, 3, 4, 5)
-        total = terms.sum((0, 1)) + (one.position_bias[:, head] if biased else 0)
-        torch.testing.assert_close(total, one.scores[:, head])
-    if rotated:
-        assert (one.scores - attended_of(**changes | {"query_rotation": None}).scores).abs().max() > 0.1
 
 
 def test_a_term_is_made_of_rotated_parts():

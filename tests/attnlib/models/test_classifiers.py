@@ -3,11 +3,7 @@
 import pytest
 import torch
 
-from attnlib.models.classifiers import (
-    AttentiveClassifier,
-    ClassifierConfig,
-    classification_loss,
-)
+from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig, classification_loss
 from tests.attnlib.models.model_builders import classifier, generator, read_through
 
 TOKENS = torch.tensor([[1, 5, 6, 7, 2, 0], [1, 4, 2, 0, 0, 0], [1, 9, 8, 11, 10, 2]])
@@ -54,14 +50,9 @@ def test_equations_7_and_8_position_by_position(kind):
     hidden, score, readout = model.attention_hidden, model.attention_score, model.readout
     for row, length in enumerate(MASK.sum(1).tolist()):
         states = trace.states[row, :length]
-        scores = torch.stack(
-            [
-                score.weight[0] @ torch.clamp(hidden.weight @ state + hidden.bias, min=0) + score.bias[0]
-                for state in states
-            ]
-        )
-        weights = scores.exp() if kind == "learned" else torch.ones_like(scores)
-        attention = weights / weights.sum()
+        scores = [score(torch.clamp(hidden.weight @ state + hidden.bias, min=0))[0] for state in states]
+        attention = torch.stack(scores).softmax(0)
+        attention = attention if kind == "learned" else torch.full_like(attention, 1 / length)
         torch.testing.assert_close(trace.attention[row, :length], attention)
         context = (attention[:, None] * states).sum(0)
         torch.testing.assert_close(trace.logit[row], readout.weight[0] @ context + readout.bias[0])

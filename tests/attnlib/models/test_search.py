@@ -1,6 +1,7 @@
 """Greedy and beam search against exhaustive search on a tiny vocabulary."""
 
 from dataclasses import dataclass
+from functools import reduce
 from itertools import product
 
 import pytest
@@ -9,19 +10,16 @@ from torch import Tensor
 
 from attnlib.models.search import beam_search, greedy_search
 from attnlib.training.vocabulary import BOS, EOS, PAD
+from tests.attnlib.models.model_builders import generator
 
 WORDS, STEPS = 6, 4  # pad, bos, eos, unk and two words
 
 
-@dataclass(frozen=True)
-class Read:
-    """What has been read, as a number: each beginning has its own."""
-
-    code: Tensor
-
-
 class Table:
-    """A network whose next word depends on the source and on all words before, drawn at random."""
+    """A network whose next word depends on the source and on all words before, drawn at random.
+
+    What has been read is a number: each beginning has its own.
+    """
 
     def __init__(self, seed: int):
         self.seed = seed
@@ -31,20 +29,25 @@ class Table:
 
     def write(self, words, state):
         code = state.code * WORDS + words
-        logits = torch.stack([self.logits(int(entry)) for entry in code])
-        return logits, Read(code)
+        return torch.stack([self.logits(entry) for entry in code.tolist()]), Read(code)
 
     def logits(self, code: int) -> Tensor:
-        return 2 * torch.randn(WORDS, generator=torch.Generator().manual_seed(1_000 * self.seed + code))
+        return 2 * torch.randn(WORDS, generator=generator(1_000 * self.seed + code))
+
+    def log_probabilities(self, source: int, words: tuple[int, ...]) -> Tensor:
+        """Of the next word, neither padding nor the mark of a beginning."""
+        code = reduce(lambda code, word: code * WORDS + word, (BOS, *words), source)
+        logits = self.logits(code)
+        logits[[PAD, BOS]] = -torch.inf
+        return logits.log_softmax(0)
 
     def log_probability(self, source: int, words: tuple[int, ...]) -> float:
-        total, code = 0.0, source
-        for read, word in zip((BOS, *words), words, strict=False):
-            code = code * WORDS + read
-            logits = self.logits(code)
-            logits[[PAD, BOS]] = -torch.inf
-            total += float(logits.log_softmax(0)[word])
-        return total
+        return sum(float(self.log_probabilities(source, words[:at])[word]) for at, word in enumerate(words))
+
+
+@dataclass(frozen=True)
+class Read:
+    code: Tensor
 
 
 def targets():
@@ -83,12 +86,9 @@ def test_greedy_takes_the_likeliest_word_at_every_step(seed):
     network = Table(seed)
     found = greedy_search(network, SOURCE, MASK, STEPS)
     for row, source in enumerate(SOURCE[:, 0].tolist()):
-        words, code = (), source
+        words = ()
         while len(words) < STEPS and EOS not in words:
-            code = code * WORDS + (words[-1] if words else BOS)
-            logits = network.logits(code)
-            logits[[PAD, BOS]] = -torch.inf
-            words += (int(logits.argmax()),)
+            words += (int(network.log_probabilities(source, words).argmax()),)
         assert plain(found.words[row, 0]) == words
         assert float(found.log_probability[row, 0]) == pytest.approx(network.log_probability(source, words))
 

@@ -42,20 +42,16 @@ def by_definition(model, source, target, *, asked_before=False):
     for token in [BOS, *target]:
         before = lasts[-1][0]
         parts = [model.embedding_target.weight[token][None]]
-        if summary is not None:
-            parts.append(summary)
-        if config.input_feeding:
-            parts.append(fed)
-        if bahdanau:
-            parts.append(attend(before))
+        parts += [summary] if summary is not None else []
+        parts += [fed] if config.input_feeding else []
+        parts += [attend(before)] if bahdanau else []
         x = torch.cat(parts, 1)
         for level, cell in enumerate(cells):
             lasts[level] = step(cell, x, lasts[level])
             x = lasts[level][0]
         if luong:
-            features = fed = model.attentional_map(
-                torch.cat([attend(before if asked_before else x), x], 1)
-            ).tanh()
+            context = attend(before if asked_before else x)
+            features = fed = model.attentional_map(torch.cat([context, x], 1)).tanh()
         else:
             features = x if config.link == "initial" else torch.cat([x, *parts], 1)
         found["decoder_states"].append(x)
@@ -63,10 +59,10 @@ def by_definition(model, source, target, *, asked_before=False):
     return {"encoder_states": encoded} | {name: torch.cat(rows) for name, rows in found.items() if rows}
 
 
-def check_against_definition(model, **options):
+def check_against_definition(model, definition=by_definition, **options):
     trace = model(batch_of())
     for sample, (source, target) in enumerate(PAIRS):
-        found = by_definition(model, source, target, **options)
+        found = definition(model, source, target, **options)
         for name, expected in found.items():
             ours = getattr(trace, name)[sample, : len(expected)]
             torch.testing.assert_close(ours[..., : expected.shape[-1]], expected)

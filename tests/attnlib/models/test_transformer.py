@@ -3,14 +3,11 @@
 import math
 from dataclasses import replace
 
-import numpy as np
 import pytest
 import torch
 from torch import nn
 from torch.nn.functional import scaled_dot_product_attention
 
-from attnlib.adapters.library_models import transformer_pass
-from attnlib.decomposition.components import Components
 from attnlib.models.encoder_decoder import sinusoidal_positions
 from attnlib.models.search import beam_search
 from attnlib.models.transformer import (
@@ -26,10 +23,6 @@ from attnlib.training.vocabulary import BOS, EOS, PAD
 from tests.attnlib.models.model_builders import POSITIONS, SMALL, batch_of, generator, transformer
 
 BATCH = batch_of()
-KINDS = ["encoder_self", "decoder_self", "cross"]
-
-
-# Against torch.
 
 
 def torchs_state(attention, name):
@@ -44,20 +37,14 @@ def torchs_state(attention, name):
 
 def torchs_stack(kind, stack, norms):
     """torch's encoder or decoder with the weights of ours: every weight of either has its place."""
-    with torch.device("meta"):
-        sizes = {"dim_feedforward": SMALL.hidden, "dropout": 0.0, "batch_first": True, "norm_first": True}
-        one = {"encoder": nn.TransformerEncoderLayer, "decoder": nn.TransformerDecoderLayer}[kind](
-            SMALL.width, SMALL.heads, **sizes
-        )
-        layers = (
-            nn.TransformerEncoder(one, SMALL.layers, enable_nested_tensor=False)
-            if kind == "encoder"
-            else nn.TransformerDecoder(one, SMALL.layers)
-        )
+    sizes = {"dim_feedforward": SMALL.hidden, "dropout": 0.0, "batch_first": True, "norm_first": True}
+    one = getattr(nn, f"Transformer{kind}Layer")(SMALL.width, SMALL.heads, **sizes, device="meta")
+    unnested = {"enable_nested_tensor": False} if kind == "Encoder" else {}
+    layers = getattr(nn, f"Transformer{kind}")(one, SMALL.layers, **unnested)
     layers = layers.double().to_empty(device="cpu").eval()
     for theirs, ours in zip(layers.layers, stack, strict=True):
         state = torchs_state(ours.self_attention, "self_attn")
-        if kind == "decoder":
+        if kind == "Decoder":
             state |= torchs_state(ours.cross_attention, "multihead_attn")
         named = {"linear1": ours.feed_forward.widen, "linear2": ours.feed_forward.narrow}
         named |= {f"norm{number}": getattr(ours, norm) for number, norm in enumerate(norms, 1)}
@@ -69,28 +56,23 @@ def torchs_stack(kind, stack, norms):
 
 
 def test_the_network_is_that_of_torchs_layers():
-    model, batch = transformer(), BATCH
-    encoder = torchs_stack("encoder", model.encoder, ["self_norm", "feed_norm"])
-    decoder = torchs_stack("decoder", model.decoder, ["self_norm", "cross_norm", "feed_norm"])
+    model = transformer()
+    encoder = torchs_stack("Encoder", model.encoder, ["self_norm", "feed_norm"])
+    decoder = torchs_stack("Decoder", model.decoder, ["self_norm", "cross_norm", "feed_norm"])
     source, target = (
         embedding(words) + sinusoidal_positions(words.shape[1], SMALL.width)
         for embedding, words in (
-            (model.embedding_source, batch.source),
-            (model.embedding_target, batch.target_input),
+            (model.embedding_source, BATCH.source),
+            (model.embedding_target, BATCH.target_input),
         )
     )
-    memory = model.encoder_norm(encoder(source, src_key_padding_mask=~batch.source_mask))
-    steps = batch.target_mask.shape[1]
-    states = decoder(
-        target,
-        memory,
-        tgt_mask=torch.ones(steps, steps, dtype=torch.bool).triu(1),
-        tgt_key_padding_mask=~batch.target_mask,
-        memory_key_padding_mask=~batch.source_mask,
-    )
-    logits, trace = model.readout(model.decoder_norm(states)), model(batch)
-    torch.testing.assert_close(trace.encoder_states[batch.source_mask], memory[batch.source_mask])
-    torch.testing.assert_close(trace.logits[batch.target_mask], logits[batch.target_mask])
+    memory = model.encoder_norm(encoder(source, src_key_padding_mask=~BATCH.source_mask))
+    steps = BATCH.target_mask.shape[1]
+    padding = {"tgt_key_padding_mask": ~BATCH.target_mask, "memory_key_padding_mask": ~BATCH.source_mask}
+    states = decoder(target, memory, tgt_mask=torch.ones(steps, steps).triu(1).bool(), **padding)
+    logits, trace = model.readout(model.decoder_norm(states)), model(BATCH)
+    torch.testing.assert_close(trace.encoder_states[BATCH.source_mask], memory[BATCH.source_mask])
+    torch.testing.assert_close(trace.logits[BATCH.target_mask], logits[BATCH.target_mask])
 
 
 def test_one_attention_by_hand():
@@ -139,18 +121,15 @@ def test_the_scale_of_what_is_drawn_and_the_width_of_the_hidden_layer():
     assert torch.equal(model.decoder_norm.bias, torch.zeros(64))
 
 
-# Each head as a trace.
+SIDES = {"encoder_self": "ss", "decoder_self": "tt", "cross": "ts"}  # of the queries and of the keys
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SIDES)
 def test_each_head_is_torchs_attention_on_the_inputs_that_are_kept(kind):
     model = transformer()
-    asking = BATCH.source_mask if kind == "encoder_self" else BATCH.target_mask
-    answering = BATCH.target_mask if kind == "decoder_self" else BATCH.source_mask
-    allowed = torch.zeros(3, asking.shape[1], answering.shape[1], dtype=torch.bool)
-    for sample, asks, answers in np.ndindex(*allowed.shape):
-        later = kind == "decoder_self" and answers > asks
-        allowed[sample, asks, answers] = answering[sample, answers] and not later
+    asking, answering = ({"s": BATCH.source_mask, "t": BATCH.target_mask}[side] for side in SIDES[kind])
+    allowed = answering[:, None].repeat(1, asking.shape[1], 1)
+    allowed = allowed.tril() if kind == "decoder_self" else allowed
     side = model.encoder if kind == "encoder_self" else model.decoder
     for layer, heads in enumerate(getattr(model(BATCH), kind)):
         attention = side[layer].cross_attention if kind == "cross" else side[layer].self_attention
@@ -159,40 +138,35 @@ def test_each_head_is_torchs_attention_on_the_inputs_that_are_kept(kind):
             maps = attention.query_map, attention.key_map, attention.value_map
             inputs = head.query_inputs, head.key_inputs, head.key_inputs
             queries, keys, values = (own(x)[..., rows] for own, x in zip(maps, inputs, strict=True))
-            context = scaled_dot_product_attention(queries, keys, values, attn_mask=allowed)
             identity = torch.eye(keys.shape[1], dtype=keys.dtype).expand(3, -1, -1)
-            weights = scaled_dot_product_attention(queries, keys, identity, attn_mask=allowed)
+            weights, context = (
+                scaled_dot_product_attention(queries, keys, own, attn_mask=allowed)
+                for own in (identity, values)
+            )
             torch.testing.assert_close(head.attention, weights)
             torch.testing.assert_close(head.context, context)
             torch.testing.assert_close(head.values, values)
             query, key = model.projections(kind, layer, number)
             torch.testing.assert_close(head.decoder_states, head.query_inputs @ query.weight.T + query.bias)
             torch.testing.assert_close(head.encoder_states, key(head.key_inputs))
-            products = head.decoder_states @ head.encoder_states.transpose(1, 2)
+            products = head.decoder_states @ head.encoder_states.mT
             torch.testing.assert_close(head.scores, products, rtol=0, atol=1e-14)
             assert torch.isfinite(head.scores).all()
 
 
 def test_a_head_has_the_words_of_its_two_sides():
     trace = transformer()(BATCH)
-    source = BATCH.source, BATCH.source, BATCH.source_mask
-    target = BATCH.target_input, BATCH.target_output, BATCH.target_mask
-    sides = {"encoder_self": (source, source), "decoder_self": (target, target), "cross": (target, source)}
-    for kind, (asking, answering) in sides.items():
+    words = {
+        "s": (BATCH.source, BATCH.source, BATCH.source_mask),
+        "t": (BATCH.target_input, BATCH.target_output, BATCH.target_mask),
+    }
+    names = ("target_tokens", "target_outputs", "target_mask", "source_tokens", "source_mask")
+    for kind, (asking, answering) in SIDES.items():
         head = getattr(trace, kind)[1][2]
-        found = (
-            head.target_tokens,
-            head.target_outputs,
-            head.target_mask,
-            head.source_tokens,
-            head.source_mask,
-        )
-        assert all(one is other for one, other in zip(found, (*asking, *answering[::2]), strict=True))
+        expected = *words[asking], *words[answering][::2]
+        assert all(getattr(head, name) is own for name, own in zip(names, expected, strict=True))
         assert head.logits is (None if kind == "encoder_self" else trace.logits)
     assert trace.cross[1][2].key_inputs is trace.encoder_states
-
-
-# Positions.
 
 
 def test_the_order_of_the_source_is_known_from_positions_alone():
@@ -236,26 +210,3 @@ def test_a_pair_of_coordinates_turns_by_its_angle():
     cos, sin = rotation_tables(4, 8)
     assert torch.equal(cos[:, :4], cos[:, 4:])
     torch.testing.assert_close(cos.square() + sin.square(), torch.ones(4, 8))
-
-
-@pytest.mark.parametrize("positions", POSITIONS)
-def test_terms_of_every_layer_and_head_sum_to_its_scores(positions):
-    one = transformer_pass(transformer(positions=positions), BATCH)
-    parts = {}
-    for site, (side, states) in one.sites().items():
-        components = Components(9, 6, SMALL.width).update(states, one.tokens(side), one.mask(side))
-        parts[site] = components.split(states, one.tokens(side), one.mask(side))
-    assert len(one.attended) == 3 * SMALL.layers
-    for attended in one.attended:
-        asks, answers = (one.mask(side) for side in one.sides(attended.kind))
-        allowed = attended.allowed(asks, answers)
-        for head in range(SMALL.heads):
-            terms = attended.terms(head, parts[attended.query_site], parts[attended.key_site]).sum((0, 1))
-            if attended.position_bias is not None:
-                terms = terms + attended.position_bias[:, head]
-            scores = attended.scores[:, head]
-            gap = (terms - scores).masked_fill(~allowed, 0).abs().max()
-            assert gap <= 1e-5 * scores.masked_fill(~allowed, 0).abs().max()
-        own = attended.kind != "cross"
-        assert (attended.position_bias is not None) == (own and positions == "relative")
-        assert (attended.query_rotation is not None) == (own and positions == "rotary")

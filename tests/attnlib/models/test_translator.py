@@ -6,14 +6,8 @@ import torch
 from attnlib.models.search import translate
 from attnlib.models.translator import BilinearTranslator, TranslatorConfig
 from attnlib.training.vocabulary import BOS, EOS, PAD
-from tests.attnlib.models.model_builders import (
-    PAIRS,
-    batch_of,
-    cells_of,
-    generator,
-    read_through,
-    translator,
-)
+from tests.attnlib.models.model_builders import PAIRS, batch_of, cells_of, generator, read_through, translator
+from tests.attnlib.models.test_sequence_to_sequence import check_against_definition
 
 BATCH = batch_of()
 
@@ -27,25 +21,25 @@ def test_the_papers_number_of_parameters(attention):
 
 
 def by_definition(model, source, target):
-    """Attention and logits of one sentence, step by step, with neither padding nor batch."""
+    """One sentence, step by step, with neither padding nor batch."""
     config = model.config
     inputs, ends = read_through(model.encoder, list(model.embedding.weight[[*source, EOS], None]))
     carried = [tuple(sum(ways) / 2 for ways in zip(*end, strict=True)) for end in ends]
-    states, rows, logits = torch.cat(inputs), [], []
+    states = torch.cat(inputs)
+    found = {name: [] for name in ("scores", "attention", "context", "logits")}
     for token in [BOS, *target]:
         x = model.embedding.weight[token][None]
         for depth, cell in enumerate(cells_of(model.decoder)):
-            carried[depth] = cell(x, carried[depth])
-            x = carried[depth][0]
-        x = x[0]
-        scores = states @ (model.query.weight @ x + model.query.bias)
-        learned = config.attention == "learned"
-        rows.append(scores.softmax(0) if learned else torch.full_like(scores, 1 / len(scores)))
-        context = model.readout.context(rows[-1] @ states)
-        joined = config.form == "joined"
-        hidden = model.readout.hidden(torch.cat([context, x])).relu() if joined else context + x
-        logits.append(model.readout.output(hidden))
-    return torch.stack(rows), torch.stack(logits)
+            x, _ = carried[depth] = cell(x, carried[depth])
+        scores = states @ (model.query.weight @ x[0] + model.query.bias)
+        scores = scores if config.attention == "learned" else torch.zeros_like(scores)
+        mean = scores.softmax(0) @ states
+        context = model.readout.context(mean)
+        joined = model.readout.hidden(torch.cat([context, x[0]])).relu() if config.form == "joined" else None
+        logits = model.readout.output(context + x[0] if joined is None else joined)
+        for name, row in zip(found, (scores, scores.softmax(0), mean, logits), strict=True):
+            found[name].append(row)
+    return {"encoder_states": states} | {name: torch.stack(rows) for name, rows in found.items()}
 
 
 @pytest.mark.parametrize("attention", ["learned", "uniform"])
@@ -53,15 +47,7 @@ def by_definition(model, source, target):
 @torch.no_grad()
 def test_a_padded_batch_is_what_the_equations_say_of_each_sentence(attention, form, layers):
     model = translator(attention=attention, form=form, layers=layers)
-    trace = model(BATCH)
-    for i, (source, target) in enumerate(PAIRS):
-        rows, logits = by_definition(model, source, target)
-        here = slice(0, len(target) + 1), slice(0, len(source) + 1)
-        torch.testing.assert_close(trace.attention[i][here], rows)
-        torch.testing.assert_close(trace.logits[i][here[0]], logits)
-        assert (trace.attention[i, here[0], len(source) + 1 :] == 0).all()
-        assert (trace.scores[i][here] == 0).all() == (attention == "uniform")
-        torch.testing.assert_close(trace.context[i], trace.attention[i] @ trace.encoder_states[i])
+    check_against_definition(model, by_definition)
 
 
 def test_loss_is_the_mean_over_valid_words_of_the_whole_pass():
@@ -101,7 +87,7 @@ def test_translations_are_the_likeliest_words_given_those_before():
     for i, row in enumerate(written.tolist()):
         ended = EOS in row
         words = row[: row.index(EOS)] if ended else row
-        _, logits = by_definition(model, PAIRS[i][0], words)
+        logits = by_definition(model, PAIRS[i][0], words)["logits"]
         logits[:, [PAD, BOS]] = -torch.inf
         assert logits.argmax(-1)[: len(words) + ended].tolist() == [*words, *([EOS] if ended else [])]
         assert set(row[len(words) + ended :]) <= {PAD}

@@ -1,0 +1,360 @@
+"""What no adapter takes, and the words in which it is refused."""
+
+from dataclasses import replace
+from functools import partial
+
+import pytest
+import torch
+from torch import nn
+
+from attnlib.adapters import (
+    Hooked,
+    HuggingFace,
+    LinearMap,
+    Modules,
+    TokenBatch,
+    lexical_probe,
+    pass_of_tensors,
+    text_batches,
+)
+from tests.attnlib.adapters.adapter_builders import (
+    ABSOLUTE,
+    BATCH,
+    FULL,
+    HOOKED,
+    KINDS,
+    PLAIN,
+    RELATIVE,
+    TARGET_MASK,
+    Answerer,
+    Reader,
+    TorchAnswerer,
+    attended_of,
+    checked,
+    drawn,
+    model_of,
+    normal,
+    pass_of,
+    rotary,
+    run,
+    run_torch,
+    softmax_of,
+    traced,
+    without,
+)
+from tests.attnlib.refusals import assert_refused
+
+GAP = "attention from the caught projections is up to"
+
+# -- passes, their check, batches, tensors --
+
+ONE, ONES, NAN = checked(), torch.ones(3, 4, 5), torch.nan
+
+
+def attended(**changes):
+    return pass_of(attended_of(**changes))
+
+
+def rechecked(**changes):
+    pass_of(replace(ONE, **changes)).check()
+
+
+def with_one(value, name):
+    """A pass in which one number of a tensor is another."""
+    wrong = getattr(ONE, name).clone()
+    wrong[(0, 1, 1, 2) if wrong.dim() == 4 else (0, 1, 2)] = value
+    return pass_of(replace(ONE, **{name: wrong}))
+
+
+PASSES = [
+    *((partial(with_one, value, name), f"cross.1: {name} hold NaN or infinity … (sample 0, position {at})")
+      for name, at in (("query_inputs", "1"), ("key_inputs", "1"),
+                       ("position_bias", "1 and 2"), ("attention", "1 and 2"))
+      for value in (NAN, torch.inf)),
+    (lambda: attended(query_inputs=normal(3, 5, 6)), "states of shape (3, 5, 6); expected (3, 4, 6)"),
+    (lambda: attended(key_inputs=normal(3, 5, 7)), "states of shape (3, 5, 7); expected (3, 5, 6)"),
+    (lambda: attended(kind="encoder_self"), "encoder_self.1: states of shape (3, 4, 6); expected (3, 5, 6)"),
+    (lambda: attended(attention=torch.ones(3, 2, 5, 4)), "attention of shape … expected (3, 2, 4, 5)"),
+    (lambda: attended(attention=ONES), "attention of shape (3, 4, 5)"),
+    (lambda: attended(position_bias=torch.ones(3, 1, 4, 5)), "position_bias of shape (3, 1, 4, 5)"),
+    (lambda: attended(scale=NAN), "cross.1: scale is nan; give a finite number"),
+    (lambda: attended(key_map=LinearMap(normal(2, 4, 6) * NAN)), "cross.1: key weight holds NaN or infinity"),
+    (lambda: attended(key_map=LinearMap(normal(2, 4, 6), normal(2, 4) * NAN)), "key bias holds NaN"),
+    (lambda: pass_of(attended_of(query_rotation=rotary(4, 4)), target_mask=TARGET_MASK.flip(1)),
+     "cross.1 rotates by position: pad its batches at the right"),
+    (lambda: pass_of(source_tokens=torch.ones(3, 4)), "source_tokens of shape (3, 4) with a mask of shape"),
+    (lambda: pass_of(target_mask=TARGET_MASK & False), "target_tokens row 0 is all padding: leave"),
+    (lambda: pass_of(target_outputs=torch.full((3, 4), -100)), "target_outputs hold -100 at valid"),
+    (lambda: pass_of().head(ONE, 2), "head is 2; cross.1 has heads 0 to 1"),
+    # What the model does not compute with.
+    *((partial(rechecked, **changes), f"cross.1, head … : {GAP}") for changes in (
+        {"scale": 0.501}, {"position_bias": None}, {"key_map": ONE.query_map},
+        {"query_rotation": rotary(4, 4)}, {"attention": ONE.attention.flip(1)})),
+    (lambda: rechecked(attention=softmax_of(ONE.scores, torch.tensor(True))),
+     "of a row's attention is on what is masked here; give the masks that the model was given"),
+    (lambda: rechecked(causal=True), "of a row's attention is on what is masked here"),
+    (lambda: rechecked(attention=ONE.attention * 0.99), "head 0: a row of attention is 0.01 away from a sum"),
+    *((partial(pass_of_tensors, FULL | {f"{place}.{name}": FULL[f"{place}.{name}"] * 1.5}),
+       f"{place}, head 0: {GAP}")
+      for place in ("cross.3", "encoder_self.0", "decoder_self.11")
+      for name in ("scale", "position_bias", "query_bias", "query_weight", "key_weight")),
+]  # fmt: skip
+
+SMALL = TokenBatch.of_rows([[5, 6, 7], [8]], [[3], [4, 2]])
+LABELS, YES = torch.tensor([[5, -100], [6, 7]]), torch.ones(2, 2, dtype=torch.bool)
+small = partial(replace, SMALL)
+
+BATCHES = [
+    (lambda: small(target_mask=YES, target=LABELS), "target hold -100 at valid position 1 of row 0"),
+    (lambda: small(target_mask=YES, read=LABELS), "read hold -100 at valid … : ids start at 0"),
+    (lambda: small(source=SMALL.source - 6), "source hold -1 at valid position 0 of row 0"),
+    (lambda: small(source=torch.ones(2, 4)), "source of shape (2, 4) with a mask of shape (2, 3)"),
+    (lambda: small(target=torch.ones(2), target_mask=YES[0]), "expected (batch, length)"),
+    (lambda: small(target_mask=torch.ones(2, 2)), "mask of shape (2, 2) and torch.float32"),
+    (lambda: small(source_mask=torch.tensor([[True] * 3, [False] * 3])), "source row 1 is all padding"),
+    (lambda: small(target=torch.ones(3, 2), target_mask=torch.ones(3, 2) > 0), "2 sources with 3 targets"),
+    (lambda: small(read=torch.ones(2, 3)), "read of shape (2, 3) with a mask of shape (2, 2)"),
+    (lambda: TokenBatch.of_rows([[1], []], [[2], [3]]), "source row 1 is all padding"),
+    (lambda: TokenBatch.of_rows([], []), "no rows"),
+    (lambda: next(text_batches(None, [], batch_size=0)), "both must be at least 1"),
+    (lambda: next(text_batches(None, [], longest=0)), "both must be at least 1"),
+]  # fmt: skip
+
+Q, K = "cross.0.query_states", "cross.3.key_weight"
+
+TENSORS = [(partial(pass_of_tensors, given), message) for given, message in (
+    (without(PLAIN, "source_mask", "target_mask"), "lack source_mask, target_mask; they have cross"),
+    ({}, "they have none"),
+    (PLAIN | {"cross.query_states": torch.ones(1)}, "no tensor 'cross.query_states' is known"),
+    (PLAIN | {"cross.0.querystates": torch.ones(1)}, "named like cross.0.query_states"),
+    (PLAIN | {"self.0.query_states": torch.ones(1)}, "no tensor 'self.0.query_states'"),
+    (PLAIN | {"cross.-1.scale": torch.ones(1)}, "no tensor 'cross.-1.scale'"),
+    (PLAIN | {"decoder_states": torch.ones(1)}, "no tensor 'decoder_states'"),
+    (PLAIN | {"cross.1.scale": torch.ones(())}, "cross.1 lacks cross.1.query_states"),
+    (without(PLAIN, "encoder_states"), "lacks cross.0.key_states, and there is no encoder_states"),
+    (without(FULL, K), "cross.3 has a weight for one side"),
+    (without(FULL, K, "cross.3.query_weight"), "cross.3 has a bias and no weights"),
+    (PLAIN | {"cross.0.scale": torch.ones(2)}, "cross.0.scale is of shape (2,); expected one"),
+    (FULL | {K: torch.ones(8, 6)}, "cross.3: weight of shape (8, 6)"),
+    (FULL | {"cross.3.key_bias": torch.ones(8)}, "weight of shape (2, 4, 6), bias of (8,)"),
+    (without(FULL, "cross.3.key_bias") | {K: torch.ones(2, 3, 6)}, "width 4, keys of 2 of width 3"),
+    (PLAIN | {"encoder_states": torch.ones(3, 5, 7)}, "1 heads of width 6, keys of 1 of width 7"),
+    (FULL | {"encoder_states": torch.ones(3, 5, 7)}, "states of shape (3, 5, 7); expected (3, 5, 6"),
+    (PLAIN | {Q: torch.ones(3, 6)}, "states of shape (3, 6); expected (3, 4, 6)"),
+    (PLAIN | {"cross.0.attention": torch.ones(3, 1, 4, 5).long()}, "attention is of torch.int64"),
+    (PLAIN | {"target_tokens": torch.arange(4)}, "target_tokens of shape (4,) with a mask"),
+    (PLAIN | {"lexical_probe": ONES.mT}, "lexical_probe of shape … expected (3, 4, 5)"),
+    (PLAIN | {"lexical_probe": -ONES}, "no probability; a logarithm has to be"),
+    (PLAIN | {"lexical_probe": ONES * NAN}, "holds what is no probability"),
+)]  # fmt: skip
+
+# -- modules --
+
+SHOWN = "softmax"
+
+
+def modules(*hooks):
+    return Modules(Reader(), hooks, run)
+
+
+def torchs(key="0", **settings):
+    return Modules(nn.Sequential(nn.MultiheadAttention(8, 2, **settings)), [Hooked("0", key)], run_torch)
+
+
+def caught(one=HOOKED, run=run, model=Reader, **settings):
+    return Modules(drawn(model()), [one], run, **{"start": 2} | settings).trace(BATCH)
+
+
+def probed(one=HOOKED, run=run, model=Answerer, **settings):
+    adapter = Modules(drawn(model()), [one], run, start=2, **settings)
+    return adapter.lexical_probe(adapter.trace(BATCH))
+
+
+class Aside(Answerer):
+    """Its attention is shown by a module and computed beside it."""
+
+    def forward(self, source, source_mask, read):
+        self.shown = Reader.forward(self, source, source_mask, read)
+        return self.out(torch.cat([self.words(read)] * 2, -1))
+
+
+class Shared(Answerer):
+    """One softmax for attention to what was read and to the source."""
+
+    def forward(self, source, source_mask, read):
+        Reader.forward(self, read, torch.ones_like(read, dtype=torch.bool), read)
+        return super().forward(source, source_mask, read)
+
+
+class WithZero(nn.Module):
+    """torch's attention with a column that is no word."""
+
+    def __init__(self):
+        super().__init__()
+        self.words = nn.Embedding(50, 8)
+        self.attend = nn.MultiheadAttention(8, 2, batch_first=True, add_zero_attn=True)
+
+    def forward(self, batch):
+        return self.attend(self.words(batch.read), *[self.words(batch.source)] * 2)
+
+
+ENCODER = "transformer.encoder.layers.0.self_attn"
+MODULES = [
+    (lambda: Hooked("to_q", "to_k", heads=2, kind="crosss"), "did you mean 'cross'"),
+    (lambda: modules(Hooked("to_qq", "to_k", 2, SHOWN)), "no module 'to_qq' in Reader; near are to_q, to_k"),
+    (lambda: modules(Hooked("to_q", "to_k", 2, "sofmax")), "no module 'sofmax' in Reader; near are softmax"),
+    (lambda: modules(Hooked("to_q", "zzzzzz", 2, SHOWN)), "no module 'zzzzzz' in Reader; none is near"),
+    (lambda: modules(Hooked("words", "to_k", 2, SHOWN)), "words is Embedding; expected nn.Linear, a proj"),
+    (lambda: modules(Hooked("to_q", "to_k", attention=SHOWN)), "heads is 0; say how many share to_q"),
+    (lambda: modules(Hooked("to_q", "to_k", 2)), "cross.0: nothing checks the scores made of to_q and to_k"),
+    (lambda: modules(), "no attention is hooked: name the modules of one or more"),
+    (lambda: modules(HOOKED, HOOKED), "2 attentions are called cross.0: give each a layer"),
+    *((lambda own=own: torchs(**own), "make it with batch_first=True and one width")
+      for own in ({}, {"kdim": 6, "batch_first": True})),
+    (lambda: torchs("words"), "0 makes queries and keys: name it for both, not 'words'"),
+    (lambda: caught(start=None), "give it ``read``, or Modules a start"),
+    (lambda: caught(run=lambda model, batch: None), "to_q was not run: is it the module of another path"),
+    (lambda: caught(Hooked("to_q", "to_k", 3, SHOWN)), "8 dimensions cannot be shared by 3 heads"),
+    (lambda: caught(Hooked("to_q", "to_k", 4, SHOWN)), "softmax returns (4, 2, 6, 7); expected … batch, 4"),
+    (lambda: caught(Hooked("to_q", "to_k", 2, "to_k")), "to_k returns (4, 7, 8); expected attention"),
+    (lambda: caught(Hooked("to_q", "to_k", 2, "words")), "words runs more than once in a pass"),
+    (lambda: caught(run=lambda *own: (run(*own), run(*own))), "runs more than once in a pass"),
+    (lambda: caught(run=lambda model, batch: model(batch.source, batch.source_mask, batch.read[:, 1:])),
+     "cross.0: states of shape (4, 5, 6); expected (4, 6, 6)"),
+    (lambda: caught(model=partial(Reader, scale=0.6)), f"cross.0, head 0: {GAP}"),
+    (lambda: caught(Hooked("attend", "attend"), run_torch, WithZero),
+     "attention of shape (4, 2, 6, 8); expected (4, 2, 6, 7)"),
+    (lambda: caught(model=Shared), "to_q runs more than once in a pass, so its attentions cannot be"),
+    (lambda: Modules(Shared(), [HOOKED], run, start=2).lexical_probe(traced("by hand")),
+     "softmax runs more than once in a pass"),
+    (lambda: probed(model=Aside), "the model does not go on with the attention that softmax returns"),
+    (lambda: probed(replace(HOOKED, attention=None), unchecked=True), "cross.0: name the module that"),
+    (lambda: probed(model=Reader), "run returns shape (4, 2, 6, 7); expected logits of shape (4, 6) by 50"),
+    (lambda: probed(run=lambda *own: list(run(*own))), "run returns list"),
+    (lambda: probed(Hooked(ENCODER, ENCODER, kind="encoder_self"), run_torch, TorchAnswerer),
+     "no cross-attention is hooked"),
+]  # fmt: skip
+
+# -- models of transformers --
+
+TINY = {"n_layer": 1, "n_embd": 8, "n_head": 2, "vocab_size": 20, "bos_token_id": 0, "eos_token_id": 0}
+BERT = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "vocab_size": 20}
+BERT |= {"intermediate_size": 8}
+HALVES = {"GPT2LMHeadModel": TINY, "BertModel": BERT, "BartForCausalLM": ABSOLUTE, "T5EncoderModel": RELATIVE}
+FAR = dict.fromkeys((f"max_{half}_position_embeddings" for half in ("encoder", "decoder")), 32)
+CROSS = "decoder.block.1.layer.1.EncDecAttention"
+
+
+def transformers():
+    return pytest.importorskip("transformers", reason="models of Hugging Face need transformers")
+
+
+def half(name):
+    made = getattr(transformers(), name)
+    return HuggingFace(made(made.config_class(**HALVES[name])))
+
+
+def of_two_berts():
+    halves = [transformers().BertConfig(**BERT) for _ in range(2)]
+    config = transformers().EncoderDecoderConfig.from_encoder_decoder_configs(*halves)
+    return HuggingFace(transformers().EncoderDecoderModel(config))
+
+
+def bart(**arguments):
+    return HuggingFace(model_of("Bart"), **arguments)
+
+
+def switched_back(name):
+    adapter = HuggingFace(model_of(name), kinds=("decoder_self",))
+    adapter.model.set_attn_implementation("sdpa")
+    return adapter.trace(BATCH)
+
+
+def of_rows(name, *rows):
+    return HuggingFace(model_of(name)).trace(TokenBatch.of_rows(*rows))
+
+
+def bart_probe(model=lambda whole: whole, **changes):
+    return lexical_probe(model(model_of("Bart")), replace(traced("Bart"), **changes))
+
+
+class Wrapped(nn.Module):
+    """As LoRA wraps a projection."""
+
+    def __init__(self, inner):
+        super().__init__()
+        self.base_layer = inner
+
+    def forward(self, *given, **named):
+        return self.base_layer(*given, **named)
+
+
+class Coarse(nn.Linear):
+    """As quantised projections do, it computes otherwise than with its weight."""
+
+    def forward(self, states):
+        return super().forward(states).round()
+
+
+def coarse(inner):
+    return Coarse(inner.in_features, inner.out_features)
+
+
+def wrapped(family, path, wrap):
+    model, (place, _, name) = model_of(family), path.rpartition(".")
+    setattr(model.get_submodule(place), name, wrap(model.get_submodule(path)))
+    return model
+
+
+MORE, POSITIONS = [5] * 33, "has 33 pieces; … positions for 32: … --longest 32"
+OTHERS = "holds id 50; … embeds 50, from 0: use the tokenizer"
+BART = "model.decoder.layers.0.encoder_attn"
+
+FAMILIES = [
+    *((partial(half, name), f"{name} lacks an encoder or a decoder, … whole") for name in HALVES),
+    (lambda: HuggingFace(nn.Linear(2, 2)), "Linear has no config … see attnlib.adapters.Modules"),
+    (of_two_berts, "has no cross-attention in the form of T5, BART, mBART or Marian"),
+    # LED's encoder looks through windows; its cross-attention is BART's, and it keeps it to itself.
+    (lambda: HuggingFace(model_of("LED", attention_window=4), kinds=("cross", "encoder_self")),
+     "LED … has no encoder_self attention of a known form"),
+    (lambda: HuggingFace(model_of("LED", attention_window=8, **FAR)).trace(BATCH),
+     "cross.0 returns no attention, though … with attnlib.adap"),
+    (lambda: bart(kinds=("self",)), "no kind of attention 'self'"),
+    (lambda: bart(kinds=("encoder-self",)), "did you mean 'encoder_self'"),
+    (lambda: bart(kinds=()), "kinds is empty: name one or more, or leave kinds out"),
+    (lambda: bart(layers=[]), "layers is empty: name one or more, or leave layers out"),
+    (lambda: bart(layers=[0, 2]), "layers [2] of cross: this model has 2, counted from 0"),
+    (lambda: bart(layers=[-1]), "layers [-1] of cross"),
+    (lambda: HuggingFace(model_of("M2M100", decoder_start_token_id=None)).trace(BATCH),
+     "set config.decoder_start_token_id, or give batches with ``read``"),
+    *((partial(switched_back, name), 'decoder_self.0 returns no attention … attn_implementation="eager"')
+      for name in ("T5", "Bart")),
+    # Not left to the check: in bfloat16, attention that is spread over many words would not give it away.
+    *((lambda kind=kind: HuggingFace(model_of("UMT5"), kinds=("cross", kind)).trace(BATCH),
+       f"{kind}.0 adds a bias by position that UMT5Attention does not") for kind in KINDS[:2]),
+    # A layer whose projections or attention are wrapped is not left out.
+    *((lambda side=side, wrap=wrap: HuggingFace(wrapped("T5", f"{CROSS}.{side}", wrap)),
+       f"{CROSS}.{side} is … merge_and_unload") for side in "qk" for wrap in (Wrapped, coarse)),
+    (lambda: HuggingFace(wrapped("Bart", BART, Wrapped)), f"{BART} is Wrapped, which has no query"),
+    *((partial(of_rows, name, [MORE, [4]], [[3], [3]]), f"a source {POSITIONS}")
+      for name in ("Bart", "MBart", "Marian", "Pegasus")),
+    *((partial(of_rows, name, [[3], [3]], [[4], MORE]), f"a target {POSITIONS}")
+      for name in ("Bart", "MBart", "Marian", "Pegasus")),
+    *((partial(of_rows, name, [[5, 50], [4]], [[3], [3]]), f"a source {OTHERS}")
+      for name in ("T5", "Bart", "M2M100")),
+    *((partial(of_rows, name, [[3], [3]], [[4], [4, 50]]), f"a target {OTHERS}")
+      for name in ("T5", "Bart", "M2M100")),
+    (lambda: bart_probe(target_outputs=traced("Bart").target_outputs.clamp(min=50)),
+     "a right word has id 50; the model predicts 50 words, from 0"),
+    (lambda: bart_probe(lambda whole: whole.model), "BartModel predicts no words … AutoModelForSeq2SeqLM"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "message"), [*PASSES, *BATCHES, *TENSORS, *MODULES, *FAMILIES])
+def test_what_cannot_be_is_refused(call, message):
+    assert_refused(call, message)
+
+
+def test_with_its_wrapped_attention_left_out_a_model_is_traced():
+    adapter = HuggingFace(wrapped("T5", f"{CROSS}.q", Wrapped), kinds=("encoder_self",))
+    assert len(adapter.trace(BATCH).attended) == 2
