@@ -10,14 +10,12 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from attnlib.errors import BadInput, UnknownName
 from attnlib.probes.agreement import (
     RowMean,
     agreement,
     agreement_with_ties_broken,
     chance_agreement,
     halves,
-    places,
     tied_at_top,
 )
 from attnlib.probes.kendall import kendall
@@ -44,19 +42,10 @@ def test_41_positions_allow_two_larger_entries_and_40_one(length, fewest):
 
 @given(pairs(), st.integers(1, 100))
 def test_it_is_the_loop(pair, percent):
-    expected = plain(*(side[0].tolist() for side in pair), percent)
-    assert agreement(*pair, percent=percent).item() == expected
-
-
-@given(pairs())
-def test_what_must_hold_of_any_two_rows(pair):
     first, second = pair
-    assert agreement(first, first).item() == 1
-    assert agreement(first, torch.zeros_like(first)).item() == 1  # a constant has no larger entry
-    found = agreement(first, second)
-    assert torch.equal(found, agreement(first.exp(), 3 * second - 7))  # ranks are all it looks at
-    assert agreement(first, second, percent=100).item() == 1
-    assert found <= agreement(first, second, percent=30)
+    found = agreement(first, second, percent=percent)
+    assert found.item() == plain(first[0].tolist(), second[0].tolist(), percent)
+    assert torch.equal(found, agreement(first.exp(), 3 * second - 7, percent=percent))  # ranks alone matter
 
 
 @given(pairs() | pairs(longest=5, least=2), st.integers(0, 5))
@@ -97,16 +86,6 @@ def test_ties_broken_is_the_mean_over_all_orders_of_what_is_tied(pair, percent):
     assert agreement_with_ties_broken(first, second, percent=percent).item() == pytest.approx(expected)
 
 
-def test_without_ties_both_are_one_and_shuffles_come_to_chance_on_average():
-    generator = torch.Generator().manual_seed(3)
-    second = torch.rand(1, 30, generator=generator)
-    first = torch.rand(20_000, 30, generator=generator)
-    found = agreement(first, second)
-    assert torch.equal(agreement_with_ties_broken(first, second), found)
-    assert found.mean().item() == pytest.approx(2 / 30, abs=0.006)
-    assert chance_agreement(second).item() == pytest.approx(2 / 30)
-
-
 def test_ties_of_the_first_argument():
     first, second = torch.tensor([[1.0, 0.0, 1.0]]), torch.tensor([[0.0, 1.0, 2.0]])
     assert agreement(first, second).item() == 0  # position 0 speaks for the tie
@@ -139,10 +118,9 @@ def test_masks_broadcast_over_the_rows_of_a_sentence():
     mask = torch.arange(6) < torch.tensor([2, 6, 4])[:, None]
     found = agreement(attention, probe, mask[:, None, :])
     assert found.shape == (3, 4)
-    for sample, length in enumerate([2, 6, 4]):
-        for step in range(4):
-            rows = (side[sample, step, :length].tolist() for side in (attention, probe))
-            assert found[sample, step] == plain(*rows)
+    for sample, step in np.ndindex(3, 4):
+        rows = (side[sample, step][mask[sample]].tolist() for side in (attention, probe))
+        assert found[sample, step] == plain(*rows)
 
 
 def test_a_mean_over_batches_is_the_mean_over_all():
@@ -170,14 +148,6 @@ def test_tau_by_hand():
     assert kendall(first, -second).item() == pytest.approx(-4 / 5)
 
 
-@pytest.mark.parametrize("row", [(1.0, 2.0, 2.0, 5.0), (3.0, 1.0, 2.0, 4.0)])
-def test_over_all_orders_of_a_row_tau_is_zero_on_average(row):
-    orders = torch.tensor(list(permutations((0.1, 0.7, 0.1, 0.1, 0.4)[: len(row)])))
-    found = kendall(torch.tensor([row]), orders)
-    assert float(found.mean()) == pytest.approx(0, abs=1e-12)
-    assert float(found.abs().max()) > 0.5  # of single orders it is not
-
-
 @given(pairs(longest=25))
 def test_tau_is_scipys(pair):
     first, second = pair
@@ -192,19 +162,9 @@ def test_tau_is_scipys_on_long_rows_without_ties_under_a_mask_that_broadcasts():
     mask = torch.arange(300) < torch.tensor([300, 299, 150, 2, 40])[:, None]
     found = kendall(first, second + first, mask[:, None, :])
     assert found.shape == (5, 2)
-    for row, step in ((row, step) for row in range(5) for step in range(2)):
+    for row, step in np.ndindex(5, 2):
         sides = (side[row, step][mask[row]].numpy() for side in (first, second + first))
         assert found[row, step].item() == pytest.approx(stats.kendalltau(*sides).statistic)
-
-
-@given(pairs(longest=25))
-def test_what_must_hold_of_tau_of_any_two_rows(pair):
-    first, second = pair
-    found = kendall(first, second)
-    assert found.isnan().item() == any(len(set(side[0].tolist())) == 1 for side in pair)
-    assert torch.allclose(kendall(second, first), found, equal_nan=True)
-    assert torch.allclose(kendall(first, -second), -found, equal_nan=True)
-    assert torch.equal(kendall(first.exp(), 2 * second + 1).nan_to_num(), found.nan_to_num())
 
 
 def test_rows_without_tau_are_counted():
@@ -219,26 +179,3 @@ def test_rows_without_tau_are_counted():
 def test_infinities_have_their_place():
     first = torch.tensor([[-torch.inf, 0.0, torch.inf, torch.inf]])
     assert kendall(first, torch.tensor([[0.0, 1.0, 2.0, 2.0]])).item() == pytest.approx(1)
-
-
-# Refusals.
-
-ROW = torch.zeros(1, 3)
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda: agreement(ROW, torch.zeros(1, 1)), BadInput, "the same length"),
-        (lambda: agreement_with_ties_broken(ROW, torch.zeros(1, 1)), BadInput, "the same length"),
-        (lambda: kendall(ROW, torch.zeros(1, 1)), BadInput, "the same length"),
-        (lambda: places(torch.tensor([4]), 0), BadInput, "percent is 0"),
-        (lambda: agreement(ROW, ROW, percent=101), BadInput, "percent is 101"),
-        (lambda: agreement(ROW, ROW, ties="last"), UnknownName, "rule for ties"),
-        (lambda: RowMean.of(torch.zeros(3), torch.ones(2).bool()), BadInput, "one truth value a row"),
-        (lambda: halves(1), BadInput, "at least 2"),
-    ],
-)
-def test_what_cannot_be_compared_is_said(call, error, message):
-    with pytest.raises(error, match=message):
-        call()

@@ -7,7 +7,6 @@ import pytest
 import torch
 from scipy import optimize
 
-from attnlib.errors import BadInput
 from attnlib.probes.optimal_attention import kkt_residual, optimal_attention
 
 SAMPLES, TARGET, SOURCE, WORDS = 4, 5, 9, 30
@@ -143,17 +142,3 @@ def test_the_residual_by_hand():
     assert kkt_residual(torch.tensor([[0.4, 0.6, 0.0]]), gradient, valid).item() == pytest.approx(0, abs=1e-6)
     # (0, 0, 1) - (1, 1, 3) = (-1, -1, -2), projected (1/2, 1/2, 0)
     assert kkt_residual(torch.tensor([[0.0, 0.0, 1.0]]), gradient, valid).item() == pytest.approx(1)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda *sides: (*sides[:2], sides[2][:, :2], *sides[3:]), "words has shape"),
-        (lambda *sides: (sides[0][..., :1], sides[1][..., :1], *sides[2:]), "only one word"),
-        (lambda *sides: (*sides[:3], sides[3] & False, sides[4]), "no valid source position"),
-        (lambda encoder, *others: (encoder / 0, *others), "encoder_logits are not all finite"),
-    ],
-)
-def test_what_cannot_be_solved_is_said(change, message):
-    with pytest.raises(BadInput, match=message):
-        optimal_attention(*change(*random_problem(0, 1.0)))
