@@ -129,6 +129,7 @@ WORDS_OF_SOURCE = product(("red", "big", "old"), ("dog", "man"), VERBS)
 WORDS_OF_TARGET = product(("rouge", "grand", "vieux"), ("chien", "homme"), VERBES)
 SOURCE = [f"the {adjective} {noun} {verb} ." for adjective, noun, verb in WORDS_OF_SOURCE]
 TARGET = [f"le {noun} {adjective} {verb} ." for adjective, noun, verb in WORDS_OF_TARGET]
+LINES = (*SOURCE, *TARGET)
 
 
 def tokenizer_of(lines):
@@ -158,7 +159,7 @@ def save_checkpoint(folder):
             if value.dim() > 1:
                 value.normal_(0, 0.5, generator=draw)
     model.save_pretrained(folder)
-    tokenizer_of((*SOURCE, *TARGET)).save_pretrained(folder)
+    tokenizer_of(LINES).save_pretrained(folder)
     return folder
 
 

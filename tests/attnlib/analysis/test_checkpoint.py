@@ -18,7 +18,14 @@ from attnlib.analysis.checkpoint import (
     tokenizer_digest,
 )
 from attnlib.errors import BadInput
-from tests.attnlib.analysis.analysis_builders import SOURCE, TARGET, save_checkpoint, text_of, tokenizer_of
+from tests.attnlib.analysis.analysis_builders import (
+    LINES,
+    SOURCE,
+    TARGET,
+    save_checkpoint,
+    text_of,
+    tokenizer_of,
+)
 
 transformers = pytest.importorskip("transformers", reason="checkpoints are those of transformers")
 tokenizers = pytest.importorskip("tokenizers", reason="it comes with transformers")
@@ -36,19 +43,17 @@ def folder(tmp_path_factory):
 @pytest.mark.parametrize(
     ("source", "target", "pairs"),
     [
-        *(
-            (f"a b\nc\n\nd{end}", f"A\nB\r\nC\nD{end}", ["a b", "A", "c", "B", "", "C", "d", "D"])
-            for end in ("\n", "")
-        ),
+        ("a b\nc\n\nd\n", "A\nB\r\nC\nD\n", [("a b", "A"), ("c", "B"), ("", "C"), ("d", "D")]),
+        ("c\nd", "C\nD", [("c", "C"), ("d", "D")]),
         # other programs count lines by line feeds alone; what Unicode calls a line end stays in its line
-        ("a\u2028b\x0bc\x85d\re\nf\n", "A\nB\n", ["a\u2028b\x0bc\x85d\re", "A", "f", "B"]),
+        ("a\u2028b\x0bc\x85d\re\nf\n", "A\nB\n", [("a\u2028b\x0bc\x85d\re", "A"), ("f", "B")]),
     ],
 )
 def test_lines_and_checksums(tmp_path, source, target, pairs):
     text = text_of(tmp_path, source, target)
     lines, digests = text.checked()
-    assert [own for pair in text.pairs() for own in pair] == pairs
-    assert lines == len(pairs) // 2
+    assert list(text.pairs()) == pairs
+    assert lines == len(pairs)
     assert digests.keys() == {"source", "target"}
     assert digests["source"] != digests["target"]
 
@@ -84,43 +89,28 @@ def test_special_pieces_are_ignored_where_asked(folder, tmp_path):
         assert bool(one.counted("target")[:, 0].any()) != ignore  # what the decoder starts with
 
 
-def changed_tokenizers():
-    """Of other rules: lower case, end marks, pieces, special tokens; and of other words."""
-    backends = [
-        ("normalizer", tokenizers.normalizers.Lowercase()),
-        ("post_processor", tokenizers.processors.TemplateProcessing(single="$A")),
-        ("pre_tokenizer", tokenizers.pre_tokenizers.Whitespace()),
-    ]
-    for name, rule in backends:
-        changed = tokenizer_of((*SOURCE, *TARGET))
-        setattr(changed.backend_tokenizer, name, rule)
-        yield changed
-    changed = tokenizer_of((*SOURCE, *TARGET))
-    changed.add_tokens(["new"])
-    yield changed
-    yield tokenizer_of(sorted(TARGET))
-
-
 def test_a_digest_changes_with_all_that_the_numbers_depend_on(folder, tmp_path):
-    """Weights; heads, which weights of the same shapes may be dealt out to otherwise; rules of the tokenizer;
-    a prefix. Not with where it lies, and not with how the tokenizer was called."""
+    """Weights; heads, which weights of the same shapes may be dealt out to otherwise; a prefix; words and
+    rules of the tokenizer. Not with where it lies, and not with how the tokenizer was called."""
     before = Checkpoint.load(str(folder))
     after = Checkpoint.load(str(shutil.copytree(folder, tmp_path / "other")))
     for batch in before.stream(text_of(tmp_path)).batches():
         assert len(batch.tokens.source)  # tokenizers remember how they were called
     found = [before.digest()]
     assert after.digest() == found[0]
-    assert tokenizer_digest(tokenizer_of((*SOURCE, *TARGET))) == tokenizer_digest(
-        tokenizer_of((*SOURCE, *TARGET))
-    )
     found.append(replace(after, prefix="translate: ").digest())
-    found += [replace(after, tokenizer=changed).digest() for changed in changed_tokenizers()]
+    changed = [tokenizer_of(lines) for lines in (sorted(TARGET), *[LINES] * 5)]
+    changed[1].add_tokens(["new"])
+    changed[2].backend_tokenizer.normalizer = tokenizers.normalizers.Lowercase()
+    changed[3].backend_tokenizer.post_processor = tokenizers.processors.TemplateProcessing(single="$A")
+    changed[4].backend_tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    found += [replace(after, tokenizer=tokenizer).digest() for tokenizer in changed]
     with torch.no_grad():
         after.model.shared.weight[0, 0] += 1
     found.append(after.digest())
     after.model.config.num_heads = 4
     found.append(after.digest())
-    assert len(set(found)) == len(found)
+    assert len(set(found)) == len(found) == 10
 
 
 # What cannot be loaded.
@@ -185,39 +175,40 @@ def test_the_lines_of_the_how_to_write_a_report(folder, tmp_path, monkeypatch):
 # Languages.
 
 
-PIECES = [f"▁{word}" for word in sorted({word for line in (*SOURCE, *TARGET) for word in line.split()})]
 SPECIAL = ["<s>", "<pad>", "</s>", "<unk>"]
+PIECES = [*SPECIAL, *(f"▁{word}" for word in sorted(set(" ".join(LINES).split())))]
 
 
-def mbart(kind="MBartTokenizer"):
-    vocabulary = [*SPECIAL, *PIECES, "ar_AR", "de_DE", "en_XX", "fr_XX"]
-    return getattr(transformers, kind)(vocab=[(name, 0.0 - (name in PIECES)) for name in vocabulary])
-
-
-def nllb():
-    return transformers.NllbTokenizer(vocab={name: n for n, name in enumerate((*SPECIAL, *PIECES))})
+def of_scores(kind):
+    """A tokenizer of transformers with codes of mBART."""
+    pieces = [*PIECES, "ar_AR", "de_DE", "en_XX", "fr_XX"]
+    return getattr(transformers, kind)(vocab=[(piece, -1.0 * piece.startswith("▁")) for piece in pieces])
 
 
 def of_pieces(folder, kind):
     """A tokenizer in plain Python over a model of sentencepiece."""
-    lines = {"sentence_iterator": iter((*SOURCE, *TARGET)), "model_prefix": str(folder / "pieces")}
-    sentencepiece.SentencePieceTrainer.train(**lines, vocab_size=80, hard_vocab_limit=False, minloglevel=2)
+    text = {"sentence_iterator": iter(LINES), "model_prefix": str(folder / "pieces")}
+    sentencepiece.SentencePieceTrainer.train(**text, vocab_size=80, hard_vocab_limit=False, minloglevel=2)
     model = sentencepiece.SentencePieceProcessor(str(folder / "pieces.model"))
-    words = [*SPECIAL, *(model.id_to_piece(n) for n in range(model.get_piece_size()))]
-    vocabulary = {word: number for number, word in enumerate(dict.fromkeys(words))}
-    (folder / "vocab.json").write_text(json.dumps(vocabulary), encoding="utf-8")
-    paths = {
-        "M2M100": ("vocab.json", "pieces.model"),
-        "Marian": ("pieces.model", "pieces.model", "vocab.json"),
-    }
-    return getattr(transformers, f"{kind}Tokenizer")(*(str(folder / name) for name in paths[kind]))
+    words = dict.fromkeys([*SPECIAL, *(model.id_to_piece(n) for n in range(model.get_piece_size()))])
+    write_vocabulary(folder, words)
+    names = ["vocab.json", "pieces.model"] if kind == "M2M100" else ["pieces.model"] * 2 + ["vocab.json"]
+    return getattr(transformers, f"{kind}Tokenizer")(*(str(folder / name) for name in names))
+
+
+def write_vocabulary(folder, words):
+    text = json.dumps({word: number for number, word in enumerate(words)})
+    (folder / "vocab.json").write_text(text, encoding="utf-8")
 
 
 # Source and target language of each tokenizer, and what marks the target.
 MULTILINGUAL = {
-    "mbart": (lambda _: mbart(), "en_XX", "fr_XX", "fr_XX"),
-    "mbart50": (lambda _: mbart("MBart50Tokenizer"), "en_XX", "fr_XX", "fr_XX"),
-    "nllb": (lambda _: nllb(), "eng_Latn", "fra_Latn", "fra_Latn"),
+    "mbart": (lambda _: of_scores("MBartTokenizer"), "en_XX", "fr_XX", "fr_XX"),
+    "mbart50": (lambda _: of_scores("MBart50Tokenizer"), "en_XX", "fr_XX", "fr_XX"),
+    "nllb": (
+        lambda _: transformers.NllbTokenizer(vocab={piece: n for n, piece in enumerate(PIECES)}),
+        *("eng_Latn", "fra_Latn", "fra_Latn"),
+    ),
     "m2m": (lambda folder: of_pieces(folder, "M2M100"), "en", "fr", "__fr__"),
 }
 
@@ -232,29 +223,25 @@ def test_each_side_is_marked_with_its_language(multilingual):
     """Marks of languages and ends are special, and unknown words are not."""
     tokenizer, source, target, mark = multilingual
     set_languages(tokenizer, source, target)
-    mark, ignored, unknown = (
-        tokenizer.convert_tokens_to_ids(mark), set(ignorable_ids(tokenizer)), tokenizer.unk_token_id
-    )  # fmt: skip
     batch, again = (next(text_batches(tokenizer, [(SOURCE[0], "zzz")])) for _ in range(2))
-    assert mark in batch.target[0]
-    assert mark not in batch.source[0]
+    assert tokenizer.convert_tokens_to_ids(mark) in batch.target[0]
+    assert tokenizer.convert_tokens_to_ids(mark) not in batch.source[0]
     assert torch.equal(batch.target, again.target)
     assert torch.equal(batch.source, again.source)
-    assert unknown in tokenizer.all_special_ids
-    assert unknown not in ignored
+    ignored = set(ignorable_ids(tokenizer))
+    assert tokenizer.unk_token_id in set(tokenizer.all_special_ids) - ignored
     counted = [token not in ignored for token in batch.source[0].tolist()]
     assert any(counted)
     assert counted.count(False) == 2  # the end and the language
 
 
-@pytest.mark.parametrize("given", [(None, None), (0, None), (None, 1)])
-def test_languages_that_nobody_chose_are_asked_for(multilingual, given):
-    tokenizer, *codes = multilingual
-    chosen = [None if n is None else codes[n] for n in given]
-    with pytest.raises(BadInput, match="give --source-language and --target-language, each one") as caught:
-        Checkpoint("m", None, tokenizer, *chosen)
-    assert "\n" not in str(caught.value)
-    assert language_codes(tokenizer)[0] in str(caught.value)
+def test_languages_that_nobody_chose_are_asked_for(multilingual):
+    tokenizer, source, target, _ = multilingual
+    for chosen in ((None, None), (source, None), (None, target)):
+        with pytest.raises(BadInput, match="give --source-language and --target-language, each") as caught:
+            Checkpoint("m", None, tokenizer, *chosen)
+        assert "\n" not in str(caught.value)
+        assert language_codes(tokenizer)[0] in str(caught.value)
 
 
 @pytest.mark.parametrize("given", [("en", None), (None, "fr"), ("en", "fr")])
@@ -265,7 +252,7 @@ def test_languages_for_a_tokenizer_without_are_refused(given):
 
 def test_a_length_that_the_marks_alone_exceed_is_refused():
     """An end and a language are two; transformers then cuts nothing at all."""
-    tokenizer = mbart()
+    tokenizer = of_scores("MBartTokenizer")
     set_languages(tokenizer, "en_XX", "fr_XX")
     pair = (SOURCE[0], TARGET[0])
     assert next(text_batches(tokenizer, [pair], longest=2)).source.shape == (1, 2)
@@ -292,6 +279,5 @@ def test_a_tokenizer_in_plain_python_has_a_digest_too(tmp_path, kind):
     assert tokenizer_digest(loaded(shutil.copytree(folder, tmp_path / "other"))) == before
     words = list(json.loads((folder / "vocab.json").read_text(encoding="utf-8")))
     words[-2:] = reversed(words[-2:])
-    vocabulary = {word: number for number, word in enumerate(words)}
-    (folder / "vocab.json").write_text(json.dumps(vocabulary), encoding="utf-8")
+    write_vocabulary(folder, words)
     assert tokenizer_digest(loaded(folder)) != before

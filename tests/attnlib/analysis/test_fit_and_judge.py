@@ -65,8 +65,10 @@ def test_terms_of_every_kind_of_attention_sum_to_its_scores(bias):
     toy = Toy(ALL, bias=bias, ignored=(3,))
     judgement = judged(fit_of(map(toy, range(15))), map(toy, range(15, 20)))
     assert len(judgement.heads) == len(ALL) * HEADS
-    names = {row["term"] for row in term_rows(judgement)}
-    assert len(names) == 9 + bias
+    assert len({row["term"] for row in term_rows(judgement)}) == 9 + bias
+    names = ("temporal_share", "input_share", "mixed_share", "residual_share", "position_bias_share")
+    for row in head_rows(judgement):
+        assert sum(row[name] for name in names) == pytest.approx(1)
     for head, own in judgement.heads.items():
         shares = own.terms.result()
         assert sum(shares.covariance.values()) == pytest.approx(1), head
