@@ -13,12 +13,12 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 
 @st.composite
-def corpora(draw, width=None, longest=6, words=(1, 2, 7, 200)):
+def corpora(draw, width=None, longest=6, words=(1, 2, 7, 200), batch=None):
     """(states, tokens, mask, n_tokens): rare words, ragged rows or holes in them, garbage at padding.
 
     In some a mark stands at the start and nowhere else, in some words keep to one half of the positions.
     """
-    batch, length = draw(st.integers(1, 70)), draw(st.integers(1, longest))
+    batch, length = batch or draw(st.integers(1, 70)), draw(st.integers(1, longest))
     n_tokens, width = draw(st.sampled_from(words)), width or draw(st.integers(1, 4))
     rng = np.random.default_rng(draw(SEEDS))
     tokens = rng.integers(0, n_tokens, size=(batch, length))
