@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
+from itertools import product
 
 import pytest
 import torch
@@ -26,56 +27,25 @@ from tests.attnlib.analysis.analysis_builders import rows_of as rows_of_judgemen
 TOY = Toy(ALL, ignored=(3,), bias=True)
 
 
-def stream_of(batches, toy=TOY):
-    return Stream(toy, range(batches), toy.probe)
+def stream_of(batches):
+    return Stream(TOY, range(batches), TOY.probe, probed=None)
 
 
 def rows_of(analysis):
     return [*analysis.heads, *analysis.terms, *analysis.states]
 
 
-def expected_rows(fitted, judged_on, toy=TOY):
-    return rows_of_judgement(judged(fit_of(map(toy, fitted)), map(toy, judged_on), toy.probe))
-
-
-def test_fitted_on_most_and_judged_on_the_rest():
-    found = analyse(stream_of(12), every=4)
-    held = (3, 7, 11)
-    assert_same_rows(rows_of(found), expected_rows([n for n in range(12) if n not in held], held))
-    assert found.held_out
-    assert found.fitted + found.judged <= 12 * TOY.batch
-    assert 0 < found.judged < found.fitted
-
-
-@pytest.mark.parametrize(("batches", "every"), [(1, 5), (4, 5), (6, 1)])
-def test_a_corpus_of_which_nothing_is_held_out_is_judged_on_itself_and_says_so(batches, every):
-    """Because it is too small, or by wish."""
-    found = analyse(replace(stream_of(batches), probed=None), every=every)
-    assert not found.held_out
-    assert found.fitted == found.judged > 0
-    assert_same_rows(rows_of(found), expected_rows(range(batches), range(batches)))
-    assert "same samples" in notes(found)[0]
-    assert not any("same samples" in note for note in notes(analyse(stream_of(5))))
-
-
-@pytest.mark.parametrize("passes", [[], [by_hand([[1.0, 2.0]], [True, True])] * 7])
-def test_a_corpus_with_nothing_to_count_is_refused(passes):
-    with pytest.raises(BadInput, match="no sample with a counted position"):
-        analyse(Stream(lambda one: one, passes))
-
-
-def test_a_corpus_of_single_positions_is_refused():
-    """A row with one position to look at says nothing: without another there is nothing to report."""
-    one = by_hand([[1.0], [2.0]], [False])
-    with pytest.raises(BadInput, match="no row of attention has two positions to choose from"):
-        analyse(Stream(lambda one: one, [one] * 6))
-
-
-def test_shares_that_the_page_shows_sum_to_one():
-    names = ("temporal_share", "input_share", "mixed_share", "residual_share", "position_bias_share")
-    for row in (*analyse(stream_of(12)).heads, *analyse(stream_of(12, Toy(ALL))).heads):
-        assert abs(row["mixed_share"]) > 1e-4
-        assert sum(row[name] for name in names) == pytest.approx(1)
+@pytest.mark.parametrize(
+    ("batches", "every", "held"), [(12, 4, (3, 7, 11)), (1, 5, ()), (4, 5, ()), (6, 1, ())]
+)
+def test_fitted_on_most_and_judged_on_the_rest_or_on_the_same(batches, every, held):
+    """Where nothing is held out because the corpus is too small, or by wish, on the same."""
+    found = analyse(stream_of(batches), every=every)
+    fitted = [number for number in range(batches) if number not in held]
+    expected = judged(fit_of(map(TOY, fitted)), map(TOY, held or fitted), TOY.probe)
+    assert_same_rows(rows_of(found), rows_of_judgement(expected))
+    assert found.held_out == bool(held) == (0 < found.judged < found.fitted)
+    assert held or found.fitted == found.judged > 0
 
 
 def test_rows_are_in_the_order_of_kinds_layers_and_heads():
@@ -96,18 +66,18 @@ def test_rows_are_in_the_order_of_kinds_layers_and_heads():
 def test_the_example_is_the_first_sample_judged_with_its_attention():
     found, one, ignored = analyse(stream_of(5)).example, TOY(4), 0
     valid = {side: one.mask(side)[0] for side in ("source", "target")}
-    assert found.source.tolist() == one.source_tokens[0][valid["source"]].tolist()
-    assert found.read.tolist() == one.target_tokens[0][valid["target"]].tolist()
-    assert found.target.tolist() == one.target_outputs[0][valid["target"]].tolist()
-    for attended in one.attended:
-        asks, answers = (valid[side] for side in one.sides(attended.kind))
-        for head in range(HEADS):
-            full, _ = counted_attention(one, attended, head)
-            counted = [one.counted(side)[0][valid[side]] for side in one.sides(attended.kind)]
-            both, shown = counted[0][:, None] & counted[1], found.attention[attended.name, head]
-            assert torch.equal(shown[both], full[0][asks][:, answers][both])
-            assert shown[~both].isnan().all()  # what is ignored is no zero
-            ignored += int((~both).sum())
+    assert torch.equal(found.source, one.source_tokens[0][valid["source"]])
+    assert torch.equal(found.read, one.target_tokens[0][valid["target"]])
+    assert torch.equal(found.target, one.target_outputs[0][valid["target"]])
+    for attended, head in product(one.attended, range(HEADS)):
+        asks, answers = one.sides(attended.kind)
+        full, _ = counted_attention(one, attended, head)
+        counted = one.counted(asks)[0][:, None] & one.counted(answers)[0]
+        full, counted = (own[valid[asks]][:, valid[answers]] for own in (full[0], counted))
+        shown = found.attention[attended.name, head]
+        assert torch.equal(shown[counted], full[counted])
+        assert shown[~counted].isnan().all()  # what is ignored is no zero
+        ignored += int((~counted).sum())
     assert ignored > 0
 
 
@@ -141,77 +111,52 @@ def test_shards_of_a_corpus_too_small_are_refused(tmp_path):
 # What the numbers are not of.
 
 
-def losing(batches=12):
-    """Batch n lacks n samples and has two in part."""
-    return replace(stream_of(batches), losses=lambda number: Losses(number, 2))
-
-
 @pytest.mark.parametrize("every", [5, 1])
 def test_losses_are_those_of_all_batches_once(tmp_path, every):
-    whole = analyse(losing(), every=every).losses
-    assert whole == Losses(sum(range(12)), 24)
-    assert kept(tmp_path, losing(), 2, every).losses == whole
+    """Batch n lacks n samples and has two in part."""
+    stream = replace(stream_of(12), losses=lambda number: Losses(number, 2))
+    assert analyse(stream, every=every).losses == Losses(sum(range(12)), 24)
+    assert kept(tmp_path, stream, 2, every).losses == Losses(sum(range(12)), 24)
 
 
 def test_attentions_that_nothing_checked_are_named(tmp_path):
     """Those without the model's own attention, in any batch of either reading; through files as well."""
 
-    def checked(number, but=()):
-        one = TOY(number)
-        attended = tuple(
-            own if number in but else replace(own, attention=attention_of(one, own)) for own in one.attended
-        )
-        return replace(one, attended=attended)
+    def with_attention(one, own):
+        return replace(own, attention=torch.stack([one.softmax(own, head) for head in range(HEADS)], 1))
 
-    def attention_of(one, own):
-        return torch.stack([one.softmax(own, head) for head in range(HEADS)], 1)
+    def checked(number, but=None):
+        one = TOY(number)
+        own = one.attended if number == but else (with_attention(one, own) for own in one.attended)
+        return replace(one, attended=tuple(own))
 
     assert analyse(Stream(checked, range(6))).unchecked == ()
     for number in (0, 4):
-        found = analyse(Stream(partial(checked, but=(number,)), range(6)))
+        found = analyse(Stream(partial(checked, but=number), range(6)))
         assert found.unchecked == tuple(f"{kind}.0" for kind in ALL)
-        assert "were checked against nothing" in notes(found)[0]
-        stream = Stream(partial(checked, but=(number,)), range(10))
+        stream = Stream(partial(checked, but=number), range(10))
         assert kept(tmp_path / str(number), stream, 2).unchecked == found.unchecked
 
 
 # Notes.
 
 
-def analysis_of(**row):
-    """An analysis of one head whose rows say something else."""
-    fit = fit_of([TOY(0)])
-    found = results(fit, judged(fit, [TOY(0)]), held_out=True)
-    beside = {name: row[name] for name in ("losses", "unchecked") if name in row}
-    return replace(
-        found,
-        **{"unchecked": ()} | beside,
-        heads=[head | {key: row[key] for key in head.keys() & row.keys()} for head in found.heads],
-        states=[state | {key: row[key] for key in state.keys() & row.keys()} for state in found.states],
-    )
-
-
+FIT = fit_of([TOY(0)])
 CALM = {"unseen_words": 0.0, "typicality_coverage": 1.0, "typicality_beyond": 0.0, "on_ignored": 0.0}
-
-
+RARE = "are of a size that was seen too rarely, fewer than 30"
 MANY = tuple(f"cross.{layer}" for layer in range(24))
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("changed", "said"),
     [
         ({}, None),
+        ({"held_out": False}, "judged on the same samples"),
         ({"unseen_words": 0.06}, "6% of the positions judged hold a word"),
-        (
-            {"typicality_coverage": 0.4},
-            "Typicality is of 40% of the samples judged, where it is",
-        ),
-        ({"typicality_coverage": 0.4}, "head 0): 60% are of a size that was seen too rarely, fewer than 30"),
+        ({"typicality_coverage": 0.4}, "Typicality is of 40% of the samples judged, where it is"),
+        ({"typicality_coverage": 0.4}, f"head 0): 60% {RARE}"),
         ({"typicality_coverage": 0.4, "typicality_beyond": 0.6}, "0): 60% are longer than averages are kept"),
-        (
-            {"typicality_coverage": 0.2, "typicality_beyond": 0.3},
-            "and 50% are of a size that was seen",
-        ),
+        ({"typicality_coverage": 0.2, "typicality_beyond": 0.3}, f"and 50% {RARE}"),
         ({"losses": Losses(1_200, 0)}, "Left out for an empty side: 1,200 pairs"),
         ({"losses": Losses(0, 7)}, "Cut off at the longest length that was asked for: 7 pairs"),
         ({"unchecked": ("cross.0", "cross.1")}, "scores of cross.0, cross.1 were checked against nothing"),
@@ -219,7 +164,15 @@ MANY = tuple(f"cross.{layer}" for layer in range(24))
         ({"on_ignored": 0.3}, "Up to 30% of a head's attention"),
     ],
 )
-def test_what_a_reader_must_know_is_noted(row, said):
-    found = notes(analysis_of(**CALM | row))
-    assert len(found) == bool(said)
-    assert not said or said in found[0]
+def test_what_a_reader_must_know_is_noted(changed, said):
+    found = replace(results(FIT, judged(FIT, [TOY(0)]), held_out=True), unchecked=())
+    row = CALM | changed
+    rows = {
+        table: [own | {key: row[key] for key in own.keys() & row.keys()} for own in getattr(found, table)]
+        for table in ("heads", "states")
+    }
+    noted = notes(
+        replace(found, **rows, **{key: changed[key] for key in changed.keys() & vars(found).keys()})
+    )
+    assert len(noted) == bool(said)
+    assert not said or said in noted[0]

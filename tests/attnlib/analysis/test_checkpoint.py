@@ -18,7 +18,14 @@ from attnlib.analysis.checkpoint import (
     tokenizer_digest,
 )
 from attnlib.errors import BadInput
-from tests.attnlib.analysis.analysis_builders import SOURCE, TARGET, save_checkpoint, text_of, tokenizer_of
+from tests.attnlib.analysis.analysis_builders import (
+    LINES,
+    SOURCE,
+    TARGET,
+    save_checkpoint,
+    text_of,
+    tokenizer_of,
+)
 
 transformers = pytest.importorskip("transformers", reason="checkpoints are those of transformers")
 tokenizers = pytest.importorskip("tokenizers", reason="it comes with transformers")
@@ -33,21 +40,22 @@ def folder(tmp_path_factory):
 # Text.
 
 
-@pytest.mark.parametrize("end", ["\n", ""])
-def test_lines_and_checksums(tmp_path, end):
-    text = text_of(tmp_path, f"a b\nc\n\nd{end}", f"A\nB\r\nC\nD{end}")
+@pytest.mark.parametrize(
+    ("source", "target", "pairs"),
+    [
+        ("a b\nc\n\nd\n", "A\nB\r\nC\nD\n", [("a b", "A"), ("c", "B"), ("", "C"), ("d", "D")]),
+        ("c\nd", "C\nD", [("c", "C"), ("d", "D")]),
+        # other programs count lines by line feeds alone; what Unicode calls a line end stays in its line
+        ("a\u2028b\x0bc\x85d\re\nf\n", "A\nB\n", [("a\u2028b\x0bc\x85d\re", "A"), ("f", "B")]),
+    ],
+)
+def test_lines_and_checksums(tmp_path, source, target, pairs):
+    text = text_of(tmp_path, source, target)
     lines, digests = text.checked()
-    assert lines == 4
+    assert list(text.pairs()) == pairs
+    assert lines == len(pairs)
     assert digests.keys() == {"source", "target"}
     assert digests["source"] != digests["target"]
-    assert list(text.pairs()) == [("a b", "A"), ("c", "B"), ("", "C"), ("d", "D")]
-
-
-def test_only_line_feeds_end_a_line(tmp_path):
-    """Other programs count lines by them alone; what Unicode calls a line end stays in its line."""
-    text = text_of(tmp_path, "a\u2028b\x0bc\x85d\re\nf\n", "A\nB\n")
-    assert text.checked()[0] == 2
-    assert list(text.pairs()) == [("a\u2028b\x0bc\x85d\re", "A"), ("f", "B")]
 
 
 @pytest.mark.parametrize(
@@ -82,8 +90,8 @@ def test_special_pieces_are_ignored_where_asked(folder, tmp_path):
 
 
 def test_a_digest_changes_with_all_that_the_numbers_depend_on(folder, tmp_path):
-    """Weights; heads, which weights of the same shapes may be dealt out to otherwise; words of the tokenizer;
-    a prefix. Not with where it lies, and not with how the tokenizer was called."""
+    """Weights; heads, which weights of the same shapes may be dealt out to otherwise; a prefix; words and
+    rules of the tokenizer. Not with where it lies, and not with how the tokenizer was called."""
     before = Checkpoint.load(str(folder))
     after = Checkpoint.load(str(shutil.copytree(folder, tmp_path / "other")))
     for batch in before.stream(text_of(tmp_path)).batches():
@@ -91,13 +99,18 @@ def test_a_digest_changes_with_all_that_the_numbers_depend_on(folder, tmp_path):
     found = [before.digest()]
     assert after.digest() == found[0]
     found.append(replace(after, prefix="translate: ").digest())
+    changed = [tokenizer_of(lines) for lines in (sorted(TARGET), *[LINES] * 5)]
+    changed[1].add_tokens(["new"])
+    changed[2].backend_tokenizer.normalizer = tokenizers.normalizers.Lowercase()
+    changed[3].backend_tokenizer.post_processor = tokenizers.processors.TemplateProcessing(single="$A")
+    changed[4].backend_tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    found += [replace(after, tokenizer=tokenizer).digest() for tokenizer in changed]
     with torch.no_grad():
         after.model.shared.weight[0, 0] += 1
     found.append(after.digest())
     after.model.config.num_heads = 4
     found.append(after.digest())
-    found.append(replace(after, tokenizer=tokenizer_of(sorted(TARGET))).digest())
-    assert len(set(found)) == len(found)
+    assert len(set(found)) == len(found) == 10
 
 
 # What cannot be loaded.
@@ -148,8 +161,9 @@ def test_the_lines_of_the_how_to_write_a_report(folder, tmp_path, monkeypatch):
     lines = re.search(r"^```python\n(from attnlib import Checkpoint.*?)^```$", page, re.M | re.S).group(1)
     named = lines.replace('"Helsinki-NLP/opus-mt-en-de"', repr(str(folder))).replace("[0, 5]", "[0, 1]")
     assert str(folder) in named
-    (tmp_path / "my.en").write_text("\n".join(SOURCE) + "\n", encoding="utf-8")
-    (tmp_path / "my.de").write_text("\n".join(TARGET) + "\n", encoding="utf-8")
+    text = text_of(tmp_path)
+    text.source.rename(tmp_path / "my.en")
+    text.target.rename(tmp_path / "my.de")
     monkeypatch.chdir(tmp_path)
     exec(compile(named, "how_to.md", "exec"), {})
     report = (tmp_path / "report/index.html").read_text(encoding="utf-8")
@@ -161,74 +175,73 @@ def test_the_lines_of_the_how_to_write_a_report(folder, tmp_path, monkeypatch):
 # Languages.
 
 
-WORDS = sorted({word for line in (*SOURCE, *TARGET) for word in line.split()})
-PIECES = [(f"▁{word}", -1.0) for word in WORDS]
-SPECIAL = [(name, 0.0) for name in ("<s>", "<pad>", "</s>", "<unk>")]
+SPECIAL = ["<s>", "<pad>", "</s>", "<unk>"]
+PIECES = [*SPECIAL, *(f"▁{word}" for word in sorted(set(" ".join(LINES).split())))]
 
 
-def mbart(kind="MBartTokenizer"):
-    codes = [(code, 0.0) for code in ("ar_AR", "de_DE", "en_XX", "fr_XX")]
-    return getattr(transformers, kind)(vocab=[*SPECIAL, *PIECES, *codes])
-
-
-def nllb():
-    names = [name for name, _ in (*SPECIAL, *PIECES)]
-    return transformers.NllbTokenizer(vocab={name: number for number, name in enumerate(names)})
+def of_scores(kind):
+    """A tokenizer of transformers with codes of mBART."""
+    pieces = [*PIECES, "ar_AR", "de_DE", "en_XX", "fr_XX"]
+    return getattr(transformers, kind)(vocab=[(piece, -1.0 * piece.startswith("▁")) for piece in pieces])
 
 
 def of_pieces(folder, kind):
     """A tokenizer in plain Python over a model of sentencepiece."""
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter((*SOURCE, *TARGET)),
-        model_prefix=str(folder / "pieces"),
-        vocab_size=80,
-        hard_vocab_limit=False,
-        minloglevel=2,
-    )
+    text = {"sentence_iterator": iter(LINES), "model_prefix": str(folder / "pieces")}
+    sentencepiece.SentencePieceTrainer.train(**text, vocab_size=80, hard_vocab_limit=False, minloglevel=2)
     model = sentencepiece.SentencePieceProcessor(str(folder / "pieces.model"))
-    words = [*(name for name, _ in SPECIAL), *(model.id_to_piece(n) for n in range(model.get_piece_size()))]
-    vocabulary = {word: number for number, word in enumerate(dict.fromkeys(words))}
-    (folder / "vocab.json").write_text(json.dumps(vocabulary), encoding="utf-8")
-    paths = {"m2m": ("vocab.json", "pieces.model"), "marian": ("pieces.model", "pieces.model", "vocab.json")}
-    made = transformers.M2M100Tokenizer if kind == "m2m" else transformers.MarianTokenizer
-    return made(*(str(folder / name) for name in paths[kind]))
+    words = dict.fromkeys([*SPECIAL, *(model.id_to_piece(n) for n in range(model.get_piece_size()))])
+    write_vocabulary(folder, words)
+    names = ["vocab.json", "pieces.model"] if kind == "M2M100" else ["pieces.model"] * 2 + ["vocab.json"]
+    return getattr(transformers, f"{kind}Tokenizer")(*(str(folder / name) for name in names))
 
 
-# Source, target and another language of each tokenizer, and what marks the target.
+def write_vocabulary(folder, words):
+    text = json.dumps({word: number for number, word in enumerate(words)})
+    (folder / "vocab.json").write_text(text, encoding="utf-8")
+
+
+# Source and target language of each tokenizer, and what marks the target.
 MULTILINGUAL = {
-    "mbart": (mbart, "en_XX", "fr_XX", "de_DE", "fr_XX"),
-    "mbart50": (lambda: mbart("MBart50Tokenizer"), "en_XX", "fr_XX", "de_DE", "fr_XX"),
-    "nllb": (nllb, "eng_Latn", "fra_Latn", "deu_Latn", "fra_Latn"),
-    "m2m": (None, "en", "fr", "de", "__fr__"),
+    "mbart": (lambda _: of_scores("MBartTokenizer"), "en_XX", "fr_XX", "fr_XX"),
+    "mbart50": (lambda _: of_scores("MBart50Tokenizer"), "en_XX", "fr_XX", "fr_XX"),
+    "nllb": (
+        lambda _: transformers.NllbTokenizer(vocab={piece: n for n, piece in enumerate(PIECES)}),
+        *("eng_Latn", "fra_Latn", "fra_Latn"),
+    ),
+    "m2m": (lambda folder: of_pieces(folder, "M2M100"), "en", "fr", "__fr__"),
 }
 
 
 @pytest.fixture(params=MULTILINGUAL)
 def multilingual(request, tmp_path):
     make, *rest = MULTILINGUAL[request.param]
-    return (make() if make else of_pieces(tmp_path, "m2m")), *rest
+    return make(tmp_path), *rest
 
 
 def test_each_side_is_marked_with_its_language(multilingual):
-    tokenizer, source, target, _, mark = multilingual
+    """Marks of languages and ends are special, and unknown words are not."""
+    tokenizer, source, target, mark = multilingual
     set_languages(tokenizer, source, target)
-    (batch,) = text_batches(tokenizer, [(SOURCE[0], TARGET[0])])
-    marked = {int(token) for token in batch.target[0]} & {tokenizer.convert_tokens_to_ids(mark)}
-    assert marked, tokenizer.convert_ids_to_tokens(batch.target[0].tolist())
-    assert not marked & {int(token) for token in batch.source[0]}
-    (again,) = text_batches(tokenizer, [(SOURCE[0], TARGET[0])])
-    assert again.target.tolist() == batch.target.tolist()
-    assert again.source.tolist() == batch.source.tolist()
+    batch, again = (next(text_batches(tokenizer, [(SOURCE[0], "zzz")])) for _ in range(2))
+    assert tokenizer.convert_tokens_to_ids(mark) in batch.target[0]
+    assert tokenizer.convert_tokens_to_ids(mark) not in batch.source[0]
+    assert torch.equal(batch.target, again.target)
+    assert torch.equal(batch.source, again.source)
+    ignored = set(ignorable_ids(tokenizer))
+    assert tokenizer.unk_token_id in set(tokenizer.all_special_ids) - ignored
+    counted = [token not in ignored for token in batch.source[0].tolist()]
+    assert any(counted)
+    assert counted.count(False) == 2  # the end and the language
 
 
-@pytest.mark.parametrize("given", [(None, None), (0, None), (None, 1)])
-def test_languages_that_nobody_chose_are_asked_for(multilingual, given):
-    tokenizer, *codes = multilingual
-    chosen = [None if n is None else codes[n] for n in given]
-    with pytest.raises(BadInput, match="give --source-language and --target-language, each one") as caught:
-        Checkpoint("m", None, tokenizer, *chosen)
-    assert "\n" not in str(caught.value)
-    assert language_codes(tokenizer)[0] in str(caught.value)
+def test_languages_that_nobody_chose_are_asked_for(multilingual):
+    tokenizer, source, target, _ = multilingual
+    for chosen in ((None, None), (source, None), (None, target)):
+        with pytest.raises(BadInput, match="give --source-language and --target-language, each") as caught:
+            Checkpoint("m", None, tokenizer, *chosen)
+        assert "\n" not in str(caught.value)
+        assert language_codes(tokenizer)[0] in str(caught.value)
 
 
 @pytest.mark.parametrize("given", [("en", None), (None, "fr"), ("en", "fr")])
@@ -237,21 +250,9 @@ def test_languages_for_a_tokenizer_without_are_refused(given):
         Checkpoint("m", None, tokenizer_of(SOURCE), *given)
 
 
-def test_marks_of_languages_are_special_and_unknown_words_are_not(multilingual):
-    tokenizer, source, target, *_ = multilingual
-    set_languages(tokenizer, source, target)
-    (batch,) = text_batches(tokenizer, [(SOURCE[0], "zzz")])
-    ignored, kept = set(ignorable_ids(tokenizer)), tokenizer.unk_token_id
-    assert kept in tokenizer.all_special_ids
-    assert kept not in ignored
-    tokens = [int(token) for token in batch.source[0]]
-    assert [token for token in tokens if token not in ignored]
-    assert len([token for token in tokens if token in ignored]) == 2  # the end and the language
-
-
 def test_a_length_that_the_marks_alone_exceed_is_refused():
     """An end and a language are two; transformers then cuts nothing at all."""
-    tokenizer = mbart()
+    tokenizer = of_scores("MBartTokenizer")
     set_languages(tokenizer, "en_XX", "fr_XX")
     pair = (SOURCE[0], TARGET[0])
     assert next(text_batches(tokenizer, [pair], longest=2)).source.shape == (1, 2)
@@ -259,47 +260,24 @@ def test_a_length_that_the_marks_alone_exceed_is_refused():
         next(text_batches(tokenizer, [pair], longest=1))
 
 
-# Digests of tokenizers.
-
-
-def test_a_digest_changes_with_all_that_pieces_depend_on(tmp_path):
-    """Rules beside the vocabulary: lower case, end marks, special tokens; settings; languages."""
-    found = [tokenizer_digest(tokenizer_of(SOURCE))]
-    for change in ("normalizer", "post_processor", "pre_tokenizer"):
-        tokenizer = tokenizer_of(SOURCE)
-        new = {
-            "normalizer": tokenizers.normalizers.Lowercase(),
-            "post_processor": tokenizers.processors.TemplateProcessing(single="$A"),
-            "pre_tokenizer": tokenizers.pre_tokenizers.Whitespace(),
-        }[change]
-        setattr(tokenizer.backend_tokenizer, change, new)
-        found.append(tokenizer_digest(tokenizer))
-    tokenizer = tokenizer_of(SOURCE)
-    tokenizer.add_tokens(["new"])
-    found.append(tokenizer_digest(tokenizer))
-    assert len(set(found)) == len(found)
-    assert tokenizer_digest(tokenizer_of(SOURCE)) == found[0]
-
-
-@pytest.mark.parametrize("kind", ["m2m", "marian"])
+@pytest.mark.parametrize("kind", ["M2M100", "Marian"])
 @pytest.mark.filterwarnings("ignore:Recommended. pip install sacremoses")
-def test_a_tokenizer_in_plain_python_has_one_too(tmp_path, kind):
+def test_a_tokenizer_in_plain_python_has_a_digest_too(tmp_path, kind):
     """The same elsewhere and after it was called, another where a piece is another."""
     folder = tmp_path / "saved"
     of_pieces(tmp_path, kind).save_pretrained(folder)
 
-    def digest_of(folder):
+    def loaded(folder):
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-        if kind == "m2m":
-            set_languages(tokenizer, "en", "fr")
-        return tokenizer, tokenizer_digest(tokenizer)
+        set_languages(tokenizer, *(("en", "fr") if kind == "M2M100" else (None, None)))
+        return tokenizer
 
-    tokenizer, before = digest_of(folder)
+    tokenizer = loaded(folder)
+    before = tokenizer_digest(tokenizer)
     list(text_batches(tokenizer, [(SOURCE[0], TARGET[0])]))
     assert tokenizer_digest(tokenizer) == before
-    assert digest_of(shutil.copytree(folder, tmp_path / "other"))[1] == before
-    vocabulary = json.loads((folder / "vocab.json").read_text(encoding="utf-8"))
-    names = list(vocabulary)
-    vocabulary[names[-1]], vocabulary[names[-2]] = vocabulary[names[-2]], vocabulary[names[-1]]
-    (folder / "vocab.json").write_text(json.dumps(vocabulary), encoding="utf-8")
-    assert digest_of(folder)[1] != before
+    assert tokenizer_digest(loaded(shutil.copytree(folder, tmp_path / "other"))) == before
+    words = list(json.loads((folder / "vocab.json").read_text(encoding="utf-8")))
+    words[-2:] = reversed(words[-2:])
+    write_vocabulary(folder, words)
+    assert tokenizer_digest(loaded(folder)) != before

@@ -1,32 +1,69 @@
 """``attnlib analyse``: from a folder and two texts, or saved traces, to a report, at once or in pieces."""
 
+import csv
 import json
 import shutil
 from functools import partial
 
 import pytest
 from safetensors.torch import save_file
+from typer.testing import CliRunner
 
 from attnlib.adapters import HuggingFace, TokenBatch, lexical_probe
 from attnlib.analysis import Stream, analyse
-from attnlib.analysis.command import numbers
-from attnlib.errors import BadInput
+from attnlib.cli import app
 from tests.attnlib.analysis.analysis_builders import (
     SOURCE,
     TARGET,
     Toy,
-    analysed,
     assert_same_rows,
-    attnlib,
-    given,
-    refused,
     save_checkpoint,
-    table_of,
     text_of,
 )
 from tests.attnlib.analysis.test_report import FILES
 
 transformers = pytest.importorskip("transformers", reason="the command loads models with transformers")
+
+
+def attnlib(*words):
+    return CliRunner().invoke(app, ["analyse", *map(str, words)], env={"COLUMNS": "200"})
+
+
+def given(corpus, out, *more):
+    text = "--source", corpus / "a.txt", "--target", corpus / "b.txt"
+    sizes = "--batch-size", 4, "--every", 3, "--probed", 1
+    return "--model", corpus / "tiny", *text, "--out", out, *sizes, *more
+
+
+def done(*words):
+    """What it says where it succeeds."""
+    run = attnlib(*words)
+    assert run.exit_code == 0, run.output
+    return run.stderr
+
+
+def refused(words, message):
+    """One line, but for bars of progress and what it takes, and exit code 2."""
+    run = attnlib(*words)
+    assert run.exit_code == 2, run.output
+    assert isinstance(run.exception, SystemExit)
+    bars = ("Loading weights", "first pass", "second pass", "beside the model")
+    (said,) = [line for line in run.stderr.splitlines() if line.strip() and not line.startswith(bars)]
+    assert said.startswith("error: ")
+    assert message in said
+
+
+def table_of(out, name="heads"):
+    texts = ("kind", "term", "states")
+    with (out / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+        return [
+            {key: value if key in texts else float(value or "nan") for key, value in row.items()}
+            for row in csv.DictReader(file)
+        ]
+
+
+def files_of(out):
+    return {path.relative_to(out): path.read_bytes() for path in out.rglob("*") if path.is_file()}
 
 
 @pytest.fixture(scope="module")
@@ -40,16 +77,16 @@ def corpus(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def whole(corpus, tmp_path_factory):
-    """A report of the corpus, and what was said."""
+    """A report of the corpus."""
     out = tmp_path_factory.mktemp("whole")
-    return out, analysed(corpus, out)
+    done(*given(corpus, out))
+    return out
 
 
 @pytest.fixture
 def counted(monkeypatch):
     """The source lines that went through the tokenizer, in order."""
-    seen = []
-    kind = transformers.PreTrainedTokenizerFast
+    seen, kind = [], transformers.PreTrainedTokenizerFast
     call = kind.__call__
 
     def counting(self, text=None, text_target=None, **more):
@@ -58,10 +95,6 @@ def counted(monkeypatch):
 
     monkeypatch.setattr(kind, "__call__", counting)
     return seen
-
-
-def said_by(out):
-    return json.loads((out / "analysis.json").read_text(encoding="utf-8"))
 
 
 # Whole runs.
@@ -76,84 +109,67 @@ def test_it_says_what_the_library_says(corpus, whole):
     stream = Stream(HuggingFace(model).trace, batches, partial(lexical_probe, model), probed=1)
     found = analyse(stream, every=3)
     for name in ("heads", "terms", "states"):
-        assert_same_rows(table_of(whole[0], name), getattr(found, name), tolerance=1e-6)
+        assert_same_rows(table_of(whole, name), getattr(found, name), tolerance=1e-6)
     assert len(found.heads) == 4
     assert found.heads[0]["agreement_with_probe"] >= 0
 
 
 def test_again_is_the_same_and_asks_for_nothing_new(corpus, whole, monkeypatch):
-    out, _ = whole
-    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
-    passes = []
-    trace = HuggingFace.trace
+    before, passes, trace = files_of(whole), [], HuggingFace.trace
     monkeypatch.setattr(HuggingFace, "trace", lambda self, batch: passes.append(1) or trace(self, batch))
-    analysed(corpus, out)
+    done(*given(corpus, whole))
     assert len(passes) == 1  # of the sample that is shown
-    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
+    assert files_of(whole) == before
 
 
-# In shards.
+# In shards: what remains is said, and the report is the same bytes in any order.
+
+FIRST, SECOND = (
+    f"the {one} pass over shards %s of 2 is not finished: run them, then this command again"
+    for one in ("first", "second")
+)
 
 
-def steps(*wanted):
-    """(stage, shard) as arguments."""
-    return [("--stage", stage, *(() if shard is None else ("--shard", shard))) for stage, shard in wanted]
-
-
-ORDERS = [
-    steps(("fit", 1), ("fit", 0), ("judge", 0), ("judge", 1), ("report", None)),
-    steps(("all", 1), ("all", 0), ("all", 1)),
-    steps(("all", None)),
-]
+def report_of(out):
+    return {file: (out / file).read_bytes() for file in FILES}
 
 
 @pytest.fixture(scope="module")
-def by_order(corpus, tmp_path_factory):
-    found = []
-    for order in ORDERS:
-        out = tmp_path_factory.mktemp("shards")
-        said = [analysed(corpus, out, "--shards", 2, *step).stderr for step in order]
-        found.append((out, said))
-    return found
+def in_shards(corpus, tmp_path_factory):
+    out = tmp_path_factory.mktemp("shards")
+    done(*given(corpus, out, "--shards", 2))
+    assert len(table_of(out)) == 4
+    return out
 
 
-def test_shards_in_any_order_come_to_the_same_report(by_order):
-    for file in FILES:
-        assert len({(out / file).read_bytes() for out, _ in by_order}) == 1
-    assert len(table_of(by_order[0][0])) == 4
-
-
-def test_what_remains_is_said(by_order):
-    first = by_order[1][1]
-    assert "the first pass over shards 0 of 2 is not finished: run them, then this command again" in first[0]
-    assert "the second pass over shards 1 of 2 is not finished" in first[1]
-    assert "report: " in first[2]
-    assert "report: " not in first[0] + first[1]
+def test_shards_are_awaited(corpus, tmp_path, in_shards):
+    shards = given(corpus, tmp_path, "--shards", 2)
+    for shard, said in ((1, FIRST % "0"), (0, SECOND % "1"), (1, "report: ")):
+        stderr = done(*shards, "--shard", shard)
+        assert said in stderr
+        assert ("report: " in stderr) == (said == "report: ")
+    assert report_of(tmp_path) == report_of(in_shards)
 
 
 def test_a_stage_that_the_one_before_is_not_finished_for_fails(corpus, tmp_path):
     """So that a workflow does not take it for done."""
-    second = "the second pass over shards 0, 1 of 2 is not finished: run them, then this command again"
-    refused(given(corpus, tmp_path, "--shards", 2, "--stage", "report"), second)
-    analysed(corpus, tmp_path, "--shards", 2, "--stage", "fit", "--shard", 1)
-    first = "the first pass over shards 0 of 2 is not finished"
-    refused(given(corpus, tmp_path, "--shards", 2, "--stage", "judge", "--shard", 1), first)
+    stage = partial(given, corpus, tmp_path, "--shards", 2, "--stage")
+    refused(stage("report"), SECOND % "0, 1")
+    done(*stage("fit", "--shard", 1))
+    refused(stage("judge", "--shard", 1), FIRST % "0")
     assert not (tmp_path / "index.html").exists()
 
 
-def test_a_shard_tokenizes_its_own_lines_alone(corpus, tmp_path, counted, by_order):
+def test_a_shard_tokenizes_its_own_lines_alone(corpus, tmp_path, counted, in_shards):
     """Of six batches of four and every third held out: two blocks of three, a shard each."""
-    by_shard = []
-    for stage in ("fit", "judge"):
-        for shard in (0, 1):
-            analysed(corpus, tmp_path, "--shards", 2, "--stage", stage, "--shard", shard)
-            by_shard.append(list(counted))
-            counted.clear()
-    assert by_shard == [SOURCE[0:8], SOURCE[12:20], SOURCE[8:12], SOURCE[20:24]]
-    analysed(corpus, tmp_path, "--shards", 2, "--stage", "report")
-    assert counted == SOURCE[8:12]  # the sample that is shown
-    for file in FILES:
-        assert (tmp_path / file).read_bytes() == (by_order[0][0] / file).read_bytes()
+    first, second = (SOURCE[0:8], SOURCE[8:12]), (SOURCE[12:20], SOURCE[20:24])
+    lines = {("fit", 1): second[0], ("fit", 0): first[0], ("judge", 0): first[1], ("judge", 1): second[1]}
+    lines["report", 0] = first[1]  # the sample that is shown
+    for (stage, shard), expected in lines.items():
+        counted.clear()
+        done(*given(corpus, tmp_path, "--shards", 2, "--stage", stage, "--shard", shard))
+        assert counted == expected
+    assert report_of(tmp_path) == report_of(in_shards)
 
 
 # Saved traces.
@@ -162,66 +178,57 @@ def test_a_shard_tokenizes_its_own_lines_alone(corpus, tmp_path, counted, by_ord
 @pytest.fixture
 def traces(tmp_path):
     """Passes that other code saved, with the weights in a file of their own."""
-    folder = tmp_path / "traces"
+    folder, toy = tmp_path / "traces", Toy()
     folder.mkdir()
-    toy = Toy()
     own = toy(0).attended[0]
     maps = {"query_weight": own.query_map.weight, "key_weight": own.key_map.weight}
     save_file({f"cross.0.{name}": weight for name, weight in maps.items()}, folder / "maps.safetensors")
     for number in range(6):
         one = toy(number)
         names = ("source_tokens", "source_mask", "target_tokens", "target_outputs", "target_mask")
-        states = {"query_states": one.attended[0].query_inputs, "key_states": one.attended[0].key_inputs}
         tensors = {name: getattr(one, name).clone() for name in names}
-        tensors |= {f"cross.0.{name}": value.clone() for name, value in states.items()}
+        tensors["cross.0.query_states"] = one.attended[0].query_inputs
+        tensors["cross.0.key_states"] = one.attended[0].key_inputs
         save_file(tensors, folder / f"{number}.safetensors")
     return folder
 
 
-def test_saved_traces(traces, tmp_path):
-    done = attnlib("--traces", traces, "--out", tmp_path / "out")
-    assert done.exit_code == 0, done.output
-    assert len(table_of(tmp_path / "out")) == 2
-    found = analyse(Stream.saved(traces))
-    assert_same_rows(table_of(tmp_path / "out"), found.heads, tolerance=1e-6)
-    assert "saved traces of traces" in (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("name", ["3.safetensors", "maps.safetensors"])
-def test_other_traces_in_the_same_folder_are_refused(traces, tmp_path, name):
-    """A batch that changed, or the weights of all."""
-    assert attnlib("--traces", traces, "--out", tmp_path / "out").exit_code == 0
-    content = bytearray((traces / name).read_bytes())
+@pytest.mark.parametrize("changed", ["3.safetensors", "maps.safetensors"])
+def test_saved_traces(traces, tmp_path, changed):
+    """What the library says; refused in the same folder after a batch changed, or the weights of all."""
+    out = tmp_path / "out"
+    done("--traces", traces, "--out", out)
+    assert_same_rows(table_of(out), analyse(Stream.saved(traces)).heads, tolerance=1e-6)
+    assert "saved traces of traces" in (out / "index.html").read_text(encoding="utf-8")
+    content = bytearray((traces / changed).read_bytes())
     content[-1] ^= 1
-    (traces / name).write_bytes(bytes(content))
-    refused(["--traces", traces, "--out", tmp_path / "out"], "part of another analysis (traces is")
+    (traces / changed).write_bytes(bytes(content))
+    refused(["--traces", traces, "--out", out], "part of another analysis (traces is")
 
 
-# Languages, prefixes, names, and what the numbers are not of.
+# Prefixes, names, and what the numbers are not of.
+
+
+def said_by(out):
+    return json.loads((out / "analysis.json").read_text(encoding="utf-8"))
 
 
 def test_a_prefix_is_read_before_every_source(corpus, tmp_path, counted):
-    analysed(corpus, tmp_path, "--prefix", "the old ")
-    assert counted[0] == f"the old {SOURCE[0]}"
+    done(*given(corpus, tmp_path, "--prefix", "the old "))
     assert set(counted) == {f"the old {line}" for line in SOURCE}
-    said = said_by(tmp_path)
-    assert said["about"]["Before every source"] == "the old "
+    assert said_by(tmp_path)["about"]["Before every source"] == "the old "
     refused(given(corpus, tmp_path, "--prefix", "the "), "(model is ")
 
 
 @pytest.mark.parametrize("shards", [(), ("--shards", 2)])
 def test_pairs_left_out_and_cut_are_told(corpus, tmp_path, shards):
     """Of the 24 pairs and four with an empty side; no more than seven pieces of a side are read."""
-    text = "\n".join(["", *SOURCE, "a", "", ""]) + "\n", "\n".join(["A", *TARGET, " ", "A", ""]) + "\n"
-    for name, content in zip(("a.txt", "b.txt"), text, strict=True):
-        (tmp_path / name).write_text(content, encoding="utf-8")
-    words = ["--model", corpus / "tiny", "--source", tmp_path / "a.txt", "--target", tmp_path / "b.txt"]
-    words += ["--out", tmp_path / "out", "--batch-size", 4, "--every", 3, "--longest", 7, "--probed", 0]
-    done = attnlib(*words, *shards)
-    assert done.exit_code == 0, done.output
+    text = text_of(tmp_path, "\n".join(["", *SOURCE, "a\n\n\n"]), "\n".join(["A", *TARGET, " \nA\n\n"]))
+    out, files = tmp_path / "out", ("--source", text.source, "--target", text.target)
+    done(*given(corpus, out, *files, "--longest", 7, "--probed", 0, *shards))
     long = sum(max(len(s.split()), len(t.split())) + 1 > 7 for s, t in zip(SOURCE, TARGET, strict=True))
     assert 0 < long < 24
-    said = said_by(tmp_path / "out")
+    said = said_by(out)
     assert (said["left_out"], said["cut"]) == (4, long)
     assert any(f"asked for: {long} pairs" in note for note in said["notes"])
     assert any("an empty side: 4 pairs" in note for note in said["notes"])
@@ -232,18 +239,13 @@ def test_folders_with_brackets_in_their_names(corpus, tmp_path, name):
     """In the title of the report, and in a terminal, whose markup must not take them for its own."""
     folder, out = tmp_path / name, tmp_path / "reports" / name
     shutil.copytree(corpus / "tiny", folder)
-    done = attnlib("--model", folder, *given(corpus, out)[2:])
-    assert done.exit_code == 0, done.output
-    assert f"report: {out / 'index.html'}" in done.stderr
+    assert f"report: {out / 'index.html'}" in done(*given(corpus, out, "--model", folder))
     assert f"<h1>How {folder.name} attends</h1>" in (out / "index.html").read_text(encoding="utf-8")
 
 
 # What is refused.
 
-
 TEXT = ["--source", "a.txt", "--target", "b.txt"]
-
-
 TINY = ["--model", "tiny", *TEXT]
 
 
@@ -291,13 +293,4 @@ def test_each_error_is_one_line(corpus, tmp_path, monkeypatch, words, message):
     ],
 )
 def test_another_analysis_in_the_same_folder_is_refused(corpus, whole, more, said):
-    refused(given(corpus, whole[0], *more), said)
-
-
-# Numbers.
-
-
-@pytest.mark.parametrize("text", ["", "a", "1,", "-1", "1-", "6-4", "1-2-3", "1.5", "0 1"])
-def test_numbers_that_are_none(text):
-    with pytest.raises(BadInput, match="are no numbers; write them as in 0,4-6"):
-        numbers(text)
+    refused(given(corpus, whole, *more), said)

@@ -7,12 +7,14 @@ import math
 import re
 import unicodedata
 from dataclasses import replace
+from html.parser import HTMLParser
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnlib.analysis import Analysis, Losses, Stream, analyse, report, write_report
+from attnlib.analysis import Analysis, Losses, Stream, analyse, write_report
 from attnlib.analysis.report import (
     COLOURS,
     MOST_MAPS,
@@ -26,19 +28,11 @@ from attnlib.analysis.report import (
     square,
     visible,
 )
-from tests.attnlib.analysis.analysis_builders import ALL, HOSTILE, Page, Toy, assert_harmless
+from attnlib.analysis.results import Example
+from tests.attnlib.analysis.analysis_builders import ALL, Toy
 
 TOY = Toy(ALL, ignored=(3,), bias=True)
 FILES = {"index.html", "analysis.json", *(f"{table}.csv" for table in TABLES)}
-
-
-def stream_of(batches=10, toy=TOY):
-    return Stream(toy, range(batches), toy.probe)
-
-
-def hostile(side, token):
-    """Ids 1 to 7 of either side have a word each, 14 in all, of which one occurs twice."""
-    return HOSTILE[(token + 7 * (side == "target")) % len(HOSTILE)]
 
 
 def plain(side, token):
@@ -47,7 +41,7 @@ def plain(side, token):
 
 @pytest.fixture(scope="module")
 def analysis():
-    return analyse(stream_of(), about={"Model": "a toy"})
+    return analyse(Stream(TOY, range(10), TOY.probe), about={"Model": "a toy"})
 
 
 @pytest.fixture(scope="module")
@@ -55,24 +49,20 @@ def markup(analysis):
     return page(analysis, "A title", plain)
 
 
-# Files.
-
-
-def table_of(folder, name):
-    with (folder / f"{name}.csv").open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def test_files_agree_with_the_analysis(tmp_path):
-    found = report(stream_of(), tmp_path, about={"Model": "a toy"})
+def test_files_agree_with_the_analysis(tmp_path, analysis):
+    found = replace(analysis, losses=Losses(3, 1), unchecked=("cross.0",), held_out=False)
+    write_report(found, tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == FILES
     said = json.loads((tmp_path / "analysis.json").read_text(encoding="utf-8"))
-    assert (said["fitted"], said["judged"], said["held_out"]) == (found.fitted, found.judged, True)
+    assert (said["fitted"], said["judged"], said["held_out"]) == (found.fitted, found.judged, False)
+    assert (said["left_out"], said["cut"], said["unchecked"]) == (3, 1, ["cross.0"])
     assert (said["about"], said["notes"]) == ({"Model": "a toy"}, notes(found))
     for name in TABLES:
         rows = getattr(found, name)
         assert len(rows) > 1
-        for row, of_json, of_csv in zip(rows, said[name], table_of(tmp_path, name), strict=True):
+        with (tmp_path / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+            table = list(csv.DictReader(file))
+        for row, of_json, of_csv in zip(rows, said[name], table, strict=True):
             assert list(of_json) == list(of_csv) == list(row)
             for key, value in row.items():
                 if isinstance(value, float) and math.isnan(value):
@@ -81,32 +71,56 @@ def test_files_agree_with_the_analysis(tmp_path):
                     assert of_json[key] == float(of_csv[key]) == pytest.approx(value, rel=1e-8)
                 else:
                     assert of_json[key] == type(value)(of_csv[key]) == value
-
-
-def test_notes_and_losses_go_through_files(tmp_path, analysis):
-    noted = replace(analysis, losses=Losses(3, 1), unchecked=("cross.0",), held_out=False)
-    write_report(noted, tmp_path)
-    found = json.loads((tmp_path / "analysis.json").read_text(encoding="utf-8"))
-    assert (found["left_out"], found["cut"], found["unchecked"]) == (3, 1, ["cross.0"])
     markup = (tmp_path / "index.html").read_text(encoding="utf-8")
-    assert len(notes(noted)) >= 3
-    for note in notes(noted):
-        assert note in found["notes"]
+    assert len(notes(found)) >= 3
+    for note in notes(found):
         assert f'<p class="note">{html.escape(note)}</p>'.replace("&#x27;", "&#39;") in markup
 
 
-# Hostile words.
-
-
-def test_hostile_words_are_shown_as_they_are(analysis):
-    read = assert_harmless(page(analysis, "A title", hostile))
-    example = analysis.example
-    words = [hostile("source", int(n)) for n in example.source]
-    words += [hostile("target", int(n)) for n in (*example.target, *example.read)]
-    assert {visible(word) for word in words} <= set(read.words)
-
-
 # The page.
+
+
+class Page(HTMLParser):
+    """What a browser would make of markup: its text, tags that close, words by themselves, styles."""
+
+    VOID = ("meta", "br", "img", "link", "hr", "input")
+
+    def __init__(self, markup):
+        super().__init__(convert_charrefs=True)
+        self.text = ""
+        self.opened, self.tags, self.attributes, self.words, self.styles = [], [], [], [], []
+        self.feed(markup)
+        self.close()
+        assert self.opened == []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+        if tag not in self.VOID:
+            self.opened.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.opened.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+        if self.opened[-1:] == ["bdi"]:
+            self.words.append(data)
+        if self.opened[-1:] == ["style"]:
+            self.styles.append(data)
+
+
+def harmless(markup):
+    """What it holds: nothing that runs or loads."""
+    read = Page(markup)
+    assert not {"script", "img", "svg", "iframe", "link", "object", "embed", "a", "base"} & set(read.tags)
+    for name, value in read.attributes:
+        assert not name.startswith("on")
+        assert name not in ("src", "href", "srcset", "action", "formaction", "data")
+        assert not re.search(r"url\(|//", value or "")
+    (style,) = read.styles
+    assert not re.search(r"url\(|//|@import", style)
+    return read
 
 
 def grid_of(markup, title):
@@ -116,20 +130,14 @@ def grid_of(markup, title):
     return [[float(value.replace("−", "-")) for value in grid] for grid in found]
 
 
-def test_the_page_is_whole_and_harmless(markup):
-    read = assert_harmless(markup)
-    assert {"html", "head", "body", "title", "h1", "table", "details"} <= set(read.tags)
+def test_the_page_is_harmless_and_shows_the_numbers_of_every_head(analysis, markup):
+    read = harmless(markup)
     assert ("content", "default-src 'none'; style-src 'unsafe-inline'") in read.attributes
-    assert ("lang", "en") in read.attributes
-
-
-def test_the_page_shows_the_numbers_of_every_head(analysis, markup):
-    text = Page(markup).text
     for row in analysis.heads:
-        assert f"layer {row['layer']}, head {row['head']}" in text
-    assert f"{analysis.judged:,}" in text
-    for title, column in (("temporal share", "temporal_share"), ("mixed share", "mixed_share")):
-        found = grid_of(markup, title)
+        assert f"layer {row['layer']}, head {row['head']}" in read.text
+    assert f"{analysis.judged:,}" in read.text
+    for column in ("temporal_share", "mixed_share"):
+        found = grid_of(markup, column.replace("_", " "))
         assert len(found) == len(ALL)
         for kind, values in zip(ALL, found, strict=True):
             expected = [row[column] for row in analysis.heads if row["kind"] == kind]
@@ -138,12 +146,9 @@ def test_the_page_shows_the_numbers_of_every_head(analysis, markup):
 
 
 def maps_of(markup):
-    """Title, words of columns and rows, and what each square says, of every matrix of the example."""
-    found = re.findall(r"<summary>([^<]*, layer \d+, head \d+)</summary>(.*?)</details>", markup, re.S)
-    return [
-        (title, re.findall(r"<bdi>(.*?)</bdi>", drawn), re.findall(r'<td [^>]*title="([^"]*)"', drawn))
-        for title, drawn in found
-    ]
+    """Words of columns and rows, and what each square says, of every matrix of the example."""
+    drawn = re.findall(r"<summary>[^<]*, layer \d+, head \d+</summary>(.*?)</details>", markup, re.S)
+    return [(re.findall(r"<bdi>(.*?)</bdi>", d), re.findall(r'<td [^>]*title="([^"]*)"', d)) for d in drawn]
 
 
 def test_words_and_weights_are_in_their_places(analysis, markup):
@@ -152,30 +157,27 @@ def test_words_and_weights_are_in_their_places(analysis, markup):
     sides = {"cross": ("source", "source", "target", "target"), "encoder_self": ("source",) * 4}
     sides["decoder_self"] = ("target", "read", "target", "read")
     assert len(found) == len(example.attention)
-    for ((at, _), weights), (_, words, shown) in zip(example.attention.items(), found, strict=True):
+    for ((at, _), weights), (words, shown) in zip(example.attention.items(), found, strict=True):
         key, keys, query, queries = sides[at.split(".")[0]]
         columns, rows = getattr(example, keys).tolist(), getattr(example, queries).tolist()
         assert words == [f"{key}-{n}" for n in columns] + [f"{query}-{n}" for n in rows]
         assert shown == ["left out" if own != own else f"{own:.2f}" for own in weights.flatten().tolist()]
 
 
-def test_what_is_ignored_is_hatched_and_said(analysis, markup):
-    count = sum(int(weights.isnan().sum()) for weights in analysis.example.attention.values())
-    assert markup.count('<td class="out" title="left out">') == count > 0
-    assert "Hatched is what is left out; attention is dealt out anew among the rest" in markup
-    without = page(analyse(stream_of(toy=Toy(ALL))), "A title", plain)
-    assert "Hatched is" not in without
-    assert 'class="out"' not in without
-
-
-def test_a_position_bias_and_the_probe_are_shown_where_there_are_any():
-    without = analyse(Stream(Toy(), range(10)))
-    with_both = analyse(stream_of(10, Toy(bias=True)))
-    for analysis, there in ((without, False), (with_both, True)):
-        markup = page(analysis, "A title", plain)
-        assert ("share of the position bias" in markup) == there
-        for column in ("agreement with the lexical probe", "rows probed"):
-            assert (f'<th scope="col">{column}</th>' in markup) == there
+@pytest.mark.parametrize("kinds", [{"ignored": (3,)}, {"bias": True}, {"probe": True}])
+def test_what_is_ignored_a_position_bias_and_a_probe_are_shown_where_there_are_any(kinds):
+    probed = kinds.pop("probe", False)
+    toy = Toy(ALL, **kinds)
+    analysis = analyse(Stream(toy, range(5), **{"probe": toy.probe} if probed else {}))
+    markup = page(analysis, "A title", plain)
+    ignored = sum(int(weights.isnan().sum()) for weights in analysis.example.attention.values())
+    assert bool(ignored) == ("ignored" in kinds)
+    assert markup.count('<td class="out" title="left out">') == markup.count('class="out"') == ignored
+    said = "Hatched is what is left out; attention is dealt out anew among the rest"
+    assert (said in markup) == bool(ignored)
+    assert ("share of the position bias" in markup) == ("bias" in kinds)
+    for column in ("agreement with the lexical probe", "rows probed"):
+        assert (f'<th scope="col">{column}</th>' in markup) == probed
 
 
 def test_not_more_maps_than_can_be_read(analysis):
@@ -202,12 +204,56 @@ def test_a_negative_square_is_hatched_and_dark_ones_have_light_numbers(colour):
     assert "color:#fff" not in square(-0.9, colour)  # half of it is the page
 
 
-# Words: every character is to be seen, none turns its neighbours round.
+# Words: every character is to be seen, none turns its neighbours round, and nothing of them runs.
 
 ANYTHING = st.text(st.characters(exclude_categories=()), max_size=80)  # lone surrogates as well
 BIDI = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c"
 IGNORABLE = "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\ufe00\ufe0f\uffa0\U000e01ef"
 INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "\"><svg onload='alert(1)'>",
+    "</td></table></style><style>*{display:none}</style>",
+    "<!-- ",
+    "]]>&lt;&#x3c;",
+    "a\x00\x07\x1bb",
+    "\u202e\u2066abc",
+    "\ud800x\udfff",
+    "x" * 5000,
+    "",
+    "https://example.org/x.js",
+    "{{7*7}}${7*7}",
+]
+
+
+def assert_a_word_everywhere(word):
+    """Title, facts, states and the words of the sample: each reads as what is visible of it."""
+    row = dict.fromkeys(("width", "words", "positions", "fitted", "judged"), 1)
+    states = [row | {"states": word, "unseen_words": 0.0, "megabytes": 1.0}]
+    example = Example(*[torch.tensor([0])] * 3, attention={("cross.0", 0): torch.ones(1, 1)})
+    said = Analysis([], [], states, fitted=8, judged=2, held_out=True, example=example, about={word: word})
+    read = harmless(page(said, word, lambda side, token: word))
+    assert read.words == [visible(word)] * 3
+    assert read.text.count(sentence(word)) >= 4  # title and heading, a fact and its name
+
+
+@pytest.mark.parametrize("word", HOSTILE)
+def test_a_hostile_word_is_a_word(word):
+    assert_a_word_everywhere(word)
+
+
+@given(ANYTHING)
+def test_any_word_is_shown_as_one_that_can_be_seen_and_written(word):
+    shown = visible(word)
+    assert shown
+    assert not {unicodedata.category(character) for character in shown} & INVISIBLE
+    assert not set(shown) & set(BIDI + IGNORABLE)
+    assert not unicodedata.category(shown[0]).startswith("M")  # it would sit on whatever is before
+    assert " " not in shown
+    shown.encode("utf-8")
+    for hostile in (word, f"</bdi><script>{word}", f'"><img src=x onerror="{word}">', f"&lt;{word}&amp;"):
+        assert_a_word_everywhere(hostile)
 
 
 @pytest.mark.parametrize(
@@ -235,29 +281,6 @@ INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 )
 def test_words_as_they_are_shown(word, shown):
     assert visible(word) == shown
-
-
-@given(ANYTHING)
-def test_whatever_is_shown_can_be_seen_and_written(word):
-    shown = visible(word)
-    assert shown
-    assert not {unicodedata.category(character) for character in shown} & INVISIBLE
-    assert not set(shown) & set(BIDI + IGNORABLE)
-    assert not unicodedata.category(shown[0]).startswith("M")  # it would sit on whatever is before
-    assert " " not in shown
-    shown.encode("utf-8")
-
-
-@given(ANYTHING)
-def test_any_word_on_the_page_reads_as_the_visible_word_and_nothing_else(word):
-    empty = Analysis(heads=[], terms=[], states=[], fitted=8, judged=2, held_out=True)
-    for hostile in (word, f"</bdi><script>{word}", f'"><img src=x onerror="{word}">', f"&lt;{word}&amp;"):
-        row = dict.fromkeys(("width", "words", "positions", "fitted", "judged"), 1)
-        states = [row | {"states": hostile, "unseen_words": 0.0, "megabytes": 1.0}]
-        said = replace(empty, states=states, about={hostile: hostile})
-        read = assert_harmless(page(said, hostile, plain))
-        assert read.words == [visible(hostile)]
-        assert read.text.count(sentence(hostile)) >= 4  # title and heading, a fact and its name
 
 
 def test_a_sentence_keeps_its_spaces_and_a_mark_that_looks_like_one():

@@ -1,4 +1,4 @@
-"""Corpora of states to take apart, and components of every kind fitted on them."""
+"""What tests of the decomposition share: corpora of states, components of them, terms, attention."""
 
 import numpy as np
 import torch
@@ -9,17 +9,18 @@ from attnlib.decomposition.growing import GrowingComponents
 
 KINDS = ("means", "least_squares", "growing")
 MARK = 0
+SEEDS = st.integers(0, 2**32 - 1)
 
 
 @st.composite
-def corpora(draw, width=None, longest=6, words=(1, 2, 7, 200)):
+def corpora(draw, width=None, longest=6, words=(1, 2, 7, 200), batch=None):
     """(states, tokens, mask, n_tokens): rare words, ragged rows or holes in them, garbage at padding.
 
     In some a mark stands at the start and nowhere else, in some words keep to one half of the positions.
     """
-    batch, length = draw(st.integers(1, 70)), draw(st.integers(1, longest))
+    batch, length = batch or draw(st.integers(1, 70)), draw(st.integers(1, longest))
     n_tokens, width = draw(st.sampled_from(words)), width or draw(st.integers(1, 4))
-    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    rng = np.random.default_rng(draw(SEEDS))
     tokens = rng.integers(0, n_tokens, size=(batch, length))
     if draw(st.booleans()):
         tokens = np.minimum(rng.geometric(0.3, size=(batch, length)), n_tokens - 1)
@@ -47,12 +48,8 @@ def tensors(corpus, dtype=torch.float64, rows=slice(None)):
 
 def fitted(corpus, kind="means", dtype=torch.float64, rows=slice(None)):
     states, _, mask, n_tokens = corpus
-    width = states.shape[2]
-    components = (
-        GrowingComponents(width)
-        if kind == "growing"
-        else Components(n_tokens, mask.shape[1], width, method=kind)
-    )
+    sizes = n_tokens, mask.shape[1], states.shape[2]
+    components = GrowingComponents(sizes[2]) if kind == "growing" else Components(*sizes, method=kind)
     return components.update(*tensors(corpus, dtype, rows))
 
 
@@ -62,3 +59,39 @@ def assert_same(found, expected, corpus, tolerance):
     for mine, theirs in zip(found, expected, strict=True):
         difference = np.abs(np.asarray(mine) - np.asarray(theirs)).max(initial=0.0)
         assert difference <= tolerance * scale, f"differ by {difference / scale} of the largest state"
+
+
+@st.composite
+def term_batches(draw, count=9, twins=False):
+    """(terms, target mask, source mask), garbage at padding; with twins a word may stand twice."""
+    generator = torch.Generator().manual_seed(draw(SEEDS))
+    batch, target, source = draw(st.integers(1, 12)), draw(st.integers(1, 4)), draw(st.integers(2, 6))
+    terms = torch.randn(count, batch, target, source, generator=generator, dtype=torch.float64)
+    if twins and source > 2 and draw(st.booleans()):
+        terms[..., 1] = terms[..., 0]
+    target_mask = torch.arange(target) < torch.randint(1, target + 1, (batch, 1), generator=generator)
+    source_mask = torch.arange(source) < torch.randint(1, source + 1, (batch, 1), generator=generator)
+    source_mask[0] = True
+    padding = ~(target_mask[:, :, None] & source_mask[:, None, :])
+    garbage = draw(st.sampled_from([0.0, torch.nan, torch.inf]))
+    return terms.masked_fill(padding, garbage), target_mask, source_mask
+
+
+@st.composite
+def attention_matrices(draw, most=12):
+    """A list of matrices (target, source) of a few shapes, some many, some few, mixed."""
+    generator = torch.Generator().manual_seed(draw(SEEDS))
+    shapes = draw(st.lists(st.tuples(st.integers(1, 3), st.integers(1, 4)), min_size=1, max_size=4))
+    shapes = [shape for shape in shapes for _ in range(draw(st.integers(1, most)))]
+    found = [torch.randn(shape, generator=generator).softmax(-1) for shape in shapes]
+    return [found[k] for k in torch.randperm(len(found), generator=generator)]
+
+
+def padded(matrices):
+    """One batch of all, NaN at padding, with its masks."""
+    lengths = torch.tensor([matrix.shape for matrix in matrices])
+    target, source = lengths.amax(0).tolist()
+    batch = torch.full((len(matrices), target, source), torch.nan)
+    for own, matrix in zip(batch, matrices, strict=True):
+        own[: matrix.shape[0], : matrix.shape[1]] = matrix
+    return batch, torch.arange(target) < lengths[:, :1], torch.arange(source) < lengths[:, 1:]

@@ -13,7 +13,7 @@ def test_shapes_and_dtypes_in_signatures_are_true():
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(Path(__file__).parent)]
     command += [f"--ignore={__file__}"]
     command += ["--jaxtyping-packages=attnlib.decomposition,beartype.beartype"]
-    command += ["-k", "hand_worked or dtype or identity or unseen or average_attention"]
+    command += ["-k", "hand_worked or dtype or mapped or unseen or average_attention"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout[-3000:]
     assert " passed" in done.stdout

@@ -10,44 +10,26 @@ from hypothesis import strategies as st
 
 from attnlib.decomposition import PART_NAMES, SUBSETS, ShareSums, SubstitutionSums
 from attnlib.decomposition.shares import covariance_shares_by_sample, similarity_by_sample
-from attnlib.decomposition.substitution import ALL_PAIRS, valid_rows
-from attnlib.errors import BadInput, UnknownName
+from attnlib.decomposition.substitution import ALL_PAIRS
+from tests.attnlib.decomposition.component_builders import term_batches
 
 LOG2 = math.log(2)
 
 
-def all_valid(*shape):
-    return torch.ones(shape, dtype=torch.bool)
-
-
 def terms_of(rows):
-    """One sample's terms, zeros but for {(decoder part, encoder part): matrix}, and masks of all valid."""
-    target, source = np.shape(next(iter(rows.values())))
-    terms = torch.zeros(3, 3, 1, target, source, dtype=torch.float64)
-    for pair, matrix in rows.items():
-        terms[pair] = torch.tensor(matrix, dtype=torch.float64)
-    return terms, all_valid(1, target), all_valid(1, source)
+    """Terms of one sample and one target, zero but for {(decoder part, encoder part): row}, and masks."""
+    source = len(next(iter(rows.values())))
+    terms = torch.zeros(3, 3, 1, 1, source, dtype=torch.float64)
+    for pair, row in rows.items():
+        terms[pair] = torch.tensor(row, dtype=torch.float64)
+    return terms, torch.ones(1, 1, dtype=torch.bool), torch.ones(1, source, dtype=torch.bool)
 
 
 def of_terms(sums, rows):
     return sums.update(*terms_of(rows)).result()
 
 
-@st.composite
-def batches(draw):
-    """(terms, target mask, source mask), garbage at padding."""
-    generator = torch.Generator().manual_seed(draw(st.integers(0, 2**32 - 1)))
-    batch, target, source = draw(st.integers(1, 12)), draw(st.integers(1, 4)), draw(st.integers(2, 6))
-    terms = torch.randn(3, 3, batch, target, source, generator=generator, dtype=torch.float64)
-    target_mask = torch.arange(target) < torch.randint(1, target + 1, (batch, 1), generator=generator)
-    source_mask = torch.arange(source) < torch.randint(1, source + 1, (batch, 1), generator=generator)
-    source_mask[0] = True
-    padding = ~(target_mask[:, :, None] & source_mask[:, None, :])
-    return (
-        terms.masked_fill(padding, draw(st.sampled_from([0.0, math.nan, math.inf]))),
-        target_mask,
-        source_mask,
-    )
+batches = term_batches().map(lambda batch: (batch[0].unflatten(0, (3, 3)), *batch[1:]))
 
 
 def rows_of(terms, target_mask, source_mask):
@@ -68,14 +50,14 @@ def part_of(batch, rows):
 
 def test_hand_worked_shares():
     """Temporal 1 -1 and input 3 -3 after centring, total 4 -4: a quarter and three quarters, either way."""
-    shares = of_terms(ShareSums(), {(0, 0): [[6.0, 4.0]], (1, 1): [[10.0, 4.0]]})
+    shares = of_terms(ShareSums(), {(0, 0): [6.0, 4.0], (1, 1): [10.0, 4.0]})
     assert shares.mean_absolute[0, 0] == shares.covariance[0, 0] == shares.temporal == 0.25
     assert shares.mean_absolute[1, 1] == shares.covariance[1, 1] == 0.75
     assert (shares.rows, shares.entries, shares.rows_left_out) == (1, 2, 0)
 
 
 @settings(max_examples=50)
-@given(batches(), st.integers(0, 12))
+@given(batches, st.integers(0, 12))
 def test_agree_with_numpy_sum_to_one_ignore_constants_and_stream(batch, cut):
     rows = [row - row.mean(1, keepdim=True) for row in rows_of(*batch)]
     pooled = torch.cat(rows, 1).numpy()
@@ -100,21 +82,20 @@ def test_agree_with_numpy_sum_to_one_ignore_constants_and_stream(batch, cut):
     assert (merged.rows, merged.entries) == (shares.rows, shares.entries)
 
 
-def test_undefined_where_nothing_varies():
-    shares = of_terms(ShareSums(), {(0, 0): [[2.0, 2.0, 2.0]]})
-    assert shares.mean_absolute.isnan().all()
-    assert shares.covariance.isnan().all()
-    assert ShareSums().result().covariance.isnan().all()
-
-
-def test_undefined_where_the_terms_cancel_up_to_rounding():
-    """0.1 + 0.2 - 0.3 is not zero in floating point: such a total has no variance to share."""
-    rows = {(0, 0): [[0.1, 0.0]], (1, 1): [[0.2, 0.0]], (2, 2): [[-0.3, 0.0]]}
+@pytest.mark.parametrize(
+    ("rows", "mean_absolute"),
+    [  # 0.1 + 0.2 - 0.3 is not zero in floating point: such a total has no variance to share
+        ({(0, 0): [2.0, 2.0, 2.0], (2, 2): [1.0, 1.0, 1.0]}, math.nan),
+        ({(0, 0): [0.1, 0.0], (1, 1): [0.2, 0.0], (2, 2): [-0.3, 0.0]}, 0.5),
+    ],
+)
+def test_undefined_where_nothing_varies_or_the_terms_cancel_up_to_rounding(rows, mean_absolute):
     shares = of_terms(ShareSums(), rows)
-    assert covariance_shares_by_sample(*terms_of(rows)).isnan().all()
+    assert shares.mean_absolute[2, 2].item() == pytest.approx(mean_absolute, nan_ok=True)
     assert shares.covariance.isnan().all()
-    assert math.isnan(shares.temporal)
-    assert shares.mean_absolute[2, 2].item() == pytest.approx(0.5)
+    assert covariance_shares_by_sample(*terms_of(rows)).isnan().all()
+    assert ShareSums().result().covariance.isnan().all()
+    assert math.isnan(SubstitutionSums().result()["uniform"].similarity)
 
 
 # The substitution test.
@@ -122,34 +103,40 @@ def test_undefined_where_the_terms_cancel_up_to_rounding():
 
 def test_hand_worked_substitution():
     """First entries: temporal alone 2/3 (ratio 2:1), input alone 4/5 (4:1), uniform 1/2, full 8/9 (8:1)."""
-    results = of_terms(SubstitutionSums(), {(0, 0): [[LOG2, 0.0]], (1, 1): [[2 * LOG2, 0.0]]})
+    results = of_terms(SubstitutionSums(), {(0, 0): [LOG2, 0.0], (1, 1): [2 * LOG2, 0.0]})
     similarities = {"temporal_only": 2 / 3, "input_only": 4 / 5, "uniform": 1 / 2, "no_residual": 8 / 9}
     similarities |= {"without_temporal_temporal": 4 / 5, "without_residual_input": 8 / 9}
     for name, first in similarities.items():
         assert results[name].similarity == pytest.approx(1 - (8 / 9 - first))
-    assert results["uniform"].argmax_agreement == 0.5
-    assert results["temporal_only"].argmax_agreement == 1.0
 
 
-def test_a_term_the_other_way_round_disagrees():
-    results = of_terms(SubstitutionSums(), {(0, 0): [[0.0, 1.0, 2.0]], (2, 1): [[9.0, 0.0, 0.0]]})
-    assert results["temporal_only"].argmax_agreement == 0.0
-    assert results["without_residual_input"].argmax_agreement == 0.0
-    assert results["without_temporal_temporal"].argmax_agreement == 1.0
-
-
-def test_ties_broken_by_rounding_alone_count_as_ties():
-    """One word twice: input alone cannot tell the places apart, whatever the last bit of the product says."""
-    terms = torch.zeros(3, 3, 1, 1, 3)
-    terms[1, 1] = torch.tensor([1.0, 1.0 + 1e-7, 0.0])
-    terms[0, 0, ..., 0] = 0.5
-    results = SubstitutionSums().update(terms, all_valid(1, 1), all_valid(1, 3)).result()
-    assert results["input_only"].argmax_agreement == 0.5
-    assert results["temporal_only"].argmax_agreement == 1.0
+@pytest.mark.parametrize(
+    ("rows", "agreement"),
+    [
+        (
+            {(0, 0): [0.0, 1.0, 2.0], (2, 1): [9.0, 0.0, 0.0]},
+            {
+                "temporal_only": 0,
+                "without_residual_input": 0,
+                "without_temporal_temporal": 1,
+                "uniform": 1 / 3,
+            },
+        ),
+        # one word twice: input alone cannot tell the places apart, whatever the last bit of the product says
+        (
+            {(1, 1): [1.0, 1.0 + 1e-7, 0.0], (0, 0): [0.5, 0.0, 0.0]},
+            {"input_only": 1 / 2, "temporal_only": 1},
+        ),
+    ],
+)
+def test_hand_worked_agreement(rows, agreement):
+    terms, *masks = terms_of(rows)
+    results = SubstitutionSums().update(terms.float(), *masks).result()
+    assert {name: results[name].argmax_agreement for name in agreement} == pytest.approx(agreement)
 
 
 @settings(max_examples=40)
-@given(batches())
+@given(batches)
 def test_substitution_agrees_with_a_loop_of_rows_and_merges_in_any_order_of_names(batch):
     subsets = {"decoder residual": [("residual", part) for part in PART_NAMES], "all": ALL_PAIRS, "none": []}
     results = SubstitutionSums(subsets).update(*batch).result()
@@ -178,7 +165,7 @@ def test_substitution_agrees_with_a_loop_of_rows_and_merges_in_any_order_of_name
 
 
 @settings(max_examples=30)
-@given(batches())
+@given(batches)
 def test_each_sample_has_what_it_has_alone(batch):
     shares = covariance_shares_by_sample(*batch)
     similar = {n: similarity_by_sample(*batch, SUBSETS[n]) for n in ("temporal_only", "no_residual")}
@@ -189,21 +176,3 @@ def test_each_sample_has_what_it_has_alone(batch):
         rebuilt = SubstitutionSums().update(*alone).result()
         for name, found in similar.items():
             assert float(found[sample]) == pytest.approx(rebuilt[name].similarity, nan_ok=True)
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda terms: ShareSums().update(terms, all_valid(2, 5), all_valid(2, 4)), BadInput, "expected"),
-        (lambda terms: valid_rows(terms, all_valid(3, 4), all_valid(2, 5)), BadInput, "target mask of"),
-        (lambda _: SubstitutionSums({"mine": [("temporal", "residuals")]}), UnknownName, "'residual'"),
-        (lambda _: SubstitutionSums().merge(SubstitutionSums({"none": []})), BadInput, "same subsets"),
-    ],
-)
-def test_what_does_not_fit(call, error, message):
-    with pytest.raises(error, match=message):
-        call(torch.zeros(3, 3, 2, 4, 5))
-
-
-def test_nothing_is_not_a_number():
-    assert math.isnan(SubstitutionSums().result()["uniform"].similarity)

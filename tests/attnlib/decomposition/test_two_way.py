@@ -7,7 +7,6 @@ from hypothesis import given, settings
 
 from attnlib.decomposition import Components
 from attnlib.decomposition.two_way import connected_pieces
-from attnlib.errors import BadInput, UnknownName
 from tests.attnlib.decomposition.component_builders import corpora, fitted
 
 
@@ -56,16 +55,6 @@ def test_it_is_dummy_coded_least_squares_with_the_free_constants_chosen(corpus):
     assert [getattr(found, name) for name in names] == pytest.approx(shares, abs=1e-7)
 
 
-def test_balanced_words_give_the_averages():
-    """Every token equally often at every position: one sweep of averages is the fit."""
-    rng = np.random.default_rng(0)
-    tokens = np.stack([np.roll(np.arange(4), k) for k in range(4)])
-    corpus = rng.normal(size=(4, 4, 3)), tokens, np.ones((4, 4), dtype=bool), 4
-    exact, means = exact_of(corpus), fitted(corpus)
-    assert torch.allclose(exact.temporal, means.temporal)
-    assert torch.allclose(exact.input, means.input)
-
-
 def test_hand_worked_unbalanced_words():
     """h = t + 10 w without noise: averages give part of position to the words, the exact fit does not."""
     tokens = torch.tensor([[0, 1], [0, 1], [0, 0], [1, 1]])
@@ -97,27 +86,6 @@ def test_large_mean_small_spread_in_single_precision():
     positions, words, rows = design(corpus)
     expected = r_squared(np.hstack([positions, words]), rows.astype(float))
     assert exact_of(corpus).variance_explained().additive == pytest.approx(expected, rel=1e-6)
-
-
-FIRST = torch.zeros(1, 1).long(), torch.ones(1, 1).bool()
-HUGE = torch.full((1, 1, 4), 1e200, dtype=torch.float64)
-EMPTY = Components(3, 3, 4, method="least_squares")
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda: Components(3, 3, 4, method="least_square"), UnknownName, "did you mean 'least_squares'"),
-        (lambda: Components(3, 3, 4).variance_explained(), BadInput, "keep no sum of squares"),
-        (lambda: EMPTY.variance_explained(), BadInput, "call update before"),
-        (lambda: EMPTY.merge(Components(3, 3, 4)), BadInput, "'least_squares' with those of 'means'"),
-        (lambda: EMPTY.update(HUGE, *FIRST), BadInput, "squares overflow"),
-    ],
-)
-def test_what_cannot_be_asked(call, error, message):
-    with pytest.raises(error, match=message):
-        call()
-    assert not EMPTY.input.any()
 
 
 def test_states_that_do_not_vary_have_no_shares():

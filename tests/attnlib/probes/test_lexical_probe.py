@@ -7,7 +7,6 @@ import pytest
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from attnlib.errors import BadInput
 from attnlib.probes.lexical_probe import log_lexical_probe, log_probability_of_pairs
 from tests.attnlib.models.model_builders import batch_of, translator
 
@@ -62,14 +61,10 @@ def test_with_one_source_position_it_is_the_probability_itself():
 
 def test_by_hand():
     """Two words of logits (z, −z) with z the sum of both parts: the right word has probability σ(2z)."""
-    found = log_probability_of_pairs(
-        torch.tensor([[[1.0], [-2.0]]]),
-        torch.tensor([[[0.5], [0.0]]]),
-        lambda summed: torch.cat([summed, -summed], 1),
-        torch.tensor([[0, 1]]),
-        torch.tensor([[True, True]]),
-        torch.tensor([[True, True]]),
-    )
+    both = torch.ones(1, 2, dtype=torch.bool)
+    sides = torch.tensor([[[1.0], [-2.0]]]), torch.tensor([[[0.5], [0.0]]])
+    words = torch.tensor([[0, 1]])
+    found = log_probability_of_pairs(*sides, lambda z: torch.cat([z, -z], 1), words, both, both)
     expected = torch.sigmoid(torch.tensor([[[3.0, -3.0], [-2.0, 4.0]]]))
     torch.testing.assert_close(found.exp(), expected)
 
@@ -98,8 +93,3 @@ def test_memory_is_what_the_pairs_at_once_ask_for(form):
         assert ours - whatever <= 2 * at_once * (words + width + 1)
         assert ours < all_logits / 10
     assert peaks[256] - peaks[16] >= 2 * (256 - 16) * words  # so it is the peak that was measured
-
-
-def test_at_least_one_pair_at_once():
-    with pytest.raises(BadInput, match="at_once is 0"):
-        probe(*traced(), at_once=0)
