@@ -35,10 +35,7 @@ class Config(SuiteConfig):
     task: tuple[Task, ...] = QUICK_TASKS
 
 
-PROFILES = {
-    "quick": Config(),
-    "paper": Config(scale="paper", task=PAPER_TASKS, fit_samples=25_000),
-}
+PROFILES = {"quick": Config(), "paper": Config(scale="paper", task=PAPER_TASKS, fit_samples=25_000)}
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:

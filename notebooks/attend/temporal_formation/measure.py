@@ -182,12 +182,7 @@ def measure_longer(trained: TrainedModel, fitted: Fitted) -> dict | None:
                 for t, row in enumerate(rows.tolist())
             ]
             average = _beyond(trained, fitted, temporal, longest)
-    return {
-        "trained_up_to": longest,
-        "lengths": lengths,
-        "positions": positions,
-        "average_input": average,
-    }
+    return {"trained_up_to": longest, "lengths": lengths, "positions": positions, "average_input": average}
 
 
 def _by_position(trained: TrainedModel, task: Task) -> dict[str, Tensor]:
@@ -531,10 +526,7 @@ def _variances(trained: TrainedModel, fitted: Fitted, corpus: Corpus) -> dict:
         products = (centred * total).sum((1, 2))
         shares[side] = dict(zip(PART_NAMES, (products / products.sum()).tolist(), strict=True))
         states, words = parts.sum(0), tokens >= 3  # ids below are padding and the two marks
-        temporal[side] = {
-            "all": _between(states, places),
-            "words": _between(states[words], places[words]),
-        }
+        temporal[side] = {"all": _between(states, places), "words": _between(states[words], places[words])}
     return {"state_share": shares, "temporal_variance": temporal}
 
 

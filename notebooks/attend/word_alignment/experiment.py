@@ -173,11 +173,7 @@ PROFILES = {
     # Enough of Europarl to run through every line of this; its attention has not formed by then.
     "quick": Config(text_steps=60, n_train=1_600, max_length=12),
     "paper": Config(
-        scale="paper",
-        task=PAPER_TASKS,
-        tokens_of=PAPER_TOKENS_OF,
-        fit_samples=10_000,
-        judged_samples=2_000,
+        scale="paper", task=PAPER_TASKS, tokens_of=PAPER_TOKENS_OF, fit_samples=10_000, judged_samples=2_000
     ),
 }
 

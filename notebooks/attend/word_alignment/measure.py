@@ -301,10 +301,7 @@ def _by_token(
     order = [i for i in np.argsort(-sums[0], kind="stable") if sums[0, i] >= MIN_ROWS][:LISTED]
     found = [_summary(sums[:, i]) for i in order]
     columns = {name: [entry[name] for entry in found] for name in ("rows", *SHARES, *ALONE)}
-    return {
-        "token": [vocabulary.words[i] for i in order],
-        "class": [classes[i] for i in order],
-    } | columns
+    return {"token": [vocabulary.words[i] for i in order], "class": [classes[i] for i in order]} | columns
 
 
 def _summary(sums: Float[np.ndarray, " sums"]) -> dict[str, float | int | None]:

@@ -8,9 +8,7 @@ from hypothesis import given, settings
 from attnlib.decomposition import Components
 from attnlib.decomposition.two_way import connected_pieces
 from notebooks.attend.state_components import measure
-from notebooks.attend.state_components.measure import (
-    centred_by_piece,
-)
+from notebooks.attend.state_components.measure import centred_by_piece
 from tests.attnlib.decomposition.component_builders import corpora
 from tests.attnlib.decomposition.component_builders import fitted as fitted_on
 
