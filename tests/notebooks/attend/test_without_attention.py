@@ -69,7 +69,7 @@ def test_a_queue_says_each_exchanged_word_at_its_own_step(queue):
         assert flips.shape == (LENGTH, LENGTH + 1)
         assert np.array_equal(flips, np.eye(LENGTH, LENGTH + 1))
         assert np.array(found[way]["margin"])[:, :-1].diagonal() == pytest.approx(18, abs=1e-3)
-    assert _in_turn(found["component"]["variation"]) == 1
+    assert _in_turn(np.array(found["component"]["variation"])) == 1
 
 
 def test_sentences_of_several_lengths_are_refused():
