@@ -51,8 +51,7 @@ def queue():
 
 def test_memory_of_a_queue_is_even_and_whole(queue):
     found = measure.measure_memory(queue, fit_samples=300)
-    assert found["last"]["fitted"] == pytest.approx(1)
-    assert found["last"]["held_out"] == pytest.approx(1)
+    assert (found["last"]["fitted"], found["last"]["held_out"]) == pytest.approx((1, 1))
     assert sum(found["last"]["share"]) == pytest.approx(1, abs=0.05)
     assert found["last"]["share"] == pytest.approx([1 / 3] * 3, abs=0.03)
     encoder = np.array(found["encoder"])
@@ -64,10 +63,8 @@ def test_memory_of_a_queue_is_even_and_whole(queue):
 
 def test_a_queue_says_each_exchanged_word_at_its_own_step(queue):
     found = measure.measure_swap(queue, fit_samples=300)
-    for way in ("component", "read_too", "real"):
-        flips = np.array(found[way]["flip"])
-        assert flips.shape == (LENGTH, LENGTH + 1)
-        assert np.array_equal(flips, np.eye(LENGTH, LENGTH + 1))
+    for way in measure.WAYS:
+        assert np.array_equal(found[way]["flip"], np.eye(LENGTH, LENGTH + 1))
         assert np.array(found[way]["margin"])[:, :-1].diagonal() == pytest.approx(18, abs=1e-3)
     assert _in_turn(np.array(found["component"]["variation"])) == 1
 
