@@ -129,14 +129,11 @@ def _examples(name: dict[str, object], found: dict) -> Iterator[dict]:
     """A row a step: the word predicted, and its row of attention in one string beside the source's words."""
     for run in ("first", "second") if "example" in found else ():
         own = found["example"][run]
-        here = name | {
-            "run": run,
-            "position": found["example"]["position"],
-            "source": " ".join(own["source"]),
-        }
+        here = {"position": found["example"]["position"], "source": " ".join(own["source"])}
         for s, row in enumerate(own["attention"]):
             weights = " ".join(f"{thousandths / 1000:g}" for thousandths in row)
-            yield here | {"target_position": s, "predicted": own["target"][s], "attention": weights}
+            step = {"target_position": s, "predicted": own["target"][s], "attention": weights}
+            yield name | {"run": run} | here | step
 
 
 def _summary(group: list[Point]) -> dict:

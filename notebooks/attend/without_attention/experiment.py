@@ -155,9 +155,7 @@ def _in_turn(moved: Float[np.ndarray, "position step"]) -> float:
     return float(own.mean())
 
 
-def _by_pair(
-    name: dict, places: tuple[str, str], points: list[Point], columns: dict[str, tuple]
-) -> list[dict]:
+def _by_pair(name: dict, places: tuple[str, str], points: list[Point], columns: dict) -> list[dict]:
     """A row an entry of some matrices, each addressed by two keys and averaged over models."""
     means = {column: np.mean([m[part][key] for _, m in points], 0) for column, (part, key) in columns.items()}
     return [

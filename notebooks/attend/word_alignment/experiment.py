@@ -13,21 +13,13 @@ from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
 from companion.runs.suite import seeds_of, spec_of
-from notebooks.attend.word_alignment.measure import (
-    ALONE,
-    ROLES,
-    RULES,
-    SHARES,
-    SUBSETS,
-    measure_token_parts,
-    measure_word_alignment,
-)
+from notebooks.attend.word_alignment import measure
 from notebooks.shared.suite import FilesConfig
 from notebooks.shared.summaries import less, wide
 
 QUALITIES = ("error_rate", "precision", "recall", "agreement", "mass_on_gold")
 RULES_SHOWN = ("full", "temporal_only", "input_only", "no_residual", "ibm_model_1")  # judged by every rule
-JUDGED = (*SHARES, *ALONE)  # of tokens
+JUDGED = (*measure.SHARES, *measure.ALONE)  # of tokens
 SHOWN_FROM = 0.01  # weights in the example that an eye can see
 
 
@@ -90,18 +82,16 @@ PROFILES = {
 
 def _specs(config: Config, task_names: tuple[str, ...]) -> list[ModelSpec]:
     specs = []
-    for task_name, architecture in product(task_names, config.architecture):
+    for task, architecture in product(task_names, config.architecture):
         changes, wanted = changes_of(config), config.seeds
-        if task_name == TEXT:
+        if task == TEXT:
             wanted = config.text_seeds or wanted
             if config.text_steps is not None:
                 changes.setdefault("steps", config.text_steps)
             options = {"n_train": config.n_train, "max_length": config.max_length}
             changes["task_options"] = {name: value for name, value in options.items() if value is not None}
-        seeds = range(wanted) if wanted else seeds_of(config.scale, task_name, architecture)
-        specs += [
-            spec_of(task_name, architecture, scale=config.scale, seed=seed, **changes) for seed in seeds
-        ]
+        seeds = range(wanted) if wanted else seeds_of(config.scale, task, architecture)
+        specs += [spec_of(task, architecture, scale=config.scale, seed=seed, **changes) for seed in seeds]
     return specs
 
 
@@ -112,9 +102,9 @@ def measurements(config: Config) -> tuple[Measurement, ...]:
 def _measurements(config: Config) -> tuple[tuple[Measurement, ...], tuple[Measurement, ...]]:
     of_links = {name: getattr(config, name) for name in ("fit_samples", "judged_samples", "iterations")}
     return (
-        measurements_of(_specs(config, config.task), measure_word_alignment, **of_links),
+        measurements_of(_specs(config, config.task), measure.measure_word_alignment, **of_links),
         measurements_of(
-            _specs(config, config.tokens_of), measure_token_parts, fit_samples=config.fit_samples
+            _specs(config, config.tokens_of), measure.measure_token_parts, fit_samples=config.fit_samples
         ),
     )
 
@@ -137,7 +127,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         "classes": [
             name | {"role": role, "class": label} | entry
             for name, found in tokens
-            for role in ROLES
+            for role in measure.ROLES
             for label, entry in found["classes"][role].items()
         ],
         "tokens": _token_rows(tokens, config.listed),
@@ -162,16 +152,16 @@ def _links_of(m: dict) -> dict:
     rates = {name: rules["words"]["error_rate"] for name, rules in both.items()}
     agreement = {name: attention[name]["words"]["agreement"] for name in ("input_only", "temporal_only")}
     return {
-        "attention": {name: _qualities(attention[name]["words"]) for name in SUBSETS},
+        "attention": {name: _qualities(attention[name]["words"]) for name in measure.SUBSETS},
         "rise_without": {
             name.removeprefix("without_"): less(rates[name], rates["full"])
-            for name in SUBSETS
+            for name in measure.SUBSETS
             if name.startswith("without_")
         },
         "references": {name: _qualities(rules["words"]) for name, rules in references.items()},
         "rules": {
             rule: {name: _qualities(both[name][rule]) for name in RULES_SHOWN if rule in both[name]}
-            for rule in RULES
+            for rule in measure.RULES
         },
         **{f"better_than_{name}": less(rates[name], rates["full"]) for name in references},
         "input_over_temporal": agreement["input_only"] - agreement["temporal_only"],
@@ -188,7 +178,9 @@ def _qualities(found: dict) -> dict:
 def _alignment_rows(name: dict, found: dict) -> Iterator[dict]:
     """Every subset by the rule of the page, those of the page by every rule."""
     judged = [(source, rule) for source in found["references"] for rule in found["references"][source]]
-    judged += [(s, rule) for s in SUBSETS for rule in RULES if rule == "words" or s in RULES_SHOWN]
+    judged += [
+        (s, rule) for s in measure.SUBSETS for rule in measure.RULES if rule == "words" or s in RULES_SHOWN
+    ]
     both = found["references"] | found["attention"]
     for source, rule in judged:
         yield name | {"links_from": source, "rule": rule} | both[source][rule]
@@ -210,7 +202,7 @@ def _summary_of_classes(group: list[Point]) -> dict:
     def classes(m: dict) -> dict:
         return {
             role: {label.replace(" ", "_"): own for label, own in m["classes"][role].items()}
-            for role in ROLES
+            for role in measure.ROLES
         }
 
     found = each_over_seeds(group, classes)
@@ -224,7 +216,7 @@ def _token_rows(points: list[Point], listed: int) -> list[dict]:
     """The most frequent tokens of each role, with intervals over the models of a kind."""
     rows = []
     groups = [group for kinds in by_kind(points, list).values() for group in kinds.values()]
-    for group, role in product(groups, ROLES):
+    for group, role in product(groups, measure.ROLES):
         name, first = group[0]
         columns = first["tokens"][role]  # held-out samples are the same for every seed
         for i, token in enumerate(columns["token"][:listed]):

@@ -83,9 +83,7 @@ def test_classes_of_natural_language_go_by_frequency():
     vocabulary = Vocabulary.from_sentences(sentences, open=True)
     corpus = Corpus.from_ids([[4]] * len(sentences), [vocabulary.encode(sentence) for sentence in sentences])
     classes = measure.token_classes(Task("x", vocabulary, vocabulary, corpus, corpus))
-    by_word = dict(zip(vocabulary.words, classes, strict=True))
-    assert [by_word[word] for word in words] == ["function word"] * measure.FUNCTION_RANK + [
-        "content word"
-    ] * 10
-    assert (by_word[","], by_word["."]) == ("punctuation", "punctuation")
-    assert (classes[BOS], classes[EOS], by_word["<unk>"]) == ("start mark", "end mark", "unknown word")
+    kind = dict(zip(vocabulary.words, classes, strict=True))
+    assert [kind[word] for word in words] == ["function word"] * measure.FUNCTION_RANK + ["content word"] * 10
+    assert (kind[","], kind["."]) == ("punctuation", "punctuation")
+    assert (classes[BOS], classes[EOS], kind["<unk>"]) == ("start mark", "end mark", "unknown word")
