@@ -87,31 +87,34 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     points = answers(measurements(config), store)
     followed = by_kind(points, lambda group: each_over_seeds(group, _memory))
     memory = rows_of(followed, "task", "kind", "swap", "series", "place")
+    swaps = [
+        (_named(name) | {"swap": swap, "swap_kind": found["kind"]}, found)
+        for name, m in points
+        for swap, found in m.items()
+    ]
     tables = {
-        "routes": list(_rows(points, "routes", ("fork", "own"))),
-        "patches": list(_rows(points, "patches", ("fork", "own"), "share")),
-        "predictions": list(_rows(points, "predictions", ("all", "changed"), "similarity", content=True)),
+        "routes": list(_rows(swaps, "routes", ("fork", "own"))),
+        "patches": list(_rows(swaps, "patches", ("fork", "own"), "share")),
+        "predictions": list(_rows(swaps, "predictions", ("all", "changed"), "similarity", content=True)),
         "memory": [row for row in memory if row["value"] is not None],
-        "examples": [row for name, m in points if name["seed"] == 0 for row in _examples(name, m)],
+        "examples": [row for name, found in swaps if name["seed"] == 0 for row in _examples(name, found)],
     }
     return by_kind(points, _summary), tables
 
 
-def _named(name: dict[str, object], swap: str, found: dict) -> dict[str, object]:
-    named = {"task": name["task"], "kind": kind(name), "seed": name["seed"]}
-    return named | {"swap": swap, "swap_kind": found["kind"]}
+def _named(name: dict) -> dict[str, object]:
+    return {"task": name["task"], "kind": kind(name), "seed": name["seed"]}
 
 
 def _rows(
-    points: list[Point], what: str, row_sets: tuple[str, ...], score: str | None = None, content: bool = False
+    swaps: list[Point], what: str, row_sets: tuple[str, ...], score: str | None = None, content: bool = False
 ) -> Iterator[dict]:
-    for name, m in points:
-        for swap, found in m.items():
-            for rows in row_sets if content or found["kind"] != "content" else ():
-                values = found[what][rows]
-                if score is not None:
-                    values = {key: entry[score] for key, entry in values.items()}
-                yield _named(name, swap, found) | {"rows": rows} | values
+    for name, found in swaps:
+        for rows in row_sets if content or found["kind"] != "content" else ():
+            values = found[what][rows]
+            if score is not None:
+                values = {key: entry[score] for key, entry in values.items()}
+            yield name | {"rows": rows} | values
 
 
 def _memory(m: dict) -> dict:
@@ -122,20 +125,15 @@ def _memory(m: dict) -> dict:
     }
 
 
-def _examples(name: dict[str, object], m: dict) -> Iterator[dict]:
+def _examples(name: dict[str, object], found: dict) -> Iterator[dict]:
     """A row a step: the word predicted, and its row of attention in one string beside the source's words."""
-    for swap, found in m.items():
-        for run in ("first", "second") if "example" in found else ():
-            own = found["example"][run]
-            for s, row in enumerate(own["attention"]):
-                yield _named(name, swap, found) | {
-                    "run": run,
-                    "position": found["example"]["position"],
-                    "target_position": s,
-                    "predicted": own["target"][s],
-                    "source": " ".join(own["source"]),
-                    "attention": " ".join(f"{thousandths / 1000:g}" for thousandths in row),
-                }
+    for run in ("first", "second") if "example" in found else ():
+        own = found["example"][run]
+        here = {"position": found["example"]["position"], "source": " ".join(own["source"])}
+        for s, row in enumerate(own["attention"]):
+            weights = " ".join(f"{thousandths / 1000:g}" for thousandths in row)
+            step = {"target_position": s, "predicted": own["target"][s], "attention": weights}
+            yield name | {"run": run} | here | step
 
 
 def _summary(group: list[Point]) -> dict:

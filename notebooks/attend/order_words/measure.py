@@ -16,27 +16,18 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from attnlib.decomposition.components import PART_NAMES, Parts
+from attnlib.decomposition import PART_NAMES, Parts, alignment_terms
 from attnlib.decomposition.substitution import centred, total_variation, valid_rows
-from attnlib.decomposition.terms import alignment_terms
 from attnlib.errors import BadInput
 from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.models.trace import Trace
 from attnlib.training.corpus import Batch, Corpus, Links, Task, collate
-from companion.data.reordering import (
-    HEADS,
-    REVERSING_OPENINGS,
-    STAYING_MODIFIERS,
-    STAYING_OPENINGS,
-    SWAPPING_MODIFIERS,
-    TRANSLATIONS,
-    translate,
-)
+from companion.data import reordering as rules
 from companion.data.scan import ACTION_OF, COMMAND_WORDS, TURN_OF, interpret
 from companion.runs.store import TrainedModel
 from notebooks.shared.measure import Fitted, fit_components
 
-# Pairs of sentences that differ in one word: an order word for its counterpart, or a word for one of its own
+# Pairs of sentences that differ in one word: an order word for its counterpart, or a word for one of its
 # class, which should leave the order as it was.
 
 _STREAM = 0x5A1B
@@ -69,11 +60,11 @@ class Swap:
 
 
 REORDERING_SWAPS = (
-    Swap("opening", "order", (tuple(STAYING_OPENINGS), tuple(REVERSING_OPENINGS)), across=True),
-    Swap("modifier", "order", (tuple(STAYING_MODIFIERS), tuple(SWAPPING_MODIFIERS)), across=True),
-    Swap("opening_within", "content", (tuple(STAYING_OPENINGS), tuple(REVERSING_OPENINGS))),
-    Swap("modifier_within", "content", (tuple(STAYING_MODIFIERS), tuple(SWAPPING_MODIFIERS))),
-    Swap("head", "content", (tuple(HEADS),)),
+    Swap("opening", "order", (tuple(rules.STAYING_OPENINGS), tuple(rules.REVERSING_OPENINGS)), across=True),
+    Swap("modifier", "order", (tuple(rules.STAYING_MODIFIERS), tuple(rules.SWAPPING_MODIFIERS)), across=True),
+    Swap("opening_within", "content", (tuple(rules.STAYING_OPENINGS), tuple(rules.REVERSING_OPENINGS))),
+    Swap("modifier_within", "content", (tuple(rules.STAYING_MODIFIERS), tuple(rules.SWAPPING_MODIFIERS))),
+    Swap("head", "content", (tuple(rules.HEADS),)),
 )
 SCAN_SWAPS = (
     Swap("join", "order", (("and",), ("after",)), across=True),
@@ -82,24 +73,20 @@ SCAN_SWAPS = (
     Swap("verb", "content", (tuple(ACTION_OF),)),
     Swap("direction", "content", (tuple(TURN_OF),)),
 )
-_SIGNALS = {**REVERSING_OPENINGS, **SWAPPING_MODIFIERS}
+_SIGNALS = {**rules.REVERSING_OPENINGS, **rules.SWAPPING_MODIFIERS}
 
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Aligned corpora: sample i of ``second`` is that of ``first`` with another word at ``positions[i]``.
-
-    ``groups``: of the word of ``first``. ``forks`` and ``gold``: see :func:`fork_of`; gold is −1 without
-    links.
-    """
+    """Aligned corpora: sample i of ``second`` is that of ``first`` with another word at ``positions[i]``."""
 
     swap: Swap
     first: Corpus
     second: Corpus
     positions: Int[np.ndarray, " pairs"]
-    groups: Int[np.ndarray, " pairs"]
-    forks: Int[np.ndarray, " pairs"]
-    gold: Int[np.ndarray, "pairs 2"]
+    groups: Int[np.ndarray, " pairs"]  # of the word of ``first``
+    forks: Int[np.ndarray, " pairs"]  # see :func:`fork_of`
+    gold: Int[np.ndarray, "pairs 2"]  # likewise; −1 without links
 
     def __len__(self) -> int:
         return len(self.positions)
@@ -109,7 +96,7 @@ def swaps_of(task: Task) -> tuple[Swap, ...]:
     words = set(task.source_vocabulary.words)
     if set(COMMAND_WORDS) <= words:
         return SCAN_SWAPS
-    if set(TRANSLATIONS) <= words:
+    if set(rules.TRANSLATIONS) <= words:
         return REORDERING_SWAPS
     raise BadInput(f"task {task.name} has no known order words; take scan, scan_extended or reordering_50")
 
@@ -125,7 +112,7 @@ def draw_pairs(task: Task, swap: Swap, n: int, *, part: str = "held_out", reach:
     forbidden = {tuple(other.source(i).tolist()) for i in range(len(other))}
     longest = int(task.train.target_lengths.max())
     scan = swap in SCAN_SWAPS
-    meaning: Meaning = _interpret if scan else lambda words: translate(words, reach)
+    meaning: Meaning = _interpret if scan else lambda words: rules.translate(words, reach)
     source, target = task.source_vocabulary, task.target_vocabulary
     found: list[tuple] = []
     for sample in draw.permutation(len(own)):
@@ -172,14 +159,12 @@ def fork_of(here: Meant, there: Meant) -> tuple[int, tuple[int, int]]:
 
 
 # By which route a swapped word changes the attention: terms and parts of the change, and patched runs.
-#
 # Between two runs a' − a is exactly the sum of what changed on either side,
 #
 #     a'_st − a_st = (h'^D_s − h^D_s) · (h'^E_t + h^E_t) / 2 + (h'^D_s + h^D_s) / 2 · (h'^E_t − h^E_t) ,
 #
-# and each difference of states is that of their parts. Temporal components are the same in both runs, so what
-# is left are the routes below. Scores are centred over the source positions of their row first, since softmax
-# does not see the mean.
+# and each difference of states is that of their parts, the temporal ones being equal: the routes below.
+# Scores are centred over the source positions of their row first, since softmax does not see the mean.
 
 ROUTES = ("decoder_input", "decoder_residual", "encoder_input", "encoder_residual", "encoder_context")
 PAIRS = tuple(f"{decoder}_{encoder}" for decoder in PART_NAMES for encoder in PART_NAMES)
@@ -189,8 +174,7 @@ PAIRS = tuple(f"{decoder}_{encoder}" for decoder in PART_NAMES for encoder in PA
 PATCHES = ("E", "S", "W", "ES", "EW", "SW", "ESW", "e_input", "e_residual", "e_word", "e_context")
 BothParts = tuple[Parts, Parts]  # decoder's, encoder's
 _NO_CHANGE = 1e-12
-# Rows that differ by less than this (mean total variation) have no flip to take a share of.
-_NO_FLIP = 0.02
+_NO_FLIP = 0.02  # rows that differ by less (mean total variation) have no flip to take a share of
 
 
 @dataclass(frozen=True)
@@ -297,9 +281,7 @@ def patched_rows(model: EncoderDecoder, runs: TwoRuns) -> dict[str, Float[Tensor
     return whole | {name: rows(encoder, 0, 0) for name, encoder in mixed.items()}
 
 
-def flip_share(
-    patched: Attention, first: Attention, second: Attention, rows: Rows
-) -> dict[str, float | None]:
+def flip_share(patched: Attention, first: Attention, second: Attention, rows: Rows) -> dict:
     """How far patched rows went from the first run's to the second's; None where the two hardly differ.
 
     ``argmax``: of the rows whose largest weight is elsewhere in the second run, the share that has it there.
@@ -323,10 +305,9 @@ def moved(first: Attention, second: Attention, rows: Rows) -> dict[str, float]:
     }
 
 
-# Rows of attention predicted before a word is swapped, and the network run again with the word swapped.
-#
-# The prediction sees the run on the original sentence, components and mean effects fitted on training
-# samples. With the word w at source position q exchanged for w',
+# Rows of attention predicted before a word is swapped, and the network run again with the word swapped. The
+# prediction sees the run on the original sentence, components and mean effects fitted on training samples.
+# With the word w at source position q exchanged for w',
 #
 #     input        h^E_q  ←  h^E_q − χ(w) + χ(w')            residual and all other states kept
 #     input_alone  h^E_q  ←  μ_q + χ(w')                      the residual at its mean over all w', zero
@@ -423,9 +404,7 @@ def fit_effects(model: EncoderDecoder, pairs: Pairs, words: int, longest: tuple[
         chosen = torch.arange(first, min(first + BATCH, len(pairs)), device=device)
         batch, swapped = (collate(c, chosen.tolist()).to(device) for c in (pairs.first, pairs.second))
         before, after = model(batch), rerun(model, batch, swapped)
-        at, old, new, group = (
-            getattr(exchange, name)[chosen] for name in ("position", "old", "new", "group")
-        )
+        at, old, new, group = (getattr(exchange, key)[chosen] for key in ("position", "old", "new", "group"))
         sample, place = (batch.source_mask.cumsum(1) > at[:, None]).logical_and(batch.source_mask).nonzero().T
         index = (old[sample], new[sample], place - at[sample])
         _add(sums[0], counts[0], index, (after.encoder_states - before.encoder_states)[sample, place])

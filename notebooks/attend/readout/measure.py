@@ -25,19 +25,15 @@ from companion.runs.store import TrainedModel
 from notebooks.shared.measure import Fitted, fit_components
 
 # Which target word each source word stands for, and whether a map from states to logits says the same.
-
 LISTED = 40  # the most frequent words, which a table can show
 TOP = 3  # words listed for each
-# Which target words share more than half of a source word's links: below that it has no one translation.
-MAJORITY = 0.5
+MAJORITY = 0.5  # of a source word's links: below that it has no one translation
 SAMPLES = 10_000  # of the corpus, enough to count who occurs with whom
 
 
 def translations(task: Task) -> tuple[dict[int, int], str]:
-    """The target word of each source word that has one, and where that is known from.
-
-    ``gold``: most links of the word; ``grammar``: SCAN; ``dice``: the largest Dice coefficient in training
-    text.
+    """The target word of each source word that has one, and where that is known from: ``gold``, most links of
+    the word, ``grammar`` of SCAN, or ``dice``, the largest Dice coefficient in training text.
     """
     if task.gold is not None and len(task.gold) == len(task.held_out):
         return _by_links(task), "gold"
@@ -130,6 +126,7 @@ NONE: frozenset[str] = frozenset()
 BATCH = 64  # samples: six tables of logits are held at once
 
 Kept = tuple[frozenset[str], frozenset[str]]  # parts kept of the decoder's path, and of the context
+LogitParts = Float[Tensor, "2 3 rows words"]  # path, part
 
 
 def _ablations() -> dict[str, Kept]:
@@ -155,9 +152,8 @@ def measure_readout(trained: TrainedModel, fit_samples: int) -> dict:
     fitted = fit_components(trained, fit_samples)
     task, readout = trained.task, trained.model.readout
     outputs = torch.tensor(sorted({EOS, *np.unique(task.train.target_ids).tolist()}))
-    weights = (
-        readout.weight.detach().cpu().split(trained.model.config.width, dim=1)
-    )  # W_D, W_C: (words, width)
+    # W_D, W_C: (words, width)
+    weights = readout.weight.detach().cpu().split(trained.model.config.width, dim=1)
     bias = readout.bias.detach().cpu()
     means = torch.stack(
         [mean_state(side).float() @ weight.T for side, weight in zip(_sides(fitted), weights, strict=True)]
@@ -197,18 +193,14 @@ def mean_state(components: Components) -> Float[Tensor, " width"]:
     return (counts @ components.temporal / counts.sum()).cpu()
 
 
-def logit_parts(
-    fitted: Fitted, trace: Trace, weights: tuple[Tensor, Tensor]
-) -> Float[Tensor, "2 3 rows words"]:
+def logit_parts(fitted: Fitted, trace: Trace, weights: tuple[Tensor, Tensor]) -> LogitParts:
     decoder, encoder = fitted.split(trace)
-    of_decoder = [part[trace.target_mask] for part in decoder]
-    of_context = [(trace.attention @ part)[trace.target_mask] for part in encoder]
-    return torch.stack(
-        [torch.stack(of_decoder).cpu() @ weights[0].T, torch.stack(of_context).cpu() @ weights[1].T]
-    )
+    states = [part[trace.target_mask] for part in decoder]
+    context = [(trace.attention @ part)[trace.target_mask] for part in encoder]
+    return torch.stack([torch.stack(states).cpu() @ weights[0].T, torch.stack(context).cpu() @ weights[1].T])
 
 
-def ablated(parts: Float[Tensor, "2 3 rows words"], kept: Kept) -> Float[Tensor, "rows words"]:
+def ablated(parts: LogitParts, kept: Kept) -> Float[Tensor, "rows words"]:
     total = torch.zeros_like(parts[0, 0])
     for path, names in zip(parts, kept, strict=True):
         for part, name in zip(path, PART_NAMES, strict=True):
@@ -232,7 +224,7 @@ class Margins:
         self.logits = torch.zeros(7, dtype=torch.float64)
         self.rows = 0
 
-    def update(self, parts: Tensor, bias: Tensor, said: Int[Tensor, " rows"]) -> None:
+    def update(self, parts: LogitParts, bias: Tensor, said: Int[Tensor, " rows"]) -> None:
         known = torch.isin(said, self.outputs)
         column = torch.tensor([self.place[word] for word in said[known].tolist()], dtype=torch.int64)
         pieces = parts.flatten(0, 1)[:, known][..., self.outputs]  # (6, rows, outputs)

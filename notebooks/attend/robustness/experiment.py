@@ -1,20 +1,20 @@
 """Robustness: one setting of a network is changed at a time, and what other chapters found is asked again."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from statistics import fmean
 from typing import Annotated
 
-from attnlib.errors import NotMeasured
 from attnlib.models.config import Cell
-from companion.results.aggregate import each_over_seeds, over_seeds
+from companion.results.aggregate import over_seeds
 from companion.results.config import AboveZero, Field, OneOf, Positive, Task, changes_of, take_files
-from companion.results.measurements import Measurement, measurements_of
+from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
 from companion.runs.suite import spec_of
 from notebooks.attend.robustness.measure import EITHER, measure_robustness
 from notebooks.shared.measure import measure_alignment_terms
 from notebooks.shared.suite import FilesConfig
+from notebooks.shared.summaries import rows_of, summarised
 
 FACTORS = ("cell", "width", "weight_decay", "length", "n_words", "embedding_scale", "clip")
 ALONE = "one_to_one"  # the task on the fixed diagonal, and the one whose number of words can be set
@@ -84,14 +84,14 @@ def settings(config: Config) -> Iterator[tuple[str, str, bool, Models]]:
 
     The plan's own level changes nothing, so that its models are those that other chapters have.
     """
-    plan = _plan(config)
+    plan = _models(config, config.task)
     planned = {"cell": "gru", "weight_decay": 0.0, "length": 1.0, "n_words": 3, "embedding_scale": 0.3}
     planned |= {"clip": 1.0, "width": plan[config.task[0]][0].width}
     for factor in config.factor:
         own, given = planned[factor], getattr(config, "widths" if factor == "width" else factor)
-        levels = [own, *(level for level in given if level != own)]
-        among = {ALONE} if factor == "n_words" else set(config.task)
-        varied = [task_name for task_name in config.task if task_name in among.intersection(config.varied)]
+        among = (ALONE,) if factor == "n_words" else config.task
+        varied = [name for name in config.task if name in among and name in config.varied]
+        levels = list(dict.fromkeys((own, *given)))
         if len(levels) == 1:
             continue
         for level in levels if factor == "cell" else sorted(levels):
@@ -99,28 +99,21 @@ def settings(config: Config) -> Iterator[tuple[str, str, bool, Models]]:
             if level == own:
                 yield factor, label, True, plan
             elif varied:
-                yield (
-                    factor,
-                    label,
-                    False,
-                    {task_name: _at(config, task_name, factor, level) for task_name in varied},
-                )
+                yield factor, label, False, _models(config, varied, factor, level)
 
 
-def _at(config: Config, task_name: str, factor: str, level: str | float) -> tuple[ModelSpec, ...]:
-    changes = {factor: level}
-    if factor == "length":
-        changes = {"steps": max(1, round(level * plan_spec(config, task_name, 0).steps))}
-    if factor == "n_words":
-        changes = {"task_options": {"n_words": level}}
-    return tuple(plan_spec(config, task_name, seed, **changes) for seed in range(config.seeds or 3))
-
-
-def _plan(config: Config) -> Models:
-    seeds = range(config.seeds or 3)
-    return {
-        task_name: tuple(plan_spec(config, task_name, seed) for seed in seeds) for task_name in config.task
-    }
+def _models(config: Config, tasks: Iterable[str], factor: str = "", level: object = None) -> Models:
+    """The planned models of some tasks, or those at another level of a factor."""
+    found = {}
+    for task_name in tasks:
+        changes = {factor: level} if factor else {}
+        if factor == "length":
+            changes = {"steps": max(1, round(level * plan_spec(config, task_name, 0).steps))}
+        if factor == "n_words":
+            changes = {"task_options": {"n_words": level}}
+        seeds = range(config.seeds or 3)
+        found[task_name] = tuple(plan_spec(config, task_name, seed, **changes) for seed in seeds)
+    return found
 
 
 def plan_spec(config: Config, task_name: str, seed: int, **changes: object) -> ModelSpec:
@@ -131,35 +124,18 @@ PLACE = "Aitken et al. 2021, contributions 2 and 3 (does it hold for other netwo
 QUESTION = "Where does the finding weaken when cell, size, training or task vocabulary change?"
 REBUILT = ("temporal_only", "input_only", "no_residual")
 SIDES = ("encoder", "decoder")
+PAIRS = {"temporal_share": "temporal_temporal", "input_share": "input_input"}
+PAIRS |= {"residual_residual": "residual_residual"}
 RESIDUAL = ("temporal_residual", "input_residual", "residual_temporal", "residual_input", "residual_residual")
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
-    every = [*(models for *_, models in settings(config)), _plan(config)]
+    every = [*(models for *_, models in settings(config)), _models(config, config.task)]
     specs = dict.fromkeys(spec for models in every for own in models.values() for spec in own)
     return (
         *measurements_of(specs, measure_alignment_terms, fit_samples=config.fit_samples),
         *measurements_of(specs, measure_robustness, samples=config.samples),
     )
-
-
-Found = tuple[dict, dict]  # of one model: what `measure_alignment_terms` found, and `measure_robustness`
-
-
-def _outcomes(terms: dict, own: dict) -> dict[str, float | None]:
-    shares, rebuilt = terms["covariance_share"], terms["substitution"]
-    return {
-        "typicality": terms["typicality"]["value"],
-        "temporal_share": shares["temporal_temporal"],
-        "input_share": shares["input_input"],
-        "residual_share": sum(shares[pair] for pair in RESIDUAL),
-        "residual_residual": shares["residual_residual"],
-        "accuracy": terms["quality"]["token_accuracy"],
-        "remembered": own["memory"]["share"],
-        **{name: rebuilt[name]["similarity"] for name in (*REBUILT, "uniform")},
-        **{f"memory_{side}": own["memory"][side] for side in SIDES},
-        **{f"residual_variance_{side}": own["variance"][side]["residual"] for side in SIDES},
-    }
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
@@ -170,72 +146,69 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """
     found = _found(config, store)
     outcomes = {spec: _outcomes(*pair) for spec, pair in found.items()}
-    factors: dict[str, dict] = {}
-    points = []
-    for factor, label, planned, models in settings(config):
-        levels = factors.setdefault(factor, {}).setdefault(level_key(label), {})
-        for task_name, specs in models.items():
-            known = {spec: outcomes[spec] for spec in specs if spec in found}
-            if known:
-                levels[task_name] = each_over_seeds([({}, own) for own in known.values()])
-            points += [
-                {"factor": factor, "level": label, "planned": planned, "task": task_name}
-                | {"seed": spec.seed, "width": spec.width, "steps": spec.steps}
-                | own
-                for spec, own in known.items()
-            ]
     free = {spec: _way(own["free_running"]) for spec, (_, own) in found.items()}
     conditions = list(_conditions(config, outcomes, free))
-    running = {
-        task_name: _running([found[spec][1] for spec in specs if spec in found])
-        for task_name, specs in _plan(config).items()
-    }
-    values = {
-        "factors": factors,
-        "running": running,
-        "governs": _governs(points),
-        "headline": headline(conditions),
-    }
-    ways = [
-        {"task": task_name, "way": way, "outcome": outcome} | interval
-        for task_name, both in running.items()
-        for way in EITHER
-        for outcome, interval in both[way].items()
+    measured = [
+        (factor, label, planned, task_name, [spec for spec in specs if spec in found])
+        for factor, label, planned, models in settings(config)
+        for task_name, specs in models.items()
     ]
-    return values, {"points": points, "settings": conditions, "running": ways}
-
-
-def _found(config: Config, store: Store) -> dict[ModelSpec, Found]:
-    """What is known of each model; one of which something is missing is left out (``run`` says which)."""
-    answered: dict[ModelSpec, dict[str, dict]] = {}
-    for asked in measurements(config):
-        try:
-            answered.setdefault(asked.spec, {})[asked.measure.__name__] = asked.answer(store)
-        except NotMeasured:
-            continue
-    return {
-        spec: (given["measure_alignment_terms"], given["measure_robustness"])
-        for spec, given in answered.items()
-        if len(given) == 2
+    points = [
+        {"factor": factor, "level": label, "planned": planned, "task": task_name}
+        | {"seed": spec.seed, "width": spec.width, "steps": spec.steps}
+        | outcomes[spec]
+        for factor, label, planned, task_name, specs in measured
+        for spec in specs
+    ]
+    levels = {
+        (factor, level_key(label), task_name): [({}, outcomes[spec]) for spec in specs]
+        for factor, label, _, task_name, specs in measured
     }
+    running = summarised(
+        {
+            (task_name,): [({}, found[spec][1]) for spec in specs if spec in found]
+            for task_name, specs in _models(config, config.task).items()
+        },
+        lambda own: {way: _way(own[way]) for way in EITHER} | {"same_words": own["same_words"]},
+    )
+    ways = {task_name: {way: own[way] for way in EITHER} for task_name, own in running.items()}
+    values = {"factors": summarised(levels, dict), "running": running}
+    values |= {"governs": _governs(points), "headline": headline(conditions)}
+    tables = {"points": points, "settings": conditions, "running": rows_of(ways, "task", "way", "outcome")}
+    return values, tables
 
 
-def _interval(numbers: list[float | None]) -> dict[str, float | int]:
-    return over_seeds([({}, {"x": number}) for number in numbers], lambda m: m["x"])
+def _found(config: Config, store: Store) -> dict[ModelSpec, tuple[dict, dict]]:
+    """What either measure found of each model; one of which something is missing is left out."""
+    found: dict[ModelSpec, tuple] = {}
+    for asked in measurements(config):
+        for _, measured in answers([asked], store):
+            found[asked.spec] = (*found.get(asked.spec, ()), measured)
+    return {spec: both for spec, both in found.items() if len(both) == 2}
+
+
+def _outcomes(terms: dict, own: dict) -> dict[str, float | None]:
+    shares, rebuilt = terms["covariance_share"], terms["substitution"]
+    return {
+        "typicality": terms["typicality"]["value"],
+        **{name: shares[pair] for name, pair in PAIRS.items()},
+        "residual_share": sum(shares[pair] for pair in RESIDUAL),
+        "accuracy": terms["quality"]["token_accuracy"],
+        "remembered": own["memory"]["share"],
+        **{name: rebuilt[name]["similarity"] for name in (*REBUILT, "uniform")},
+        **{f"memory_{side}": own["memory"][side] for side in SIDES},
+        **{f"residual_variance_{side}": own["variance"][side]["residual"] for side in SIDES},
+    }
 
 
 def _way(found: dict) -> dict[str, float | None]:
-    pairs = {"temporal_share": "temporal_temporal", "input_share": "input_input"}
-    pairs |= {"residual_residual": "residual_residual"}
-    shares = {name: found["covariance_share"][pair] for name, pair in pairs.items()}
-    return (
-        {"typicality": found["typicality"]} | shares | {name: found["substitution"][name] for name in REBUILT}
-    )
+    shares = {name: found["covariance_share"][pair] for name, pair in PAIRS.items()}
+    rebuilt = {name: found["substitution"][name] for name in REBUILT}
+    return {"typicality": found["typicality"]} | shares | rebuilt
 
 
-def _running(measured: list[dict]) -> dict:
-    points = [({}, {way: _way(m[way]) for way in EITHER} | {"same_words": m["same_words"]}) for m in measured]
-    return each_over_seeds(points) if points else {}
+def _interval(numbers: list[float | None]) -> dict[str, float | int]:
+    return over_seeds([({}, number) for number in numbers], lambda number: number)
 
 
 def _governs(points: list[dict]) -> dict[str, dict]:
@@ -243,18 +216,17 @@ def _governs(points: list[dict]) -> dict[str, dict]:
 
     Extremes are picked after the fact, which flatters every factor alike.
     """
-    shares: dict = {}
+    shares: dict[tuple, dict[str, dict]] = {}
     for row in points:
-        levels = shares.setdefault(row["factor"], {}).setdefault(row["task"], {})
+        levels = shares.setdefault((row["factor"], row["task"]), {})
         levels.setdefault(row["level"], {})[row["seed"]] = row["residual_residual"]
-    found: dict[str, dict] = {factor: {} for factor in shares}
-    for factor, tasks in shares.items():
-        for task_name, by_level in tasks.items():
-            if len(by_level) > 1:
-                lowest, *_, highest = sorted(by_level, key=lambda level: fmean(by_level[level].values()))
-                low, high = by_level[lowest], by_level[highest]
-                interval = _interval([high[seed] - low[seed] for seed in high if seed in low])
-                found[factor][task_name] = {"lowest": lowest, "highest": highest, **interval}
+    found: dict[str, dict] = {factor: {} for factor, _ in shares}
+    for (factor, task_name), by_level in shares.items():
+        if len(by_level) > 1:
+            lowest, *_, highest = sorted(by_level, key=lambda level: fmean(by_level[level].values()))
+            low, high = by_level[lowest], by_level[highest]
+            interval = _interval([high[seed] - low[seed] for seed in high if seed in low])
+            found[factor][task_name] = {"lowest": lowest, "highest": highest, **interval}
     return found
 
 
@@ -262,7 +234,7 @@ def _conditions(config: Config, outcomes: dict, free: dict) -> Iterator[dict]:
     """Both halves of the headline at every setting, as differences paired by seed; the plan's own once."""
     if not set(BOTH) <= set(config.task):
         return
-    plan = _plan(config)
+    plan = _models(config, config.task)
     asked = [("plan", "plan", plan, outcomes)]
     asked += [(*level, models, outcomes) for *level, own, models in settings(config) if not own]
     for factor, level, specs, found in [*asked, ("running", "free", plan, free)]:

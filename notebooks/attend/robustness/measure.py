@@ -1,13 +1,9 @@
 """Free-running states beside teacher-forced ones, and what the residuals of a network remember.
 
 The residual Δ_t = h_t − μ_t − χ(w_t) is what position and present word do not tell; in a recurrent network
-the words read before are the first candidate. It is regressed on them,
-
-    Δ_t ≈ Σ_{k = 1 … LAGS} B_k(w_{t−k}) ,
-
-by least squares, and judged on other samples. Both sides of one-to-one read the same words in the same
-order, so that two memories can be matched: the share of the term of the two predictions says how much of
-residual times residual is that.
+the words read before are the first candidate. By least squares, Δ_t ≈ Σ_{k = 1 … LAGS} B_k(w_{t−k}), judged
+on other samples. Both sides of one-to-one read the same words in the same order, so that two memories can be
+matched: the share of the term of the two predictions says how much of residual times residual is that.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,11 +14,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from attnlib.decomposition.components import PART_NAMES, Components
-from attnlib.decomposition.shares import ShareSums
+from attnlib.decomposition import PART_NAMES, AttentionCells, Components, ShareSums, alignment_terms
 from attnlib.decomposition.substitution import SubstitutionSums, centred, valid_rows
-from attnlib.decomposition.terms import alignment_terms
-from attnlib.decomposition.typicality import AttentionCells
 from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.models.trace import Trace
 from attnlib.training.corpus import Batch, Corpus, evaluation_batches
@@ -191,9 +184,7 @@ def memory(sides: Fitted, fit: list[Trace], held_out: list[Trace]) -> dict[str, 
     return found | {"share": _plain(product / total_square) if total_square else None}
 
 
-def _regressed(
-    fit: list[Trace], sides: Fitted, side: int, words: int
-) -> Float[Tensor, "lags_and_words width"]:
+def _regressed(fit: list[Trace], sides: Fitted, side: int, words: int) -> Float[Tensor, "lags_words width"]:
     square = torch.zeros(LAGS * words, LAGS * words, dtype=torch.float64)
     product = None
     for trace in fit:
@@ -208,7 +199,7 @@ def _regressed(
 
 def lagged_words(
     tokens: Int[Tensor, "batch length"], mask: Bool[Tensor, "batch length"], words: int
-) -> Float[Tensor, "places lags_and_words"]:
+) -> Float[Tensor, "places lags_words"]:
     """For each valid place, indicators of the word 1, 2, … :data:`LAGS` places before."""
     columns = []
     for lag in range(1, LAGS + 1):

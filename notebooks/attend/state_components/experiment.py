@@ -44,16 +44,11 @@ def _has_model(config: Config, task_name: str, architecture: str) -> bool:
     return architecture != "VED" or task_name in config.ved_task
 
 
-PROFILES = {
-    "quick": Config(seeds=2),
-    "paper": Config(scale="paper", task=PAPER_TASKS, fit_samples=25_000),
-}
+PROFILES = {"quick": Config(seeds=2), "paper": Config(scale="paper", task=PAPER_TASKS, fit_samples=25_000)}
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
-    specs = [
-        spec for spec in model_specs(config) if _has_model(config, task_name_of(spec), spec.architecture)
-    ]
+    specs = (s for s in model_specs(config) if _has_model(config, task_name_of(s), s.architecture))
     return measurements_of(specs, measure_state_components, fit_samples=config.fit_samples)
 
 
@@ -63,24 +58,20 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     Of each side R² of the position, of the word, of both by least squares (``additive``) and by averages, and
     what is unique to each; ``gain`` is what least squares explains more, held out.
     """
-    points = answers(measurements(config), store)
+    points = [(name | {"kind": kind(name)}, m) for name, m in answers(measurements(config), store)]
+    sides = [(name | {"side": side}, m[side]) for name, m in points for side in SIDES]
     tables: dict[str, list[dict]] = {
         "variance": [
-            name | {"kind": kind(name), "side": side, "share": share, "r_squared": m[side]["held_out"][share]}
-            for name, m in points
-            for side in SIDES
+            name | {"share": share, "r_squared": own["held_out"][share]}
+            for name, own in sides
             for share in SHARES
         ],
-        "difference": [
-            name | {"kind": kind(name), "side": side} | m[side]["difference"]
-            for name, m in points
-            for side in SIDES
-        ],
+        "difference": [name | own["difference"] for name, own in sides],
     }
     tables |= {name: [] for name in ("temporal", "input", "states", "explained")}
     for name, m in points:
         if "pictures" in m:
-            _draw(tables, name | {"kind": kind(name)}, m["pictures"])
+            _draw(tables, name, m["pictures"])
     return by_kind(points, _summary), tables
 
 
@@ -111,14 +102,12 @@ def _draw(tables: dict[str, list[dict]], name: dict, pictures: dict) -> None:
     for side in SIDES:
         drawn, here = pictures[side], name | {"side": side}
         for table, key, entries in (("temporal", "position", "positions"), ("input", "word", "words")):
-            places = zip(drawn[entries], drawn[table], drawn[f"{table}_together"], strict=True)
-            tables[table] += [
-                here
-                | {key: entry}
-                | {f"pc{i}": at for i, at in enumerate(own, 1)}
-                | {f"together{i}": at for i, at in enumerate(together, 1)}
-                for entry, own, together in places
-            ]
+            for entry, own, together in zip(
+                drawn[entries], drawn[table], drawn[f"{table}_together"], strict=True
+            ):
+                places = {f"pc{i}": at for i, at in enumerate(own, 1)}
+                places |= {f"together{i}": at for i, at in enumerate(together, 1)}
+                tables[table].append(here | {key: entry} | places)
         tables["states"] += [
             here | {"word": drawn["words"][word], "pc1": x, "pc2": y} for word, x, y in drawn["states"]
         ]

@@ -16,13 +16,12 @@ from companion.runs.store import TrainedModel
 from notebooks.shared.measure import Fitted, fit_components
 
 SIDES = ("encoder", "decoder")
+ByPosition, ByToken = Float[Tensor, "positions width"], Float[Tensor, "tokens width"]
 
 
 def centred_by_piece(
-    temporal: Float[Tensor, "positions width"],
-    inputs: Float[Tensor, "tokens width"],
-    counts: Int[Tensor, "tokens positions"],
-) -> tuple[Float[Tensor, "positions width"], Float[Tensor, "tokens width"]]:
+    temporal: ByPosition, inputs: ByToken, counts: Int[Tensor, "tokens positions"]
+) -> tuple[ByPosition, ByToken]:
     """The same sums mu + chi with the count-weighted sum of chi zero on every connected piece.
 
     Averages by position have it so of themselves: all that a mark and the one place it stands at share goes
@@ -40,8 +39,8 @@ class Drawn:
     """Components of one side as they are drawn: mu around its mean over states, chi with mean zero."""
 
     mean: Float[Tensor, " width"]
-    temporal: Float[Tensor, "positions width"]
-    input: Float[Tensor, "tokens width"]
+    temporal: ByPosition
+    input: ByToken
     position_counts: Float[Tensor, " positions"]
     token_counts: Float[Tensor, " tokens"]
 

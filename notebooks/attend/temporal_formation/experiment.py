@@ -3,11 +3,10 @@
 from itertools import product
 from typing import ClassVar
 
-from attnlib.errors import NotMeasured
 from attnlib.models.config import Cell, Positions
 from companion.results.aggregate import Point, kind, over_seeds
 from companion.results.config import Attending, Positive, Task, changes_of
-from companion.results.measurements import Measurement, measurements_of
+from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
 from companion.runs.suite import point, seeds_of, spec_of
@@ -18,7 +17,7 @@ from notebooks.shared.summaries import summarised, wide
 PLACE = "Aitken et al. 2021, abstract; contributions 3 and 4 (how temporal components form)"
 QUESTION = "Where do temporal components come from: recurrence without words, positions, or something else?"
 
-
+SUMMARISED = ("attention", "wordless", "rebuilt", "state_share", "temporal_variance")
 MOVED = ("expected", "largest", "centre", "followed", "similarity")
 QUICK_TASKS = ("one_to_one",)
 PAPER_TASKS = ("one_to_one", "reversal", "scan")
@@ -52,18 +51,16 @@ _FEWER_SEEDS = 5  # of position codes other than the sinusoidal one
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
-    changes = changes_of(config)
-    specs = {}
+    changes, specs = changes_of(config), {}
     for task_name, architecture in product(config.task, config.architecture):
-        for variant in config.cell if architecture == "AED" else config.positions:
-            own = {"cell": variant} if architecture == "AED" else {"positions": variant}
-            planned = seeds_of(config.scale, task_name, architecture, own.get("cell", "gru"))
-            if own.get("positions", "sinusoidal") != "sinusoidal":
+        own = "cell" if architecture == "AED" else "positions"
+        for variant in getattr(config, own):
+            planned = seeds_of(config.scale, task_name, architecture, variant if own == "cell" else "gru")
+            if own == "positions" and variant != "sinusoidal":
                 planned = planned[:_FEWER_SEEDS]
             for seed in planned if config.seeds is None else range(config.seeds):
-                specs[spec_of(task_name, architecture, scale=config.scale, seed=seed, **own, **changes)] = (
-                    None
-                )
+                varied = changes | {own: variant}
+                specs[spec_of(task_name, architecture, scale=config.scale, seed=seed, **varied)] = None
     return measurements_of(specs, measure_temporal_formation, fit_samples=config.fit_samples)
 
 
@@ -76,28 +73,32 @@ def name_of(spec: ModelSpec) -> dict[str, object]:
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Temporal components without words, rebuilt, shifted, and past the lengths trained on."""
-    points: list[Point] = []
+    asked = measurements(config)
+    points = [(name_of(each.spec), m) for each in asked for _, m in answers([each], store)]
     groups: dict[tuple, list[Point]] = {}
-    for asked in measurements(config):
-        try:
-            name, m = name_of(asked.spec), asked.answer(store)
-        except NotMeasured:  # a store that does not train; the result says which are missing
-            continue
-        points.append((name, m))
+    for name, m in points:
         groups.setdefault((name["task"], name["kind"]), []).append((name, m))
-    values = summarised(groups, _summary)
-    positions = [row for group in groups.values() for row in _positions(group)]
-    models = [name | _coordinates(m) for name, m in points]
-    return values, {"models": models, "positions": positions, "courses": _courses(points)}
+    tables = {
+        "models": [name | _coordinates(m) for name, m in points],
+        "positions": [row for named, group in groups.items() for row in _positions(*named, group)],
+        "courses": [
+            {"task": name["task"], "kind": name["kind"]}
+            | {"side": side, "course": course, "position": t, "first": x, "second": y}
+            for name, m in points
+            if name["seed"] == 0 and name["kind"] in DRAWN
+            for side, found in m["courses"].items()
+            for course, places in found.items()
+            for t, (x, y) in enumerate(places)
+        ],
+    }
+    return summarised(groups, _summary), tables
 
 
 def _summary(m: dict) -> dict:
     longer = m["longer"] or {"lengths": []}
     return {
         "token_accuracy": m["quality"]["token_accuracy"],
-        **{
-            name: m[name] for name in ("attention", "wordless", "rebuilt", "state_share", "temporal_variance")
-        },
+        **{name: m[name] for name in SUMMARISED},
         "offsets": {
             name: {key: found[key] for key in ("slope", "centre_slope")}
             | {f"by_{record['offset']}": {key: record[key] for key in MOVED} for record in found["by_offset"]}
@@ -130,27 +131,16 @@ def _coordinates(m: dict) -> dict[str, float | None]:
     }
 
 
-def _positions(group: list[Point]) -> list[dict]:
-    name, first = group[0]
-    if not first["longer"]:
+def _positions(task_name: str, label: str, group: list[Point]) -> list[dict]:
+    """A row a position of the longest sentences, with intervals over the models of a kind."""
+    longer = [({}, m["longer"]) for _, m in group]
+    if not longer[0][1]:
         return []
     rows = []
-    for t, record in enumerate(first["longer"]["positions"]):
-        row = {key: name[key] for key in ("task", "kind")} | {"position": record["position"]}
-        row["trained_up_to"] = first["longer"]["trained_up_to"]
+    for t, record in enumerate(longer[0][1]["positions"]):
+        row = {"task": task_name, "kind": label, "position": record["position"]}
+        row["trained_up_to"] = longer[0][1]["trained_up_to"]
         for column in ("word_accuracy", "in_place", "temporal_in_place", "speed"):
-            row |= wide(column, over_seeds(group, lambda m, t=t, c=column: m["longer"]["positions"][t][c]))
+            row |= wide(column, over_seeds(longer, lambda m, t=t, c=column: m["positions"][t][c]))
         rows.append(row)
     return rows
-
-
-def _courses(points: list[Point]) -> list[dict]:
-    return [
-        {key: name[key] for key in ("task", "kind")}
-        | {"side": side, "course": course, "position": t, "first": x, "second": y}
-        for name, m in points
-        if name["seed"] == 0 and name["kind"] in DRAWN
-        for side, found in m["courses"].items()
-        for course, places in found.items()
-        for t, (x, y) in enumerate(places)
-    ]

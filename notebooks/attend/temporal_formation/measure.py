@@ -7,9 +7,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from attnlib.decomposition.components import PART_NAMES, Components
-from attnlib.decomposition.shares import ShareSums
-from attnlib.decomposition.terms import alignment_terms
+from attnlib.decomposition import PART_NAMES, Components, ShareSums, alignment_terms
 from attnlib.errors import BadInput
 from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.models.recurrence import State
@@ -20,14 +18,13 @@ from companion.data import registry
 from companion.runs.store import TrainedModel
 from notebooks.shared.measure import Fitted, fit_components
 
-# States that a network forms without words, and how much of its temporal components they give.
-#
-# A recurrent network is run on inputs that say nothing: zeros (``null``), the mean embedding of the fitting
-# samples (``average``), or the mean embedding at each position (``average_by_position``, which knows that a
-# sentence begins with its mark and ends in another). For AO the same inputs leave the position codes alone:
-# ĥ_t = tanh(W (x̄ + p_t) + b).
+# States that a network forms without words, and how much of its temporal components they give. A recurrent
+# network is run on inputs that say nothing: zeros (``null``), the mean embedding of the fitting samples
+# (``average``), or that at each position (``average_by_position``, which knows that a sentence begins with
+# its mark and ends in another). For AO they leave the position codes alone: ĥ_t = tanh(W (x̄ + p_t) + b).
 
 INPUTS = ("null", "average", "average_by_position")
+Curve, Counts = Float[Tensor, "positions width"], Float[Tensor, " positions"]
 Curves = tuple[Float[Tensor, "source width"], Float[Tensor, "target width"]]  # encoder's, decoder's
 
 
@@ -79,11 +76,7 @@ def last_states(model, inputs: Float[Tensor, "source width"], lengths: np.ndarra
     return model.encode_inputs(rows, torch.from_numpy(lengths).to(inputs.device))[1]
 
 
-def compared(
-    curve: Float[Tensor, "positions width"],
-    temporal: Float[Tensor, "positions width"],
-    counts: Float[Tensor, " positions"],
-) -> dict[str, float]:
+def compared(curve: Curve, temporal: Curve, counts: Counts) -> dict[str, float | None]:
     """How much of the temporal component's course a curve gives, positions weighted by their counts.
 
     ``r2`` is negative where the curve is further off than the mean; ``r2_centred``: after both had their mean
@@ -103,9 +96,7 @@ def compared(
     }
 
 
-def plane(
-    temporal: Float[Tensor, "positions width"], counts: Float[Tensor, " positions"]
-) -> tuple[Float[Tensor, "width 2"], Float[Tensor, " width"]]:
+def plane(temporal: Curve, counts: Counts) -> tuple[Float[Tensor, "width 2"], Float[Tensor, " width"]]:
     """The two main directions of the temporal components over positions, and their mean."""
     weight = (counts.double() / counts.sum())[:, None]
     centre = (weight * temporal.double()).sum(0)
@@ -119,6 +110,7 @@ def plane(
 
 SAMPLES = 200  # of each length
 FACTORS = (1.0, 1.25, 1.5, 2.0)  # of the longest length trained on
+Attention = Float[Tensor, "batch target source"]
 
 
 def longer_task(spec, length: int) -> Task | None:
@@ -182,12 +174,7 @@ def measure_longer(trained: TrainedModel, fitted: Fitted) -> dict | None:
                 for t, row in enumerate(rows.tolist())
             ]
             average = _beyond(trained, fitted, temporal, longest)
-    return {
-        "trained_up_to": longest,
-        "lengths": lengths,
-        "positions": positions,
-        "average_input": average,
-    }
+    return {"trained_up_to": longest, "lengths": lengths, "positions": positions, "average_input": average}
 
 
 def _by_position(trained: TrainedModel, task: Task) -> dict[str, Tensor]:
@@ -220,9 +207,7 @@ def _by_position(trained: TrainedModel, task: Task) -> dict[str, Tensor]:
     }
 
 
-def near_place(
-    attention: Float[Tensor, "batch target source"], places: Int[Tensor, "batch target"]
-) -> Float[Tensor, "batch target"]:
+def near_place(attention: Attention, places: Int[Tensor, "batch target"]) -> Float[Tensor, "batch target"]:
     """Attention mass within one position of the place; 0 where none is known."""
     column = torch.arange(attention.shape[-1])
     close = ((column - places[:, :, None]).abs() <= 1) & (places >= 0)[:, :, None]
@@ -240,12 +225,10 @@ def _beyond(trained: TrainedModel, fitted: Fitted, temporal: Tensor, longest: in
     return {name: None if value is None else round(value, 6) for name, value in found.items()}
 
 
-# What attention does when one side's clock runs ahead of the other's.
-#
-# AO: the positions of one side start at k. A recurrent network: k steps of an input that says nothing go
-# before the sentence, so that the first word is read in the state that these steps reach. Encoder ahead by k:
-# a decoder that looks for the encoder's clock finds its own step k places earlier. Decoder ahead by k: step s
-# attends as step s + k did.
+# What attention does when one side's clock runs ahead of the other's. AO: the positions of one side start at
+# k. A recurrent network: k steps of an input that says nothing go before the sentence, so that the first word
+# is read in the state that these steps reach. Encoder ahead by k: a decoder that looks for the encoder's
+# clock finds its own step k places earlier. Decoder ahead by k: step s attends as step s + k did.
 
 OFFSETS = (1, 2, 3, 5)  # places; sources of 15 and more words leave rows for each of them
 States = tuple[Tensor, Tensor]  # encoder's, decoder's
@@ -297,10 +280,8 @@ def _by_steps(model: EncoderDecoder, fitted: Fitted) -> dict[str, tuple[str, Shi
 
     def decode(batch: Batch, start, k: int, kind: str, marks: int) -> Tensor:
         """``marks``: steps of the sentence before the k inputs, 0 or 1."""
-        words = model.target_embedding(batch.target_input)
-        inputs = torch.cat(
-            [words[:, :marks], filler("decoder", kind, words[:, 1:], k), words[:, marks:]], dim=1
-        )
+        read = model.target_embedding(batch.target_input)
+        inputs = torch.cat([read[:, :marks], filler("decoder", kind, read[:, 1:], k), read[:, marks:]], dim=1)
         return model.decode_inputs(inputs, start)[:, k:]
 
     def shifted(
@@ -370,7 +351,7 @@ def measure_offsets(model: EncoderDecoder, fitted: Fitted, corpus: Corpus) -> di
 
 
 def expectation(
-    before: Float[Tensor, "batch target source"], batch: Batch, k: int, ahead: str
+    before: Attention, batch: Batch, k: int, ahead: str
 ) -> tuple[Int[Tensor, "batch target"], Bool[Tensor, "batch target"]]:
     """Where the largest weight is to go, relative to where it was, and the rows that can show it."""
     place = before.argmax(-1)
@@ -388,7 +369,7 @@ def expectation(
     return expected, keep & (place + expected >= 0) & (place + expected < words)
 
 
-def _centre(attention: Float[Tensor, "batch target source"]) -> Float[Tensor, "batch target"]:
+def _centre(attention: Attention) -> Float[Tensor, "batch target"]:
     return attention @ torch.arange(attention.shape[-1]).to(attention)
 
 
@@ -436,13 +417,10 @@ def _by_side(fitted: Fitted) -> dict:
 
 
 def _courses(i: int, own, curves: dict[str, Curves]) -> dict[str, list]:
-    directions, centre = plane(own.temporal.cpu(), own.position_counts.cpu())
+    axes, centre = plane(own.temporal.cpu(), own.position_counts.cpu())
     seen = (own.position_counts > 0).cpu()
     courses = {"temporal": own.temporal} | {kind: curve[i] for kind, curve in curves.items()}
-    return {
-        name: ((course.cpu().double() - centre) @ directions)[seen].tolist()
-        for name, course in courses.items()
-    }
+    return {key: ((course.cpu().double() - centre) @ axes)[seen].tolist() for key, course in courses.items()}
 
 
 def _traces(trained: TrainedModel, corpus: Corpus) -> Iterator[tuple]:
@@ -502,28 +480,24 @@ def _rebuilt(trained: TrainedModel, fitted: Fitted, curves: dict[str, Curves], c
 
 def _agreement(rebuilt: Trace, full: Trace) -> Tensor:
     rows = full.target_mask
-    similar = 1 - 0.5 * (rebuilt.attention - full.attention).abs().sum(-1)
+    close = 1 - 0.5 * (rebuilt.attention - full.attention).abs().sum(-1)
     agree = rebuilt.attention.argmax(-1) == full.attention.argmax(-1)
     right = rebuilt.logits.argmax(-1) == full.target_outputs
-    return torch.stack(
-        [x[rows].double().sum() for x in (similar, agree, right, torch.ones_like(similar))]
-    ).cpu()
+    return torch.stack([x[rows].double().sum() for x in (close, agree, right, torch.ones_like(close))]).cpu()
 
 
 def _variances(trained: TrainedModel, fitted: Fitted, corpus: Corpus) -> dict:
     shares: dict[str, dict] = {}
     temporal: dict[str, dict] = {}
-    gathered: dict[str, list] = {side: [] for side in SIDES}
+    found: dict[str, list] = {side: [] for side in SIDES}
     for _, trace in _traces(trained, corpus):
         for side, parts, tokens in zip(
             reversed(SIDES), fitted.split(trace), (trace.target_tokens, trace.source_tokens), strict=True
         ):
             place = torch.arange(tokens.shape[1], device=tokens.device).expand_as(tokens)
             keep = parts.mask
-            gathered[side].append(
-                (parts.stack()[:, keep].double().cpu(), place[keep].cpu(), tokens[keep].cpu())
-            )
-    for side, batches in gathered.items():
+            found[side].append((parts.stack()[:, keep].double().cpu(), place[keep].cpu(), tokens[keep].cpu()))
+    for side, batches in found.items():
         parts = torch.cat([batch[0] for batch in batches], dim=1)  # (3, rows, width)
         places, tokens = (torch.cat([batch[i] for batch in batches]) for i in (1, 2))
         centred = parts - parts.mean(1, keepdim=True)
@@ -531,10 +505,7 @@ def _variances(trained: TrainedModel, fitted: Fitted, corpus: Corpus) -> dict:
         products = (centred * total).sum((1, 2))
         shares[side] = dict(zip(PART_NAMES, (products / products.sum()).tolist(), strict=True))
         states, words = parts.sum(0), tokens >= 3  # ids below are padding and the two marks
-        temporal[side] = {
-            "all": _between(states, places),
-            "words": _between(states[words], places[words]),
-        }
+        temporal[side] = {"all": _between(states, places), "words": _between(states[words], places[words])}
     return {"state_share": shares, "temporal_variance": temporal}
 
 

@@ -36,10 +36,8 @@ class Config(SuiteConfig):
 
     def beside(self) -> SuiteConfig:
         """The further cells on their tasks, as a task suite of its own."""
-        names = {field.name: getattr(self, field.name) for field in fields(SuiteConfig)}
-        return SuiteConfig(
-            **names | {"task": self.cells_on, "architecture": ("AED",), "cell": self.more_cells}
-        )
+        own = {field.name: getattr(self, field.name) for field in fields(SuiteConfig)}
+        return SuiteConfig(**own | {"task": self.cells_on, "architecture": ("AED",), "cell": self.more_cells})
 
 
 PROFILES = {

@@ -1,10 +1,12 @@
 """Without attention: where a network of one vector keeps the words, when it reads them out, how many fit."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import product
 from typing import Annotated
 
 import numpy as np
+from jaxtyping import Float
 
 from attnlib.errors import BadInput
 from attnlib.models.config import Cell
@@ -79,17 +81,18 @@ def _spec(config: Config, architecture: str, length: int, seed: int, part: float
     # few short sentences exist; a third at most is held out
     options["n_held_out"] = min(1_200, max(1, config.words**length // 3))
     changes = {"width": config.width} if config.width is not None else {}
-    named = {"scale": config.scale, "cell": config.cell, "seed": seed}
-    spec = spec_of(TASK, architecture, task_options=options, **named, **changes)
+    changes |= {"scale": config.scale, "cell": config.cell, "seed": seed, "task_options": options}
+    spec = spec_of(TASK, architecture, **changes)
     return replace(spec, steps=max(1, round((config.steps or spec.steps) * part)))
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
     specs = dict.fromkeys(spec for group in _groups(config).values() for spec in group)
-    samples = config.fit_samples
-    return measurements_of(specs, measure_memory, fit_samples=samples) + measurements_of(
-        specs, measure_swap, fit_samples=samples
-    )
+    return sum(_asked(config, specs), ())
+
+
+def _asked(config: Config, specs: Iterable[ModelSpec]) -> list[tuple[Measurement, ...]]:
+    return [measurements_of(specs, m, fit_samples=config.fit_samples) for m in (measure_memory, measure_swap)]
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
@@ -97,29 +100,27 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     values: dict = {}
     tables: dict[str, list[dict]] = {name: [] for name in ("accuracy", "memory", "decoder", "readout")}
     for (label, length), specs in _groups(config).items():
-        memory, swap = (
-            answers(measurements_of(specs, measure, fit_samples=config.fit_samples), store)
-            for measure in (measure_memory, measure_swap)
-        )
+        memory, swap = (answers(asked, store) for asked in _asked(config, specs))
         if not memory or not swap:
             continue
         summary = each_over_seeds(memory, _memory) | each_over_seeds(swap, _swap) | {"seeds": len(memory)}
         values.setdefault(label, {})[f"length_{length}"] = summary
         name = {"kind": label, "length": length, "seeds": len(memory)}
-        by_place = {"accuracy": lambda m: m["accuracy"], "memory": lambda m: m["last"]["share"]}
-        for table, of in by_place.items():
-            found = each_over_seeds(memory, lambda m, of=of: dict(enumerate(of(m))))
+        for table, found in each_over_seeds(memory, _by_place).items():
             tables[table] += [name | row for row in rows_of(found, "position")]
         shares = {"source": ("crossed", "source"), "read": ("crossed", "read"), "own": ("decoder", "source")}
-        shares = {column: _mean(memory, *keys) for column, keys in shares.items()}
-        tables["decoder"] += _by_pair(name, ("step", "position"), shares)
+        tables["decoder"] += _by_pair(name, ("step", "position"), memory, shares)
         for way in WAYS:
-            effects = {effect: _mean(swap, way, effect) for effect in EFFECTS}
-            tables["readout"] += _by_pair(name | {"way": way}, ("position", "step"), effects)
+            effects = {effect: (way, effect) for effect in EFFECTS}
+            tables["readout"] += _by_pair(name | {"way": way}, ("position", "step"), swap, effects)
     for found in values.values():
         measured = [length for length in sorted(config.length) if f"length_{length}" in found]
         found |= {"shortest": found[f"length_{measured[0]}"], "longest": found[f"length_{measured[-1]}"]}
     return values, tables
+
+
+def _by_place(m: dict) -> dict:
+    return {"accuracy": dict(enumerate(m["accuracy"])), "memory": dict(enumerate(m["last"]["share"]))}
 
 
 def _memory(m: dict) -> dict:
@@ -139,35 +140,25 @@ def _memory(m: dict) -> dict:
 
 
 def _swap(m: dict) -> dict:
-    return {
-        way: {
-            "on_time": float(np.asarray(m[way]["flip"])[:, :-1].diagonal().mean()),
-            "elsewhere": _elsewhere(m[way]["variation"]),
-            "in_turn": _in_turn(m[way]["variation"]),
-        }
-        for way in WAYS
-    }
+    found = {}
+    for way in WAYS:
+        moved = np.asarray(m[way]["variation"])
+        elsewhere = (moved.sum() - moved.diagonal().sum()) / (moved.size - len(moved))
+        on_time = np.asarray(m[way]["flip"])[:, :-1].diagonal().mean()
+        found[way] = {"on_time": float(on_time), "elsewhere": float(elsewhere), "in_turn": _in_turn(moved)}
+    return found
 
 
-def _elsewhere(matrix: list[list[float]]) -> float:
-    values = np.asarray(matrix)
-    return float((values.sum() - values.diagonal().sum()) / (values.size - len(values)))
-
-
-def _in_turn(matrix: list[list[float]]) -> float:
+def _in_turn(moved: Float[np.ndarray, "position step"]) -> float:
     """Nothing is read anywhere where no effect reaches a hundredth: then no position counts."""
-    values = np.asarray(matrix)
-    own = (values.argmax(1) == np.arange(len(values))) & (values.max(1) > 0.01)
+    own = (moved.argmax(1) == np.arange(len(moved))) & (moved.max(1) > 0.01)
     return float(own.mean())
 
 
-def _mean(points: list[Point], part: str, name: str) -> np.ndarray:
-    return np.mean([m[part][name] for _, m in points], axis=0)
-
-
-def _by_pair(name: dict, places: tuple[str, str], matrices: dict[str, np.ndarray]) -> list[dict]:
-    shape = next(iter(matrices.values())).shape
+def _by_pair(name: dict, places: tuple[str, str], points: list[Point], columns: dict) -> list[dict]:
+    """A row an entry of some matrices, each addressed by two keys and averaged over models."""
+    means = {column: np.mean([m[part][key] for _, m in points], 0) for column, (part, key) in columns.items()}
     return [
-        name | dict(zip(places, at, strict=True)) | {column: float(of[at]) for column, of in matrices.items()}
-        for at in np.ndindex(shape)
+        name | dict(zip(places, at, strict=True)) | {column: float(of[at]) for column, of in means.items()}
+        for at in np.ndindex(next(iter(means.values())).shape)
     ]

@@ -129,22 +129,17 @@ def _decoder(read: Read, held_out: Read, n_words: int, *, with_read: bool) -> di
     return found | ({"read": targets.round(4).tolist(), "cancel": cancel} if with_read else {})
 
 
-# When the decoder reads out each source word: one word's contribution to the last encoder state is
-# exchanged.
-#
-#     h^E_T  ←  h^E_T − chi_{T,t}(w_t) + chi_{T,t}(w')
-#
-# The decoder then runs on from there, in three ways:
-#
-# ``component``  over the same words as before (teacher forcing): whatever changes came through this one
-# vector. ``read_too``   the same, but at step t + 1 it reads the word that goes with w', as it would if it
-# wrote by itself. ``real``       over the same words, from the last state of the sentence that really has w'
-# at position t.
+# When the decoder reads out each source word: one word's contribution to the last encoder state is exchanged,
+# h^E_T  ←  h^E_T − chi_{T,t}(w_t) + chi_{T,t}(w'), and the decoder runs on from there. ``component``: over
+# the same words as before (teacher forcing), so that whatever changes came through this one vector;
+# ``read_too``: but at step t + 1 it reads the word that goes with w', as it would if it wrote by itself;
+# ``real``: over the same words, from the last state of the sentence that really has w' at position t.
 
 WAYS = ("component", "read_too", "real")
 EFFECTS = ("margin", "variation", "flip")
 SAMPLES = 512  # held-out sentences that are changed
 DIGITS = 3
+Logits, Words = Float[Tensor, "batch steps words"], Int[Tensor, " batch"]
 
 
 def measure_swap(trained: TrainedModel, fit_samples: int) -> dict:
@@ -170,14 +165,10 @@ def measure_swap(trained: TrainedModel, fit_samples: int) -> dict:
             encoder_states, last = model.encode(batch.source, batch.source_mask)
             before = _logits(model, batch, encoder_states, last)
             for t in range(length):
-                exchanged = last + components[t, others[:, t]] - components[t, words[:, t]]
+                moved = last + components[t, others[:, t]] - components[t, words[:, t]]
                 real = with_word(batch, t, others[:, t])
                 _, real_last = model.encode(real.source, real.source_mask)
-                runs = {
-                    "component": (batch, exchanged),
-                    "read_too": (real, exchanged),
-                    "real": (batch, real_last),
-                }
+                runs = {"component": (batch, moved), "read_too": (real, moved), "real": (batch, real_last)}
                 for way, (read, start) in runs.items():
                     after = _logits(model, read, encoder_states, start)
                     sums[way][:, t] += _effects(before, after, words[:, t], others[:, t])
@@ -188,26 +179,19 @@ def measure_swap(trained: TrainedModel, fit_samples: int) -> dict:
     return found
 
 
-def with_word(batch: Batch, position: int, words: Int[Tensor, " batch"]) -> Batch:
+def with_word(batch: Batch, position: int, words: Words) -> Batch:
     source, read = batch.source.clone(), batch.target_input.clone()
     source[:, position] = words + FIRST_WORD
     read[:, position + 1] = words + FIRST_WORD
     return replace(batch, source=source, target_input=read)
 
 
-def _logits(
-    model: EncoderDecoder, batch: Batch, encoder_states: Tensor, start: Tensor
-) -> Float[Tensor, "batch steps words"]:
+def _logits(model: EncoderDecoder, batch: Batch, encoder_states: Tensor, start: Tensor) -> Logits:
     decoder_states = model.decode(batch.target_input, start)
     return model.attend(batch, encoder_states, decoder_states).logits
 
 
-def _effects(
-    before: Float[Tensor, "batch steps words"],
-    after: Float[Tensor, "batch steps words"],
-    words: Int[Tensor, " batch"],
-    others: Int[Tensor, " batch"],
-) -> Float[Tensor, "3 steps"]:
+def _effects(before: Logits, after: Logits, words: Words, others: Words) -> Float[Tensor, "3 steps"]:
     def margin(logits: Tensor) -> Tensor:
         own, other = (
             logits.take_along_dim((ids + FIRST_WORD)[:, None, None], dim=2)[:, :, 0]

@@ -10,6 +10,7 @@ B (x(w) - mean x): what the network still holds at T of the word that it read at
 """
 
 from dataclasses import dataclass
+from typing import Self
 
 import torch
 from jaxtyping import Float, Integer
@@ -78,9 +79,7 @@ class UnrolledComponents:
             raise BadInput("States that are not finite: nothing was added. Has the training diverged?")
         return rows
 
-    def update(
-        self, tokens: Integer[Tensor, "batch length"], states: Float[Tensor, "batch width"]
-    ) -> "UnrolledComponents":
+    def update(self, tokens: Integer[Tensor, "batch length"], states: Float[Tensor, "batch width"]) -> Self:
         """Adds the states at step T of samples that read these words; BadInput for states not finite."""
         codes, rows = self._codes(tokens), self._states(tokens, states)
         self.pair_counts += codes.T @ codes
@@ -89,7 +88,7 @@ class UnrolledComponents:
         self._solved = None
         return self
 
-    def merge(self, other: "UnrolledComponents") -> "UnrolledComponents":
+    def merge(self, other: Self) -> Self:
         """New components of the two corpora together; both arguments stay as they are."""
         sizes = self.n_tokens, self.length, self.width
         merged = type(self)(*sizes, device=self.sums.device)
@@ -156,10 +155,7 @@ class UnrolledComponents:
         return float(1 - error / total) if float(total) > 0 else float("nan")
 
     def variance_explained(self, *, unique: bool = True) -> UnrolledVariance:
-        """Shares of the variance of the states summed so far.
-
-        ``unique=False`` leaves the unique shares empty: they cost one more solution a position.
-        """
+        """Shares of the variance of the states so far; the unique ones cost one more solution a position."""
         mean, matrix, right = self._centred()
         variance = float(self.square_sum - self.samples * mean.square().sum())
         if variance <= 1e-12 * float(self.square_sum):

@@ -10,16 +10,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from attnlib.decomposition.components import PART_NAMES
-from attnlib.decomposition.substitution import (
-    ALL_PAIRS,
-    Pair,
-    centred,
-    masked_softmax,
-    total_variation,
-    valid_rows,
-)
-from attnlib.decomposition.terms import alignment_terms
+from attnlib.decomposition import PART_NAMES, alignment_terms
+from attnlib.decomposition.substitution import ALL_PAIRS, centred, masked_softmax, total_variation, valid_rows
 from attnlib.errors import BadInput
 from attnlib.models.trace import Trace
 from attnlib.probes.alignment_error import AlignmentSums, diagonal, gold_links, words_only
@@ -31,7 +23,7 @@ from companion.runs.store import TrainedModel
 from notebooks.shared.measure import fit_components
 
 # What attention is rebuilt from: (decoder part, encoder part) pairs whose terms are summed before softmax.
-SUBSETS: dict[str, frozenset[Pair]] = {
+SUBSETS = {
     "full": ALL_PAIRS,
     "temporal_only": frozenset({("temporal", "temporal")}),
     "input_only": frozenset({("input", "input")}),
@@ -214,8 +206,8 @@ SHARES = ("temporal_share", "input_share", "residual_share")
 ALONE = ("temporal_only", "input_only", "no_residual", "uniform")
 CLASSES = ("start mark", "function word", "content word", "punctuation", "unknown word", "word", "end mark")
 # A row's word is a function word when its rank by frequency, punctuation not counted, is at most this. French
-# and English have about this many articles, pronouns, auxiliaries and prepositions in daily use; that some
-# frequent nouns (in captions: man, woman) fall under it is the price of knowing no grammar.
+# and English have about this many in daily use; that some frequent nouns (in captions: man, woman) fall under
+# it is the price of knowing no grammar.
 FUNCTION_RANK = 50
 LISTED = 150  # tokens kept in each role, the most frequent ones
 MIN_ROWS = 20  # rows of a token that is listed
@@ -295,25 +287,18 @@ def _by_class(sums: Float[np.ndarray, "sums words"], classes: list[str]) -> dict
     return {name: _summary(found) for name, found in pooled.items() if found[0]}
 
 
-def _by_token(
-    sums: Float[np.ndarray, "sums words"], classes: list[str], vocabulary: Vocabulary
-) -> dict[str, list]:
+def _by_token(sums: Float[np.ndarray, "sums words"], classes: list[str], vocabulary: Vocabulary) -> dict:
     order = [i for i in np.argsort(-sums[0], kind="stable") if sums[0, i] >= MIN_ROWS][:LISTED]
     found = [_summary(sums[:, i]) for i in order]
     columns = {name: [entry[name] for entry in found] for name in ("rows", *SHARES, *ALONE)}
-    return {
-        "token": [vocabulary.words[i] for i in order],
-        "class": [classes[i] for i in order],
-    } | columns
+    return {"token": [vocabulary.words[i] for i in order], "class": [classes[i] for i in order]} | columns
 
 
 def _summary(sums: Float[np.ndarray, " sums"]) -> dict[str, float | int | None]:
-    named = dict(zip(_SUMS, sums.tolist(), strict=True))
-    shares = {
-        name: round(named[name] / named["total"], 4) if named["total"] > 0 else math.nan for name in SHARES
-    }
+    own = dict(zip(_SUMS, sums.tolist(), strict=True))
+    shares = {name: round(own[name] / own["total"], 4) if own["total"] > 0 else math.nan for name in SHARES}
     return (
-        {"rows": int(named["rows"])}
+        {"rows": int(own["rows"])}
         | {name: None if math.isnan(value) else value for name, value in shares.items()}
-        | {name: round(named[name] / named["rows"], 4) for name in ALONE}
+        | {name: round(own[name] / own["rows"], 4) for name in ALONE}
     )

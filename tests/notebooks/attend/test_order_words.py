@@ -31,15 +31,19 @@ def setting(trained):
     return fitted, pairs, batches, runs
 
 
-def test_the_fork_is_where_another_source_word_is_translated():
-    here = translate(["now", "red", "fox", "old", "owl"])
-    assert measure.fork_of(here, translate(["now", "wild", "fox", "old", "owl"])) == (1, (1, 2))
-    there = translate(["once", "red", "fox", "old", "owl"])  # either way the opening comes first
-    assert measure.fork_of(here, there) == (1, (1, 3))
-    here, there = ((interpret(words.split()), None) for words in ("walk left and run", "walk left after run"))
-    assert measure.fork_of(here, there) == (0, (-1, -1))
-    here, there = ((interpret(words.split()), None) for words in ("walk twice", "walk thrice"))
-    assert measure.fork_of(here, there) == (2, (-1, -1))  # an end against a third walk
+@pytest.mark.parametrize(
+    ("here", "there", "fork"),
+    [
+        ("now red fox old owl", "now wild fox old owl", (1, (1, 2))),
+        ("now red fox old owl", "once red fox old owl", (1, (1, 3))),  # either way the opening comes first
+        ("walk left and run", "walk left after run", (0, (-1, -1))),
+        ("walk twice", "walk thrice", (2, (-1, -1))),  # an end against a third walk
+    ],
+)
+def test_the_fork_is_where_another_source_word_is_translated(here, there, fork):
+    sides = [words.split() for words in (here, there)]
+    meant = [(interpret(words), None) if words[0] == "walk" else translate(words) for words in sides]
+    assert measure.fork_of(*meant) == fork
 
 
 @pytest.mark.parametrize("swap", measure.REORDERING_SWAPS, ids=lambda swap: swap.name)
@@ -53,26 +57,22 @@ def test_partners_differ_in_one_word_and_are_in_no_other_part(swap, part):
         a, b = pairs.first.source(i), pairs.second.source(i)
         assert np.flatnonzero(a != b).tolist() == [pairs.positions[i]]
         assert tuple(b) not in known
-        words = task.source_vocabulary.decode(b.tolist())
-        assert task.target_vocabulary.decode(pairs.second.target(i).tolist()) == list(translate(words)[0])
-        old, new = (
-            task.source_vocabulary.words[corpus.source(i)[pairs.positions[i]]]
-            for corpus in (pairs.first, pairs.second)
-        )
-        groups = [next(k for k, group in enumerate(swap.groups) if word in group) for word in (old, new)]
+        before, after = (task.source_vocabulary.decode(ids.tolist()) for ids in (a, b))
+        assert task.target_vocabulary.decode(pairs.second.target(i).tolist()) == list(translate(after)[0])
+        swapped = [words[pairs.positions[i]] for words in (before, after)]
+        groups = [next(k for k, group in enumerate(swap.groups) if word in group) for word in swapped]
         assert (groups[0] != groups[1]) == swap.across
         assert groups[0] == pairs.groups[i]
-    forks = pairs.gold  # content words leave the order and order words do not
-    assert (forks[:, 0] != forks[:, 1]).all() == (swap.kind == "order")
+    # content words leave the order and order words do not
+    assert (pairs.gold[:, 0] != pairs.gold[:, 1]).all() == (swap.kind == "order")
 
 
 def test_routes_and_terms_add_up_to_the_change_of_the_score(setting):
     fitted, _, _, runs = setting
     first = measure.decoder_parts(runs, 0, 0, fitted), runs.encoder_parts[0]
     second = measure.decoder_parts(runs, 1, 1, fitted), runs.encoder_parts[1]
-    change = runs.decoder[1, 1] @ runs.encoder[1].transpose(1, 2)
-    change = change - runs.decoder[0, 0] @ runs.encoder[0].transpose(1, 2)
-    change = change * runs.rows[:, :, None] * runs.source_mask[:, None, :]
+    before, after = (runs.decoder[i, i] @ runs.encoder[i].transpose(1, 2) for i in (0, 1))
+    change = (after - before) * runs.rows[:, :, None] * runs.source_mask[:, None, :]
     routes = measure.route_changes(first, second, runs.at_word)
     torch.testing.assert_close(routes.sum(0), change, atol=1e-5, rtol=1e-4)
     torch.testing.assert_close(measure.term_changes(first, second).sum(0), change, atol=1e-5, rtol=1e-4)
@@ -93,9 +93,8 @@ def test_patched_runs_end_where_the_network_itself_does(trained, setting):
     _, _, batches, runs = setting
     with torch.inference_mode():
         rows = measure.patched_rows(trained.model, runs)
-        for name, batch in (("", batches[0]), ("ESW", batches[1])):
-            steps = runs.rows.shape[1]
-            whole = trained.model(batch).attention[:, :steps]
+        for name, batch in zip(("", "ESW"), batches, strict=True):
+            whole = trained.model(batch).attention[:, : runs.rows.shape[1]]
             torch.testing.assert_close(rows[name][runs.rows], whole[runs.rows], atol=1e-5, rtol=1e-4)
     if trained.spec.architecture == "AO":  # no start to take, and no other word's state to change
         assert torch.equal(rows["S"], rows[""])
@@ -108,34 +107,24 @@ def test_patched_runs_end_where_the_network_itself_does(trained, setting):
 def test_flip_share_is_nought_at_one_end_and_one_at_the_other():
     first, second = torch.tensor([[[0.9, 0.1]]]), torch.tensor([[[0.2, 0.8]]])
     rows = torch.ones(1, 1, dtype=torch.bool)
-    assert measure.flip_share(first, first, second, rows) == {"share": 0.0, "argmax": 0.0}
-    assert measure.flip_share(second, first, second, rows)["share"] == pytest.approx(1)
-    assert measure.flip_share((first + second) / 2, first, second, rows)["share"] == pytest.approx(0.5)
+    for between, share in ((first, 0), ((first + second) / 2, 0.5), (second, 1)):
+        assert measure.flip_share(between, first, second, rows)["share"] == pytest.approx(share)
+    assert measure.flip_share(first, first, second, rows)["argmax"] == 0
     assert measure.flip_share(second, first, first, rows) == {"share": None, "argmax": None}
-
-
-def _effects_of(trained, pairs):
-    task = trained.task
-    longest = [int(max(getattr(c, f"{side}_lengths").max() for c in (task.train, task.held_out))) + 1
-               for side in ("source", "target")]  # fmt: skip
-    return measure.fit_effects(trained.model, pairs, len(task.source_vocabulary), tuple(longest))
 
 
 def test_effects_of_one_pair_predict_that_pair_exactly(trained, setting):
     fitted, pairs, _, _ = setting
-    one = measure.Pairs(pairs.swap, pairs.first.subset([3]), pairs.second.subset([3]), pairs.positions[3:4],
-                pairs.groups[3:4], pairs.forks[3:4], pairs.gold[3:4])  # fmt: skip
-    batch, swapped = (collate(corpus, [0]) for corpus in (one.first, one.second))
+    sides = [corpus.subset([3]) for corpus in (pairs.first, pairs.second)]
+    columns = [column[3:4] for column in (pairs.positions, pairs.groups, pairs.forks, pairs.gold)]
+    one, model = measure.Pairs(pairs.swap, *sides, *columns), trained.model
+    batch, swapped = (collate(corpus, [0]) for corpus in sides)
+    longest = fitted.encoder.n_positions, fitted.decoder.n_positions
     with torch.inference_mode():
-        predicted = measure.predict_rows(
-            trained.model,
-            batch,
-            trained.model(batch),
-            measure.exchange_of(one),
-            fitted,
-            _effects_of(trained, one),
-        )
-        after = measure.rerun(trained.model, batch, swapped).attention
+        effects = measure.fit_effects(model, one, len(trained.task.source_vocabulary), longest)
+        exchange = measure.exchange_of(one)
+        predicted = measure.predict_rows(model, batch, model(batch), exchange, fitted, effects)
+        after = measure.rerun(model, batch, swapped).attention
     torch.testing.assert_close(predicted["both"], after, atol=1e-5, rtol=1e-4)
     assert not torch.allclose(predicted["none"], after, atol=1e-5)
 
@@ -144,6 +133,6 @@ def test_without_recurrence_only_the_swapped_column_changes(store):
     found = measure.measure_order_words(store.model(ModelSpec("reordering", "AO", **SETTINGS)), 200, 12, 20)
     for swap in found.values():
         assert swap["outside"]["same"] == pytest.approx(0, abs=1e-6)
-        routes = swap["routes"]["same"]
-        assert routes["decoder_input"] == routes["decoder_residual"] == routes["encoder_context"] == 0
+        unused = ("decoder_input", "decoder_residual", "encoder_context")
+        assert not any(swap["routes"]["same"][route] for route in unused)
         assert swap["predictions"]["all"]["decoder"]["gain"] == pytest.approx(0, abs=1e-6)

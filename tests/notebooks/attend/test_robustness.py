@@ -6,33 +6,27 @@ import pytest
 import torch
 
 from attnlib.training.vocabulary import BOS, EOS, PAD
-from companion.runs.store import Store
 from notebooks.attend.robustness import experiment
 from notebooks.attend.robustness.measure import LAGS, greedy, lagged_words, measure_robustness, with_target
 from tests.attnlib.models.model_builders import batch_of, encoder_decoder
 
 # One length: position and end mark are not confounded, and few held-out samples make cells of thirty.
 SHORT = {"min_length": 7, "max_length": 7, "n_train": 600, "n_held_out": 100}
+SPEC = experiment.plan_spec(experiment.Config(width=8, steps=4), "one_to_one", 0, task_options=SHORT)
 
 
 def test_words_before_are_found_at_their_lag():
-    tokens = torch.tensor([[2, 0, 1, 2]])
-    found = lagged_words(tokens, torch.ones(1, 4, dtype=torch.bool), 3).view(4, LAGS, 3)
-    for place in range(4):
-        for lag in range(1, LAGS + 1):
-            expected = torch.zeros(3)
-            if place >= lag:
-                expected[tokens[0, place - lag]] = 1
-            assert torch.equal(found[place, lag - 1], expected)
+    tokens = [2, 0, 1, 2]
+    found = lagged_words(torch.tensor([tokens]), torch.ones(1, 4, dtype=torch.bool), 3)
+    there = [(place, lag - 1, tokens[place - lag]) for place in range(4) for lag in range(1, place + 1)]
+    assert [tuple(at) for at in found.view(4, LAGS, 3).nonzero().tolist()] == there
+    assert found.sum() == len(there)
 
 
-def test_a_network_without_recurrence_remembers_nothing_and_its_measure_adds_up(models):
+def test_a_network_without_recurrence_remembers_nothing_and_its_measure_adds_up(store):
     """States of AO depend on position and present word alone: what words before tell of them is noise."""
-    spec = experiment.plan_spec(experiment.Config(width=8, steps=4), "one_to_one", 0, task_options=SHORT)
-    found, without = (
-        measure_robustness(Store(models).model(own), samples=600)
-        for own in (spec, replace(spec, architecture="AO"))
-    )
+    specs = SPEC, replace(SPEC, architecture="AO")
+    found, without = (measure_robustness(store.model(spec), samples=600) for spec in specs)
     for way in ("teacher_forced", "free_running"):
         assert sum(found[way]["covariance_share"].values()) == pytest.approx(1, abs=1e-4)
         assert 0 < found[way]["typicality"] <= 1
@@ -43,32 +37,25 @@ def test_a_network_without_recurrence_remembers_nothing_and_its_measure_adds_up(
         assert without["variance"][side]["residual"] < found["variance"][side]["residual"]
 
 
-def test_a_network_that_wrote_the_right_words_is_the_teacher_forced_one(models, monkeypatch):
+def test_a_network_that_wrote_the_right_words_is_the_teacher_forced_one(store, monkeypatch):
     monkeypatch.setattr("notebooks.attend.robustness.measure.greedy", lambda model, batch, steps: batch)
-    spec = experiment.plan_spec(experiment.Config(width=8, steps=4), "one_to_one", 0, task_options=SHORT)
-    found = measure_robustness(Store(models).model(spec), samples=60)
+    found = measure_robustness(store.model(SPEC), samples=60)
     assert found["same_words"] == 1
     assert found["free_running"] == found["teacher_forced"]
 
 
 def test_the_headline_counts_and_names():
-    row = {"half": "h", "factor": "width", "low": None}
-    rows = [
-        row | {"level": "8", "value": 0.5, "holds": True, "clearly": True},
-        row | {"level": "16", "value": -0.1, "holds": False, "clearly": False},
-        row | {"level": "32", "value": 0.1, "holds": True, "clearly": False},
-        row | {"level": "64", "value": None, "holds": None, "clearly": None},
+    columns = ("level", "value", "holds", "clearly")
+    table = [
+        ("8", 0.5, True, True),
+        ("16", -0.1, False, False),
+        ("32", 0.1, True, False),
+        ("64", *[None] * 3),
     ]
-    assert experiment.headline(rows) == {
-        "h": {
-            "settings": 3,
-            "holds": pytest.approx(2 / 3),
-            "clearly": pytest.approx(1 / 3),
-            "smallest": -0.1,
-            "fails": ["width 16"],
-            "unclear": ["width 32"],
-        }
-    }
+    rows = [{"half": "h", "factor": "width"} | dict(zip(columns, row, strict=True)) for row in table]
+    counted = {"settings": 3, "holds": pytest.approx(2 / 3), "clearly": pytest.approx(1 / 3)}
+    named = {"smallest": -0.1, "fails": ["width 16"], "unclear": ["width 32"]}
+    assert experiment.headline(rows) == {"h": counted | named}
     assert experiment.headline([]) == {}
 
 

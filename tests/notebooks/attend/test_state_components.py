@@ -8,9 +8,6 @@ from hypothesis import given, settings
 from attnlib.decomposition import Components
 from attnlib.decomposition.two_way import connected_pieces
 from notebooks.attend.state_components import measure
-from notebooks.attend.state_components.measure import (
-    centred_by_piece,
-)
 from tests.attnlib.decomposition.component_builders import corpora
 from tests.attnlib.decomposition.component_builders import fitted as fitted_on
 
@@ -25,38 +22,32 @@ def batch(seed, samples=50, length=6, n_tokens=5, width=3):
 
 
 def fitted(parts):
-    states, _, mask = parts
-    components = Components(5, mask.shape[1], states.shape[2], method="least_squares")
-    return components.update(*parts)
+    """By least squares, and by averages."""
+    return [Components(5, 6, 3, method=method).update(*parts) for method in ("least_squares", "means")]
 
 
 def test_held_out_shares_agree_with_a_loop():
-    training, held_out = batch(0), batch(1)
-    exact = fitted(training)
+    (states, tokens, mask), held_out = batch(0), batch(1)
+    exact, averages = fitted((states, tokens, mask))
     found = measure.HeldOutVariance(exact).update(*held_out).result()
-    averages = Components(5, 6, 3).update(*training)
-    states, tokens, mask = training
-    by_token = {w: states[mask & (tokens == w)].mean(0) for w in range(5)}
-    errors, rows = dict.fromkeys(found, 0.0), []
-    for sample, t in held_out[2].nonzero().tolist():
-        h, w = held_out[0][sample, t], int(held_out[1][sample, t])
-        rows.append(h)
-        errors["temporal"] += float((h - states[mask[:, t], t].mean(0)).square().sum())
-        errors["input"] += float((h - by_token[w]).square().sum())
-        errors["additive"] += float((h - exact.temporal[t] - exact.input[w]).square().sum())
-        errors["averages"] += float((h - averages.temporal[t] - averages.input[w]).square().sum())
-    rows = torch.stack(rows)
+    rows = held_out[0][held_out[2]]
     total = float((rows - rows.mean(0)).square().sum())
-    for name in ("temporal", "input", "additive", "averages"):
-        assert found[name] == pytest.approx(1 - errors[name] / total), name
+    predicted = {
+        "temporal": lambda t, w: states[mask[:, t], t].mean(0),
+        "input": lambda t, w: states[mask & (tokens == w)].mean(0),
+        "additive": lambda t, w: exact.temporal[t] + exact.input[w],
+        "averages": lambda t, w: averages.temporal[t] + averages.input[w],
+    }
+    for name, of in predicted.items():
+        guessed = [of(t, int(held_out[1][sample, t])) for sample, t in held_out[2].nonzero().tolist()]
+        assert found[name] == pytest.approx(1 - float((rows - torch.stack(guessed)).square().sum()) / total)
     assert found["input_unique"] == pytest.approx(found["additive"] - found["temporal"])
     assert found["temporal_unique"] == pytest.approx(found["additive"] - found["input"])
 
 
 def test_distance_of_the_two_fits_agrees_with_a_loop():
-    training = batch(2)
-    exact, averages = fitted(training), Components(5, 6, 3).update(*training)
-    states, tokens, mask = training
+    states, tokens, mask = batch(2)
+    exact, averages = fitted((states, tokens, mask))
     rows = states[mask]
     gaps = [
         exact.temporal[t] + exact.input[w] - averages.temporal[t] - averages.input[w]
@@ -90,12 +81,12 @@ def test_centred_by_piece_is_the_same_fit_and_leaves_averages_alone(corpus):
     states, tokens, mask, _ = corpus
     scale, tokens, positions = np.abs(states[mask]).max(), tokens[mask], np.nonzero(mask)[1]
     exact, means = (fitted_on(corpus, kind) for kind in ("least_squares", "means"))
-    moved = centred_by_piece(exact.temporal, exact.input, exact.pair_counts)
+    moved = measure.centred_by_piece(exact.temporal, exact.input, exact.pair_counts)
     before, after = (mu[positions] + chi[tokens] for mu, chi in ((exact.temporal, exact.input), moved))
     assert float((after - before).abs().max()) <= 1e-9 * scale
     for piece in connected_pieces(exact.pair_counts):
         of_token = exact.pair_counts.double() @ piece
         assert float((of_token @ moved[1]).abs().max()) <= 1e-9 * scale * float(of_token.sum())
-    still = centred_by_piece(means.temporal, means.input, means.pair_counts)
+    still = measure.centred_by_piece(means.temporal, means.input, means.pair_counts)
     for found, expected in zip(still, (means.temporal, means.input), strict=True):
         assert torch.allclose(found, expected, rtol=0, atol=1e-9 * scale)

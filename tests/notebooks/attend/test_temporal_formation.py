@@ -6,20 +6,17 @@ import torch
 
 from attnlib.training.corpus import collate
 from companion.data.registry import load
-from companion.results.config import override
-from companion.runs.store import Store
 from notebooks.attend.temporal_formation import measure
-from notebooks.attend.temporal_formation.experiment import PROFILES, measurements, name_of
+from notebooks.attend.temporal_formation.experiment import measurements, name_of
 from notebooks.shared.measure import fit_components
-
-TINY = {"task": "one_to_one", "seeds": 1, "width": 8, "steps": 3, "fit_samples": 100}
+from tests.notebooks.figure_builders import tiny
 
 
 @pytest.fixture(scope="module")
-def trained(models):
+def trained(store):
     """One network of each kind, by the name the chapter gives it."""
-    config = override(PROFILES["quick"], TINY | {"cell": "gru,lstm"})
-    return {name_of(asked.spec)["kind"]: Store(models).model(asked.spec) for asked in measurements(config)}
+    asked = measurements(tiny("temporal_formation", cell="gru,lstm"))
+    return {name_of(each.spec)["kind"]: store.model(each.spec) for each in asked}
 
 
 @pytest.mark.parametrize("kind", ["AED", "AED-lstm", "AO", "AO-none"])
@@ -33,13 +30,11 @@ def test_average_input_by_position_of_a_corpus_of_one_sentence_is_that_sentence(
 
 
 def test_average_input_is_weighted_by_counts(trained):
-    model, fitted = trained["AO"].model, fit_components(trained["AO"], 50)
-    embedding = model.source_embedding.weight.detach()
-    corpus = trained["AO"].task.train.subset(np.arange(50))
-    ids = torch.from_numpy(np.concatenate([*(np.append(corpus.source(i), 2) for i in range(50))]))
-    expected = embedding[ids].mean(0)
+    fitted, corpus = fit_components(trained["AO"], 50), trained["AO"].task.train
+    embedding = trained["AO"].model.source_embedding.weight.detach()
+    ids = np.concatenate([np.append(corpus.source(i), 2) for i in range(50)])
     found = measure.wordless_input(embedding, fitted.encoder, "average", 30)
-    torch.testing.assert_close(found[0], expected, atol=1e-6, rtol=1e-5)
+    torch.testing.assert_close(found[0], embedding[ids].mean(0), atol=1e-6, rtol=1e-5)
     assert found.shape == (30, 8)
     assert not measure.wordless_input(embedding, fitted.encoder, "null", 3).any()
 
@@ -64,10 +59,8 @@ def test_plane_keeps_the_course_and_its_sign():
 
 def test_without_position_codes_no_clock_can_be_set_and_states_of_a_token_are_equal(trained):
     network = trained["AO-none"]
-    found = measure.measure_offsets(
-        network.model, fit_components(network, 50), network.task.held_out.subset(range(20))
-    )
-    for condition in found.values():
+    fitted, corpus = fit_components(network, 50), network.task.held_out.subset(range(20))
+    for condition in measure.measure_offsets(network.model, fitted, corpus).values():
         assert all(record["similarity"] == pytest.approx(1) for record in condition["by_offset"])
         assert condition["slope"] in (None, 0)
     states = network.model.encode(torch.tensor([[4, 5, 4]]), torch.ones(1, 3, dtype=torch.bool))[0][0]
@@ -87,16 +80,11 @@ def test_an_offset_of_nothing_changes_nothing(trained, kind):
 def test_expected_displacements_by_hand():
     task = load("reversal", n_train=5, n_held_out=5, min_length=6, max_length=6)
     batch = collate(task.held_out, [0])
-    before = torch.zeros(1, 7, 7)
-    for s in range(6):
-        before[0, s, 5 - s] = 1
-    before[0, 6, 6] = 1
-    expected, keep = measure.expectation(before, batch, 2, "encoder")
-    assert expected[0, :6].tolist() == [-2] * 6
-    assert keep[0].tolist() == [True] * 4 + [False] * 3  # two places back there is a word
-    expected, keep = measure.expectation(before, batch, 2, "decoder")
-    assert expected[0, :4].tolist() == [-2] * 4
-    assert keep[0].tolist() == [True] * 4 + [False] * 3  # two steps on a word is said
+    before = torch.eye(7)[None, [5, 4, 3, 2, 1, 0, 6]]
+    for ahead in ("encoder", "decoder"):  # two places back there is a word; two steps on a word is said
+        expected, keep = measure.expectation(before, batch, 2, ahead)
+        assert expected[0, :4].tolist() == [-2] * 4
+        assert keep[0].tolist() == [True] * 4 + [False] * 3
 
 
 def test_variance_between_positions():

@@ -7,23 +7,14 @@ import torch
 from attnlib.decomposition.terms import alignment_terms
 from attnlib.training.corpus import Corpus, Task, evaluation_batches
 from attnlib.training.vocabulary import BOS, EOS, Vocabulary
-from companion.runs.store import Store
-from notebooks.attend.word_alignment import experiment
-from notebooks.attend.word_alignment.measure import (
-    FUNCTION_RANK,
-    measure_token_parts,
-    measure_word_alignment,
-    token_classes,
-)
+from notebooks.attend.word_alignment import experiment, measure
 from notebooks.shared.measure import fit_components
-
-ASKED = {"fit_samples": 100, "judged_samples": 30, "iterations": 2}
 
 
 @pytest.fixture(scope="module")
-def trained(models):
+def trained(store):
     config = experiment.Config(task=("reordering_50",), tokens_of=(), seeds=1, width=8, steps=3)
-    return Store(models).model(experiment.measurements(config)[0].spec)
+    return store.model(experiment.measurements(config)[0].spec)
 
 
 def traced(trained, samples):
@@ -35,8 +26,8 @@ def traced(trained, samples):
 
 
 def test_error_rates_agree_with_a_plain_loop(trained):
-    found = measure_word_alignment(trained, **ASKED)
-    fitted = fit_components(trained, 100)
+    asked = {"fit_samples": 100, "judged_samples": 30, "iterations": 2}
+    found, fitted = measure.measure_word_alignment(trained, **asked), fit_components(trained, 100)
     hits = dict.fromkeys(("full", "temporal_only", "without_input_residual"), 0.0)
     hits_read, mass, made, gold_count = 0, 0.0, 0, 0
     for trace, i in traced(trained, 30):
@@ -67,10 +58,10 @@ def test_error_rates_agree_with_a_plain_loop(trained):
 
 @pytest.mark.slow
 def test_parts_of_a_token_agree_with_a_plain_loop(trained):
-    found = measure_token_parts(trained, fit_samples=100)
+    found = measure.measure_token_parts(trained, fit_samples=100)
     fitted, vocabulary = fit_components(trained, 100), trained.task.target_vocabulary
-    chosen = found["tokens"]["predicted"]["token"][1]
-    token = vocabulary.words.index(chosen)
+    columns = found["tokens"]["predicted"]
+    token = vocabulary.words.index(columns["token"][1])
     covariance, variance, similar, rows = 0.0, 0.0, 0.0, 0
     for trace, _ in traced(trained, len(trained.task.held_out)):
         terms = alignment_terms(*fitted.split(trace))[:, :, 0].double()
@@ -80,7 +71,6 @@ def test_parts_of_a_token_agree_with_a_plain_loop(trained):
             variance += float((total - total.mean()).square().sum())
             similar += 1 - 0.5 * float((temporal.softmax(0) - total.softmax(0)).abs().sum())
             rows += 1
-    columns = found["tokens"]["predicted"]
     assert columns["rows"][1] == rows
     assert columns["temporal_share"][1] == pytest.approx(covariance / variance, abs=1e-3)
     assert columns["temporal_only"][1] == pytest.approx(similar / rows, abs=1e-3)
@@ -92,8 +82,8 @@ def test_classes_of_natural_language_go_by_frequency():
     sentences = [[word] * (60 - i) for i, word in enumerate(words)] + [[",", "."] * 100]
     vocabulary = Vocabulary.from_sentences(sentences, open=True)
     corpus = Corpus.from_ids([[4]] * len(sentences), [vocabulary.encode(sentence) for sentence in sentences])
-    classes = token_classes(Task("x", vocabulary, vocabulary, corpus, corpus))
-    by_word = dict(zip(vocabulary.words, classes, strict=True))
-    assert [by_word[word] for word in words] == ["function word"] * FUNCTION_RANK + ["content word"] * 10
-    assert (by_word[","], by_word["."]) == ("punctuation", "punctuation")
-    assert (classes[BOS], classes[EOS], by_word["<unk>"]) == ("start mark", "end mark", "unknown word")
+    classes = measure.token_classes(Task("x", vocabulary, vocabulary, corpus, corpus))
+    kind = dict(zip(vocabulary.words, classes, strict=True))
+    assert [kind[word] for word in words] == ["function word"] * measure.FUNCTION_RANK + ["content word"] * 10
+    assert (kind[","], kind["."]) == ("punctuation", "punctuation")
+    assert (classes[BOS], classes[EOS], kind["<unk>"]) == ("start mark", "end mark", "unknown word")
