@@ -1,0 +1,45 @@
+"""What an experiment measures of which networks: said once, asked as a list and answered by group."""
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+
+from companion.results.aggregate import Point
+from companion.results.config import BaseConfig
+from companion.results.measurements import Measurement, answers, measurements_of
+from companion.runs.procedure import RunSpec
+from companion.runs.store import Store
+
+Group = Hashable  # what the networks of a group have in common: a task, a link, a width …
+Plan = dict[Group, tuple[Measurement, ...]]
+Points = dict[Group, list[Point]]
+
+
+def settings_of(config: BaseConfig, *names: str) -> dict[str, object]:
+    return {name: getattr(config, name) for name in names}
+
+
+def each_seed(seeds: int, spec: Callable[..., RunSpec], *arguments: object, **settings: object):
+    """The networks of a group, which differ in their seeds alone: ``spec`` makes one."""
+    return tuple(spec(*arguments, seed=seed, **settings) for seed in range(seeds))
+
+
+def asked_of(
+    groups: Mapping[Group, Iterable[RunSpec]], measure: Callable[..., dict], **settings: object
+) -> Plan:
+    """The same question to every network of every group."""
+    return {group: measurements_of(specs, measure, **settings) for group, specs in groups.items()}
+
+
+def every(*plans: Plan) -> tuple[Measurement, ...]:
+    """All that is asked, each once, in order."""
+    return tuple(dict.fromkeys(asked for plan in plans for group in plan.values() for asked in group))
+
+
+def found(plan: Plan, store: Store) -> Points:
+    """What is measured, by group; groups of which nothing is are left out."""
+    points = {group: answers(asked, store) for group, asked in plan.items()}
+    return {group: own for group, own in points.items() if own}
+
+
+def along(measured: dict, *names: str) -> dict[str, dict[int, float | None]]:
+    """Courses over training of one network, each by update."""
+    return {name: dict(zip(measured["steps"], measured[name], strict=True)) for name in names}
