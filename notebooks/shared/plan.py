@@ -43,3 +43,12 @@ def found(plan: Plan, store: Store) -> Points:
 def along(measured: dict, *names: str) -> dict[str, dict[int, float | None]]:
     """Courses over training of one network, each by update."""
     return {name: dict(zip(measured["steps"], measured[name], strict=True)) for name in names}
+
+
+def picked(nested: Mapping, *levels: Iterable[str]) -> dict:
+    """These names of each level, in this order.
+
+    >>> picked({"b": {"x": 1, "y": 2}, "a": {"x": 3}, "c": {}}, ("a", "b"), ("x",))
+    {'a': {'x': 3}, 'b': {'x': 1}}
+    """
+    return {name: picked(nested[name], *levels[1:]) if levels[1:] else nested[name] for name in levels[0]}

@@ -96,7 +96,7 @@ def test_the_order_of_two_takeovers_is_by_hand():
     # translation at 1; temporal halfway from log2(2) to log2(4): 2 ** 1.5 - 1
     assert experiment.after(measured, "temporal", "translation", 0.05) == pytest.approx(math.log2(2**1.5 - 1))
     assert experiment.after(measured, "input", "translation", 0.05) is None
-    values = experiment.order_values({"scan": [({"seed": 0}, measured), ({"seed": 1}, _measured())]}, 0.05)
+    values = experiment.order_values({("scan",): [({"seed": 0}, measured), ({"seed": 1}, _measured())]}, 0.05)
     assert values["order"]["scan"]["temporal_after_translation"]["n"] == 1
     assert values["order"]["scan"]["input_after_translation"]["value"] is None
 
