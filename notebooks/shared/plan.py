@@ -1,6 +1,6 @@
 """What an experiment measures of which networks: said once, asked as a list and answered by group."""
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 
 from companion.results.aggregate import Point
 from companion.results.config import BaseConfig
@@ -34,15 +34,17 @@ def every(*plans: Plan) -> tuple[Measurement, ...]:
     return tuple(dict.fromkeys(asked for plan in plans for group in plan.values() for asked in group))
 
 
-def found(plan: Plan, store: Store) -> Points:
+def answered(plan: Plan, store: Store) -> Points:
     """What is measured, by group; groups of which nothing is are left out."""
     points = {group: answers(asked, store) for group, asked in plan.items()}
     return {group: own for group, own in points.items() if own}
 
 
-def along(measured: dict, *names: str) -> dict[str, dict[int, float | None]]:
-    """Courses over training of one network, each by update."""
-    return {name: dict(zip(measured["steps"], measured[name], strict=True)) for name in names}
+def by_network(points: Points, *columns: str) -> Iterator[tuple[dict, dict]]:
+    """Of every network the names of its group, in these columns, and its seed; and what is measured."""
+    for group, own in points.items():
+        for name, measured in own:
+            yield dict(zip(columns, group, strict=True)) | {"seed": name["seed"]}, measured
 
 
 def picked(nested: Mapping, *levels: Iterable[str]) -> dict:

@@ -11,8 +11,9 @@ from companion.results.measurements import Measurement
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.beyond.along_training.measure import PAIRS, measure_along_training
-from notebooks.shared.plan import Plan, Points, asked_of, each_seed, every, found, settings_of
-from notebooks.shared.summaries import rows_of, summarised
+from notebooks.shared.courses import crossing
+from notebooks.shared.plan import Plan, Points, answered, asked_of, by_network, each_seed, every, settings_of
+from notebooks.shared.summaries import less, rows_of, summarised
 
 # Quantities that grow along training, when each takes over, and their intervals over seeds.
 #
@@ -71,8 +72,7 @@ def _log(step: float | None) -> float | None:
 
 def after(measured: dict, quantity: str, reference: str, least: float) -> float | None:
     """log2 of the ratio of two takeover steps of one network; None where it lacks either."""
-    pair = [_log(takeover(measured, name, least)) for name in (quantity, reference)]
-    return None if None in pair else pair[0] - pair[1]
+    return less(*(_log(takeover(measured, name, least)) for name in (quantity, reference)))
 
 
 def order_values(learned: Points, least: float) -> dict:
@@ -100,8 +100,7 @@ def last_values(measured: dict, names: Iterable[str]) -> dict:
 def uniform_values(points: list[Point], learned: list[Point]) -> dict:
     """Knowledge at the last snapshot of networks whose attention is held uniform, and of their twins."""
     return each_over_seeds(
-        points,
-        lambda m: last_values(m, OF_UNIFORM) | {"above_chance": m["translation"][-1] - m["chance"]},
+        points, lambda m: last_values(m, OF_UNIFORM) | {"above_chance": m["translation"][-1] - m["chance"]}
     ) | {"less_learned": paired(points, learned, lambda m: m["translation"][-1])}
 
 
@@ -116,11 +115,10 @@ def course_rows(points: Points, attention: str) -> list[dict]:
 def network_rows(points: Points, least: float) -> list[dict]:
     """A row a network and quantity: the first and last value, and the takeover step."""
     return [
-        {"task": task, "seed": name["seed"], "quantity": quantity}
+        row
+        | {"quantity": quantity, "takeover": takeover(measured, quantity, least)}
         | {"first": course(measured, quantity)[0], "last": course(measured, quantity)[-1]}
-        | {"takeover": takeover(measured, quantity, least)}
-        for (task,), own in points.items()
-        for name, measured in own
+        for row, measured in by_network(points, "task")
         for quantity in QUANTITIES
     ]
 
@@ -231,7 +229,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     ``order``: log2 of the ratio of two takeover steps (1 is twice as late); ``takeover``: log2 of the step;
     ``left_out``: networks without one.
     """
-    learned, uniform = (found(plan, store) for plan in _plan(config))
+    learned, uniform = (answered(plan, store) for plan in _plan(config))
     takeovers = summarised(
         learned, lambda m: {name: _log(takeover(m, name, config.least)) for name in QUANTITIES}
     )
@@ -263,11 +261,6 @@ def takeover_step(steps: Sequence[int], values: Sequence[float], *, least: float
 
     Between two snapshots it is taken to change in a straight line over log2(1 + step).
     """
-    first, last = values[0], values[-1]
-    if not last - first >= least:  # NaN among them
+    if not values[-1] - values[0] >= least:  # NaN among them
         return None
-    middle = (first + last) / 2
-    place = next(i for i, value in enumerate(values) if value >= middle)
-    low, high = (math.log2(1 + steps[i]) for i in (place - 1, place))
-    part = (middle - values[place - 1]) / (values[place] - values[place - 1])
-    return 2 ** (low + part * (high - low)) - 1
+    return 2 ** crossing([math.log2(1 + step) for step in steps], values, (values[0] + values[-1]) / 2) - 1

@@ -21,7 +21,7 @@ from notebooks.beyond.transformer_heads.measure import (
     measure_heads,
     measure_repeated,
 )
-from notebooks.shared.plan import Plan, asked_of, each_seed, every, found, picked, settings_of
+from notebooks.shared.plan import Plan, answered, asked_of, by_network, each_seed, every, picked, settings_of
 from notebooks.shared.spearman import spearman_of_points
 from notebooks.shared.summaries import less, rows_of, summarised
 from notebooks.shared.task_patterns import STATES
@@ -276,11 +276,10 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """
     import pandas as pd
 
-    networks, again = (found(plan, store) for plan in _plan(config))
+    networks, again = (answered(plan, store) for plan in _plan(config))
     rows = [
-        {"task": task, "positions": positions, "seed": name["seed"]} | row
-        for (task, positions), points in networks.items()
-        for name, measured in points
+        name | row
+        for name, measured in by_network(networks, "task", "positions")
         for row in head_rows(measured, config.least_spread)
     ]
     columns = ("task", "positions", "seed", "state", "kind", "layer", "varies", *NUMBERS)
@@ -300,9 +299,8 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     }, {
         "heads": rows,
         "repeated": [
-            {"positions": positions, "seed": name["seed"], "read": read} | numbers
-            for (positions,), points in again.items()
-            for name, measured in points
+            name | {"read": read} | numbers
+            for name, measured in by_network(again, "positions")
             for read, numbers in measured.items()
         ],
         **{part: rows_of(parts[part], "task", "positions", *own) for part, own in PARTS.items()},

@@ -11,7 +11,7 @@ from companion.results.config import Field, Positive
 from companion.results.measurements import Measurement
 from companion.runs.store import Store
 from notebooks.shared.measure import measure_by_length, measure_summary_bits
-from notebooks.shared.plan import Plan, asked_of, each_seed, every, found
+from notebooks.shared.plan import Plan, answered, asked_of, each_seed, every
 from notebooks.shared.summaries import rows_of, summarised
 from notebooks.shared.words import WordsConfig, spec_on_words
 
@@ -85,7 +85,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     ``wider``: capacity of the widest less the narrowest; ``attention_gains``: exact match of the widest with
     attention, on the longest quarter, less that of ``initial``.
     """
-    judged, probed, halved = (found(plan, store) for plan in _plan(config))
+    judged, probed, halved = (answered(plan, store) for plan in _plan(config))
     values: dict = {}
     for (link, width), points in judged.items():
         values.setdefault(link, {})[f"width_{width}"] = summary(points)

@@ -12,7 +12,7 @@ from companion.results.measurements import Measurement
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.primer.one_vector.measure import measure_error_growth
-from notebooks.shared.plan import Plan, asked_of, each_seed, every, found, settings_of
+from notebooks.shared.plan import Plan, answered, asked_of, each_seed, every, settings_of
 from notebooks.shared.summaries import rows_of, summarised
 
 PLACE = "Primer 1, “A quick refresher: sequence to sequence models”; Cho et al. 2014; Sutskever et al. 2014"
@@ -85,7 +85,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     ``own_hand``: teacher-forced less free-running accuracy; ``length_over_guess``: how much oftener the
     length is right than by a guess from the source's alone; ``beam_gain``: beam search less greedy decoding.
     """
-    points = found(_plan(config), store)
+    points = answered(_plan(config), store)
     values = summarised(points, _numbers)
     for (task, network), ((_, first), *_) in points.items():  # what follows from the samples alone
         fixed = ("length_guessed", "length", "of_length", "parameters")

@@ -11,7 +11,7 @@ from companion.results.config import Field, OneOf, Positive
 from companion.results.measurements import Measurement
 from companion.runs.store import Store
 from notebooks.primer.path_length.measure import measure_gradients
-from notebooks.shared.plan import Plan, asked_of, each_seed, every, found, settings_of
+from notebooks.shared.plan import Plan, answered, asked_of, each_seed, every, settings_of
 from notebooks.shared.summaries import rows_of, summarised
 from notebooks.shared.words import PAPER, CoursesConfig, link_distances, spec_on_words
 
@@ -62,7 +62,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     A distance is the number of recurrent steps between two words if everything goes through the encoder's
     last state, for networks with attention as well: it is what they need not go.
     """
-    points = found(_plan(config), store)
+    points = answered(_plan(config), store)
     of_each = {
         group: [(name, _of_network(measured, reverse=name["reverse"])) for name, measured in own]
         for group, own in points.items()

@@ -19,8 +19,9 @@ from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.primer.scoring_functions import measure
 from notebooks.primer.scoring_functions.measure import OFFSETS, READABLE, SIZES
+from notebooks.shared.courses import along, crossing
 from notebooks.shared.measure import measure_learning_curve
-from notebooks.shared.plan import Plan, Points, along, asked_of, each_seed, every, found, settings_of
+from notebooks.shared.plan import Plan, Points, answered, asked_of, each_seed, every, settings_of
 from notebooks.shared.summaries import rows_of
 
 DECODERS: dict[str, dict[str, object]] = {
@@ -170,21 +171,14 @@ def comparisons(config: Config, task: str) -> dict[str, list[tuple[Kind, Kind]]]
 QUANTITIES = ("token_accuracy", "exact_match", "updates")
 
 
-def updates_to(threshold: float, steps: list[int], course: list[float]) -> float | None:
-    """Updates until a course first reaches a threshold, on straight lines between looks; None if never."""
-    for place, value in enumerate(course):
-        if value >= threshold:
-            if not place:
-                return float(steps[0])
-            before, here = course[place - 1], steps[place - 1]
-            return here + (threshold - before) / (value - before) * (steps[place] - here)
-    return None
+def updates_to(threshold: float, measured: dict) -> float | None:
+    return crossing(measured["steps"], measured["token_accuracy"], threshold)
 
 
 def quality(measured: dict, name: str, threshold: float) -> float:
     """One of :data:`QUANTITIES`; a network that never reaches the threshold counts with all its updates."""
     if name == "updates":
-        found = updates_to(threshold, measured["steps"], measured["token_accuracy"])
+        found = updates_to(threshold, measured)
         return float(measured["steps"][-1]) if found is None else found
     value = measured[name]
     return value[-1] if isinstance(value, list) else value
@@ -192,7 +186,7 @@ def quality(measured: dict, name: str, threshold: float) -> float:
 
 def summary(points: list[Point], threshold: float) -> dict:
     """Intervals of :data:`QUANTITIES`, and ``reached``: how many networks reach the threshold."""
-    reached = [updates_to(threshold, m["steps"], m["token_accuracy"]) is not None for _, m in points]
+    reached = [updates_to(threshold, m) is not None for _, m in points]
     found = each_over_seeds(points, lambda m: {name: quality(m, name, threshold) for name in QUANTITIES})
     return found | {"reached": sum(reached)}
 
@@ -211,18 +205,22 @@ def effect(
     measured: Mapping[object, list[Point]], pairs: Iterable[tuple[object, object]], threshold: float
 ) -> dict[str, dict]:
     """By how much the first kind of a pair exceeds the second: mean over pairs, intervals over seeds."""
-    by_seed: dict[object, list[tuple[dict, dict]]] = {}
-    for first, second in pairs:
-        for name, both in matched(measured.get(first, ()), measured.get(second, ())):
-            by_seed.setdefault(name["seed"], []).append(both)
-    most = max(map(len, by_seed.values()), default=0)
-    complete = [({"seed": seed}, {"pairs": own}) for seed, own in by_seed.items() if len(own) == most]
+    import pandas as pd
 
-    def difference(found: dict, name: str) -> float:
-        apart = [quality(a, name, threshold) - quality(b, name, threshold) for a, b in found["pairs"]]
-        return sum(apart) / len(apart)
+    pairs = [matched(measured.get(first, ()), measured.get(second, ())) for first, second in pairs]
 
-    return {name: over_seeds(complete, lambda m, n=name: difference(m, n)) for name in QUANTITIES}
+    def difference(of: str) -> dict:
+        by_seed = pd.DataFrame(  # a row a pair
+            {
+                name["seed"]: quality(one, of, threshold) - quality(other, of, threshold)
+                for name, (one, other) in pair
+            }
+            for pair in pairs
+        )
+        complete = by_seed.count() == by_seed.count().max()
+        return over_seeds(by_seed.loc[:, complete].mean().items(), float)
+
+    return {name: difference(name) for name in QUANTITIES}
 
 
 def _rows(name: dict, found: dict) -> list[dict]:
@@ -275,7 +273,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     state.
     """
     plans = _plan(config)
-    curves, costed, asking, probed, bleu = (found(plan, store) for plan in plans)
+    curves, costed, asking, probed, bleu = (answered(plan, store) for plan in plans)
     costs = {group: cost for group, ((_, cost),) in costed.items()}
     values: dict = {}
     tables: dict[str, list[dict]] = {name: [] for name in ("grid", "costs", "curves", "context")}

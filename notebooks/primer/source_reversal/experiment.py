@@ -14,8 +14,9 @@ from companion.results.measurements import Measurement
 from companion.results.statistics import mean_interval
 from companion.runs.store import Store
 from notebooks.primer.source_reversal.measure import measure_longest_sentences
+from notebooks.shared.courses import along
 from notebooks.shared.measure import THIRDS, measure_learning_curve
-from notebooks.shared.plan import Plan, along, asked_of, each_seed, every, found, settings_of
+from notebooks.shared.plan import Plan, answered, asked_of, each_seed, every, settings_of
 from notebooks.shared.summaries import each_paired, rows_of, summarised
 from notebooks.shared.words import PAPER, CoursesConfig, link_distances, spec_on_words
 
@@ -110,7 +111,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     ``gain``: reversed less forward, paired by seed. ``speed``: the area under the learning curve; ``long``:
     of the longest quarter of the lengths, from ``long_from`` on. The first cell's again as ``main``.
     """
-    curves, longest = (found(plan, store) for plan in _plan(config))
+    curves, longest = (answered(plan, store) for plan in _plan(config))
     networks = {
         group: [(name, curve | {"longest": long}) for name, (curve, long) in pairs]
         for group, points in curves.items()

@@ -1,6 +1,6 @@
 """What a task makes attention learn: translation against summary, cross- against self-attention."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import product
 from typing import Annotated
 
@@ -16,7 +16,8 @@ from companion.runs.store import Store
 from notebooks.primer.what_a_task_teaches import measure
 from notebooks.primer.what_a_task_teaches.measure import CLASSES
 from notebooks.shared import task_patterns
-from notebooks.shared.plan import Plan, Points, along, asked_of, each_seed, every, picked, settings_of
+from notebooks.shared.courses import along
+from notebooks.shared.plan import Plan, Points, asked_of, by_network, each_seed, every, picked, settings_of
 from notebooks.shared.summaries import each_paired, less, rows_of, summarised
 from notebooks.shared.task_patterns import PATTERNS, STATES
 
@@ -76,10 +77,10 @@ def agreement_values(kinds: Iterable[str], rows: list[dict], seeds: int) -> dict
         "between": (*TASKS, "trained"),
         "untrained": (*TASKS, "untrained"),
     }
-    every = pd.DataFrame(rows, columns=["kind", "view", "seed", "first", "second", "state", "value"])
+    table = pd.DataFrame(rows, columns=["kind", "view", "seed", "first", "second", "state", "value"])
     values: dict = {}
     for kind, view in product(kinds, ("sentence", "same_word")):
-        own = every[(every["kind"] == kind) & (every["view"] == view)]
+        own = table[(table["kind"] == kind) & (table["view"] == view)]
         by_seed = own.pivot(index="seed", columns=["first", "second", "state"], values="value")
         by_seed = by_seed.reindex(columns=list(compared.values())).set_axis(list(compared), axis=1)
         by_seed["seeds"] = (by_seed["translation"] + by_seed["summary"]) / 2
@@ -152,18 +153,12 @@ def _moved(measured: dict) -> dict:
 # The tables.
 
 
-def _by_network(points: Points) -> Iterator[tuple[dict, dict]]:
-    for (kind, task), own in points.items():
-        for (name, measured), state in product(own, STATES):
-            yield {"kind": kind, "task": task, "seed": name["seed"], "state": state}, measured
-
-
 def _by_head(points: Points, groups: Callable[[dict], Iterable[tuple[dict, list]]]) -> list[dict]:
     """A row a head; ``groups`` gives columns and, by layer and head, the numbers of one state."""
     return [
-        row | group | {"layer": layer, "head": head} | numbers
-        for row, measured in _by_network(points)
-        for group, layers in groups(measured[row["state"]])
+        name | {"state": state} | group | {"layer": layer, "head": head} | numbers
+        for (name, measured), state in product(by_network(points, "kind", "task"), STATES)
+        for group, layers in groups(measured[state])
         for layer, heads in enumerate(layers, 1)
         for head, numbers in enumerate(heads, 1)
     ]
@@ -172,20 +167,18 @@ def _by_head(points: Points, groups: Callable[[dict], Iterable[tuple[dict, list]
 def network_rows(patterns: Points) -> list[dict]:
     """Patterns of every network, the mean over its heads, and its sentences without a fault."""
     return [
-        row
-        | measured[row["state"]]["all"]
-        | {"exact_match": measured["exact_match"] if row["state"] == "trained" else None}
-        for row, measured in _by_network(patterns)
+        name
+        | {"state": state, "exact_match": measured["exact_match"] if state == "trained" else None}
+        | measured[state]["all"]
+        for (name, measured), state in product(by_network(patterns, "kind", "task"), STATES)
     ]
 
 
 def agreement_rows(points: Points) -> list[dict]:
     """A row a pair of networks and view; the seed is the first one's, the second has the next."""
     return [
-        {"kind": kind, "first": first, "second": second, "state": state, "seed": name["seed"]}
-        | {"view": view, "value": value}
-        for (kind, first, second, state), own in points.items()
-        for name, measured in own
+        name | {"view": view, "value": value}
+        for name, measured in by_network(points, "kind", "first", "second", "state")
         for view, value in measured.items()
     ]
 

@@ -154,13 +154,7 @@ def test_a_takeover_is_where_the_line_over_the_logarithm_crosses_the_middle(step
 # Parameters kept along the way: where the snapshots are, and that each is the network of that update.
 
 OPTIONS = (("length", 4), ("n_held_out", 6), ("n_train", 60))
-COPY = {
-    "task": "copying_sample",
-    "options": OPTIONS,
-    "width": 6,
-    "batch_size": 16,
-    "looks_per_doubling": 1,
-}
+COPY = {"task": "copying_sample", "options": OPTIONS, "width": 6, "batch_size": 16, "looks_per_doubling": 1}
 
 
 def test_looks_are_spaced_by_a_ratio_and_end_with_the_last():
