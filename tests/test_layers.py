@@ -18,6 +18,9 @@ WHERE_USED = {
     "companion/data/bleu.py": {"sacrebleu"},
     "companion/results/config.py": {"pydantic"},  # a bare node takes the profiles as they are written
     "companion/results/statistics.py": {"scipy"},  # only ``compute`` asks for intervals
+    "notebooks/beyond/transformer_heads/experiment.py": {"pandas"},  # likewise
+    "notebooks/primer/scoring_functions/experiment.py": {"pandas"},
+    "notebooks/primer/what_a_task_teaches/experiment.py": {"pandas"},
     "attnlib/adapters/hugging_face.py": {"transformers"},
     "attnlib/analysis/checkpoint.py": {"transformers"},
     "attnlib/analysis/command.py": {"rich"},

@@ -1,17 +1,19 @@
 """Along training: when temporal and input terms take over attention, and when words are known."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated
 
 from attnlib.errors import BadInput
 from companion.results.aggregate import Point, each_over_seeds, paired
 from companion.results.config import BaseConfig, OneOf, Positive
-from companion.results.measurements import Measurement, answers, measurements_of
+from companion.results.measurements import Measurement
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.beyond.along_training.measure import PAIRS, measure_along_training
-from notebooks.shared.summaries import rows_of
+from notebooks.shared.courses import crossing
+from notebooks.shared.plan import Plan, Points, answered, asked_of, by_network, each_seed, every, settings_of
+from notebooks.shared.summaries import less, rows_of, summarised
 
 # Quantities that grow along training, when each takes over, and their intervals over seeds.
 #
@@ -25,7 +27,7 @@ from notebooks.shared.summaries import rows_of
 # (:mod:`notebooks.beyond.along_training.measure`); ``gain`` is the logarithm of β at its best position less
 # that of its mean, which needs no links.
 
-Points = dict[str, list[Point]]  # by task
+# Groups are tasks.
 TERMS = ("temporal", "input", "with_input", "beyond")
 QUANTITIES: dict[str, str] = {  # what a network's measurement calls them, or see :func:`course`
     "temporal": "rebuilt.temporal_only",
@@ -70,21 +72,17 @@ def _log(step: float | None) -> float | None:
 
 def after(measured: dict, quantity: str, reference: str, least: float) -> float | None:
     """log2 of the ratio of two takeover steps of one network; None where it lacks either."""
-    pair = [_log(takeover(measured, name, least)) for name in (quantity, reference)]
-    return None if None in pair else pair[0] - pair[1]
+    return less(*(_log(takeover(measured, name, least)) for name in (quantity, reference)))
 
 
-def order_values(found: Points, least: float) -> dict:
+def order_values(learned: Points, least: float) -> dict:
     """``order`` and, with other quantities in place of these, ``order_by_{shares, gain, accuracy}``."""
 
     def orders(quantities: dict[str, str], reference: str) -> dict:
         names = {f"{name}_after_translation": quantity for name, quantity in quantities.items()}
-        return {
-            task: each_over_seeds(
-                points, lambda m: {name: after(m, own, reference, least) for name, own in names.items()}
-            )
-            for task, points in found.items()
-        }
+        return summarised(
+            learned, lambda m: {name: after(m, own, reference, least) for name, own in names.items()}
+        )
 
     same = {name: name for name in (*TERMS, "on_word", "agreement", "token_accuracy")}
     return {
@@ -102,30 +100,25 @@ def last_values(measured: dict, names: Iterable[str]) -> dict:
 def uniform_values(points: list[Point], learned: list[Point]) -> dict:
     """Knowledge at the last snapshot of networks whose attention is held uniform, and of their twins."""
     return each_over_seeds(
-        points,
-        lambda m: last_values(m, OF_UNIFORM) | {"above_chance": m["translation"][-1] - m["chance"]},
+        points, lambda m: last_values(m, OF_UNIFORM) | {"above_chance": m["translation"][-1] - m["chance"]}
     ) | {"less_learned": paired(points, learned, lambda m: m["translation"][-1])}
 
 
-def course_rows(found: Points, attention: str) -> list[dict]:
+def course_rows(points: Points, attention: str) -> list[dict]:
     names = tuple(QUANTITIES) if attention == "learned" else OF_UNIFORM
-    by_checkpoint = {
-        task: each_over_seeds(
-            points, lambda m: {n: dict(zip(m["steps"], course(m, n), strict=True)) for n in names}
-        )
-        for task, points in found.items()
-    }
-    return [{"attention": attention} | row for row in rows_of(by_checkpoint, "task", "quantity", "step")]
+    courses = summarised(
+        points, lambda m: {n: dict(zip(m["steps"], course(m, n), strict=True)) for n in names}
+    )
+    return [{"attention": attention} | row for row in rows_of(courses, "task", "quantity", "step")]
 
 
-def network_rows(found: Points, least: float) -> list[dict]:
+def network_rows(points: Points, least: float) -> list[dict]:
     """A row a network and quantity: the first and last value, and the takeover step."""
     return [
-        {"task": task, "seed": name["seed"], "quantity": quantity}
+        row
+        | {"quantity": quantity, "takeover": takeover(measured, quantity, least)}
         | {"first": course(measured, quantity)[0], "last": course(measured, quantity)[-1]}
-        | {"takeover": takeover(measured, quantity, least)}
-        for task, points in found.items()
-        for name, measured in points
+        for row, measured in by_network(points, "task")
         for quantity in QUANTITIES
     ]
 
@@ -201,54 +194,33 @@ def _options(config: Config, task: str) -> dict[str, object]:
     return sizes | own.get(task, {"length": config.length})
 
 
-def _measurements_of(config: Config, task: str, attention: str = "learned") -> tuple[Measurement, ...]:
-    names = ("width", "batch_size", "learning_rate", "looks_per_doubling")
-    settings = {name: getattr(config, name) for name in names}
-    specs = (
-        RunSpec.of(
-            "along_training",
-            seed=seed,
-            task=task,
-            options=tuple(sorted(_options(config, task).items())),
-            attention=attention,
-            steps=config.text_steps if task == TEXT else config.steps,
-            **settings,
-        )
-        for seed in range(config.seeds)
-    )
-    return measurements_of(specs, measure_along_training, fitted=config.fitted, judged=config.judged)
+def _plan(config: Config) -> tuple[Plan, Plan]:
+    """The same of networks whose attention is learned and of those where it is held uniform."""
+    shared = settings_of(config, "width", "batch_size", "learning_rate", "looks_per_doubling")
+
+    def plan(tasks: tuple[str, ...], attention: str) -> Plan:
+        groups = {}
+        for task in tasks:
+            own = {"task": task, "options": tuple(_options(config, task).items()), "attention": attention}
+            own |= {"steps": config.text_steps if task == TEXT else config.steps}
+            groups[(task,)] = each_seed(config.seeds, RunSpec.of, "along_training", **own, **shared)
+        return asked_of(groups, measure_along_training, fitted=config.fitted, judged=config.judged)
+
+    return plan(config.task, "learned"), plan(config.uniform, "uniform")
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
-    learned = [asked for task in config.task for asked in _measurements_of(config, task)]
-    return (
-        *learned,
-        *(asked for task in config.uniform for asked in _measurements_of(config, task, "uniform")),
-    )
+    return every(*_plan(config))
 
 
 PROFILES = {
     "quick": Config(),
     "paper": Config(
-        task=TASKS,
-        uniform=(*UNIFORM, TEXT),
-        seeds=5,
-        shortest=15,
-        longest=20,
-        fewest_phrases=5,
-        most_phrases=8,
-        length=40,
-        n_train=50_000,
-        n_held_out=1_000,
-        width=128,
-        steps=2_000,
-        text_steps=3_000,
-        learning_rate=2e-3,
-        looks_per_doubling=3,
-        fitted=4_000,
-        judged=1_000,
+        task=TASKS, uniform=(*UNIFORM, TEXT), seeds=5, shortest=15, longest=20, fewest_phrases=5,
+        most_phrases=8, length=40, n_train=50_000, n_held_out=1_000, width=128, steps=2_000, text_steps=3_000,
+        learning_rate=2e-3, looks_per_doubling=3, fitted=4_000, judged=1_000,
     ),
-}
+}  # fmt: skip
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
@@ -257,24 +229,22 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     ``order``: log2 of the ratio of two takeover steps (1 is twice as late); ``takeover``: log2 of the step;
     ``left_out``: networks without one.
     """
-    learned = {task: answers(_measurements_of(config, task), store) for task in config.task}
-    uniform = {task: answers(_measurements_of(config, task, "uniform"), store) for task in config.uniform}
-    learned, uniform = ({task: own for task, own in found.items() if own} for found in (learned, uniform))
-
-    def of_tasks(numbers: Callable[[dict], dict]) -> dict[str, dict]:
-        return {task: each_over_seeds(points, numbers) for task, points in learned.items()}
-
-    takeovers = of_tasks(lambda m: {name: _log(takeover(m, name, config.least)) for name in QUANTITIES})
+    learned, uniform = (answered(plan, store) for plan in _plan(config))
+    takeovers = summarised(
+        learned, lambda m: {name: _log(takeover(m, name, config.least)) for name in QUANTITIES}
+    )
     left_out = {
-        task: {name: len(learned[task]) - own["n"] for name, own in quantities.items()}
+        task: {name: len(learned[task,]) - own["n"] for name, own in quantities.items()}
         for task, quantities in takeovers.items()
     }
     values = order_values(learned, config.least) | {
         "takeover": takeovers,
         "left_out": left_out,
-        "last": of_tasks(lambda m: last_values(m, QUANTITIES)),
-        "terms": of_tasks(lambda m: {"_".join(pair): m[f"share.{'_'.join(pair)}"][-1] for pair in PAIRS}),
-        "uniform": {task: uniform_values(own, learned.get(task, [])) for task, own in uniform.items()},
+        "last": summarised(learned, lambda m: last_values(m, QUANTITIES)),
+        "terms": summarised(
+            learned, lambda m: {"_".join(pair): m[f"share.{'_'.join(pair)}"][-1] for pair in PAIRS}
+        ),
+        "uniform": {task: uniform_values(own, learned.get((task,), [])) for (task,), own in uniform.items()},
     }
     return values, {
         "courses": course_rows(learned, "learned") + course_rows(uniform, "uniform"),
@@ -291,11 +261,6 @@ def takeover_step(steps: Sequence[int], values: Sequence[float], *, least: float
 
     Between two snapshots it is taken to change in a straight line over log2(1 + step).
     """
-    first, last = values[0], values[-1]
-    if not last - first >= least:  # NaN among them
+    if not values[-1] - values[0] >= least:  # NaN among them
         return None
-    middle = (first + last) / 2
-    place = next(i for i, value in enumerate(values) if value >= middle)
-    low, high = (math.log2(1 + steps[i]) for i in (place - 1, place))
-    part = (middle - values[place - 1]) / (values[place] - values[place - 1])
-    return 2 ** (low + part * (high - low)) - 1
+    return 2 ** crossing([math.log2(1 + step) for step in steps], values, (values[0] + values[-1]) / 2) - 1

@@ -1,16 +1,16 @@
 """The first paper's decomposition in Transformers: which terms form the attention of each head."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator
 from itertools import product
-from typing import Annotated
+from operator import itemgetter
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
 from attnlib.models.transformer import Positions
-from companion.results.aggregate import Point, over_seeds
+from companion.results.aggregate import over_seeds
 from companion.results.config import BaseConfig, Field, OneOf, Positive
-from companion.results.measurements import Measurement, answers, measurements_of
+from companion.results.measurements import Measurement
 from companion.results.statistics import hierarchical_bootstrap
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
@@ -21,11 +21,14 @@ from notebooks.beyond.transformer_heads.measure import (
     measure_heads,
     measure_repeated,
 )
+from notebooks.shared.plan import Plan, answered, asked_of, by_network, each_seed, every, picked, settings_of
 from notebooks.shared.spearman import spearman_of_points
 from notebooks.shared.summaries import less, rows_of, summarised
 from notebooks.shared.task_patterns import STATES
 
-NAMES = ("task", "positions", "seed")
+if TYPE_CHECKING:  # a bare node reads from here what is measured, and has no pandas
+    import pandas as pd
+
 SHARES = tuple(name for name in NUMBERS if name.endswith("_share"))
 ANCHORED = "in_order"  # the reordering family without reordering: word for word, after a word that opens
 PARTS = {  # of the values → columns of the table
@@ -50,38 +53,25 @@ def head_rows(measured: dict, least_spread: float) -> list[dict]:
 
 def numbers_of(measured: dict, least_spread: float) -> dict[str, dict]:
     """The numbers of one network by :data:`PARTS`: means over the heads of a layer, and what it can do."""
+    import pandas as pd
+
+    heads = pd.DataFrame(head_rows(measured, least_spread)).astype(dict.fromkeys(NUMBERS, float))
+    means = heads.groupby(["kind", "layer", "state"], sort=False)[list(NUMBERS)].mean()
     layers: dict = {}
-    for (kind, layer, state), own in _split(head_rows(measured, least_spread), *PARTS["layers"][:3]).items():
-        means = {number: mean(row[number] for row in own) for number in NUMBERS}
-        layers.setdefault(kind, {}).setdefault(f"layer_{layer}", {})[state] = means
+    for (kind, layer, state), own in means.iterrows():
+        layers.setdefault(kind, {}).setdefault(f"layer_{layer}", {})[state] = own.to_dict()
     states: dict = {}
     for state in STATES:
         for row in measured[state]["states"]:
-            states.setdefault(row["site"], {})[state] = {share: row[share] for share in VARIANCE}
+            states.setdefault(row["site"], {})[state] = picked(row, VARIANCE)
     terms: dict = {}
-    for (layer, term), own in _split(measured["terms"], *PARTS["terms"]).items():
-        terms.setdefault(layer + 1, {})[term] = mean(row["share"] for row in own)
-    able = {"token_accuracy": measured["token_accuracy"][-1]}
-    able |= {number: measured[number] for number in ("exact_match", "parameters")}
+    shares = pd.DataFrame(measured["terms"]).astype({"share": float})
+    for (layer, term), share in shares.groupby(["layer", "term"], sort=False)["share"].mean().items():
+        terms.setdefault(int(layer) + 1, {})[term] = share
+    able = {"token_accuracy": measured["token_accuracy"][-1]} | picked(
+        measured, ("exact_match", "parameters")
+    )
     return {"layers": layers, "networks": able, "states": states, "terms": terms}
-
-
-def mean(numbers: Iterable[float | None]) -> float | None:
-    """Of those that are defined; None where none is."""
-    found = [number for number in numbers if number is not None]
-    return float(np.mean(found)) if found else None
-
-
-def _split(rows: list[dict], *names: str) -> dict[tuple, list[dict]]:
-    """Rows by their values of these columns, in the order of their first appearance."""
-    found: dict[tuple, list[dict]] = {}
-    for row in rows:
-        found.setdefault(tuple(row[name] for name in names), []).append(row)
-    return found
-
-
-def _over(rows: list[dict], of_seed: Callable[[list[dict]], float | None]) -> dict:
-    return over_seeds([({}, own) for own in _split(rows, "seed").values()], of_seed)
 
 
 # From heads of single networks to the numbers that the predictions on Transformers are judged by.
@@ -90,30 +80,31 @@ BOOTSTRAP_SEED = 20_211_015  # any fixed number: the interval is then a function
 AGAINST = (*SHARES[:4], "temporal_rebuilds", "input_rebuilds")  # typicality, for rank correlations
 
 
-def cross_heads(heads: list[dict]) -> list[dict]:
-    return _where(heads, kind="cross", state="trained")
+def cross_heads(heads: "pd.DataFrame") -> "pd.DataFrame":
+    return heads[(heads["kind"] == "cross") & (heads["state"] == "trained")]
 
 
-def correlations(heads: list[dict]) -> dict[str, dict]:
+def correlations(heads: "pd.DataFrame") -> dict[str, dict]:
     """Rank correlations over heads of cross-attention: typicality with each number of :data:`AGAINST`."""
     rows = cross_heads(heads)
     return {number.removesuffix("_share"): _correlation(rows, number) for number in AGAINST}
 
 
-def _correlation(rows: list[dict], number: str) -> dict:
+def _correlation(rows: "pd.DataFrame", number: str) -> dict:
     """All heads of a network are drawn together: a network is a matrix (heads, 2), NaN where undefined."""
-    networks: dict[str, list[list]] = {}
-    for (task, positions, _), own in _split(rows, *NAMES).items():
-        points = [(row["typicality"], row[number]) if row["varies"] else (None, None) for row in own]
-        pairs = [(math.nan, math.nan) if None in point else point for point in points]
-        networks.setdefault(str((task, positions)), []).append(pairs)
-    defined = sum(not math.isnan(pair[0]) for own in networks.values() for net in own for pair in net)
+    pairs = rows[["typicality", number]].astype(float)
+    pairs = pairs.mask((rows["varies"] == 0) | pairs.isna().any(axis=1))
+    networks = {
+        str(kind): [pairs.loc[network.index].to_numpy() for _, network in own.groupby("seed", sort=False)]
+        for kind, own in rows.groupby(["task", "positions"], sort=False)
+    }
+    defined = int(pairs.notna().all(axis=1).sum())
     counted = {"heads": defined, "left_out": len(rows) - defined}
     if defined < 3:
         return {"value": None, "low": None, "high": None, "n": defined} | counted
     generator = np.random.default_rng(BOOTSTRAP_SEED)
-    found = hierarchical_bootstrap(networks, generator, statistic=_spearman_of_networks).as_dict()
-    return {key: None if math.isnan(value) else value for key, value in found.items()} | counted
+    interval = hierarchical_bootstrap(networks, generator, statistic=_spearman_of_networks).as_dict()
+    return {key: None if math.isnan(value) else value for key, value in interval.items()} | counted
 
 
 def _spearman_of_networks(networks: np.ndarray) -> float:
@@ -122,74 +113,53 @@ def _spearman_of_networks(networks: np.ndarray) -> float:
     return spearman_of_points(points) if len(points) > 1 else math.nan
 
 
-def _where(rows: list[dict], **columns: object) -> list[dict]:
-    return [row for row in rows if all(row[name] == value for name, value in columns.items())]
-
-
-def _less(rows: list[dict], number: str, first: dict, second: dict) -> float | None:
-    """Mean number of the rows with the first's values of columns, less that of those with the second's."""
-    one, two = (mean(row[number] for row in _where(rows, **chosen)) for chosen in (first, second))
-    return None if one is None or two is None else one - two
-
-
-def last_less_first(heads: list[dict]) -> dict:
+def last_less_first(heads: "pd.DataFrame") -> dict:
     """Residual share of the last layer less the first: over heads, then a seed's networks, then seeds."""
     rows = cross_heads(heads)
-    last, first = ({"layer": pick((row["layer"] for row in rows), default=0)} for pick in (max, min))
-
-    def of_seed(own: list[dict]) -> float | None:
-        networks = _split(own, "task", "positions").values()
-        return mean(_less(network, "residual_share", last, first) for network in networks)
-
-    return _over(rows, of_seed)
+    last, first = (
+        rows[rows["layer"] == layer].groupby(["seed", "task", "positions"])["residual_share"].mean()
+        for layer in (rows["layer"].max(), rows["layer"].min())
+    )
+    return over_seeds((last - first).groupby("seed").mean().items(), float)
 
 
-def differences(heads: list[dict]) -> dict[str, dict]:
+def differences(heads: "pd.DataFrame") -> dict[str, dict]:
     """Temporal share of cross-attention by kind of positions: of one task or kind less another's, over seeds.
 
     ``smallest``: seed by seed the least.
     """
+    import pandas as pd
+
     rows = cross_heads(heads)
-    kinds, anchored = (
-        [kind for (kind,) in _split(own, "positions")] for own in (rows, _where(rows, task=ANCHORED))
-    )
+    kinds, anchored = (list(own["positions"].unique()) for own in (rows, rows[rows["task"] == ANCHORED]))
 
-    def of(task: str, kind: str) -> dict[str, str]:
-        return {"task": task, "positions": kind}
+    def apart(task: str, kind: str, other_task: str, other_kind: str) -> "pd.Series":
+        one, other = (
+            rows[(rows["task"] == name) & (rows["positions"] == own)].groupby("seed")["temporal_share"].mean()
+            for name, own in ((task, kind), (other_task, other_kind))
+        )
+        return one - other
 
-    tasks = {kind: (of("one_to_one", kind), of("reordering", kind)) for kind in kinds}
+    tasks = pd.DataFrame({kind: apart("one_to_one", kind, "reordering", kind) for kind in kinds})
     pairs = {
-        "one_to_one_less_reordering": tasks,
+        "one_to_one_less_reordering": dict(tasks) | {"smallest": tasks.min(axis=1, skipna=False)},
         "sinusoidal_less": {
-            kind: (of("one_to_one", "sinusoidal"), of("one_to_one", kind))
+            kind: apart("one_to_one", "sinusoidal", "one_to_one", kind)
             for kind in kinds
             if kind != "sinusoidal"
         },
-        "anchored_less_free": {kind: (of(ANCHORED, kind), of("one_to_one", kind)) for kind in anchored},
+        "anchored_less_free": {kind: apart(ANCHORED, kind, "one_to_one", kind) for kind in anchored},
     }
-    found = {
-        name: {kind: _over(rows, lambda m, p=p: _less(m, "temporal_share", *p)) for kind, p in own.items()}
+    return {
+        name: {kind: over_seeds(by_seed.items(), float) for kind, by_seed in own.items()}
         for name, own in pairs.items()
     }
 
-    def smallest(own: list[dict]) -> float | None:
-        every = [_less(own, "temporal_share", *pair) for pair in tasks.values()]
-        return None if None in every else min(every, default=None)
 
-    found["one_to_one_less_reordering"]["smallest"] = _over(rows, smallest)
-    return found
-
-
-def repeated_values(points: list[Point]) -> dict:
-    """By kind of positions: at words read that the source has once, again, and their difference."""
-
-    def numbers(measured: dict) -> dict:
-        own = {read: {name: measured[read][name] for name in ("attention", "accuracy")} for read in READ}
-        return own | {"once_less_again": less(own["once"], own["again"])}
-
-    kinds = dict.fromkeys(name["positions"] for name, _ in points)
-    of_kinds = {(kind,): [point for point in points if point[0]["positions"] == kind] for kind in kinds}
-    return summarised(of_kinds, numbers)
+def _read(measured: dict) -> dict:
+    """At words read that the source has once, again, and their difference."""
+    own = picked(measured, READ, ("attention", "accuracy"))
+    return own | {"once_less_again": less(own["once"], own["again"])}
 
 
 PLACE = "Part IV, “Transformers”; after Aitken et al. 2021, contributions 1 and 2"
@@ -263,61 +233,39 @@ def _options(config: Config, task: str) -> dict[str, object]:
     return own[task]
 
 
-def _kinds(config: Config) -> tuple[tuple[str, str], ...]:
-    return (*product(config.task, config.positions), *((ANCHORED, kind) for kind in config.anchored))
+def specs(config: Config, task: str, positions: str) -> tuple[RunSpec, ...]:
+    own = settings_of(
+        config, "width", "heads", "layers", "steps", "learning_rate", "warmup", "looks", "judged"
+    )
+    own |= {"task": "reordering" if task == ANCHORED else task, "positions": positions}
+    own |= {"options": tuple(_options(config, task).items())}
+    return each_seed(config.seeds, RunSpec.of, "transformer_sequences", **own)
 
 
-def specs(config: Config, task: str, positions: str) -> Iterator[RunSpec]:
-    shape = ("width", "heads", "layers", "steps", "learning_rate", "warmup", "looks", "judged")
-    for seed in range(config.seeds):
-        yield RunSpec.of(
-            "transformer_sequences",
-            task="reordering" if task == ANCHORED else task,
-            options=tuple(_options(config, task).items()),
-            positions=positions,
-            seed=seed,
-            **{name: getattr(config, name) for name in shape},
-        )
-
-
-def _heads(config: Config, task: str, positions: str) -> tuple[Measurement, ...]:
-    return measurements_of(specs(config, task, positions), measure_heads, fit_samples=config.fit_samples)
-
-
-def _repeated(config: Config) -> tuple[Measurement, ...]:
-    kinds = config.positions if "one_to_one" in config.task else ()
-    return tuple(
-        a for kind in kinds for a in measurements_of(specs(config, "one_to_one", kind), measure_repeated)
+def _plan(config: Config) -> tuple[Plan, Plan]:
+    """All networks by task and positions, and those on one-to-one translation by positions."""
+    kinds = (*product(config.task, config.positions), *((ANCHORED, kind) for kind in config.anchored))
+    networks = {kind: specs(config, *kind) for kind in kinds}
+    again = {(positions,): own for (task, positions), own in networks.items() if task == "one_to_one"}
+    return (
+        asked_of(networks, measure_heads, fit_samples=config.fit_samples),
+        asked_of(again, measure_repeated),
     )
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
-    return (*(a for kind in _kinds(config) for a in _heads(config, *kind)), *_repeated(config))
+    return every(*_plan(config))
 
 
 PROFILES = {
     "quick": Config(),
     "paper": Config(
-        task=TASKS,
-        positions=("sinusoidal", "learned", "relative", "rotary"),
-        anchored=("relative", "rotary"),
-        seeds=5,
-        longest=10,
-        shortest=6,
-        fewest_phrases=3,
-        most_phrases=5,
-        n_train=10_000,
-        judged=1_000,
-        fit_samples=10_000,
-        width=128,
-        heads=4,
-        layers=3,
-        steps=2_000,
-        learning_rate=1e-3,
-        warmup=200,
-        looks=10,
+        task=TASKS, positions=("sinusoidal", "learned", "relative", "rotary"),
+        anchored=("relative", "rotary"), seeds=5, longest=10, shortest=6, fewest_phrases=3, most_phrases=5,
+        n_train=10_000, judged=1_000, fit_samples=10_000, width=128, heads=4, layers=3, steps=2_000,
+        learning_rate=1e-3, warmup=200, looks=10,
     ),
-}
+}  # fmt: skip
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
@@ -326,40 +274,34 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     Rank correlations are over all heads of the trained networks' cross-attention, with intervals from
     resampling tasks × positions and then seeds; the anchored control is in none of them.
     """
-    points = [
-        (name | {"task": task}, measured)
-        for task, positions in _kinds(config)
-        for name, measured in answers(_heads(config, task, positions), store)
-    ]
-    heads = [
-        {column: name[column] for column in NAMES} | row
-        for name, measured in points
+    import pandas as pd
+
+    networks, again = (answered(plan, store) for plan in _plan(config))
+    rows = [
+        name | row
+        for name, measured in by_network(networks, "task", "positions")
         for row in head_rows(measured, config.least_spread)
     ]
-    again = answers(_repeated(config), store)
-    tables = {
-        "heads": heads,
-        "repeated": [
-            {"positions": name["positions"], "seed": name["seed"], "read": read} | numbers
-            for name, measured in again
-            for read, numbers in measured.items()
-        ],
+    columns = ("task", "positions", "seed", "state", "kind", "layer", "varies", *NUMBERS)
+    heads = pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(NUMBERS, float))
+    judged = heads[heads["task"] != ANCHORED]
+    of_each = {
+        kind: [(name, numbers_of(measured, config.least_spread)) for name, measured in points]
+        for kind, points in networks.items()
     }
-    kinds = {
-        kind: [p for p in points if (p[0]["task"], p[0]["positions"]) == kind] for kind in _kinds(config)
-    }
-    parts = {
-        part: summarised(kinds, lambda m, p=part: numbers_of(m, config.least_spread)[p]) for part in PARTS
-    }
-    tables |= {part: rows_of(parts[part], *NAMES[:2], *columns) for part, columns in PARTS.items()}
-    judged = [row for row in heads if row["task"] != ANCHORED]
-    values = {
+    parts = {part: summarised(of_each, itemgetter(part)) for part in PARTS}
+    return {
         "correlation": correlations(judged),
         "residual": {"last_less_first": last_less_first(judged)},
         **differences(heads),
-        "repeated": repeated_values(again),
-        "networks": parts["networks"],
-        "layers": parts["layers"],
-        "states": parts["states"],
+        "repeated": summarised(again, _read),
+        **{part: parts[part] for part in ("networks", "layers", "states")},
+    }, {
+        "heads": rows,
+        "repeated": [
+            name | {"read": read} | numbers
+            for name, measured in by_network(again, "positions")
+            for read, numbers in measured.items()
+        ],
+        **{part: rows_of(parts[part], "task", "positions", *own) for part, own in PARTS.items()},
     }
-    return values, tables

@@ -41,9 +41,7 @@ PROFILES = {"quick": Config(), "paper": Config(like="paper", samples=9_600)}
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
     specs = experiment.specs(experiment.PROFILES[config.like], config.task, config.positions)
-    return measurements_of(
-        [next(specs)], measure_report, samples=config.samples, batch_size=config.batch_size
-    )
+    return measurements_of(specs[:1], measure_report, samples=config.samples, batch_size=config.batch_size)
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:

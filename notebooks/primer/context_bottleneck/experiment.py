@@ -8,10 +8,10 @@ import numpy as np
 from attnlib.models.sequence_to_sequence import Link, SequenceCell
 from companion.results.aggregate import Point, each_over_seeds, paired
 from companion.results.config import Field, Positive
-from companion.results.measurements import Measurement, answers, measurements_of
-from companion.runs.procedure import RunSpec
+from companion.results.measurements import Measurement
 from companion.runs.store import Store
 from notebooks.shared.measure import measure_by_length, measure_summary_bits
+from notebooks.shared.plan import Plan, answered, asked_of, each_seed, every
 from notebooks.shared.summaries import rows_of, summarised
 from notebooks.shared.words import WordsConfig, spec_on_words
 
@@ -45,51 +45,38 @@ class Config(WordsConfig):
 PROFILES = {
     "quick": Config(),
     "paper": Config(
-        link=("initial", "every_step", "attention"),
-        width=(32, 64, 128, 256),
-        shortest=5,
-        longest=60,
-        probed=(5, 10, 20, 30, 40, 60),
-        n_train=40_000,
-        judged=2_800,
-        steps=3_000,
-        learning_rate=2e-3,
+        link=("initial", "every_step", "attention"), width=(32, 64, 128, 256), shortest=5, longest=60,
+        probed=(5, 10, 20, 30, 40, 60), n_train=40_000, judged=2_800, steps=3_000, learning_rate=2e-3,
         samples=16_000,  # 4,000 leave a width of 256 and 60 words a bound far below what is there
     ),
-}
+}  # fmt: skip
 
 
-def _specs(config: Config, links: tuple[str, ...]) -> tuple[RunSpec, ...]:
-    kinds = product(links, config.width, range(config.seeds))
-    return tuple(
-        spec_on_words(config, seed=seed, link=link, width=width, cell=config.cell, looks=1)
-        for link, width, seed in kinds
-    )
-
-
-def _probes(config: Config) -> tuple[Measurement, ...]:
-    """What a probe reads off every single vector, at each length."""
-    specs = _specs(config, tuple(link for link in config.link if link in ONE_VECTOR))
-    return tuple(
-        asked
+def _plan(config: Config) -> tuple[Plan, Plan, Plan]:
+    """Of each link and width the quality by length; what a probe reads off every single vector, at each
+    length; and, of the longest sentences and widest vectors, once more with half the samples to fit it on."""
+    networks = {
+        (link, width): each_seed(
+            config.seeds, spec_on_words, config, link=link, width=width, cell=config.cell, looks=1
+        )
+        for link, width in product(config.link, config.width)
+    }
+    read = {group: specs for group, specs in networks.items() if group[0] in ONE_VECTOR}
+    probed = {
+        (length, *group): asked
         for length in config.probed
-        for asked in measurements_of(specs, measure_summary_bits, length=length, samples=config.samples)
-    )
-
-
-def _halved(config: Config) -> tuple[Measurement, ...]:
-    """The longest sentences and widest vectors once more, with half the samples to fit a probe on."""
-    specs = dict.fromkeys(a.spec for a in _probes(config) if a.spec.resolved.width == max(config.width))
+        for group, asked in asked_of(
+            read, measure_summary_bits, length=length, samples=config.samples
+        ).items()
+    }
+    widest = {group: specs for group, specs in read.items() if group[1] == max(config.width)}
     half = {"length": max(config.probed), "samples": config.samples // 2}
-    return measurements_of(specs, measure_summary_bits, **half) if config.samples > 1 else ()
+    halved = asked_of(widest, measure_summary_bits, **half) if config.samples > 1 else {}
+    return asked_of(networks, measure_by_length), probed, halved
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
-    return (
-        *measurements_of(_specs(config, config.link), measure_by_length),
-        *_probes(config),
-        *_halved(config),
-    )
+    return every(*_plan(config))
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
@@ -98,18 +85,16 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     ``wider``: capacity of the widest less the narrowest; ``attention_gains``: exact match of the widest with
     attention, on the longest quarter, less that of ``initial``.
     """
-    found = _grouped(answers(measurements_of(_specs(config, config.link), measure_by_length), store))
-    probes = _grouped(answers(_probes(config), store), "length")
-    halved = _grouped(answers(_halved(config), store))
+    judged, probed, halved = (answered(plan, store) for plan in _plan(config))
     values: dict = {}
-    for (link, width), points in found.items():
+    for (link, width), points in judged.items():
         values.setdefault(link, {})[f"width_{width}"] = summary(points)
     wide, narrow, longest = max(config.width), min(config.width), max(config.probed)
-    of = {link: found.get((link, wide), []) for link in (*config.link, "attention", "initial")}
+    of = {link: judged.get((link, wide), []) for link in (*config.link, "attention", "initial")}
     values |= {
         "widest": {link: values[link][f"width_{wide}"] for link in config.link if of[link]},
         "wider": {
-            link: paired(of[link], found.get((link, narrow), []), capacity)
+            link: paired(of[link], judged.get((link, narrow), []), capacity)
             for link in config.link
             if wide > narrow
         },
@@ -117,29 +102,20 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
             of["attention"], of["initial"], lambda m: quarter(m, "exact_match", last=True)
         ),
         "read": {
-            link: read_off(probes[link, wide, longest], halved.get((link, wide), []), of[link])
+            link: read_off(probed[longest, link, wide], halved.get((link, wide), []), of[link])
             for link in config.link
-            if (link, wide, longest) in probes
+            if (longest, link, wide) in probed
         },
     }
-    by_place = {(length, link, width): points for (link, width, length), points in probes.items()}
-    bits = summarised(by_place, lambda m: dict(enumerate(m["bits"])))
+    bits = summarised(probed, lambda m: dict(enumerate(m["bits"])))
     return values, {
-        "lengths": rows_of(summarised(found, _by_length), "link", "width", "length", "quantity"),
+        "lengths": rows_of(summarised(judged, _by_length), "link", "width", "length", "quantity"),
         "probe": rows_of(bits, "length", "link", "width", "position"),
     }
 
 
 def _by_length(measured: dict) -> dict:
     return {n: {name: measured[name][i] for name in QUANTITIES} for i, n in enumerate(measured["lengths"])}
-
-
-def _grouped(points: list[Point], *further: str) -> dict[tuple, list[Point]]:
-    groups: dict[tuple, list[Point]] = {}
-    for name, measured in points:
-        key = (name["link"], name["width"], *(measured[own] for own in further))
-        groups.setdefault(key, []).append((name, measured))
-    return groups
 
 
 def summary(points: list[Point]) -> dict:

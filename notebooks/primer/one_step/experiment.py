@@ -15,6 +15,7 @@ from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.primer.one_step.measure import measure_shown_pairs
+from notebooks.shared.plan import each_seed, settings_of
 from notebooks.shared.summaries import rows_of
 
 PLACE = "Primer 1, “Training an attention model”; primer 2, “Example: Machine Translation”"
@@ -82,13 +83,10 @@ PROFILES = {
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
-    names = ("width", "steps", "looks", "learning_rate", "judged", "task")
-    own = {name: getattr(config, name) for name in names} | NETWORKS[config.network]
-    options = tuple((name, getattr(config, name)) for name in ("n_train", "max_words", "max_length"))
-    specs = (
-        RunSpec.of("recurrent_sequences", seed=seed, options=options, shown=PAIRS, **own)
-        for seed in range(config.seeds)
-    )
+    own = settings_of(config, "width", "steps", "looks", "learning_rate", "judged", "task")
+    own |= {"options": tuple(settings_of(config, "n_train", "max_words", "max_length").items())}
+    own |= {"shown": PAIRS, **NETWORKS[config.network]}
+    specs = each_seed(config.seeds, RunSpec.of, "recurrent_sequences", **own)
     return measurements_of(specs, measure_shown_pairs, pair=config.pair, place=config.place)
 
 
@@ -98,24 +96,18 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     if not points:
         return {}, {name: [] for name in ("worked", "context", "predicted", "map", "learned")}
     first = points[0][1]
-    courses = each_over_seeds(
-        points,
-        lambda m: {n: {step: _weight(m, n, i) for i, step in enumerate(first["steps"])} for n in WEIGHTS},
-    )
     context = [
         {"coordinate": entry["coordinate"], "context": entry["value"], "source_place": place}
-        | {"source": word["source"], "state": state, "weighted": weighted}
+        | {"source": word["source"], "state": entry["states"][place], "weighted": entry["weighted"][place]}
         for entry in first["context"]
-        for place, (word, state, weighted) in enumerate(
-            zip(first["worked"], entry["states"], entry["weighted"], strict=True)
-        )
+        for place, word in enumerate(first["worked"])
     ]
     return each_over_seeds(points, _numbers), {
         "worked": first["worked"],
         "context": context,
         "predicted": first["predicted"],
         "map": list(_map(first)),
-        "learned": rows_of(courses, "weight", "step"),
+        "learned": rows_of(each_over_seeds(points, _courses), "weight", "step"),
     }
 
 
@@ -127,6 +119,11 @@ def _row(measured: dict, name: str, look: int = -1) -> list[float]:
 def _weight(measured: dict, name: str, look: int = -1) -> float:
     row = _row(measured, name, look)
     return sum(row[source] for source in WEIGHTS[name][2])
+
+
+def _courses(measured: dict) -> dict:
+    looks = list(enumerate(measured["steps"]))
+    return {name: {step: _weight(measured, name, look) for look, step in looks} for name in WEIGHTS}
 
 
 def _numbers(measured: dict) -> dict:

@@ -7,13 +7,13 @@ import numpy as np
 
 from attnlib.models.sequence_to_sequence import NAMED
 from companion.data import registry
-from companion.results.aggregate import Point, each_over_seeds
 from companion.results.config import BaseConfig, OneOf, Positive
-from companion.results.measurements import Measurement, answers, measurements_of
+from companion.results.measurements import Measurement
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.primer.one_vector.measure import measure_error_growth
-from notebooks.shared.summaries import rows_of
+from notebooks.shared.plan import Plan, answered, asked_of, each_seed, every, settings_of
+from notebooks.shared.summaries import rows_of, summarised
 
 PLACE = "Primer 1, “A quick refresher: sequence to sequence models”; Cho et al. 2014; Sutskever et al. 2014"
 QUESTION = "Can one vector carry a sentence whose translation has another length, and how do errors spread?"
@@ -56,53 +56,44 @@ class Config(BaseConfig):
 PROFILES = {
     "quick": Config(),
     "paper": Config(
-        task=("number_words", "dates", "multi30k_en_fr"),
-        digits=7,
-        n_train=20_000,
-        judged=1_000,
-        width=128,
-        steps=4_000,
-        learning_rate=2e-3,
-        samples=500,
+        task=("number_words", "dates", "multi30k_en_fr"), digits=7, n_train=20_000, judged=1_000, width=128,
+        steps=4_000, learning_rate=2e-3, samples=500,
     ),
-}
+}  # fmt: skip
 
 
-def _groups(config: Config) -> dict[tuple[str, str], tuple[RunSpec, ...]]:
-    names = ("width", "steps", "batch_size", "learning_rate", "judged")
-    shared = {name: getattr(config, name) for name in names} | {"looks": 1}  # only the end is measured
-    found = {}
+def _plan(config: Config) -> Plan:
+    shared = settings_of(config, "width", "steps", "batch_size", "learning_rate", "judged")
+    shared |= {"looks": 1}  # only the end is measured
+    groups = {}
     for task, network in product(config.task, config.network):
         options = {"n_train": config.n_train} | OPTIONS.get(task, {})
         if task == "number_words":
             options |= {"max_digits": config.digits, "n_held_out": config.judged}
         own = {"task": task, "options": tuple(options.items()), **NETWORKS[network], **shared}
-        found[task, network] = tuple(
-            RunSpec.of("recurrent_sequences", seed=seed, **own) for seed in range(config.seeds)
-        )
-    return found
+        groups[task, network] = each_seed(config.seeds, RunSpec.of, "recurrent_sequences", **own)
+    return asked_of(groups, measure_error_growth, samples=config.samples)
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
-    specs = (spec for group in _groups(config).values() for spec in group)
-    return measurements_of(dict.fromkeys(specs), measure_error_growth, samples=config.samples)
+    return every(_plan(config))
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
-    """Quality, and how errors spread; tables are of sentences of one length."""
-    values: dict = {}
-    tables: dict[str, list[dict]] = {"places": [], "damage": []}
-    for (task, network), specs in _groups(config).items():
-        points = answers(measurements_of(specs, measure_error_growth, samples=config.samples), store)
-        if not points:
-            continue
-        values.setdefault(task, {})[network] = _summary(points)
-        places = each_over_seeds(points, _by_place)
-        damage = each_over_seeds(points, _by_quantity)
-        named = {task: {network: places}}, {task: {network: damage}}
-        tables["places"] += rows_of(named[0], "task", "network", "way", "place")
-        tables["damage"] += rows_of(named[1], "task", "network", "quantity", "place")
-    return values, tables
+    """Quality, and how errors spread; tables are of sentences of one length.
+
+    ``own_hand``: teacher-forced less free-running accuracy; ``length_over_guess``: how much oftener the
+    length is right than by a guess from the source's alone; ``beam_gain``: beam search less greedy decoding.
+    """
+    points = answered(_plan(config), store)
+    values = summarised(points, _numbers)
+    for (task, network), ((_, first), *_) in points.items():  # what follows from the samples alone
+        fixed = ("length_guessed", "length", "of_length", "parameters")
+        values[task][network] |= {name: first[name] for name in fixed}
+    return values, {
+        "places": rows_of(summarised(points, _by_place), "task", "network", "way", "place"),
+        "damage": rows_of(summarised(points, _by_quantity), "task", "network", "quantity", "place"),
+    }
 
 
 def _added(row: dict) -> float:
@@ -123,26 +114,14 @@ def _by_quantity(measured: dict) -> dict:
     }
 
 
-def _summary(points: list[Point]) -> dict:
-    """Intervals over seeds.
-
-    ``own_hand``: teacher-forced less free-running accuracy; ``length_over_guess``: how much oftener the
-    length is right than by a guess from the source's alone; ``beam_gain``: beam search less greedy decoding.
-    """
-    first = points[0][1]  # what follows from the samples is the same for every seed
-    return each_over_seeds(
-        points,
-        lambda m: (
-            {name: m[name] for name in QUALITIES}
-            | {
-                "after_error": after_error(m["damage"]),
-                "early_over_late": early_over_late(m["damage"]),
-                "own_hand": m["token_accuracy"] - m["own_accuracy"],
-                "length_over_guess": m["length_right"] - m["length_guessed"],
-                "beam_gain": {name: m["beam"][name] - m[name] for name in ("exact_match", "bleu")},
-            }
-        ),
-    ) | {name: first[name] for name in ("length_guessed", "length", "of_length", "parameters")}
+def _numbers(measured: dict) -> dict:
+    return {name: measured[name] for name in QUALITIES} | {
+        "after_error": after_error(measured["damage"]),
+        "early_over_late": early_over_late(measured["damage"]),
+        "own_hand": measured["token_accuracy"] - measured["own_accuracy"],
+        "length_over_guess": measured["length_right"] - measured["length_guessed"],
+        "beam_gain": {name: measured["beam"][name] - measured[name] for name in ("exact_match", "bleu")},
+    }
 
 
 def after_error(damage: list[dict]) -> float:

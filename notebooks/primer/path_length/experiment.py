@@ -1,17 +1,18 @@
 """Path length: how far a gradient gets back into the source, with one vector and with attention."""
 
-import math
-from itertools import chain, product
+from itertools import product
+from operator import itemgetter
 from typing import Annotated
 
 import numpy as np
 
-from companion.results.aggregate import each_over_seeds, paired
+from companion.results.aggregate import paired
 from companion.results.config import Field, OneOf, Positive
-from companion.results.measurements import Measurement, answers, measurements_of
+from companion.results.measurements import Measurement
 from companion.runs.store import Store
 from notebooks.primer.path_length.measure import measure_gradients
-from notebooks.shared.summaries import rows_of
+from notebooks.shared.plan import Plan, answered, asked_of, each_seed, every, settings_of
+from notebooks.shared.summaries import rows_of, summarised
 from notebooks.shared.words import PAPER, CoursesConfig, link_distances, spec_on_words
 
 PLACE = "Primer 1, “Benefits of attention: shorter path lengths”"
@@ -42,20 +43,17 @@ class Config(CoursesConfig):
 PROFILES = {"quick": Config(), "paper": Config(kind=tuple(KINDS), length=20, samples=256, **PAPER)}
 
 
-def _groups(config: Config) -> dict[tuple[str, str], tuple[Measurement, ...]]:
-    found = {}
+def _plan(config: Config) -> Plan:
+    shared, groups = settings_of(config, "width", "looks"), {}
     for kind, cell in product(config.kind, config.cell):
         link, reverse = KINDS[kind]
-        own = {"link": link, "reverse": reverse, "cell": cell, "width": config.width, "looks": config.looks}
-        specs = (spec_on_words(config, seed=seed, **own) for seed in range(config.seeds))
-        found[kind, cell] = measurements_of(
-            specs, measure_gradients, length=config.length, samples=config.samples
-        )
-    return found
+        own = {"link": link, "reverse": reverse, "cell": cell} | shared
+        groups[kind, cell] = each_seed(config.seeds, spec_on_words, config, **own)
+    return asked_of(groups, measure_gradients, length=config.length, samples=config.samples)
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
-    return tuple(chain.from_iterable(_groups(config).values()))
+    return every(_plan(config))
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
@@ -64,48 +62,39 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     A distance is the number of recurrent steps between two words if everything goes through the encoder's
     last state, for networks with attention as well: it is what they need not go.
     """
-    found = {kind: answers(asked, store) for kind, asked in _groups(config).items()}
-    values: dict = {}
-    tables: dict[str, list[dict]] = {"matrices": [], "decay": []}
-    for (kind, cell), points in found.items():
-        if not points:
-            continue
-        reverse = KINDS[kind][1]
-        values.setdefault(kind, {})[cell] = each_over_seeds(
-            points, lambda m, r=reverse: _numbers(m, reverse=r)
-        )
-        by_distance = each_over_seeds(
-            points, lambda m, r=reverse: {stage: _by_distance(m[stage], reverse=r) for stage in STAGES}
-        )
-        tables["decay"] += rows_of({kind: {cell: by_distance}}, "kind", "cell", "stage", "distance")
-        for stage in STAGES:
-            mean = np.mean([measured[stage] for _, measured in points], axis=0)
-            tables["matrices"] += [
-                {"kind": kind, "cell": cell, "stage": stage, "target": s + 1, "source": t + 1}
-                | {"norm": float(mean[s, t] / mean.max())}
-                for s, t in np.ndindex(mean.shape)
-            ]
+    points = answered(_plan(config), store)
+    of_each = {
+        group: [(name, _of_network(measured, reverse=name["reverse"])) for name, measured in own]
+        for group, own in points.items()
+    }
+    values = summarised(of_each, itemgetter("numbers"))
     for own in values.values():
         own["main"] = own[next(iter(own))]
-    attention, one_vector = (found.get((kind, config.cell[0]), []) for kind in ("attention", "one_vector"))
-    flatter = {
-        stage: paired(attention, one_vector, lambda m, s=stage: decay(m[s], reverse=False))
+    means = {
+        (*group, stage): np.mean([m[stage] for _, m in own], axis=0)
+        for group, own in points.items()
         for stage in STAGES
     }
-    return values | {"flatter": flatter}, tables
+    attention, one_vector = (of_each.get((kind, config.cell[0]), []) for kind in ("attention", "one_vector"))
+    flatter = {
+        stage: paired(attention, one_vector, lambda m, s=stage: m["numbers"][s]["decay"]) for stage in STAGES
+    }
+    return values | {"flatter": flatter}, {
+        "matrices": [
+            {"kind": kind, "cell": cell, "stage": stage, "target": s + 1, "source": t + 1}
+            | {"norm": float(mean[s, t] / mean.max())}
+            for (kind, cell, stage), mean in means.items()
+            for s, t in np.ndindex(mean.shape)
+        ],
+        "decay": rows_of(summarised(of_each, itemgetter("distances")), "kind", "cell", "stage", "distance"),
+    }
 
 
-def _pairs(matrix: list[list[float]], *, reverse: bool) -> tuple[list[int], list[float]]:
-    places = list(product(range(len(matrix)), repeat=2))
-    norms = [math.log10(max(matrix[target][source], 1e-30)) for target, source in places]
-    return link_distances(places, len(matrix), reverse=reverse), norms
-
-
-def _by_distance(matrix: list[list[float]], *, reverse: bool) -> dict[int, float]:
-    found: dict[int, list[float]] = {}
-    for distance, norm in zip(*_pairs(matrix, reverse=reverse), strict=True):
-        found.setdefault(distance, []).append(norm)
-    return {distance: float(np.mean(own)) for distance, own in sorted(found.items())}
+def _pairs(matrix: list[list[float]], *, reverse: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Of all pairs of places the distance, and log10 of the norm."""
+    places = np.ndindex(len(matrix), len(matrix))
+    norms = np.log10(np.maximum(matrix, 1e-30)).ravel()
+    return np.array(link_distances(places, len(matrix), reverse=reverse)), norms
 
 
 def decay(matrix: list[list[float]], *, reverse: bool) -> float:
@@ -113,21 +102,22 @@ def decay(matrix: list[list[float]], *, reverse: bool) -> float:
     return float(np.polyfit(*_pairs(matrix, reverse=reverse), 1)[0])
 
 
-def _numbers(measured: dict, *, reverse: bool) -> dict:
-    """What the gradients of each stage show.
+def _of_network(measured: dict, *, reverse: bool) -> dict[str, dict[str, dict]]:
+    """Numbers of each stage, and means by distance.
 
     ``decay`` is in decades a step; ``aligned``, the share of a row on the word at the same place; ``apart``,
     in decades, the distance reached most above the one reached least; ``first_over_last``, of the pairs of
     first and last words.
     """
-    found = {}
+    found: dict = {"numbers": {}, "distances": {}}
     for stage in STAGES:
-        matrix = measured[stage]
-        means = _by_distance(matrix, reverse=reverse).values()
-        found[stage] = {
-            "decay": decay(matrix, reverse=reverse),
+        distances, norms = _pairs(measured[stage], reverse=reverse)
+        means = {int(d): float(norms[distances == d].mean()) for d in np.unique(distances)}
+        found["distances"][stage] = means
+        found["numbers"][stage] = {
+            "decay": decay(measured[stage], reverse=reverse),
             "aligned": measured[f"aligned_{stage}"],
-            "apart": max(means) - min(means),
-            "first_over_last": math.log10(max(matrix[0][0], 1e-30) / max(matrix[-1][-1], 1e-30)),
+            "apart": max(means.values()) - min(means.values()),
+            "first_over_last": float(norms[0] - norms[-1]),
         }
     return found

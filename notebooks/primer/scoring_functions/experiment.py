@@ -1,7 +1,7 @@
 """Scoring functions, directions of the encoder and decoders: what each costs, learns, and how fast."""
 
 from collections.abc import Iterable, Mapping
-from itertools import chain, product
+from itertools import product
 from math import ceil
 from operator import itemgetter
 from typing import Annotated, NamedTuple
@@ -14,19 +14,14 @@ from attnlib.models.sequence_to_sequence import NAMED
 from companion.data.parallel import NAMES as TEXTS
 from companion.results.aggregate import Point, each_over_seeds, matched, over_seeds, paired
 from companion.results.config import BaseConfig, OneOf, Positive
-from companion.results.measurements import Measurement, answers, measurements_of
+from companion.results.measurements import Measurement
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
-from notebooks.primer.scoring_functions.measure import (
-    OFFSETS,
-    READABLE,
-    SIZES,
-    measure_asking_state,
-    measure_bleu,
-    measure_context_of_states,
-    measure_cost,
-)
+from notebooks.primer.scoring_functions import measure
+from notebooks.primer.scoring_functions.measure import OFFSETS, READABLE, SIZES
+from notebooks.shared.courses import along, crossing
 from notebooks.shared.measure import measure_learning_curve
+from notebooks.shared.plan import Plan, Points, answered, asked_of, each_seed, every, settings_of
 from notebooks.shared.summaries import rows_of
 
 DECODERS: dict[str, dict[str, object]] = {
@@ -127,23 +122,12 @@ def grid(config: Config) -> tuple[Kind, ...]:
 PROFILES = {
     "quick": Config(),
     "paper": Config(
-        task=("reordering", "number_words"),
-        scoring=("dot", "scaled_dot", "general", "concat", "additive"),
-        decoder=("luong", "luong_feeding", "bahdanau"),
-        asked=("dot", "general", "additive"),
-        shortest=3,
-        longest=6,
-        n_train=20_000,
-        judged=300,
-        width=64,
-        steps=800,
-        looks=40,
-        learning_rate=2e-3,
-        threshold=0.9,
-        samples=4_000,
-        named=("cho", "sutskever", "bahdanau", "luong"),
+        task=("reordering", "number_words"), scoring=("dot", "scaled_dot", "general", "concat", "additive"),
+        decoder=("luong", "luong_feeding", "bahdanau"), asked=("dot", "general", "additive"), shortest=3,
+        longest=6, n_train=20_000, judged=300, width=64, steps=800, looks=40, learning_rate=2e-3,
+        threshold=0.9, samples=4_000, named=("cho", "sutskever", "bahdanau", "luong"),
     ),
-}
+}  # fmt: skip
 
 
 def specs_of_kind(config: Config, kind: Kind) -> tuple[RunSpec, ...]:
@@ -151,9 +135,9 @@ def specs_of_kind(config: Config, kind: Kind) -> tuple[RunSpec, ...]:
     options = sizes | {"n_train": config.n_train, "n_held_out": config.judged}
     own = {"task": kind.task, "options": tuple(options.items()), "scoring": kind.scoring}
     own |= {"bidirectional": kind.directions == 2, "batch_size": BATCH, **DECODERS.get(kind.decoder, {})}
-    own |= {name: getattr(config, name) for name in ("width", "steps", "looks", "learning_rate", "judged")}
+    own |= settings_of(config, "width", "steps", "looks", "learning_rate", "judged")
     procedure = "asked_before" if kind.decoder == BEFORE else "recurrent_sequences"
-    return tuple(RunSpec.of(procedure, seed=seed, **own) for seed in range(config.seeds))
+    return each_seed(config.seeds, RunSpec.of, procedure, **own)
 
 
 def specs_of_name(config: Config, name: str) -> tuple[RunSpec, ...]:
@@ -163,7 +147,7 @@ def specs_of_name(config: Config, name: str) -> tuple[RunSpec, ...]:
     own |= {"steps": config.text_epochs * ceil((config.text_pairs or CAPTIONS) / BATCH)}
     own |= {"looks": config.text_looks, "learning_rate": config.text_rate, "batch_size": BATCH}
     own |= {"judged": VALIDATION, **NAMED[name]}
-    return tuple(RunSpec.of("recurrent_sequences", seed=seed, **own) for seed in range(config.seeds))
+    return each_seed(config.seeds, RunSpec.of, "recurrent_sequences", **own)
 
 
 def comparisons(config: Config, task: str) -> dict[str, list[tuple[Kind, Kind]]]:
@@ -187,21 +171,14 @@ def comparisons(config: Config, task: str) -> dict[str, list[tuple[Kind, Kind]]]
 QUANTITIES = ("token_accuracy", "exact_match", "updates")
 
 
-def updates_to(threshold: float, steps: list[int], course: list[float]) -> float | None:
-    """Updates until a course first reaches a threshold, on straight lines between looks; None if never."""
-    for place, value in enumerate(course):
-        if value >= threshold:
-            if not place:
-                return float(steps[0])
-            before, here = course[place - 1], steps[place - 1]
-            return here + (threshold - before) / (value - before) * (steps[place] - here)
-    return None
+def updates_to(threshold: float, measured: dict) -> float | None:
+    return crossing(measured["steps"], measured["token_accuracy"], threshold)
 
 
 def quality(measured: dict, name: str, threshold: float) -> float:
     """One of :data:`QUANTITIES`; a network that never reaches the threshold counts with all its updates."""
     if name == "updates":
-        found = updates_to(threshold, measured["steps"], measured["token_accuracy"])
+        found = updates_to(threshold, measured)
         return float(measured["steps"][-1]) if found is None else found
     value = measured[name]
     return value[-1] if isinstance(value, list) else value
@@ -209,7 +186,7 @@ def quality(measured: dict, name: str, threshold: float) -> float:
 
 def summary(points: list[Point], threshold: float) -> dict:
     """Intervals of :data:`QUANTITIES`, and ``reached``: how many networks reach the threshold."""
-    reached = [updates_to(threshold, m["steps"], m["token_accuracy"]) is not None for _, m in points]
+    reached = [updates_to(threshold, m) is not None for _, m in points]
     found = each_over_seeds(points, lambda m: {name: quality(m, name, threshold) for name in QUANTITIES})
     return found | {"reached": sum(reached)}
 
@@ -228,23 +205,31 @@ def effect(
     measured: Mapping[object, list[Point]], pairs: Iterable[tuple[object, object]], threshold: float
 ) -> dict[str, dict]:
     """By how much the first kind of a pair exceeds the second: mean over pairs, intervals over seeds."""
-    by_seed: dict[object, list[tuple[dict, dict]]] = {}
-    for first, second in pairs:
-        for name, both in matched(measured.get(first, ()), measured.get(second, ())):
-            by_seed.setdefault(name["seed"], []).append(both)
-    most = max(map(len, by_seed.values()), default=0)
-    complete = [({"seed": seed}, {"pairs": own}) for seed, own in by_seed.items() if len(own) == most]
+    import pandas as pd
 
-    def difference(found: dict, name: str) -> float:
-        apart = [quality(a, name, threshold) - quality(b, name, threshold) for a, b in found["pairs"]]
-        return sum(apart) / len(apart)
+    pairs = [matched(measured.get(first, ()), measured.get(second, ())) for first, second in pairs]
 
-    return {name: over_seeds(complete, lambda m, n=name: difference(m, n)) for name in QUANTITIES}
+    def difference(of: str) -> dict:
+        by_seed = pd.DataFrame(  # a row a pair
+            {
+                name["seed"]: quality(one, of, threshold) - quality(other, of, threshold)
+                for name, (one, other) in pair
+            }
+            for pair in pairs
+        )
+        complete = by_seed.count() == by_seed.count().max()
+        return over_seeds(by_seed.loc[:, complete].mean().items(), float)
+
+    return {name: difference(name) for name in QUANTITIES}
 
 
-def curve_rows(points: list[Point]) -> list[dict]:
-    courses = each_over_seeds(points, lambda m: dict(zip(m["steps"], m["token_accuracy"], strict=True)))
-    return rows_of(courses, "step")
+def _rows(name: dict, found: dict) -> list[dict]:
+    return [name | {"quantity": own} | found[own] for own in found if isinstance(found[own], dict)]
+
+
+def _curve_rows(name: dict, points: list[Point]) -> list[dict]:
+    courses = each_over_seeds(points, lambda m: along(m, "token_accuracy"))["token_accuracy"]
+    return [name | row for row in rows_of(courses, "step")]
 
 
 PLACE = "Primer 2, “Alignment Function Types” and “Attention in Different RNN Variants”"
@@ -253,39 +238,32 @@ GAINS = {"bahdanau_over_cho": ("bahdanau", "cho"), "luong_over_sutskever": ("luo
 ASKERS = ("luong", BEFORE, "bahdanau")
 
 
-def _networks(config: Config) -> dict[Kind | str, tuple[RunSpec, ...]]:
-    by_kind = {kind: specs_of_kind(config, kind) for kind in grid(config)}
-    return by_kind | {name: specs_of_name(config, name) for name in NAMED if name in config.named}
-
-
-def _asked_kinds(config: Config) -> dict[Kind, tuple[Measurement, ...]]:
-    """Which state the scores come from: one direction, and the scores in ``asked``."""
-    every = (Kind(task, own, 1, score) for task, score, own in product(config.task, config.asked, ASKERS))
-    return {
-        k: measurements_of(specs_of_kind(config, k), measure_asking_state) for k in every if k in grid(config)
+def _plan(config: Config) -> tuple[Plan, ...]:
+    """Learning curves and costs of all networks; which state the scores come from, what encoder states know
+    (of Bahdanau's network, and the same with the other encoder), BLEU of the networks with names."""
+    kinds = {kind: specs_of_kind(config, kind) for kind in grid(config)}
+    named = {name: specs_of_name(config, name) for name in config.named}
+    networks = kinds | named
+    asking = {
+        k: kinds[k] for k in kinds if k.directions == 1 and k.scoring in config.asked and k.decoder in ASKERS
     }
-
-
-def _probed_kinds(config: Config) -> dict[Kind, tuple[Measurement, ...]]:
-    """What encoder states know: of Bahdanau's network, and the same with the other encoder."""
-    tasks = [task for task in config.task if config.longest >= READABLE[task]]
-    every = (Kind(task, "bahdanau", d, "additive") for task, d in product(tasks, config.directions))
+    probed = {
+        k: specs
+        for k, specs in kinds.items()
+        if (k.decoder, k.scoring) == ("bahdanau", "additive") and config.longest >= READABLE[k.task]
+    }
     settings = {"size": config.longest, "samples": config.samples}
-    return {
-        kind: measurements_of(specs_of_kind(config, kind), measure_context_of_states, **settings)
-        for kind in every
-        if kind in grid(config)
-    }
+    return (
+        asked_of(networks, measure_learning_curve),
+        asked_of({group: specs[:1] for group, specs in networks.items()}, measure.measure_cost),
+        asked_of(asking, measure.measure_asking_state),
+        asked_of(probed, measure.measure_context_of_states, **settings),
+        asked_of(named, measure.measure_bleu),
+    )
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
-    networks = _networks(config)
-    return (
-        *(asked for specs in networks.values() for asked in measurements_of(specs, measure_learning_curve)),
-        *measurements_of((specs[0] for specs in networks.values()), measure_cost),
-        *chain(*_asked_kinds(config).values(), *_probed_kinds(config).values()),
-        *(a for name in config.named for a in measurements_of(networks[name], measure_bleu)),
-    )
+    return every(*_plan(config))
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
@@ -294,76 +272,63 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     ``context``: bits of the word ``before``, of the word itself and of the word ``after`` in an encoder
     state.
     """
-    networks = _networks(config)
-    measured = {
-        kind: answers(measurements_of(specs, measure_learning_curve), store)
-        for kind, specs in networks.items()
-    }
-    measured = {kind: points for kind, points in measured.items() if points}
-    costs = {
-        kind: cost
-        for kind in measured
-        for _, cost in answers(measurements_of(networks[kind][:1], measure_cost), store)
-    }
+    plans = _plan(config)
+    curves, costed, asking, probed, bleu = (answered(plan, store) for plan in plans)
+    costs = {group: cost for group, ((_, cost),) in costed.items()}
     values: dict = {}
     tables: dict[str, list[dict]] = {name: [] for name in ("grid", "costs", "curves", "context")}
     for kind in grid(config):
-        if kind not in measured:
+        if kind not in curves:
             continue
-        found, cost = summary(measured[kind], config.threshold), costs.get(kind, {})
-        own = values.setdefault(kind.task, {}).setdefault(kind.decoder, {})
-        own.setdefault(DIRECTIONS[kind.directions], {})[kind.scoring] = found | cost
-        name = kind.columns
-        tables["grid"] += _rows(name, found)
+        own, cost, name = summary(curves[kind], config.threshold), costs.get(kind, {}), kind.columns
+        by_directions = values.setdefault(kind.task, {}).setdefault(kind.decoder, {})
+        by_directions.setdefault(DIRECTIONS[kind.directions], {})[kind.scoring] = own | cost
+        tables["grid"] += _rows(name, own)
         tables["costs"] += [name | cost] if cost else []
-        tables["curves"] += [name | row for row in curve_rows(measured[kind])]
-    asking: dict = {}
+        tables["curves"] += _curve_rows(name, curves[kind])
+    who_asks: dict = {}
+    for kind in plans[2]:
+        shown = ("present", "previous", "weight_on_gold")
+        own = {name: over_seeds(asking.get(kind, ()), itemgetter(name)) for name in shown}
+        who_asks.setdefault(kind.task, {}).setdefault(kind.scoring, {})[kind.decoder] = own
     context: dict = {}
-    for kind, asked in _asked_kinds(config).items():
-        points, shown = answers(asked, store), ("present", "previous", "weight_on_gold")
-        by_decoder = asking.setdefault(kind.task, {}).setdefault(kind.scoring, {})
-        by_decoder[kind.decoder] = {name: over_seeds(points, itemgetter(name)) for name in shown}
-    for kind, asked in _probed_kinds(config).items():
-        if points := answers(asked, store):
-            at = each_over_seeds(points, lambda m: dict(zip(OFFSETS, m["bits"], strict=True)))
-            own = {"before": at[-1], "own": at[0], "after": at[1]}
-            context.setdefault(kind.task, {})[DIRECTIONS[kind.directions]] = own
-            tables["context"] += [kind.columns | row for row in rows_of(at, "offset")]
+    for kind, points in probed.items():
+        at = each_over_seeds(points, lambda m: dict(zip(OFFSETS, m["bits"], strict=True)))
+        own = {"before": at[-1], "own": at[0], "after": at[1]}
+        context.setdefault(kind.task, {})[DIRECTIONS[kind.directions]] = own
+        tables["context"] += [kind.columns | row for row in rows_of(at, "offset")]
     for task in config.task if values else ():
         pairs = comparisons(config, task)
-        effects = {name: effect(measured, own, config.threshold) for name, own in pairs.items()}
-        own = {"effects": effects, "who_asks": asking.get(task, {}), "context": context.get(task, {})}
+        effects = {name: effect(curves, own, config.threshold) for name, own in pairs.items()}
+        own = {"effects": effects, "who_asks": who_asks.get(task, {}), "context": context.get(task, {})}
         values.setdefault(task, {}).update(own)
-    values["translation"], further = _translation(config, networks, measured, costs, store)
+    values["translation"], further = _translation(config, curves, costs, bleu)
     return values, tables | further
 
 
-def _rows(name: dict, found: dict) -> list[dict]:
-    return [name | {"quantity": own} | found[own] for own in found if isinstance(found[own], dict)]
-
-
 def _translation(
-    config: Config, networks: dict, measured: dict, costs: dict, store: "Store"
+    config: Config, curves: Points, costs: dict, bleu: Points
 ) -> tuple[dict, dict[str, list[dict]]]:
     """The networks with names on captions: like the grid, with ``bleu``, and ``gains`` by attention."""
     values: dict = {}
-    bleu: dict[str, list[Point]] = {}
     tables: dict[str, list[dict]] = {"translation": [], "translation_curves": []}
     for name in config.named:
-        if name not in measured:
+        if name not in curves:
             continue
-        bleu[name] = answers(measurements_of(networks[name], measure_bleu), store)
-        found = summary(measured[name], config.text_threshold)
-        found["bleu"] = over_seeds(bleu[name], lambda m: m["bleu"])
-        found["late_rise"] = over_seeds(measured[name], late_rise)
-        values[name] = found | costs.get(name, {}) | {"bleu_of_each": [m["bleu"] for _, m in bleu[name]]}
-        tables["translation"] += _rows({"network": name}, found)
-        tables["translation_curves"] += [{"network": name} | row for row in curve_rows(measured[name])]
-        for _, one in bleu[name][:1]:
+        written = bleu.get(name, [])
+        own = summary(curves[name], config.text_threshold)
+        own |= {
+            "bleu": over_seeds(written, itemgetter("bleu")),
+            "late_rise": over_seeds(curves[name], late_rise),
+        }
+        values[name] = own | costs.get(name, {}) | {"bleu_of_each": [m["bleu"] for _, m in written]}
+        tables["translation"] += _rows({"network": name}, own)
+        tables["translation_curves"] += _curve_rows({"network": name}, curves[name])
+        for _, one in written[:1]:
             values |= {what: one[what] for what in ("signature", "sentences")}
     values["gains"] = {
-        gain: effect(measured, [pair], config.text_threshold)
-        | {"bleu": paired(*(bleu.get(name, ()) for name in pair), lambda m: m["bleu"])}
+        gain: effect(curves, [pair], config.text_threshold)
+        | {"bleu": paired(*(bleu.get(name, ()) for name in pair), itemgetter("bleu"))}
         for gain, pair in GAINS.items()
     }
     return values, tables

@@ -8,14 +8,15 @@ import numpy as np
 from attnlib.errors import BadInput, DataUnavailable
 from attnlib.models.sequence_to_sequence import Link
 from companion.data import registry
-from companion.results.aggregate import Point, each_over_seeds, matched
+from companion.results.aggregate import matched
 from companion.results.config import OneOf
-from companion.results.measurements import Measurement, answers, measurements_of
+from companion.results.measurements import Measurement
 from companion.results.statistics import mean_interval
-from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.primer.source_reversal.measure import measure_longest_sentences
+from notebooks.shared.courses import along
 from notebooks.shared.measure import THIRDS, measure_learning_curve
+from notebooks.shared.plan import Plan, answered, asked_of, each_seed, every, settings_of
 from notebooks.shared.summaries import each_paired, rows_of, summarised
 from notebooks.shared.words import PAPER, CoursesConfig, link_distances, spec_on_words
 
@@ -66,7 +67,8 @@ def count_distances(name: str) -> tuple[dict, list[dict]]:
 PLACE = "Primer 1, “Benefits of attention: shorter path lengths”; Sutskever et al. 2014, section 3.3"
 QUESTION = "Why does it help to read the source backwards, and does it still with attention?"
 ONE_LENGTH = "attention_one_length"
-NAMES = ("kind", "cell", "order")  # of a group, in the tables
+PARTS = ("token_accuracy", *THIRDS)
+NAMES = ("kind", "cell", "order")  # of a group: a link or ONE_LENGTH, gru or lstm, one of ORDERS
 
 
 class Config(CoursesConfig):
@@ -88,27 +90,19 @@ class Config(CoursesConfig):
 PROFILES = {"quick": Config(), "paper": Config(**PAPER)}
 
 
-def _groups(config: Config) -> dict[tuple[str, str, str], tuple[RunSpec, ...]]:
-    """The networks by kind (a link, or :data:`ONE_LENGTH`), cell and order."""
+def _plan(config: Config) -> tuple[Plan, Plan]:
     kinds = {link: (link, config.shortest) for link in config.link}
     if config.one_length and "attention" in config.link:
         kinds[ONE_LENGTH] = ("attention", config.longest)
-    found = {}
+    shared, groups = settings_of(config, "width", "looks"), {}
     for (kind, (link, shortest)), cell, order in product(kinds.items(), config.cell, ORDERS):
-        own = {"link": link, "reverse": order == "reversed", "cell": cell}
-        own |= {"shortest": shortest, "width": config.width, "looks": config.looks}
-        found[kind, cell, order] = tuple(
-            spec_on_words(config, seed=seed, **own) for seed in range(config.seeds)
-        )
-    return found
+        own = {"link": link, "shortest": shortest, "reverse": order == "reversed", "cell": cell} | shared
+        groups[kind, cell, order] = each_seed(config.seeds, spec_on_words, config, **own)
+    return asked_of(groups, measure_learning_curve), asked_of(groups, measure_longest_sentences)
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
-    specs = dict.fromkeys(spec for group in _groups(config).values() for spec in group)
-    return (
-        *measurements_of(specs, measure_learning_curve),
-        *measurements_of(specs, measure_longest_sentences),
-    )
+    return every(*_plan(config))
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
@@ -117,12 +111,19 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     ``gain``: reversed less forward, paired by seed. ``speed``: the area under the learning curve; ``long``:
     of the longest quarter of the lengths, from ``long_from`` on. The first cell's again as ``main``.
     """
-    groups = _groups(config)
-    found = {kind: points for kind, specs in groups.items() if (points := _measured(specs, store))}
-    values: dict = {}
-    for kind, cell in dict.fromkeys((kind, cell) for kind, cell, _ in found):
-        both = {order: found[kind, cell, order] for order in ORDERS if (kind, cell, order) in found}
-        values.setdefault(kind, {})[cell] = _summary(both)
+    curves, longest = (answered(plan, store) for plan in _plan(config))
+    networks = {
+        group: [(name, curve | {"longest": long}) for name, (curve, long) in pairs]
+        for group, points in curves.items()
+        if (pairs := matched(points, longest.get(group, [])))
+    }
+    values = summarised(networks, _quantities)
+    for (kind, cell, _), points in networks.items():
+        own = values[kind][cell]
+        own.setdefault("long_from", points[0][1]["longest"]["shortest"])
+        if set(ORDERS) <= own.keys():
+            both = (networks[kind, cell, order] for order in ORDERS[::-1])
+            own["gain"] = each_paired(*both, _quantities)
     for own in values.values():
         own["main"] = own[next(iter(own))]
     counted = {task: count_distances(task) for task in config.aligned}
@@ -130,40 +131,17 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     diagonal = [(i, i) for i in range(4)]
     values["example"] = {order: link_distances(diagonal, 4, reverse=order == "reversed") for order in ORDERS}
     return values, {
-        "curves": rows_of(summarised(found, _courses), *NAMES, "part", "step"),
-        "places": rows_of(summarised(found, lambda m: dict(enumerate(m["by_place"], 1))), *NAMES, "place"),
+        "curves": rows_of(summarised(networks, lambda m: along(m, *PARTS)), *NAMES, "part", "step"),
+        "places": rows_of(summarised(networks, lambda m: dict(enumerate(m["by_place"], 1))), *NAMES, "place"),
         "distances": [row for _, rows in counted.values() for row in rows],
     }
 
 
-def _measured(specs: tuple[RunSpec, ...], store: Store) -> list[Point]:
-    curves, longest = (
-        answers(measurements_of(specs, measure), store)
-        for measure in (measure_learning_curve, measure_longest_sentences)
-    )
-    return [(name, curve | {"longest": own}) for name, (curve, own) in matched(curves, longest)]
-
-
 def _quantities(measured: dict) -> dict[str, float]:
-    parts = ("token_accuracy", *THIRDS)
-    speeds = {part: float(np.mean(measured[part][1:])) for part in parts}
+    speeds = {part: float(np.mean(measured[part][1:])) for part in PARTS}
     return (
         {"speed": speeds["token_accuracy"], "exact_match": measured["exact_match"]}
-        | {part: measured[part][-1] for part in parts}
+        | {part: measured[part][-1] for part in PARTS}
         | {f"long_{part}": measured["longest"][part] for part in THIRDS}
         | {f"speed_{part}": speeds[part] for part in THIRDS}
     )
-
-
-def _summary(both: dict[str, list[Point]]) -> dict:
-    """Intervals by order of reading, and of the ``gain`` where both orders are there."""
-    first = next(iter(both.values()))[0][1]
-    found = {order: each_over_seeds(points, _quantities) for order, points in both.items()}
-    if len(both) == len(ORDERS):
-        found["gain"] = each_paired(both["reversed"], both["forward"], _quantities)
-    return found | {"long_from": first["longest"]["shortest"]}
-
-
-def _courses(measured: dict) -> dict:
-    parts = ("token_accuracy", *THIRDS)
-    return {part: dict(zip(measured["steps"], measured[part], strict=True)) for part in parts}

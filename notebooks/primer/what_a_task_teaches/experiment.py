@@ -1,35 +1,30 @@
 """What a task makes attention learn: translation against summary, cross- against self-attention."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import product
 from typing import Annotated
 
 import numpy as np
 
 from attnlib.errors import BadInput
-from companion.results.aggregate import Point, over_seeds
+from companion.results.aggregate import over_seeds
 from companion.results.config import BaseConfig, OneOf
-from companion.results.measurements import Measurement, answers, measurements_of
+from companion.results.measurements import Measurement, answers
 from companion.results.statistics import jackknife_interval
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
-from notebooks.primer.what_a_task_teaches.measure import (
-    CLASSES,
-    measure_classes,
-    measure_reciprocity,
-    measure_sources,
-)
+from notebooks.primer.what_a_task_teaches import measure
+from notebooks.primer.what_a_task_teaches.measure import CLASSES
+from notebooks.shared import task_patterns
+from notebooks.shared.courses import along
+from notebooks.shared.plan import Plan, Points, asked_of, by_network, each_seed, every, picked, settings_of
 from notebooks.shared.summaries import each_paired, less, rows_of, summarised
-from notebooks.shared.task_patterns import (
-    PATTERNS,
-    STATES,
-    measure_example,
-    measure_pattern_agreement,
-    measure_patterns,
-)
+from notebooks.shared.task_patterns import PATTERNS, STATES
 
-Points = dict[tuple[str, str], list[Point]]  # by kind of network and task
+# Groups are kinds of network and tasks.
 LEVELS = ("scores", "weights", "ratio", "halved", "maps")
 ASKING = ("encoder_self", "cross")
+ATTENTIONS = ("encoder_self", "decoder_self", "cross")
 ROLES, SIDES = ("queries", "keys"), ("source", "target")
 _TO = [(name, "topic") for name in CLASSES if name not in ("topic", "end")]
 
@@ -43,56 +38,56 @@ def _with_learned(by_state: dict[str, dict]) -> dict[str, dict]:
 
 
 def _patterns(measured: dict) -> dict:
-    return {state: {name: measured[state]["all"][name] for name in PATTERNS} for state in STATES}
+    return {state: picked(measured[state]["all"], PATTERNS) for state in STATES}
 
 
-def pattern_values(found: Points) -> dict:
+def pattern_values(patterns: Points) -> dict:
     """By kind and task; and the references, which are those of the task."""
     values = summarised(
-        found,
+        patterns,
         lambda m: (
             _with_learned(_patterns(m))
             | {"token_accuracy": m["token_accuracy"][-1], "exact_match": m["exact_match"]}
         ),
     )
     references: dict = {}
-    for (kind, task), points in found.items():
+    for (kind, task), points in patterns.items():
         for _, first in points[:1]:
             values[kind][task]["parameters"] = first["parameters"]
             references.setdefault(task, first["references"])
     return {"references": references} | values
 
 
-def differences(found: Points) -> dict:
+def differences(patterns: Points) -> dict:
     """Translation less summary, by kind of network with both."""
     return {
-        kind: each_paired(points, found[kind, "summary"], _patterns)
-        for (kind, task), points in found.items()
-        if task == "translation" and (kind, "summary") in found
+        kind: each_paired(points, patterns[kind, "summary"], _patterns)
+        for (kind, task), points in patterns.items()
+        if task == "translation" and (kind, "summary") in patterns
     }
 
 
-def agreement_values(found: dict[tuple[str, str, str, str], list[Point]], seeds: int) -> dict:
+def agreement_values(kinds: Iterable[str], rows: list[dict], seeds: int) -> dict:
     """By kind of network and view: within each task, their mean, between tasks, and what the task does."""
+    import pandas as pd
+
+    compared = {
+        "translation": ("translation", "translation", "trained"),
+        "summary": ("summary", "summary", "trained"),
+        "between": (*TASKS, "trained"),
+        "untrained": (*TASKS, "untrained"),
+    }
+    table = pd.DataFrame(rows, columns=["kind", "view", "seed", "first", "second", "state", "value"])
     values: dict = {}
-    for kind in dict.fromkeys(kind for kind, *_ in found):
-        for view in ("sentence", "same_word"):
-            translation, summary, between, untrained = (
-                {name["seed"]: measured[view] for name, measured in found.get((kind, *pair, state), [])}
-                for *pair, state in (
-                    ("translation", "translation", "trained"),
-                    ("summary", "summary", "trained"),
-                    ("translation", "summary", "trained"),
-                    ("translation", "summary", "untrained"),
-                )
-            )
-            within = {seed: (translation[seed] + summary[seed]) / 2 for seed in translation.keys() & summary}
-            effect = {seed: within[seed] - between[seed] for seed in within.keys() & between}
-            by_name = {"translation": translation, "summary": summary, "between": between, "seeds": within}
-            by_name |= {"task_effect": effect, "untrained": untrained}
-            values.setdefault(kind, {})[view] = {
-                name: _over_pairs(by_first, seeds) for name, by_first in by_name.items()
-            }
+    for kind, view in product(kinds, ("sentence", "same_word")):
+        own = table[(table["kind"] == kind) & (table["view"] == view)]
+        by_seed = own.pivot(index="seed", columns=["first", "second", "state"], values="value")
+        by_seed = by_seed.reindex(columns=list(compared.values())).set_axis(list(compared), axis=1)
+        by_seed["seeds"] = (by_seed["translation"] + by_seed["summary"]) / 2
+        by_seed["task_effect"] = by_seed["seeds"] - by_seed["between"]
+        values.setdefault(kind, {})[view] = {
+            name: _over_pairs(by_seed[name].dropna().to_dict(), seeds) for name in by_seed
+        }
     return values
 
 
@@ -151,49 +146,52 @@ def _moved(measured: dict) -> dict:
             for role in ROLES
             for side in SIDES
         }
-        for attention in ("encoder_self", "decoder_self", "cross")
+        for attention in ATTENTIONS
     }
 
 
 # The tables.
 
 
-def _by_head(found: Points, groups: Callable[[dict], Iterator[tuple[dict, list]]]) -> list[dict]:
+def _by_head(points: Points, groups: Callable[[dict], Iterable[tuple[dict, list]]]) -> list[dict]:
     """A row a head; ``groups`` gives columns and, by layer and head, the numbers of one state."""
     return [
-        row | group | {"layer": layer + 1, "head": head + 1} | numbers
-        for row, measured in _by_network(found)
-        for group, layers in groups(measured[row["state"]])
-        for layer, heads in enumerate(layers)
-        for head, numbers in enumerate(heads)
+        name | {"state": state} | group | {"layer": layer, "head": head} | numbers
+        for (name, measured), state in product(by_network(points, "kind", "task"), STATES)
+        for group, layers in groups(measured[state])
+        for layer, heads in enumerate(layers, 1)
+        for head, numbers in enumerate(heads, 1)
     ]
 
 
-def _by_network(found: Points) -> Iterator[tuple[dict, dict]]:
-    for (kind, task), points in found.items():
-        for name, measured in points:
-            for state in STATES:
-                yield {"kind": kind, "task": task, "seed": name["seed"], "state": state}, measured
-
-
-def network_rows(found: Points) -> list[dict]:
+def network_rows(patterns: Points) -> list[dict]:
     """Patterns of every network, the mean over its heads, and its sentences without a fault."""
     return [
-        row
-        | measured[row["state"]]["all"]
-        | {"exact_match": measured["exact_match"] if row["state"] == "trained" else None}
-        for row, measured in _by_network(found)
+        name
+        | {"state": state, "exact_match": measured["exact_match"] if state == "trained" else None}
+        | measured[state]["all"]
+        for (name, measured), state in product(by_network(patterns, "kind", "task"), STATES)
     ]
 
 
-def agreement_rows(found: dict[tuple[str, str, str, str], list[Point]]) -> list[dict]:
+def agreement_rows(points: Points) -> list[dict]:
     """A row a pair of networks and view; the seed is the first one's, the second has the next."""
     return [
-        {"kind": kind, "first": first, "second": second, "state": state, "seed": name["seed"]}
-        | {"view": view, "value": value}
-        for (kind, first, second, state), points in found.items()
-        for name, measured in points
+        name | {"view": view, "value": value}
+        for name, measured in by_network(points, "kind", "first", "second", "state")
         for view, value in measured.items()
+    ]
+
+
+def example_rows(points: Points) -> list[dict]:
+    return [
+        {"kind": kind, "task": task, "state": state, "target_position": s, "source_position": t}
+        | {"target": target, "source": source, "attention": shown[state][s][t]}
+        | {"gold": int([s, t] in shown["gold"])}
+        for (kind, task), own in points.items()
+        for (_, shown), state in product(own, STATES)
+        for s, target in enumerate(shown["target"])
+        for t, source in enumerate(shown["source"])
     ]
 
 
@@ -213,33 +211,10 @@ def _layers(measured: dict) -> dict:
     }
 
 
-def example_rows(found: Points) -> list[dict]:
-    return [
-        {"kind": kind, "task": task, "state": state, "target_position": s, "source_position": t}
-        | {"target": target, "source": source, "attention": shown[state][s][t]}
-        | {"gold": int([s, t] in shown["gold"])}
-        for (kind, task), points in found.items()
-        for _, shown in points
-        for state in STATES
-        for s, target in enumerate(shown["target"])
-        for t, source in enumerate(shown["source"])
-    ]
-
-
-def _classes(measured: dict) -> dict:
-    return {
-        state: {a: {i: {j: measured[state][a][i][j] for j in CLASSES} for i in CLASSES} for a in ASKING}
-        for state in STATES
-    }
-
-
 def _sides(measured: dict) -> dict:
     return {
-        attention: {
-            i: {role: {side: layer[role][side] for side in SIDES} for role in ROLES}
-            for i, layer in enumerate(measured[attention], 1)
-        }
-        for attention in ("encoder_self", "decoder_self", "cross")
+        attention: {i: picked(layer, ROLES, SIDES) for i, layer in enumerate(measured[attention], 1)}
+        for attention in ATTENTIONS
     }
 
 
@@ -306,73 +281,56 @@ class Config(BaseConfig):
         return (*free, *(("tied", task) for task in self.tied))
 
 
-def _specs(config: Config, kind: str, task: str) -> tuple[RunSpec, ...]:
+def specs(config: Config, kind: str, task: str) -> tuple[RunSpec, ...]:
     sizes = {"min_length": config.shortest, "max_length": config.longest}
     options = sizes | {"n_train": config.n_train, "n_held_out": config.judged}
     own = {"task": f"lexicon_{task}", "options": tuple(options.items())}
-    own |= {"judged": config.judged, "looks": config.looks}
+    own |= settings_of(config, "judged", "looks")
     if kind == "recurrent":
-        procedure = "recurrent_sequences"
-        own |= {name: getattr(config, name) for name in ("scoring", "width", "steps", "learning_rate")}
-    else:
-        procedure = "transformer_sequences"
-        own |= {name: getattr(config, name) for name in ("heads", "layers", "positions", "warmup")}
-        own |= {"width": config.transformer_width, "steps": config.transformer_steps}
-        own |= {"learning_rate": config.transformer_rate, "tied": kind == "tied"}
-    return tuple(RunSpec.of(procedure, seed=seed, **own) for seed in range(config.seeds))
+        own |= settings_of(config, "scoring", "width", "steps", "learning_rate")
+        return each_seed(config.seeds, RunSpec.of, "recurrent_sequences", **own)
+    own |= settings_of(config, "heads", "layers", "positions", "warmup")
+    own |= {"width": config.transformer_width, "steps": config.transformer_steps}
+    own |= {"learning_rate": config.transformer_rate, "tied": kind == "tied"}
+    return each_seed(config.seeds, RunSpec.of, "transformer_sequences", **own)
 
 
-def _pairs(config: Config, kind: str, first: str, second: str, state: str) -> tuple[Measurement, ...]:
-    """Each network of one task beside that of the next seed of another task or the same: never one start."""
-    ours, theirs = _specs(config, kind, first), _specs(config, kind, second)
-    return tuple(
-        Measurement(
-            spec, measure_pattern_agreement, (("state", state),), (theirs[(seed + 1) % config.seeds],)
+def _plan(config: Config) -> tuple[Plan, ...]:
+    """Of all networks patterns and an example; of Transformers reciprocity, classes, sources; agreement."""
+    networks = {pair: specs(config, *pair) for pair in config.kinds}
+    layered = {pair: own for pair, own in networks.items() if pair[0] != "recurrent"}
+    within = [(task, task, "trained") for task in config.task]
+    between = [(*TASKS, state) for state in STATES] if set(TASKS) <= set(config.task) else []
+    agreement = {}
+    for kind, (first, second, state) in product(config.kind, [*within, *between]):
+        # Each network of one task beside that of the next seed of another task or the same: never one start.
+        ours, theirs = networks[kind, first], networks[kind, second]
+        agreement[kind, first, second, state] = tuple(
+            Measurement(own, task_patterns.measure_pattern_agreement, (("state", state),), (other,))
+            for own, other in zip(ours, theirs[1:] + theirs[:1], strict=True)
         )
-        for seed, spec in enumerate(ours)
+    return (
+        asked_of(networks, task_patterns.measure_patterns),
+        asked_of({pair: own[:1] for pair, own in networks.items()}, task_patterns.measure_example),
+        asked_of(layered, measure.measure_reciprocity),
+        asked_of(layered, measure.measure_classes),
+        asked_of(layered, measure.measure_sources),
+        agreement,
     )
 
 
-def _compared(config: Config) -> tuple[tuple[str, str, str, str], ...]:
-    within = [(task, task, "trained") for task in config.task]
-    between = [(*TASKS, state) for state in STATES] if set(TASKS) <= set(config.task) else []
-    return tuple((kind, *pair) for kind in config.kind for pair in (*within, *between))
-
-
-def _layered(config: Config) -> tuple[tuple[str, str], ...]:
-    return tuple((kind, task) for kind, task in config.kinds if kind != "recurrent")
-
-
 def measurements(config: Config) -> tuple[Measurement, ...]:
-    asked = [a for pair in config.kinds for a in measurements_of(_specs(config, *pair), measure_patterns)]
-    asked += [a for pair in config.kinds for a in measurements_of(_specs(config, *pair)[:1], measure_example)]
-    asked += [a for compared in _compared(config) for a in _pairs(config, *compared)]
-    for pair in _layered(config):
-        for measure in (measure_reciprocity, measure_classes, measure_sources):
-            asked += measurements_of(_specs(config, *pair), measure)
-    return tuple(asked)
+    return every(*_plan(config))
 
 
 PROFILES = {
     "quick": Config(),
     "paper": Config(
-        tied=TASKS,
-        seeds=5,
-        longest=14,
-        n_train=10_000,
-        judged=1_000,
-        width=128,
-        steps=1_500,
-        learning_rate=3e-3,
-        transformer_width=128,
-        heads=4,
-        layers=3,
-        transformer_steps=1_500,
-        transformer_rate=1e-3,
-        warmup=150,
-        looks=20,
+        tied=TASKS, seeds=5, longest=14, n_train=10_000, judged=1_000, width=128, steps=1_500,
+        learning_rate=3e-3, transformer_width=128, heads=4, layers=3, transformer_steps=1_500,
+        transformer_rate=1e-3, warmup=150, looks=20,
     ),
-}
+}  # fmt: skip
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
@@ -381,45 +339,30 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     ``differs``: translation less summary; ``learned``: trained less untrained. Intervals are over seeds.
     """
 
-    def found(measure: Callable[..., dict], kinds: tuple[tuple[str, str], ...], first: int | None = None):
-        return {
-            pair: answers(measurements_of(_specs(config, *pair)[:first], measure), store) for pair in kinds
-        }
-
-    patterns = found(measure_patterns, config.kinds)
-    agreement = {name: answers(_pairs(config, *name), store) for name in _compared(config)}
-    inside = _layered(config)
-    reciprocity, classes, sources = (
-        found(measure, inside) for measure in (measure_reciprocity, measure_classes, measure_sources)
+    patterns, example, reciprocity, classes, sources, agreement = (
+        {group: answers(asked, store) for group, asked in plan.items()} for plan in _plan(config)
     )
-    values = pattern_values(patterns) | {
+    courses = summarised(patterns, lambda m: along(m, "token_accuracy")["token_accuracy"])
+    compared = agreement_rows(agreement)
+    by_class = summarised(classes, lambda m: picked(m, STATES, ASKING, CLASSES, CLASSES))
+    named = ("kind", "task", "state", "attention")
+    return pattern_values(patterns) | {
         "differs": differences(patterns),
-        "agreement": agreement_values(agreement, config.seeds),
+        "agreement": agreement_values(config.kind, compared, config.seeds),
         "symmetry": summarised(reciprocity, _reciprocity),
         "classes": summarised(classes, _topics),
         "sources": summarised(sources, _moved),
-    }
-    tables = {
-        "courses": rows_of(
-            summarised(patterns, lambda m: dict(zip(m["steps"], m["token_accuracy"], strict=True))),
-            "kind",
-            "task",
-            "step",
-        ),
+    }, {
+        "courses": rows_of(courses, "kind", "task", "step"),
         "networks": network_rows(patterns),
-        "heads": _by_head(patterns, lambda measured: iter([({}, measured["heads"])])),
-        "agreement": agreement_rows(agreement),
-        "example": example_rows(found(measure_example, config.kinds, 1)),
+        "heads": _by_head(patterns, lambda measured: [({}, measured["heads"])]),
+        "agreement": compared,
+        "example": example_rows(example),
         "reciprocity": _by_head(
             reciprocity,
             lambda measured: (({"attention": a} | dict.fromkeys(LEVELS), own) for a, own in measured.items()),
         ),
-        "layers": rows_of(
-            summarised(reciprocity, _layers), "kind", "task", "state", "attention", "layer", "level"
-        ),
-        "classes": rows_of(
-            summarised(classes, _classes), "kind", "task", "state", "attention", "asking", "answering"
-        ),
+        "layers": rows_of(summarised(reciprocity, _layers), *named, "layer", "level"),
+        "classes": rows_of(by_class, *named, "asking", "answering"),
         "sources": rows_of(summarised(sources, _sides), "kind", "task", "attention", "layer", "role", "side"),
     }
-    return values, tables

@@ -96,7 +96,7 @@ def test_the_order_of_two_takeovers_is_by_hand():
     # translation at 1; temporal halfway from log2(2) to log2(4): 2 ** 1.5 - 1
     assert experiment.after(measured, "temporal", "translation", 0.05) == pytest.approx(math.log2(2**1.5 - 1))
     assert experiment.after(measured, "input", "translation", 0.05) is None
-    values = experiment.order_values({"scan": [({"seed": 0}, measured), ({"seed": 1}, _measured())]}, 0.05)
+    values = experiment.order_values({("scan",): [({"seed": 0}, measured), ({"seed": 1}, _measured())]}, 0.05)
     assert values["order"]["scan"]["temporal_after_translation"]["n"] == 1
     assert values["order"]["scan"]["input_after_translation"]["value"] is None
 
@@ -154,13 +154,7 @@ def test_a_takeover_is_where_the_line_over_the_logarithm_crosses_the_middle(step
 # Parameters kept along the way: where the snapshots are, and that each is the network of that update.
 
 OPTIONS = (("length", 4), ("n_held_out", 6), ("n_train", 60))
-COPY = {
-    "task": "copying_sample",
-    "options": OPTIONS,
-    "width": 6,
-    "batch_size": 16,
-    "looks_per_doubling": 1,
-}
+COPY = {"task": "copying_sample", "options": OPTIONS, "width": 6, "batch_size": 16, "looks_per_doubling": 1}
 
 
 def test_looks_are_spaced_by_a_ratio_and_end_with_the_last():

@@ -3,6 +3,7 @@
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -105,7 +106,7 @@ def test_correlation_is_over_heads_and_leaves_out_those_without_shares():
         for typical in draw.random(4):
             rows.append(head(task, seed=seed, typicality=typical, temporal_share=typical**3))
         rows.append(head(task, seed=seed, typicality=0.99, temporal_share=None, varies=0))
-    found = experiment.correlations(rows)
+    found = experiment.correlations(pd.DataFrame(rows))
     own = found["temporal"]
     assert (own["value"], own["low"], own["high"]) == pytest.approx((1, 1, 1))
     assert (own["heads"], own["left_out"], own["n"]) == (24, 6, 6)
@@ -121,7 +122,7 @@ def test_correlation_agrees_with_the_plain_one():
         for seed in range(5)
     ]
     expected = spearman(*(np.array([row[name] for row in rows]) for name in ("typicality", "input_share")))
-    assert experiment.correlations(rows)["input"]["value"] == pytest.approx(expected)
+    assert experiment.correlations(pd.DataFrame(rows))["input"]["value"] == pytest.approx(expected)
 
 
 def test_last_less_first_by_hand():
@@ -138,7 +139,7 @@ def test_last_less_first_by_hand():
         head(seed=0, layer=3, number=5.0) | {"state": "untrained"},
         head(seed=0, layer=3, number=5.0) | {"kind": "encoder_self"},
     ]
-    found = experiment.last_less_first(rows)
+    found = experiment.last_less_first(pd.DataFrame(rows))
     assert found["value"] == pytest.approx(np.mean([np.mean([0.4, 0.0]), 0.4]))
     assert found["n"] == 2
 
@@ -154,16 +155,16 @@ def test_differences_by_hand():
         for positions, pair in kinds.items()
         for task, number in zip(("one_to_one", "reordering"), pair, strict=True)
     ]
-    every = experiment.differences(rows)
+    every = experiment.differences(pd.DataFrame(rows))
     found = every["one_to_one_less_reordering"]
     assert found["smallest"]["value"] == pytest.approx(0.1)  # rotary's 0.1, then sinusoidal's 0.1
     assert found["rotary"]["value"] == pytest.approx((0.1 + 0.4) / 2)
     assert every["sinusoidal_less"]["rotary"]["value"] == pytest.approx((0.3 + 0.1) / 2)
     more = [head(ANCHORED, "rotary", seed, number=0.9) for seed in numbers]
-    every = experiment.differences([*rows, *more])
+    every = experiment.differences(pd.DataFrame([*rows, *more]))
     assert every["anchored_less_free"]["rotary"]["value"] == pytest.approx(0.25)
     lacking = [
         row for row in rows if (row["seed"], row["positions"], row["task"]) != (1, "rotary", "reordering")
     ]
-    found = experiment.differences(lacking)["one_to_one_less_reordering"]
+    found = experiment.differences(pd.DataFrame(lacking))["one_to_one_less_reordering"]
     assert found["smallest"]["n"] == 1  # a seed without a kind has no smallest

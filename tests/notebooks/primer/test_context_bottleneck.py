@@ -7,12 +7,7 @@ import pytest
 import torch
 
 from attnlib.training.vocabulary import EOS, PAD
-from notebooks.primer.context_bottleneck.experiment import (
-    capacity,
-    measurements,
-    quarter,
-    slope,
-)
+from notebooks.primer.context_bottleneck.experiment import capacity, measurements, quarter, slope
 from notebooks.shared.measure import exact_matches, measure_by_length, measure_summary_bits
 from notebooks.shared.sequence_course import judged_samples
 from tests.notebooks.figure_builders import tiny

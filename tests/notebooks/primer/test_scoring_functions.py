@@ -33,11 +33,10 @@ def recording_of(store, kind, config=TINY):
     return store.recording(experiment.specs_of_kind(config, kind)[0])
 
 
-def test_speed_is_the_first_time_a_course_reaches_the_threshold():
-    steps = [0, 10, 20, 30]
-    assert experiment.updates_to(0.5, steps, [0.1, 0.4, 0.8, 0.4]) == pytest.approx(12.5)
-    assert experiment.updates_to(0.1, steps, [0.1, 0.4, 0.8, 0.4]) == 0
-    assert experiment.updates_to(0.9, steps, [0.1, 0.4, 0.8, 0.4]) is None
+@pytest.mark.parametrize(("threshold", "expected"), [(0.5, 12.5), (0.1, 0), (0.9, None)])
+def test_speed_is_the_first_time_a_course_reaches_the_threshold(threshold, expected):
+    measured = {"steps": [0, 10, 20, 30], "token_accuracy": [0.1, 0.4, 0.8, 0.4]}
+    assert experiment.updates_to(threshold, measured) == pytest.approx(expected)
 
 
 def course(seed, *values):

@@ -23,7 +23,7 @@ TINY = tiny("what_a_task_teaches")
 
 
 def recorded(store, kind, task, seed=0):
-    return store.recording(experiment._specs(TINY, kind, task)[seed])
+    return store.recording(experiment.specs(TINY, kind, task)[seed])
 
 
 def test_patterns_by_hand():
@@ -45,7 +45,7 @@ def test_patterns_by_hand():
 
 
 def test_attention_on_gold_links_and_even_attention(store):
-    links = load_task(experiment._specs(TINY, "recurrent", "summary")[0].resolved).gold[: TINY.judged]
+    links = load_task(experiment.specs(TINY, "recurrent", "summary")[0].resolved).gold[: TINY.judged]
     found = measure_patterns(recorded(store, "recurrent", "summary"))
     gold, even = found["references"]["gold"], found["references"]["even"]
     assert (gold["on_gold"], gold["on_topics"], gold["entropy"], gold["on_end"]) == (1, 1, 0, 0)
@@ -87,6 +87,11 @@ def pairs(*values):
     return [({"seed": seed}, {"sentence": 0.5, "same_word": value}) for seed, value in enumerate(values)]
 
 
+def agreement(found, seeds):
+    rows = experiment.agreement_rows(found)
+    return experiment.agreement_values(["recurrent"], rows, seeds)["recurrent"]["same_word"]
+
+
 def test_what_the_task_takes_by_hand():
     found = {
         ("recurrent", "translation", "translation", "trained"): pairs(0.9, 0.8, 1.0),
@@ -94,7 +99,7 @@ def test_what_the_task_takes_by_hand():
         ("recurrent", "translation", "summary", "trained"): pairs(0.7, 0.5, 0.6),
         ("recurrent", "translation", "summary", "untrained"): pairs(0.9, 0.9, 0.9),
     }
-    own = experiment.agreement_values(found, 3)["recurrent"]["same_word"]
+    own = agreement(found, 3)
     means = {name: own[name]["value"] for name in ("translation", "summary", "seeds", "between", "untrained")}
     assert means == pytest.approx(
         {"translation": 0.9, "summary": 0.7, "seeds": 0.8, "between": 0.6, "untrained": 0.9}
@@ -106,8 +111,7 @@ def test_what_the_task_takes_by_hand():
     assert effect["high"] - effect["value"] == pytest.approx(4.3027 * (0.02 * 2 / 3) ** 0.5, rel=1e-4)
     assert effect["value"] - effect["low"] == pytest.approx(effect["high"] - effect["value"])
     # Two networks of one task are one pair, not two: nothing is known of the spread.
-    found = experiment.agreement_values({("recurrent", "summary", "summary", "trained"): pairs(0.9, 0.8)}, 2)
-    alone = found["recurrent"]["same_word"]["summary"]
+    alone = agreement({("recurrent", "summary", "summary", "trained"): pairs(0.9, 0.8)}, 2)["summary"]
     assert (alone["value"], np.isnan([alone["low"], alone["high"]]).all()) == (pytest.approx(0.85), True)
 
 

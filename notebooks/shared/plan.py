@@ -1,0 +1,56 @@
+"""What an experiment measures of which networks: said once, asked as a list and answered by group."""
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+
+from companion.results.aggregate import Point
+from companion.results.config import BaseConfig
+from companion.results.measurements import Measurement, answers, measurements_of
+from companion.runs.procedure import RunSpec
+from companion.runs.store import Store
+
+Group = Hashable  # what the networks of a group have in common: a task, a link, a width …
+Plan = dict[Group, tuple[Measurement, ...]]
+Points = dict[Group, list[Point]]
+
+
+def settings_of(config: BaseConfig, *names: str) -> dict[str, object]:
+    return {name: getattr(config, name) for name in names}
+
+
+def each_seed(seeds: int, spec: Callable[..., RunSpec], *arguments: object, **settings: object):
+    """The networks of a group, which differ in their seeds alone: ``spec`` makes one."""
+    return tuple(spec(*arguments, seed=seed, **settings) for seed in range(seeds))
+
+
+def asked_of(
+    groups: Mapping[Group, Iterable[RunSpec]], measure: Callable[..., dict], **settings: object
+) -> Plan:
+    """The same question to every network of every group."""
+    return {group: measurements_of(specs, measure, **settings) for group, specs in groups.items()}
+
+
+def every(*plans: Plan) -> tuple[Measurement, ...]:
+    """All that is asked, each once, in order."""
+    return tuple(dict.fromkeys(asked for plan in plans for group in plan.values() for asked in group))
+
+
+def answered(plan: Plan, store: Store) -> Points:
+    """What is measured, by group; groups of which nothing is are left out."""
+    points = {group: answers(asked, store) for group, asked in plan.items()}
+    return {group: own for group, own in points.items() if own}
+
+
+def by_network(points: Points, *columns: str) -> Iterator[tuple[dict, dict]]:
+    """Of every network the names of its group, in these columns, and its seed; and what is measured."""
+    for group, own in points.items():
+        for name, measured in own:
+            yield dict(zip(columns, group, strict=True)) | {"seed": name["seed"]}, measured
+
+
+def picked(nested: Mapping, *levels: Iterable[str]) -> dict:
+    """These names of each level, in this order.
+
+    >>> picked({"b": {"x": 1, "y": 2}, "a": {"x": 3}, "c": {}}, ("a", "b"), ("x",))
+    {'a': {'x': 3}, 'b': {'x': 1}}
+    """
+    return {name: picked(nested[name], *levels[1:]) if levels[1:] else nested[name] for name in levels[0]}
