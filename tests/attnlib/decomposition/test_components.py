@@ -308,6 +308,15 @@ def test_unseen_tokens_and_positions_are_counted_and_have_no_component(make):
     assert not parts.input.any()  # every state is 1, the mean of its place
 
 
+def test_a_place_that_no_sample_counts_comes_before_others_that_do():
+    """A start mark that is ignored leaves its column empty; those behind it are kept, in the tensors too."""
+    batch = ones_at([[1, 5, 6]], [[False, True, True]])
+    components = GrowingComponents(1).update(*batch)
+    for own in (components, GrowingComponents.of_tensors(components.tensors())):
+        parts = own.split(*batch)
+        assert (parts.temporal.flatten().tolist(), parts.unseen_positions) == ([0, 1, 1], 0)
+
+
 def test_rows_are_for_what_is_seen_alone_and_double_when_words_do_not_fit():
     """Three words of a vocabulary of a million at two places: 3 + 2 sums of width 1, 3 by 2 counts."""
     components = GrowingComponents(1).update(*ones_at([[5, 999_999], [5, 7]]))
