@@ -10,7 +10,6 @@ from torch import nn
 from attnlib.adapters import Attended, Hooked, HuggingFace, LinearMap, ModelPass, Modules, Rotary, TokenBatch
 from tests.attnlib.models.model_builders import generator
 
-DOUBLE = torch.float64
 KINDS = ("encoder_self", "decoder_self", "cross")
 SIDES = ("source", "target")
 TOKENS = {
@@ -26,37 +25,20 @@ SOURCE_MASK, TARGET_MASK = TOKENS["source_mask"], TOKENS["target_mask"]
 
 
 def normal(*shape, seed=0):
-    return torch.randn(*shape, generator=generator(seed), dtype=DOUBLE)
-
-
-def projection(width, out, seed):
-    made = nn.Linear(width, out, dtype=DOUBLE)
-    with torch.no_grad():
-        for at, own in enumerate(made.parameters()):
-            own.copy_(normal(*own.shape, seed=seed + at))
-    return made
+    return torch.randn(*shape, generator=generator(seed), dtype=torch.float64)
 
 
 def attended_of(batch=3, target=4, source=5, width=6, heads=2, **changes):
     """A cross-attention over random states, two heads of width 4, with biases."""
-    made = Attended(
-        kind="cross",
-        layer=1,
-        query_inputs=normal(batch, target, width, seed=1),
-        key_inputs=normal(batch, source, width, seed=2),
-        query_site="decoder",
-        key_site="encoder",
-        query_map=LinearMap.of(projection(width, 4 * heads, 10), heads),
-        key_map=LinearMap.of(projection(width, 4 * heads, 20), heads),
-        scale=0.5,
-    )
-    return replace(made, **changes)
+    inputs = normal(batch, target, width, seed=1), normal(batch, source, width, seed=2)
+    maps = (LinearMap(normal(heads, 4, width, seed=n), normal(heads, 4, seed=n + 1)) for n in (10, 20))
+    return replace(Attended("cross", 1, *inputs, "decoder", "encoder", *maps, scale=0.5), **changes)
 
 
 def rotary(length, width, *, interleaved=False, base=100.0):
     """Angle of pair i at position t: t / base^(2i / width), dealt out as the layout says."""
-    powers = -torch.arange(0, width, 2, dtype=DOUBLE) / width
-    pairs = torch.arange(length, dtype=DOUBLE)[:, None] * base**powers
+    powers = -torch.arange(0, width, 2, dtype=torch.float64) / width
+    pairs = torch.arange(length, dtype=torch.float64)[:, None] * base**powers
     angles = pairs.repeat_interleave(2, dim=1) if interleaved else pairs.repeat(1, 2)
     return Rotary(angles.cos(), angles.sin(), interleaved)
 
@@ -107,10 +89,8 @@ def to(given, dtype):
 
 
 FULL = to(full(), torch.float32)
-PLAIN = to(
-    TOKENS | {"cross.0.query_states": normal(3, 4, 6, seed=1), "encoder_states": normal(3, 5, 6, seed=2)},
-    torch.float32,
-)
+PLAIN = {"cross.0.query_states": normal(3, 4, 6, seed=1), "encoder_states": normal(3, 5, 6, seed=2)}
+PLAIN = TOKENS | to(PLAIN, torch.float32)
 
 
 def without(given, *names):
@@ -136,9 +116,8 @@ def hooks_on(model):
 # -- models of transformers --
 
 FAMILIES = ("T5", "MT5", "Bart", "MBart", "Marian", "Pegasus", "M2M100")
-RELATIVE = dict(
-    vocab_size=50, d_model=32, d_kv=8, d_ff=48, num_layers=2, num_heads=4, decoder_start_token_id=0
-)
+RELATIVE = {"vocab_size": 50, "d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 2, "num_heads": 4}
+RELATIVE |= {"decoder_start_token_id": 0}
 HALVES = {"layers": 2, "attention_heads": 4, "ffn_dim": 48}
 ABSOLUTE = {f"{half}_{name}": own for half in ("encoder", "decoder") for name, own in HALVES.items()} | {
     "vocab_size": 50, "d_model": 32, "max_position_embeddings": 32,
@@ -179,22 +158,20 @@ PLACES = {
 }
 HOOKED = Hooked("to_q", "to_k", heads=HEADS, attention="softmax")
 IN_TORCH = [
-    Hooked(name.format(layer), name.format(layer), kind=kind, layer=layer)
-    for kind, name in PLACES.items()
-    for layer in range(2)
+    Hooked(*[name.format(n)] * 2, kind=kind, layer=n) for kind, name in PLACES.items() for n in range(2)
 ]
 
 
 class Reader(nn.Module):
-    """A cross-attention written by hand, of two heads of width 4, over embeddings; dropout before all."""
+    """A cross-attention written by hand, of two heads of width 4, answering with the words attended to."""
 
     def __init__(self, scale=0.5):
         super().__init__()
         self.words, self.dropout = nn.Embedding(WORDS, 6), nn.Dropout(0.5)
         self.to_q, self.to_k = nn.Linear(6, 4 * HEADS), nn.Linear(6, 4 * HEADS, bias=False)
-        self.softmax, self.scale = nn.Softmax(dim=-1), scale
+        self.softmax, self.scale, self.out = nn.Softmax(dim=-1), scale, nn.Linear(6 * HEADS, WORDS)
 
-    def forward(self, source, source_mask, read):
+    def attend(self, source, source_mask, read):
         asks, answers = (
             project(self.dropout(self.words(tokens))).unflatten(-1, (HEADS, -1)).transpose(1, 2)
             for project, tokens in ((self.to_q, read), (self.to_k, source))
@@ -202,49 +179,29 @@ class Reader(nn.Module):
         scores = asks @ answers.mT * self.scale
         return self.softmax(scores.masked_fill(~source_mask[:, None, None], -torch.inf))
 
-
-class Answerer(Reader):
-    """A reader that answers with the words attended to, by two heads."""
-
-    def __init__(self):
-        super().__init__()
-        self.out = nn.Linear(6 * HEADS, WORDS)
-
     def forward(self, source, source_mask, read):
-        attention = super().forward(source, source_mask, read)
-        context = attention @ self.dropout(self.words(source))[:, None]
+        context = self.attend(source, source_mask, read) @ self.dropout(self.words(source))[:, None]
         return self.out(context.transpose(1, 2).flatten(2))
 
 
 class Translator(nn.Module):
-    """nn.Transformer with embeddings, two layers of two heads of width 4 on either side."""
+    """nn.Transformer between embeddings and words, two layers of two heads of width 4 on either side."""
 
     def __init__(self):
         super().__init__()
-        self.words = nn.Embedding(WORDS, 8)
+        self.words, self.out = nn.Embedding(WORDS, 8), nn.Linear(8, WORDS)
         self.transformer = nn.Transformer(8, 2, 2, 2, dim_feedforward=8, dropout=0.3, batch_first=True)
 
-    def forward(self, batch):
-        steps = batch.read.shape[1]
-        return self.transformer(
-            self.words(batch.source),
-            self.words(batch.read),
-            tgt_mask=torch.ones(steps, steps, dtype=torch.bool).triu(1),
-            src_key_padding_mask=~batch.source_mask,
-            tgt_key_padding_mask=~batch.target_mask,
-            memory_key_padding_mask=~batch.source_mask,
+    def forward(self, source, source_mask, read, read_mask):
+        states = self.transformer(
+            self.words(source),
+            self.words(read),
+            tgt_mask=torch.ones(read.shape[1], read.shape[1]).triu(1).bool(),
+            src_key_padding_mask=~source_mask,
+            tgt_key_padding_mask=~read_mask,
+            memory_key_padding_mask=~source_mask,
         )
-
-
-class TorchAnswerer(Translator):
-    """nn.Transformer with an output layer."""
-
-    def __init__(self):
-        super().__init__()
-        self.out = nn.Linear(8, WORDS)
-
-    def forward(self, batch):
-        return self.out(super().forward(batch))
+        return self.out(states)
 
 
 def drawn(model, seed=0):
@@ -261,10 +218,7 @@ def run(model, batch):
 
 
 def run_torch(model, batch):
-    return model(batch)
-
-
-# -- adapters --
+    return model(batch.source, batch.source_mask, batch.read, batch.target_mask)
 
 
 def adapter_of(name):

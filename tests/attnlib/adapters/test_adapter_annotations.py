@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-ADAPTERS = ("attended", "every_adapter", "model_pass", "modules", "tensors", "hugging_face")
+ADAPTERS = ("every_adapter", "model_pass", "modules", "tensors", "hugging_face")
 ANALYSIS = ("term_sums", "average_attention", "fit_and_judge", "parts", "analyse")
 SOME = "not refused and not killed and not shards and not flipped and not warning"
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from attnlib.adapters import TokenBatch, pass_of_tensors, transformer_pass
+from attnlib.adapters import Modules, TokenBatch, lexical_probe, pass_of_tensors, transformer_pass
 from attnlib.decomposition import Components
 from tests.attnlib.adapters.adapter_builders import (
     BATCH,
@@ -23,12 +23,6 @@ from tests.attnlib.adapters.adapter_builders import (
 )
 from tests.attnlib.models.model_builders import POSITIONS, batch_of, transformer
 
-RETURNED = {
-    "encoder_self": "encoder_attentions",
-    "decoder_self": "decoder_attentions",
-    "cross": "cross_attentions",
-}
-
 
 def by_family(name):
     """A plain call of the model, nothing hooked."""
@@ -41,13 +35,13 @@ def by_family(name):
             decoder_attention_mask=found.target_mask.long(),
             output_attentions=True,
         )
-    return found, [plain[RETURNED[one.kind]][one.layer] for one in found.attended]
+    return found, [plain[f"{one.kind.removesuffix('_self')}_attentions"][one.layer] for one in found.attended]
 
 
 @torch.no_grad()
 def by_reader():
     found, model = traced("by hand"), adapter_of("by hand").model.eval()
-    return found, [model(found.source_tokens, found.source_mask, found.target_tokens)]
+    return found, [model.attend(found.source_tokens, found.source_mask, found.target_tokens)]
 
 
 @torch.no_grad()
@@ -172,3 +166,57 @@ def test_what_stands_at_padding_does_not_matter(name, at_padding):
     assert_same_pass(adapter.trace(replace(BATCH, **padded)), traced(name))
     given = replace(BATCH, **padded, read=padded["target"])
     assert_same_pass(adapter.trace(given), adapter.trace(replace(BATCH, read=BATCH.target)))
+
+
+# The lexical probe.
+
+
+def alone_in_family(model, one, place):
+    outputs = pytest.importorskip("transformers").modeling_outputs
+    states = model.get_encoder()(one.source_tokens, attention_mask=one.source_mask.long()).last_hidden_state
+    encoded = outputs.BaseModelOutput(states[:, place, None])
+    return model(encoder_outputs=encoded, decoder_input_ids=one.target_tokens).logits
+
+
+def alone_by_hand(model, one, place):
+    """Without an encoder, to see one word is to be given one word."""
+    word = one.source_tokens[:, place, None]
+    return model(word, torch.ones_like(word, dtype=torch.bool), one.target_tokens)
+
+
+def alone_in_torch(model, one, place):
+    inner, steps = model.transformer, one.target_tokens.shape[1]
+    memory = inner.encoder(model.words(one.source_tokens), src_key_padding_mask=~one.source_mask)
+    later = torch.ones(steps, steps, dtype=torch.bool).triu(1)
+    return model.out(inner.decoder(model.words(one.target_tokens), memory[:, place, None], tgt_mask=later))
+
+
+PROBES = dict.fromkeys(("T5", "Bart", "Marian"), alone_in_family)
+PROBES |= {"by hand": alone_by_hand, "nn.Transformer": alone_in_torch}
+
+
+def probe_of(adapter, one):
+    return adapter.lexical_probe(one) if isinstance(adapter, Modules) else lexical_probe(adapter.model, one)
+
+
+@pytest.mark.parametrize("name", PROBES)
+def test_the_probe_of_a_position_is_what_is_said_with_all_others_cut_away(name):
+    one, adapter = traced(name), adapter_of(name)
+    beta, valid = probe_of(adapter, one), one.target_mask[:, :, None] & one.source_mask[:, None, :]
+    assert adapter.model.training == isinstance(adapter, Modules)
+    for place in range(one.source_tokens.shape[1]):
+        probability = PROBES[name](adapter.model.eval(), one, place).softmax(-1)
+        expected = probability.gather(-1, one.target_outputs[..., None])[..., 0] * valid[:, :, place]
+        torch.testing.assert_close(beta[:, :, place], expected.detach(), atol=1e-6, rtol=1e-4)
+    assert not beta[~valid].any()
+    assert beta.std(-1)[one.target_mask].min() > 0
+
+
+@pytest.mark.parametrize("at_padding", [-100, 10**6])
+def test_a_probe_does_not_depend_on_what_stands_at_padding(at_padding):
+    adapter, one = adapter_of("Bart"), traced("Bart")
+    padded = {
+        name: getattr(one, name).masked_fill(~one.mask(name[:6]), at_padding)
+        for name in ("source_tokens", "target_tokens", "target_outputs")
+    }
+    assert torch.equal(probe_of(adapter, replace(one, **padded)), probe_of(adapter, one))

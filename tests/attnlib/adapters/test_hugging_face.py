@@ -2,12 +2,11 @@
 
 import warnings
 from dataclasses import replace
-from functools import cache
 
 import pytest
 import torch
 
-from attnlib.adapters import HuggingFace, TokenBatch, lexical_probe
+from attnlib.adapters import HuggingFace, TokenBatch
 from attnlib.decomposition.growing import GrowingComponents
 from tests.attnlib.adapters.adapter_builders import (
     BATCH,
@@ -162,41 +161,3 @@ def test_tables_of_all_words_are_what_is_said():
     ]
     assert len(tables) == 5  # the encoder's last states are read by both cross-attentions
     assert sum(tables) == adapter.table_bytes(4)
-
-
-# The lexical probe.
-
-
-@cache
-def probed(name):
-    model = model_of(name)
-    return model, traced(name), lexical_probe(model, traced(name))
-
-
-def alone(model, one, sample):
-    """β of one sample: as many samples as it has source positions, each an encoder's only one."""
-    sources, targets = one.source_mask[sample], one.target_mask[sample]
-    read, right = one.target_tokens[sample, targets], one.target_outputs[sample, targets]
-    with torch.no_grad():
-        states = model.get_encoder()(input_ids=one.source_tokens[sample, sources][None]).last_hidden_state
-        encoded = transformers.modeling_outputs.BaseModelOutput(states[0][:, None])
-        logits = model(encoder_outputs=encoded, decoder_input_ids=read.expand(states.shape[1], -1)).logits
-    return logits.softmax(-1)[:, torch.arange(len(right)), right].T
-
-
-@pytest.mark.parametrize("name", ["T5", "Bart", "Marian"])
-def test_a_position_alone_is_the_rest_cut_away(name):
-    model, one, beta = probed(name)
-    for sample, (sources, targets) in enumerate(zip(one.source_mask, one.target_mask, strict=True)):
-        found = beta[sample][targets][:, sources]
-        torch.testing.assert_close(found, alone(model, one, sample), atol=1e-6, rtol=1e-4)
-
-
-@pytest.mark.parametrize("at_padding", [-100, 10**6])
-def test_a_probe_does_not_depend_on_what_stands_at_padding(at_padding):
-    model, one, beta = probed("Bart")
-    padded = {
-        name: getattr(one, name).masked_fill(~one.mask(name[:6]), at_padding)
-        for name in ("source_tokens", "target_tokens", "target_outputs")
-    }
-    assert torch.equal(lexical_probe(model, replace(one, **padded)), beta)

@@ -1,8 +1,8 @@
 """Any module by the names of its modules: one written by hand, torch's attention, the lexical probe."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
-import pytest
 import torch
 from torch import nn
 
@@ -12,9 +12,7 @@ from tests.attnlib.adapters.adapter_builders import (
     HEADS,
     HOOKED,
     IN_TORCH,
-    Answerer,
     Reader,
-    TorchAnswerer,
     Translator,
     drawn,
     run,
@@ -53,83 +51,33 @@ def test_what_nothing_checks_may_be_said_to_be_so():
 
 def test_the_output_is_as_without_hooks():
     model, kept = drawn(Translator()).eval(), []
-    Modules(model, IN_TORCH, lambda model, batch: kept.append(model(batch)), start=2).trace(BATCH)
-    plain = model(replace(BATCH, read=traced("nn.Transformer").target_tokens))
+    Modules(model, IN_TORCH, lambda *own: kept.append(run_torch(*own)), start=2).trace(BATCH)
+    plain = run_torch(model, replace(BATCH, read=traced("nn.Transformer").target_tokens))
     torch.testing.assert_close(kept[0][BATCH.target_mask], plain[BATCH.target_mask])
 
 
-class One(nn.Module):
-    """One nn.MultiheadAttention over embeddings, called as ``call`` says."""
-
-    def __init__(self, call):
-        super().__init__()
-        self.words, self.call = nn.Embedding(50, 8), call
-        self.attend = nn.MultiheadAttention(8, 2, batch_first=True)
-
-    def forward(self, batch):
-        return self.call(self.attend, self.words(batch.read), self.words(batch.source), ~batch.source_mask)
-
-
 def test_arguments_by_place_and_by_name():
-    usual, *others = (
-        Modules(drawn(One(call)), [Hooked("attend", "attend")], run_torch, start=2).trace(BATCH).attended[0]
-        for call in (
-            lambda attend, asks, keys, padding: attend(asks, keys, keys, key_padding_mask=padding),
-            lambda attend, asks, keys, padding: attend(asks, keys, keys, padding, False),
-            lambda attend, asks, keys, padding: attend(
-                query=asks, key=keys, value=keys, key_padding_mask=padding
-            ),
-        )
+    def attended_with(call):
+        def run(model, batch):
+            asks, keys = model["words"](batch.read), model["words"](batch.source)
+            return call(model["attend"], asks, keys, ~batch.source_mask)
+
+        attend = nn.MultiheadAttention(8, 2, batch_first=True)
+        model = drawn(nn.ModuleDict({"words": nn.Embedding(50, 8), "attend": attend}))
+        return Modules(model, [Hooked("attend", "attend")], run, start=2).trace(BATCH).attended[0].attention
+
+    usual = attended_with(lambda attend, asks, keys, pad: attend(asks, keys, keys, key_padding_mask=pad))
+    places = attended_with(lambda attend, asks, keys, pad: attend(asks, keys, keys, pad, False))
+    names = attended_with(
+        lambda attend, asks, keys, pad: attend(query=asks, key=keys, value=keys, key_padding_mask=pad)
     )
-    for other in others:
-        assert torch.equal(other.attention, usual.attention)
-
-
-# The lexical probe.
-
-
-def alone_by_hand(model, one, place):
-    """Without an encoder, to see one word is to be given one word."""
-    word = one.source_tokens[:, place, None]
-    return model(word, torch.ones_like(word, dtype=torch.bool), one.target_tokens)
-
-
-def alone_in_torch(model, one, place):
-    inner, steps = model.transformer, one.target_tokens.shape[1]
-    memory = inner.encoder(model.words(one.source_tokens), src_key_padding_mask=~one.source_mask)
-    later = torch.ones(steps, steps, dtype=torch.bool).triu(1)
-    return model.out(inner.decoder(model.words(one.target_tokens), memory[:, place, None], tgt_mask=later))
-
-
-@pytest.mark.parametrize(
-    ("model", "hooked", "run", "alone"),
-    [
-        (Answerer, [HOOKED], run, alone_by_hand),
-        (TorchAnswerer, [one for one in IN_TORCH if one.kind == "cross"], run_torch, alone_in_torch),
-    ],
-)
-def test_the_probe_of_a_position_is_what_is_said_with_it_alone(model, hooked, run, alone):
-    adapter = Modules(drawn(model()), hooked, run, start=2)
-    one = adapter.trace(BATCH)
-    beta = adapter.lexical_probe(one)
-    assert adapter.model.training
-    valid = one.target_mask[:, :, None] & one.source_mask[:, None, :]
-    for place in range(one.source_tokens.shape[1]):
-        probability = alone(adapter.model.eval(), one, place).softmax(-1)
-        expected = probability.gather(-1, one.target_outputs[..., None])[..., 0] * valid[:, :, place]
-        torch.testing.assert_close(beta[:, :, place], expected.detach(), atol=1e-6, rtol=1e-4)
-    assert not beta[~valid].any()
-    assert beta.std(-1)[one.target_mask].min() > 0
-
-
-class Output:
-    def __init__(self, logits):
-        self.logits = logits
+    assert torch.equal(usual, places)
+    assert torch.equal(usual, names)
 
 
 def test_logits_may_come_in_an_object_or_first_in_a_tuple():
-    model, found = drawn(Answerer()), []
-    for wrap in (lambda logits: logits, lambda logits: (logits, None), Output):
+    model, found = drawn(Reader()), []
+    for wrap in (lambda own: own, lambda own: (own, None), lambda own: SimpleNamespace(logits=own)):
         adapter = Modules(model, [HOOKED], lambda *own, wrap=wrap: wrap(run(*own)), start=2)
         found.append(adapter.lexical_probe(adapter.trace(BATCH)))
     assert torch.equal(found[0], found[1])

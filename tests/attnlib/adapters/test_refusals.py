@@ -26,9 +26,8 @@ from tests.attnlib.adapters.adapter_builders import (
     PLAIN,
     RELATIVE,
     TARGET_MASK,
-    Answerer,
     Reader,
-    TorchAnswerer,
+    Translator,
     attended_of,
     checked,
     drawn,
@@ -45,8 +44,6 @@ from tests.attnlib.adapters.adapter_builders import (
 from tests.attnlib.refusals import assert_refused
 
 GAP = "attention from the caught projections is up to"
-
-# -- passes, their check, batches, tensors --
 
 ONE, ONES, NAN = checked(), torch.ones(3, 4, 5), torch.nan
 
@@ -148,8 +145,6 @@ TENSORS = [(partial(pass_of_tensors, given), message) for given, message in (
     (PLAIN | {"lexical_probe": ONES * NAN}, "holds what is no probability"),
 )]  # fmt: skip
 
-# -- modules --
-
 SHOWN = "softmax"
 
 
@@ -161,44 +156,44 @@ def torchs(key="0", **settings):
     return Modules(nn.Sequential(nn.MultiheadAttention(8, 2, **settings)), [Hooked("0", key)], run_torch)
 
 
+def attention_of(model, batch):
+    return model.attend(batch.source, batch.source_mask, batch.read)
+
+
 def caught(one=HOOKED, run=run, model=Reader, **settings):
     return Modules(drawn(model()), [one], run, **{"start": 2} | settings).trace(BATCH)
 
 
-def probed(one=HOOKED, run=run, model=Answerer, **settings):
+def probed(one=HOOKED, run=run, model=Reader, **settings):
     adapter = Modules(drawn(model()), [one], run, start=2, **settings)
     return adapter.lexical_probe(adapter.trace(BATCH))
 
 
-class Aside(Answerer):
+class Aside(Reader):
     """Its attention is shown by a module and computed beside it."""
 
     def forward(self, source, source_mask, read):
-        self.shown = Reader.forward(self, source, source_mask, read)
+        self.shown = self.attend(source, source_mask, read)
         return self.out(torch.cat([self.words(read)] * 2, -1))
 
 
-class Shared(Answerer):
+class Shared(Reader):
     """One softmax for attention to what was read and to the source."""
 
     def forward(self, source, source_mask, read):
-        Reader.forward(self, read, torch.ones_like(read, dtype=torch.bool), read)
+        self.attend(read, torch.ones_like(read, dtype=torch.bool), read)
         return super().forward(source, source_mask, read)
 
 
-class WithZero(nn.Module):
-    """torch's attention with a column that is no word."""
-
-    def __init__(self):
-        super().__init__()
-        self.words = nn.Embedding(50, 8)
-        self.attend = nn.MultiheadAttention(8, 2, batch_first=True, add_zero_attn=True)
-
-    def forward(self, batch):
-        return self.attend(self.words(batch.read), *[self.words(batch.source)] * 2)
+ENCODER = Hooked(*["transformer.encoder.layers.0.self_attn"] * 2, kind="encoder_self")
 
 
-ENCODER = "transformer.encoder.layers.0.self_attn"
+def with_a_column_that_is_no_word():
+    model = Translator()
+    model.get_submodule(ENCODER.query).add_zero_attn = True
+    return model
+
+
 MODULES = [
     (lambda: Hooked("to_q", "to_k", heads=2, kind="crosss"), "did you mean 'cross'"),
     (lambda: modules(Hooked("to_qq", "to_k", 2, SHOWN)), "no module 'to_qq' in Reader; near are to_q, to_k"),
@@ -222,20 +217,17 @@ MODULES = [
     (lambda: caught(run=lambda model, batch: model(batch.source, batch.source_mask, batch.read[:, 1:])),
      "cross.0: states of shape (4, 5, 6); expected (4, 6, 6)"),
     (lambda: caught(model=partial(Reader, scale=0.6)), f"cross.0, head 0: {GAP}"),
-    (lambda: caught(Hooked("attend", "attend"), run_torch, WithZero),
-     "attention of shape (4, 2, 6, 8); expected (4, 2, 6, 7)"),
+    (lambda: caught(ENCODER, run_torch, with_a_column_that_is_no_word),
+     "attention of shape (4, 2, 7, 8); expected (4, 2, 7, 7)"),
     (lambda: caught(model=Shared), "to_q runs more than once in a pass, so its attentions cannot be"),
     (lambda: Modules(Shared(), [HOOKED], run, start=2).lexical_probe(traced("by hand")),
      "softmax runs more than once in a pass"),
     (lambda: probed(model=Aside), "the model does not go on with the attention that softmax returns"),
     (lambda: probed(replace(HOOKED, attention=None), unchecked=True), "cross.0: name the module that"),
-    (lambda: probed(model=Reader), "run returns shape (4, 2, 6, 7); expected logits of shape (4, 6) by 50"),
+    (lambda: probed(run=attention_of), "run returns shape (4, 2, 6, 7); … logits of shape (4, 6) by 50"),
     (lambda: probed(run=lambda *own: list(run(*own))), "run returns list"),
-    (lambda: probed(Hooked(ENCODER, ENCODER, kind="encoder_self"), run_torch, TorchAnswerer),
-     "no cross-attention is hooked"),
+    (lambda: probed(ENCODER, run_torch, Translator), "no cross-attention is hooked"),
 ]  # fmt: skip
-
-# -- models of transformers --
 
 TINY = {"n_layer": 1, "n_embd": 8, "n_head": 2, "vocab_size": 20, "bos_token_id": 0, "eos_token_id": 0}
 BERT = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "vocab_size": 20}
@@ -278,17 +270,6 @@ def bart_probe(model=lambda whole: whole, **changes):
     return lexical_probe(model(model_of("Bart")), replace(traced("Bart"), **changes))
 
 
-class Wrapped(nn.Module):
-    """As LoRA wraps a projection."""
-
-    def __init__(self, inner):
-        super().__init__()
-        self.base_layer = inner
-
-    def forward(self, *given, **named):
-        return self.base_layer(*given, **named)
-
-
 class Coarse(nn.Linear):
     """As quantised projections do, it computes otherwise than with its weight."""
 
@@ -296,11 +277,8 @@ class Coarse(nn.Linear):
         return super().forward(states).round()
 
 
-def coarse(inner):
-    return Coarse(inner.in_features, inner.out_features)
-
-
-def wrapped(family, path, wrap):
+def wrapped(family, path, wrap=nn.Sequential):
+    """With a module in another one, as LoRA wraps projections."""
     model, (place, _, name) = model_of(family), path.rpartition(".")
     setattr(model.get_submodule(place), name, wrap(model.get_submodule(path)))
     return model
@@ -334,8 +312,9 @@ FAMILIES = [
        f"{kind}.0 adds a bias by position that UMT5Attention does not") for kind in KINDS[:2]),
     # A layer whose projections or attention are wrapped is not left out.
     *((lambda side=side, wrap=wrap: HuggingFace(wrapped("T5", f"{CROSS}.{side}", wrap)),
-       f"{CROSS}.{side} is … merge_and_unload") for side in "qk" for wrap in (Wrapped, coarse)),
-    (lambda: HuggingFace(wrapped("Bart", BART, Wrapped)), f"{BART} is Wrapped, which has no query"),
+       f"{CROSS}.{side} is … merge_and_unload")
+      for side in "qk" for wrap in (nn.Sequential, lambda _: Coarse(2, 2))),
+    (lambda: HuggingFace(wrapped("Bart", BART)), f"{BART} is Sequential, which has no query"),
     *((partial(of_rows, name, [MORE, [4]], [[3], [3]]), f"a source {POSITIONS}")
       for name in ("Bart", "MBart", "Marian", "Pegasus")),
     *((partial(of_rows, name, [[3], [3]], [[4], MORE]), f"a target {POSITIONS}")
@@ -356,5 +335,5 @@ def test_what_cannot_be_is_refused(call, message):
 
 
 def test_with_its_wrapped_attention_left_out_a_model_is_traced():
-    adapter = HuggingFace(wrapped("T5", f"{CROSS}.q", Wrapped), kinds=("encoder_self",))
+    adapter = HuggingFace(wrapped("T5", f"{CROSS}.q"), kinds=("encoder_self",))
     assert len(adapter.trace(BATCH).attended) == 2

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from attnlib.adapters import HuggingFace, LinearMap, Modules, TokenBatch
+from attnlib.adapters import HuggingFace, LinearMap, Modules, Rotary, TokenBatch
 from attnlib.adapters.model_pass import UNIT, WORST, squared_sizes, unit_errors
 from attnlib.errors import BadInput
 from tests.attnlib.adapters.adapter_builders import (
@@ -148,6 +148,9 @@ def test_squares_of_what_is_rounded():
     # Terms that cancel in a query are rounded all the same: 2 - 2 = 0, of squares 4 + 4.
     one = replace(one, query_map=LinearMap(torch.tensor([[[1.0, 2.0], [0.0, 0.0]]])), position_bias=None)
     assert squared_sizes(one)(0).tolist() == [[[2 * 0.25 * (4 + 4) * 9 + 1]]]
+    # A rotation deals them out among the coordinates.
+    one = replace(one, query_rotation=Rotary(torch.zeros(1, 2), torch.ones(1, 2)))
+    assert squared_sizes(one)(0).tolist() == [[[2 * 0.25 * (4 + 4) / 2 * (9 + 16) + 1]]]
 
 
 # What one of the two bounds alone would let through.

@@ -97,17 +97,7 @@ def cells_of(layer, end=""):
 
 def step(cell, x, state):
     """The next state as (h,) or (h, memory)."""
-    if isinstance(cell, nn.GRUCell):
-        return (cell(x, state[0] if state else None),)
-    return cell(x, state)
-
-
-def read(cell, inputs):
-    states, state = [], None
-    for x in inputs:
-        state = step(cell, x, state)
-        states.append(state[0])
-    return states, state
+    return (cell(x, state and state[0]),) if isinstance(cell, nn.GRUCell) else cell(x, state)
 
 
 def read_through(layer, inputs):
@@ -115,11 +105,14 @@ def read_through(layer, inputs):
     lasts = []
     ways = [cells_of(layer), cells_of(layer, "_reverse")] if layer.bidirectional else [cells_of(layer)]
     for cells in zip(*ways, strict=True):
-        states, last = read(cells[0], inputs)
-        lasts.append([last])
-        if layer.bidirectional:
-            back, first = read(cells[1], inputs[::-1])
-            states = [torch.cat(both, 1) for both in zip(states, back[::-1], strict=True)]
-            lasts[-1].append(first)
-        inputs = states
+        states, ends = [], []
+        for cell, order in zip(cells, (1, -1), strict=False):
+            state, way = None, []
+            for x in inputs[::order]:
+                state = step(cell, x, state)
+                way.append(state[0])
+            ends.append(state)
+            states.append(way[::order])
+        lasts.append(ends)
+        inputs = [torch.cat(both, 1) for both in zip(*states, strict=True)]
     return inputs, lasts

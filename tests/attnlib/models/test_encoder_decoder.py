@@ -77,8 +77,9 @@ def test_shuffled_codes_are_the_same_codes_in_another_order():
 @torch.no_grad()
 def test_the_state_handed_on_is_that_of_the_last_valid_step(cell, implementation):
     inputs, layer = torch.randn(1, 5, 6, generator=generator(2)).double(), fused_layer(cell, 6).double()
+    draw = generator()
     for parameter in layer.parameters():
-        parameter.uniform_(-0.7, 0.7, generator=generator())
+        parameter.uniform_(-0.7, 0.7, generator=draw)
     _, short = unroll(layer, inputs[:, :3], implementation=implementation)
     lengths = torch.tensor([3, 5])
     states, last = unroll(layer, inputs.repeat(2, 1, 1), lengths=lengths, implementation=implementation)

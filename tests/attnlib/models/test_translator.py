@@ -84,10 +84,9 @@ def test_translations_are_the_likeliest_words_given_those_before():
     model = translator(seed=5)
     written = translate(model, BATCH.source, BATCH.source_mask, 6)
     assert written.shape[1] <= 6
-    for i, row in enumerate(written.tolist()):
-        ended = EOS in row
-        words = row[: row.index(EOS)] if ended else row
-        logits = by_definition(model, PAIRS[i][0], words)["logits"]
+    for (source, _), row in zip(PAIRS, written.tolist(), strict=True):
+        said = row[: row.index(EOS) + 1] if EOS in row else row
+        logits = by_definition(model, source, [word for word in said if word != EOS])["logits"]
         logits[:, [PAD, BOS]] = -torch.inf
-        assert logits.argmax(-1)[: len(words) + ended].tolist() == [*words, *([EOS] if ended else [])]
-        assert set(row[len(words) + ended :]) <= {PAD}
+        assert logits.argmax(-1)[: len(said)].tolist() == said
+        assert set(row[len(said) :]) <= {PAD}
