@@ -22,7 +22,7 @@ SUMS = {  # name in the values → routes
     "residual": ("decoder_residual", "encoder_residual", "encoder_context"),
     "context": ("decoder_residual", "encoder_context"),
 }
-
+NAMED = ("task", "kind", "seed")
 FOLLOWED = ("encoder_input", "encoder_residual", "decoder")
 PLACES = 16  # lags or steps that the table of memory has
 
@@ -84,11 +84,11 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     Tables ``routes``, ``predictions`` and ``patches`` (a row a model, swap and set of rows), ``memory`` (a
     row a kind of model, swap and place) and ``examples``. Content words have no routes, terms and patches.
     """
-    points = answers(measurements(config), store)
+    points = [(name | {"kind": kind(name)}, m) for name, m in answers(measurements(config), store)]
     followed = by_kind(points, lambda group: each_over_seeds(group, _memory))
     memory = rows_of(followed, "task", "kind", "swap", "series", "place")
     swaps = [
-        (_named(name) | {"swap": swap, "swap_kind": found["kind"]}, found)
+        ({key: name[key] for key in NAMED} | {"swap": swap, "swap_kind": found["kind"]}, found)
         for name, m in points
         for swap, found in m.items()
     ]
@@ -100,10 +100,6 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         "examples": [row for name, found in swaps if name["seed"] == 0 for row in _examples(name, found)],
     }
     return by_kind(points, _summary), tables
-
-
-def _named(name: dict) -> dict[str, object]:
-    return {"task": name["task"], "kind": kind(name), "seed": name["seed"]}
 
 
 def _rows(
