@@ -16,6 +16,7 @@ from notebooks.shared.summaries import rows_of
 
 PLACE = "Aitken et al. 2021, contributions 3 and 4 (the mechanism behind sample-dependent attention)"
 QUESTION = "Which words turn the order of attention round, and through which part of which states?"
+PAPER_TASKS = ("reordering_50", "reordering_100", "scan", "scan_extended")
 KNOWN = ("scan", "scan_extended")  # and the marks of the dial above 0
 SUMS = {  # name in the values → routes
     "input": ("decoder_input", "encoder_input"),
@@ -63,12 +64,7 @@ class Config(PlannedConfig):
 PROFILES = {
     "quick": Config(),
     "paper": Config(
-        scale="paper",
-        task=("reordering_50", "reordering_100", "scan", "scan_extended"),
-        cell=("gru", "lstm"),
-        fit_samples=8_000,
-        pairs=256,
-        fit_pairs=1_000,
+        scale="paper", task=PAPER_TASKS, cell=("gru", "lstm"), fit_samples=8_000, pairs=256, fit_pairs=1_000
     ),
 }
 
