@@ -16,10 +16,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Typicality with its coverage, attention near the diagonal, and quality, by task and architecture."""
     points = answers(measurements(config), store)
     rows = [
-        name
-        | {"typicality": m["typicality"]["value"], "coverage": m["typicality"]["coverage"]}
-        | {"near_diagonal": m["near_diagonal"]}
-        | m["quality"]
+        name | _coordinates(m) | m["quality"] | {"coverage": m["typicality"]["coverage"]}
         for name, m in points
     ]
     average, samples = [], []
@@ -34,18 +31,16 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
 
 def _summary(group: list[Point]) -> dict:
     first = group[0][1]["typicality"]
-    measured = each_over_seeds(
-        group,
-        lambda m: {
-            "typicality": m["typicality"]["value"],
-            "near_diagonal": m["near_diagonal"],
-            "token_accuracy": m["quality"]["token_accuracy"],
-            "exact_match": m["quality"]["exact_match"],
-        },
-    )
-    return measured | {
-        "coverage": first["coverage"], "cells": first["cells"], "held_out_samples": first["samples"]
-    }  # fmt: skip
+    settled = {"coverage": first["coverage"], "cells": first["cells"], "held_out_samples": first["samples"]}
+    return each_over_seeds(group, _numbers) | settled
+
+
+def _numbers(m: dict) -> dict[str, float]:
+    return _coordinates(m) | {name: m["quality"][name] for name in ("token_accuracy", "exact_match")}
+
+
+def _coordinates(m: dict) -> dict[str, float]:
+    return {"typicality": m["typicality"]["value"], "near_diagonal": m["near_diagonal"]}
 
 
 def _entries(columns: dict, matrix: list[list[float]], words: dict | None = None) -> list[dict]:

@@ -16,13 +16,14 @@ from notebooks.shared.summaries import rows_of
 
 PLACE = "Aitken et al. 2021, contributions 3 and 4 (the mechanism behind sample-dependent attention)"
 QUESTION = "Which words turn the order of attention round, and through which part of which states?"
+PAPER_TASKS = ("reordering_50", "reordering_100", "scan", "scan_extended")
 KNOWN = ("scan", "scan_extended")  # and the marks of the dial above 0
 SUMS = {  # name in the values → routes
     "input": ("decoder_input", "encoder_input"),
     "residual": ("decoder_residual", "encoder_residual", "encoder_context"),
     "context": ("decoder_residual", "encoder_context"),
 }
-
+NAMED = ("task", "kind", "seed")
 FOLLOWED = ("encoder_input", "encoder_residual", "decoder")
 PLACES = 16  # lags or steps that the table of memory has
 
@@ -63,12 +64,7 @@ class Config(PlannedConfig):
 PROFILES = {
     "quick": Config(),
     "paper": Config(
-        scale="paper",
-        task=("reordering_50", "reordering_100", "scan", "scan_extended"),
-        cell=("gru", "lstm"),
-        fit_samples=8_000,
-        pairs=256,
-        fit_pairs=1_000,
+        scale="paper", task=PAPER_TASKS, cell=("gru", "lstm"), fit_samples=8_000, pairs=256, fit_pairs=1_000
     ),
 }
 
@@ -84,11 +80,11 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     Tables ``routes``, ``predictions`` and ``patches`` (a row a model, swap and set of rows), ``memory`` (a
     row a kind of model, swap and place) and ``examples``. Content words have no routes, terms and patches.
     """
-    points = answers(measurements(config), store)
+    points = [(name | {"kind": kind(name)}, m) for name, m in answers(measurements(config), store)]
     followed = by_kind(points, lambda group: each_over_seeds(group, _memory))
     memory = rows_of(followed, "task", "kind", "swap", "series", "place")
     swaps = [
-        (_named(name) | {"swap": swap, "swap_kind": found["kind"]}, found)
+        ({key: name[key] for key in NAMED} | {"swap": swap, "swap_kind": found["kind"]}, found)
         for name, m in points
         for swap, found in m.items()
     ]
@@ -100,10 +96,6 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         "examples": [row for name, found in swaps if name["seed"] == 0 for row in _examples(name, found)],
     }
     return by_kind(points, _summary), tables
-
-
-def _named(name: dict) -> dict[str, object]:
-    return {"task": name["task"], "kind": kind(name), "seed": name["seed"]}
 
 
 def _rows(

@@ -43,7 +43,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     kind.
     """
     points = answers(measurements(config), store)
-    named = [({"task": n["task"], "kind": kind(n), "seed": n["seed"]}, m) for n, m in points]
+    named = [({"task": name["task"], "kind": kind(name), "seed": name["seed"]}, m) for name, m in points]
     accuracy = [
         name
         | {"ablation": ablation, "chance": m["chance"]["all"]}

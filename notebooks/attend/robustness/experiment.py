@@ -148,22 +148,15 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     outcomes = {spec: _outcomes(*pair) for spec, pair in found.items()}
     free = {spec: _way(own["free_running"]) for spec, (_, own) in found.items()}
     conditions = list(_conditions(config, outcomes, free))
-    measured = [
-        (factor, label, planned, task_name, [spec for spec in specs if spec in found])
-        for factor, label, planned, models in settings(config)
-        for task_name, specs in models.items()
-    ]
-    points = [
-        {"factor": factor, "level": label, "planned": planned, "task": task_name}
-        | {"seed": spec.seed, "width": spec.width, "steps": spec.steps}
-        | outcomes[spec]
-        for factor, label, planned, task_name, specs in measured
-        for spec in specs
-    ]
-    levels = {
-        (factor, level_key(label), task_name): [({}, outcomes[spec]) for spec in specs]
-        for factor, label, _, task_name, specs in measured
-    }
+    points, levels = [], {}
+    for factor, label, planned, models in settings(config):
+        row = {"factor": factor, "level": label, "planned": planned}
+        for task_name, specs in models.items():
+            known = [spec for spec in specs if spec in found]
+            levels[factor, level_key(label), task_name] = [({}, outcomes[spec]) for spec in known]
+            for spec in known:
+                own = {"task": task_name, "seed": spec.seed, "width": spec.width, "steps": spec.steps}
+                points.append(row | own | outcomes[spec])
     running = summarised(
         {
             (task_name,): [({}, found[spec][1]) for spec in specs if spec in found]

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from attnlib.errors import BadInput
 from attnlib.models.config import Architecture
-from companion.results.aggregate import Point, by_kind, each_over_seeds, kind
+from companion.results.aggregate import by_kind, each_over_seeds, kind
 from companion.results.config import Task
 from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.store import Store
@@ -72,11 +72,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     for name, m in points:
         if "pictures" in m:
             _draw(tables, name, m["pictures"])
-    return by_kind(points, _summary), tables
-
-
-def _summary(group: list[Point]) -> dict:
-    return each_over_seeds(group, _numbers) | {"seeds": len(group)}
+    return by_kind(points, lambda group: each_over_seeds(group, _numbers) | {"seeds": len(group)}), tables
 
 
 def _numbers(m: dict) -> dict:

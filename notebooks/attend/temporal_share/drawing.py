@@ -38,13 +38,11 @@ def against_typicality(result: Result, columns: dict[str, tuple[str, str]] = SHA
             found = result.values["spearman"][column]
             shown = "Spearman ρ: undefined" if found["value"] is None else f"Spearman ρ = {written(found)}"
             axes.set_title(shown + (f", n = {found['n']}" if found["low"] is not None else ""), loc="left")
-        handles = [_handle(task_name(task), face="#bbbbbb", **marker_of(task)) for task in tasks_of(result)]
-        handles += [_handle("AED: filled", face=INK), _handle("AO: open")]
+        lines = [_handle(task_name(task), face="#bbbbbb", **marker_of(task)) for task in tasks_of(result)]
+        lines += [_handle("AED: filled", face=INK), _handle("AO: open")]
         if any(column.endswith("_only") for column in columns):
-            handles.append(Line2D([], [], ls="", label="uniform attention", **UNIFORM))
-        figure.legend(
-            handles=handles, loc="outside right center", handletextpad=0.2, frameon=False, fontsize=9
-        )
+            lines.append(Line2D([], [], ls="", label="uniform attention", **UNIFORM))
+        figure.legend(handles=lines, loc="outside right center", handletextpad=0.2, frameon=False, fontsize=9)
     return figure
 
 

@@ -49,13 +49,9 @@ PROFILES = {
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
-    own_text = config.source is not None
-    beside = model_specs(config.beside()) if config.more_cells and not own_text else ()
-    return measurements_of(
-        dict.fromkeys((*model_specs(config), *beside)),
-        measure_alignment_terms,
-        fit_samples=config.fit_samples,
-    )
+    beside = model_specs(config.beside()) if config.more_cells and config.source is None else ()
+    specs = dict.fromkeys((*model_specs(config), *beside))
+    return measurements_of(specs, measure_alignment_terms, fit_samples=config.fit_samples)
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
@@ -66,17 +62,14 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """
     points = answers(measurements(config), store)
     rows = [name | {"kind": kind(name)} | _coordinates(m) for name, m in points]
-    by_architecture: dict[str, list[dict]] = {}
-    for row in rows:
-        by_architecture.setdefault(row["kind"], []).append(row)
+    labels = dict.fromkeys(row["kind"] for row in rows)
+    kinds = {label: [row for row in rows if row["kind"] == label] for label in labels}
     values = {
         "spearman": _correlations(rows),
-        "by_architecture": {
-            label: {"spearman": _correlations(own)} for label, own in by_architecture.items()
-        },
+        "by_architecture": {label: {"spearman": _correlations(own)} for label, own in kinds.items()},
         "by_task": by_kind(points, lambda group: each_over_seeds(group, _coordinates)),
         "across_samples": by_kind(points, lambda group: each_over_seeds(group, itemgetter("across_samples"))),
-        "dial": {label: _along_dial(own) for label, own in by_architecture.items()},
+        "dial": {label: _along_dial(own) for label, own in kinds.items()},
         "tasks": len({row["task"] for row in rows}),
     }
     return values, {"points": rows}

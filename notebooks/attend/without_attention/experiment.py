@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
-from itertools import product
+from itertools import chain, product
 from typing import Annotated
 
 import numpy as np
@@ -87,8 +87,7 @@ def _spec(config: Config, architecture: str, length: int, seed: int, part: float
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
-    specs = dict.fromkeys(spec for group in _groups(config).values() for spec in group)
-    return sum(_asked(config, specs), ())
+    return sum(_asked(config, dict.fromkeys(chain.from_iterable(_groups(config).values()))), ())
 
 
 def _asked(config: Config, specs: Iterable[ModelSpec]) -> list[tuple[Measurement, ...]]:

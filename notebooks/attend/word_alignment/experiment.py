@@ -21,8 +21,6 @@ QUALITIES = ("error_rate", "precision", "recall", "agreement", "mass_on_gold")
 RULES_SHOWN = ("full", "temporal_only", "input_only", "no_residual", "ibm_model_1")  # judged by every rule
 JUDGED = (*measure.SHARES, *measure.ALONE)  # of tokens
 SHOWN_FROM = 0.01  # weights in the example that an eye can see
-
-
 PLACE = "Aitken et al. 2021, introduction (attention aligns words), abstract (tasks decide which components)"
 QUESTION = "Does attention align words, through which terms, and which tokens attend by time, which by input?"
 TEXT = "europarl_de_en"  # the one task of natural text with gold links
@@ -100,12 +98,11 @@ def measurements(config: Config) -> tuple[Measurement, ...]:
 
 
 def _measurements(config: Config) -> tuple[tuple[Measurement, ...], tuple[Measurement, ...]]:
-    of_links = {name: getattr(config, name) for name in ("fit_samples", "judged_samples", "iterations")}
+    links, tokens = _specs(config, config.task), _specs(config, config.tokens_of)
+    asked = {name: getattr(config, name) for name in ("fit_samples", "judged_samples", "iterations")}
     return (
-        measurements_of(_specs(config, config.task), measure.measure_word_alignment, **of_links),
-        measurements_of(
-            _specs(config, config.tokens_of), measure.measure_token_parts, fit_samples=config.fit_samples
-        ),
+        measurements_of(links, measure.measure_word_alignment, **asked),
+        measurements_of(tokens, measure.measure_token_parts, fit_samples=config.fit_samples),
     )
 
 

@@ -50,7 +50,7 @@ def test_the_fork_is_where_another_source_word_is_translated(here, there, fork):
 @pytest.mark.parametrize("part", ["held_out", "train"])
 def test_partners_differ_in_one_word_and_are_in_no_other_part(swap, part):
     task = registry.load("reordering", **dict(SMALL))
-    pairs = measure.draw_pairs(task, swap, 30, part=part)
+    pairs = measure.draw_pairs(task, swap, 120, part=part)
     other = task.train if part == "held_out" else task.held_out
     known = {tuple(other.source(i)) for i in range(len(other))}
     for i in range(len(pairs)):

@@ -45,13 +45,8 @@ def test_a_network_that_wrote_the_right_words_is_the_teacher_forced_one(store, m
 
 
 def test_the_headline_counts_and_names():
-    columns = ("level", "value", "holds", "clearly")
-    table = [
-        ("8", 0.5, True, True),
-        ("16", -0.1, False, False),
-        ("32", 0.1, True, False),
-        ("64", *[None] * 3),
-    ]
+    columns, unknown = ("level", "value", "holds", "clearly"), ("64", None, None, None)
+    table = [("8", 0.5, True, True), ("16", -0.1, False, False), ("32", 0.1, True, False), unknown]
     rows = [{"half": "h", "factor": "width"} | dict(zip(columns, row, strict=True)) for row in table]
     counted = {"settings": 3, "holds": pytest.approx(2 / 3), "clearly": pytest.approx(1 / 3)}
     named = {"smallest": -0.1, "fails": ["width 16"], "unclear": ["width 32"]}

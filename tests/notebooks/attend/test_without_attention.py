@@ -146,16 +146,6 @@ def test_linear_recurrence_in_closed_form():
     assert variance.unique == pytest.approx(variance.of_position)
 
 
-def test_hand_worked_memory_of_one_word():
-    """The state is 2 at word 1 of position 0, else 0: all is position 0's."""
-    tokens = torch.tensor([[0, 0], [0, 1], [1, 0], [1, 1]])
-    unrolled = UnrolledComponents(2, 2, 1).update(tokens, 2.0 * tokens[:, :1])
-    assert unrolled.temporal.tolist() == [1.0]
-    assert torch.allclose(unrolled.input.flatten(), torch.tensor([-1.0, 1.0, 0.0, 0.0]).double())
-    assert unrolled.variance_explained().of_position == pytest.approx((1.0, 0.0))
-    assert unrolled.contributions(tokens)[:, 0, 0].tolist() == pytest.approx([-1, -1, 1, 1])
-
-
 @settings(max_examples=20)
 @given(samples(), st.data())
 def test_halves_merge_to_the_whole(sample, data):
