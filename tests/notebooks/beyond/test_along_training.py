@@ -3,6 +3,7 @@
 import math
 from itertools import combinations, pairwise
 
+import numpy as np
 import pytest
 import torch
 
@@ -48,8 +49,7 @@ def test_the_measure_is_that_of_a_loop_over_words(recording):
     """Sample by sample without padding, at the last snapshot."""
     measured = measure.measure_along_training(recording, fitted=40, judged=10)
     network, task = network_at(recording, -1), load_task(recording.spec.resolved)
-    sums = dict.fromkeys(("translation", "on_word", "on_end", "token_accuracy", "chance"), 0.0)
-    words = 0
+    rows = []
     for sample in range(10):
         batch = collate(task.held_out, [sample])
         with torch.no_grad():
@@ -58,17 +58,13 @@ def test_the_measure_is_that_of_a_loop_over_words(recording):
         source = batch.source[0].tolist()
         for target, place in task.gold[sample]:
             same = [t for t, word in enumerate(source) if word == source[place]]
-            sums["translation"] += float(probe[target, same].sum() / probe[target].sum())
-            sums["on_word"] += float(attention[target, same].sum())
-            sums["on_end"] += float(attention[target, -1])
-            sums["chance"] += len(same) / len(source)
-            sums["token_accuracy"] += float(
-                trace.logits[0, target].argmax() == batch.target_output[0, target]
-            )
-            words += 1
-    for name, total in sums.items():
-        value = measured[name] if name == "chance" else measured[name][-1]
-        assert value == pytest.approx(total / words, abs=1e-6), name
+            right = trace.logits[0, target].argmax() == batch.target_output[0, target]
+            on_word = attention[target, same].sum(), attention[target, -1]
+            known = probe[target, same].sum() / probe[target].sum()
+            rows.append([len(same) / len(source), known, *on_word, right])
+    names = ("translation", "on_word", "on_end", "token_accuracy")
+    found = [measured["chance"], *(measured[name][-1] for name in names)]
+    assert found == pytest.approx(np.mean(rows, axis=0), abs=1e-6)
 
 
 def test_text_without_gold_links_is_linked_by_its_counts(tmp_path):
@@ -111,15 +107,15 @@ def test_labels_are_spread_within_the_axes():
 
 # The three measures by hand: two rows of three positions, one with a word that stands twice, and padding.
 
-SOURCE = torch.tensor([[7, 8, 7, 0]])
 MASK = torch.tensor([[True, True, True, False]])
 LINKS = torch.zeros(1, 4, 4, dtype=torch.bool)
 LINKS[0, 0, 2] = LINKS[0, 1, 1] = True  # word 7 at its second place, word 8; the rest has no link
+WORDS = measure.positions_of_words(torch.tensor([[7, 8, 7, 0]]), LINKS)
 PROBE = torch.tensor([[0.1, 0.2, 0.1, 0], [0.3, 0.1, 0.1, 0], [0.2, 0.2, 0.2, 0], [0, 0, 0, 0]])[None].log()
 
 
 def test_measures_are_those_by_hand():
-    found = measure.word_knowledge(PROBE, measure.positions_of_words(SOURCE, LINKS), MASK)
+    found = measure.word_knowledge(PROBE, WORDS, MASK)
     assert found.share[0, :2].tolist() == pytest.approx([0.5, 0.2])
     assert found.chance[0, :2].tolist() == pytest.approx([2 / 3, 1 / 3])
     assert found.right[0, :2].tolist() == [0, 0]
@@ -128,9 +124,8 @@ def test_measures_are_those_by_hand():
 
 
 def test_even_probes_are_at_chance_and_ties_are_shared():
-    words = measure.positions_of_words(SOURCE, LINKS)
     even = torch.full((1, 4, 4), 0.25).log().masked_fill(~MASK[:, None], -torch.inf)
-    found = measure.word_knowledge(even, words, MASK)
+    found = measure.word_knowledge(even, WORDS, MASK)
     torch.testing.assert_close(found.share[0, :2], found.chance[0, :2])
     torch.testing.assert_close(found.right[0, :2], found.chance[0, :2])
 

@@ -1,6 +1,6 @@
 """Errors and what follows them: against a network that can be followed by hand, and on tiny networks."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -19,39 +19,31 @@ from tests.notebooks.figure_builders import tiny
 TINY = tiny("one_vector")
 
 
-@dataclass(frozen=True)
-class Said:
-    last: torch.Tensor
-
-
 class Counter:
     """Writes the word after the one it has read, 4 to 8 and the end mark, whatever the source is."""
 
     def begin(self, source, mask):
-        return Said(source[:, 0])
+        return None
 
     def write(self, words, state):
         following = torch.where(words == BOS, 4, torch.where(words >= 8, EOS, words + 1))
-        return torch.nn.functional.one_hot(following, 9).float(), Said(words)
+        return torch.nn.functional.one_hot(following, 9).float(), None
 
 
 BATCH = collate(Corpus.from_ids([[4, 5], [4]], [[4, 5, 6, 7, 8], [4, 5, 6, 7, 8]]), [0, 1])
 
 
+def row(place, wrong, right, words):
+    return {"place": place, "words_after": words, "wrong_after": wrong, "wrong_after_right": right}
+
+
 def test_one_wrong_word_shifts_all_that_follow():
     """After the right word the counter makes no fault; after any other, every later word is wrong."""
     rows = damage(Counter(), BATCH, words=9, seed=0)
-    assert [row["place"] for row in rows] == [1, 2, 3, 4, 5]
-    assert [row["words_after"] for row in rows] == [5, 4, 3, 2, 1]
-    assert {row["wrong_after_right"] for row in rows} == {0}
     # At the last place a wrong word leaves one more to come, the end mark, which is then not written.
-    assert [row["wrong_after"] for row in rows] == [1, 1, 1, 1, 1]
+    assert rows == [row(place, 1, 0, 6 - place) | {"sentences": 2} for place in range(1, 6)]
     assert after_error(rows) == 1
     assert early_over_late(rows) == 0  # five words and one word are lost: the whole of what follows
-
-
-def row(place, wrong, right, words):
-    return {"place": place, "words_after": words, "wrong_after": wrong, "wrong_after_right": right}
 
 
 def test_shares_are_over_the_right_word_and_weighted_by_what_follows():
@@ -108,14 +100,13 @@ def test_accuracies_by_place_are_those_of_a_loop_over_sentences_of_one_length(re
     own = [i for i, target in enumerate(targets) if len(target) == found["length"] + 1]
     assert found["of_length"] == len(own) < len(judged)
     assert len(found["so_far"]) == found["length"] + 1
-    rows = {i: recording["written"][i].tolist() for i in own}
+    pairs = [(recording["written"][i].tolist(), targets[i]) for i in own]
     for place in range(found["length"] + 1):
-        hits = [rows[i][place : place + 1] == [targets[i][place]] for i in own]
-        assert found["free_running"][place] == pytest.approx(np.mean(hits))
-        whole = [rows[i][: place + 1] == targets[i][: place + 1] for i in own]
-        assert found["so_far"][place] == pytest.approx(np.mean(whole))
-        forced = [bool(recording["right"][-1, i, place]) for i in own]
-        assert found["teacher_forced"][place] == pytest.approx(np.mean(forced))
+        hits = [row[place : place + 1] == [target[place]] for row, target in pairs]
+        whole = [row[: place + 1] == target[: place + 1] for row, target in pairs]
+        forced = recording["right"][-1, own, place].double()
+        for name, right in (("free_running", hits), ("so_far", whole), ("teacher_forced", forced)):
+            assert found[name][place] == pytest.approx(float(np.mean(np.asarray(right))))
 
 
 def test_a_perfect_copy_has_all_of_it_right(recording):

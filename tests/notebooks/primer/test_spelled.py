@@ -173,12 +173,7 @@ def test_digit_counts_share_the_samples_as_far_as_there_are_numbers():
     assert task.target_vocabulary.words[4:] == (*WORTH, "hundred", "thousand", "million")
 
 
-def test_digits_are_uniform_and_all_numbers_can_be_used():
-    drawn = pairs(number_words(min_digits=7, n_train=5000, n_held_out=1), "train")
-    first, last = (np.bincount([int(digits[place]) for digits, _ in drawn]) for place in (0, -1))
-    assert first[0] == 0
-    assert np.abs(first[1:] - 5000 / 9).max() < 5 * np.sqrt(5000 / 9)
-    assert np.abs(last - 500).max() < 5 * np.sqrt(500)
+def test_all_numbers_can_be_used():
     every = number_words(max_digits=3, n_train=800, n_held_out=200)
     numbers = [int("".join(digits)) for part in ("train", "held_out") for digits, _ in pairs(every, part)]
     assert sorted(numbers) == list(range(1000))
