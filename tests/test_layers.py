@@ -17,7 +17,7 @@ WHERE_USED = {
     "companion/data/pieces.py": {"sentencepiece"},
     "companion/data/bleu.py": {"sacrebleu"},
     "companion/results/config.py": {"pydantic"},  # a bare node takes the profiles as they are written
-    "companion/results/statistics.py": {"scipy"},  # only ``compute`` asks for intervals
+    "notebooks/shared/intervals.py": {"scipy"},  # only ``compute`` asks for intervals
     "attnlib/adapters/hugging_face.py": {"transformers"},
     "attnlib/analysis/checkpoint.py": {"transformers"},
     "attnlib/analysis/command.py": {"rich"},

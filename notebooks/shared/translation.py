@@ -31,9 +31,9 @@ from companion.data.bleu import bleu_counts
 from companion.data.parallel import read_translation, translation_checksums
 from companion.data.pieces import EqualLengthBatches, PieceCorpus, Pieces, piece_corpus
 from companion.data.sources import cache_folder
-from companion.runs.snapshots import save_snapshot, stacked_snapshots
 from notebooks.shared.best_looks import keep_if_best, qualities, seen_where_best
 from notebooks.shared.ragged import joined_cells, valid_cells
+from notebooks.shared.snapshots import save_snapshot, stacked_snapshots
 
 LOOK_BATCH = 64  # samples that are looked at together
 _NETWORK = "network."

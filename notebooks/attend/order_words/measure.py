@@ -32,9 +32,9 @@ from companion.data.reordering import (
     TRANSLATIONS,
     translate,
 )
-from companion.data.scan import ACTION_OF, COMMAND_WORDS, TURN_OF, interpret
 from companion.runs.store import TrainedModel
 from notebooks.shared.measure import Fitted, fit_components
+from notebooks.shared.scan import ACTION_OF, COMMAND_WORDS, TURN_OF, interpret
 
 # Pairs of sentences that differ in one word: an order word for its counterpart, or a word for one of its own
 # class, which should leave the order as it was.

@@ -6,13 +6,13 @@ from typing import Annotated
 
 from attnlib.errors import NotMeasured
 from attnlib.models.config import Cell
-from companion.results.aggregate import each_over_seeds, over_seeds
 from companion.results.config import AboveZero, Field, OneOf, Positive, Task, changes_of, take_files
 from companion.results.measurements import Measurement, measurements_of
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
 from companion.runs.suite import spec_of
 from notebooks.attend.robustness.measure import EITHER, measure_robustness
+from notebooks.shared.intervals import each_over_seeds, over_seeds
 from notebooks.shared.measure import measure_alignment_terms
 from notebooks.shared.suite import FilesConfig
 

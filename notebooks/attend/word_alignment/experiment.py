@@ -4,7 +4,6 @@ from itertools import product
 from pathlib import Path
 from typing import ClassVar
 
-from companion.results.aggregate import Point, by_kind, each_over_seeds, kind, over_seeds
 from companion.results.config import Attending, Positive, Task, changes_of, check_width, take_files
 from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.spec import ModelSpec
@@ -19,6 +18,7 @@ from notebooks.attend.word_alignment.measure import (
     measure_token_parts,
     measure_word_alignment,
 )
+from notebooks.shared.intervals import Point, by_kind, each_over_seeds, kind, over_seeds
 from notebooks.shared.suite import FilesConfig
 from notebooks.shared.summaries import less, wide
 

@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated
 
 from attnlib.errors import BadInput
-from companion.results.aggregate import Point, each_over_seeds, paired
 from companion.results.config import BaseConfig, OneOf, Positive
 from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.beyond.along_training.measure import PAIRS, measure_along_training
+from notebooks.shared.intervals import Point, each_over_seeds, paired
 from notebooks.shared.summaries import rows_of
 
 # Quantities that grow along training, when each takes over, and their intervals over seeds.

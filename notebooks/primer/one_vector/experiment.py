@@ -7,12 +7,12 @@ import numpy as np
 
 from attnlib.models.sequence_to_sequence import NAMED
 from companion.data import registry
-from companion.results.aggregate import Point, each_over_seeds
 from companion.results.config import BaseConfig, OneOf, Positive
 from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.primer.one_vector.measure import measure_error_growth
+from notebooks.shared.intervals import Point, each_over_seeds
 from notebooks.shared.summaries import rows_of
 
 PLACE = "Primer 1, “A quick refresher: sequence to sequence models”; Cho et al. 2014; Sutskever et al. 2014"

@@ -6,11 +6,11 @@ from typing import Annotated
 
 import numpy as np
 
-from companion.results.aggregate import each_over_seeds, paired
 from companion.results.config import Field, OneOf, Positive
 from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.store import Store
 from notebooks.primer.path_length.measure import measure_gradients
+from notebooks.shared.intervals import each_over_seeds, paired
 from notebooks.shared.summaries import rows_of
 from notebooks.shared.words import PAPER, CoursesConfig, link_distances, spec_on_words
 

@@ -12,7 +12,6 @@ from attnlib.errors import BadInput
 from attnlib.models.attention import Scoring
 from attnlib.models.sequence_to_sequence import NAMED
 from companion.data.parallel import NAMES as TEXTS
-from companion.results.aggregate import Point, each_over_seeds, matched, over_seeds, paired
 from companion.results.config import BaseConfig, OneOf, Positive
 from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.procedure import RunSpec
@@ -26,6 +25,7 @@ from notebooks.primer.scoring_functions.measure import (
     measure_context_of_states,
     measure_cost,
 )
+from notebooks.shared.intervals import Point, each_over_seeds, matched, over_seeds, paired
 from notebooks.shared.measure import measure_learning_curve
 from notebooks.shared.summaries import rows_of
 

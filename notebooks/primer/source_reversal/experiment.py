@@ -8,13 +8,12 @@ import numpy as np
 from attnlib.errors import BadInput, DataUnavailable
 from attnlib.models.sequence_to_sequence import Link
 from companion.data import registry
-from companion.results.aggregate import Point, each_over_seeds, matched
 from companion.results.config import OneOf
 from companion.results.measurements import Measurement, answers, measurements_of
-from companion.results.statistics import mean_interval
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.primer.source_reversal.measure import measure_longest_sentences
+from notebooks.shared.intervals import Point, each_over_seeds, matched, mean_interval
 from notebooks.shared.measure import THIRDS, measure_learning_curve
 from notebooks.shared.summaries import each_paired, rows_of, summarised
 from notebooks.shared.words import PAPER, CoursesConfig, link_distances, spec_on_words

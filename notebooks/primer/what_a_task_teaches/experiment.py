@@ -6,10 +6,8 @@ from typing import Annotated
 import numpy as np
 
 from attnlib.errors import BadInput
-from companion.results.aggregate import Point, over_seeds
 from companion.results.config import BaseConfig, OneOf
 from companion.results.measurements import Measurement, answers, measurements_of
-from companion.results.statistics import jackknife_interval
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.primer.what_a_task_teaches.measure import (
@@ -18,6 +16,7 @@ from notebooks.primer.what_a_task_teaches.measure import (
     measure_reciprocity,
     measure_sources,
 )
+from notebooks.shared.intervals import Point, jackknife_interval, over_seeds
 from notebooks.shared.summaries import each_paired, less, rows_of, summarised
 from notebooks.shared.task_patterns import (
     PATTERNS,

@@ -6,7 +6,9 @@ import pytest
 from attnlib.errors import BadInput
 from companion.data import reordering as orders
 from companion.data.reordering import reordering
-from companion.data.scan import (
+from companion.data.sources import dataset, locate
+from companion.data.text import read_lines
+from notebooks.shared.scan import (
     ACTIONS,
     COMMAND_WORDS,
     commands,
@@ -15,8 +17,6 @@ from companion.data.scan import (
     scan_extended,
     simple_commands,
 )
-from companion.data.sources import dataset, locate
-from companion.data.text import read_lines
 from tests.companion.data.data_builders import available, pairs, sources
 
 # -- SCAN ----------------------------------------------------------------------------------------------------

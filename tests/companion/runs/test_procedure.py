@@ -10,9 +10,9 @@ import torch
 from attnlib.errors import BadInput, CorruptFile, NotMeasured, UnknownName
 from companion.runs.keys import model_key, read_spec
 from companion.runs.procedure import RunSpec
-from companion.runs.snapshots import save_snapshot, stacked_snapshots
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
+from notebooks.shared.snapshots import save_snapshot, stacked_snapshots
 
 TINY = {"length": 4, "width": 8, "batch_size": 4, "steps": 4, "every": 2, "held_out": 6}
 SPEC = RunSpec.of("permutation_copying", seed=1, **TINY)

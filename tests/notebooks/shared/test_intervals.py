@@ -8,11 +8,14 @@ import pytest
 from scipy import stats
 
 from attnlib.errors import BadInput
-from companion.results.aggregate import by_kind, matched, over_seeds, paired
-from companion.results.statistics import (
+from notebooks.shared.intervals import (
+    by_kind,
     hierarchical_bootstrap,
     jackknife_interval,
+    matched,
     mean_interval,
+    over_seeds,
+    paired,
     share_interval,
     stratified_bootstrap,
 )
