@@ -15,7 +15,7 @@ BARE = {"numpy", "torch", "safetensors", "jaxtyping", *ROOMS}
 WHERE_USED = {
     "companion/data/sources.py": {"pooch"},  # downloads
     "companion/data/pieces.py": {"sentencepiece"},
-    "companion/data/bleu.py": {"sacrebleu"},
+    "notebooks/shared/bleu.py": {"sacrebleu"},
     "companion/results/config.py": {"pydantic"},  # a bare node takes the profiles as they are written
     "notebooks/shared/intervals.py": {"scipy"},  # only ``compute`` asks for intervals
     "attnlib/adapters/hugging_face.py": {"transformers"},

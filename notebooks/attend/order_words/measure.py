@@ -23,7 +23,9 @@ from attnlib.errors import BadInput
 from attnlib.models.encoder_decoder import EncoderDecoder
 from attnlib.models.trace import Trace
 from attnlib.training.corpus import Batch, Corpus, Links, Task, collate
-from companion.data.reordering import (
+from companion.runs.store import TrainedModel
+from notebooks.shared.measure import Fitted, fit_components
+from notebooks.shared.reordering import (
     HEADS,
     REVERSING_OPENINGS,
     STAYING_MODIFIERS,
@@ -32,8 +34,6 @@ from companion.data.reordering import (
     TRANSLATIONS,
     translate,
 )
-from companion.runs.store import TrainedModel
-from notebooks.shared.measure import Fitted, fit_components
 from notebooks.shared.scan import ACTION_OF, COMMAND_WORDS, TURN_OF, interpret
 
 # Pairs of sentences that differ in one word: an order word for its counterpart, or a word for one of its own

@@ -7,7 +7,7 @@ import pytest
 
 from attnlib.errors import BadInput
 from companion.data import registry
-from companion.data.synthetic import one_to_one, permutation, reversal
+from notebooks.shared.synthetic import one_to_one, permutation, reversal
 from tests.companion.data.data_builders import pairs, sources
 
 SMALL = {"n_train": 60, "n_held_out": 60}

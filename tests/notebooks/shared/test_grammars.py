@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from attnlib.errors import BadInput
-from companion.data import reordering as orders
-from companion.data.reordering import reordering
 from companion.data.sources import dataset, locate
 from companion.data.text import read_lines
+from notebooks.shared import reordering as orders
+from notebooks.shared.reordering import reordering
 from notebooks.shared.scan import (
     ACTIONS,
     COMMAND_WORDS,
