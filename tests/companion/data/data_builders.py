@@ -5,14 +5,9 @@ from functools import cache
 import pytest
 
 from attnlib.errors import DataUnavailable
-from companion.data import labelled_sets, registry
+from companion.data import registry
 
 default_task = cache(registry.load)  # several tests look at the same large ones
-
-
-@cache
-def raw_texts(name):
-    return labelled_sets.SOURCES[name].read()
 
 
 def available(load, *arguments, **options):

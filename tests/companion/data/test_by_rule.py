@@ -38,10 +38,8 @@ def test_no_source_is_in_both_parts_even_when_there_are_few(name):
 
 @pytest.mark.parametrize("name", FEW)
 def test_held_out_samples_stay_whatever_is_trained_on_and_the_seed_decides(name):
-    one, large, other = (
-        registry.load(name, **{**SMALL, "n_train": n, "seed": seed})
-        for n, seed in ((60, 1), (300, 1), (60, 2))
-    )
+    options = ({"n_train": 60, "seed": 1}, {"n_train": 300, "seed": 1}, {"seed": 2})
+    one, large, other = (registry.load(name, **SMALL | each) for each in options)
     assert pairs(one, "held_out") == pairs(large, "held_out")
     assert one.gold == large.gold
     assert pairs(one, "train") == pairs(registry.load(name, **SMALL, seed=1), "train")
@@ -100,13 +98,9 @@ def test_what_cannot_be_drawn_is_refused(name, options, message):
 
 @pytest.mark.parametrize(
     ("name", "options", "lengths"),
-    [
-        ("one_to_one", {}, range(15, 21)),
-        ("scan_extended", {}, range(10, 16)),
-        ("reordering", {"p": 1.0}, range(11, 18, 2)),
-        ("lexicon_summary", {}, range(6, 15)),
-    ],
-)
+    [("one_to_one", {}, range(15, 21)), ("scan_extended", {}, range(10, 16)),
+     ("reordering", {"p": 1.0}, range(11, 18, 2)), ("lexicon_summary", {}, range(6, 15))],
+)  # fmt: skip
 def test_lengths_are_uniform(name, options, lengths):
     task = registry.load(name, n_train=3000, n_held_out=1, **options)
     counts = np.bincount(task.train.source_lengths)[list(lengths)]
