@@ -1,5 +1,7 @@
 """What the tests of data share."""
 
+import io
+import zipfile
 from functools import cache
 
 import pytest
@@ -32,3 +34,12 @@ def pairs(task, part):
 
 def sources(task, part):
     return [source for source, _ in pairs(task, part)]
+
+
+def zip_of(members):
+    """The bytes of an archive with these texts by name."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        for name, text in members.items():
+            archive.writestr(name, text)
+    return content.getvalue()

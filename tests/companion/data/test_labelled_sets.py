@@ -4,7 +4,6 @@ import csv
 import gzip
 import io
 import tarfile
-import zipfile
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ from attnlib.errors import BadInput, CorruptFile, DataUnavailable, UnknownName
 from companion.data import labelled_sets
 from companion.data.labelled import N_MARKS
 from companion.data.labelled_sets import SOURCES, checksums, load_labelled, read_own
-from tests.companion.data.data_builders import available
+from tests.companion.data.data_builders import available, zip_of
 
 PUBLISHED = {"reading": "published"}
 TABLE_9 = [  # sizes and median lengths
@@ -85,13 +84,6 @@ def tar_of(members):
     return content.getvalue()
 
 
-def zip_of(name, text):
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w") as archive:
-        archive.writestr(name, text)
-    return content.getvalue()
-
-
 NEWS = b'"1","War ""over""","A, b"\n"2","Goal","x"\n"3","Stocks","Up 3.5%"\n"4","Chip","y"\n'
 SENTENCES = b"0 awful\n1 bad\n2 so so\n3 good\n4 great\n"
 YELP = b'text,a,b\n"Good","Business Category: Bars","Review Stars: 4.0"\n"Poor","x","Review Stars: 2.0"\n'
@@ -112,7 +104,7 @@ AMAZON = {
     "sorted_data_acl/books/negative.review": XML.format("poor").encode("latin-1"),
     "sorted_data_acl/books/positive.review": XML.format("fine").encode("latin-1"),
 }
-STARS = zip_of("yelp.csv", 'stars,id,text\n5,a,"Fine,\nreally"\n3,b,Meh\n1,c,Bad\n')
+STARS = zip_of({"yelp.csv": 'stars,id,text\n5,a,"Fine,\nreally"\n3,b,Meh\n1,c,Bad\n'})
 
 
 @pytest.mark.parametrize(
@@ -151,7 +143,7 @@ def test_sets_are_read(read, name, contents, train, test, dropped):
         ("sst", {"stsa.fine.train": b"0 awful\n5 best\n"}, "line 2: expected a label 0 … 4 .* got '5 best'"),
         ("amazon", {"fdu-mtl/apparel.task.test": b"1\tx\nno label\n"}, "line 2: expected 0 or 1, a tab"),
         ("sms_spam", {"sms.tsv": b"ham\tx\nhum\ty\n"}, "line 2: expected ham or spam"),
-        ("yelp", {"yelp.csv.zip": zip_of("other.csv", "")}, r"holds no readable yelp\.csv"),
+        ("yelp", {"yelp.csv.zip": zip_of({"other.csv": ""})}, r"holds no readable yelp\.csv"),
     ],
 )
 def test_a_file_that_is_not_as_it_should_be_is_named_with_the_line(read, name, contents, message):

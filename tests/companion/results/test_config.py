@@ -50,32 +50,7 @@ def test_a_word_of_the_command_line_takes_the_type_of_its_setting(name, word, va
     assert getattr(override(Words(), {name: word}), name) == value
 
 
-@pytest.mark.parametrize(
-    ("name", "word", "message"),
-    [
-        ("seeds", "3.5", "parameter 'seeds' takes a whole number; got '3.5'"),
-        ("seeds", True, "parameter 'seeds' takes a whole number; got True"),
-        ("rate", "much", "parameter 'rate' takes a number; got 'much'"),
-        ("whole", "perhaps", "parameter 'whole' takes true or false; got 'perhaps'"),
-        ("sizes", "1,x", "parameter 'sizes' takes a whole number, or several with commas; got '1,x'"),
-        ("seeds", "0", "seeds is 0; it must be at least 1"),
-        ("sizes", "4,-1", "sizes is -1; each must be at least 1"),
-        ("part", 1.5, "part is 1.5; it must be at most 1"),
-        ("part", 0, "part is 0; it must be above 0"),
-        ("levels", "inf", "levels is inf; each must be finite"),
-        ("kind", "transfomer", "no kind 'transfomer'; did you mean 'transformer'? Known: recurrent, "),
-        ("order", "lst", "no order 'lst'; did you mean 'last'? Known: first, last"),
-        ("seeds", 13, "13 brings bad luck"),
-        ("seed", 3, "no parameter 'seed'; did you mean 'seeds'?"),
-    ],
-)
-def test_what_cannot_be_used_is_told_in_a_line(name, word, message):
-    with pytest.raises(BadInput) as refused:
-        override(Words(), {name: word})
-    assert str(refused.value).startswith(message)
-    assert "\n" not in str(refused.value)
-
-
+WORDS = Words()
 FILES = {"source": "a.en", "target": "b.fr"}
 ALIGNING = word_alignment.PROFILES["quick"]
 
@@ -83,6 +58,20 @@ ALIGNING = word_alignment.PROFILES["quick"]
 @pytest.mark.parametrize(
     ("config", "values", "message"),
     [
+        (WORDS, {"seeds": "3.5"}, "parameter 'seeds' takes a whole number; got '3.5'"),
+        (WORDS, {"seeds": True}, "parameter 'seeds' takes a whole number; got True"),
+        (WORDS, {"rate": "much"}, "parameter 'rate' takes a number; got 'much'"),
+        (WORDS, {"whole": "perhaps"}, "parameter 'whole' takes true or false; got 'perhaps'"),
+        (WORDS, {"sizes": "1,x"}, "'sizes' takes a whole number, or several with commas; got '1,x'"),
+        (WORDS, {"seeds": "0"}, "seeds is 0; it must be at least 1"),
+        (WORDS, {"sizes": "4,-1"}, "sizes is -1; each must be at least 1"),
+        (WORDS, {"part": 1.5}, "part is 1.5; it must be at most 1"),
+        (WORDS, {"part": 0}, "part is 0; it must be above 0"),
+        (WORDS, {"levels": "inf"}, "levels is inf; each must be finite"),
+        (WORDS, {"kind": "transfomer"}, "no kind 'transfomer'; did you mean 'transformer'?"),
+        (WORDS, {"order": "lst"}, "no order 'lst'; did you mean 'last'? Known: first, last"),
+        (WORDS, {"seeds": 13}, "13 brings bad luck"),
+        (WORDS, {"seed": 3}, "no parameter 'seed'; did you mean 'seeds'?"),
         (QUICK, {"taks": "scan"}, "no parameter 'taks'; did you mean 'task'"),
         (QUICK, {"task": "scann"}, "no task 'scann'; did you mean 'scan'"),
         (QUICK, {"architecture": "VED"}, "no architecture 'VED'"),
@@ -100,9 +89,11 @@ ALIGNING = word_alignment.PROFILES["quick"]
         (ALIGNING, FILES | {"tokens_of": "scan"}, "leave out tokens_of"),
     ],
 )
-def test_what_cannot_be_used_is_refused(config, values, message):
-    with pytest.raises(BadInput, match=message):
+def test_what_cannot_be_used_is_told_in_a_line(config, values, message):
+    with pytest.raises(BadInput) as refused:
         override(config, values)
+    assert message in str(refused.value)
+    assert "\n" not in str(refused.value)
 
 
 def test_two_files_of_the_reader_are_the_task():

@@ -23,30 +23,15 @@ from notebooks.shared.suite import PROFILES, model_specs
 TINY = {"task": "one_to_one", "seeds": 1, "width": 8, "steps": 3, "fit_samples": 200}
 BLOCKER = """
 import sys
+from importlib.metadata import packages_distributions
 ALLOWED = {"numpy", "torch", "safetensors", "jaxtyping", "attnlib", "companion", "notebooks"}
 # What those four bring along themselves.
 ALLOWED |= {"wadler_lindig", "typing_extensions", "sympy", "mpmath", "networkx", "filelock", "fsspec"}
 ALLOWED |= {"jinja2", "markupsafe", "setuptools", "pkg_resources", "functorch", "torchgen", "packaging"}
 ALLOWED |= {"_distutils_hack"}
-class OnlyAllowed:
-    def __init__(self, finder):
-        self.finder = finder
-
-    def find_spec(self, name, path=None, target=None):
-        root = name.partition(".")[0]
-        known = root in ALLOWED or root in sys.stdlib_module_names or root.startswith("_sysconfigdata")
-        return self.finder.find_spec(name, path, target) if known else None
-
-    def __getattr__(self, name):
-        return getattr(self.finder, name)
-
-sys.meta_path[:] = [OnlyAllowed(finder) for finder in sys.meta_path]
-for name in ("matplotlib", "pandas", "yaml", "scipy", "pooch", "typer", "rich"):
-    try:
-        __import__(name)
-    except ModuleNotFoundError:
-        continue
-    raise SystemExit(f"{name} got past the blocker")
+blocked = packages_distributions().keys() - ALLOWED
+assert {"matplotlib", "pandas", "pydantic", "scipy", "pooch", "typer"} <= blocked
+sys.modules.update(dict.fromkeys(blocked))
 """
 ANSWER = """
 from dataclasses import replace
