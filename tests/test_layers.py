@@ -15,9 +15,9 @@ BARE = {"numpy", "torch", "safetensors", "jaxtyping", *ROOMS}
 WHERE_USED = {
     "companion/data/sources.py": {"pooch"},  # downloads
     "companion/data/pieces.py": {"sentencepiece"},
-    "companion/data/bleu.py": {"sacrebleu"},
+    "notebooks/shared/bleu.py": {"sacrebleu"},
     "companion/results/config.py": {"pydantic"},  # a bare node takes the profiles as they are written
-    "companion/results/statistics.py": {"scipy"},  # only ``compute`` asks for intervals
+    "notebooks/shared/intervals.py": {"scipy"},  # only ``compute`` asks for intervals
     "notebooks/beyond/transformer_heads/experiment.py": {"pandas"},  # likewise
     "notebooks/primer/scoring_functions/experiment.py": {"pandas"},
     "notebooks/primer/what_a_task_teaches/experiment.py": {"pandas"},

@@ -1,1 +1,1 @@
-"""The data layer: where published files lie, and the tasks and texts that are made from them or by rule."""
+"""The data layer: where published files lie, and the tasks and texts that are made of them."""

@@ -53,10 +53,10 @@ class Dataset:
 
     def file(self, name: str) -> File:
         """The file called ``name``; raises UnknownName."""
-        for file in self.files:
-            if file.name == name:
-                return file
-        raise UnknownName(f"file of data set {self.name}", name, [file.name for file in self.files])
+        files = {file.name: file for file in self.files}
+        if name not in files:
+            raise UnknownName(f"file of data set {self.name}", name, files)
+        return files[name]
 
     def checksums(self, names: Iterable[str]) -> dict[str, str | None]:
         """sha256 of the content of files, by "dataset/file"; nothing is read for it."""
@@ -107,10 +107,9 @@ def dataset(name: str) -> Dataset:
 
 def mirror_folder() -> Path | None:
     """The local mirror, absolute; None if ``ATTNLIB_DATA`` is not set; raises BadInput if it is no folder."""
-    if not (value := os.environ.get("ATTNLIB_DATA")):
-        return None
-    folder = Path(value).expanduser().absolute()
-    if not folder.is_dir():
+    value = os.environ.get("ATTNLIB_DATA")
+    folder = Path(value).expanduser().absolute() if value else None
+    if folder and not folder.is_dir():
         raise BadInput(f"ATTNLIB_DATA={value} is not a folder; set it to the data sets' folder, or unset it")
     return folder
 
@@ -188,8 +187,7 @@ def _download(data: Dataset, file: File, progress: bool) -> None:
 
 
 def _status(data: Dataset, file: File) -> FileStatus:
-    path = find(data, file)
-    if path is None:
+    if (path := find(data, file)) is None:
         return FileStatus(file, "missing", detail=_how_to_get(data, file))
     if file.sha256 is None:
         return FileStatus(file, "no checksum known", path)

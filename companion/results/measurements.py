@@ -11,7 +11,6 @@ from companion.runs.spec import ModelSpec
 from companion.runs.suite import point
 
 if TYPE_CHECKING:
-    from companion.results.aggregate import Point
     from companion.runs.keys import Spec
     from companion.runs.store import Store
 
@@ -36,13 +35,13 @@ def columns_of(spec: "Spec") -> dict[str, object]:
     return point(spec) if isinstance(spec, ModelSpec) else asdict(spec.resolved)
 
 
-def answers(measurements: Iterable[Measurement], store: "Store") -> list["Point"]:
+def answers(measurements: Iterable[Measurement], store: "Store") -> list[tuple[dict, dict]]:
     """(columns that name the model, measurement) of every ask, in order; without what is not measured where
     the store does not train. They are asked in random order: experiments that ask the same models at the same
     time then seldom wait for each other.
     """
     listed = list(measurements)
-    found: dict[int, Point] = {}
+    found: dict[int, tuple[dict, dict]] = {}
     for place in sample(range(len(listed)), len(listed)):
         try:
             found[place] = (columns_of(listed[place].spec), listed[place].answer(store))

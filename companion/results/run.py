@@ -4,8 +4,8 @@ import platform
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -39,9 +39,7 @@ class RecordingStore(Store):
         self.used: dict[Spec, None] = {}
         self.lacking: dict[Spec, None] = {}
 
-    def cached(
-        self, spec: Spec, measure: Callable[..., dict], *, beside: Sequence[Spec] = (), **settings: object
-    ) -> dict:
+    def cached(self, spec: Spec, measure: Callable, *, beside: Sequence[Spec] = (), **settings) -> dict:
         try:
             found = super().cached(spec, measure, beside=beside, **settings)
         except NotMeasured:
@@ -87,21 +85,13 @@ def run(
         write_text_atomic(probe, "")
         probe.unlink(missing_ok=True)  # another process may have probed at the same moment
     started = time.monotonic()
-    with _threads(threads):
+    with ExitStack() as after:
+        after.callback(torch.set_num_threads, torch.get_num_threads())
+        torch.set_num_threads(threads)
         store = RecordingStore(models, device, report, archive=archive, trains=trains)
         result = _computed(request, store, started)
     result.save(out)
     return result
-
-
-@contextmanager
-def _threads(number: int) -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(number)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _computed(request: Request, store: RecordingStore, started: float) -> Result:
@@ -138,14 +128,14 @@ def _computed(request: Request, store: RecordingStore, started: float) -> Result
 
 def _in_words(missing: tuple[Spec, ...]) -> list[str]:
     """Kinds of model with the number missing, say ``scan AED-gru: 3``."""
-    kinds = Counter(spec.kind if isinstance(spec, RunSpec) else _model_kind(spec) for spec in missing)
-    return [f"{kind}: {number}" for kind, number in kinds.items()]
 
+    def kind(spec: Spec) -> str:
+        if isinstance(spec, RunSpec):
+            return spec.kind
+        cell = "" if spec.architecture == "AO" else f"-{spec.cell}"
+        return f"{task_name_of(spec)} {spec.architecture}{cell}"
 
-def _model_kind(spec: ModelSpec) -> str:
-    return f"{task_name_of(spec)} {spec.architecture}" + (
-        "" if spec.architecture == "AO" else f"-{spec.cell}"
-    )
+    return [f"{each}: {number}" for each, number in Counter(map(kind, missing)).items()]
 
 
 def _training(histories: list[dict]) -> dict:
@@ -177,8 +167,8 @@ def data_of(specs: tuple[Spec, ...]) -> dict[str, str]:
     """
     tasks = dict.fromkeys((spec.task, spec.task_options) for spec in specs if isinstance(spec, ModelSpec))
     read = [load_task(*task).checksums for task in tasks]
-    procedures = dict.fromkeys(replace(spec, seed=0) for spec in specs if isinstance(spec, RunSpec))
-    read += [spec.checksums for spec in procedures]
+    runs = dict.fromkeys(replace(spec, seed=0) for spec in specs if isinstance(spec, RunSpec))
+    read += [spec.checksums for spec in runs]
     return {file: digest for checksums in read for file, digest in sorted(checksums.items())}
 
 

@@ -15,7 +15,7 @@ packed files.
 import fcntl
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,9 +29,6 @@ from companion.runs.keys import Spec, code_of, first_equal, identity
 
 if TYPE_CHECKING:
     from companion.runs.store import Store
-
-# Names that measures had when lines were written, and have no more: old → new.
-RENAMED: dict[str, str] = {}
 
 
 @dataclass(frozen=True)
@@ -83,9 +80,9 @@ class _Run:
         return first_equal(self.line["code"])
 
     def add(self, line: dict) -> None:
-        name = RENAMED.get(line["measure"], line["measure"])
         others = [[run, first_equal(code)] for run, code in line.get("with", [])]
-        self.answers[_line({"measure": name, "settings": line.get("settings", {}), "with": others})] = line
+        key = {"measure": line["measure"], "settings": line.get("settings", {}), "with": others}
+        self.answers[_line(key)] = line
 
     @property
     def lines(self) -> list[str]:
@@ -137,16 +134,11 @@ class Archive:
                 kinds.add(kind := _kind(run.line["spec"]))
                 self._of_kind(kind)[name] = _joined(self._of_kind(kind).get(name), run)
         for kind in kinds:
-            self.write(kind, self._of_kind(kind).values())
+            lines = [line for _, run in sorted(self._of_kind(kind).items()) for line in run.lines]
+            write_text_atomic(self.folder / f"{kind}.jsonl", "\n".join(lines) + "\n")
         for path in loose:
             path.unlink()
         return len(loose)
-
-    def write(self, kind: str, runs: Iterable[_Run]) -> None:
-        """One packed file."""
-        lines = [line for run in sorted(runs, key=lambda run: run.line["run"]) for line in run.lines]
-        write_text_atomic(self.folder / f"{kind}.jsonl", "\n".join(lines) + "\n")
-        self._packed.pop(kind, None)
 
     def runs(self) -> Iterator[_Run]:
         """All packed runs."""

@@ -6,7 +6,7 @@ import shutil
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import torch
@@ -46,7 +46,7 @@ class Store:
         folder: where products and checkpoints live.
         device: where models are trained and returned (``"cpu"`` or ``"cuda"``).
         report: called after every update with the spec and (step, steps, loss).
-        archive: where measurements are kept for when the models are gone; none by default.
+        archive: where measurements are kept for when the models are gone; ``<folder>/answers`` by default.
         trains: whether a model that is missing may be trained; if not, asking for one raises NotMeasured.
     """
 
@@ -59,12 +59,11 @@ class Store:
         archive: Archive | str | Path | None = None,
         trains: bool = True,
     ):
-        self.folder, self.device, self.report, self.trains = Path(folder), device, report, trains
-        self.archive = Archive(archive) if isinstance(archive, str | Path) else archive
-
-    def product(self, spec: Spec) -> Path:
-        """The folder of a spec's product, made or not."""
-        return self.folder / model_key(spec)
+        self.folder, self.device, self.trains = Path(folder), device, trains
+        self.report = report or (lambda *told: None)
+        self.archive = (
+            archive if isinstance(archive, Archive) else Archive(archive or self.folder / "answers")
+        )
 
     def model(self, spec: ModelSpec) -> TrainedModel:
         """The trained model of a spec, from the folder if it is there, else trained now.
@@ -87,37 +86,33 @@ class Store:
         return self.model(spec) if isinstance(spec, ModelSpec) else self.recording(spec)
 
     def _tensors(self, spec: Spec) -> dict[str, Tensor]:
-        path = self._made(spec) / _file(spec)
-        try:
-            return load_file(path, device=self.device)
-        except (SafetensorError, OSError) as error:
-            raise CorruptFile(
-                f"{path} cannot be read ({error}); delete the folder {path.parent.name} and it is made anew"
-            ) from error
-
-    def _made(self, spec: Spec) -> Path:
-        """The folder of a product that is whole, made by this process or another."""
-        folder = self.product(spec)
+        """What a product holds, made by this process or another."""
+        folder = self.folder / model_key(spec)
         with locked(folder):
             if not (folder / "history.json").is_file():
                 if not self.trains:
                     raise NotMeasured(f"{spec.setting} is not trained yet")
                 self._make(spec, folder)
-        return folder
+        path = folder / _file(spec)
+        try:
+            return load_file(path, device=self.device)
+        except (SafetensorError, OSError) as error:
+            raise CorruptFile(
+                f"{path} cannot be read ({error}); delete the folder {folder.name} and it is made anew"
+            ) from error
 
     def history(self, spec: Spec) -> dict:
         """The record of a finished training: see :class:`TrainedModel`."""
-        path = self.product(spec) / "history.json"
-        if not path.is_file() and self.archive and (archived := self.archive.history(spec)):
-            return archived
-        return json.loads(path.read_text(encoding="utf-8"))
+        path = self.folder / model_key(spec) / "history.json"
+        archived = None if path.is_file() else self.archive.history(spec)
+        return archived or json.loads(path.read_text(encoding="utf-8"))
 
     def cached(
         self, spec: Spec, measure: Callable[..., dict], *, beside: Sequence[Spec] = (), **settings: object
     ) -> dict:
-        """What ``measure(model or recording, **settings)`` finds, as JSON beside it; measured once.
+        """What ``measure(model or recording, **settings)`` finds, as plain JSON; measured once.
 
-        Other settings, or other code that ``measure`` needs, are measured anew. An archive is asked before a
+        Other settings, or other code that ``measure`` needs, are measured anew. The archive is asked before a
         model is trained, and told what was found. What is asked of several products together is kept with the
         first; ``measure`` gets those of ``beside`` after it.
 
@@ -125,24 +120,19 @@ class Store:
             NotMeasured: neither folder nor archive has it, and this store does not train.
         """
         measurement = Measurement(spec, measure, tuple(sorted(settings.items())), tuple(beside))
-        path = self.product(spec) / f"{answer_name(measurement)}.json"
-        if self.archive and not path.is_file() and (archived := self.archive.get(measurement)) is not None:
-            return archived
-        with locked(path.parent, f".{path.stem}.lock"):  # a lock of its own: measuring takes the model's
-            if not path.is_file():
-                write_json_atomic(path, rounded(measure(*map(self.open, (spec, *beside)), **settings)))
-        found = json.loads(path.read_text(encoding="utf-8"))
-        if self.archive and self.archive.get(measurement) is None:
-            self.archive.put(measurement, self.history(spec), found)
+        if (found := self.archive.get(measurement)) is not None:
+            return found
+        # A lock of its own: measuring takes the model's.
+        with locked(self.folder / model_key(spec), f".{answer_name(measurement)}.lock"):
+            if (found := self.archive.get(measurement)) is None:
+                answer = rounded(measure(*map(self.open, (spec, *beside)), **settings))
+                found = json.loads(json.dumps(answer))  # refuses what is no JSON
+                self.archive.put(measurement, self.history(spec), found)
         return found
 
     def _make(self, spec: Spec, folder: Path) -> None:
         """Write a product, its history last: its presence says that the product is whole."""
-
-        def report(step: int, steps: int, loss: float) -> None:
-            if self.report is not None:
-                self.report(spec, step, steps, loss)
-
+        report = partial(self.report, spec)
         started, checkpoints = time.monotonic(), folder / "checkpoints"
         checkpoints.mkdir(parents=True, exist_ok=True)
         discard_unsound(checkpoints)
@@ -176,7 +166,7 @@ def _file(spec: Spec) -> str:
 
 
 def answer_name(measurement: Measurement) -> str:
-    """The name of an answer beside its model: the measure, and a hash of settings and code."""
+    """A name for an answer: the measure, and a hash of settings and code."""
     others = [model_key(spec) for spec in measurement.beside]
     digest = hashlib.sha256("\n".join([measurement.key, measurement.code, *others]).encode()).hexdigest()
     return f"{measurement.name}-{digest[:12]}"

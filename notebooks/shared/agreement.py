@@ -21,11 +21,11 @@ from attnlib.probes.agreement import places as top_places
 from attnlib.probes.kendall import kendall
 from attnlib.training.corpus import Batch
 from attnlib.training.vocabulary import BOS, EOS
-from companion.data.bleu import bleu
 from companion.results.measurements import Measurement
 from companion.runs.procedure import Recording, RunSpec
 from companion.runs.store import Store
 from notebooks.shared.best_looks import CHOOSING, GROUPS, qualities
+from notebooks.shared.bleu import bleu
 from notebooks.shared.ragged import RaggedRows, padded_cells
 from notebooks.shared.saliency_readings import READINGS, saliency_readings
 from notebooks.shared.translation import recorded_network

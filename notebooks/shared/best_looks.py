@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from attnlib.files import atomic_path, write_json_atomic
 from attnlib.probes.agreement import halves
-from companion.data.bleu import bleu
+from notebooks.shared.bleu import bleu
 
 # The samples that quality is taken of. A checkpoint is chosen on all, the paper's way, or on half of them.
 GROUPS = ("all", "selecting", "reporting")

@@ -41,8 +41,8 @@ from companion.data.labelled import (
     LabelledTexts,
     judging_batches,
 )
-from companion.runs.snapshots import save_snapshot, stacked_snapshots
 from notebooks.shared.best_looks import keep_if_best, qualities, seen_where_best
+from notebooks.shared.snapshots import save_snapshot, stacked_snapshots
 
 _SAMPLE = 0x5A3B  # tells the draw of the training sample apart from other streams of the same seed
 

@@ -1,9 +1,8 @@
 """What becomes of networks that learn to copy, from their courses: numbers that several experiments give."""
 
 from attnlib.errors import BadInput
-from companion.results.aggregate import Point, over_seeds
-from companion.results.statistics import share_interval
 from companion.runs.procedure import Recording
+from notebooks.shared.intervals import Point, over_seeds, share_interval
 
 LEARNED = 0.95  # accuracy from which a network has learned to copy: that of a good head (Snell et al., 5.2)
 MOVED = ("says_shown", "says_left_out", "right_without", "right_at_uniform")

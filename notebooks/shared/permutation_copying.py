@@ -18,7 +18,6 @@ from torch import Tensor
 
 from attnlib.errors import UnknownName, check_at_least
 from attnlib.training.course import Course, Report, regular_checkpoints, run_course
-from companion.runs.snapshots import save_snapshot, stacked_snapshots
 from notebooks.shared.copied_sentences import CopyBatch, copy_batch, draw_sources, words_of
 from notebooks.shared.copier import (
     BagOfWords,
@@ -29,6 +28,7 @@ from notebooks.shared.copier import (
     copier_loss,
     lexical_probe,
 )
+from notebooks.shared.snapshots import save_snapshot, stacked_snapshots
 
 # Streams of random numbers by purpose: what one seed draws for different ends does not hang together.
 

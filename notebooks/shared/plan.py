@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 
-from companion.results.aggregate import Point
 from companion.results.config import BaseConfig
 from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
+from notebooks.shared.intervals import Point
 
 Group = Hashable  # what the networks of a group have in common: a task, a link, a width …
 Plan = dict[Group, tuple[Measurement, ...]]

@@ -34,7 +34,7 @@ from companion.data import registry
 from companion.data.pieces import EqualLengthBatches
 from companion.runs.loop import prediction_loss
 from companion.runs.procedure import Recording
-from companion.runs.snapshots import save_snapshot, stacked_snapshots
+from notebooks.shared.snapshots import save_snapshot, stacked_snapshots
 
 NewNetwork = Callable[[Any, int, int], nn.Module]  # of settings and the sizes of the two vocabularies
 

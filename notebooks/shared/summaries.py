@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from companion.results.aggregate import Point, each_over_seeds, matched
+from notebooks.shared.intervals import Point, each_over_seeds, matched
 
 
 def less(first, second):

@@ -27,13 +27,13 @@ from attnlib.probes.saliency import translation_saliency
 from attnlib.training.corpus import Batch, Corpus, collate, evaluation_batches
 from attnlib.training.course import Course, Report, run_course
 from attnlib.training.vocabulary import BOS, EOS, PAD
-from companion.data.bleu import bleu_counts
 from companion.data.parallel import read_translation, translation_checksums
 from companion.data.pieces import EqualLengthBatches, PieceCorpus, Pieces, piece_corpus
 from companion.data.sources import cache_folder
-from companion.runs.snapshots import save_snapshot, stacked_snapshots
 from notebooks.shared.best_looks import keep_if_best, qualities, seen_where_best
+from notebooks.shared.bleu import bleu_counts
 from notebooks.shared.ragged import joined_cells, valid_cells
+from notebooks.shared.snapshots import save_snapshot, stacked_snapshots
 
 LOOK_BATCH = 64  # samples that are looked at together
 _NETWORK = "network."
@@ -148,7 +148,7 @@ def record(
           precision would tie 7 % of the neighbouring values in a row of attention, 92 % in one of the probe.
         * ``<part>.right``: by sample, how many words are predicted right; ``<part>.loss``: by sample, the
           negative log-likelihood of its words, summed, in nats.
-        * ``<part>.bleu_counts``: by sample, of greedy translations; see :func:`companion.data.bleu.bleu`.
+        * ``<part>.bleu_counts``: by sample, of greedy translations; see :func:`notebooks.shared.bleu.bleu`.
 
         and ``<part>.{source, source_mask, target_output, target_mask}``, which do not change; where asked
         for, ``network.<parameter>`` as they are in the end, for :func:`recorded_network`.

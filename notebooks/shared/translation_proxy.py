@@ -14,8 +14,8 @@ from attnlib.models.initialise import undrawn_embedding
 from attnlib.training.corpus import Batch, evaluation_batches
 from attnlib.training.course import Course, Report, run_course
 from companion.data.pieces import EqualLengthBatches
-from companion.runs.snapshots import save_snapshot, stacked_snapshots
 from notebooks.shared.ragged import joined_cells, valid_cells
+from notebooks.shared.snapshots import save_snapshot, stacked_snapshots
 from notebooks.shared.translation import (
     LOOK_BATCH,
     Probed,

@@ -1,8 +1,8 @@
 """Alignment breakdown: which of the nine terms form the attention, by two shares and by substitution."""
 
-from companion.results.aggregate import Point, by_kind, each_over_seeds, kind
 from companion.results.measurements import answers
 from companion.runs.store import Store
+from notebooks.shared.intervals import Point, by_kind, each_over_seeds, kind
 from notebooks.shared.suite import PROFILES, measurements
 from notebooks.shared.suite import SuiteConfig as Config
 

@@ -1,8 +1,8 @@
 """Attention matrices across tasks: the average, single samples, and how well one stands for the other."""
 
-from companion.results.aggregate import Point, by_kind, each_over_seeds, kind
 from companion.results.measurements import answers
 from companion.runs.store import Store
+from notebooks.shared.intervals import Point, by_kind, each_over_seeds, kind
 from notebooks.shared.suite import PROFILES, measurements
 from notebooks.shared.suite import SuiteConfig as Config
 

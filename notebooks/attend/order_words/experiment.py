@@ -5,12 +5,12 @@ from typing import Annotated
 
 from attnlib.errors import BadInput
 from attnlib.models.config import Cell
-from companion.results.aggregate import Point, by_kind, each_over_seeds, kind
 from companion.results.config import Attending, Positive, check_width, looked_up
 from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.store import Store
 from companion.runs.suite import task_of
 from notebooks.attend.order_words.measure import measure_order_words
+from notebooks.shared.intervals import Point, by_kind, each_over_seeds, kind
 from notebooks.shared.suite import PlannedConfig, model_specs
 from notebooks.shared.summaries import rows_of
 

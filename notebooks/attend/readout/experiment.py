@@ -2,11 +2,11 @@
 
 from typing import ClassVar
 
-from companion.results.aggregate import Point, by_kind, each_over_seeds, kind
 from companion.results.config import Task
 from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.store import Store
 from notebooks.attend.readout.measure import ABLATIONS, REPLACEMENTS, measure_readout
+from notebooks.shared.intervals import Point, by_kind, each_over_seeds, kind
 from notebooks.shared.suite import SuiteConfig, model_specs
 
 PLACE = "Aitken et al. 2021, contributions 1 and 4 (what the input components are for)"

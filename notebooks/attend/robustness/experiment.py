@@ -5,13 +5,13 @@ from statistics import fmean
 from typing import Annotated
 
 from attnlib.models.config import Cell
-from companion.results.aggregate import over_seeds
 from companion.results.config import AboveZero, Field, OneOf, Positive, Task, changes_of, take_files
 from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
 from companion.runs.suite import spec_of
 from notebooks.attend.robustness.measure import EITHER, measure_robustness
+from notebooks.shared.intervals import over_seeds
 from notebooks.shared.measure import measure_alignment_terms
 from notebooks.shared.suite import FilesConfig
 from notebooks.shared.summaries import rows_of, summarised

@@ -5,12 +5,12 @@ from typing import ClassVar
 
 from attnlib.errors import BadInput
 from attnlib.models.config import Architecture
-from companion.results.aggregate import by_kind, each_over_seeds, kind
 from companion.results.config import Task
 from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.store import Store
 from companion.runs.suite import task_name_of
 from notebooks.attend.state_components.measure import SIDES, measure_state_components
+from notebooks.shared.intervals import by_kind, each_over_seeds, kind
 from notebooks.shared.suite import PAPER_TASKS, SuiteConfig, model_specs
 
 PLACE = "Aitken et al. 2021, contribution 1 (decomposition of hidden states)"

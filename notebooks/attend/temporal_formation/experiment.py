@@ -4,13 +4,13 @@ from itertools import product
 from typing import ClassVar
 
 from attnlib.models.config import Cell, Positions
-from companion.results.aggregate import Point, kind, over_seeds
 from companion.results.config import Attending, Positive, Task, changes_of
 from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
 from companion.runs.suite import point, seeds_of, spec_of
 from notebooks.attend.temporal_formation.measure import measure_temporal_formation
+from notebooks.shared.intervals import Point, kind, over_seeds
 from notebooks.shared.suite import FilesConfig
 from notebooks.shared.summaries import summarised, wide
 

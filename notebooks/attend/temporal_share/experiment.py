@@ -7,11 +7,16 @@ from operator import itemgetter
 import numpy as np
 
 from attnlib.models.config import Cell
-from companion.results.aggregate import by_kind, each_over_seeds, kind
 from companion.results.config import Task
 from companion.results.measurements import Measurement, answers, measurements_of
-from companion.results.statistics import hierarchical_bootstrap, stratified_bootstrap
 from companion.runs.store import Store
+from notebooks.shared.intervals import (
+    by_kind,
+    each_over_seeds,
+    hierarchical_bootstrap,
+    kind,
+    stratified_bootstrap,
+)
 from notebooks.shared.measure import ACROSS_SAMPLES as QUANTITIES
 from notebooks.shared.measure import measure_alignment_terms
 from notebooks.shared.spearman import spearman_of_points

@@ -10,13 +10,13 @@ from jaxtyping import Float
 
 from attnlib.errors import BadInput
 from attnlib.models.config import Cell
-from companion.results.aggregate import Point, each_over_seeds
 from companion.results.config import BaseConfig, Field, Fraction, Positive, Scale
 from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
 from companion.runs.suite import seeds_of, spec_of
 from notebooks.attend.without_attention.measure import EFFECTS, WAYS, measure_memory, measure_swap
+from notebooks.shared.intervals import Point, each_over_seeds
 from notebooks.shared.spearman import spearman
 from notebooks.shared.summaries import rows_of
 

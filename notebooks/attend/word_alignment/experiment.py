@@ -7,13 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from companion.results.aggregate import Point, by_kind, each_over_seeds, kind, over_seeds
 from companion.results.config import Attending, Positive, Task, changes_of, check_width, take_files
 from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
 from companion.runs.suite import seeds_of, spec_of
 from notebooks.attend.word_alignment import measure
+from notebooks.shared.intervals import Point, by_kind, each_over_seeds, kind, over_seeds
 from notebooks.shared.suite import FilesConfig
 from notebooks.shared.summaries import less, wide
 

@@ -31,7 +31,7 @@ from companion.data import registry
 from companion.data.pieces import EqualLengthBatches
 from companion.runs.loop import prediction_loss
 from companion.runs.procedure import Recording
-from companion.runs.snapshots import save_snapshot, stacked_snapshots
+from notebooks.shared.snapshots import save_snapshot, stacked_snapshots
 
 Attention = Literal["learned", "uniform"]
 _LOOK = "look."

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 
 from attnlib.models.transformer import Positions
-from companion.results.aggregate import over_seeds
 from companion.results.config import BaseConfig, Field, OneOf, Positive
 from companion.results.measurements import Measurement
-from companion.results.statistics import hierarchical_bootstrap
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.beyond.transformer_heads.measure import (
@@ -21,6 +19,7 @@ from notebooks.beyond.transformer_heads.measure import (
     measure_heads,
     measure_repeated,
 )
+from notebooks.shared.intervals import hierarchical_bootstrap, over_seeds
 from notebooks.shared.plan import Plan, answered, asked_of, by_network, each_seed, every, picked, settings_of
 from notebooks.shared.spearman import spearman_of_points
 from notebooks.shared.summaries import less, rows_of, summarised

@@ -11,10 +11,8 @@ from typing import Annotated
 from attnlib.errors import BadInput
 from attnlib.probes.agreement import RowMean
 from companion.data import labelled_sets, parallel
-from companion.results.aggregate import over_seeds
 from companion.results.config import AboveZero, BaseConfig, NotNegative, OneOf, Positive, take_files
 from companion.results.measurements import Measurement
-from companion.results.statistics import jackknife_interval
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.learn.agreement.contextualised import ComparisonRun, best_checkpoint
@@ -28,6 +26,7 @@ from notebooks.shared.agreement import (
     gathered,
     translator_runs,
 )
+from notebooks.shared.intervals import jackknife_interval, over_seeds
 from notebooks.shared.saliency_readings import READINGS
 
 MEASURES = ("agreement", "kendall")

@@ -7,7 +7,6 @@ import numpy as np
 
 from attnlib.errors import BadInput
 from companion.data import parallel as translation_sets
-from companion.results.aggregate import over_seeds
 from companion.results.config import BaseConfig, NotNegative, Positive
 from companion.results.measurements import Measurement, measurements_of
 from companion.runs.procedure import RunSpec
@@ -22,6 +21,7 @@ from notebooks.learn.early_dynamics.measure import (
     draw,
     measure_word_counts,
 )
+from notebooks.shared.intervals import over_seeds
 
 PLACE = "Snell et al. 2021, section 4, appendix A.2; equations 15, 16 and 54; Figures 1, 4, 5 and 8"
 QUESTION = "Does co-occurrence say which word translates which, and is that what a network learns first?"

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 
 from attnlib.errors import BadInput
-from companion.results.aggregate import Point, over_seeds, paired
 from companion.results.config import BaseConfig, NotNegative, Positive
 from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.shared.copied_sentences import words_of
 from notebooks.shared.copying import PROBES, measure_copying, outcome, probes, tables
+from notebooks.shared.intervals import Point, over_seeds, paired
 
 PLACE = "Snell et al. 2021, section 6.2, equation 26"
 QUESTION = (

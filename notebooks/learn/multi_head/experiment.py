@@ -8,10 +8,8 @@ from typing import Annotated
 import numpy as np
 
 from attnlib.errors import NotMeasured
-from companion.results.aggregate import Point, matched, over_seeds, paired
 from companion.results.config import BaseConfig, Field, NotNegative, Positive
 from companion.results.measurements import Measurement, answers, measurements_of
-from companion.results.statistics import Interval, share_interval
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.shared.copied_sentences import words_of
@@ -29,6 +27,7 @@ from notebooks.shared.copying import (
     sides,
     turned_away,
 )
+from notebooks.shared.intervals import Interval, Point, matched, over_seeds, paired, share_interval
 
 GOOD = 0  # place of the good head in its network
 

@@ -12,7 +12,6 @@ from torch import Tensor
 
 from attnlib.errors import check_at_least
 from attnlib.training.course import Course, Report, regular_checkpoints, run_course
-from companion.runs.snapshots import save_snapshot, stacked_snapshots
 from notebooks.shared.copied_sentences import CopyBatch, copy_batch, draw_sources, words_of
 from notebooks.shared.copier import Copier, CopierConfig, copier_loss
 from notebooks.shared.permutation_copying import (
@@ -23,6 +22,7 @@ from notebooks.shared.permutation_copying import (
     snapshot_of_copier,
     stream,
 )
+from notebooks.shared.snapshots import save_snapshot, stacked_snapshots
 
 
 @dataclass(frozen=True)

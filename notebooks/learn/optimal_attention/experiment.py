@@ -9,7 +9,6 @@ import torch
 
 from attnlib.probes.optimal_attention import optimal_attention
 from companion.data import labelled_sets, parallel
-from companion.results.aggregate import Point, over_seeds, paired
 from companion.results.config import AboveZero, BaseConfig, NotNegative, Positive
 from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.procedure import RunSpec
@@ -20,6 +19,7 @@ from notebooks.learn.optimal_attention.measure import (
     measure_probe_identity,
 )
 from notebooks.shared.agreement import measure_translation
+from notebooks.shared.intervals import Point, over_seeds, paired
 from notebooks.shared.locality import probability_of_right_label
 
 PLACE = "Snell et al. 2021, appendix A.1, equations 27-37; section 3.3, equation 12"

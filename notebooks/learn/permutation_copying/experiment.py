@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from companion.results.aggregate import Point, over_seeds
 from companion.results.config import BaseConfig, Positive
 from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.procedure import RunSpec
@@ -23,6 +22,7 @@ from notebooks.shared.copying import (
     steps_to_learn,
     turned_away,
 )
+from notebooks.shared.intervals import Point, over_seeds
 
 # Which comes first, words or attention? When either finds the right place in networks that copy.
 

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from operator import itemgetter
 from typing import Annotated
 
-from companion.results.aggregate import Point, over_seeds, paired
 from companion.results.config import BaseConfig, Field, Positive
 from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.shared.copying import measure_copying
+from notebooks.shared.intervals import Point, over_seeds, paired
 
 PLACE = "Snell et al. 2021, section 6.1, equations 22-25; Figure 7"
 QUESTION = "Is the lexical probe about the word at its position, and does it stay so?"

@@ -18,8 +18,8 @@ from torch import Tensor
 from attnlib.errors import BadInput, check_at_least
 from attnlib.models.classifiers import AttentiveClassifier, ClassifierConfig, classification_loss
 from attnlib.training.course import Course, Report, run_course
-from companion.runs.snapshots import save_snapshot, stacked_snapshots
 from notebooks.shared.locality import apart, locality
+from notebooks.shared.snapshots import save_snapshot, stacked_snapshots
 
 PARAMETERS, TRAINING, HELD_OUT = range(3)  # what a seed is used for
 KEYWORD = 0

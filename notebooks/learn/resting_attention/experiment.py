@@ -10,14 +10,13 @@ import numpy as np
 
 from attnlib.errors import BadInput
 from companion.data import labelled_sets
-from companion.results.aggregate import over_seeds
 from companion.results.config import AboveZero, BaseConfig, NotNegative, OneOf, Positive
 from companion.results.measurements import Measurement, measurements_of
-from companion.results.statistics import Interval, jackknife_interval
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.learn.resting_attention.measure import measure_apart, measure_resting
 from notebooks.shared.agreement import classifier_runs, gathered
+from notebooks.shared.intervals import Interval, jackknife_interval, over_seeds
 
 Data = Annotated[str, OneOf(labelled_sets.names())]
 PLACE = "Snell et al. 2021, section A.9"

@@ -6,10 +6,10 @@ from typing import Annotated
 import numpy as np
 
 from attnlib.models.sequence_to_sequence import Link, SequenceCell
-from companion.results.aggregate import Point, each_over_seeds, paired
 from companion.results.config import Field, Positive
 from companion.results.measurements import Measurement
 from companion.runs.store import Store
+from notebooks.shared.intervals import Point, each_over_seeds, paired
 from notebooks.shared.measure import measure_by_length, measure_summary_bits
 from notebooks.shared.plan import Plan, answered, asked_of, each_seed, every
 from notebooks.shared.summaries import rows_of, summarised

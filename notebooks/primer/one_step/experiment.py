@@ -9,12 +9,12 @@ import numpy as np
 from attnlib.errors import BadInput
 from attnlib.models.sequence_to_sequence import NAMED
 from companion.data import registry
-from companion.results.aggregate import each_over_seeds
 from companion.results.config import BaseConfig, OneOf, Positive
 from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.primer.one_step.measure import measure_shown_pairs
+from notebooks.shared.intervals import each_over_seeds
 from notebooks.shared.plan import each_seed, settings_of
 from notebooks.shared.summaries import rows_of
 

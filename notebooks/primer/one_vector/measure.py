@@ -9,9 +9,9 @@ from torch import Tensor
 from attnlib.models.search import beam_search
 from attnlib.training.corpus import Batch, Corpus, collate, evaluation_batches
 from attnlib.training.vocabulary import BOS, EOS, MARKS, PAD, Vocabulary
-from companion.data.bleu import bleu, bleu_counts
 from companion.runs import registry
 from companion.runs.procedure import Recording
+from notebooks.shared.bleu import bleu, bleu_counts
 from notebooks.shared.measure import exact_matches
 from notebooks.shared.sequence_course import judged_samples, load_task
 

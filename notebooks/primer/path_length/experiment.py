@@ -6,11 +6,11 @@ from typing import Annotated
 
 import numpy as np
 
-from companion.results.aggregate import paired
 from companion.results.config import Field, OneOf, Positive
 from companion.results.measurements import Measurement
 from companion.runs.store import Store
 from notebooks.primer.path_length.measure import measure_gradients
+from notebooks.shared.intervals import paired
 from notebooks.shared.plan import Plan, answered, asked_of, each_seed, every, settings_of
 from notebooks.shared.summaries import rows_of, summarised
 from notebooks.shared.words import PAPER, CoursesConfig, link_distances, spec_on_words

@@ -12,14 +12,18 @@ from attnlib.errors import BadInput
 from attnlib.models.attention import Scoring
 from attnlib.models.sequence_to_sequence import NAMED
 from companion.data.parallel import NAMES as TEXTS
-from companion.results.aggregate import Point, each_over_seeds, matched, over_seeds, paired
 from companion.results.config import BaseConfig, OneOf, Positive
 from companion.results.measurements import Measurement
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.primer.scoring_functions import measure
-from notebooks.primer.scoring_functions.measure import OFFSETS, READABLE, SIZES
+from notebooks.primer.scoring_functions.measure import (
+    OFFSETS,
+    READABLE,
+    SIZES,
+)
 from notebooks.shared.courses import along, crossing
+from notebooks.shared.intervals import Point, each_over_seeds, matched, over_seeds, paired
 from notebooks.shared.measure import measure_learning_curve
 from notebooks.shared.plan import Plan, Points, answered, asked_of, each_seed, every, settings_of
 from notebooks.shared.summaries import rows_of

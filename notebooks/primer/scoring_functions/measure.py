@@ -11,10 +11,10 @@ from attnlib.models.sequence_to_sequence import SequenceToSequence
 from attnlib.probes.alignment_error import gold_links
 from attnlib.training.corpus import Corpus, evaluation_batches
 from attnlib.training.vocabulary import EOS, MARKS, PAD, Vocabulary
-from companion.data.bleu import corpus_bleu
 from companion.data.parallel import TextOptions, read_translation, tokenise_pairs
 from companion.runs import registry
 from companion.runs.procedure import Recording
+from notebooks.shared.bleu import corpus_bleu
 from notebooks.shared.probe_bits import probe_bits
 from notebooks.shared.sequence_course import judged_samples, load_task
 

@@ -8,13 +8,12 @@ import numpy as np
 from attnlib.errors import BadInput, DataUnavailable
 from attnlib.models.sequence_to_sequence import Link
 from companion.data import registry
-from companion.results.aggregate import matched
 from companion.results.config import OneOf
 from companion.results.measurements import Measurement
-from companion.results.statistics import mean_interval
 from companion.runs.store import Store
 from notebooks.primer.source_reversal.measure import measure_longest_sentences
 from notebooks.shared.courses import along
+from notebooks.shared.intervals import matched, mean_interval
 from notebooks.shared.measure import THIRDS, measure_learning_curve
 from notebooks.shared.plan import Plan, answered, asked_of, each_seed, every, settings_of
 from notebooks.shared.summaries import each_paired, rows_of, summarised

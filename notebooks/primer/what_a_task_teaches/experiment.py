@@ -7,16 +7,17 @@ from typing import Annotated
 import numpy as np
 
 from attnlib.errors import BadInput
-from companion.results.aggregate import over_seeds
 from companion.results.config import BaseConfig, OneOf
 from companion.results.measurements import Measurement, answers
-from companion.results.statistics import jackknife_interval
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.primer.what_a_task_teaches import measure
-from notebooks.primer.what_a_task_teaches.measure import CLASSES
+from notebooks.primer.what_a_task_teaches.measure import (
+    CLASSES,
+)
 from notebooks.shared import task_patterns
 from notebooks.shared.courses import along
+from notebooks.shared.intervals import jackknife_interval, over_seeds
 from notebooks.shared.plan import Plan, Points, asked_of, by_network, each_seed, every, picked, settings_of
 from notebooks.shared.summaries import each_paired, less, rows_of, summarised
 from notebooks.shared.task_patterns import PATTERNS, STATES

@@ -17,7 +17,7 @@ EXPERIMENT = '''
 import numpy as np
 
 from companion.results.config import BaseConfig, Positive
-from companion.results.statistics import share_interval
+from notebooks.shared.intervals import share_interval
 
 PLACE = "a toy"
 QUESTION = "Is the coin fair?"

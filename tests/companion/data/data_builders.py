@@ -1,18 +1,15 @@
 """What the tests of data share."""
 
+import io
+import zipfile
 from functools import cache
 
 import pytest
 
 from attnlib.errors import DataUnavailable
-from companion.data import labelled_sets, registry
+from companion.data import registry
 
 default_task = cache(registry.load)  # several tests look at the same large ones
-
-
-@cache
-def raw_texts(name):
-    return labelled_sets.SOURCES[name].read()
 
 
 def available(load, *arguments, **options):
@@ -37,3 +34,12 @@ def pairs(task, part):
 
 def sources(task, part):
     return [source for source, _ in pairs(task, part)]
+
+
+def zip_of(members):
+    """The bytes of an archive with these texts by name."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        for name, text in members.items():
+            archive.writestr(name, text)
+    return content.getvalue()

@@ -3,13 +3,8 @@
 import pytest
 
 from attnlib.errors import BadInput, UnknownName
-from companion.data.labelled import (
-    RawTexts,
-    WordRules,
-    prepare,
-    without_html,
-)
-from companion.data.text import Dropped, Tally
+from companion.data.labelled import RawTexts, WordRules, prepare, without_html
+from companion.data.text import Dropped
 
 
 @pytest.mark.parametrize(
@@ -33,16 +28,6 @@ from companion.data.text import Dropped, Tally
 )
 def test_words_and_html_by_hand(read, text, expected):
     assert read(text) == expected
-
-
-def test_a_tally_counts_by_part_kind_and_reason():
-    tally = Tally()
-    for part, *count in (("validation",), ("train", 1_200), ("train",), ("pool", 0)):
-        tally.add(part, "texts", "three stars", *count)
-    assert [str(line) for line in tally.dropped()] == [
-        "train: 1,201 texts (three stars)",
-        "validation: 1 text (three stars)",
-    ]
 
 
 def raw(train, test, rules=None, **options):
@@ -83,10 +68,9 @@ def test_integers_are_masked_where_the_rules_say_so_and_counted_apart():
 
 
 def test_breaks_are_blanks_in_one_reading_and_words_in_the_other():
-    train = [("so<br />so<br />so", 1), ("no no no", 0)]
+    texts = [("so<br />so<br />so", 1), ("no no no", 0)], [("so", 1), ("no", 0)]
     cleaned, published = (
-        prepare(raw(train, [("so", 1), ("no", 0)], WordRules(html=True)), reading=name)
-        for name in ("cleaned", "published")
+        prepare(raw(*texts, WordRules(html=True)), reading=name) for name in ("cleaned", "published")
     )
     assert words_of(cleaned, cleaned.train, 0) == ["so", "so", "so"]
     assert len(published.train.text(0)) == 5
@@ -112,7 +96,7 @@ def test_texts_of_400_words_and_of_none_are_left_out_and_399_kept():
 
 def test_sizes_and_the_seed_of_the_split():
     pool = [(f"word{i}", i % 2) for i in range(100)]
-    assert [len(part) for part in (prepare(raw(pool, None, n_validation=None)).train,)] == [90]
+    assert len(prepare(raw(pool, None, n_validation=None)).train) == 90
     small = prepare(raw(pool, None), n_train=30, n_validation=20)
     assert (len(small.train), len(small.validation)) == (30, 20)
     # What is trained on has its number; what is judged on makes do with the rest.

@@ -21,26 +21,18 @@ def test_equal_text_gives_equal_bytes_and_other_text_others(pieces):
     assert train_pieces(LINES, 28).proto != pieces.proto != train_pieces([*LINES, "noch ein hund"], 30).proto
 
 
-def test_marks_have_the_ids_of_every_vocabulary_here(pieces):
-    assert len(pieces) == 30
-    assert pieces.spell(range(4)) == list(MARKS)
-    assert pieces.encode(["<bos> <pad>"])[0].count(1) == 0, "text that spells a mark is text"
-
-
 def test_text_comes_back_from_its_pieces_and_marks_are_left_out(pieces):
     ids = pieces.encode(LINES)
     assert pieces.decode(ids) == LINES
     assert pieces.decode([[1, *ids[0], 2, 0, 0]]) == [LINES[0]]
-    assert all(
-        "".join(pieces.spell(row)) == "▁" + line.replace(" ", "▁")
-        for row, line in zip(ids, LINES, strict=True)
-    )
+    assert ["".join(pieces.spell(row)) for row in ids] == ["▁" + line.replace(" ", "▁") for line in LINES]
     assert min(min(row) for row in ids) > 3
-
-
-def test_a_character_never_seen_is_unknown(pieces):
-    assert 3 in pieces.encode(["猫"])[0]
-    assert "⁇" in pieces.decode(pieces.encode(["猫"]))[0]
+    assert len(pieces) == 30
+    assert pieces.spell(range(4)) == list(MARKS)
+    assert 1 not in pieces.encode(["<bos> <pad>"])[0], "text that spells a mark is text"
+    (unknown,) = pieces.encode(["猫"])
+    assert 3 in unknown
+    assert "⁇" in pieces.decode([unknown])[0]
 
 
 def test_a_vocabulary_of_words():
@@ -82,9 +74,8 @@ def test_both_sides_share_one_vocabulary_made_from_the_training_text():
     corpus = piece_corpus(TEXT, size=24)
     assert len(corpus.pieces) == 24
     for part, pairs in ((corpus.train, TEXT.train), (corpus.validation, TEXT.validation)):
-        sources = corpus.pieces.decode(part.source(i) for i in range(len(part)))
-        targets = corpus.pieces.decode(part.target(i) for i in range(len(part)))
-        assert [(a, b) for a, b in zip(sources, targets, strict=True)] == [(a.strip(), b) for a, b in pairs]
+        sides = (corpus.pieces.decode(map(side, range(len(part)))) for side in (part.source, part.target))
+        assert list(zip(*sides, strict=True)) == [(a.strip(), b) for a, b in pairs]
     assert corpus.validation_targets == ("a dog", "very far", "runs")
     assert len(corpus.train_targets) == 30
     assert corpus.dropped == TEXT.dropped
@@ -99,15 +90,13 @@ def test_what_is_too_long_or_too_much_is_dropped_and_counted():
         "train: 10 pairs (beyond the number asked for)",
         "validation: 1 pair (a side of more than 45 pieces)",
     ]
-    with pytest.raises(BadInput, match="no train pair has at most 1 pieces"):
-        piece_corpus(TEXT, size=24, longest=1)
-    with pytest.raises(BadInput, match="no validation pair is left"):
-        piece_corpus(TEXT, size=24, n_validation=0)
+    for options, message in (({"longest": 1}, "no train pair has at most 1 pieces"),
+                             ({"n_validation": 0}, "no validation pair is left")):  # fmt: skip
+        with pytest.raises(BadInput, match=message):
+            piece_corpus(TEXT, size=24, **options)
 
 
 def test_words_of_the_known_lexicon_are_pieces():
     corpus = piece_corpus(read_translation("known_lexicon"), n_train=500, n_validation=20)
-    source, target = (
-        corpus.pieces.spell(side) for side in (corpus.validation.source(0), corpus.validation.target(0))
-    )
+    source, target = map(corpus.pieces.spell, (corpus.validation.source(0), corpus.validation.target(0)))
     assert sorted(word.replace("s", "t") for word in source) == sorted(target)

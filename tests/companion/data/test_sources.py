@@ -11,17 +11,8 @@ from pathlib import Path
 import pytest
 
 from attnlib.errors import BadInput, CorruptFile, DataUnavailable, UnknownName
-from companion.data.sources import (
-    Dataset,
-    File,
-    cache_folder,
-    check,
-    dataset,
-    fetch,
-    locate,
-    mirror_folder,
-    names,
-)
+from companion.data import sources
+from companion.data.sources import Dataset, File, check, dataset, fetch, locate
 
 CONTENT = b"un\ndeux\ntrois\n" * 100
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
@@ -34,13 +25,10 @@ def states(found):
     return [status.state for status in found]
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", sources.names())
 def test_entries_are_complete(name):
     data = dataset(name)
     assert data.name == name
-    assert data.home.startswith("http")
-    assert data.title
-    assert data.licence
     assert data.redistribution in ("allowed", "forbidden", "unclear")
     assert [file.name for file in data.files] == sorted({file.name for file in data.files}) != []
     for file in data.files:
@@ -55,7 +43,7 @@ def test_entries_are_complete(name):
     assert data.redistribution != "forbidden" or not any(file.fetchable for file in data.files)
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", sources.names())
 def test_no_file_at_hand_is_corrupt(name):
     statuses = check(dataset(name))
     if all(status.state == "missing" for status in statuses):
@@ -90,10 +78,14 @@ def test_a_file_is_found_plain_or_compressed_in_mirror_or_cache(places, place, s
     assert states(check(TOY)) == ["ok", "missing"]
 
 
-def test_the_mirror_comes_before_the_cache(places):
+def test_the_mirror_comes_before_the_cache_and_what_has_no_checksum_is_said(places):
     for place in places:
         (place / "sub/a.fr").write_bytes(CONTENT)
-    assert locate(TOY, "sub/a.fr") == places[0] / "sub/a.fr"
+    (places[0] / "free.tsv.gz").write_bytes(b"anything")
+    assert [locate(TOY, name) for name in ("sub/a.fr", "free.tsv")] == [
+        places[0] / name for name in ("sub/a.fr", "free.tsv.gz")
+    ]
+    assert states(check(TOY)) == ["ok", "no checksum known"]
 
 
 def test_a_missing_file_says_both_ways_to_get_it(places):
@@ -123,26 +115,20 @@ def test_a_corrupt_copy_is_told_and_read_again_when_it_changes(places, name, pac
     assert check(TOY)[0].state == "corrupt"
 
 
-def test_a_file_without_known_checksum_is_found_and_said_to_be_so(places):
-    (places[0] / "free.tsv.gz").write_bytes(b"anything")
-    assert locate(TOY, "free.tsv") == places[0] / "free.tsv.gz"
-    assert check(TOY)[1].state == "no checksum known"
-
-
 def test_where_the_folders_are(monkeypatch, tmp_path):
     for name in ("ATTNLIB_DATA", "ATTNLIB_CACHE", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
-    assert mirror_folder() is None
-    assert cache_folder() == Path.home() / ".cache/attnlib"
+    assert sources.mirror_folder() is None
+    assert sources.cache_folder() == Path.home() / ".cache/attnlib"
     monkeypatch.setenv("XDG_CACHE_HOME", "relative/is/ignored")
-    assert cache_folder() == Path.home() / ".cache/attnlib"
+    assert sources.cache_folder() == Path.home() / ".cache/attnlib"
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert cache_folder() == tmp_path / "attnlib"
+    assert sources.cache_folder() == tmp_path / "attnlib"
     monkeypatch.setenv("ATTNLIB_CACHE", str(tmp_path / "own"))
-    assert cache_folder() == tmp_path / "own"
+    assert sources.cache_folder() == tmp_path / "own"
     monkeypatch.setenv("ATTNLIB_DATA", str(tmp_path / "nowhere"))
     with pytest.raises(BadInput, match="nowhere is not a folder"):
-        mirror_folder()
+        sources.mirror_folder()
 
 
 class Handler(BaseHTTPRequestHandler):

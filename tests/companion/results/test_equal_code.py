@@ -22,18 +22,13 @@ def test_the_cheapest_two_are_rerun_and_the_cheapest_of_every_further_choice():
 
 
 def test_numbers_are_sizes_and_words_are_choices():
-    spec = {
-        "recipe": "x",
-        "seed": 3,
-        "settings": {"steps": 5, "heads": [1, 2], "saliency": True, "kind": "a"},
-    }
+    settings = {"steps": 5, "heads": [1, 2], "saliency": True, "kind": "a"}
+    spec = {"recipe": "x", "seed": 3, "settings": settings}
     assert equal_code._choices(spec) == {"recipe": "x", "settings": {"saliency": True, "kind": "a"}}
 
 
 @pytest.mark.parametrize("equal", [True, False])
-def test_fingerprints_are_equal_where_all_references_agree_in_every_digit(
-    tmp_path, monkeypatch, capsys, equal
-):
+def test_fingerprints_are_equal_where_references_agree_in_every_digit(tmp_path, monkeypatch, capsys, equal):
     found = {"before": ['{"loss": 1.0}'], "today": ['{"loss": 1.0}' if equal else '{"loss": 1.0000001}']}
     monkeypatch.setattr(equal_code, "changed", lambda archive: pd.DataFrame([ONE], columns=COLUMNS))
     monkeypatch.setattr(equal_code, "EQUAL_CODE", tmp_path / "equal_code.json")
@@ -41,9 +36,8 @@ def test_fingerprints_are_equal_where_all_references_agree_in_every_digit(
     code = equal_code.main(["--before", str(tmp_path), "--why", "a sum in one pass"])
     held = json.loads((tmp_path / "equal_code.json").read_text())
     assert code == (0 if equal else 1)
-    assert held == (
-        [{"was": "old", "is": "new", "references": ["cheap"], "why": "a sum in one pass"}] if equal else []
-    )
+    noted = {"was": "old", "is": "new", "references": ["cheap"], "why": "a sum in one pass"}
+    assert held == ([noted] if equal else [])
     assert ("equals old" in capsys.readouterr().out) == equal
 
 

@@ -1,18 +1,17 @@
 """A procedure's run as a product: made once, found again, resumed, archived; wrong words are said."""
 
 import json
-import shutil
 from dataclasses import replace
 
 import pytest
 import torch
 
-from attnlib.errors import BadInput, CorruptFile, NotMeasured, UnknownName
+from attnlib.errors import BadInput, CorruptFile, UnknownName
 from companion.runs.keys import model_key, read_spec
 from companion.runs.procedure import RunSpec
-from companion.runs.snapshots import save_snapshot, stacked_snapshots
 from companion.runs.spec import ModelSpec
 from companion.runs.store import Store
+from notebooks.shared.snapshots import save_snapshot, stacked_snapshots
 
 TINY = {"length": 4, "width": 8, "batch_size": 4, "steps": 4, "every": 2, "held_out": 6}
 SPEC = RunSpec.of("permutation_copying", seed=1, **TINY)
@@ -29,10 +28,6 @@ KINDS = [  # settings, updates before the kill, and the snapshots there are
     ("recurrent_sequences", SEQUENCES, 3, [0, 2, 4]),
     ("transformer_sequences", SEQUENCES | {"heads": 2, "layers": 1}, 3, [0, 2, 4]),
 ]
-
-
-def last_loss(recording, factor):
-    return {"loss": factor * float(recording["loss"][-1]), "seed": recording.spec.seed}
 
 
 @pytest.mark.parametrize(("name", "settings", "stop", "looks"), KINDS, ids=[kind[0] for kind in KINDS])
@@ -81,40 +76,35 @@ def test_a_spec_drops_defaults():
     assert SPEC.setting.endswith("width=8 seed 1")
 
 
-def test_a_recording_is_made_once_and_leaves_no_checkpoints(tmp_path, monkeypatch):
-    first = Store(tmp_path).recording(SPEC)
-    folder = tmp_path / model_key(SPEC)
-    files = [".lock", "history.json", "recording.safetensors", "spec.json"]
+@pytest.mark.parametrize(("spec", "name"), [(SPEC, "recording"), (MODEL, "model")])
+def test_a_product_is_made_once_and_leaves_no_checkpoints(tmp_path, spec, name):
+    steps = []
+    store = Store(tmp_path, report=lambda spec, step, total, loss: steps.append(step))
+    first, again = store.open(spec), store.open(spec)
+    assert steps == list(range(1, spec.resolved.steps + 1 if spec is SPEC else spec.steps + 1))
+    folder = tmp_path / model_key(spec)
+    files = [".lock", "history.json", f"{name}.safetensors", "spec.json"]
     assert sorted(path.name for path in folder.iterdir()) == files
-    assert read_spec((folder / "spec.json").read_text()) == SPEC
+    assert read_spec((folder / "spec.json").read_text()) == spec
     assert {"seconds", "threads", "device"} <= first.history.keys()
-    monkeypatch.setattr(Store, "_make", None)  # it is there
-    again = Store(tmp_path).recording(SPEC)
-    for name, value in first.tensors.items():
-        assert torch.equal(value, again[name])
+    assert first.history == again.history
+    tensors = [one.tensors if spec is SPEC else one.model.state_dict() for one in (first, again)]
+    torch.testing.assert_close(*tensors, rtol=0, atol=0, equal_nan=True)
+    (folder / f"{name}.safetensors").write_bytes(b"nothing of the kind")
+    with pytest.raises(CorruptFile, match=f"delete the folder {folder.name}"):
+        store.open(spec)
+
+
+def test_what_is_not_recorded_is_said(tmp_path):
     with pytest.raises(BadInput, match="records no 'los'; it records: accuracy"):
-        again["los"]
-    (folder / "recording.safetensors").write_bytes(b"nothing of the kind")
-    with pytest.raises(CorruptFile, match=f"delete the folder {model_key(SPEC)}"):
-        Store(tmp_path).recording(SPEC)
-
-
-def test_answers_are_kept_beside_it_and_outlive_it_in_the_archive(tmp_path, monkeypatch):
-    store = Store(tmp_path / "models", archive=tmp_path / "archive")
-    found = store.cached(SPEC, last_loss, factor=2)
-    assert found["loss"] == pytest.approx(2 * float(store.recording(SPEC)["loss"][-1]), rel=1e-6)
-    shutil.rmtree(tmp_path / "models")
-    monkeypatch.setattr(Store, "_make", None)  # it is there
-    bare = Store(tmp_path / "models", archive=tmp_path / "archive", trains=False)
-    assert bare.cached(SPEC, last_loss, factor=2) == found
-    assert bare.history(SPEC)["threads"] == torch.get_num_threads()
-    with pytest.raises(NotMeasured, match=r"permutation_copying .* seed 1 is not trained yet"):
-        bare.cached(SPEC, last_loss, factor=3)
+        Store(tmp_path).recording(SPEC)["los"]
 
 
 @pytest.mark.parametrize(
     ("procedure", "settings", "error", "message"),
     [
+        (None, {"task": "one_to_won"}, UnknownName, "did you mean 'one_to_one'"),
+        (None, {"steps": 0}, BadInput, "steps is 0"),
         ("permutation_copyin", {}, UnknownName, "did you mean 'permutation_copying'"),
         ("permutation_copying", {"widht": 3}, UnknownName, "did you mean 'width'"),
         ("classification", {"attention": "even"}, UnknownName, "no attention 'even'"),
@@ -130,9 +120,9 @@ def test_answers_are_kept_beside_it_and_outlive_it_in_the_archive(tmp_path, monk
         ("recurrent_sequences", {"source": "a.txt"}, BadInput, "source and target go together"),
     ],
 )
-def test_a_run_that_cannot_be_is_refused(procedure, settings, error, message):
+def test_a_spec_that_makes_no_sense_is_refused(tmp_path, procedure, settings, error, message):
     with pytest.raises(error, match=message):
-        RunSpec.of(procedure, **settings)
+        RunSpec.of(procedure, **settings) if procedure else Store(tmp_path).model(replace(MODEL, **settings))
 
 
 def test_looks_are_stacked_by_checkpoint_and_a_gap_is_said(tmp_path):
@@ -141,3 +131,9 @@ def test_looks_are_stacked_by_checkpoint_and_a_gap_is_said(tmp_path):
     assert stacked_snapshots(tmp_path, (0, 5))["twice"].tolist() == [0.0, 10.0]
     with pytest.raises(CorruptFile, match=r"lacks the looks at steps \[7\]"):
         stacked_snapshots(tmp_path, (0, 7))
+
+
+def test_a_folder_of_models_that_cannot_be_written_is_a_clear_error(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(BadInput, match="choose a folder you may write to"):
+        Store(tmp_path / "file").model(MODEL)

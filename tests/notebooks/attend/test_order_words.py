@@ -6,11 +6,11 @@ import torch
 
 from attnlib.training.corpus import collate
 from companion.data import registry
-from companion.data.reordering import translate
-from companion.data.scan import interpret
 from companion.runs.spec import ModelSpec
 from notebooks.attend.order_words import measure
 from notebooks.shared.measure import fit_components
+from notebooks.shared.reordering import translate
+from notebooks.shared.scan import interpret
 
 SMALL = (("min_phrases", 2), ("max_phrases", 3), ("n_held_out", 120), ("n_train", 300), ("p", 1.0))
 SETTINGS = {"steps": 3, "width": 8, "batch_size": 16, "learning_rate": 0.01, "task_options": SMALL}

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from attnlib.errors import BadInput
 from attnlib.training.corpus import Corpus
 from attnlib.training.vocabulary import MARKS
-from companion.data.synthetic import one_to_one
 from companion.runs.store import TrainedModel
 from notebooks.attend.without_attention import measure
 from notebooks.attend.without_attention.experiment import _in_turn
 from notebooks.attend.without_attention.unrolled import UnrolledComponents
+from notebooks.shared.synthetic import one_to_one
 
 LENGTH, WORDS = 3, 4
 

@@ -8,7 +8,6 @@ import pytest
 from companion.claims import Claim, ClaimVerdict, Estimate, Judgement, Tolerance, Verdict
 from companion.claims.published import Published, Reference
 from companion.results.result import Result
-from companion.results.statistics import mean_interval
 from companion.runs.procedure import RunSpec
 from notebooks.learn.agreement import experiment, tables
 from notebooks.learn.agreement.experiment import Column, Config, courses, rows, weakest
@@ -20,6 +19,7 @@ from notebooks.learn.agreement.tables import (
     printed_agreement,
 )
 from notebooks.shared.agreement import COLUMNS, Runs, classifier_runs, gathered
+from notebooks.shared.intervals import mean_interval
 from tests.notebooks.given import Given
 from tests.notebooks.shared.agreement_recordings import recorded
 

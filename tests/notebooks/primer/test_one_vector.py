@@ -9,10 +9,10 @@ import torch
 
 from attnlib.training.corpus import Corpus, Task, collate
 from attnlib.training.vocabulary import BOS, EOS, PAD, Vocabulary
-from companion.data.bleu import corpus_bleu
 from notebooks.primer.one_vector import measure
 from notebooks.primer.one_vector.experiment import after_error, early_over_late, measurements
 from notebooks.primer.one_vector.measure import damage, guessed_lengths, measure_error_growth, written_bleu
+from notebooks.shared.bleu import corpus_bleu
 from notebooks.shared.sequence_course import judged_samples
 from tests.notebooks.figure_builders import tiny
 

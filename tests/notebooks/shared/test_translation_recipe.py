@@ -11,8 +11,8 @@ from attnlib.models.search import translate
 from attnlib.probes.saliency import translation_saliency
 from attnlib.training.corpus import collate
 from attnlib.training.vocabulary import BOS, EOS, UNK
-from companion.data.bleu import bleu_counts
 from notebooks.shared import translation, translation_proxy
+from notebooks.shared.bleu import bleu_counts
 from notebooks.shared.ragged import padded_cells
 from notebooks.shared.translation import load_pieces, probed_parts
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from attnlib.errors import BadInput
-from companion.data.bleu import bleu, bleu_counts, corpus_bleu
+from notebooks.shared.bleu import bleu, bleu_counts, corpus_bleu
 
 REFERENCES = ["the cat sat on the mat", "a dog runs", "we're here, aren't we?"]
 HYPOTHESES = ["the cat sat on a mat", "the dog runs far", "we're here"]
