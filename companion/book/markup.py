@@ -5,19 +5,18 @@ import re
 from companion.claims.verdicts import Verdict
 
 
+MARKS = r"([\\`*_{}\[\]<>()#+!|$~^&@%])"  # which may mean something in Markdown
+
+
 def plain(text: str) -> str:
-    """Text that Markdown shows as it stands: on one line, with every mark that may mean something escaped."""
-    return _escaped(" ".join(text.split()))
-
-
-def _escaped(text: str) -> str:
-    return re.sub(r"([\\`*_{}\[\]<>()#+!|$~^&@%])", r"\\\1", text)
+    """Text that Markdown shows as it stands: on one line, with every mark escaped."""
+    return re.sub(MARKS, r"\\\1", " ".join(text.split()))
 
 
 def with_code(text: str) -> str:
     """Like `plain`, but what stands in backticks stays code (smart quotes would turn its -- into a dash)."""
-    pieces = re.split(r"(`[^`|]+`)", " ".join(text.split()))
-    return "".join(piece if piece.startswith("`") and len(piece) > 2 else _escaped(piece) for piece in pieces)
+    text = " ".join(text.split())
+    return re.sub(rf"`[^`|]+`|{MARKS}", lambda found: rf"\{found[0]}" if found[1] else found[0], text)
 
 
 def badge(verdict: Verdict) -> str:

@@ -25,9 +25,10 @@ from pathlib import Path
 
 from attnlib.errors import AttnlibError, BadInput, UnknownName
 from companion.book.markup import plain
-from companion.book.numbers import NOTHING, NotComputed, value_at, written
+from companion.book.numbers import NOTHING, value_at, written
 from companion.book.project import PROFILES, Project, find_root
 from companion.claims import UNDECIDED, Claim, Judgement, Verdict, judge_values, load_claims
+from companion.claims.estimates import CannotBeRun, NotRun
 from companion.results import registry
 from companion.results.result import Result
 
@@ -113,8 +114,8 @@ def num(book: Book, text: str, page: str) -> Shown:
         return Shown(NOTHING, f"not computed here: attnlib run {experiment}")
     try:
         content = value_at(result, key := found["key"].strip())
-    except NotComputed as error:
-        return Shown(NOTHING, str(error))
+    except (CannotBeRun, NotRun) as error:
+        return Shown(NOTHING, f"{experiment}: {key}: {error}")
     ways = [way.strip() for way in found["ways"].split("|")] if found["ways"] else []
     counted = f", n = {content['n']}" if isinstance(content, dict) and content.get("n") else ""
     return Shown(written(content, ways), f"{result.profile} profile{counted}; {experiment}: {key}")

@@ -5,7 +5,7 @@ import yaml
 
 from companion.claims import ClaimVerdict, Estimate, Judgement, Verdict, load_papers
 from companion.claims.published import Rule, read_tables
-from companion.claims.tables import answers, published_table, status, symbol
+from companion.claims.scorecard import answers, published_table, status, symbol
 from companion.claims.verify import verify
 from companion.results.result import Result
 from tests.companion.claims.claims_builders import READINGS, rule
