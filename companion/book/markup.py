@@ -4,7 +4,6 @@ import re
 
 from companion.claims.verdicts import Verdict
 
-
 MARKS = r"([\\`*_{}\[\]<>()#+!|$~^&@%])"  # which may mean something in Markdown
 
 

@@ -138,18 +138,26 @@ def read_request(project: Project, name: str, profile: str, words: Iterable[str]
         return Request(figure.id, profile)
     if "profile" in given:
         raise BadInput(f"-p profile={given['profile']}: say --profile {given['profile']} instead")
-    standard = Request(figure.id, profile).standard
-    known = parameters(type(standard))
+    known = parameters(type(Request(figure.id, profile).standard))
     for name in given:
         if name not in known:
             raise UnknownName("parameter", name, known)
-    for path in path_fields(standard):
-        if path in given:
-            given[path] = str(Path(str(given[path])).expanduser().resolve())
-    typed = plain(Request(figure.id, profile, given).config)
+    request = typed_request(figure.id, profile, given)
     if given.get("source") and given.get("target"):
-        check_parallel(str(given["source"]), str(given["target"]))
-    return Request(figure.id, profile, {name: typed[name] for name in given})
+        check_parallel(request.parameters["source"], request.parameters["target"])
+    return request
+
+
+def typed_request(figure: str, profile: str, given: Mapping[str, object]) -> Request:
+    """A request whose parameters are of the types that the settings have, paths as seen from here.
+
+    Raises:
+        UnknownName, BadInput: a setting that the experiment cannot use.
+    """
+    paths = (name for name in path_fields(Request(figure, profile).standard) if name in given)
+    seen = {name: str(Path(str(given[name])).expanduser().resolve()) for name in paths}
+    typed = plain(Request(figure, profile, {**given, **seen}).config)
+    return Request(figure, profile, {name: typed[name] for name in given})
 
 
 def check_parallel(source: str | Path, target: str | Path) -> None:

@@ -58,9 +58,7 @@ class PlannedResult:
     @property
     def folder(self) -> str:
         """Where its files go, relative to the checkout."""
-        own = self.project.build / "runs" / self.request.name
-        folder = own if self.request.parameters else self.project.results(self.request.profile)
-        return folder.relative_to(self.project.root).as_posix()
+        return self.project.folder_of(self.request).relative_to(self.project.root).as_posix()
 
     @property
     def path(self) -> str:

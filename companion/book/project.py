@@ -1,11 +1,17 @@
 """Where the book's sources and products live: the checkout, found from wherever one stands."""
 
+from __future__ import annotations
+
 import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from attnlib.errors import BadInput, UnknownName
+
+if TYPE_CHECKING:
+    from companion.results.request import Request
 
 PROFILES = ("quick", "paper")
 
@@ -59,6 +65,16 @@ class Project:
     def results(self, profile: str) -> Path:
         """Results: built for the quick profile, committed for the paper profile."""
         return self.root / "results" / "paper" if profile == "paper" else self.build / "results" / profile
+
+    def folder_of(self, request: Request) -> Path:
+        """Where the result of a request goes; one with parameters of its own has a folder to itself."""
+        return self.build / "runs" / request.name if request.parameters else self.results(request.profile)
+
+    def notebook_of(self, request: Request) -> Path:
+        """The executed notebook of a request."""
+        if request.parameters:
+            return self.folder_of(request) / f"{request.experiment}.ipynb"
+        return self.executed(request.profile) / f"{request.figure}.ipynb"
 
 
 def current_project() -> Project:

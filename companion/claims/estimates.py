@@ -124,7 +124,7 @@ def content_at(values: Mapping, key: str, result: str = "the result") -> object:
 def look_up(values: Mapping, key: str) -> Estimate:
     """The number at a dotted ``key`` of a result's values (errors as :func:`content_at`).
 
-    There is a number, ``None``, or ``{"value", "low", "high", "n"}``, with ``weakest_of`` where it was chosen.
+    It is a number, ``None``, or ``{"value", "low", "high", "n"}``, with ``weakest_of`` where it was chosen.
     """
     content = content_at(values, key)
     if not isinstance(content, Mapping):

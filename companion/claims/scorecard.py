@@ -1,4 +1,4 @@
-"""What each paper says beside what our runs say, as MyST Markdown: the scorecard page and published tables."""
+"""What each paper says beside what our runs say, as MyST Markdown: the scorecard, and published tables."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ import pytest
 from attnlib.errors import UnknownName
 from companion.book.execute import FigureFailed, execute, main, normalise
 from companion.book.project import Project, find
+from companion.results.request import Request
 from tests.companion.book.book_builders import checkout, write
 
 pytestmark = pytest.mark.slow
@@ -36,16 +37,14 @@ def test_two_runs_give_the_same_bytes_and_no_place_of_this_machine(project):
         "from ipykernel.connect import get_connection_info as told\n"
         "for step in range(3):\n    print(step, flush=True)\n"
         'print(os.environ["ATTNLIB_ROOT"] + "/x", object(), sys.executable, os.getcwd())\nobject()',
-        f'{leave.format("x.svg")}\npathlib.Path("here").touch()\n'
-        'print(profile, task, bool(os.environ["ATTNLIB_RUN_DIR"]), "ipc" in told())',
+        f'{leave.format("x.svg")}\npathlib.Path("here").touch()\nprint(profile, task, "ipc" in told())',
     )
     figure = write(project, "plain", *cells, leave.format("first.csv"))
-    output = project.executed("quick") / "attend" / "plain.ipynb"
+    output = execute(project, Request(figure.id))
     files = output.with_suffix(".files")
-    execute(figure, output, {}, project)
     assert {path.name for path in files.iterdir()} == {"first.csv", "x.svg"}
     write(project, "plain", *cells)
-    first, second = (execute(figure, output, {}, project).read_bytes() for _ in range(2))
+    first, second = (execute(project, Request(figure.id)).read_bytes() for _ in range(2))
     assert {path.name for path in files.iterdir()} == {"x.svg"}
     assert first == second
     for place in (project.root, Path.home()):
@@ -53,16 +52,18 @@ def test_two_runs_give_the_same_bytes_and_no_place_of_this_machine(project):
     notebook = json.loads(first)
     assert [cell["id"] for cell in notebook["cells"]] == ["cell-001", "cell-002", "cell-003", "cell-004"]
     assert not any("papermill" in each["metadata"] for each in (notebook, *notebook["cells"]))
-    assert texts(output).endswith("quick None False True\n")
+    assert texts(output).endswith("quick None True\n")
     # The kernel stands beside the executed notebook, which is where nbval starts its own.
     assert sorted(path.name for path in output.parent.iterdir()) == ["here", "plain.files", "plain.ipynb"]
 
 
 def test_a_run_with_parameters_keeps_to_its_folder_and_hides_the_injected_cell(project):
-    figure = write(project, "own", 'import os\nprint(task, os.environ["ATTNLIB_RUN_DIR"], os.getcwd())')
-    output = project.build / "runs" / "own-1" / "own.ipynb"
-    assert execute(figure, output, {"task": "scan"}, project, own=True) == output
-    assert texts(output) == "scan ./build/runs/own-1 ./build/runs/own-1\n"
+    request = Request(
+        write(project, "own", "import os\nprint(task, os.getcwd())").id, "quick", {"task": "scan"}
+    )
+    output = execute(project, request)
+    assert output == project.build / "runs" / request.name / "own.ipynb"
+    assert texts(output) == f"scan ./build/runs/{request.name}\n"
     injected = nbformat.read(output, as_version=4).cells[2]
     assert injected.metadata["tags"] == ["injected-parameters", "remove-cell"]
     assert not (project.build / "notebooks").exists()
@@ -95,7 +96,7 @@ def test_a_killed_kernel_is_a_failed_figure(project):
     figure = write(project, "killed", "print(1)", "import os\nos.kill(os.getpid(), 9)")
     output = project.executed("quick") / "attend" / "killed.ipynb"
     with pytest.raises(FigureFailed, match="attend/killed: the kernel died"):
-        execute(figure, output, {}, project)
+        execute(project, Request(figure.id))
     assert texts(output.with_suffix(".partial.ipynb")) == "1\n"
 
 

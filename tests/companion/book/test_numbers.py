@@ -62,7 +62,7 @@ def test_a_number_is_written_as_asked(text, shown):
     [
         (
             "gru.shore",
-            "result source_reversal .paper. has no key .*'shore' under 'gru'.; did you mean 'share'",
+            "source_reversal .paper. has no key .*'shore' under 'gru'.; did you mean 'share'",
         ),
         ("gru", "leads to a branch .share, mean, count., not a number"),
         ("steps.2", "nothing named '2' under 'steps'"),
