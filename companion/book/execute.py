@@ -48,16 +48,15 @@ def pytest_configure() -> None:
 def execute(project: Project, request: Request) -> Path:
     """Run a figure's notebook and write it, whole, to `Project.notebook_of`, its files beside it.
 
-    Raises:
-        BadInput: not exactly one cell tagged ``parameters``; an output folder that cannot be written.
-        FigureFailed: a cell raised; the partial notebook and the error stay beside where the output would be.
+    Raises BadInput: not exactly one cell tagged ``parameters``; an output folder that cannot be written.
+    FigureFailed: a cell raised; the partial notebook and the error stay beside where the output would be.
     """
     import jupytext
     import nbformat
     import papermill
     from nbclient.exceptions import DeadKernelError
 
-    from companion.book.prose import Book, fill_cells
+    from companion.book.prose import Book, filled
 
     figure, output = find(project, request.figure), project.notebook_of(request)
     standard = request == Request(request.figure)
@@ -91,7 +90,10 @@ def execute(project: Project, request: Request) -> Path:
                 extra_arguments=["--IPKernelApp.log_level=CRITICAL"],
             )  # fmt: skip
         done = nbformat.read(working, as_version=4)
-        fill_cells(done, Book(project.root), figure.id)
+        book = Book(project.root)
+        for cell in done.cells:
+            if cell.cell_type == "markdown":
+                cell.source, _ = filled(cell.source, book, figure.id)
         _write(done, output, project)
         for path, written in earlier.items():
             if path.is_file() and path.stat().st_mtime_ns == written:  # no longer made by the notebook
@@ -149,9 +151,8 @@ def main(arguments: list[str] | None = None) -> int:
     output = None
     try:
         project = current_project()
-        request = Request(find(project, given.figure).id, given.profile)
-        if given.run:
-            request = Request.read(given.run)
+        figure = find(project, given.figure)
+        request = Request.read(given.run) if given.run else Request(figure.id, given.profile)
         output = project.notebook_of(request)
         execute(project, request)
     except FigureFailed as error:

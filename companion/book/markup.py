@@ -1,6 +1,11 @@
-"""Text and verdicts in the Markdown of generated pages."""
+"""Text and verdicts in the Markdown of generated pages, and the templates of these."""
 
 import re
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import jinja2
 
 from companion.claims.verdicts import Verdict
 
@@ -25,3 +30,11 @@ def badge(verdict: Verdict) -> str:
 
 def span(name: str, text: str) -> str:
     return f'<span class="verdict {name}">{text}</span>'
+
+
+@cache
+def template(path: Path, **filters: Callable) -> jinja2.Template:
+    """A page to be filled, with the functions of this module and some of its own as filters."""
+    pages = jinja2.Environment(undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    pages.filters |= {"plain": plain, "badge": badge, "with_code": with_code, **filters}
+    return pages.from_string(path.read_text(encoding="utf-8"))

@@ -17,7 +17,7 @@ from attnlib.errors import DataUnavailable
 from attnlib.files import atomic_path, write_text_atomic
 from attnlib.models.config import Architecture
 from companion.book.parameters import typed_request
-from companion.book.project import Project, current_project
+from companion.book.project import current_project
 from companion.book.style import task_name
 from companion.claims.verdicts import in_short
 from companion.results import registry
@@ -99,8 +99,7 @@ class Page:
     def leading(self) -> Result:
         """The result to show first: the paper-sized one in the book, else this run's.
 
-        Raises:
-            DataUnavailable: this run could not be made, and no committed result stands in.
+        Raises DataUnavailable: this run could not be made, and no committed result stands in.
         """
         found = self.paper or self.result
         if found is None:
@@ -170,8 +169,7 @@ def open_page(figure: str, names: Mapping[str, object]) -> Page:
         names: ``globals()`` of a notebook whose parameters cell assigns ``profile`` and the settings of the
             experiment; None leaves the profile's own.
 
-    Raises:
-        UnknownName, BadInput: a setting that the experiment cannot use.
+    Raises UnknownName, BadInput: a setting that the experiment cannot use.
     """
     gc.freeze()  # what has been imported stays: looking through it took a tenth of the time of drawing
     project = current_project()
@@ -189,17 +187,12 @@ def open_page(figure: str, names: Mapping[str, object]) -> Page:
     except DataUnavailable as error:
         missing = str(error)
     shown = None if given or profile == "paper" or not paper.is_file() else Result.load(paper)
-    text_of = _profile_of_the_prose(project, figure) if given else ""
+    source = project.notebooks / f"{figure}.md"
+    text_of = ""
+    if given and source.is_file() and "{num}" in source.read_text(encoding="utf-8"):
+        text_of = "paper" if paper.is_file() else "quick"
     files = os.environ.get("ATTNLIB_FIGURE_FILES", folder / f"{name}.files")
     return Page(figure, result, shown, Path(files), missing, text_of)
-
-
-def _profile_of_the_prose(project: Project, figure: str) -> str:
-    """Of which profile the numbers in a chapter's sentences are; empty where it has none."""
-    source = project.notebooks / f"{figure}.md"
-    if not source.is_file() or "{num}" not in source.read_text(encoding="utf-8"):
-        return ""
-    return "paper" if (project.results("paper") / f"{source.stem}.json").is_file() else "quick"
 
 
 def described(result: Result) -> str:

@@ -42,8 +42,7 @@ SMALL = "zero one two three four five six seven eight nine ten eleven twelve".sp
 def value_at(result: Result, key: str) -> object:
     """What a result has at a key of its values, at ``config.x`` or in rows of a table.
 
-    Raises:
-        MissingKey, CannotBeRun, NotRun: see :func:`companion.claims.estimates.content_at`.
+    Raises MissingKey, CannotBeRun, NotRun: see :func:`companion.claims.estimates.content_at`.
     """
     if found := ROWS.fullmatch(key):
         return _in_rows(result, key, **found.groupdict())
@@ -84,8 +83,7 @@ def written(content: object, ways: Sequence[str] = ()) -> str:
     >>> written(2000), written({"value": 0.8, "low": None, "high": None, "n": 20}, ["count"])
     ('2,000', '16 of 20')
 
-    Raises:
-        BadInput: an unknown way to write it, or one that does not fit.
+    Raises BadInput: an unknown way to write it, or one that does not fit.
     """
     spec = None
     for way in ways:
@@ -147,8 +145,7 @@ def table(
             without. A tuple of headings makes rows of them.
         way: to write a number whose column does not say.
 
-    Raises:
-        MissingKey: a column that no row has.
+    Raises MissingKey: a column that no row has.
     """
     import pandas as pd
 

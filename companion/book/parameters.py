@@ -34,8 +34,7 @@ FEWEST_PAIRS = 10
 def documented(config: type) -> dict[str, str]:
     """Setting → its help, from ``Attributes:`` of the class and of those it is derived from.
 
-    Raises:
-        BadInput: a setting without help.
+    Raises BadInput: a setting without help.
     """
     names = [field.name for field in fields(config)]
     known = "|".join(map(re.escape, names))
@@ -107,8 +106,7 @@ def main(figures: list[str]) -> int:
 def split_assignments(words: Iterable[str]) -> dict[str, str]:
     """``["task=scan", "seeds=0,1"]`` as ``{"task": "scan", "seeds": "0,1"}``.
 
-    Raises:
-        BadInput: a word without ``=``, or one name twice.
+    Raises BadInput: a word without ``=``, or one name twice.
     """
     found: dict[str, str] = {}
     for word in words:
@@ -126,9 +124,8 @@ def read_request(project: Project, name: str, profile: str, words: Iterable[str]
 
     Paths are seen from the caller's folder.
 
-    Raises:
-        UnknownName: a figure, profile or parameter that there is not.
-        BadInput: a value of the wrong type; text files that do not match, or have next to nothing in them.
+    Raises UnknownName: a figure, profile or parameter that there is not. BadInput: a value of the wrong type;
+    text files that do not match, or have next to nothing in them.
     """
     figure = find(project, name)
     if profile not in PROFILES:
@@ -151,8 +148,7 @@ def read_request(project: Project, name: str, profile: str, words: Iterable[str]
 def typed_request(figure: str, profile: str, given: Mapping[str, object]) -> Request:
     """A request whose parameters are of the types that the settings have, paths as seen from here.
 
-    Raises:
-        UnknownName, BadInput: a setting that the experiment cannot use.
+    Raises UnknownName, BadInput: a setting that the experiment cannot use.
     """
     paths = (name for name in path_fields(Request(figure, profile).standard) if name in given)
     seen = {name: str(Path(str(given[name])).expanduser().resolve()) for name in paths}
@@ -163,9 +159,8 @@ def typed_request(figure: str, profile: str, given: Mapping[str, object]) -> Req
 def check_parallel(source: str | Path, target: str | Path) -> None:
     """Refuse a reader's two text files before any work is begun.
 
-    Raises:
-        BadInput: they differ in length, are not UTF-8, or have next to nothing in them.
-        DataUnavailable: a file cannot be read. CorruptFile: a broken gzip file.
+    Raises BadInput: they differ in length, are not UTF-8, or have next to nothing in them. DataUnavailable: a
+    file cannot be read. CorruptFile: a broken gzip file.
     """
     pairs = sum(bool(a.strip() and b.strip()) for a, b in zip(*read_parallel(source, target), strict=True))
     if pairs < FEWEST_PAIRS:

@@ -19,8 +19,7 @@ PROFILES = ("quick", "paper")
 def find_root() -> Path:
     """The checkout: ``ATTNLIB_ROOT``, else the nearest folder upwards, else where attnlib is installed from.
 
-    Raises:
-        BadInput: none of the three holds a Snakefile and a notebooks folder.
+    Raises BadInput: none of the three holds a Snakefile and a notebooks folder.
     """
     if named := os.environ.get("ATTNLIB_ROOT"):
         candidates = [Path(named)]
@@ -120,8 +119,7 @@ class Figure:
 def discover(project: Project) -> dict[str, Figure]:
     """Every figure by id, in the order of their ids.
 
-    Raises:
-        BadInput: two figures end in the same name, and so would share an experiment's results.
+    Raises BadInput: two figures end in the same name, and so would share an experiment's results.
     """
     found: dict[str, Figure] = {}  # by experiment
     for path in sorted(project.notebooks.rglob("*.md")):
@@ -141,8 +139,7 @@ def discover(project: Project) -> dict[str, Figure]:
 def find(project: Project, name: str) -> Figure:
     """The figure called ``name``; its last part, or the path of its notebook, will do as well.
 
-    Raises:
-        UnknownName: there is none; the message offers the nearest.
+    Raises UnknownName: there is none; the message offers the nearest.
     """
     figures = discover(project)
     wanted = name.removeprefix("notebooks/").removesuffix(".md")

@@ -88,10 +88,9 @@ def content_at(values: Mapping, key: str, result: str = "the result") -> object:
     Args:
         result: what the message calls it.
 
-    Raises:
-        CannotBeRun, NotRun: a branch on the way, or what is at the key, has ``cannot_be_run`` (say, data not
-            there) or ``not_run`` (say, too few heads for such networks) with the reason.
-        MissingKey: there is no such key (the message names the nearest one), or it leads to a branch.
+    Raises CannotBeRun, NotRun: a branch on the way, or what is at the key, has ``cannot_be_run`` (say, data
+    not there) or ``not_run`` (say, too few heads for such networks) with the reason. MissingKey: there is no
+    such key (the message names the nearest one), or it leads to a branch.
     """
     names, path = key.split("."), [values]
     for name in names:

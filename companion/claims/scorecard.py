@@ -5,19 +5,17 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from string import ascii_lowercase
 
-import jinja2
-
-from companion.book.markup import badge, plain, span, with_code
+from companion.book.markup import badge, plain, span, template
 from companion.book.project import PROFILES, Project, discover, find_root
 from companion.claims.model import Claim, Paper, load_papers
 from companion.claims.published import Entry, PublishedTables
 from companion.claims.verdicts import Order, Tolerance, Verdict
 from companion.claims.verify import ClaimVerdict, verify
 
+HERE = Path(__file__).parent
 SYMBOLS = {"alpha": "α", "beta": "β", "delta": "Δ"}
 SIGNS = {Verdict.REPRODUCED: "✓", Verdict.PARTLY: "(✓)", Verdict.NOT_REPRODUCED: "✗"}
 MARKS = {"uf": "<sup>uf</sup>", "px": "<sup>px</sup>", "frozen": "<sup>fr</sup>"}
@@ -26,22 +24,11 @@ MARKS = {"uf": "<sup>uf</sup>", "px": "<sup>px</sup>", "frozen": "<sup>fr</sup>"
 Answers = Mapping[tuple[Entry, str], ClaimVerdict]
 
 
-@cache
-def _template(name: str) -> jinja2.Template:
-    pages = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent), undefined=jinja2.StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
-    own = (plain, badge, with_code, symbol, lettered)
-    pages.filters |= {each.__name__: each for each in own}
-    return pages.get_template(name)
-
-
 def scorecard_markdown(root: Path | None = None) -> str:
     """The page for a checkout; BadInput where a claims file or ``expected.json`` cannot be used."""
     project = Project(find_root() if root is None else Path(root))
     papers, rows = load_papers(project.root / "claims"), verify(project.root)
-    return _template("scorecard.md.jinja").render(
+    return template(HERE / "scorecard.md.jinja", lettered=lettered).render(
         papers=papers,
         pages={each.experiment: f"[{plain(each.title)}](/{each.id})" for each in discover(project).values()},
         by_place={(row.claim.id, row.profile): row for row in rows},
@@ -119,7 +106,7 @@ def published_table(tables: PublishedTables, name: str, rows: Sequence[ClaimVerd
         for entry in own:
             if entry.by_construction:
                 constructed.setdefault((entry.quantity, entry.by_construction), []).append(dataset)
-    return _template("published_table.md.jinja").render(
+    return template(HERE / "published_table.md.jinja", symbol=symbol).render(
         name=name,
         title=tables.titles.get(name, "as printed"),
         entries=entries,
