@@ -57,7 +57,7 @@ test: book
 	@$(BIN)/python -m pytest -q --numprocesses $(JOBS) --dist loadfile
 	@# The notebooks again, each from its results: the tagged cells must print what the book shows.
 	@ATTNLIB_ROOT="$(CURDIR)" ATTNLIB_FIGURE_FILES="$(CURDIR)/build/nbval" OMP_NUM_THREADS=1 \
-	  $(BIN)/python -m pytest -q -p companion.book.kernels --nbval-lax --numprocesses $(JOBS) --dist loadfile build/notebooks
+	  $(BIN)/python -m pytest -q -p companion.book.execute --nbval-lax --numprocesses $(JOBS) --dist loadfile build/notebooks
 	@$(BIN)/attnlib verify
 
 serve: book

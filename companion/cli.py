@@ -132,17 +132,15 @@ def _prepared(project: "Project", request: "Request", explain: bool) -> Path:
     """
     from companion.book.plan import PlannedResult, bring_data
 
-    if not request.parameters:
-        return project.executed(request.profile) / f"{request.figure}.ipynb"
-    result = PlannedResult(project, request)
-    result.specs  # noqa: B018  refuses values that cannot be
-    if not explain:
-        bring_data(project, [request])
-        if result.cannot_run:
-            raise DataUnavailable(result.cannot_run)
-    folder = project.root / result.folder
-    request.write(folder / "run.json")
-    return folder / f"{request.experiment}.ipynb"
+    if request.parameters:
+        result = PlannedResult(project, request)
+        result.specs  # noqa: B018  refuses values that cannot be
+        if not explain:
+            bring_data(project, [request])
+            if result.cannot_run:
+                raise DataUnavailable(result.cannot_run)
+        request.write(project.folder_of(request) / "run.json")
+    return project.notebook_of(request)
 
 
 @app.command()

@@ -1,22 +1,25 @@
 """Execute one figure: MyST source → notebook → papermill → an executed notebook that is the same every time.
 
-``python -m companion.book.execute attend/alignment_breakdown`` runs one into the book's folder.
+``python -m companion.book.execute attend/alignment_breakdown`` runs one into the book's folder. Kernels talk
+over sockets in a folder of their process, so that two started at once never take the same port; as a plugin
+of pytest this module sees to that for nbval's.
 """
 
 import argparse
 import os
 import re
 import sys
-from collections.abc import Mapping
 from contextlib import suppress
+from functools import cache, partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
 from nbformat import NotebookNode
+from traitlets.config import Config
 
 from attnlib.errors import AttnlibError, BadInput
 from attnlib.files import write_text_atomic
-from companion.book.kernels import local_sockets
 from companion.book.project import PROFILES, Figure, Project, current_project, find, folder_to_write
 from companion.results.request import Request
 
@@ -25,34 +28,48 @@ class FigureFailed(AttnlibError):
     """A cell of a notebook raised; names the cell, the error, and the files kept."""
 
 
-def execute(
-    figure: Figure, output: Path, parameters: Mapping[str, object], project: Project, *, own: bool = False
-) -> Path:
-    """Run a notebook and write it, whole, to ``output``, which is returned; its files go beside it.
+@cache
+def _folder() -> TemporaryDirectory:
+    """Removed with the process. The path of a socket has at most 108 characters, so not below ``TMPDIR``."""
+    return TemporaryDirectory(prefix="attnlib-", dir="/tmp" if os.access("/tmp", os.W_OK) else None)
 
-    Args:
-        own: a run with parameters of its own, which keeps to the folder of ``output``.
 
-    Raises:
-        BadInput: not exactly one cell tagged ``parameters``; an output folder that cannot be written.
-        FigureFailed: a cell raised; the partial notebook and the error stay beside where the output would be.
+def local_sockets() -> Config:
+    """Settings of a kernel manager."""
+    return Config({"KernelManager": {"transport": "ipc", "ip": f"{_folder().name}/kernel"}})
+
+
+def pytest_configure() -> None:
+    import nbval.kernel
+
+    nbval.kernel.KernelManager = partial(nbval.kernel.KernelManager, config=local_sockets())
+
+
+def execute(project: Project, request: Request) -> Path:
+    """Run a figure's notebook and write it, whole, to `Project.notebook_of`, its files beside it.
+
+    Raises BadInput: not exactly one cell tagged ``parameters``; an output folder that cannot be written.
+    FigureFailed: a cell raised; the partial notebook and the error stay beside where the output would be.
     """
     import jupytext
     import nbformat
     import papermill
     from nbclient.exceptions import DeadKernelError
 
-    from companion.book.prose import Book, fill_cells
+    from companion.book.prose import Book, filled
 
+    figure, output = find(project, request.figure), project.notebook_of(request)
+    standard = request == Request(request.figure)
+    parameters = {} if standard else {"profile": request.profile, **request.parameters}
     notebook = jupytext.read(figure.path)
     tagged = ["parameters" in cell.metadata.get("tags", []) for cell in notebook.cells]
     if sum(tagged) != 1:  # papermill would only warn, and run with the defaults
         raise BadInput(
             f"{figure.id} has {sum(tagged) or 'no'} cell tagged `parameters`; exactly one is needed"
         )
-    partial, failure = output.with_suffix(".partial.ipynb"), output.with_suffix(".error.txt")
+    unfinished, failure = output.with_suffix(".partial.ipynb"), output.with_suffix(".error.txt")
     files = folder_to_write(output.with_suffix(".files"))
-    for old in (partial, failure):
+    for old in (unfinished, failure):
         old.unlink(missing_ok=True)
     earlier = {path: path.stat().st_mtime_ns for path in files.iterdir()}
     working = output.with_name(f".{output.stem}.running.ipynb")
@@ -60,7 +77,6 @@ def execute(
     variables = {
         "ATTNLIB_ROOT": str(project.root),
         "ATTNLIB_FIGURE_FILES": str(files),
-        "ATTNLIB_RUN_DIR": str(output.parent) if own else "",
         # Another number of threads gives other last bits.
         "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),
         "PYDEVD_DISABLE_FILE_VALIDATION": "1",  # the kernel's debugger warns about frozen modules otherwise
@@ -68,13 +84,16 @@ def execute(
     try:
         with patch.dict(os.environ, variables):
             papermill.execute_notebook(
-                notebook, working, dict(parameters), kernel_name="python3", language="python",
+                notebook, working, parameters, kernel_name="python3", language="python",
                 cwd=output.parent,  # as under nbval
                 progress_bar=False, start_timeout=180, config=local_sockets(),
                 extra_arguments=["--IPKernelApp.log_level=CRITICAL"],
             )  # fmt: skip
         done = nbformat.read(working, as_version=4)
-        fill_cells(done, Book(project.root), figure.id)
+        book = Book(project.root)
+        for cell in done.cells:
+            if cell.cell_type == "markdown":
+                cell.source, _ = filled(cell.source, book, figure.id)
         _write(done, output, project)
         for path, written in earlier.items():
             if path.is_file() and path.stat().st_mtime_ns == written:  # no longer made by the notebook
@@ -82,11 +101,11 @@ def execute(
     except (papermill.PapermillExecutionError, DeadKernelError) as error:
         # Without papermill's markers the number of a cell is its number in the file.
         done = papermill.execute.remove_error_markers(nbformat.read(working, as_version=4))
-        _write(done, partial, project)
+        _write(done, unfinished, project)
         message = _plain(_describe(error, done, figure), project)
         traceback = _plain("\n".join(getattr(error, "traceback", [])), project)
         write_text_atomic(failure, f"{message}\n\n{traceback}".strip() + "\n")
-        kept = f"{partial} (up to that cell) and {failure} (the whole traceback)"
+        kept = f"{unfinished} (up to that cell) and {failure} (the whole traceback)"
         raise FigureFailed(f"{message}\nKept: {_plain(kept, project)}.") from error
     finally:
         working.unlink(missing_ok=True)
@@ -133,13 +152,9 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         project = current_project()
         figure = find(project, given.figure)
-        parameters = {} if given.profile == "quick" else {"profile": given.profile}
-        output = project.executed(given.profile) / f"{figure.id}.ipynb"
-        if given.run:
-            request = Request.read(given.run)
-            parameters = {"profile": request.profile, **request.parameters}
-            output = Path(given.run).resolve().with_name(f"{figure.experiment}.ipynb")
-        execute(figure, output, parameters, project, own=bool(given.run))
+        request = Request.read(given.run) if given.run else Request(figure.id, given.profile)
+        output = project.notebook_of(request)
+        execute(project, request)
     except FigureFailed as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -1,7 +1,6 @@
 """What a figure's notebook calls: open its results, show a figure, leave its files.
 
-Three environment variables, set by whoever executes the notebook, say where things go: ``ATTNLIB_ROOT`` (the
-checkout), ``ATTNLIB_RUN_DIR`` (a run with parameters of its own keeps to this folder) and
+Whoever executes the notebook says in the environment where things go: ``ATTNLIB_ROOT`` (the checkout) and
 ``ATTNLIB_FIGURE_FILES`` (the figure's svg, png and csv). Without them (plain papermill, or Jupyter) the
 checkout is found from the working folder and nothing of the book is touched.
 """
@@ -17,11 +16,12 @@ from typing import TYPE_CHECKING, get_args
 from attnlib.errors import DataUnavailable
 from attnlib.files import atomic_path, write_text_atomic
 from attnlib.models.config import Architecture
-from companion.book.project import Project, current_project
+from companion.book.parameters import typed_request
+from companion.book.project import current_project
 from companion.book.style import task_name
 from companion.claims.verdicts import in_short
 from companion.results import registry
-from companion.results.config import config_hash, path_fields, plain
+from companion.results.config import plain
 from companion.results.request import Request
 from companion.results.result import Result, as_csv, kinds_of
 from companion.results.run import code_of, run
@@ -99,8 +99,7 @@ class Page:
     def leading(self) -> Result:
         """The result to show first: the paper-sized one in the book, else this run's.
 
-        Raises:
-            DataUnavailable: this run could not be made, and no committed result stands in.
+        Raises DataUnavailable: this run could not be made, and no committed result stands in.
         """
         found = self.paper or self.result
         if found is None:
@@ -170,8 +169,7 @@ def open_page(figure: str, names: Mapping[str, object]) -> Page:
         names: ``globals()`` of a notebook whose parameters cell assigns ``profile`` and the settings of the
             experiment; None leaves the profile's own.
 
-    Raises:
-        UnknownName, BadInput: a setting that the experiment cannot use.
+    Raises UnknownName, BadInput: a setting that the experiment cannot use.
     """
     gc.freeze()  # what has been imported stays: looking through it took a tenth of the time of drawing
     project = current_project()
@@ -180,34 +178,21 @@ def open_page(figure: str, names: Mapping[str, object]) -> Page:
     profile = str(names["profile"])
     settings = [field.name for field in fields(Request(figure, profile).standard)]
     given = {name: names[name] for name in settings if names.get(name) is not None}
-    config = Request(figure, profile, given).config
-    given |= {name: str(getattr(config, name).resolve()) for name in path_fields(config) if name in given}
-    request = Request(figure, profile, given)
-    name, run_folder = request.experiment, os.environ.get("ATTNLIB_RUN_DIR")
-    folder = project.results(profile)
-    if run_folder:
-        folder = Path(run_folder)
-    elif given:  # plain papermill with parameters: apart from the book, as `attnlib run -p` does
-        folder = project.build / "runs" / f"{name}-{config_hash(request.config)}"
-    own = bool(run_folder or given)
+    request = typed_request(figure, profile, given)
+    name, folder = request.experiment, project.folder_of(request)
     paper = project.results("paper") / f"{name}.json"
     result, missing = None, ""
     try:
         result = _current(folder, request) or run(request, out=folder, models=project.models, report=_told)
     except DataUnavailable as error:
         missing = str(error)
-    shown = None if own or profile == "paper" or not paper.is_file() else Result.load(paper)
-    text_of = _profile_of_the_prose(project, figure) if own else ""
+    shown = None if given or profile == "paper" or not paper.is_file() else Result.load(paper)
+    source = project.notebooks / f"{figure}.md"
+    text_of = ""
+    if given and source.is_file() and "{num}" in source.read_text(encoding="utf-8"):
+        text_of = "paper" if paper.is_file() else "quick"
     files = os.environ.get("ATTNLIB_FIGURE_FILES", folder / f"{name}.files")
     return Page(figure, result, shown, Path(files), missing, text_of)
-
-
-def _profile_of_the_prose(project: Project, figure: str) -> str:
-    """Of which profile the numbers in a chapter's sentences are; empty where it has none."""
-    source = project.notebooks / f"{figure}.md"
-    if not source.is_file() or "{num}" not in source.read_text(encoding="utf-8"):
-        return ""
-    return "paper" if (project.results("paper") / f"{source.stem}.json").is_file() else "quick"
 
 
 def described(result: Result) -> str:

@@ -22,10 +22,10 @@ number of such rows.
 
 import re
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from attnlib.errors import BadInput
+from companion.claims.estimates import CannotBeRun, MissingKey, NotRun, content_at
 from companion.results.result import Result
 
 if TYPE_CHECKING:
@@ -39,58 +39,22 @@ SPEC = re.compile(r"(?P<sign>\+?)(?P<places>\.\d+)?(?P<kind>[f%])")
 SMALL = "zero one two three four five six seven eight nine ten eleven twelve".split()  # noqa: SIM905
 
 
-class UnknownKey(BadInput):
-    """A key that a result does not have; the message offers the nearest."""
-
-    def __str__(self) -> str:
-        """The message, made when it is read: near names take long, and most such errors are caught."""
-        text, *near = self.args
-        found = get_close_matches(*near, n=1, cutoff=0.3) if near else []
-        return f"{text}; did you mean {found[0]!r}?" if found else text
-
-
-class NotComputed(BadInput):
-    """A key whose number cannot be had, for the reason that the result gives."""
-
-
 def value_at(result: Result, key: str) -> object:
-    """What the values hold at a dotted key: a number, an interval, text or a list. ``config.x`` is a setting.
+    """What a result has at a key of its values, at ``config.x`` or in rows of a table.
 
-    A whole number in the key leads into a list.
-
-    Raises:
-        UnknownKey: there is no such key, or it leads to a branch.
-        NotComputed: a branch on the way says ``cannot_be_run`` or ``not_run``, and why.
+    Raises MissingKey, CannotBeRun, NotRun: see :func:`companion.claims.estimates.content_at`.
     """
     if found := ROWS.fullmatch(key):
         return _in_rows(result, key, **found.groupdict())
-    whole = {**result.values, "config": result.config}
-    here: object = whole
-    for name in key.split("."):
-        if isinstance(here, Mapping):
-            for reason in ("cannot_be_run", "not_run"):
-                if isinstance(here.get(reason), str):
-                    raise NotComputed(f"{result.experiment}: {key}: {here[reason]}")
-        if isinstance(here, Mapping) and name in here:
-            here = here[name]
-        elif isinstance(here, Sequence) and name.isdecimal() and int(name) < len(here):
-            here = here[int(name)]
-        else:
-            missing = f"result {result.experiment} ({result.profile}) has no key {key!r}: no {name!r} there"
-            raise UnknownKey(missing, key, _leaves(whole))
-    if isinstance(here, Mapping) and "value" not in here:
-        names = ", ".join(map(str, list(here)[:8]))
-        raise UnknownKey(
-            f"key {key!r} of {result.experiment} leads to a branch, not a number; it has: {names}"
-        )
-    return here
+    name = f"result {result.experiment} ({result.profile})"
+    return content_at({**result.values, "config": result.config}, key, name)
 
 
 def _in_rows(result: Result, key: str, table: str, chosen: str, column: str | None) -> object:
     import pandas as pd
 
     if table not in result.tables:
-        raise UnknownKey(
+        raise MissingKey(
             f"result {result.experiment} has no table {table!r}; it has: {', '.join(result.tables)}"
         )
     frame = pd.DataFrame(result.tables[table])
@@ -101,22 +65,14 @@ def _in_rows(result: Result, key: str, table: str, chosen: str, column: str | No
         cells = rows[column].tolist()
     except (KeyError, NameError, SyntaxError, TypeError, ValueError) as error:
         columns = ", ".join(frame.columns)
-        raise UnknownKey(f"{key!r} of {result.experiment}: {error}; the columns are: {columns}") from error
+        raise MissingKey(f"{key!r} of {result.experiment}: {error}; the columns are: {columns}") from error
     if not cells:
-        raise UnknownKey(f"{key!r} of {result.experiment}: no such row")
+        raise MissingKey(f"{key!r} of {result.experiment}: no such row")
     if len(cells) > 1 or column != "value" or "low" not in rows:
         return cells if len(cells) > 1 else cells[0]
     return (
         rows[[part for part in PARTS if part in rows]].astype(object).iloc[0].where(pd.notna, None).to_dict()
     )
-
-
-def _leaves(values: Mapping, prefix: str = "") -> list[str]:
-    found = []
-    for name, content in values.items():
-        branch = isinstance(content, Mapping) and "value" not in content
-        found += _leaves(content, f"{prefix}{name}.") if branch else [f"{prefix}{name}"]
-    return found
 
 
 def written(content: object, ways: Sequence[str] = ()) -> str:
@@ -127,8 +83,7 @@ def written(content: object, ways: Sequence[str] = ()) -> str:
     >>> written(2000), written({"value": 0.8, "low": None, "high": None, "n": 20}, ["count"])
     ('2,000', '16 of 20')
 
-    Raises:
-        BadInput: an unknown way to write it, or one that does not fit.
+    Raises BadInput: an unknown way to write it, or one that does not fit.
     """
     spec = None
     for way in ways:
@@ -190,20 +145,21 @@ def table(
             without. A tuple of headings makes rows of them.
         way: to write a number whose column does not say.
 
-    Raises:
-        UnknownKey: a column that no row has.
+    Raises MissingKey: a column that no row has.
     """
     import pandas as pd
 
-    wrong: list[UnknownKey] = []
+    wrong: list[MissingKey] = []
 
     def cell(start: str, text: str) -> str | None:
         key, *ways = text.split("|")
         try:
             return written(value_at(result, ".".join(filter(None, (start, key)))), ways or [way])
-        except (UnknownKey, NotComputed) as error:
-            wrong.extend([error] if isinstance(error, UnknownKey) else [])
-            return None
+        except MissingKey as error:
+            wrong.append(error)
+        except (CannotBeRun, NotRun):
+            pass
+        return None
 
     cells = [[cell(start, text) for text in columns.values()] for start in rows.values()]
     index, heads = pd.Index(list(rows)), pd.Index(list(columns))

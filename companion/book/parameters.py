@@ -34,8 +34,7 @@ FEWEST_PAIRS = 10
 def documented(config: type) -> dict[str, str]:
     """Setting → its help, from ``Attributes:`` of the class and of those it is derived from.
 
-    Raises:
-        BadInput: a setting without help.
+    Raises BadInput: a setting without help.
     """
     names = [field.name for field in fields(config)]
     known = "|".join(map(re.escape, names))
@@ -107,8 +106,7 @@ def main(figures: list[str]) -> int:
 def split_assignments(words: Iterable[str]) -> dict[str, str]:
     """``["task=scan", "seeds=0,1"]`` as ``{"task": "scan", "seeds": "0,1"}``.
 
-    Raises:
-        BadInput: a word without ``=``, or one name twice.
+    Raises BadInput: a word without ``=``, or one name twice.
     """
     found: dict[str, str] = {}
     for word in words:
@@ -126,9 +124,8 @@ def read_request(project: Project, name: str, profile: str, words: Iterable[str]
 
     Paths are seen from the caller's folder.
 
-    Raises:
-        UnknownName: a figure, profile or parameter that there is not.
-        BadInput: a value of the wrong type; text files that do not match, or have next to nothing in them.
+    Raises UnknownName: a figure, profile or parameter that there is not. BadInput: a value of the wrong type;
+    text files that do not match, or have next to nothing in them.
     """
     figure = find(project, name)
     if profile not in PROFILES:
@@ -138,26 +135,32 @@ def read_request(project: Project, name: str, profile: str, words: Iterable[str]
         return Request(figure.id, profile)
     if "profile" in given:
         raise BadInput(f"-p profile={given['profile']}: say --profile {given['profile']} instead")
-    standard = Request(figure.id, profile).standard
-    known = parameters(type(standard))
+    known = parameters(type(Request(figure.id, profile).standard))
     for name in given:
         if name not in known:
             raise UnknownName("parameter", name, known)
-    for path in path_fields(standard):
-        if path in given:
-            given[path] = str(Path(str(given[path])).expanduser().resolve())
-    typed = plain(Request(figure.id, profile, given).config)
+    request = typed_request(figure.id, profile, given)
     if given.get("source") and given.get("target"):
-        check_parallel(str(given["source"]), str(given["target"]))
-    return Request(figure.id, profile, {name: typed[name] for name in given})
+        check_parallel(request.parameters["source"], request.parameters["target"])
+    return request
+
+
+def typed_request(figure: str, profile: str, given: Mapping[str, object]) -> Request:
+    """A request whose parameters are of the types that the settings have, paths as seen from here.
+
+    Raises UnknownName, BadInput: a setting that the experiment cannot use.
+    """
+    paths = (name for name in path_fields(Request(figure, profile).standard) if name in given)
+    seen = {name: str(Path(str(given[name])).expanduser().resolve()) for name in paths}
+    typed = plain(Request(figure, profile, {**given, **seen}).config)
+    return Request(figure, profile, {name: typed[name] for name in given})
 
 
 def check_parallel(source: str | Path, target: str | Path) -> None:
     """Refuse a reader's two text files before any work is begun.
 
-    Raises:
-        BadInput: they differ in length, are not UTF-8, or have next to nothing in them.
-        DataUnavailable: a file cannot be read. CorruptFile: a broken gzip file.
+    Raises BadInput: they differ in length, are not UTF-8, or have next to nothing in them. DataUnavailable: a
+    file cannot be read. CorruptFile: a broken gzip file.
     """
     pairs = sum(bool(a.strip() and b.strip()) for a, b in zip(*read_parallel(source, target), strict=True))
     if pairs < FEWEST_PAIRS:

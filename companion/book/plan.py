@@ -32,7 +32,6 @@ from companion.results.request import Request
 
 if TYPE_CHECKING:
     from companion.runs.keys import Spec
-    from companion.runs.spec import ModelSpec
 
 ARCHIVE = "results/paper/archive"  # answers of networks at the paper profile, in the checkout
 ANSWERS = "build/answers"  # new ones, until they are packed
@@ -58,9 +57,7 @@ class PlannedResult:
     @property
     def folder(self) -> str:
         """Where its files go, relative to the checkout."""
-        own = self.project.build / "runs" / self.request.name
-        folder = own if self.request.parameters else self.project.results(self.request.profile)
-        return folder.relative_to(self.project.root).as_posix()
+        return self.project.folder_of(self.request).relative_to(self.project.root).as_posix()
 
     @property
     def path(self) -> str:
@@ -112,13 +109,9 @@ class PlannedResult:
 
         experiment = registry.load(self.request.experiment)
         measurements = set(experiment.measurements(self.request.config))
-        keys = {model_key(measurement.spec) for measurement in measurements}
-        of_the_book = {
-            measurement
-            for measurement in experiment.measurements(self.request.standard)
-            if model_key(measurement.spec) in keys
-        }
-        return bool(measurements) and measurements == of_the_book
+        keys = {model_key(each.spec) for each in measurements}
+        book = experiment.measurements(self.request.standard)
+        return bool(measurements) and measurements == {own for own in book if model_key(own.spec) in keys}
 
     @cached_property
     def cannot_run(self) -> str:
@@ -167,19 +160,14 @@ def _why_no_data(spec: Spec) -> str:
     """Why a model or a procedure's run cannot be made here; empty where it can."""
     from companion.data import registry as tasks
     from companion.results.run import data_of
+    from companion.runs.fingerprint import data_sets
     from companion.runs.spec import ModelSpec
 
-    if isinstance(spec, ModelSpec):
-        return _why_not(tasks.load, spec.task, spec.task_options) if _reads(spec) else ""
-    return _why_not(data_of, (replace(spec, seed=0),))
-
-
-def _reads(spec: ModelSpec) -> bool:
-    """Whether its task is more than made by rule: data sets, or a reader's own files."""
-    from companion.data import registry as tasks
-    from companion.runs.fingerprint import data_sets
-
-    return bool(data_sets(tasks.builder(spec.task)) or {"source", "target"} & dict(spec.task_options).keys())
+    if not isinstance(spec, ModelSpec):
+        return _why_not(data_of, (replace(spec, seed=0),))
+    own_files = {"source", "target"} & dict(spec.task_options).keys()
+    made_by_rule = not (own_files or data_sets(tasks.builder(spec.task)))
+    return "" if made_by_rule else _why_not(tasks.load, spec.task, spec.task_options)
 
 
 @cache

@@ -1,11 +1,17 @@
 """Where the book's sources and products live: the checkout, found from wherever one stands."""
 
+from __future__ import annotations
+
 import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from attnlib.errors import BadInput, UnknownName
+
+if TYPE_CHECKING:
+    from companion.results.request import Request
 
 PROFILES = ("quick", "paper")
 
@@ -13,8 +19,7 @@ PROFILES = ("quick", "paper")
 def find_root() -> Path:
     """The checkout: ``ATTNLIB_ROOT``, else the nearest folder upwards, else where attnlib is installed from.
 
-    Raises:
-        BadInput: none of the three holds a Snakefile and a notebooks folder.
+    Raises BadInput: none of the three holds a Snakefile and a notebooks folder.
     """
     if named := os.environ.get("ATTNLIB_ROOT"):
         candidates = [Path(named)]
@@ -60,6 +65,16 @@ class Project:
         """Results: built for the quick profile, committed for the paper profile."""
         return self.root / "results" / "paper" if profile == "paper" else self.build / "results" / profile
 
+    def folder_of(self, request: Request) -> Path:
+        """Where the result of a request goes; one with parameters of its own has a folder to itself."""
+        return self.build / "runs" / request.name if request.parameters else self.results(request.profile)
+
+    def notebook_of(self, request: Request) -> Path:
+        """The executed notebook of a request."""
+        if request.parameters:
+            return self.folder_of(request) / f"{request.experiment}.ipynb"
+        return self.executed(request.profile) / f"{request.figure}.ipynb"
+
 
 def current_project() -> Project:
     """The project of :func:`find_root`."""
@@ -104,8 +119,7 @@ class Figure:
 def discover(project: Project) -> dict[str, Figure]:
     """Every figure by id, in the order of their ids.
 
-    Raises:
-        BadInput: two figures end in the same name, and so would share an experiment's results.
+    Raises BadInput: two figures end in the same name, and so would share an experiment's results.
     """
     found: dict[str, Figure] = {}  # by experiment
     for path in sorted(project.notebooks.rglob("*.md")):
@@ -125,8 +139,7 @@ def discover(project: Project) -> dict[str, Figure]:
 def find(project: Project, name: str) -> Figure:
     """The figure called ``name``; its last part, or the path of its notebook, will do as well.
 
-    Raises:
-        UnknownName: there is none; the message offers the nearest.
+    Raises UnknownName: there is none; the message offers the nearest.
     """
     figures = discover(project)
     wanted = name.removeprefix("notebooks/").removesuffix(".md")

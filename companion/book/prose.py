@@ -25,9 +25,10 @@ from pathlib import Path
 
 from attnlib.errors import AttnlibError, BadInput, UnknownName
 from companion.book.markup import plain
-from companion.book.numbers import NOTHING, NotComputed, value_at, written
+from companion.book.numbers import NOTHING, value_at, written
 from companion.book.project import PROFILES, Project, find_root
 from companion.claims import UNDECIDED, Claim, Judgement, Verdict, judge_values, load_claims
+from companion.claims.estimates import CannotBeRun, NotRun
 from companion.results import registry
 from companion.results.result import Result
 
@@ -65,8 +66,7 @@ class Book:
     def leading(self, experiment: str, profile: str | None = None) -> Result | None:
         """The result that a chapter leads with, or the one of a profile; None where nothing has been run.
 
-        Raises:
-            UnknownName: no such experiment or profile.
+        Raises UnknownName: no such experiment or profile.
         """
         if experiment not in registry.names():
             raise UnknownName("experiment", experiment, registry.names())
@@ -99,8 +99,7 @@ class Book:
 def num(book: Book, text: str, page: str) -> Shown:
     """A number in a sentence of the chapter ``page``; a dash where nothing has been run.
 
-    Raises:
-        BadInput: text that is no ``experiment:key|way``, an unknown experiment, key or way.
+    Raises BadInput: text that is no ``experiment:key|way``, an unknown experiment, key or way.
     """
     found = NUMBER.fullmatch(text.strip())
     if found is None:
@@ -113,8 +112,8 @@ def num(book: Book, text: str, page: str) -> Shown:
         return Shown(NOTHING, f"not computed here: attnlib run {experiment}")
     try:
         content = value_at(result, key := found["key"].strip())
-    except NotComputed as error:
-        return Shown(NOTHING, str(error))
+    except (CannotBeRun, NotRun) as error:
+        return Shown(NOTHING, f"{experiment}: {key}: {error}")
     ways = [way.strip() for way in found["ways"].split("|")] if found["ways"] else []
     counted = f", n = {content['n']}" if isinstance(content, dict) and content.get("n") else ""
     return Shown(written(content, ways), f"{result.profile} profile{counted}; {experiment}: {key}")
@@ -123,8 +122,7 @@ def num(book: Book, text: str, page: str) -> Shown:
 def verdict(book: Book, text: str, page: str) -> Shown:
     """The verdict that a sentence was written for.
 
-    Raises:
-        BadInput: text that is no ``claim-id = verdict``, an unknown claim, or another verdict of today.
+    Raises BadInput: text that is no ``claim-id = verdict``, an unknown claim, or another verdict of today.
     """
     found = PINNED.fullmatch(text.strip())
     if found is None:
@@ -146,21 +144,18 @@ def verdict(book: Book, text: str, page: str) -> Shown:
     return Shown(wanted, f"{claim.says} {profile} profile: {numbers}", claim.id, today.css_class)
 
 
-ROLES: dict[str, Callable[[Book, str, str], Shown]] = {"num": num, "verdict": verdict}
-
-
-def claims_table(book: Book, page: str, kind: str | None = None, ids: tuple[str, ...] = ()) -> str:
+def claims_table(book: Book, page: str, options: str, body: str) -> str:
     """Claims with number and verdict as a Markdown table: the named ones, or those of the page's experiment.
 
-    Args:
-        kind: only claims of this kind, say ``falsifier``; all but the numbers of printed tables by default.
-
-    Raises:
-        UnknownName: no such claim. BadInput: there are none to list.
+    Raises UnknownName: no such claim or option. BadInput: there are none to list.
     """
-    experiment = page.rpartition("/")[2]
+    given = dict(re.findall(r"^:(\w+):\s*(.*?)\s*$", options, re.MULTILINE))
+    if unknown := set(given) - {"kind"}:
+        raise UnknownName("option of {claims}", unknown.pop(), ("kind",))
+    kind, experiment = given.get("kind"), page.rpartition("/")[2]
     own = (claim for claim in book.claims.values() if claim.experiment == experiment and not claim.number)
-    listed = [book.claim(name) for name in ids] or [claim for claim in own if kind in (None, claim.kind)]
+    listed = [book.claim(name) for name in body.split()]
+    listed = listed or [claim for claim in own if kind in (None, claim.kind)]
     if not listed:
         of_kind = f" of kind {kind!r}" if kind else ""
         raise BadInput(f"{{claims}}: no claims{of_kind} about {experiment} in claims/*.yaml")
@@ -173,14 +168,6 @@ def claims_table(book: Book, page: str, kind: str | None = None, ids: tuple[str,
         badge = f"{{verdict}}`{claim.id}{at} = {judgement.verdict}`{undecided}"
         lines.append(f"| {plain(claim.says)} | {numbers} | {badge} |")
     return "\n".join(lines) + "\n"
-
-
-def read_block(options: str, body: str) -> tuple[str | None, tuple[str, ...]]:
-    """Kind and ids of a ``{claims}`` block."""
-    given = dict(re.findall(r"^:(\w+):\s*(.*?)\s*$", options, re.MULTILINE))
-    if unknown := set(given) - {"kind"}:
-        raise UnknownName("option of {claims}", unknown.pop(), ("kind",))
-    return given.get("kind"), tuple(body.split())
 
 
 def as_text(shown: Shown) -> str:
@@ -206,8 +193,8 @@ def filled(
     def replaced(mark: re.Match) -> str:
         try:
             if mark["role"]:
-                return form(ROLES[mark["role"]](book, mark["text"], page))
-            table = claims_table(book, page, *read_block(mark["options"], mark["body"]))
+                return form((num if mark["role"] == "num" else verdict)(book, mark["text"], page))
+            table = claims_table(book, page, mark["options"], mark["body"])
             return f'<div class="claims">\n\n{filled(table, book, page, form)[0]}\n</div>'
         except AttnlibError as error:
             wrong.append((text.count("\n", 0, mark.start()) + 1, str(error)))
@@ -216,27 +203,18 @@ def filled(
     return MARK.sub(replaced, text), wrong
 
 
-def fill_cells(notebook, book: Book, page: str, form: Callable[[Shown], str] = as_text) -> None:
-    """Fill the Markdown cells of a notebook (in place)."""
-    for cell in notebook.cells:
-        if cell.cell_type == "markdown":
-            cell.source, _ = filled(cell.source, book, page, form)
-
-
 def main(arguments: list[str]) -> int:
     """Print chapters as they will read; returns 1 where something is wrong."""
-    book, code = Book(find_root()), 0
+    book, mistakes = Book(find_root()), []
     for path in map(Path, arguments):
         page = path.resolve().relative_to(book.root / "notebooks").with_suffix("").as_posix()
         text, wrong = filled(path.read_text(encoding="utf-8"), book, page)
         print(text)
         if book.leading(page.rpartition("/")[2]) is None:
-            print(f"{path}: no result yet, so nothing was checked; run: attnlib run {page}", file=sys.stderr)
-            code = 1
-        for line, message in wrong:
-            print(f"{path}:{line}: {message}", file=sys.stderr)
-            code = 1
-    return code
+            mistakes.append(f"{path}: no result yet, so nothing was checked; run: attnlib run {page}")
+        mistakes += (f"{path}:{line}: {message}" for line, message in wrong)
+    print(*mistakes, sep="\n", end="\n" * bool(mistakes), file=sys.stderr)
+    return int(bool(mistakes))
 
 
 if __name__ == "__main__":

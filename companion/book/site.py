@@ -21,14 +21,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import jinja2
 import nbformat
 import yaml
 from nbformat import NotebookNode
 from sphinx_external_toc.parsing import parse_toc_data
 
 from attnlib.errors import AttnlibError, BadInput
-from companion.book.markup import badge, plain
+from companion.book.markup import template
 from companion.book.project import PROFILES, Project, find_root
 from companion.book.prose import Book, as_html, filled
 from companion.book.workflow import Memo, code_files, state
@@ -41,8 +40,7 @@ IMAGE_TYPES = {"image/svg+xml", "image/png", "image/jpeg"}
 # What an image output says about itself, and where Jupyter Book looks for it on the cell.
 FROM_OUTPUT = {"alt": "image", "caption": "figure", "name": "figure"}
 # In the order in which a page lists them.
-DOWNLOADS = {"Data": (".csv",), "Figure": (".svg", ".png")}
-DOWNLOADS |= {"Source of this page": (".md",), "Experiment": (".py",)}
+DOWNLOADS = {"Data": ".csv", "Figure": ".svg .png", "Source of this page": ".md", "Experiment": ".py"}
 # A change in any of these can alter every page, and Sphinx does not see it.
 WHOLE_BOOK = ("_config.yml", "book/_static", "book/_vendor", "companion/book/theme.py")
 MARKER = re.compile(r"^<!-- book:(?P<kind>\w+) ?(?P<figure>[\w/]*) -->$", re.MULTILINE)
@@ -55,11 +53,7 @@ class SiteError(AttnlibError):
 
 
 def images_of(figure: str, number: int, cell: NotebookNode) -> list[NotebookNode]:
-    """The image outputs of a cell, each with its alternative text.
-
-    Raises:
-        BadInput: one has none.
-    """
+    """The image outputs of a cell, each with its alternative text. Raises BadInput: one has none."""
     images = [output for output in cell.get("outputs", []) if IMAGE_TYPES & set(output.get("data", {}))]
     if not all(str(image.metadata.get("alt", "")).strip() for image in images):
         raise BadInput(
@@ -105,25 +99,21 @@ def closing(figure: str, root: Path, judged: list[ClaimVerdict]) -> str:
             claims.setdefault(row.claim.id, (row.claim, {}))[1][row.profile] = row
     paths = [Project(root).results(profile) / f"{experiment}.json" for profile in reversed(PROFILES)]
     results = [Result.load(path) for path in paths if path.is_file()]
-    return _template().render(
-        up=_up(figure), claims=list(claims.values()), profiles=PROFILES, UNDECIDED=UNDECIDED, results=results
+    return _filled(
+        figure, [], claims=list(claims.values()), profiles=PROFILES, UNDECIDED=UNDECIDED, results=results
     )
 
 
 def _filled(figure: str, files: list[Path], **values: object) -> str:
-    offered = {label: [path.name for path in files if path.suffix in of] for label, of in DOWNLOADS.items()}
-    return _template().render(figure=figure, up=_up(figure), files=offered, **values)
+    offered = {
+        label: [path.name for path in files if path.suffix in of.split()] for label, of in DOWNLOADS.items()
+    }
+    page = template(Path(__file__).with_name("closing.md.jinja"))
+    return page.render(figure=figure, up=_up(figure), files=offered, **values)
 
 
 def _up(page: str) -> str:
     return "../" * page.count("/")
-
-
-@cache
-def _template() -> jinja2.Template:
-    page = jinja2.Environment(undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    page.filters |= {"plain": plain, "badge": badge}
-    return page.from_string(Path(__file__).with_name("closing.md.jinja").read_text(encoding="utf-8"))
 
 
 def downloads_of(figure: str, root: Path, executed: Path) -> list[Path]:
@@ -142,8 +132,7 @@ def figure_page(figure: str, prose: str, files: list[Path], executed: Path, end:
         files: what `downloads_of` found.
         end: its `closing`.
 
-    Raises:
-        BadInput: an image without alternative text.
+    Raises BadInput: an image without alternative text.
     """
     import jupytext
 
@@ -175,12 +164,12 @@ def fill_markers(text: str, executed: Path) -> str:
     ``<!-- book:commands -->`` the reference of the command line.
     """
 
+    makers = {"figure": partial(_figure, executed), "commands": lambda _: commands_markdown()}
+
     def replaced(match: re.Match) -> str:
-        if match["kind"] == "figure":
-            return _figure(executed, match["figure"])
-        if match["kind"] == "commands":
-            return commands_markdown()
-        raise BadInput(f"unknown marker {match[0]!r}; expected book:figure or book:commands")
+        if match["kind"] not in makers:
+            raise BadInput(f"unknown marker {match[0]!r}; expected book:figure or book:commands")
+        return makers[match["kind"]](match["figure"])
 
     return MARKER.sub(replaced, text)
 
@@ -256,10 +245,9 @@ def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str
     Returns:
         names of the files written, and of those deleted.
 
-    Raises:
-        BadInput: a page of the table of contents that is neither prose, generated nor a figure; a notebook
-            without a place in it; a figure without alternative text; marks in the prose that are wrong, by
-            source and line.
+    Raises BadInput: a page of the table of contents that is neither prose, generated nor a figure; a notebook
+    without a place in it; a figure without alternative text; marks in the prose that are wrong, by source and
+    line.
     """
     book, toc, results = root / "book", table_of_contents(root), Book(root)
     # What the ends of pages and the scorecard rest on.
@@ -341,8 +329,7 @@ def _digest_of_whole_book_inputs(root: Path) -> str:
 def build_site(root: Path) -> Path:
     """Stage and build the book of a checkout; the path of its front page.
 
-    Raises:
-        BadInput: what `stage` raises. SiteError: the build ended with an error or a warning.
+    Raises BadInput: what `stage` raises. SiteError: the build ended with an error or a warning.
     """
     from jupyter_book.sphinx import build_sphinx
     from sphinx.util.console import nocolor

@@ -68,7 +68,7 @@ def as_svg(figure: Figure) -> str:
     A canvas prints in one drawing, ``savefig`` in two: the first only finds out how large it will be.
     """
     text = io.StringIO()
-    with style(), _dots_an_inch(figure, DOTS):  # of heat maps; lines and text have none
+    with style(), _dots_an_inch(figure):  # of heat maps; lines and text have none
         FigureCanvasSVG(figure).print_svg(text, metadata={"Date": None})
     return text.getvalue()
 
@@ -76,14 +76,14 @@ def as_svg(figure: Figure) -> str:
 def as_png(figure: Figure) -> bytes:
     """The figure as PNG at :data:`DOTS` an inch, the fallback where SVG is not shown."""
     content = io.BytesIO()
-    with style(), _dots_an_inch(figure, DOTS):
+    with style(), _dots_an_inch(figure):
         FigureCanvasAgg(figure).print_png(content, metadata={"Software": None})
     return content.getvalue()
 
 
 @contextmanager
-def _dots_an_inch(figure: Figure, dots: int) -> Iterator[None]:
-    before, figure.dpi = figure.dpi, dots
+def _dots_an_inch(figure: Figure) -> Iterator[None]:
+    before, figure.dpi = figure.dpi, DOTS
     yield
     figure.dpi = before
 

@@ -7,10 +7,6 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.ext import viewcode
 
-# Folders served under _static. Jupyter Book turns each script it finds below _static itself into one that is
-# loaded on every page, which is wrong for MathJax (2 MB) and for scripts a reader only downloads.
-SERVED_FOLDERS = ("_vendor", "_files")
-
 # Lines whose indented continuation is not a block of its own: section headings, list items, doctests.
 OWN_INDENT = re.compile(r"[A-Z][a-z]+( [a-z]+)?:$|[*-] |\d+\. |>>> |\.\. |:\w")
 
@@ -25,8 +21,8 @@ def switch_off_thebe(app: Sphinx, config: Config) -> None:
 
 
 def serve_folders(app: Sphinx, config: Config) -> None:
-    """Copy the folders of `SERVED_FOLDERS` to _static, without loading any of their scripts."""
-    config.html_static_path.extend(name for name in SERVED_FOLDERS if (app.srcdir / name).is_dir())
+    """Copy two folders to _static: scripts below _static itself would be loaded on every page."""
+    config.html_static_path.extend(name for name in ("_vendor", "_files") if (app.srcdir / name).is_dir())
 
 
 def show_indented_text_literally(
@@ -49,8 +45,9 @@ def show_indented_text_literally(
 def module_file(app: Sphinx, name: str) -> str | None:
     """Where a module's source lies, found without importing it, and torch with it, as viewcode does."""
     base = Path(__file__).parents[2].joinpath(*name.split("."))
-    found = (path for path in (base.with_suffix(".py"), base / "__init__.py") if path.is_file())
-    return next(map(str, found), None)
+    return next(
+        (str(path) for path in (base.with_suffix(".py"), base / "__init__.py") if path.is_file()), None
+    )
 
 
 def setup(app: Sphinx) -> dict[str, object]:

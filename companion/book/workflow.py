@@ -40,8 +40,7 @@ def run(project: Project, targets: Iterable[str], jobs: int, *, explain: bool = 
 
     A failed job does not hold up the others.
 
-    Raises:
-        BadInput: see `sole_worker`. KeyboardInterrupt: once Snakemake, which hears Ctrl-C too, has ended.
+    Raises BadInput: see `sole_worker`. KeyboardInterrupt: once Snakemake, which hears Ctrl-C too, has ended.
     """
     mirror = mirror_folder()  # as seen from the caller's folder: jobs run in the checkout
     environment = {**os.environ, **({"ATTNLIB_DATA": str(mirror)} if mirror else {})}
@@ -62,8 +61,7 @@ def sole_worker(project: Project) -> Iterator[int]:
     A process that inherits it holds the lock until it ends, so that a killed attnlib leaves the checkout
     locked for as long as the work it started goes on.
 
-    Raises:
-        BadInput: another build is at work, or the build folder cannot be written.
+    Raises BadInput: another build is at work, or the build folder cannot be written.
     """
     with (folder_to_write(project.build) / ".lock").open("a+") as handle:
         try:

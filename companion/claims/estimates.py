@@ -47,21 +47,6 @@ class Estimate:
     def ends(self) -> tuple[float, float]:
         return (self.low, self.high) if self.has_interval else (self.value, self.value)
 
-    @classmethod
-    def of(cls, content: object, key: str) -> Estimate:
-        """Read what a result holds at ``key``: a number, ``None``, or ``{"value", "low", "high", "n"}``, with
-        ``weakest_of`` where there is a choice behind it."""
-        if not isinstance(content, Mapping):
-            return cls(_number(content, key))
-        if "value" not in content:
-            names = ", ".join(map(str, list(content)[:8]))
-            raise MissingKey(f"key {key!r} leads to a branch ({names}), not a number; name one of its leaves")
-        point, low, high = (_number(content.get(name), key) for name in ("value", "low", "high"))
-        n, chosen = content.get("n"), tuple(content.get("weakest_of", ()))
-        if math.isnan(low) or math.isnan(high):
-            return cls(point, n=n, weakest_of=chosen)
-        return cls(point, low, high, n, chosen)
-
     def __str__(self) -> str:
         if not self.defined:
             return "undefined"
@@ -95,35 +80,59 @@ def _number(content: object, key: str) -> float:
     return float(content)
 
 
-def look_up(values: Mapping, key: str) -> Estimate:
-    """The estimate at a dotted ``key`` of a result's values, e.g. ``one_to_one.AO.typicality``.
+def content_at(values: Mapping, key: str, result: str = "the result") -> object:
+    """What a result's values hold at a dotted key: a number, an interval, text or a list.
 
-    Raises:
-        CannotBeRun, NotRun: a branch on the way, or what is at the key, has ``cannot_be_run`` (say, data not
-            there) or ``not_run`` (say, too few heads for such networks) with the reason.
-        MissingKey: there is no such key; the message names the nearest one.
+    A whole number in the key leads into a list.
+
+    Args:
+        result: what the message calls it.
+
+    Raises CannotBeRun, NotRun: a branch on the way, or what is at the key, has ``cannot_be_run`` (say, data
+    not there) or ``not_run`` (say, too few heads for such networks) with the reason. MissingKey: there is no
+    such key (the message names the nearest one), or it leads to a branch.
     """
-    here: object = values
-    _stop_where_it_cannot_be_run(here)
-    reasons: list[str] = []
-    for depth, name in enumerate(names := key.split(".")):
-        if not isinstance(here, Mapping) or name not in here:
-            near = get_close_matches(name, here, n=1) if isinstance(here, Mapping) else ()  # beside it: quick
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            under = f"under {'.'.join(names[:depth])!r}" if depth else "at the top"
-            raise MissingKey(f"the result has no key {key!r} (nothing named {name!r} {under}){hint}")
-        here = here[name]
-        _stop_where_it_cannot_be_run(here)
-        if isinstance(here, Mapping) and "not_run" in here:
-            reasons.append(str(here["not_run"]))
-    if reasons:
-        raise NotRun(reasons[0])
-    return Estimate.of(here, key)
+    names, path = key.split("."), [values]
+    for name in names:
+        here = path[-1]
+        if isinstance(here, Mapping) and name in here:
+            path.append(here[name])
+        elif isinstance(here, list | tuple) and name.isdecimal() and int(name) < len(here):
+            path.append(here[int(name)])
+        else:
+            break
+    here, found = path[-1], len(path) - 1
+    branches = [each for each in path if isinstance(each, Mapping)]
+    for branch in branches:
+        if isinstance(branch.get("cannot_be_run"), str):
+            raise CannotBeRun(branch["cannot_be_run"])
+    if found < len(names):
+        near = get_close_matches(name, here, n=1) if isinstance(here, Mapping) else ()  # beside it: quick
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        under = f"under {'.'.join(names[:found])!r}" if found else "at the top"
+        raise MissingKey(f"{result} has no key {key!r} (nothing named {name!r} {under}){hint}")
+    for branch in branches:
+        if "not_run" in branch:
+            raise NotRun(str(branch["not_run"]))
+    if isinstance(here, Mapping) and "value" not in here:
+        leaves = ", ".join(map(str, list(here)[:8]))
+        raise MissingKey(f"key {key!r} leads to a branch ({leaves}), not a number; name one of its leaves")
+    return here
 
 
-def _stop_where_it_cannot_be_run(branch: object) -> None:
-    if isinstance(branch, Mapping) and isinstance(branch.get("cannot_be_run"), str):
-        raise CannotBeRun(branch["cannot_be_run"])
+def look_up(values: Mapping, key: str) -> Estimate:
+    """The number at a dotted ``key`` of a result's values (errors as :func:`content_at`).
+
+    It is a number, ``None``, or ``{"value", "low", "high", "n"}``, with ``weakest_of`` where it was chosen.
+    """
+    content = content_at(values, key)
+    if not isinstance(content, Mapping):
+        return Estimate(_number(content, key))
+    point, low, high = (_number(content.get(name), key) for name in ("value", "low", "high"))
+    n, chosen = content.get("n"), tuple(content.get("weakest_of", ()))
+    if math.isnan(low) or math.isnan(high):
+        return Estimate(point, n=n, weakest_of=chosen)
+    return Estimate(point, low, high, n, chosen)
 
 
 def difference(first: Estimate, second: Estimate, *, independent: bool) -> Estimate:

@@ -72,13 +72,10 @@ class ClaimFields(Fields):
 
     def claims(self, paper: str, tables: PublishedTables) -> Iterator[Claim]:
         """The claim, with what is published of it."""
-        published = self.published
-        if isinstance(published, Reference):
-            published = tables.published(published)
-        elif published is not None:
-            published = Published(published)
-        judge = self.judge and self.judge.about(published and published.value)
-        ready = {"paper": paper, "published": published, "judge": judge}
+        given = self.published
+        published = tables.published(given) if isinstance(given, Reference) else Published(given)
+        judge = self.judge and self.judge.about(published.value)
+        ready = {"paper": paper, "published": None if given is None else published, "judge": judge}
         yield Claim.model_construct(**self.__dict__ | ready)
 
 
@@ -146,7 +143,7 @@ class NumberRule(Fields):
     def claims(self, paper: str, tables: PublishedTables) -> Iterator[Claim]:
         """The claims about the numbers that it covers, one more for every other reading of a data set."""
         self._check_names(tables)
-        for entry in (entry for number in self.tables for entry in tables.table(number)):
+        for entry in (entry for name in self.tables for entry in tables.table(name)):
             if entry.judged_by_runs and entry.quantity in self.quantities and entry.dataset in self.datasets:
                 for reading, sets in {"": self.datasets, **self.readings}.items():
                     if entry.dataset in sets:
@@ -170,22 +167,22 @@ class NumberRule(Fields):
         def key(path: str) -> str:
             return self.key.format(dataset=ours, quantity=path) if path else ""
 
-        published = tables.published(
-            Reference(table=entry.table, dataset=entry.dataset, quantity=entry.quantity)
-        )
+        def printed(table: str, quantity: str) -> Published:
+            return tables.published(Reference(table=table, dataset=entry.dataset, quantity=quantity))
+
+        published = printed(entry.table, entry.quantity)
         judge = self.judge.about(published.value)
         match self.unrelated:
             case Ours(ours=quantity):
                 judge = judge.model_copy(update={"unrelated": key(quantity)})
             case Printed(table=table, quantity=quantity):
-                nothing = Reference(table=table, dataset=entry.dataset, quantity=quantity)
-                judge = judge.short_of(tables.published(nothing).value)
+                judge = judge.short_of(printed(table, quantity).value)
             case float(nothing):
                 judge = judge.short_of(nothing)
         read = f" ({reading})" if reading else ""
-        about = f"{entry.table} {entry.dataset} {entry.quantity} {reading}"
+        about = f"number {entry.table} {entry.dataset} {entry.quantity} {reading}"
         return Claim(
-            id="-".join(["number", *WORD.findall(about.lower())]), paper=paper,
+            id="-".join(WORD.findall(about.lower())), paper=paper,
             place=f"Table {entry.table}", published=published,
             says=f"{entry.dataset}{read}, {entry.quantity}: {entry.value}", number=True, reading=reading,
             experiment=self.experiment, keys=(key(self.quantities[entry.quantity]),), judge=judge,
@@ -220,13 +217,14 @@ def load_papers(folder: str | Path | None = None) -> tuple[Paper, ...]:
             f"no claims in {folder}: expected files such as aitken2021.yaml; run from the repository"
         )
     papers = tuple(map(_read_paper, files))
-    first_seen: dict[str, str] = {}
+    seen: dict[str, tuple[Claim, str]] = {}
     for paper, path in zip(papers, files, strict=True):
         for claim in paper.claims:
-            if claim.id in first_seen:
-                where = f"{first_seen[claim.id]} and {path.name}"
-                raise BadInput(f"claim id {claim.id!r} is used twice ({where}); rename one of them")
-            first_seen[claim.id] = path.name
+            first, where = seen.setdefault(claim.id, (claim, path.name))
+            if first is not claim:
+                raise BadInput(
+                    f"claim id {claim.id!r} is used twice ({where} and {path.name}); rename one of them"
+                )
     return papers
 
 

@@ -55,22 +55,16 @@ class Rule(Fields):
 
 @dataclass(frozen=True)
 class Entry:
-    """One printed number, and what rules say of it, each empty where none does.
-
-    Attributes:
-        unavailable: why it cannot be run.
-        by_construction: why no run can move it.
-        not_run: what it would take, of one that may not have been run.
-    """
+    """One printed number, and the reasons that rules give for it, each empty where none does."""
 
     table: str
     dataset: str
     quantity: str
     value: str
     note: str
-    unavailable: str = ""
-    by_construction: str = ""
-    not_run: str = ""
+    unavailable: str = ""  # why it cannot be run
+    by_construction: str = ""  # why no run can move it
+    not_run: str = ""  # what it would take
 
     @property
     def judged_by_runs(self) -> bool:
@@ -145,18 +139,15 @@ def read_tables(
     seen: dict[tuple[str, ...], int] = {}
     for line, row in enumerate(rows, start=2):
         place = tuple(row[column] for column in COLUMNS[:3])
-        if place in seen:
+        if seen.setdefault(place, line) != line:
             raise BadInput(f"{path.name}, line {line}: {', '.join(place)} is already on line {seen[place]}")
-        seen[place] = line
-    rules = rules or {}
-    for rule in (rule for of_kind in rules.values() for rule in of_kind):
-        if not any(rule.matches(row) for row in rows):
-            raise BadInput(
-                f"{path.name}: no number matches the rule with the reason {rule.reason!r}; correct its names"
-            )
-    for row in rows:
-        for kind, of_kind in rules.items():
-            row[kind] = next((rule.reason for rule in of_kind if rule.matches(row)), "")
+    for kind, of_kind in (rules or {}).items():
+        for rule in of_kind:
+            if not (matched := [row for row in rows if rule.matches(row)]):
+                what = f"no number matches the rule with the reason {rule.reason!r}"
+                raise BadInput(f"{path.name}: {what}; correct its names")
+            for row in matched:
+                row.setdefault(kind, rule.reason)
     tables = PublishedTables(tuple(Entry(**row) for row in rows), titles or {})
     if extra := [name for name in tables.titles if name not in tables.names]:
         raise UnknownName("table", extra[0], tables.names)

@@ -9,10 +9,9 @@ interval. The verdict is
 * *not run at this profile* when there is no number, and *cannot be run* when there never can be one here;
 * *by construction*, of a printed number, when no run can move ours, so that nothing is judged.
 
-An estimate without an interval is decided by its point alone, and shown as such. A claim with several keys
-says that the statement holds for each of them, so its verdict is the weakest of theirs. A point that does not
-satisfy the statement may have an interval that reaches into it: then the reason says that the data leave the
-statement open, for *not reproduced* alone reads as if they spoke against it.
+An estimate without an interval is decided by its point alone. A claim with several keys has the weakest of
+their verdicts. Where the point does not satisfy the statement and some of the interval does, the reason says
+that it is open, for *not reproduced* alone reads as if the data spoke against it.
 """
 
 from __future__ import annotations
@@ -174,12 +173,10 @@ class Order(Judge):
         return "the first above the second"
 
     def evidence(self, values: Mapping, keys: Sequence[str]) -> dict[str, Estimate]:
-        first, second = keys
         if self.paired is not None:
             return {self.paired: look_up(values, self.paired)}
-        both = {key: look_up(values, key) for key in keys}
-        between = difference(both[first], both[second], independent=self.independent)
-        return {f"{first} − {second}": between}
+        both = (look_up(values, key) for key in keys)
+        return {" − ".join(keys): difference(*both, independent=self.independent)}
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from functools import cache, partial
 from json import dumps, loads
 from pathlib import Path
 
@@ -92,17 +92,16 @@ def verify(root: Path | None = None, *, experiment: str | None = None) -> list[C
     ``expected.json`` that cannot be used.
     """
     project = Project(find_root() if root is None else Path(root))
-    load = lru_cache(maxsize=None)(partial(_load, project))
+    load, expected = cache(partial(_load, project)), read_expected(project.root)
     claims = [each for each in load_claims(project.root / "claims") if experiment in (None, each.experiment)]
-    rows = [
-        _judge(claim, profile, load(claim.experiment, profile)) for claim in claims for profile in PROFILES
+    return [
+        replace(
+            _judge(claim, profile, load(claim.experiment, profile)),
+            expected=expected.get((claim.id, profile)),
+        )
+        for claim in claims
+        for profile in PROFILES
     ]
-    return _expecting(rows, project.root)
-
-
-def _expecting(rows: Iterable[ClaimVerdict], root: Path) -> list[ClaimVerdict]:
-    expected = read_expected(root)
-    return [replace(row, expected=expected.get((row.claim.id, row.profile))) for row in rows]
 
 
 def _load(project: Project, experiment: str | None, profile: str) -> Result | str | None:
@@ -193,17 +192,16 @@ def problems(root: Path, rows: Iterable[ClaimVerdict]) -> list[str]:
 
 def summaries(rows: Iterable[ClaimVerdict]) -> dict[tuple[str, str], str]:
     """By (experiment, profile), the verdicts in a few words, such as ``4 reproduced, 1 partly (stale)``."""
-    count: dict[tuple[str, str], Counter] = defaultdict(Counter)
-    stale = set()
+    by_place: dict[tuple[str, str], list[ClaimVerdict]] = defaultdict(list)
     for row in rows:
-        if place := row.claim.experiment and (row.claim.experiment, row.profile):
-            count[place][row.verdict] += 1
-            stale |= {place} if row.stale else set()
-    told = {
-        place: [f"{own[each]} {each}" for each in reversed(Verdict) if own[each]]
-        for place, own in count.items()
-    }
-    return {place: ", ".join(counts) + " (stale)" * (place in stale) for place, counts in told.items()}
+        if row.claim.experiment:
+            by_place[row.claim.experiment, row.profile].append(row)
+    told = {}
+    for place, own in by_place.items():
+        counts = Counter(row.verdict for row in own)
+        in_words = ", ".join(f"{counts[each]} {each}" for each in reversed(Verdict) if counts[each])
+        told[place] = in_words + " (stale)" * any(row.stale for row in own)
+    return told
 
 
 def verify_command(
@@ -221,7 +219,7 @@ def verify_command(
     rows, migrated = verify(root), 0
     if accept:
         migrated = accept_verdicts(root, rows)
-        rows = _expecting(rows, root)
+        rows = verify(root)
     changed, wrong = [row for row in rows if row.changed], problems(root, rows)
     if json:
         told = {"changed": len(changed), "problems": wrong, "accepted": migrated}

@@ -1,6 +1,5 @@
 """Executing figures: the same bytes every time, errors that name the cell, nothing lost."""
 
-import json
 import re
 import shutil
 import time
@@ -9,9 +8,9 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from attnlib.errors import UnknownName
 from companion.book.execute import FigureFailed, execute, main, normalise
-from companion.book.project import Project, find
+from companion.book.project import Project
+from companion.results.request import Request
 from tests.companion.book.book_builders import checkout, write
 
 pytestmark = pytest.mark.slow
@@ -36,33 +35,31 @@ def test_two_runs_give_the_same_bytes_and_no_place_of_this_machine(project):
         "from ipykernel.connect import get_connection_info as told\n"
         "for step in range(3):\n    print(step, flush=True)\n"
         'print(os.environ["ATTNLIB_ROOT"] + "/x", object(), sys.executable, os.getcwd())\nobject()',
-        f'{leave.format("x.svg")}\npathlib.Path("here").touch()\n'
-        'print(profile, task, bool(os.environ["ATTNLIB_RUN_DIR"]), "ipc" in told())',
+        f'{leave.format("x.svg")}\npathlib.Path("here").touch()\nprint(profile, task, "ipc" in told())',
     )
     figure = write(project, "plain", *cells, leave.format("first.csv"))
-    output = project.executed("quick") / "attend" / "plain.ipynb"
+    output = execute(project, Request(figure.id))
     files = output.with_suffix(".files")
-    execute(figure, output, {}, project)
     assert {path.name for path in files.iterdir()} == {"first.csv", "x.svg"}
     write(project, "plain", *cells)
-    first, second = (execute(figure, output, {}, project).read_bytes() for _ in range(2))
+    first, second = (execute(project, Request(figure.id)).read_bytes() for _ in range(2))
     assert {path.name for path in files.iterdir()} == {"x.svg"}
     assert first == second
     for place in (project.root, Path.home()):
         assert str(place).encode() not in first
-    notebook = json.loads(first)
-    assert [cell["id"] for cell in notebook["cells"]] == ["cell-001", "cell-002", "cell-003", "cell-004"]
-    assert not any("papermill" in each["metadata"] for each in (notebook, *notebook["cells"]))
-    assert texts(output).endswith("quick None False True\n")
+    assert b"papermill" not in first
+    assert texts(output).endswith("quick None True\n")
     # The kernel stands beside the executed notebook, which is where nbval starts its own.
     assert sorted(path.name for path in output.parent.iterdir()) == ["here", "plain.files", "plain.ipynb"]
 
 
 def test_a_run_with_parameters_keeps_to_its_folder_and_hides_the_injected_cell(project):
-    figure = write(project, "own", 'import os\nprint(task, os.environ["ATTNLIB_RUN_DIR"], os.getcwd())')
-    output = project.build / "runs" / "own-1" / "own.ipynb"
-    assert execute(figure, output, {"task": "scan"}, project, own=True) == output
-    assert texts(output) == "scan ./build/runs/own-1 ./build/runs/own-1\n"
+    request = Request(
+        write(project, "own", "import os\nprint(task, os.getcwd())").id, "quick", {"task": "scan"}
+    )
+    output = execute(project, request)
+    assert output == project.build / "runs" / request.name / "own.ipynb"
+    assert texts(output) == f"scan ./build/runs/{request.name}\n"
     injected = nbformat.read(output, as_version=4).cells[2]
     assert injected.metadata["tags"] == ["injected-parameters", "remove-cell"]
     assert not (project.build / "notebooks").exists()
@@ -93,9 +90,9 @@ def test_a_failing_cell_is_named_and_what_came_before_is_kept_until_it_is_mended
 
 def test_a_killed_kernel_is_a_failed_figure(project):
     figure = write(project, "killed", "print(1)", "import os\nos.kill(os.getpid(), 9)")
-    output = project.executed("quick") / "attend" / "killed.ipynb"
+    output = project.notebook_of(Request(figure.id))
     with pytest.raises(FigureFailed, match="attend/killed: the kernel died"):
-        execute(figure, output, {}, project)
+        execute(project, Request(figure.id))
     assert texts(output.with_suffix(".partial.ipynb")) == "1\n"
 
 
@@ -111,32 +108,22 @@ def test_a_figure_that_cannot_start_says_so_and_exits_with_2(project, capsys):
     assert re.search(r"cannot write into .*build/notebooks/attend", capsys.readouterr().err)
 
 
-def test_unknown_figure_offers_the_nearest_and_short_names_will_do(project):
-    write(project, "alignment_breakdown", "1")
-    assert find(project, "alignment_breakdown").id == "attend/alignment_breakdown"
-    assert find(project, "notebooks/attend/alignment_breakdown.md").experiment == "alignment_breakdown"
-    with pytest.raises(UnknownName, match="did you mean 'attend/alignment_breakdown'"):
-        find(project, "attend/alignement_breakdown")
-
-
-def notebook(*outputs) -> nbformat.NotebookNode:
-    return nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("x", outputs=list(outputs))])
+def normalised(project, *outputs):
+    """The outputs of a cell, once normalised."""
+    cell = nbformat.v4.new_code_cell("x", outputs=list(outputs))
+    return normalise(nbformat.v4.new_notebook(cells=[cell]), project.root).cells[0].outputs
 
 
 def test_streams_are_merged_whatever_pieces_they_came_in(project):
-    def printed(*pieces: str) -> str:
-        said = [("stdout", piece) for piece in pieces] + [("stderr", "at 0x7f0012345678")]
-        outputs = (nbformat.v4.new_output("stream", name=name, text=text) for name, text in said)
-        return nbformat.writes(normalise(notebook(*outputs), project.root))
-
-    assert printed("one\n", "two\n") == printed("one\ntwo\n")
-    assert "0x7f" not in printed("one\n")
+    said = [("stdout", "one\n"), ("stdout", "two\n"), ("stderr", "at 0x7f0012345678")]
+    outputs = (nbformat.v4.new_output("stream", name=name, text=text) for name, text in said)
+    assert [each.text for each in normalised(project, *outputs)] == ["one\ntwo\n", "at 0x0"]
 
 
 def test_large_images_are_read_in_linear_time(project):
     pixels = "iVBOR" * 400_000 + " /tmp/ipykernel_12/345.py:3: UserWarning"
     data = {"image/png": pixels[:2_000_000], "text/plain": pixels}
     started = time.monotonic()
-    (cell,) = normalise(notebook(nbformat.v4.new_output("display_data", data)), project.root).cells
+    (output,) = normalised(project, nbformat.v4.new_output("display_data", data))
     assert time.monotonic() - started < 20  # a quadratic search takes hours
-    assert cell.outputs[0].data["text/plain"].endswith(" <cell>:3: UserWarning")
+    assert output.data["text/plain"].endswith(" <cell>:3: UserWarning")

@@ -9,6 +9,8 @@ from matplotlib.figure import Figure
 from attnlib.errors import BadInput, DataUnavailable
 from companion.book import notebook
 from companion.book.notebook import Page, described, networks_note, open_page
+from companion.book.parameters import read_request
+from companion.book.project import Project
 from companion.book.site import closing
 from companion.results import registry
 from companion.results.config import plain
@@ -35,8 +37,7 @@ def made(tmp_path, monkeypatch):
     (tmp_path / "Snakefile").touch()
     (tmp_path / "notebooks").mkdir()
     monkeypatch.setenv("ATTNLIB_ROOT", str(tmp_path))
-    for name in ("ATTNLIB_RUN_DIR", "ATTNLIB_FIGURE_FILES"):
-        monkeypatch.delenv(name, raising=False)
+    monkeypatch.delenv("ATTNLIB_FIGURE_FILES", raising=False)
     calls = []
 
     def fake_run(request, *, out, models, report):
@@ -60,25 +61,21 @@ def test_the_committed_result_leads_in_the_book_and_nothing_current_is_made_agai
         assert "Shown first: the paper profile (3 seeds, width 64; " in page.note()
 
 
-def test_a_run_of_its_own_shows_and_touches_itself_alone_and_says_whose_numbers_the_text_has(
-    made, tmp_path, monkeypatch
-):
+def test_a_run_of_its_own_shows_and_touches_itself_alone_and_says_whose_numbers_the_text_has(made, tmp_path):
     PAPER.save(tmp_path / "results" / "paper")
     source = tmp_path / "notebooks" / f"{FIGURE}.md"
     source.parent.mkdir()
     source.write_text("It is {num}`scan.AO.x`.\n")
     page = open_page(FIGURE, NAMES | {"task": "scan"})
     (_, out, parameters), *_ = made
-    assert parameters == {"task": "scan"}
-    assert out.parent == tmp_path / "build" / "runs"
+    request = read_request(
+        Project(tmp_path), FIGURE, "quick", ["task=scan"]
+    )  # where `attnlib run -p` looks for it
+    assert (out, parameters) == (tmp_path / "build" / "runs" / request.name, request.parameters)
     assert (page.leading.profile, page.second) == ("quick", None)
     told = "Numbers in the text are the book's, at the paper profile; the tables and figures"
     assert told in page.note()
-    monkeypatch.setenv("ATTNLIB_RUN_DIR", str(tmp_path / "mine"))
-    open_page(FIGURE, NAMES | {"task": "scan"})
-    assert (tmp_path / "mine" / "temporal_share.json").is_file()
     assert not (tmp_path / "build" / "results").exists()
-    monkeypatch.delenv("ATTNLIB_RUN_DIR")
     assert told not in open_page(FIGURE, NAMES).note()
     with pytest.raises(BadInput, match="did you mean 'scan'"):
         open_page(FIGURE, NAMES | {"task": "scam"})

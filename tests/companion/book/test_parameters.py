@@ -1,6 +1,7 @@
 """Parameters cells are those that the settings make, and words of the command line become typed values."""
 
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, make_dataclass
 from pathlib import Path
 
 import pytest
@@ -55,14 +56,9 @@ def test_help_is_read_from_the_docstring_and_the_cell_has_its_first_sentence():
         "task = None    # see attnlib.training.names [quick: scan, reversal; paper: none]\n"
     )
 
-
-def test_a_setting_without_help_is_refused():
-    @dataclass(frozen=True)
-    class Silent(Base):
-        steps: int = 1
-
+    silent = make_dataclass("Silent", [("steps", int)], bases=(Base,), frozen=True, kw_only=True)
     with pytest.raises(BadInput, match="Silent: no help for steps under `Attributes:`"):
-        documented(Silent)
+        documented(silent)
 
 
 def test_notebooks_have_the_parameters_of_their_experiments():
@@ -76,26 +72,19 @@ def test_notebooks_have_the_parameters_of_their_experiments():
 
 def test_assignments():
     assert split_assignments(["task=scan", "path=a=b"]) == {"task": "scan", "path": "a=b"}
-    for words, message in [
-        (["task"], "expected name=value"),
-        (["=1"], "expected"),
-        (["a=1", "a=2"], "given twice"),
-    ]:
+    for words, message in ("task", "expected name=value"), ("=1", "expected"), ("a=1 a=2", "given twice"):
         with pytest.raises(BadInput, match=message):
-            split_assignments(words)
+            split_assignments(words.split())
 
 
 def test_text_files_with_next_to_nothing_in_them_are_refused_by_name(tmp_path):
     source, target = tmp_path / "my.en", tmp_path / "my.fr"
-
-    def check(first, second):
-        source.write_text(first, encoding="utf-8")
-        target.write_text(second, encoding="utf-8")
-        check_parallel(source, target)
-
-    check("one\n" * 10, "one\n" * 10)
-    for text, pairs in [("", 0), ("\n \n", 0), ("one\n" * 9 + "\n", 9)]:
-        with pytest.raises(BadInput, match=rf"my\.en and .*my\.fr have {pairs} pairs .* at least 10"):
-            check(text, text)
+    for text, pairs in [("", 0), ("\n \n", 0), ("one\n" * 9 + "\n", 9), ("one\n" * 10, 10)]:
+        source.write_text(text)
+        target.write_text(text)
+        message = rf"my\.en and .*my\.fr have {pairs} pairs .* at least 10"
+        with pytest.raises(BadInput, match=message) if pairs < 10 else nullcontext():
+            check_parallel(source, target)
+        source.write_text(text + "one\n")
         with pytest.raises(BadInput, match=r"line \d+ of"):
-            check(text + "one\n", text)
+            check_parallel(source, target)

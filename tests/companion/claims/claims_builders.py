@@ -1,5 +1,7 @@
 """Claims as they are written, for tests."""
 
+import yaml
+
 READINGS = {
     "readings": {"labels as the text says": {"SST": "sst_as_text"}},
     "starred": {"xi_star": "starred"},
@@ -20,3 +22,13 @@ def rule(**fields):
         "datasets": {"SST": "sst"}, "quantities": {"xi_star": "final"},
         "judge": {"kind": "tolerance", "absolute": 5}, "profiles": ["paper"],
     } | fields  # fmt: skip
+
+
+def write_paper(folder, *claims, name="p.yaml", table=None, **fields):
+    """A file of claims, and the CSV of its published tables where there is one."""
+    folder.mkdir(exist_ok=True)
+    content = {"paper": "p", "title": "A paper", "url": "https://example.org", "claims": list(claims)}
+    (folder / name).write_text(yaml.safe_dump(content | fields), encoding="utf-8")
+    if table is not None:
+        (folder / "t.csv").write_text(f"table,dataset,quantity,value,note\n{table}", encoding="utf-8")
+    return folder

@@ -1,34 +1,29 @@
 """The claims of this project load; claims that cannot be used say what is wrong with them."""
 
 import hashlib
+import re
+from functools import partial
 
 import pytest
-import yaml
 
-from attnlib.errors import BadInput, UnknownName
+from attnlib.errors import BadInput
 from companion.claims import Tolerance, judge_values, load_claims, load_papers
 from companion.claims.published import Reference, Rule, read_tables
 from companion.claims.verdicts import Trend
 from companion.results import registry
-from tests.companion.claims.claims_builders import READINGS, claim, rule
+from tests.companion.claims.claims_builders import READINGS, claim, rule, write_paper
 
 TREND = {"kind": "trend", "direction": "positive"}
 CLAIM = claim(
     "a-claim", experiment="temporal_share", keys=["spearman"], judge=TREND, profiles=["paper", "quick"]
 )
 RULE = rule(experiment="temporal_share", datasets={"SST": "sst", "News It-Pt": "news_it_pt"})
-CSV = (
-    'table,dataset,quantity,value,note\n2,IMDB,xi_star,87,\n2,IMDB,size,"(2, 3)",\n2,SST,xi_star,84,s\n'
+TABLE = (
+    '2,IMDB,xi_star,87,\n2,IMDB,size,"(2, 3)",\n2,SST,xi_star,84,s\n'
     "2,News It-Pt,xi_star,55,\n5,SST,A_baseline,78,\n"
 )
 TABLES = {"csv": "t.csv", "unavailable": [{"dataset": "News It-Pt", "reason": "data: not at hand"}]}
-
-
-def write(folder, *claims, name="paper.yaml", **fields):
-    content = {"paper": "p", "title": "A paper", "url": "https://example.org", "claims": list(claims)}
-    (folder / name).write_text(yaml.safe_dump(content | fields), encoding="utf-8")
-    (folder / "t.csv").write_text(CSV, encoding="utf-8")
-    return folder
+write = partial(write_paper, table=TABLE)
 
 
 def ruled(folder, numbers):
@@ -56,20 +51,15 @@ def test_published_numbers_are_as_transcribed(pytestconfig):
     assert hashlib.sha256(content).hexdigest() == digest
 
 
-def test_a_claim_is_read(tmp_path):
-    falsifier = CLAIM | {"id": "b", "kind": "falsifier"}
-    claim, other = load_claims(write(tmp_path, CLAIM | {"says": "Some\n  thing. "}, falsifier))
-    assert (claim.id, claim.paper, claim.says) == ("a-claim", "p", "Some thing.")
+def test_a_claim_is_read_or_says_why_it_is_not_judged(tmp_path):
+    told = {"id": "b", "place": "x", "says": "y", "kind": "falsifier"}
+    others = told | {"not_run": "Not\nyet."}, told | {"id": "c", "cannot_be_run": "No data."}
+    claim, *unjudged = load_claims(write(tmp_path, CLAIM | {"says": "Some\n  thing. "}, *others))
+    assert (claim.id, claim.paper, claim.says, claim.kind) == ("a-claim", "p", "Some thing.", "statement")
     assert (claim.keys, claim.profiles) == (("spearman",), ("quick", "paper"))
     assert claim.judge == Trend(direction="positive")
-    assert (claim.kind, other.kind) == ("statement", "falsifier")
-
-
-def test_a_claim_may_say_why_it_is_not_judged(tmp_path):
-    told = {"id": "b", "place": "x", "says": "y"}
-    write(tmp_path, told | {"not_run": "Not\nyet."}, told | {"id": "c", "cannot_be_run": "No data."})
-    reasons = [(claim.reason, bool(claim.cannot_be_run)) for claim in load_claims(tmp_path)]
-    assert reasons == [("Not yet.", False), ("No data.", True)]
+    reasons = [(other.reason, bool(other.cannot_be_run), other.kind) for other in unjudged]
+    assert reasons == [("Not yet.", False, "falsifier"), ("No data.", True, "falsifier")]
 
 
 def test_a_tolerance_takes_its_number_from_the_published_table(tmp_path):
@@ -117,7 +107,7 @@ def test_a_tolerance_takes_its_number_from_the_published_table(tmp_path):
     ],
 )
 def test_a_claim_that_cannot_be_used(tmp_path, claim, message):
-    with pytest.raises(BadInput, match=f"paper.yaml: .*{message}"):
+    with pytest.raises(BadInput, match=f"p.yaml: .*{message}"):
         load_claims(write(tmp_path, claim))
 
 
@@ -129,7 +119,9 @@ def test_every_mistake_is_told_at_once(tmp_path):
     assert told == ["claims.A.id", "claims.A.keys.0", "claims.a-claim.experiment"]
 
 
-def test_an_id_used_twice_names_both_files(tmp_path):
+def test_a_folder_without_claims_and_an_id_used_twice_are_refused(tmp_path):
+    with pytest.raises(BadInput, match="no claims in"):
+        load_claims(tmp_path)
     write(tmp_path, CLAIM, name="one.yaml")
     write(tmp_path, CLAIM, name="two.yaml")
     with pytest.raises(BadInput, match=r"'a-claim' is used twice \(one.yaml and two.yaml\)"):
@@ -152,11 +144,6 @@ def test_a_file_that_cannot_be_used(tmp_path, content, message):
         load_claims(tmp_path)
 
 
-def test_a_folder_without_claims(tmp_path):
-    with pytest.raises(BadInput, match="no claims in"):
-        load_claims(tmp_path)
-
-
 def test_references_into_the_tables(tmp_path):
     write(tmp_path)
     rule = Rule(dataset="SST", reason="data: not\n here")
@@ -166,41 +153,38 @@ def test_references_into_the_tables(tmp_path):
     odd = tables.published(Reference(table=2, dataset="IMDB", quantity="size"))
     assert (odd.value, odd.entries[0].value) == (None, "(2, 3)")
     assert len(tables.published(Reference(table=2, quantity="xi_star")).entries) == 3
-    with pytest.raises(UnknownName, match="no dataset in table 2 'IMBD'; did you mean 'IMDB'"):
-        tables.published(Reference(table=2, dataset="IMBD"))
-    with pytest.raises(UnknownName, match="no table '3'"):
-        tables.published(Reference(table=3))
-    with pytest.raises(BadInput, match="empty corner"):
-        tables.published(Reference(table=2, dataset="SST", quantity="size"))
+    for wrong, message in [
+        ({"dataset": "IMBD"}, "no dataset in table 2 'IMBD'; did you mean 'IMDB'"),
+        ({"table": 3}, "no table '3'"),
+        ({"dataset": "SST", "quantity": "size"}, "empty corner"),
+    ]:
+        with pytest.raises(BadInput, match=message):
+            tables.published(Reference(**{"table": 2} | wrong))
 
 
 @pytest.mark.parametrize(
-    ("content", "fields", "message"),
+    ("more", "fields", "message"),
     [
-        (CSV.replace("note", "remark"), {}, "expected the columns table, dataset"),
-        (CSV + "2,IMDB,xi_star,79,\n", {}, r"t.csv, line 7: 2, IMDB, xi_star is already on line 2"),
-        (CSV + "2,SST\n", {}, "in every row"),
-        (CSV, {"tables": {3: "three"}}, "no table '3'"),
-        (CSV, {"not_run": [{"dataset": "SSTs", "reason": "r"}]}, "no number matches .* the reason 'r'"),
-        (CSV, {"not_run": [{"reason": "r"}]}, "not_run.0: a rule names at least one of table"),
-        (CSV, {"not_run": [{"table": 2}]}, "missing not_run.0.reason"),
-        (CSV, {"not_run": [{"data": "SST", "reason": "r"}]}, "not_run.0: .* did you mean 'dataset'"),
-        (CSV, {"csv": "lost.csv"}, "lost.csv cannot be read"),
+        ("2,IMDB,xi_star,79,\n", {}, r"t.csv, line 7: 2, IMDB, xi_star is already on line 2"),
+        ("2,SST\n", {}, "expected the columns table, dataset, quantity, value, note in every row"),
+        ("", {"tables": {3: "three"}}, "no table '3'"),
+        ("", {"not_run": [{"dataset": "SSTs", "reason": "r"}]}, "no number matches .* the reason 'r'"),
+        ("", {"not_run": [{"reason": "r"}]}, "not_run.0: a rule names at least one of table"),
+        ("", {"not_run": [{"table": 2}]}, "missing not_run.0.reason"),
+        ("", {"not_run": [{"data": "SST", "reason": "r"}]}, "not_run.0: .* did you mean 'dataset'"),
+        ("", {"csv": "lost.csv"}, "lost.csv cannot be read"),
+        ("", {"csv": "p.yaml"}, "p.yaml: expected the columns"),
     ],
 )
-def test_tables_that_cannot_be_used(tmp_path, content, fields, message):
-    write(tmp_path, **{"csv": "t.csv", **fields})
-    (tmp_path / "t.csv").write_text(content, encoding="utf-8")
+def test_tables_that_cannot_be_used(tmp_path, more, fields, message):
     with pytest.raises(BadInput, match=message):
-        load_papers(tmp_path)
+        load_papers(write(tmp_path, table=TABLE + more, **{"csv": "t.csv"} | fields))
 
 
 def test_a_rule_makes_a_claim_of_every_number_that_is_named_and_at_hand(tmp_path):
     (claim,) = ruled(tmp_path, RULE)
-    assert (claim.id, claim.keys, claim.profiles, claim.number) == (
-        "number-2-sst-xi-star", ("sst.validation.final",), ("paper",), True,
-    )  # fmt: skip
-    assert claim.judge == Tolerance(absolute=5, published=84)
+    assert (claim.id, claim.keys) == ("number-2-sst-xi-star", ("sst.validation.final",))
+    assert (claim.profiles, claim.number) == (("paper",), True)
 
 
 @pytest.mark.parametrize(
@@ -224,9 +208,8 @@ def test_a_rule_makes_a_claim_of_every_number_that_is_named_and_at_hand(tmp_path
     ],
 )
 def test_a_rule_that_cannot_be_used_says_what_is_wrong(tmp_path, change, message):
-    with pytest.raises(BadInput, match=r"paper.yaml: .*numbers") as caught:
+    with pytest.raises(BadInput, match=re.escape(message)):
         ruled(tmp_path, RULE | change)
-    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -42,9 +42,7 @@ def within(absolute, published):
         (limit("<", 5), Estimate(float("-inf")), NO),
         (RISES, Estimate(2, 1, 3), YES),
         (RISES, Estimate(2, 0, 3), PARTLY),  # 0 is not excluded
-        (RISES, Estimate(2, -1, 3), PARTLY),
         (RISES, Estimate(0, 0, 0), NO),
-        (RISES, Estimate(-2, -3, -1), NO),
         (FALLS, Estimate(-2, -3, -1), YES),
         (FALLS, Estimate(-2, -3, 1), PARTLY),
         (FALLS, Estimate(2, 1, 3), NO),
@@ -94,9 +92,7 @@ def test_what_is_missing_is_not_run_while_models_are_not_trained():
         judgement = judge_values(limit(">", 3), values, ["a"], ["toy AED: 3"])
         assert (judgement.verdict, judgement.miswired) == (Verdict.NOT_RUN, False)
         assert judgement.reason == "models not trained yet (toy AED: 3)"
-    many = ["a: 1", "b: 2", "c: 3", "d: 4"]
-    assert "(10 models of 4 kinds)" in judge_values(limit(">", 3), {}, ["a"], many).reason
-    assert judge_values(limit(">", 3), VALUES, ["a"], many).verdict is YES
+    assert judge_values(limit(">", 3), VALUES, ["a"], ["toy AED: 3"]).verdict is YES
 
 
 @pytest.mark.parametrize(
@@ -118,13 +114,10 @@ def test_a_point_that_fails_with_an_interval_that_does_not_is_called_undecided(j
 
 
 def test_one_key_that_speaks_against_it_decides():
-    values = {
-        "open": {"value": -1, "low": -3, "high": 2, "n": 3},
-        "no": {"value": -1, "low": -2, "high": -0.5, "n": 3},
-    }
-    assert judge_values(limit(">", 0), values, ["open", "no"]).reason == ""
-    values["no"] = {"value": 1, "low": 0.5, "high": 2, "n": 3}
-    assert judge_values(limit(">", 0), values, ["open", "no"]).reason == UNDECIDED
+    values = {"open": {"value": -1, "low": -3, "high": 2}, "no": {"value": -1, "low": -2, "high": -0.5}}
+    values["yes"] = {"value": 1, "low": 0.5, "high": 2}
+    reasons = [judge_values(limit(">", 0), values, ["open", other]).reason for other in ("no", "yes")]
+    assert reasons == ["", UNDECIDED]
 
 
 @pytest.mark.parametrize(
@@ -144,11 +137,6 @@ def test_where_there_is_no_number(keys, verdict, reason, miswired):
     judgement = judge_values(limit(">", 3), values | {"nothing": None}, keys)
     assert (judgement.verdict, judgement.miswired) == (verdict, miswired)
     assert judgement.reason.startswith(reason)
-
-
-def test_only_three_verdicts_rest_on_numbers():
-    assert [verdict for verdict in Verdict if verdict.judged] == [NO, PARTLY, YES]
-    assert (Verdict.NOT_RUN.css_class, NO.css_class) == ("not-run", "not-reproduced")
 
 
 def test_a_relative_tolerance_is_a_share_of_what_is_published():
