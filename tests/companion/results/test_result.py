@@ -38,7 +38,7 @@ def test_stale_follows_the_code_the_models_and_the_settings():
     config = experiment.PROFILES["quick"]
     specs = experiment.models(config)
     made = {"code": code_of("temporal_share"), "models": [model_key(spec) for spec in specs]}
-    result = replace(RESULT, experiment="temporal_share", config=plain(config), provenance=made)
+    result = replace(RESULT, experiment="temporal_share", config=plain(config), data={}, provenance=made)
     assert not result.stale
     assert replace(result, provenance=made | {"code": "0"}).stale
     assert replace(result, provenance=made | {"models": ["of another plan"]}).stale
