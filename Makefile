@@ -1,5 +1,5 @@
 # make book     the rendered book, from nothing but Python 3.11, 3.12 or 3.13
-# make check    some minutes: style, layers, prose, claims, and every test that is not marked slow
+# make check    about a minute: style, layers, prose, claims, and every test that is not marked slow
 # make test     everything that is checked: units, notebooks, the site in a browser
 # make serve    the book on this machine's port 8000
 # make paper    the published numbers, results/paper/: hours

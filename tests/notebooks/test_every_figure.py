@@ -72,6 +72,7 @@ def drawn(figure: str, folder: Path) -> dict[str, str]:
     return page.drawn
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("figure", FIGURES)
 def test_a_figure_draws_its_committed_result(figure, tmp_path):
     held = json.loads(DIGESTS.read_text())
@@ -157,6 +158,7 @@ def test_settings_that_make_no_sense_are_refused(name, case):
         override(registry.load(name).PROFILES["quick"], given)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", registry.names())
 def test_an_experiment_runs_at_a_tiny_size_and_has_what_its_claims_read(name, tmp_path, models):
     if name in READ_TEXTS and not os.environ.get("ATTNLIB_DATA"):
