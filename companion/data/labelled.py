@@ -31,10 +31,9 @@ from attnlib.training.vocabulary import BOS, EOS, MARKS, PAD, UNK, Vocabulary
 from companion.data.text import Dropped, Tally
 
 # -- raw text to words ---------------------------------------------------------------------------------------
-# The paper says "at the word level" and no more. Runs of word characters are what fits the median lengths of
-# its Table 9: with them 20 NG has 183 and 207 words, SST 16 and 17, IMDB 181 and (over its whole test part)
-# 178, all as printed. IMDB's two come out only when the `br` of every HTML break counts as a word; without it
-# they are 178 and 176. AG News has 39 and 39 where 40 and 40 are printed, which we cannot explain.
+# The paper says "at the word level" and no more. Runs of word characters fit the median lengths of its Table
+# 9: 183 and 207 for 20 NG, 16 and 17 for SST, 181 and (its whole test part) 178 for IMDB, if the `br` of an
+# HTML break counts as a word. AG News has 39 and 39 where 40 and 40 are printed, which we cannot explain.
 
 _WORD = re.compile(r"\w+")
 _WORD_WITHOUT_UNDERSCORE = re.compile(r"[^\W_]+")
@@ -236,16 +235,14 @@ def prepare(
     n_validation: int | None = None,
     split_seed: int = 0,
 ) -> LabelledTask:
-    """Make the task (Snell et al. 2021, sections A.5 and A.8).
+    """Make the task (Snell et al. 2021, sections A.5 and A.8); for ``reading`` see the module.
 
     Words seen fewer than three times in the training texts are read as ``<unk>``. The paper also keeps rarer
     words that GloVe knows; GloVe is not at hand, so its vocabulary sizes cannot come out.
 
     Args:
-        reading: see the module.
-        n_train: train on this many texts, drawn with ``split_seed``; the loader's default when None.
-        n_validation: judge on this many at most; the loader's default when None.
-        split_seed: of every draw of texts; has nothing to do with the seed of a training.
+        n_train, n_validation: train on this many texts and judge on that many at most, drawn with
+            ``split_seed``, which no training's seed touches; the loader's defaults when None.
 
     Raises:
         UnknownName: there is no such reading.

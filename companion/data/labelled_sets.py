@@ -138,10 +138,8 @@ def _sms_spam(paths: dict[str, Path], tally: Tally) -> tuple[Texts, None]:
 
 
 # -- texts made by rule --------------------------------------------------------------------------------------
-# The polarity of every word is known: for when no data is at hand.
-# A text is a sentence of neutral words, drawn by Zipf's law, among which stand a few polar ones: two or three
-# of its own label's, and for some texts one of the other's. What a classifier has to find out is which words
-# are polar, and so what it should attend to is known, too:
+# The polarity of every word is known, and so what a classifier should attend to. Among neutral words drawn by
+# Zipf's law stand two or three polar ones of the text's own label, and in some texts one of the other's:
 #
 #     neutral0 neutral7 plus3 neutral2 minus1 neutral0 plus5     label 1
 
@@ -184,44 +182,22 @@ def _sst_source(name: str, *sides: tuple[int, ...]) -> Source:
 _ALL = (
     # Film reviews: 25,000 to train on, 4,000 of the 25,000 test reviews to judge on (section A.5); the test
     # part has 123 that are in the training part as well.
-    Source(
-        "imdb",
-        IMDB,
-        ("aclImdb_labeled.tar.gz",),
-        partial(_folders, encoding="utf-8", labels={"neg": 0, "pos": 1}),
-        ("negative", "positive"),
-        WordRules(html=True),
-    ),
+    Source("imdb", IMDB, ("aclImdb_labeled.tar.gz",),
+           partial(_folders, encoding="utf-8", labels={"neg": 0, "pos": 1}),
+           ("negative", "positive"), WordRules(html=True)),
     # Reviews, at most two stars against at least four (section A.5), from three samples. The paper's Table 9
     # counts 88,821 + 4,000 reviews where its text says 20,000; here are 17,478 with stars other than three.
     # They are one pool: 4,000 are judged on.
-    Source(
-        "yelp",
-        YELP,
-        ("yelp.csv.zip", "dev.csv", "test.csv"),
-        _yelp,
-        ("at most two stars", "at least four stars"),
-        WordRules(html=True),
-    ),
+    Source("yelp", YELP, ("yelp.csv.zip", "dev.csv", "test.csv"), _yelp,
+           ("at most two stars", "at least four stars"), WordRules(html=True)),
     # World against Business (section A.5): 20,477 of the paper's 60,000 training rows, all 3,800 test rows.
-    Source(
-        "ag_news",
-        AG_NEWS,
-        ("train_world_business_subset.csv", "test.csv"),
-        _ag_news,
-        ("World", "Business"),
-        WordRules(html=True, mask_integers=True),
-    ),
+    Source("ag_news", AG_NEWS, ("train_world_business_subset.csv", "test.csv"), _ag_news,
+           ("World", "Business"), WordRules(html=True, mask_integers=True)),
     # Whole messages in Latin-1 (section A.5). The headers stay because Table 9's median lengths are those of
     # messages with their headers. They name the group, so that a classifier may read the answer there.
-    Source(
-        "twenty_newsgroups",
-        TWENTY_NEWSGROUPS,
-        ("20news-bydate-rec.sport.tar.gz",),
-        partial(_folders, encoding="latin-1", labels={"rec.sport.baseball": 0, "rec.sport.hockey": 1}),
-        ("baseball", "hockey"),
-        WordRules(split_underscores=True, mask_integers=True),
-    ),
+    Source("twenty_newsgroups", TWENTY_NEWSGROUPS, ("20news-bydate-rec.sport.tar.gz",),
+           partial(_folders, encoding="latin-1", labels={"rec.sport.baseball": 0, "rec.sport.hockey": 1}),
+           ("baseball", "hockey"), WordRules(split_underscores=True, mask_integers=True)),
     # Whole sentences, under two filters of five labels. The text (section A.5) removes label 3 of 1 … 5 and
     # sets 1 or 2 against 4 or 5. Table 9's counts, 5,130 and 1,421, are those of the sentences whose label
     # counted from **0** is 1, 2 or 4: the same filter on labels off by one, so that "negative" is negative
@@ -232,20 +208,13 @@ _ALL = (
     # Reviews of fewer than 400 words (section A.5). The paper took all 25 domains of Blitzer et al.; here are
     # 14 as prepared for FDU-MTL (tokenised, lower case, with repeats inside and across its parts) and the 4
     # original ones of the ACL paper, which overlap. They are one pool: 4,000 are judged on.
-    Source(
-        "amazon",
-        AMAZON,
-        tuple(file.name for file in AMAZON.files),
-        _amazon,
-        ("negative", "positive"),
-        WordRules(html=True, below=400),
-    ),
+    Source("amazon", AMAZON, tuple(file.name for file in AMAZON.files), _amazon,
+           ("negative", "positive"), WordRules(html=True, below=400)),
     # 5,574 messages, many of them repeats: 3,500 to train on, the others to judge on (section A.9).
-    Source(
-        "sms_spam", SMS_SPAM, ("sms.tsv",), _sms_spam, ("ham", "spam"), WordRules(html=True), n_train=3_500
-    ),
+    Source("sms_spam", SMS_SPAM, ("sms.tsv",), _sms_spam,
+           ("ham", "spam"), WordRules(html=True), n_train=3_500),
     Source(KNOWN_POLARITY, None, (), _known_polarity, ("minus", "plus"), WordRules()),
-)
+)  # fmt: skip
 SOURCES = {source.name: source for source in _ALL}
 read_known_polarity = SOURCES[KNOWN_POLARITY].read
 
@@ -265,9 +234,8 @@ def load_labelled(
 ) -> LabelledTask:
     """A classification task.
 
-    Args:
-        data: one of :func:`names`, or the path of the reader's own table, ``.tsv`` or ``.csv``.
-        reading, n_train, n_validation, split_seed: see :func:`companion.data.labelled.prepare`.
+    ``data`` is one of :func:`names`, or the path of the reader's own table, ``.tsv`` or ``.csv``; the rest as
+    for :func:`companion.data.labelled.prepare`.
 
     Raises:
         UnknownName: there is no such name or reading, and it is no path of a table.
@@ -318,9 +286,7 @@ def read_own(path: str | Path, checksums: dict[str, str]) -> RawTexts:
 
     Raises:
         DataUnavailable: the file cannot be read. CorruptFile: broken gzip.
-        BadInput: not UTF-8, another kind of file, a missing column, a row with too many or too few fields,
-            malformed CSV, a row without label, other than two labels, or fewer than 20 rows. Each says which
-            line or which labels, and what to do.
+        BadInput: anything else that is not such a table; it says which line or labels, and what to do.
     """
     path = _own_path(str(path))
     reader = csv.DictReader(io.StringIO(read_text(path), newline=""), strict=True, **_FORMATS[_ending(path)])

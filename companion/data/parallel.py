@@ -216,10 +216,9 @@ def europarl_de_en(
     """German to English; the 100 aligned sentences are trained on with the rest, as is usual for aligners.
 
     Held out are first those 100 (:attr:`Task.gold` has their links), then the end of the 20,000 pairs, so
-    that typicality has samples. An aligner is judged on sentences it was given, so the first hundred are not
-    new to the model. They come lower-cased, with a space before every mark, and are split at spaces alone,
-    which is what their links count; the rest as :func:`tokenise` does, lower-cased, of ``max_length`` words
-    at most. 20,000 pairs make a weak translator. Other options and errors as for :func:`parallel`.
+    that typicality has samples. The hundred come lower-cased, with a space before every mark, and are split
+    at spaces alone, which is what their links count; the rest as :func:`tokenise` does, lower-cased, of
+    ``max_length`` words at most. Other options and errors as for :func:`parallel`.
     """
     options = TextOptions(min_count, max_words, max_length, lowercase=True)
     names, gold = ("train.de", "train.en"), "de_en_100/German-English_WordAlignment.zip"
@@ -398,11 +397,9 @@ NAMES = (*_SETS, KNOWN_LEXICON, OWN)
 
 
 def read_translation(name: str, *, source: str = "", target: str = "") -> ParallelText:
-    """The sentence pairs of a set.
+    """The sentence pairs of one of :data:`NAMES`; the paths are for ``"parallel_files"`` alone.
 
-    Args:
-        name: one of :data:`NAMES`; UnknownName where there is none.
-        source, target: paths, for ``"parallel_files"`` alone; errors as for :func:`parallel`.
+    Raises UnknownName where there is no such set; other errors as for :func:`parallel`.
     """
     one = _set(name)
     if name == KNOWN_LEXICON:
@@ -457,10 +454,9 @@ def read_parallel_files(source: str | Path, target: str | Path) -> ParallelText:
 
 
 def split_90_10(pairs: Sequence[Pair]) -> tuple[tuple[Pair, ...], tuple[Pair, ...]]:
-    """⌊0.9 n⌋ pairs to train on and the others, drawn at random once and for all, each in the file's order.
+    """⌊0.9 n⌋ pairs to train on, as rounded in Table 9, and the others, drawn at random once and for all.
 
-    The rounding is that of Table 9 (52,070 and 5,786 of 57,856); the paper's own split of News Commentary is
-    not published.
+    Both are in the file's order. The paper's own split of News Commentary is not published.
     """
     if len(pairs) < 2:
         raise BadInput(f"{len(pairs)} sentence pairs cannot be split; give at least 2")
@@ -514,9 +510,8 @@ def _set(name: str) -> _Set:
 
 
 # -- made by rule --------------------------------------------------------------------------------------------
-# The dictionary is known: every source word has one translation. Words are drawn by Zipf's law, sentence
-# lengths evenly; the target is the translated sentence with some neighbours exchanged, so that attention has
-# something to find:
+# Every source word has one translation. Words are drawn by Zipf's law, lengths evenly; some neighbours of the
+# target are exchanged, so that attention has something to find:
 #
 #     source   s3 s0 s7 s1
 #     target   t3 t7 t0 t1

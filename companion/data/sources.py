@@ -94,7 +94,6 @@ def _entry(*, url: str = "", files: dict | None = None, by_hand: dict | None = N
 
 
 def names() -> tuple[str, ...]:
-    """The names of all data sets, sorted."""
     return tuple(_registry())
 
 
@@ -152,9 +151,9 @@ def check(data: Dataset) -> list[FileStatus]:
 def fetch(data: Dataset, *, progress: bool = False) -> list[FileStatus]:
     """Download what is missing or corrupt, with a bar if ``progress``; the state of every file afterwards.
 
-    A download replaces the old file only after its checksum was found right: a broken or truncated one
-    changes nothing. Files without an address or a known checksum stay "missing". Raises DataUnavailable,
-    CorruptFile, and BadInput where the cache folder cannot be written.
+    A download replaces the old file only after its checksum was found right. Files without an address or a
+    known checksum stay "missing". Raises DataUnavailable, CorruptFile, and BadInput: the cache folder cannot
+    be written.
     """
     if not any(file.fetchable for file in data.files):
         raise DataUnavailable(

@@ -42,8 +42,8 @@ def read_text(path: str | Path, encoding: str = "utf-8", errors: str = "strict")
 def read_lines(path: str | Path) -> list[str]:
     """The lines of a text file without their ends; errors as in :func:`read_text`.
 
-    Only a newline ends a line: ``str.splitlines`` would also split at the odd U+2028 or U+0085 inside a
-    sentence, and the lines of two parallel files would no longer correspond.
+    Only a newline ends a line: ``str.splitlines`` also splits at the odd U+2028 inside a sentence, and the
+    lines of two parallel files would no longer correspond.
     """
     lines = read_text(path).split("\n")
     if lines[-1] == "":

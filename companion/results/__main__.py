@@ -33,9 +33,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--run", metavar="RUN.JSON", help="what `attnlib run -p` left, in their place")
     parser.add_argument("--out", default=".", help="folder for the result (default: this folder)")
     add_machine(parser)
-    parser.add_argument(
-        "--no-training", action="store_true", help="use what is answered; the result says what is missing"
-    )
+    told = "use what is answered; the result says what is missing"
+    parser.add_argument("--no-training", action="store_true", help=told)
     options = parser.parse_args(arguments)
     if not (options.name or options.run):
         parser.error("which figure? give its id, or --run RUN.JSON")

@@ -18,10 +18,9 @@
             if self.seeds < len(self.task):
                 raise BadInput(f"seeds is {self.seeds}; give at least one for each task")
 
-A class derived from another ``Config`` calls ``super().check()``. A setting's help stands under
-``Attributes:``. A limit of one field is written as a type, here or beside the figure, never as an ``if``:
-``Annotated[int, Field(ge=2)]``, with the ``Field`` of this module. On a
-bare node, which has no pydantic, nothing is checked: it trains for the profiles as they are written.
+A class derived from another ``Config`` calls ``super().check()``. A limit of one field is a type, never an
+``if``: ``Annotated[int, Field(ge=2)]``, with the ``Field`` of this module. On a bare node, which has no
+pydantic, nothing is checked: it trains for the profiles as they are written.
 """
 
 import hashlib

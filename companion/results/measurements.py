@@ -24,11 +24,7 @@ def measurements_of(
 
 def specs_of(measurements: Iterable[Measurement]) -> tuple["Spec", ...]:
     """The models asked, each once, in order."""
-    return tuple(
-        dict.fromkeys(
-            spec for measurement in measurements for spec in (measurement.spec, *measurement.beside)
-        )
-    )
+    return tuple(dict.fromkeys(spec for asked in measurements for spec in (asked.spec, *asked.beside)))
 
 
 def columns_of(spec: "Spec") -> dict[str, object]:

@@ -27,8 +27,8 @@ class Result:
         data: file → sha256 of the published data read.
         missing: models of the profile that have not been trained yet, in words; empty for a whole result.
         provenance: commit, date, machine, packages; ``code``, the fingerprint of what computed the numbers;
-            ``models``, the keys of the models as far as they are known before any is trained; of all behind
-            the numbers how many they are, how long they were trained and where.
+            ``models``, their keys as far as known before any is trained; how many there were in all, how long
+            they were trained and where.
     """
 
     experiment: str
@@ -114,12 +114,11 @@ class Result:
 
 
 def _available(read: str) -> bool:
-    from companion.data.sources import dataset, find
+    from companion.data.sources import dataset
 
     name, _, file = read.partition("/")
     try:
-        found = dataset(name)
-        return find(found, found.file(file)) is not None
+        return dataset(name).available([file])
     except UnknownName:  # there is no such file any more
         return False
 

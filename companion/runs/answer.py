@@ -50,10 +50,9 @@ def measurements_of_figure(name: str, profile: str) -> list[Measurement]:
 
 def all_measurements(profile: str) -> dict[str, list[Measurement]]:
     """What the experiments with this profile ask, by the key of the model."""
+    every = dict.fromkeys(one for name in registry.names() for one in measurements_of_figure(name, profile))
     found: dict[str, list[Measurement]] = {}
-    for asked in dict.fromkeys(
-        asked for name in registry.names() for asked in measurements_of_figure(name, profile)
-    ):
+    for asked in every:
         found.setdefault(model_key(asked.spec), []).append(asked)
     return found
 
@@ -100,9 +99,8 @@ def add_machine(parser: argparse.ArgumentParser, **defaults: str | Path) -> None
     parser.add_argument("--answers", help="folder for new ones")
     parser.add_argument("--models", help="folder of trained models")
     parser.add_argument("--device", default="cpu", help="cpu or cuda (default: cpu)")
-    parser.add_argument(
-        "--threads", type=int, default=1, help="torch threads; numbers repeat for equal numbers of them"
-    )
+    told = "torch threads; numbers repeat for equal numbers of them"
+    parser.add_argument("--threads", type=int, default=1, help=told)
     parser.set_defaults(**defaults)
 
 

@@ -117,12 +117,6 @@ def test_files_and_sizes_that_cannot_be_used_are_refused(files, tmp_path, option
         parallel(**files | options)
 
 
-@pytest.mark.parametrize("role", ["target", "links"])
-def test_a_missing_file_is_named(files, role):
-    with pytest.raises(DataUnavailable, match=r"nowhere\.fr"):
-        parallel(**files | {role: "nowhere.fr"})
-
-
 # -- published tasks -----------------------------------------------------------------------------------------
 
 

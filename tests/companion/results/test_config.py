@@ -78,7 +78,7 @@ ALIGNING = word_alignment.PROFILES["quick"]
         (QUICK, {"cell": "grue"}, "did you mean 'gru'"),
         (QUICK, {"steps": 0}, "steps is 0"),
         (QUICK, {"fit_samples": -3}, "fit_samples is -3"),
-        (QUICK, {"width": 7}, "width 7 is odd"),
+        (QUICK, {"width": 9}, "width 9 is odd"),
         (QUICK, {"embedding_scale": "nan"}, "embedding_scale is nan"),
         (QUICK, FILES | {"task": "scan"}, "leave out task"),
         (QUICK, {"task": 3}, "parameter 'task' takes text, or several with commas; got 3"),

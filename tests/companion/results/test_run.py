@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 from attnlib.errors import BadInput
 from attnlib.training.evaluate import traces
@@ -165,7 +166,9 @@ def test_networks_of_screened_heads_count_in_the_cost_and_are_named_if_missing(t
     given = {path: content["spec"]["settings"].get("heads") for path, content in files.items()}
     (together,) = [path for path, heads in given.items() if heads in ([0, 1], [1, 0])]
     together.unlink()
-    part = run("multi_head", out=tmp_path, models=none, overrides=HEADS, archive=archive, trains=False)
+    again = {"overrides": HEADS, "archive": archive, "trains": False, "threads": 2}
+    part = run("multi_head", out=tmp_path, models=none, **again)
+    assert torch.get_num_threads() == 1
     (missing,) = part.missing
     assert missing.startswith("multi_head ")
     assert missing.endswith(": 1")

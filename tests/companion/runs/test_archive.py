@@ -67,6 +67,7 @@ def test_without_an_archive_answers_lie_with_the_models(tmp_path):
     for factor in (1, 1, 2):
         assert Store(tmp_path).cached(SPECS[0], widths, factor=factor)["width"] == 8 * factor
     assert CALLS == [0, 0]
+    assert len(list(tmp_path.glob("answers/loose/*.jsonl"))) == 1
 
 
 def test_answers_by_other_code_are_not_found_and_give_way(tmp_path, monkeypatch):
@@ -97,20 +98,21 @@ def test_code_that_was_shown_to_be_equal_answers_as_well(tmp_path, monkeypatch):
 
 def test_packing_moves_answers_into_one_file_a_kind_of_run_and_loses_none(tmp_path, capsys):
     archive = Archive(tmp_path, tmp_path / "loose")
-    questions = [Measurement(spec, widths, (("factor", factor),)) for spec in SPECS for factor in (3, 2)]
+    specs = SPECS[::-1]  # packed in another order than sorted
+    questions = [Measurement(spec, widths, (("factor", factor),)) for spec in specs for factor in (3, 2)]
     for number, question in enumerate(questions):
         archive.put(question, {}, {"width": number})
-        if number == 2:
-            assert archive.pack() == 2
+        if number == 0:
+            assert archive.pack() == 1
     assert main([str(tmp_path), "--answers", str(tmp_path / "loose")]) == 0
-    assert capsys.readouterr().out == "packed: 1 training runs\n"
+    assert capsys.readouterr().out == "packed: 2 training runs\n"
     archive = Archive(tmp_path, tmp_path / "loose")
     assert not list((tmp_path / "loose").glob("*.jsonl"))
     assert [archive.get(question)["width"] for question in questions] == [0, 1, 2, 3]
     (path,) = tmp_path.glob("*.jsonl")
     assert path.name == "encoder_decoder.one_to_one.jsonl"
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    assert [line.get("found", {}).get("width") for line in lines] == [None, 1, 0, None, 3, 2]
+    assert [line.get("found", {}).get("width") for line in lines] == [None, 3, 2, None, 1, 0]
 
 
 def test_a_line_that_is_none_is_named(tmp_path):
