@@ -1,14 +1,14 @@
 """Does what single words say agree with attention? Tables 2 to 8, every number with its interval."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Float
 
 from attnlib.errors import BadInput
@@ -35,9 +35,7 @@ from notebooks.shared.saliency_readings import READINGS
 MEASURES = ("agreement", "kendall")
 # By the ending of a number's name: which samples choose the checkpoint of either run, and which report.
 CHOICES = {"": ("selecting", "reporting"), "_optimistic": ("all", "all")}
-PAIR = ["seed", "second_seed"]
-COMPARED = ["column", "part", "quality", "choice", *PAIR, "step", "performance", *MEASURES,
-            "best_agreement", "best_kendall", "above_chance", "rises", "falls"]  # fmt: skip
+Pairs = dict[tuple[int, int], float]  # a number by the seed of the first run and that of the second
 
 
 def means_of(sums: dict[str, list]) -> dict[str, Float[np.ndarray, " checkpoints"]]:
@@ -59,7 +57,7 @@ def parts_of(answers: Answers) -> list[tuple[str, str]]:
     return list(dict.fromkeys(looks))
 
 
-def compared(runs: Runs, answers: Answers) -> pd.DataFrame:
+def compared(runs: Runs, answers: Answers) -> list[dict]:
     """A row a column, pair of runs, part of the data, measure of quality and choice of checkpoints.
 
     ``agreement`` and ``kendall`` are arrays: what the first run, where it is best, agrees with every
@@ -67,9 +65,9 @@ def compared(runs: Runs, answers: Answers) -> pd.DataFrame:
     percent, at the best checkpoint of both.
     """
     of_one = alone(answers)
-    rows = [
+    return [
         {"column": column, "part": part, "quality": quality, "choice": choice}
-        | dict(zip(PAIR, (run.seed for run in pair), strict=True))
+        | {"pair": (pair[0].seed, pair[1].seed)}
         | _compared(answers[pair], of_one.get(pair[1]), COLUMNS[column][2], part, quality, choice)
         for column in COLUMNS
         for pair in runs.pairs(column)
@@ -77,7 +75,6 @@ def compared(runs: Runs, answers: Answers) -> pd.DataFrame:
         for part, quality in parts_of(answers)
         for choice in CHOICES
     ]
-    return pd.DataFrame(rows, columns=COMPARED)
 
 
 def _compared(answer: dict, second: dict | None, sides: str, part: str, quality: str, choice: str) -> dict:
@@ -94,7 +91,7 @@ def _compared(answer: dict, second: dict | None, sides: str, part: str, quality:
     return found | {name: found["best_agreement"] - 100 * other for name, other in less.items()}
 
 
-def over_pairs(numbers: pd.Series, column: str) -> dict:
+def over_pairs(numbers: Pairs, column: str) -> dict:
     """The mean over a column's ordered pairs of seeds, with the jackknife's interval over seeds (of three).
 
     Of two seeds there are two pairs, and where the runs of a pair are of two kinds these are of four runs,
@@ -103,22 +100,25 @@ def over_pairs(numbers: pd.Series, column: str) -> dict:
     """
     first, second, _ = COLUMNS[column]
     if first != second and len(_seeds(numbers)) == 2:
-        return over_seeds([({}, number) for number in numbers], float)
+        return over_seeds([({}, number) for number in numbers.values()], float)
     return _jackknifed(numbers)
 
 
-def _seeds(numbers: pd.Series) -> list[int]:
-    return sorted({seed for pair in numbers.index for seed in pair})
+def _seeds(numbers: Pairs) -> list[int]:
+    return sorted({seed for pair in numbers for seed in pair})
 
 
-def _jackknifed(numbers: pd.Series, of: Callable[..., float] = lambda number, *_: number) -> dict:
+def _jackknifed(numbers: Pairs, of: Callable[..., float] = lambda number, *_: number) -> dict:
     """The mean over first runs of ``of(mean over second runs, first seed, seeds)``, with its interval."""
-    square, seeds = numbers.unstack(), _seeds(numbers)
 
-    def mean(some: Sequence[int]) -> float:
-        means = square.reindex(index=some, columns=some).mean(axis=1).dropna()
-        return pd.Series([of(number, seed, some) for seed, number in means.items()], dtype=float).mean()
+    def mean(seeds: Sequence[int]) -> float:
+        found = []
+        for seed in seeds:
+            if own := [number for (one, other), number in numbers.items() if one == seed and other in seeds]:
+                found.append(of(sum(own) / len(own), seed, seeds))
+        return sum(found) / len(found) if found else math.nan
 
+    seeds = _seeds(numbers)
     return over_seeds([], float) if math.isnan(mean(seeds)) else jackknife_interval(seeds, mean).as_dict()
 
 
@@ -136,7 +136,7 @@ def row(runs: Runs, answers: Answers) -> dict:
     """
     table, of_one, found = compared(runs, answers), alone(answers), {}
     for part, quality in parts_of(answers):
-        own = table.query("part == @part and quality == @quality")
+        own = [line for line in table if (line["part"], line["quality"]) == (part, quality)]
         numbers = found.setdefault(part, {})[quality] = {name: _intervals(own, name) for name in COLUMNS}
         uniform = [({}, of_one[run]["chance"][part]) for run in runs.uniform if run in of_one]
         numbers["chance"] = over_seeds(uniform, lambda chance: 100 * chance["probe"])
@@ -148,23 +148,29 @@ def row(runs: Runs, answers: Answers) -> dict:
     return found
 
 
-def _intervals(table: pd.DataFrame, column: str) -> dict[str, dict]:
+def _intervals(table: list[dict], column: str) -> dict[str, dict]:
     """Every number of a column, of one part and measure of quality."""
     found = {}
     for choice in CHOICES:
-        pairs = table[table["choice"] == choice].set_index(PAIR)
-        own, attention = (pairs[pairs["column"] == name] for name in (column, "alpha_alpha"))
+        own, attention = (
+            {line["pair"]: line for line in table if (line["column"], line["choice"]) == (name, choice)}
+            for name in (column, "alpha_alpha")
+        )
         for measure in MEASURES:
-            numbers = own[f"best_{measure}"]
+            numbers = {pair: line[f"best_{measure}"] for pair, line in own.items()}
             found[f"{measure}{choice}"] = over_pairs(numbers, column)
-            courses = attention.loc[attention["performance"].notna(), [measure, "performance"]]
-            xi, starred = _contextualised(numbers, {pair: course for pair, *course in courses.itertuples()})
+            courses = {
+                p: (at[measure], at["performance"]) for p, at in attention.items() if at["performance"]
+            }
+            xi, starred = _contextualised(numbers, courses)
             found |= {f"{measure}_xi{choice}": xi, f"{measure}_starred{choice}": starred}
-    apart = table[(table["column"] == column) & (table["choice"] == "")].set_index(PAIR)
-    return found | {name: over_pairs(apart[name], column) for name in ("above_chance", "rises", "falls")}
+        if not choice:
+            for name in ("above_chance", "rises", "falls"):
+                found[name] = over_pairs({pair: line[name] for pair, line in own.items()}, column)
+    return found
 
 
-def _contextualised(numbers: pd.Series, courses: dict[tuple[int, int], list]) -> list[dict]:
+def _contextualised(numbers: Pairs, courses: dict[tuple[int, int], tuple]) -> list[dict]:
     """ξ in percent, and the share that is starred; courses with all other seeds are averaged to one."""
 
     def of(number: float, seed: int, seeds: Sequence[int], place: int) -> float:
@@ -206,35 +212,38 @@ def saliency_read(answers: Answers) -> dict[str, dict[str, dict]]:
 
 def courses(runs: Runs, answers: Answers) -> list[dict]:
     """A row a column, pair of runs, part and checkpoint of the second; the first is where it is best."""
-    table = compared(runs, answers).query("quality == 'accuracy' and choice == '_optimistic'")
-    table = table.dropna(subset="performance").rename(columns={"performance": "accuracy"})
-    table[[*MEASURES]] *= 100
-    along = ["step", "accuracy", *MEASURES]
-    return table[["column", "part", *PAIR, *along]].explode(along).to_dict("records")
+    rows = []
+    for line in compared(runs, answers):
+        if (line["quality"], line["choice"]) == ("accuracy", "_optimistic") and line["performance"]:
+            along = {"step": line["step"], "accuracy": line["performance"]}
+            along |= {measure: (100 * line[measure]).tolist() for measure in MEASURES}
+            rows += _lines({"column": line["column"], "part": line["part"]}, line["pair"], along)
+    return rows
+
+
+def _lines(of: dict, pair: tuple[int, int], along: dict[str, list]) -> Iterator[dict]:
+    """A row a checkpoint."""
+    for numbers in zip(*along.values(), strict=True):
+        yield of | {"seed": pair[0], "second_seed": pair[1]} | dict(zip(along, numbers, strict=True))
 
 
 # What ties in the lexical probe add to the agreement tables: both ways of counting them, in percent.
 
-
 LOOKED_UP = [column for column, (_, _, sides) in COLUMNS.items() if sides.endswith("~probe")]
-ALONG = ["step", *WAYS, "tied"]
-TIED = ["column", *PAIR, *ALONG, *(f"{way}_{name}" for way in WAYS for name in ("largest", "falls"))]
 
 
-def _tied(runs: Runs, answers: Answers) -> pd.DataFrame:
-    """A row a column that looks up β and a pair: agreement along the second run by way, and what is tied."""
-    rows = []
-    for column, pair in ((c, pair) for c in LOOKED_UP for pair in runs.pairs(c) if pair in answers):
-        answer, side = answers[pair], COLUMNS[column][2].split("~")[0]
-        row = {"column": column, "seed": pair[0].seed, "second_seed": pair[1].seed}
-        row |= {"step": answer["steps"], "tied": answer["tied"]}
-        for way, sums in answer[side].items():
-            means = {group: 100 * mean for group, mean in means_of(sums).items()}
-            at_best = means["reporting"][best_checkpoint(means["selecting"])]
-            row |= {way: means["all"], f"{way}_falls": at_best - means["reporting"][-1]}
-            row[f"{way}_largest"] = means["all"].max()
-        rows.append(row)
-    return pd.DataFrame(rows, columns=TIED)
+def _tied(runs: Runs, answers: Answers, column: str) -> dict[tuple[int, int], dict]:
+    """By pair of a column that looks up β the course of its ties, and by way agreement and its fall."""
+    found, side = {}, COLUMNS[column][2].split("~")[0]
+    for pair in runs.pairs(column):
+        if pair in answers:
+            answer = answers[pair]
+            own = found[pair[0].seed, pair[1].seed] = {"step": answer["steps"], "tied": answer["tied"]}
+            for way, sums in answer[side].items():
+                means = {group: 100 * mean for group, mean in means_of(sums).items()}
+                at_best = means["reporting"][best_checkpoint(means["selecting"])]
+                own[way] = {"course": means["all"].tolist(), "falls": at_best - means["reporting"][-1]}
+    return found
 
 
 def ties_read(runs: Runs, answers: Answers) -> dict:
@@ -245,12 +254,12 @@ def ties_read(runs: Runs, answers: Answers) -> dict:
     attention ``tied``, target words whose largest β is tied, ``ends``, how many of these are end marks, and
     ``chance``, with ties counted; ``chance_broken``, a number.
     """
-    table, found = _tied(runs, answers).set_index(PAIR), {}
-    for column in LOOKED_UP:
-        own = table[table["column"] == column]
-        found[column] = {
-            way: {name: over_pairs(own[f"{way}_{name}"], column) for name in ("largest", "falls")}
-            for way in WAYS
+    found: dict = {}
+    for column, way in product(LOOKED_UP, WAYS):
+        own = {pair: ties[way] for pair, ties in _tied(runs, answers, column).items()}
+        found.setdefault(column, {})[way] = {
+            "largest": over_pairs({pair: max(ties["course"]) for pair, ties in own.items()}, column),
+            "falls": over_pairs({pair: ties["falls"] for pair, ties in own.items()}, column),
         }
     last = {second.seed: answer for (_, second), answer in answers.items() if second in runs.uniform}
     points = [({}, one) for one in last.values()]
@@ -263,7 +272,12 @@ def ties_read(runs: Runs, answers: Answers) -> dict:
 
 def ties_courses(runs: Runs, answers: Answers) -> list[dict]:
     """A row a column, pair of runs and checkpoint of the second: both agreements, and words that are tied."""
-    return _tied(runs, answers)[["column", *PAIR, *ALONG]].explode(ALONG).to_dict("records")
+    return [
+        line
+        for column in LOOKED_UP
+        for pair, ties in _tied(runs, answers, column).items()
+        for line in _lines({"column": column}, pair, ties | {way: ties[way]["course"] for way in WAYS})
+    ]
 
 
 PLACE = "Snell et al. 2021, sections 3.1 and 3.2; Tables 2 to 8; Figure 2; section A.7"

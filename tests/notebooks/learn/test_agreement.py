@@ -1,10 +1,9 @@
 """The experiment on agreement: which runs are compared, what is refused, and the whole way on tiny runs."""
 
 import math
-from itertools import product
+from itertools import permutations, product
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from companion.claims import Claim, ClaimVerdict, Estimate, Judgement, Tolerance, Verdict
@@ -183,7 +182,7 @@ def test_what_has_not_been_asked_leaves_gaps_not_errors(table):
 
 def pairs_of(values):
     """``values[i][j]`` of runs i and j, by ordered pair."""
-    return pd.DataFrame(values).stack().loc[lambda own: [one != other for one, other in own.index]]
+    return {pair: values[pair[0]][pair[1]] for pair in permutations(range(len(values)), 2)}
 
 
 def test_two_seeds_have_an_interval_unless_both_pairs_are_of_the_same_two_runs():
