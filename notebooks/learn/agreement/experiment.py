@@ -1,21 +1,23 @@
 """Does what single words say agree with attention? Tables 2 to 8, every number with its interval."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import cache, cached_property, partial
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
+from jaxtyping import Float
+
 from attnlib.errors import BadInput
-from attnlib.probes.agreement import RowMean
 from companion.data import labelled_sets, parallel
 from companion.results.config import AboveZero, BaseConfig, NotNegative, OneOf, Positive, take_files
 from companion.results.measurements import Measurement
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
-from notebooks.learn.agreement.contextualised import ComparisonRun, best_checkpoint
+from notebooks.learn.agreement.contextualised import best_checkpoint, contextualise
 from notebooks.shared.agreement import (
     COLUMNS,
     HALVES,
@@ -30,135 +32,93 @@ from notebooks.shared.intervals import jackknife_interval, over_seeds
 from notebooks.shared.saliency_readings import READINGS
 
 MEASURES = ("agreement", "kendall")
-# By the ending of a number's name: which samples choose the first run's checkpoint, and which report. The
-# second run's is chosen on the half that selects, or on all that report.
+# By the ending of a number's name: which samples choose the checkpoint of either run, and which report.
 CHOICES = {"": ("selecting", "reporting"), "_optimistic": ("all", "all")}
+Pairs = dict[tuple[int, int], float]  # a number by the seed of the first run and that of the second
 
 
-def whole(sums: dict[str, list], place: int) -> RowMean:
-    """The mean over all samples at one checkpoint, from the sums of either half."""
-    return RowMean(*sums["selecting"][place]) + RowMean(*sums["reporting"][place])
+def means_of(sums: dict[str, list]) -> dict[str, Float[np.ndarray, " checkpoints"]]:
+    """Of either half and of ``all`` samples the mean over rows; NaN where none could be judged."""
+    total, rows, _ = np.moveaxis(np.array([sums[half] for half in HALVES]), -1, 0)  # (half, checkpoint)
+    with np.errstate(invalid="ignore"):
+        means = np.vstack([total, total.sum(0)]) / np.vstack([rows, rows.sum(0)])
+    return dict(zip((*HALVES, "all"), means, strict=True))
 
 
-def sums_at_best(answer: dict, part: str, sides: str, measure: str, quality: str, group: str) -> dict:
-    """Sums of a pair with the first run where it was best by this quality on this group of the part."""
-    best = answer["best"][part]
-    by_group = best.get(quality, best["accuracy"])  # a bag of words writes no sentences, and has no BLEU
-    return answer["parts"][part][sides][str(by_group[group])][measure]
+def alone(answers: Answers) -> dict[RunSpec, dict]:
+    """What was asked of single runs."""
+    return {asked[0]: answer for asked, answer in answers.items() if len(asked) == 1}
 
 
-class Column:
-    """One column on one part of the data, checkpoints chosen by one measure of quality."""
-
-    def __init__(self, runs: Runs, answers: Answers, column: str, part: str, quality: str):
-        self.answers, self.part, self.quality = answers, part, quality
-        first, second, self.sides = COLUMNS[column]
-        self.one_kind = first == second
-        self.looked_up = self.sides.split("~")[1]
-        self.normal = {run.seed: run for run in runs.normal}
-        self._course = cache(self._read_course)
-        self.pairs = [pair for pair in runs.pairs(column) if pair in answers]
-        self.seeds = tuple(sorted({run.seed for pair in self.pairs for run in pair}))
-
-    def intervals(self) -> dict[str, dict]:
-        """Every number over seeds."""
-        found = {}
-        for measure, (choice, what) in product(MEASURES, product(CHOICES, ("xi", "starred"))):
-            found[measure + choice] = self.interval(measure + choice)
-            found[f"{measure}_{what}{choice}"] = _jackknifed(
-                self.seeds, partial(self._contextualised, measure, choice, what)
-            )
-        return found | {name: self.interval(name) for name in ("above_chance", "rises", "falls")}
-
-    def interval(self, name: str) -> dict:
-        return over_pairs(self._by_seeds(name), one_kind=self.one_kind)
-
-    def _by_seeds(self, name: str) -> dict[tuple[int, int], float]:
-        return {(one.seed, other.seed): numbers[name] for (one, other), numbers in self._of_pairs.items()}
-
-    @cached_property
-    def _of_pairs(self) -> dict[tuple[RunSpec, RunSpec], dict[str, float]]:
-        """By pair its agreement and Kendall's τ in percent, either choice, and what is made of agreement."""
-        found = {}
-        for pair in self.pairs:
-            numbers = found[pair] = {}
-            for measure in MEASURES:
-                apart, both = (self._halves(pair, measure, group) for group in ("selecting", "all"))
-                steps = self.answers[pair]["steps"]
-                numbers[measure] = 100 * best_checkpoint(steps, *apart).value
-                numbers[f"{measure}_optimistic"] = 100 * best_checkpoint(steps, *both).optimistic
-                if measure == "agreement":
-                    for name, look in (("rises", 0), ("falls", -1)):
-                        numbers[name] = numbers[measure] - 100 * apart[1][look].value
-            chance = self.answers.get(pair[1:], {}).get("chance", {}).get(self.part, {})
-            numbers["above_chance"] = numbers["agreement"] - 100 * chance.get(self.looked_up, math.nan)
-        return found
-
-    def _halves(self, pair: tuple[RunSpec, RunSpec], measure: str, group: str) -> tuple[list[RowMean], ...]:
-        sums = sums_at_best(self.answers[pair], self.part, self.sides, measure, self.quality, group)
-        return tuple([RowMean(*mean) for mean in sums[half]] for half in HALVES)
-
-    def _contextualised(self, measure: str, choice: str, what: str, seeds: Sequence[int]) -> float:
-        """ξ in percent, or the share that is starred: mean over the first runs of these seeds."""
-        found = []
-        for seed in seeds:
-            value = _of_first(self._by_seeds(measure + choice), seed, seeds)
-            courses = [self._course(measure, choice, seed, other) for other in seeds if other != seed]
-            courses = [course for course in courses if course]
-            if value is not None and courses:
-                xi = ComparisonRun.mean(courses).contextualise(value / 100)
-                found.append(xi.value if what == "xi" else float(not xi.exceeded))
-        return _mean(found)
-
-    def _read_course(self, measure: str, choice: str, seed: int, other: int) -> ComparisonRun | None:
-        """𝒜(α, α̂(τ)) and p̂(τ) of the network with another seed; None where it has not been asked."""
-        one, another = self.normal[seed], self.normal[other]
-        if (one, another) not in self.answers or (another,) not in self.answers:
-            return None
-        answer, course = self.answers[one, another], self.answers[another,]
-        choosing, reporting = CHOICES[choice]
-        sums = sums_at_best(answer, self.part, "attention~attention", measure, self.quality, choosing)
-        means = (
-            whole(sums, place) if reporting == "all" else RowMean(*sums[reporting][place])
-            for place in range(len(answer["steps"]))
-        )
-        performance = course["parts"][self.part][self.quality][reporting]
-        return ComparisonRun(tuple(answer["steps"]), tuple(mean.value for mean in means), tuple(performance))
+def parts_of(answers: Answers) -> list[tuple[str, str]]:
+    """Every part of the data with every measure of quality that networks have there."""
+    looks = [(p, q) for answer in alone(answers).values() for p, of in answer["parts"].items() for q in of]
+    return list(dict.fromkeys(looks))
 
 
-def over_pairs(numbers: Mapping[tuple[int, int], float], *, one_kind: bool) -> dict:
-    """The mean over ordered pairs of seeds, with the jackknife's interval over seeds (of three).
+def compared(runs: Runs, answers: Answers) -> list[dict]:
+    """A row a column, pair of runs, part of the data, measure of quality and choice of checkpoints.
+
+    ``agreement`` and ``kendall`` are arrays: what the first run, where it is best, agrees with every
+    checkpoint of the second; ``performance``, how good that is. The other numbers are as of :func:`row`, in
+    percent, at the best checkpoint of both.
+    """
+    of_one = alone(answers)
+    return [
+        {"column": column, "part": part, "quality": quality, "choice": choice}
+        | {"pair": (pair[0].seed, pair[1].seed)}
+        | _compared(answers[pair], of_one.get(pair[1]), COLUMNS[column][2], part, quality, choice)
+        for column in COLUMNS
+        for pair in runs.pairs(column)
+        if pair in answers
+        for part, quality in parts_of(answers)
+        for choice in CHOICES
+    ]
+
+
+def _compared(answer: dict, second: dict | None, sides: str, part: str, quality: str, choice: str) -> dict:
+    choosing, reporting = CHOICES[choice]
+    best = answer["best"][part]  # a bag of words writes no sentences, and has no BLEU
+    sums = answer["parts"][part][sides][str(best.get(quality, best["accuracy"])[choosing])]
+    found = {"step": answer["steps"], "performance": second and second["parts"][part][quality][reporting]}
+    for measure in MEASURES:
+        means = means_of(sums[measure])
+        found[measure] = means[reporting]
+        found[f"best_{measure}"] = 100 * found[measure][best_checkpoint(means[choosing])]
+    chance = second["chance"][part].get(sides.split("~")[1], math.nan) if second else math.nan
+    less = {"above_chance": chance, "rises": found["agreement"][0], "falls": found["agreement"][-1]}
+    return found | {name: found["best_agreement"] - 100 * other for name, other in less.items()}
+
+
+def over_pairs(numbers: Pairs, column: str) -> dict:
+    """The mean over a column's ordered pairs of seeds, with the jackknife's interval over seeds (of three).
 
     Of two seeds there are two pairs, and where the runs of a pair are of two kinds these are of four runs,
     and Student's interval of the two numbers stands. Where they are of one kind, as for (α, β) and (α, α),
     both pairs are of the same two runs: what a run adds to one it adds to the other, so there is none.
     """
-    seeds = sorted({seed for pair in numbers for seed in pair})
-    if len(seeds) == 2 and not one_kind:
+    first, second, _ = COLUMNS[column]
+    if first != second and len(_seeds(numbers)) == 2:
         return over_seeds([({}, number) for number in numbers.values()], float)
-
-    def mean(some: Sequence[int]) -> float:
-        of_seeds = (_of_first(numbers, seed, some) for seed in some)
-        return _mean(value for value in of_seeds if value is not None)
-
-    return _jackknifed(seeds, mean)
+    return _jackknifed(numbers)
 
 
-def _of_first(numbers: Mapping[tuple[int, int], float], seed: int, seeds: Sequence[int]) -> float | None:
-    """The mean over second runs of these seeds; None where the first run has no pair with any."""
-    values = [number for (one, other), number in numbers.items() if one == seed and other in seeds]
-    return _mean(values) if values else None
+def _seeds(numbers: Pairs) -> list[int]:
+    return sorted({seed for pair in numbers for seed in pair})
 
 
-def _jackknifed(seeds: Sequence[int], number: Callable[[Sequence[int]], float]) -> dict:
-    if math.isnan(number(seeds)):
-        return over_seeds([], float)
-    return jackknife_interval(seeds, number).as_dict()
+def _jackknifed(numbers: Pairs, of: Callable[..., float] = lambda number, *_: number) -> dict:
+    """The mean over first runs of ``of(mean over second runs, first seed, seeds)``, with its interval."""
 
+    def mean(seeds: Sequence[int]) -> float:
+        found = []
+        for seed in seeds:
+            if own := [number for (one, other), number in numbers.items() if one == seed and other in seeds]:
+                found.append(of(sum(own) / len(own), seed, seeds))
+        return sum(found) / len(found) if found else math.nan
 
-def _mean(values: Iterable[float]) -> float:
-    listed = list(values)
-    return sum(listed) / len(listed) if listed else math.nan
+    seeds = _seeds(numbers)
+    return over_seeds([], float) if math.isnan(mean(seeds)) else jackknife_interval(seeds, mean).as_dict()
 
 
 # From what was asked of a data set's runs to the numbers of its row in the agreement tables, in percent.
@@ -173,12 +133,50 @@ def row(runs: Runs, answers: Answers) -> dict:
     first, and at the last. Beside the columns ``chance``, 𝒜̂ of β at uniform attention; ``final``, for ξ*, how
     good networks with learned attention are in the end, and ``majority``, the commonest answer's accuracy.
     """
-    alone = [answer for asked, answer in answers.items() if len(asked) == 1]
-    found: dict = {}
-    for part, quality in ((p, q) for answer in alone for p, of in answer["parts"].items() for q in of):
-        if quality not in found.setdefault(part, {}):
-            found[part][quality] = _numbers(runs, answers, part, quality)
+    table, of_one, found = compared(runs, answers), alone(answers), {}
+    for part, quality in parts_of(answers):
+        own = [line for line in table if (line["part"], line["quality"]) == (part, quality)]
+        numbers = found.setdefault(part, {})[quality] = {name: _intervals(own, name) for name in COLUMNS}
+        uniform = [({}, of_one[run]["chance"][part]) for run in runs.uniform if run in of_one]
+        numbers["chance"] = over_seeds(uniform, lambda chance: 100 * chance["probe"])
+        normal = [({}, of_one[run]["parts"][part][quality]) for run in runs.normal if run in of_one]
+        for choice, (_, group) in CHOICES.items():
+            numbers[f"final{choice}"] = over_seeds(normal, lambda course, group=group: course[group][-1])
+        if quality == "accuracy":  # the same samples for all runs, so any of them can tell
+            numbers["majority"] = next(iter(of_one.values()))["majority"][part]
     return found
+
+
+def _intervals(table: list[dict], column: str) -> dict[str, dict]:
+    """Every number of a column, of one part and measure of quality."""
+    found = {}
+    for choice in CHOICES:
+        own, attention = (
+            {line["pair"]: line for line in table if (line["column"], line["choice"]) == (name, choice)}
+            for name in (column, "alpha_alpha")
+        )
+        for measure in MEASURES:
+            numbers = {pair: line[f"best_{measure}"] for pair, line in own.items()}
+            found[f"{measure}{choice}"] = over_pairs(numbers, column)
+            courses = {
+                p: (at[measure], at["performance"]) for p, at in attention.items() if at["performance"]
+            }
+            xi, starred = _contextualised(numbers, courses)
+            found |= {f"{measure}_xi{choice}": xi, f"{measure}_starred{choice}": starred}
+        if not choice:
+            for name in ("above_chance", "rises", "falls"):
+                found[name] = over_pairs({pair: line[name] for pair, line in own.items()}, column)
+    return found
+
+
+def _contextualised(numbers: Pairs, courses: dict[tuple[int, int], tuple]) -> list[dict]:
+    """ξ in percent, and the share that is starred; courses with all other seeds are averaged to one."""
+
+    def of(number: float, seed: int, seeds: Sequence[int], place: int) -> float:
+        others = [courses[seed, other] for other in seeds if (seed, other) in courses]
+        return contextualise(number / 100, *np.mean(others, axis=0))[place] if others else math.nan
+
+    return [_jackknifed(numbers, partial(of, place=place)) for place in (0, 1)]
 
 
 def weakest(values: dict) -> dict:
@@ -187,13 +185,13 @@ def weakest(values: dict) -> dict:
     def lowest(interval: dict) -> float:
         return interval["value" if interval["low"] is None or math.isnan(interval["low"]) else "low"]
 
-    found = {column: {"above_chance": over_seeds([], float), "data": ""} for column in COLUMNS}
+    found = {}
     for column in COLUMNS:
         every = {name: of["validation"]["accuracy"][column]["above_chance"] for name, of in values.items()}
         rows = {name: interval for name, interval in every.items() if interval["n"]}
-        if rows:
-            name = min(rows, key=lambda name: lowest(rows[name]))
-            found[column] = {"above_chance": rows[name] | {"weakest_of": sorted(rows)}, "data": name}
+        name = min(rows, key=lambda name, rows=rows: lowest(rows[name]), default="")
+        interval = rows[name] | {"weakest_of": sorted(rows)} if rows else over_seeds([], float)
+        found[column] = {"above_chance": interval, "data": name}
     return found
 
 
@@ -214,35 +212,37 @@ def saliency_read(answers: Answers) -> dict[str, dict[str, dict]]:
 def courses(runs: Runs, answers: Answers) -> list[dict]:
     """A row a column, pair of runs, part and checkpoint of the second; the first is where it is best."""
     rows = []
-    for column, (_, _, sides) in COLUMNS.items():
-        for one, other in runs.pairs(column):
-            if (one, other) not in answers or (other,) not in answers:
-                continue
-            found, quality = answers[one, other], answers[other,]
-            for part in found["parts"]:
-                sums = {name: sums_at_best(found, part, sides, name, "accuracy", "all") for name in MEASURES}
-                for place, step in enumerate(found["steps"]):
-                    row = {"column": column, "part": part, "seed": one.seed, "second_seed": other.seed}
-                    row |= {"step": step, "accuracy": quality["parts"][part]["accuracy"]["all"][place]}
-                    rows.append(row | {name: 100 * whole(sums[name], place).value for name in MEASURES})
+    for line in compared(runs, answers):
+        if (line["quality"], line["choice"]) == ("accuracy", "_optimistic") and line["performance"]:
+            along = {"step": line["step"], "accuracy": line["performance"]}
+            along |= {measure: (100 * line[measure]).tolist() for measure in MEASURES}
+            rows += _lines({"column": line["column"], "part": line["part"]}, line["pair"], along)
     return rows
 
 
-def _numbers(runs: Runs, answers: Answers, part: str, quality: str) -> dict:
-    found: dict = {column: Column(runs, answers, column, part, quality).intervals() for column in COLUMNS}
-    asked = [answers[run,] for run in runs.uniform if (run,) in answers]
-    found["chance"] = over_seeds(
-        [({}, answer["chance"][part]) for answer in asked], lambda chance: 100 * chance["probe"]
-    )
-    asked = [answers[run,]["parts"][part][quality] for run in runs.normal if (run,) in answers]
-    for name, group in (("final", "reporting"), ("final_optimistic", "all")):
-        found[name] = over_seeds([({}, course) for course in asked], lambda course, of=group: course[of][-1])
-    if quality == "accuracy":  # the same samples for all runs, so any of them can tell
-        found["majority"] = next(answer for of, answer in answers.items() if len(of) == 1)["majority"][part]
-    return found
+def _lines(of: dict, pair: tuple[int, int], along: dict[str, list]) -> Iterator[dict]:
+    """A row a checkpoint."""
+    for numbers in zip(*along.values(), strict=True):
+        yield of | {"seed": pair[0], "second_seed": pair[1]} | dict(zip(along, numbers, strict=True))
 
 
 # What ties in the lexical probe add to the agreement tables: both ways of counting them, in percent.
+
+LOOKED_UP = [column for column, (_, _, sides) in COLUMNS.items() if sides.endswith("~probe")]
+
+
+def _tied(runs: Runs, answers: Answers, column: str) -> dict[tuple[int, int], dict]:
+    """By pair of a column that looks up β the course of its ties, and by way agreement and its fall."""
+    found, side = {}, COLUMNS[column][2].split("~")[0]
+    for pair in runs.pairs(column):
+        if pair in answers:
+            answer = answers[pair]
+            own = found[pair[0].seed, pair[1].seed] = {"step": answer["steps"], "tied": answer["tied"]}
+            for way, sums in answer[side].items():
+                means = {group: 100 * mean for group, mean in means_of(sums).items()}
+                at_best = means["reporting"][best_checkpoint(means["selecting"])]
+                own[way] = {"course": means["all"].tolist(), "falls": at_best - means["reporting"][-1]}
+    return found
 
 
 def ties_read(runs: Runs, answers: Answers) -> dict:
@@ -254,24 +254,17 @@ def ties_read(runs: Runs, answers: Answers) -> dict:
     ``chance``, with ties counted; ``chance_broken``, a number.
     """
     found: dict = {}
-    for column in _columns():
-        numbers = {
-            (first.seed, second.seed): {way: _tie_numbers(steps, sums[way]) for way in WAYS}
-            for first, second, steps, sums in _answers(runs, answers, column)
-        }
-        one_kind = COLUMNS[column][0] == COLUMNS[column][1]
-        found[column] = {
-            way: {
-                name: over_pairs({pair: one[way][name] for pair, one in numbers.items()}, one_kind=one_kind)
-                for name in ("largest", "falls")
-            }
-            for way in WAYS
+    for column, way in product(LOOKED_UP, WAYS):
+        own = {pair: ties[way] for pair, ties in _tied(runs, answers, column).items()}
+        found.setdefault(column, {})[way] = {
+            "largest": over_pairs({pair: max(ties["course"]) for pair, ties in own.items()}, column),
+            "falls": over_pairs({pair: ties["falls"] for pair, ties in own.items()}, column),
         }
     last = {second.seed: answer for (_, second), answer in answers.items() if second in runs.uniform}
     points = [({}, one) for one in last.values()]
     for name in ("tied", "chance"):
         found[name] = over_seeds(points, lambda one, n=name: one[n][-1])
-    ended = [({}, one) for one in last.values() if one["tied"][-1]]
+    ended = [point for point in points if point[1]["tied"][-1]]
     found["ends"] = over_seeds(ended, lambda one: 100 * one["tied_ends"][-1] / one["tied"][-1])
     return found | {"chance_broken": next((one["chance_broken"] for one in last.values()), None)}
 
@@ -279,31 +272,11 @@ def ties_read(runs: Runs, answers: Answers) -> dict:
 def ties_courses(runs: Runs, answers: Answers) -> list[dict]:
     """A row a column, pair of runs and checkpoint of the second: both agreements, and words that are tied."""
     return [
-        {"column": column, "seed": first.seed, "second_seed": second.seed, "step": step}
-        | {way: 100 * whole(sums[way], place).value for way in WAYS}
-        | {"tied": answers[first, second]["tied"][place]}
-        for column in _columns()
-        for first, second, steps, sums in _answers(runs, answers, column)
-        for place, step in enumerate(steps)
+        line
+        for column in LOOKED_UP
+        for pair, ties in _tied(runs, answers, column).items()
+        for line in _lines({"column": column}, pair, ties | {way: ties[way]["course"] for way in WAYS})
     ]
-
-
-def _columns() -> list[str]:
-    return [column for column, (_, _, sides) in COLUMNS.items() if sides.endswith("~probe")]
-
-
-def _answers(runs: Runs, answers: Answers, column: str) -> Iterator[tuple]:
-    """(first run, second run, steps, sums by way and half) of the column's pairs that have been asked."""
-    side = COLUMNS[column][2].split("~")[0]
-    for pair in runs.pairs(column):
-        if pair in answers:
-            yield *pair, answers[pair]["steps"], answers[pair][side]
-
-
-def _tie_numbers(steps: list[int], sums: dict[str, list]) -> dict[str, float]:
-    selecting, reporting = ([RowMean(*one) for one in sums[half]] for half in HALVES)
-    chosen = best_checkpoint(steps, selecting, reporting)
-    return {"largest": 100 * chosen.optimistic, "falls": 100 * (chosen.value - reporting[-1].value)}
 
 
 PLACE = "Snell et al. 2021, sections 3.1 and 3.2; Tables 2 to 8; Figure 2; section A.7"
@@ -418,12 +391,11 @@ def rows(config: Config) -> dict[str, Runs]:
     """The runs of every row, by data set; a reader's own is ``own``."""
     if config.data is not None:
         # The numbers of texts of a profile are not for a reader's own table: all of it is used.
-        sizes = {
-            name: 0 if given in {getattr(profile, name) for profile in PROFILES.values()} else given
-            for name in ("n_train", "n_validation")
-            for given in [getattr(config, name)]
+        usual = {
+            name: {getattr(of, name) for of in PROFILES.values()} for name in ("n_train", "n_validation")
         }
-        return {"own": _classifiers(replace(config, **sizes), str(config.data.resolve()))}
+        all_of_it = {name: 0 for name, sizes in usual.items() if getattr(config, name) in sizes}
+        return {"own": _classifiers(replace(config, **all_of_it), str(config.data.resolve()))}
     if config.source is not None:
         files = {"source": str(config.source.resolve()), "target": str(config.target.resolve())}
         return {"own": _translators(replace(config, long_seeds=config.seeds), parallel.OWN, **files)}
@@ -451,21 +423,19 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
 
     A set that is not at hand has ``cannot_be_run`` with the reason.
     """
-    values, along, tied = {}, [], []
-    for name, runs in rows(config).items():
-        answers = gathered(runs.measurements(), store)
-        if answers:
+    values, along, tied, there = {}, [], [], rows(config)
+    for name, runs in there.items():
+        if answers := gathered(runs.measurements(), store):
             values[name] = row(runs, answers)
-            if runs.readings():
-                values[name]["saliency"] = saliency_read(gathered(runs.readings(), store))
-            if runs.ties():
+            along += [{"data": name} | line for line in courses(runs, answers)]
+            if runs.ties():  # of translators alone
                 found = gathered(runs.ties(), store)
+                values[name]["saliency"] = saliency_read(gathered(runs.readings(), store))
                 values[name]["ties"] = ties_read(runs, found)
                 tied += [{"data": name} | line for line in ties_courses(runs, found)]
-            along += [{"data": name} | line for line in courses(runs, answers)]
     own = config.data is not None or config.source is not None
-    left_out = [n for n in (*config.classification, *config.translation) if not own and n not in rows(config)]
-    absent = {name: {"cannot_be_run": f"data: {name} is not at hand"} for name in left_out}
+    asked = () if own else (*config.classification, *config.translation)
+    absent = {n: {"cannot_be_run": f"data: {n} is not at hand"} for n in asked if n not in there}
     return values | absent | {"weakest": weakest(values)}, {"courses": along, "ties": tied}
 
 

@@ -1,7 +1,8 @@
 """The tables of the page on agreement: numbers of the result, and of the paper where it prints them."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
+from itertools import product
 
 import pandas as pd
 
@@ -33,45 +34,33 @@ VARIANTS = {
 
 
 def agreement_table(
-    result: Result,
-    *,
-    measure: str = "agreement",
-    part: str = "validation",
-    quality: str = "accuracy",
-    choice: str = "",
+    result: Result, measure: str = "agreement", part: str = "validation", quality: str = "accuracy"
 ) -> pd.DataFrame:
-    """A row a data set that has such numbers: those of Table 5 with the half widths of their intervals.
+    """Two rows a data set, one for either choice of checkpoints: the numbers of Table 5 with half intervals.
 
     Args:
         quality: of the networks, ``accuracy`` or ``bleu``; it chooses checkpoints, and ξ is in its terms.
-        choice: of checkpoints, one of :data:`CHOICES`.
     """
-
-    def row(found: dict) -> dict[str, str]:
-        agreements = {HEADS[column]: found[column][f"{measure}{choice}"] for column in HEADS}
+    rows = {}
+    for (name, found), (choice, words) in product(_of_sets(result, part, quality), CHOICES.items()):
+        agreements = {column: found[column][f"{measure}{choice}"] for column in HEADS}
         cells = {"n": runs_behind(agreements.values())}
-        for head, interval in agreements.items():
-            cells[head.replace("𝒜", LETTERS[measure])] = interval_percent(interval)
+        for column, head in HEADS.items():
+            cells[head.replace("𝒜", LETTERS[measure])] = interval_percent(agreements[column])
         if measure == "agreement":
             cells["chance"] = interval_percent(found["chance"])
         for column, head in HEADS.items():
             star = "*" if (found[column][f"{measure}_starred{choice}"]["value"] or 0) > 0.5 else ""
             cells[head.replace("𝒜", "ξ")] = interval_percent(found[column][f"{measure}_xi{choice}"]) + star
-        return cells | {"ξ*": interval_percent(found[f"final{choice}"])}
-
-    return _table(result, part, quality, row)
-
-
-def both_choices(result: Result, **of: str) -> pd.DataFrame:
-    """:func:`agreement_table` with two rows a data set, one for either choice of checkpoints."""
-    return _interleaved(lambda choice: agreement_table(result, choice=choice, **of))
+        rows[name, words] = cells | {"ξ*": interval_percent(found[f"final{choice}"])}
+    return pd.DataFrame.from_dict(rows, orient="index")
 
 
 def variants(result: Result) -> str:
-    """:func:`both_choices` for Tables 3, 4 and 6 to 8, folded, as Markdown; what has no row is left out."""
+    """Tables 3, 4 and 6 to 8, folded, as Markdown; what has no row is left out."""
     folded = []
-    for title, (measure, part, quality) in VARIANTS.items():
-        table = both_choices(result, measure=measure, part=part, quality=quality)
+    for title, of in VARIANTS.items():
+        table = agreement_table(result, *of)
         if len(table):
             folded.append(f"<details>\n<summary>{title}</summary>\n\n{_markdown(table)}\n\n</details>\n")
     return "\n".join(folded) or "Nothing of this has been run yet."
@@ -79,57 +68,45 @@ def variants(result: Result) -> str:
 
 def choice_table(result: Result) -> pd.DataFrame:
     """What the paper's choice of checkpoint adds to the agreement, and how far it rises and falls."""
-
-    def row(found: dict) -> dict[str, str]:
+    heads = {
+        "agreement": "chosen on one half, read on the other",
+        "agreement_optimistic": "largest of all checkpoints",
+        "rises": "above the first checkpoint",
+        "falls": "above the last checkpoint",
+    }
+    rows = {}
+    for name, found in _of_sets(result):
         own = found["alpha_beta_uf"]
-        heads = {
-            "agreement": "chosen on one half, read on the other",
-            "agreement_optimistic": "largest of all checkpoints",
-            "rises": "above the first checkpoint",
-            "falls": "above the last checkpoint",
-        }
-        cells = {head: interval_percent(own[name]) for name, head in heads.items()}
-        return {"n": runs_behind([own["agreement"]])} | cells
-
-    return _table(result, "validation", "accuracy", row)
+        cells = {head: interval_percent(own[number]) for number, head in heads.items()}
+        rows[name] = {"n": runs_behind([own["agreement"]])} | cells
+    return pd.DataFrame.from_dict(rows, orient="index")
 
 
 def frozen_table(result: Result) -> pd.DataFrame:
     """Attention trained alone and attention of another seed, with the probe at uniform attention."""
-
-    def row(found: dict, choice: str) -> dict[str, str]:
-        if not found["alpha_alpha_frozen"]["agreement"]["n"]:
-            return {}
-        shown = {
-            "𝒜(α, αᶠʳ)": found["alpha_alpha_frozen"][f"agreement{choice}"],
-            "𝒜(α, βᵘᶠ)": found["alpha_beta_uf"][f"agreement{choice}"],
-            "𝒜(α, α of another seed)": found["alpha_alpha"][f"agreement{choice}"],
-            "τ(α, α of another seed)": found["alpha_alpha"][f"kendall{choice}"],
-        }
-        agreements = list(shown.values())[:-1]
-        return {"n": runs_behind(agreements)} | {head: interval_percent(own) for head, own in shown.items()}
-
-    return _interleaved(
-        lambda choice: _table(result, "validation", "accuracy", lambda found: row(found, choice))
-    )
-
-
-def _table(result: Result, part: str, quality: str, row: Callable[[dict], dict[str, str]]) -> pd.DataFrame:
-    """A row a data set that has numbers of the part and quality; none where ``row`` gives nothing."""
+    heads = {
+        "𝒜(α, αᶠʳ)": ("alpha_alpha_frozen", "agreement"),
+        "𝒜(α, βᵘᶠ)": ("alpha_beta_uf", "agreement"),
+        "𝒜(α, α of another seed)": ("alpha_alpha", "agreement"),
+        "τ(α, α of another seed)": ("alpha_alpha", "kendall"),
+    }
     rows = {}
-    for name in data_of(result):
-        of_part = next((result.values[name][own] for own in PARTS[part] if own in result.values[name]), {})
-        if quality in of_part and (cells := row(of_part[quality])):
-            rows[data_name(name)] = cells
+    for (name, found), (choice, words) in product(_of_sets(result), CHOICES.items()):
+        if found["alpha_alpha_frozen"]["agreement"]["n"]:
+            shown = {head: found[column][f"{measure}{choice}"] for head, (column, measure) in heads.items()}
+            cells = {head: interval_percent(own) for head, own in shown.items()}
+            rows[name, words] = {"n": runs_behind([*shown.values()][:-1])} | cells
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
-def _interleaved(table: Callable[[str], pd.DataFrame]) -> pd.DataFrame:
-    """Two rows for each of the table's, one for either choice of checkpoints."""
-    tables = {words: table(choice) for choice, words in CHOICES.items()}
-    names = next(iter(tables.values())).index
-    rows = {(name, words): dict(own.loc[name]) for name in names for words, own in tables.items()}
-    return pd.DataFrame.from_dict(rows, orient="index") if rows else pd.DataFrame()
+def _of_sets(
+    result: Result, part: str = "validation", quality: str = "accuracy"
+) -> Iterator[tuple[str, dict]]:
+    """Every data set that has numbers of the part and quality, by the name it is shown under."""
+    for name in data_of(result):
+        for own in PARTS[part]:
+            if found := result.values[name].get(own, {}).get(quality):
+                yield data_name(name), found
 
 
 def _markdown(table: pd.DataFrame) -> str:
@@ -171,17 +148,18 @@ def _tenths(interval: dict) -> str:
 
 def ties_table(result: Result) -> pd.DataFrame:
     """A row a set of pairs and column of the tables, and one for chance; empty where no run was asked."""
-    printed = printed_agreement()
-    rows = {}
-    ways = {"counted": "ties agree", "broken": "ties broken"}
+    printed, rows = printed_agreement(), {}
+    ways = {"ties agree": "counted", "ties broken": "broken"}
     for name in sets_with_ties(result):
         found = result.values[name]["ties"]
         for column, head in HEADS.items():
-            own = {words: found[column][way] for way, words in ways.items()}
             rows[data_name(name), head] = (
-                {words: _tenths(numbers["largest"]) for words, numbers in own.items()}
+                {words: _tenths(found[column][way]["largest"]) for words, way in ways.items()}
                 | {"printed": _printed(printed.get((name, column)))}
-                | {f"{words}, above the last": _tenths(numbers["falls"]) for words, numbers in own.items()}
+                | {
+                    f"{words}, above the last": _tenths(found[column][way]["falls"])
+                    for words, way in ways.items()
+                }
             )
         rows[data_name(name), "chance, at the end"] = {
             "ties agree": _tenths(found["chance"]),
@@ -209,18 +187,15 @@ def saliency_table(result: Result) -> pd.DataFrame:
     """A row a set of pairs and reading, and one for what is printed; empty where no network was asked."""
     rows, printed = {}, {(c.published.reference.table, c.keys[0]): c.published.value for c in _numbers()}
     for name in data_of(result):
-        found = result.values[name].get("saliency", {})
-        if not found.get("logit", {}).get("agreement", {}).get("n"):
+        found, key = result.values[name].get("saliency"), f"{name}.validation.accuracy.delta_beta_uf"
+        if not found or not found["logit"]["agreement"]["n"]:
             continue
         for reading, title in READINGS_OF_SALIENCY.items():
             cells = {head: _tenths(found[reading][measure]) for measure, (head, _) in COLUMNS.items()}
             rows[data_name(name), title] = cells
-        row = {
-            head: printed.get((table, f"{name}.validation.accuracy.delta_beta_uf.{measure}_optimistic"))
-            for measure, (head, table) in COLUMNS.items()
-        }
-        if any(row.values()):
-            rows[data_name(name), "printed"] = {head: _printed(number) for head, number in row.items()}
+        own = {h: printed.get((table, f"{key}.{m}_optimistic")) for m, (h, table) in COLUMNS.items()}
+        if any(own.values()):
+            rows[data_name(name), "printed"] = {head: _printed(number) for head, number in own.items()}
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
@@ -242,21 +217,21 @@ def distances_table(rows: Iterable[ClaimVerdict]) -> pd.DataFrame:
 
     Each number of ours counts once, where both readings have it, with what is printed to most digits.
     """
-    apart: dict[str, dict[str, float]] = {}
-    for row in sorted(rows, key=lambda row: row.claim.published.reference.table in ROUNDED):
-        key = row.claim.keys[0]
-        ours = row.judgement.evidence.get(key)
-        if ours is not None and ours.defined and not PROXY_BY_BLEU.search(key):
-            data, number = key.split(".", 1)
-            apart.setdefault(data, {}).setdefault(number, abs(ours.value - row.claim.published.value))
     found = []
+    for row in sorted(rows, key=lambda row: row.claim.published.reference.table in ROUNDED):
+        ours = row.judgement.evidence.get(key := row.claim.keys[0])
+        if ours is not None and ours.defined and not PROXY_BY_BLEU.search(key):
+            found.append((*key.split(".", 1), abs(ours.value - row.claim.published.value)))
+    apart = pd.DataFrame(found, columns=["data", "number", "apart"]).drop_duplicates(["data", "number"])
+    apart = apart.pivot(index="number", columns="data", values="apart")
+    lines = []
     for printed, sets in READINGS.items():
-        both = pd.DataFrame({title: apart.get(data, {}) for data, title in sets.items()}).dropna()
-        for title, other in zip(both, reversed(both.columns), strict=True) if len(both) else ():
-            cells = len(both), f"{both[title].mean():.1f}", int((both[title] < both[other]).sum())
-            found.append((printed, title, *cells))
+        both = apart.reindex(columns=[*sets]).dropna()
+        for data, other in zip(both, reversed(both.columns), strict=True) if len(both) else ():
+            nearer = int((both[data] < both[other]).sum())
+            lines.append((printed, sets[data], len(both), f"{both[data].mean():.1f}", nearer))
     columns = ["read as", "printed numbers", "ours are away, on average", "nearer than the other"]
-    return pd.DataFrame(found, columns=["printed name", *columns]).set_index("printed name")
+    return pd.DataFrame(lines, columns=["printed name", *columns]).set_index("printed name")
 
 
 def two_readings(result: Result) -> pd.DataFrame:
@@ -269,21 +244,16 @@ def baselines_table(result: Result) -> pd.DataFrame:
 
     The tables judge the paper profile, whichever is shown; empty with a reader's data or before any run.
     """
-    path = Project(find_root()).results("paper") / "agreement.json"
-    lowest: dict[str, Claim] = {}
-    for claim in _numbers("5"):
-        if claim.judge.unrelated:
-            name = claim.judge.unrelated.partition(".")[0]
-            lowest[name] = min(lowest.get(name, claim), claim, key=lambda claim: claim.published.value)
-    rows = {}
+    path, rows = Project(find_root()).results("paper") / "agreement.json", {}
+    judges = [claim.judge for claim in _numbers("5") if claim.judge.unrelated]
+    judges = sorted(judges, key=lambda judge: judge.published, reverse=True)
+    lowest = {judge.unrelated.partition(".")[0]: judge for judge in judges}
     judged = Result.load(path) if "own" not in result.values and path.is_file() else None
     for name in data_of(judged) if judged else ():
-        common = judged.values[name]["validation"]["accuracy"]["majority"] if name in lowest else None
-        if common is not None:
-            judge = lowest[name].judge
-            met = f"{judge.published:g} ± {judge.short_of(common).allowed:.2g}"
-            cells = {"commonest answer, %": f"{common:.1f}", "lowest printed accuracy": met}
-            rows[data_name(name)] = cells
+        common = judged.values[name]["validation"]["accuracy"]["majority"]
+        if name in lowest and common is not None:
+            met = f"{lowest[name].published:g} ± {lowest[name].short_of(common).allowed:.2g}"
+            rows[data_name(name)] = {"commonest answer, %": f"{common:.1f}", "lowest printed accuracy": met}
     return pd.DataFrame.from_dict(rows, orient="index")
 
 

@@ -1,6 +1,7 @@
 """The experiment on agreement: which runs are compared, what is refused, and the whole way on tiny runs."""
 
 import math
+from itertools import permutations, product
 
 import numpy as np
 import pytest
@@ -8,17 +9,14 @@ import pytest
 from companion.claims import Claim, ClaimVerdict, Estimate, Judgement, Tolerance, Verdict
 from companion.claims.published import Published, Reference
 from companion.results.result import Result
-from companion.runs.procedure import RunSpec
 from notebooks.learn.agreement import experiment, tables
-from notebooks.learn.agreement.experiment import Column, Config, courses, rows, weakest
-from notebooks.learn.agreement.experiment import row as row_of_a_set
+from notebooks.learn.agreement.experiment import Config, courses, over_pairs, row, rows, weakest
 from notebooks.learn.agreement.tables import (
     agreement_table,
-    baselines_table,
     distances_table,
     printed_agreement,
 )
-from notebooks.shared.agreement import COLUMNS, Runs, classifier_runs, gathered
+from notebooks.shared.agreement import COLUMNS, classifier_runs, gathered
 from notebooks.shared.intervals import mean_interval
 from tests.notebooks.given import Given
 from tests.notebooks.shared.agreement_recordings import recorded
@@ -38,20 +36,17 @@ def test_what_is_compared_differs_in_seed_and_attention_alone():
 def test_a_readers_own_data_is_the_only_row(tmp_path):
     path = tmp_path / "mine.tsv"
     path.write_text("text\tlabel\n" + "".join(f"a b c{i}\t{'yes' if i % 2 else 'no'}\n" for i in range(40)))
-    (own,) = rows(Config(data=path)).values()
+    (own,), (part,) = (rows(Config(data=path, **given)).values() for given in ({}, {"n_train": 30}))
     settings = dict(own.normal[0].settings)
     assert settings["data"] == str(path)
     assert not {"n_train", "n_validation"} & set(settings)  # all of it, whatever the profile takes of others
-    (part,) = rows(Config(data=path, n_train=30)).values()
     assert dict(part.normal[0].settings)["n_train"] == 30
     assert {one.spec for one in experiment.measurements(Config(data=path))} <= set(own.specs)
-
-
-def test_own_pairs_are_trained_on_as_often_as_asked(tmp_path):
-    for side in ("en", "de"):
-        (tmp_path / f"my.{side}").write_text("a b c\n" * 30)
-    (own,) = rows(Config(source=tmp_path / "my.en", target=tmp_path / "my.de", seeds=4)).values()
-    assert len(own.normal) == 4
+    files = {"source": tmp_path / "my.en", "target": tmp_path / "my.de"}
+    for file in files.values():
+        file.write_text("a b c\n" * 30)
+    (pairs,) = rows(Config(**files, seeds=4)).values()
+    assert len(pairs.normal) == 4
 
 
 def test_sets_that_are_not_at_hand_are_left_out_where_that_is_asked_for(monkeypatch):
@@ -101,7 +96,11 @@ def table():
 
 @pytest.fixture
 def accuracy(table):
-    return row_of_a_set(*table)["validation"]["accuracy"]
+    return row(*table)["validation"]["accuracy"]
+
+
+def at(found, *names):
+    return tuple(found[name]["value"] for name in names)
 
 
 # Ours: the first run at its first snapshot (best on the half that selects), the second where it agrees most
@@ -119,56 +118,49 @@ def accuracy(table):
 )
 def test_every_column_by_hand(accuracy, column, ours, optimistic):
     found = accuracy[column]
-    assert found["agreement"]["value"] == ours
-    assert found["agreement_optimistic"]["value"] == optimistic
+    assert at(found, "agreement", "agreement_optimistic") == (ours, optimistic)
     # In rows of two words τ is 1 where the tops are the same and −1 elsewhere.
-    assert found["kendall"]["value"] == 2 * ours - 100
-    assert found["kendall_optimistic"]["value"] == 2 * optimistic - 100
-    assert found["above_chance"]["value"] == ours - 50
+    assert at(found, "kendall", "kendall_optimistic") == (2 * ours - 100, 2 * optimistic - 100)
+    assert at(found, "above_chance") == (ours - 50,)
 
 
 def test_xi_is_read_on_the_samples_that_its_agreement_is_read_on(accuracy):
     """α agrees with that of the other seed 100 and 50 % on the half that reports; the paper's way 25, 100."""
-    found = accuracy["alpha_beta_uf"]
-    assert found["agreement_xi"]["value"] == 0  # 100 > 25 at once, where no text that reports is right
-    assert (
-        found["agreement_xi_optimistic"]["value"] == 75
-    )  # 25 is not more than 37.5, on the half it would be
-    assert found["agreement_starred"]["value"] == found["agreement_starred_optimistic"]["value"] == 0
-    never = accuracy["alpha_alpha"]
-    assert never["agreement_starred"]["value"] == never["agreement_starred_optimistic"]["value"] == 1
-    assert (never["agreement_xi"]["value"], never["agreement_xi_optimistic"]["value"]) == (100, 75)
-    assert (accuracy["final"]["value"], accuracy["final_optimistic"]["value"]) == (100, 75)
+    xi, starred = (
+        [f"agreement_{what}{choice}" for choice in ("", "_optimistic")] for what in ("xi", "starred")
+    )
+    # 100 > 25 at once, where no text that reports is right; 25 is not more than 37.5, on the half it would be
+    assert at(accuracy["alpha_beta_uf"], *xi, *starred) == (0, 75, 0, 0)
+    assert at(accuracy["alpha_alpha"], *xi, *starred) == (100, 75, 1, 1)
+    assert at(accuracy, "final", "final_optimistic") == (100, 75)
 
 
 def test_rise_and_fall_are_read_where_the_other_half_has_its_best(accuracy):
-    found = accuracy["alpha_beta_uf"]
-    assert (found["rises"]["value"], found["falls"]["value"]) == (25 - 100, 25 - 25)
-    assert accuracy["chance"]["value"] == 50
-    assert accuracy["majority"] == 50
+    assert at(accuracy["alpha_beta_uf"], "rises", "falls") == (25 - 100, 25 - 25)
+    assert (*at(accuracy, "chance"), accuracy["majority"]) == (50, 50)
 
 
-def test_training_samples_are_read_where_the_first_run_was_best_on_them():
+# 0000|0000 at the first snapshot, 1111|1100 at the second, with 0001|0000 and 0000|0111
+@pytest.mark.parametrize(
+    ("train", "expected", "at_first"),
+    [(["1111 1111", "0000 0000"], (25, 87.5), 87.5), (["0000 0000", "1111 1111"], (50, 37.5), 37.5)],
+)
+def test_training_samples_are_read_where_the_first_run_was_best_on_them(train, expected, at_first):
     runs = classifier_runs(2, 0, {"data": "known_polarity"}, 8)
-    first_is_best, last_is_best = ["1111 1111", "0000 0000"], ["0000 0000", "1111 1111"]
-    for train in (first_is_best, last_is_best):
-        answers = answered(runs, train)
-        found = row_of_a_set(runs, answers)["train"]["accuracy"]["alpha_beta_uf"]
-        # 0000|0000 at the first snapshot, 1111|1100 at the second, with 0001|0000 and 0000|0111
-        expected = {0: (25, 87.5), 1: (50, 37.5)}[train.index("1111 1111")]
-        assert (found["agreement"]["value"], found["agreement_optimistic"]["value"]) == expected
-        lines = [line for line in courses(runs, answers) if line["column"] == "alpha_beta_uf"]
-        at_first = {line["part"]: line["agreement"] for line in lines if line["step"] == 0}
-        assert at_first == {"validation": 37.5, "train": {0: 87.5, 1: 37.5}[train.index("1111 1111")]}
+    answers = answered(runs, train)
+    found = row(runs, answers)["train"]["accuracy"]["alpha_beta_uf"]
+    assert at(found, "agreement", "agreement_optimistic") == expected
+    lines = [line for line in courses(runs, answers) if line["column"] == "alpha_beta_uf"]
+    first = {line["part"]: line["agreement"] for line in lines if line["step"] == 0}
+    assert first == {"validation": 37.5, "train": at_first}
 
 
 def test_the_weakest_column_is_that_of_the_lowest_interval(table):
-    values = {"even": row_of_a_set(*table), "odd": row_of_a_set(*table)}
+    values = {"even": row(*table), "odd": row(*table)}
     column = values["odd"]["validation"]["accuracy"]["alpha_beta"]
     column["above_chance"] = {"value": 60, "low": -20, "high": 100, "n": 2}
     named = column["above_chance"] | {"weakest_of": ["even", "odd"]}
     assert weakest(values)["alpha_beta"] == {"above_chance": named, "data": "odd"}
-    assert weakest({})["alpha_beta"]["above_chance"]["n"] == 0
 
 
 def test_courses_have_every_checkpoint_of_every_pair(table):
@@ -182,47 +174,36 @@ def test_courses_have_every_checkpoint_of_every_pair(table):
 
 def test_what_has_not_been_asked_leaves_gaps_not_errors(table):
     runs, answers = table
-    kept = {key: answer for key, answer in answers.items() if runs.normal[1] not in key}
-    found = row_of_a_set(runs, kept)["validation"]["accuracy"]
-    assert found["alpha_beta_uf"]["agreement"]["value"] == 25
-    assert found["alpha_beta_uf"]["agreement"]["n"] == 1
-    assert math.isnan(found["alpha_beta_uf"]["agreement"]["low"])
-    assert found["alpha_beta_uf"]["agreement_xi"]["n"] == 0
-    assert found["alpha_beta"]["agreement"]["value"] is None
-    assert found["final"]["n"] == 1
+    found = row(runs, {asked: answer for asked, answer in answers.items() if runs.normal[1] not in asked})
+    own = found["validation"]["accuracy"]["alpha_beta_uf"]
+    assert (own["agreement"]["value"], own["agreement"]["n"], own["agreement_xi"]["n"]) == (25, 1, 0)
+    assert math.isnan(own["agreement"]["low"])
+    assert at(found["validation"]["accuracy"]["alpha_beta"], "agreement") == (None,)
+    assert found["validation"]["accuracy"]["final"]["n"] == 1
+    nothing = row(runs, {asked: answer for asked, answer in answers.items() if len(asked) == 1})
+    assert nothing["validation"]["accuracy"]["alpha_beta"]["agreement_xi"]["n"] == 0
 
 
-TEXTS = 1_000_000  # so that any share can be given
-
-
-def column_of(values, column="alpha_alpha"):
-    """A column whose agreement of runs i and j is ``values[i][j]``, in percent."""
-    kinds = ("normal", "uniform", "proxy", "alone")
-    runs = Runs(*(tuple(RunSpec(kind, (), seed) for seed in range(len(values))) for kind in kinds))
-    answers, sides = {}, COLUMNS[column][2]
-    for one, other in runs.pairs(column):
-        half = [[values[one.seed][other.seed] / 100 * TEXTS, TEXTS, 0]]
-        means = {name: {"selecting": half, "reporting": half} for name in ("agreement", "kendall")}
-        best = {"validation": {"accuracy": {"all": 0, "selecting": 0}}}
-        answers[one, other] = {"steps": [0], "best": best, "parts": {"validation": {sides: {"0": means}}}}
-    return Column(runs, answers, column, "validation", "accuracy")
+def pairs_of(values):
+    """``values[i][j]`` of runs i and j, by ordered pair."""
+    return {pair: values[pair[0]][pair[1]] for pair in permutations(range(len(values)), 2)}
 
 
 def test_two_seeds_have_an_interval_unless_both_pairs_are_of_the_same_two_runs():
-    values = [[None, 40.0], [44.0, None]]
-    for column in ("alpha_alpha", "alpha_beta"):
-        once = column_of(values, column).interval("agreement")
-        assert (once["value"], once["n"]) == (pytest.approx(42), 2)
-        assert math.isnan(once["low"])
-    for column in ("alpha_beta_uf", "delta_beta_uf", "beta_uf_beta_px", "alpha_alpha_frozen"):
-        found = column_of(values, column).interval("agreement")
-        assert found == pytest.approx(mean_interval([40.0, 44.0]).as_dict())
+    numbers = pairs_of([[None, 40.0], [44.0, None]])
+    for column in COLUMNS:
+        found = over_pairs(numbers, column)
+        if column in ("alpha_alpha", "alpha_beta"):
+            assert (found["value"], found["n"]) == (42, 2)
+            assert math.isnan(found["low"])
+        else:
+            assert found == pytest.approx(mean_interval([40.0, 44.0]).as_dict())
 
 
 def test_of_what_each_network_adds_the_interval_is_students():
     """With 𝒜 of runs i and j the sum of what either adds, jackknife and Student's interval are one."""
     adds = np.array([3.0, 5.0, 10.0])
-    found = column_of(adds[:, None] + adds).interval("agreement")
+    found = over_pairs(pairs_of(adds[:, None] + adds), "alpha_alpha")
     assert found == pytest.approx(mean_interval(2 * adds).as_dict())
 
 
@@ -237,7 +218,7 @@ def test_the_interval_of_pairs_covers_as_often_as_it_says(networks, column):
         if column == "alpha_alpha":
             second, own = first, np.triu(own) + np.triu(own).T
         values = 50 + 2 * (first[:, None] + second) + 0.5 * own
-        found = column_of(values, column).interval("agreement")
+        found = over_pairs(pairs_of(values), column)
         covered += found["low"] <= 50 <= found["high"]
         np.fill_diagonal(values, np.nan)
         means = mean_interval(np.nanmean(values, 1))  # the second runs come back in every mean
@@ -255,14 +236,11 @@ def interval(value, half=1.0):
 
 def numbers(base, *, starred=0.0, majority=None):
     """Of one set and part: every agreement is ``base``, ξ 30 more; the paper's choice adds 5 to each."""
-    column = {
-        f"{measure}{what}{choice}": interval(base + more + 30 * (what == "_xi"))
-        for measure in ("agreement", "kendall")
-        for what in ("", "_xi")
-        for choice, more in (("", 0), ("_optimistic", 5))
-    }
-    for measure in ("agreement", "kendall"):
-        column |= {f"{measure}_starred": interval(0), f"{measure}_starred_optimistic": interval(starred)}
+    column = {}
+    for measure, (choice, more) in product(("agreement", "kendall"), (("", 0), ("_optimistic", 5))):
+        column[f"{measure}{choice}"] = interval(base + more)
+        column[f"{measure}_xi{choice}"] = interval(base + more + 30)
+        column[f"{measure}_starred{choice}"] = interval(starred if choice else 0)
     ends = {"chance": interval(8, 0), "final": interval(80), "final_optimistic": interval(85)}
     return {"accuracy": dict.fromkeys(COLUMNS, column) | ends | {"majority": majority}}
 
@@ -272,29 +250,24 @@ def by_hand(**values):
 
 
 @pytest.mark.parametrize(
-    ("asked", "expected"),
+    ("asked", "choice", "expected"),
     [
-        ({}, {"SST": ("20 ± 1", "50 ± 1", "80 ± 1"), "IWSLT14 De–En (part)": ("30 ± 1", "60 ± 1", "80 ± 1")}),
-        ({"quality": "bleu"}, {"IWSLT14 De–En (part)": ("40 ± 1", "70 ± 1", "80 ± 1")}),
-        (
-            {"part": "training", "choice": "_optimistic"},
-            {"SST": ("30 ± 1", "60 ± 1", "85 ± 1"), "IWSLT14 De–En (part)": ("55 ± 1", "85 ± 1*", "85 ± 1")},
-        ),
+        ({}, "apart", {"SST": "20 50 80", "IWSLT14 De–En (part)": "30 60 80"}),
+        ({"quality": "bleu"}, "apart", {"IWSLT14 De–En (part)": "40 70 80"}),
+        ({"part": "training"}, "as in the paper", {"SST": "30 60 85", "IWSLT14 De–En (part)": "55 85* 85"}),
     ],
 )
-def test_one_table_for_every_part_quality_and_choice(asked, expected):
+def test_one_table_for_every_part_quality_and_choice(asked, choice, expected):
     pairs = {
         "validation": numbers(30) | {"bleu": numbers(40)["accuracy"]},
         "training": numbers(50, starred=0.67),
     }
     texts = {"validation": numbers(20), "train": numbers(25)}
     result = by_hand(iwslt14_de_en=pairs, sst=texts, yelp={"cannot_be_run": "data: yelp is not at hand"})
-    table = agreement_table(result, **asked)
-    columns = ["𝒜(α, βᵘᶠ)", "ξ(α, βᵘᶠ)", "ξ*"]
-    assert {name: tuple(table.loc[name, columns]) for name in table.index} == expected
-    kendall = agreement_table(result, measure="kendall", **asked)
-    assert "τ(α, βᵘᶠ)" in kendall
-    assert "chance" not in kendall
+    table = agreement_table(result, **asked).xs(choice, level=1)[["𝒜(α, βᵘᶠ)", "ξ(α, βᵘᶠ)", "ξ*"]]
+    assert {name: " ".join(cells).replace(" ± 1", "") for name, cells in table.T.items()} == expected
+    kendall = agreement_table(result, "kendall", **asked)
+    assert ("τ(α, βᵘᶠ)" in kendall, "chance" in kendall) == (True, False)
 
 
 def test_printed_numbers_stand_beside_both_readings_of_a_set():
@@ -310,19 +283,19 @@ def test_the_commonest_answer_is_that_of_sets_that_are_printed_and_run(tmp_path,
     monkeypatch.setattr(tables, "find_root", lambda: tmp_path)
     right = {"sst": 72.16, "sms_spam": 87.0, "sst_as_text": 50.0}
     result = by_hand(**{name: {"validation": numbers(20, majority=share)} for name, share in right.items()})
-    assert baselines_table(result).empty
+    assert tables.baselines_table(result).empty
     result.save(tmp_path / "results" / "paper")
-    found = baselines_table(result)
+    found = tables.baselines_table(result)
     assert found.loc["SST"].tolist() == ["72.2", "78.16 ± 3"]
     assert found.loc["SST, as the text says"].tolist() == ["50.0", "78.16 ± 5"]
     assert len(found) == 2
-    assert baselines_table(by_hand(own={})).empty
+    assert tables.baselines_table(by_hand(own={})).empty
 
 
 # Which reading of a printed name comes nearer to its numbers, from rows set by hand.
 
 
-def row(data, quantity, printed, ours=None, table="5"):
+def printed(data, quantity, printed, ours=None, table="5"):
     key = f"{data}.validation.{quantity}"
     published = Published(printed, Reference(table=table, dataset="SST", quantity=quantity))
     claim = Claim(
@@ -340,40 +313,34 @@ def distances(rows):
 
 def test_the_mean_distance_is_over_numbers_that_both_have():
     rows = [
-        row("sst", "a", 20, 21), row("sst_as_text", "a", 20, 26),
-        row("sst", "b", 80, 77), row("sst_as_text", "b", 80, 82),
-        row("sst", "c", 50, 10), row("sst_as_text", "c", 50),
-        row("sst", "d", 7, 7), row("sst_as_text", "d", 7, 7),
+        printed("sst", "a", 20, 21), printed("sst_as_text", "a", 20, 26),
+        printed("sst", "b", 80, 77), printed("sst_as_text", "b", 80, 82),
+        printed("sst", "c", 50, 10), printed("sst_as_text", "c", 50),
+        printed("sst", "d", 7, 7), printed("sst_as_text", "d", 7, 7),
     ]  # fmt: skip
     assert distances(rows) == [(3, "1.3", 1), (3, "2.7", 1)]
-    assert distances([row("sst", "a", 20, 21), row("multi30k_en_de", "a", 20, 30)]) == []
+    assert distances([printed("sst", "a", 20, 21), printed("multi30k_en_de", "a", 20, 30)]) == []
 
 
 def test_a_number_that_is_printed_twice_counts_once_with_most_digits():
-    twice = [row(data, "a", 20, 23, table="2") for data in ("sst", "sst_as_text")]
-    exact = [row("sst", "a", 21.5, 23), row("sst_as_text", "a", 21.5, 25)]
+    twice = [printed(data, "a", 20, 23, table="2") for data in ("sst", "sst_as_text")]
+    exact = [printed("sst", "a", 21.5, 23), printed("sst_as_text", "a", 21.5, 25)]
     assert distances(twice + exact) == [(1, "1.5", 1), (1, "3.5", 0)]
 
 
 def test_two_probes_count_once_where_they_are_printed_by_accuracy_and_by_bleu():
     """The proxy has no BLEU, so the pair is the same; its ξ is not."""
 
-    def rows(*quantities):
-        return [
-            row(f"multi30k_{way}", quantity, printed, printed + times * distance)
-            for quantity, printed, distance in quantities
-            for way, times in (("en_de", 1), ("de_en", 2))
-        ]
+    def away(*quantities):
+        both = product(quantities, (("en_de", 1), ("de_en", 2)))
+        return [printed(f"multi30k_{way}", of, 20, 20 + times * apart) for (of, apart), (way, times) in both]
 
-    once = rows(
-        ("accuracy.beta_uf_beta_px.agreement_optimistic", 34.4, 6),
-        ("accuracy.alpha_beta.agreement_optimistic", 40, 1),
-        ("bleu.alpha_beta.agreement_optimistic", 40, 2),
-        ("bleu.beta_uf_beta_px.agreement_xi_optimistic", 11.4, 3),
+    once = away(
+        ("accuracy.beta_uf_beta_px.agreement_optimistic", 6),
+        ("accuracy.alpha_beta.agreement_optimistic", 1),
+        ("bleu.alpha_beta.agreement_optimistic", 2),
+        ("bleu.beta_uf_beta_px.agreement_xi_optimistic", 3),
     )
-    again = rows(
-        ("bleu.beta_uf_beta_px.agreement_optimistic", 34.4, 6),
-        ("bleu.beta_uf_beta_px.kendall_optimistic", 28, 6),
-    )
+    again = away(*((f"bleu.beta_uf_beta_px.{name}_optimistic", 6) for name in ("agreement", "kendall")))
     assert distances(once)[0] == (4, "3.0", 4)
     assert distances(once + again) == distances(once)
