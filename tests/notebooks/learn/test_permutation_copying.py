@@ -7,7 +7,7 @@ import torch
 
 from attnlib.errors import BadInput
 from notebooks.learn.permutation_copying import experiment
-from notebooks.learn.permutation_copying.experiment import Config, knowledge_first, way
+from notebooks.learn.permutation_copying.experiment import Config, events, knowledge_first
 from notebooks.shared import permutation_copying as procedure
 from notebooks.shared.copied_sentences import copy_batch, draw_sources
 from notebooks.shared.copier import BagOfWords, Copier, CopierConfig
@@ -142,7 +142,7 @@ def points(*courses):
 
 
 def test_attention_has_left_at_twice_or_half_of_its_equal_share():
-    assert (way(DRAWN, LENGTH), way(AWAY, LENGTH), way(STAYS, LENGTH)) == ("drawn", "away", None)
+    assert [events(own, LENGTH)["way"] for own in (DRAWN, AWAY, STAYS)] == ["drawn", "away", None]
     found = knowledge_first(points(DRAWN, AWAY, STAYS), points(*HELD), LENGTH)
     assert (found["stays"], found["drawn"]["n"], found["away"]["n"]) == (1, 1, 1)
     assert found["drawn"]["left"]["value"] == found["away"]["left"]["value"] == 20
