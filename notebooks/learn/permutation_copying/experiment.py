@@ -10,20 +10,8 @@ from companion.results.config import BaseConfig, Positive
 from companion.results.measurements import Measurement, answers, measurements_of
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
+from notebooks.shared import copying
 from notebooks.shared.copied_sentences import KINDS, words_of
-from notebooks.shared.copying import (
-    check_checkpoints,
-    course_rows,
-    followed,
-    judged,
-    last,
-    measure_copying,
-    outcome,
-    outcome_rows,
-    probes,
-    steps_to_learn,
-    turned_away,
-)
 
 # Which comes first, words or attention? When either finds the right place in networks that copy.
 
@@ -57,7 +45,7 @@ def events(course: dict, length: int) -> dict[str, object]:
         "known": known,
         "there": there,
         "lead": None if known is None or there is None else there - known,
-        "steps_to_learn": steps_to_learn(course),
+        "steps_to_learn": copying.steps_to_learn(course),
     }
 
 
@@ -131,7 +119,7 @@ class Config(BaseConfig):
         for kind in self.kind:
             words_of(kind, self.length)
         updates = [self.updates(kind, network) for kind in self.kind for network in NETWORKS]
-        check_checkpoints(self.steps, self.every, max(updates, default=self.steps))
+        copying.check_checkpoints(self.steps, self.every, max(updates, default=self.steps))
 
     def updates(self, kind: str, network: str) -> int:
         """How long a network is trained: as long as it is judged, or for longer."""
@@ -154,7 +142,8 @@ def measurements(config: Config) -> tuple[Measurement, ...]:
         for network in NETWORKS
         for seed in range(config.seeds if network == "learned" else config.controls)
     ]
-    return measurements_of((RunSpec.of("permutation_copying", **own) for own in networks), measure_copying)
+    specs = (RunSpec.of("permutation_copying", **own) for own in networks)
+    return measurements_of(specs, copying.measure_copying)
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
@@ -168,10 +157,10 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
         for columns, course in answers(measurements(config), store)
     ]
     values = {kind: _of_kind(kind, config, whole) for kind in config.kind}
-    outcomes = outcome_rows(judged(whole, config.steps))
+    outcomes = copying.outcome_rows(copying.judged(whole, config.steps))
     for row, (_, course) in zip(outcomes, whole, strict=True):
         row["way"] = events(course, config.length)["way"] if row["network"] == "learned" else None
-    return values, {"courses": course_rows(whole), "outcomes": outcomes}
+    return values, {"courses": copying.course_rows(whole), "outcomes": outcomes}
 
 
 def _of_kind(kind: str, config: Config, whole: list[Point]) -> dict:
@@ -179,15 +168,16 @@ def _of_kind(kind: str, config: Config, whole: list[Point]) -> dict:
         network: [point for point in whole if (point[0]["kind"], point[0]["network"]) == (kind, network)]
         for network in NETWORKS
     }
-    learned, uniform, proxy = (judged(points, config.steps) for points in trained.values())
+    learned, uniform, proxy = (copying.judged(points, config.steps) for points in trained.values())
     return {
-        **outcome(learned, config.steps),
-        "turned": turned_away(learned, config.length),
+        **copying.outcome(learned, config.steps),
+        "turned": copying.turned_away(learned, config.length),
         "ways": knowledge_first(trained["learned"], trained["uniform"], config.length),
-        "followed": followed(trained["learned"], config.steps, config.updates(kind, "learned")),
-        "probe_agreement": last(learned, "probe_agreement"),
-        "uniform": {"accuracy": last(uniform, "accuracy")} | probes(uniform),
-        "proxy": {name: last(proxy, name) for name in ("accuracy", "above_floor")} | probes(proxy),
+        "followed": copying.followed(trained["learned"], config.steps, config.updates(kind, "learned")),
+        "probe_agreement": copying.last(learned, "probe_agreement"),
+        "uniform": {"accuracy": copying.last(uniform, "accuracy")} | copying.probes(uniform),
+        "proxy": copying.probes(proxy)
+        | {name: copying.last(proxy, name) for name in ("accuracy", "above_floor")},
         "floor": math.log(config.length),
         "ignorance": math.log(words_of(kind, config.length)),
     }

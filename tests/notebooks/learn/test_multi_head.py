@@ -11,15 +11,15 @@ from notebooks.learn.multi_head.experiment import (
     UNSEEN,
     Config,
     chances,
-    failures_apart,
     good_head,
+    shares_apart,
     standing,
     together,
 )
 from notebooks.learn.multi_head.multi_head import Settings, new_network
 from notebooks.shared.copied_sentences import copy_batch, draw_sources
 from notebooks.shared.copier import copier_loss
-from notebooks.shared.copying import ATTENTION, PROBES
+from notebooks.shared.copying import ATTENTION, PROBES, has_failed
 from tests.notebooks.given import Given
 from tests.notebooks.test_every_figure import TINY as EVERY
 
@@ -140,7 +140,7 @@ def test_without_all_trials_no_head_is_good_or_bad():
 def test_the_early_look_is_one_after_the_beginning():
     for every, followed, step in ((10, 200, 20), (8, 200, 16), (30, 200, 30), (9, 5, 9)):
         config = Config(**TINY | {"steps": every, "every": every, "followed": followed})
-        assert experiment._early(config) == step
+        assert config.early == step
 
 
 # What networks of the chapter have in common, and what varies.
@@ -309,9 +309,9 @@ def test_which_head_attends_is_read_where_the_network_has_learned():
 
 
 def test_failures_are_those_of_the_last_look_in_pairs_of_one_seed():
-    found = failures_apart(ending(0.5, 0.6, 0.99, 0.94), ending(0.96, 0.5, 0.3))
+    found = shares_apart(ending(0.5, 0.6, 0.99, 0.94), ending(0.96, 0.5, 0.3), has_failed)
     assert (found["value"], found["n"]) == (0, 3)  # 1, 0 and −1; the fourth has no partner
-    assert failures_apart(ending(0.5), []) == {"value": None, "low": None, "high": None, "n": 0}
+    assert shares_apart(ending(0.5), [], has_failed) == {"value": None, "low": None, "high": None, "n": 0}
 
 
 def test_a_head_is_drawn_at_or_above_uniform_attention():
