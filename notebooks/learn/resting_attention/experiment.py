@@ -2,22 +2,24 @@
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import permutations
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
 from attnlib.errors import BadInput
 from companion.data import labelled_sets
-from companion.results.aggregate import over_seeds
 from companion.results.config import AboveZero, BaseConfig, NotNegative, OneOf, Positive
 from companion.results.measurements import Measurement, measurements_of
-from companion.results.statistics import Interval, jackknife_interval
+from companion.results.statistics import Interval, jackknife_interval, mean_interval
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.learn.resting_attention.measure import measure_apart, measure_resting
 from notebooks.shared.agreement import classifier_runs, gathered
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Data = Annotated[str, OneOf(labelled_sets.names())]
 PLACE = "Snell et al. 2021, section A.9"
@@ -27,7 +29,7 @@ PLACES = (*MARKS, "words")
 NOWHERE = "nowhere"  # no place has more than half of the texts
 NUMBERS = (*PLACES, *(f"{mark}_{what}" for mark in MARKS for what in ("right", "weight")))
 HALF = 50.0
-POSITIONS = ("all", "words")
+PAIR = ("data", "seed", "second_seed", "positions", "label", "marks", "agreement", "chance")
 CLASSES = {  # what label 0 and label 1 stand for, in figures and tables
     "known_polarity": ("minus", "plus"),
     "sms_spam": ("ham", "spam"),
@@ -121,39 +123,54 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Where attention rests by label, and how far two seeds agree with the marks and without, in percent.
 
     ``common`` is the commoner label; ``resting``, how many networks have the largest attention at a place in
-    more than half of its texts; ``by_mark``, agreement of pairs over all texts, parted by whether both
-    networks rest on one mark or on two.
+    more than half of its texts; ``own_mark``, for how much of each label's texts the mark that a network
+    rests on is right alone; ``by_mark``, agreement of pairs over all texts, parted by whether both networks
+    rest on one mark or on two.
     """
+    import pandas as pd  # a bare node has none
+
     values: dict = {}
     tables: dict[str, list[dict]] = {"networks": [], "pairs": []}
     for name, runs in rows(config).items():
-        networks = [
-            {"data": name, "seed": run.seed, "label": label}
-            | found
-            | {"words": 100 - found["begin"] - found["end"]}
+        networks = pd.DataFrame(
+            {"data": name, "seed": run.seed, "label": label} | found
             for (run,), answer in gathered(_alone(runs), store).items()
             for label, found in answer.items()
-        ]
-        pairs = [
-            {
-                "data": name,
-                "seed": one.seed,
-                "second_seed": other.seed,
-                "positions": positions,
-                "label": label,
-            }
-            | found
-            for (one, other), answer in gathered(_together(runs), store).items()
-            for positions, groups in answer.items()
-            for label, found in groups.items()
-        ]
-        if networks:
-            values[name] = _resting(networks) | {"pairs": _agreeing(pairs)}
-            places = _places(networks, values[name]["common"])
-            pairs = [row | {"marks": _marks(row, places)} for row in pairs]
-            values[name]["by_mark"] = _by_mark(pairs)
-        tables["networks"] += networks
-        tables["pairs"] += pairs
+        )
+        if networks.empty:
+            continue
+        networks["words"] = 100 - networks["begin"] - networks["end"]
+        labels = {label: own.set_index("seed") for label, own in networks.groupby("label")}
+        common = max(labels, key=lambda label: labels[label]["texts"].iloc[0])
+        above = labels[common][list(PLACES)] > HALF
+        places = above.idxmax(axis=1).where(above.any(axis=1), NOWHERE)
+        pairs = pd.DataFrame(
+            (
+                {"data": name, "seed": one.seed, "second_seed": other.seed, "positions": positions}
+                | {"label": label, "marks": _marks(places.get(one.seed), places.get(other.seed))}
+                | found
+                for (one, other), answer in gathered(_together(runs), store).items()
+                for positions, groups in answer.items()
+                for label, found in groups.items()
+            ),
+            columns=PAIR,
+        )
+        values[name] = {
+            "labels": {
+                label: {"texts": int(own["texts"].iloc[0])}
+                | {number: mean_interval(own[number]).as_dict() for number in NUMBERS}
+                for label, own in labels.items()
+            },
+            "common": common,
+            "resting": places.value_counts().reindex((*PLACES, NOWHERE), fill_value=0).to_dict(),
+            "own_mark": _own_mark(labels, places[places.isin(MARKS)], common),
+            "pairs": _grouped(pairs, ["positions", "label"], _agreeing),
+            "by_mark": _grouped(
+                pairs[(pairs["label"] == "both") & (pairs["marks"] != "other")], ["marks", "positions"], _ends
+            ),
+        }
+        tables["networks"] += networks.to_dict("records")
+        tables["pairs"] += pairs.to_dict("records")
     return values, tables
 
 
@@ -165,99 +182,65 @@ def _together(runs: Sequence[RunSpec]) -> tuple[Measurement, ...]:
     return tuple(Measurement(one, measure_apart, (), (other,)) for one, other in permutations(runs, 2))
 
 
-def _resting(networks: list[dict]) -> dict:
-    labels = {}
-    for label in sorted({row["label"] for row in networks}):
-        of_label = [({}, row) for row in networks if row["label"] == label]
-        labels[label] = {"texts": of_label[0][1]["texts"]} | {
-            name: over_seeds(of_label, lambda row, n=name: row[n]) for name in NUMBERS
-        }
-    common = max(labels, key=lambda label: labels[label]["texts"])
-    places = list(_places(networks, common).values())
-    return {
-        "labels": labels,
-        "common": common,
-        "resting": {place: places.count(place) for place in (*PLACES, NOWHERE)},
-        "own_mark": _own_mark(networks, common),
-    }
+def _marks(*places: str) -> str:
+    """``same`` or ``different`` where both networks of a pair rest on a mark, else ``other``."""
+    if not set(places) <= set(MARKS):
+        return "other"
+    return "same" if len(set(places)) == 1 else "different"
 
 
-def _places(networks: list[dict], label: str) -> dict[int, str]:
-    """By seed, where attention is largest in more than half of the texts of a label."""
-    return {
-        row["seed"]: next((place for place in PLACES if row[place] > HALF), NOWHERE)
-        for row in networks
-        if row["label"] == label
-    }
-
-
-def _own_mark(networks: list[dict], common: str) -> dict:
+def _own_mark(labels: dict[str, "pd.DataFrame"], marks: "pd.Series", common: str) -> dict:
     """By label and seed, percent of its texts for which the mark that a network rests on is right alone.
 
     ``default`` networks: it is right in more than half of the texts of the commoner label, and of no other.
     """
-    resting = {seed: mark for seed, mark in _places(networks, common).items() if mark in MARKS}
-    right: dict[str, dict[str, float]] = {}
-    for row in networks:
-        if row["seed"] in resting:
-            right.setdefault(row["label"], {})[str(row["seed"])] = row[f"{resting[row['seed']]}_right"]
+    right = {
+        label: {str(seed): own.loc[seed, f"{mark}_right"] for seed, mark in marks.items()}
+        for label, own in labels.items()
+        if len(marks)
+    }
     defaults = [
-        all((of_label[str(seed)] > HALF) == (label == common) for label, of_label in right.items())
-        for seed in resting
+        all((right[label][str(seed)] > HALF) == (label == common) for label in right) for seed in marks.index
     ]
     return {"right": right, "default": sum(defaults), "n": len(defaults)}
 
 
-def _marks(pair: dict, places: dict[int, str]) -> str:
-    """``same`` or ``different`` where both networks of a pair rest on a mark, else ``other``."""
-    first, second = (places.get(pair[seed]) for seed in ("seed", "second_seed"))
-    if first not in MARKS or second not in MARKS:
-        return "other"
-    return "same" if first == second else "different"
-
-
-def _by_mark(pairs: list[dict]) -> dict:
+def _grouped(pairs: "pd.DataFrame", by: list[str], summary: Callable[["pd.DataFrame"], dict]) -> dict:
+    """A summary of the rows of each group, by the first of two columns and then by the second."""
     found: dict = {}
-    for row in pairs:
-        if row["label"] == "both" and row["marks"] != "other":
-            found.setdefault(row["marks"], {}).setdefault(row["positions"], []).append(row["agreement"])
-    ways = {"mean": statistics.fmean, "lowest": min, "highest": max, "n": len}
-    return {
-        marks: {at: {name: of(values) for name, of in ways.items()} for at, values in by_positions.items()}
-        for marks, by_positions in found.items()
-    }
+    for (first, second), own in pairs.groupby(by):
+        found.setdefault(first, {})[second] = summary(own)
+    return found
 
 
-def _agreeing(pairs: list[dict]) -> dict:
-    """By positions and label: agreement and chance of the mean pair, and how far apart single pairs are.
+def _ends(pairs: "pd.DataFrame") -> dict:
+    agreed = pairs["agreement"]
+    return {"mean": agreed.mean(), "lowest": agreed.min(), "highest": agreed.max(), "n": len(agreed)}
+
+
+def _agreeing(pairs: "pd.DataFrame") -> dict:
+    """Agreement and chance of the mean pair, and how far apart single pairs are.
 
     Sets with other numbers of seeds can be compared with ``spread``, while ``lowest`` and ``highest`` reach
     further the more seeds there are.
     """
-    found: dict = {}
-    for positions in POSITIONS:
-        for label in sorted({row["label"] for row in pairs}):
-            group = [row for row in pairs if (row["positions"], row["label"]) == (positions, label)]
-            agreed = {(row["seed"], row["second_seed"]): row["agreement"] for row in group}
-            found.setdefault(positions, {})[label] = {
-                "agreement": _over_pairs(group, "agreement"),
-                "spread": pair_spread(agreed).as_dict(),
-                "chance": _over_pairs(group, "chance"),
-                "lowest": min(agreed.values()),
-                "highest": max(agreed.values()),
-            }
-    return found
+    agreed = pairs.set_index(["seed", "second_seed"])["agreement"]
 
+    def over_pairs(name: str) -> dict:
+        """The mean over pairs, with the jackknife's interval over seeds."""
 
-def _over_pairs(pairs: list[dict], name: str) -> dict:
-    """The mean of a number over pairs, with the jackknife's interval over seeds."""
+        def of_seeds(seeds: Sequence[int]) -> float:
+            return pairs.loc[pairs["seed"].isin(seeds) & pairs["second_seed"].isin(seeds), name].mean()
 
-    def of_seeds(seeds: Sequence[int]) -> float:
-        chosen = [row[name] for row in pairs if row["seed"] in seeds and row["second_seed"] in seeds]
-        return statistics.fmean(chosen) if chosen else math.nan
+        return jackknife_interval(sorted({*pairs["seed"], *pairs["second_seed"]}), of_seeds).as_dict()
 
-    seeds = sorted({row[of] for row in pairs for of in ("seed", "second_seed")})
-    return jackknife_interval(seeds, of_seeds).as_dict()
+    return {
+        "agreement": over_pairs("agreement"),
+        "spread": pair_spread(agreed.to_dict()).as_dict(),
+        "chance": over_pairs("chance"),
+        "lowest": agreed.min(),
+        "highest": agreed.max(),
+    }
 
 
 def pair_spread(numbers: Mapping[tuple[int, int], float]) -> Interval:
