@@ -4,7 +4,7 @@ import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from itertools import permutations
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
 
@@ -18,9 +18,6 @@ from companion.runs.store import Store
 from notebooks.learn.resting_attention.measure import measure_apart, measure_resting
 from notebooks.shared.agreement import classifier_runs, gathered
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 Data = Annotated[str, OneOf(labelled_sets.names())]
 PLACE = "Snell et al. 2021, section A.9"
 QUESTION = "Why do two networks that classify text messages seem to attend to different places?"
@@ -29,7 +26,6 @@ PLACES = (*MARKS, "words")
 NOWHERE = "nowhere"  # no place has more than half of the texts
 NUMBERS = (*PLACES, *(f"{mark}_{what}" for mark in MARKS for what in ("right", "weight")))
 HALF = 50.0
-PAIR = ("data", "seed", "second_seed", "positions", "label", "marks", "agreement", "chance")
 CLASSES = {  # what label 0 and label 1 stand for, in figures and tables
     "known_polarity": ("minus", "plus"),
     "sms_spam": ("ham", "spam"),
@@ -127,50 +123,46 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     rests on is right alone; ``by_mark``, agreement of pairs over all texts, parted by whether both networks
     rest on one mark or on two.
     """
-    import pandas as pd  # a bare node has none
-
     values: dict = {}
     tables: dict[str, list[dict]] = {"networks": [], "pairs": []}
     for name, runs in rows(config).items():
-        networks = pd.DataFrame(
-            {"data": name, "seed": run.seed, "label": label} | found
+        networks = [
+            {"data": name, "seed": run.seed, "label": label, "words": 100 - found["begin"] - found["end"]}
+            | found
             for (run,), answer in gathered(_alone(runs), store).items()
             for label, found in answer.items()
-        )
-        if networks.empty:
+        ]
+        if not networks:
             continue
-        networks["words"] = 100 - networks["begin"] - networks["end"]
-        labels = {label: own.set_index("seed") for label, own in networks.groupby("label")}
-        common = max(labels, key=lambda label: labels[label]["texts"].iloc[0])
-        above = labels[common][list(PLACES)] > HALF
-        places = above.idxmax(axis=1).where(above.any(axis=1), NOWHERE)
-        pairs = pd.DataFrame(
-            (
-                {"data": name, "seed": one.seed, "second_seed": other.seed, "positions": positions}
-                | {"label": label, "marks": _marks(places.get(one.seed), places.get(other.seed))}
-                | found
-                for (one, other), answer in gathered(_together(runs), store).items()
-                for positions, groups in answer.items()
-                for label, found in groups.items()
-            ),
-            columns=PAIR,
-        )
+        labels = _by("label", networks)
+        common = max(sorted(labels), key=lambda label: labels[label][0]["texts"])
+        places = {
+            row["seed"]: next((place for place in PLACES if row[place] > HALF), NOWHERE)
+            for row in labels[common]
+        }
+        pairs = [
+            {"data": name, "seed": one.seed, "second_seed": other.seed, "positions": positions}
+            | {"label": label, "marks": _marks(places.get(one.seed), places.get(other.seed))}
+            | found
+            for (one, other), answer in gathered(_together(runs), store).items()
+            for positions, groups in answer.items()
+            for label, found in groups.items()
+        ]
+        marked = [row for row in pairs if row["label"] == "both" and row["marks"] != "other"]
         values[name] = {
             "labels": {
-                label: {"texts": int(own["texts"].iloc[0])}
-                | {number: mean_interval(own[number]).as_dict() for number in NUMBERS}
+                label: {"texts": own[0]["texts"]}
+                | {number: mean_interval([row[number] for row in own]).as_dict() for number in NUMBERS}
                 for label, own in labels.items()
             },
             "common": common,
-            "resting": places.value_counts().reindex((*PLACES, NOWHERE), fill_value=0).to_dict(),
-            "own_mark": _own_mark(labels, places[places.isin(MARKS)], common),
-            "pairs": _grouped(pairs, ["positions", "label"], _agreeing),
-            "by_mark": _grouped(
-                pairs[(pairs["label"] == "both") & (pairs["marks"] != "other")], ["marks", "positions"], _ends
-            ),
+            "resting": {place: [*places.values()].count(place) for place in (*PLACES, NOWHERE)},
+            "own_mark": _own_mark(labels, places, common),
+            "pairs": _grouped(pairs, ("positions", "label"), _agreeing),
+            "by_mark": _grouped(marked, ("marks", "positions"), _ends),
         }
-        tables["networks"] += networks.to_dict("records")
-        tables["pairs"] += pairs.to_dict("records")
+        tables["networks"] += networks
+        tables["pairs"] += pairs
     return values, tables
 
 
@@ -189,57 +181,66 @@ def _marks(*places: str) -> str:
     return "same" if len(set(places)) == 1 else "different"
 
 
-def _own_mark(labels: dict[str, "pd.DataFrame"], marks: "pd.Series", common: str) -> dict:
+def _own_mark(labels: dict[str, list[dict]], places: dict[int, str], common: str) -> dict:
     """By label and seed, percent of its texts for which the mark that a network rests on is right alone.
 
     ``default`` networks: it is right in more than half of the texts of the commoner label, and of no other.
     """
+    marks = {seed: mark for seed, mark in places.items() if mark in MARKS}
     right = {
-        label: {str(seed): own.loc[seed, f"{mark}_right"] for seed, mark in marks.items()}
+        label: {str(row["seed"]): row[f"{marks[row['seed']]}_right"] for row in own if row["seed"] in marks}
         for label, own in labels.items()
-        if len(marks)
+        if marks
     }
     defaults = [
-        all((right[label][str(seed)] > HALF) == (label == common) for label in right) for seed in marks.index
+        all((own[str(seed)] > HALF) == (label == common) for label, own in right.items()) for seed in marks
     ]
     return {"right": right, "default": sum(defaults), "n": len(defaults)}
 
 
-def _grouped(pairs: "pd.DataFrame", by: list[str], summary: Callable[["pd.DataFrame"], dict]) -> dict:
-    """A summary of the rows of each group, by the first of two columns and then by the second."""
-    found: dict = {}
-    for (first, second), own in pairs.groupby(by):
-        found.setdefault(first, {})[second] = summary(own)
-    return found
+def _by(column: str, rows: list[dict]) -> dict[str, list[dict]]:
+    return {
+        key: [row for row in rows if row[column] == key] for key in dict.fromkeys(row[column] for row in rows)
+    }
 
 
-def _ends(pairs: "pd.DataFrame") -> dict:
-    agreed = pairs["agreement"]
-    return {"mean": agreed.mean(), "lowest": agreed.min(), "highest": agreed.max(), "n": len(agreed)}
+def _grouped(rows: list[dict], columns: tuple[str, str], summary: Callable[[list[dict]], dict]) -> dict:
+    """A summary of each group of rows, by one column and then by another."""
+    first, second = columns
+    return {
+        key: {other: summary(group) for other, group in _by(second, own).items()}
+        for key, own in _by(first, rows).items()
+    }
 
 
-def _agreeing(pairs: "pd.DataFrame") -> dict:
-    """Agreement and chance of the mean pair, and how far apart single pairs are.
+def _ends(pairs: list[dict]) -> dict:
+    agreed = [row["agreement"] for row in pairs]
+    return {"mean": statistics.fmean(agreed), "lowest": min(agreed), "highest": max(agreed), "n": len(agreed)}
+
+
+def _agreeing(pairs: list[dict]) -> dict:
+    """Agreement and chance of the mean pair, with the jackknife's interval over seeds, and single pairs.
 
     Sets with other numbers of seeds can be compared with ``spread``, while ``lowest`` and ``highest`` reach
     further the more seeds there are.
     """
-    agreed = pairs.set_index(["seed", "second_seed"])["agreement"]
+    agreed, chance = (
+        {(row["seed"], row["second_seed"]): row[name] for row in pairs} for name in ("agreement", "chance")
+    )
 
-    def over_pairs(name: str) -> dict:
-        """The mean over pairs, with the jackknife's interval over seeds."""
-
+    def mean_of(numbers: dict[tuple[int, int], float]) -> dict:
         def of_seeds(seeds: Sequence[int]) -> float:
-            return pairs.loc[pairs["seed"].isin(seeds) & pairs["second_seed"].isin(seeds), name].mean()
+            chosen = [number for pair, number in numbers.items() if set(pair) <= set(seeds)]
+            return statistics.fmean(chosen) if chosen else math.nan
 
-        return jackknife_interval(sorted({*pairs["seed"], *pairs["second_seed"]}), of_seeds).as_dict()
+        return jackknife_interval(sorted(set().union(*numbers)), of_seeds).as_dict()
 
     return {
-        "agreement": over_pairs("agreement"),
-        "spread": pair_spread(agreed.to_dict()).as_dict(),
-        "chance": over_pairs("chance"),
-        "lowest": agreed.min(),
-        "highest": agreed.max(),
+        "agreement": mean_of(agreed),
+        "spread": pair_spread(agreed).as_dict(),
+        "chance": mean_of(chance),
+        "lowest": min(agreed.values()),
+        "highest": max(agreed.values()),
     }
 
 
