@@ -16,9 +16,8 @@ from companion.results.result import Result
 from companion.results.run import run
 from companion.runs.procedure import Recording, RunSpec
 from notebooks.learn.dataset_sizes.experiment import PRINTED, Config, compute, printed
-from notebooks.learn.dataset_sizes.measure import measure_text_sizes
 from notebooks.learn.dataset_sizes.tables import sizes_table
-from notebooks.learn.dataset_sizes.text_sizes import record
+from notebooks.learn.dataset_sizes.text_sizes import measure_text_sizes, record
 from tests.notebooks.given import Given
 
 PUBLISHED = Path(__file__).parents[3] / "claims" / "published" / "snell2021_tables.csv"
@@ -74,7 +73,7 @@ def test_the_parameters_give_the_printed_vocabularies_but_for_20_newsgroups():
             assert row.vocabulary_by_parameters == row.vocabulary
     assert printed("twenty_newsgroups").vocabulary_by_parameters == 12_488
     assert printed("multi30k_de_en").vocabulary_by_parameters is None
-    assert printed("known_polarity") is None
+    assert printed("known_polarity").title is None
 
 
 def test_lengths_words_and_what_was_dropped_counted_by_hand(monkeypatch):
