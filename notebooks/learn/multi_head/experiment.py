@@ -156,7 +156,7 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
 def standing(accuracy: list[float]) -> str | None:
     """What a course alone makes of a head (Snell et al., 5.2): ``good``, ``bad``, or None for neither.
 
-    >>> standing([0.1, 0.96, 0.8]), standing([0.1, 0.7, 0.5]), standing([0.1, 0.5, 0.7])
+    >>> standing([0.1, 0.96, 0.5]), standing([0.1, 0.7, 0.5]), standing([0.1, 0.5, 0.7])
     ('good', 'bad', None)
     """
     if copying.enough(max(accuracy)):
