@@ -14,11 +14,12 @@ With --stream, 50 million tokens go through one `Components` and the growth of t
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import torch
-from timing import command_line, resident
+from timing import command_line, resident, seconds
 
 from attnlib.decomposition.components import Components
 
@@ -52,17 +53,13 @@ def compare(candidate: Callable[[], object], states: torch.Tensor, repeats: int)
     sum repeated over the same tensor would then be timed against the cache.
     """
     elsewhere = torch.zeros(EVICT_MB * 250_000)
-    times: list[tuple[float, float]] = []
-    for _ in range(repeats + 2):
-        taken = []
-        for part in (states.sum, candidate):
-            elsewhere.add_(1)
-            start = time.perf_counter()
-            part()
-            taken.append(time.perf_counter() - start)
-        times.append((taken[0], taken[1]))
-    warm = times[2:]
-    return tuple(1e3 * statistics.median(side) for side in zip(*warm, strict=True))
+
+    def timed(step: Callable[[], object]) -> float:
+        elsewhere.add_(1)
+        return 1e3 * seconds(step)
+
+    turns = [(timed(states.sum), timed(candidate)) for _ in range(repeats + 2)]
+    return tuple(map(statistics.median, zip(*turns[2:], strict=True)))
 
 
 def speed(generator: torch.Generator, repeats: int) -> None:
@@ -80,25 +77,20 @@ def speed(generator: torch.Generator, repeats: int) -> None:
         f"{torch.get_num_threads()} threads, {states.numel() * 4 / 1e6:.0f} MB of states, median of {repeats}"
     )
     print(f"{'':42}{'sum ms':>8}{'ms':>9}{'ratio':>8}{'GB/s':>7}")
-    rows = []
+    candidates: dict[str, tuple[Callable[[], object], int]] = {}
     for words, tokens in (("uniform", uniform), ("Zipf", zipf)):
         for padding, mask in (("none", full), ("a quarter", ragged)):
-            components = Components(WORDS, POSITIONS, WIDTH)
-            name = f"update: {words} words, padding: {padding}"
-            rows.append((name, lambda c=components, t=tokens, m=mask: c.update(states, t, m), repeats))
-    tables = {
-        "position_sums": torch.zeros(POSITIONS, WIDTH),
-        "position_counts": torch.zeros(POSITIONS),
-        "token_sums": torch.zeros(WORDS, WIDTH),
-        "token_counts": torch.zeros(WORDS),
-    }
+            update = partial(Components(WORDS, POSITIONS, WIDTH).update, states, tokens, mask)
+            candidates[f"update: {words} words, padding: {padding}"] = update, repeats
+    sums = {"position": (POSITIONS, WIDTH), "token": (WORDS, WIDTH)}
+    tables = {f"{name}_sums": torch.zeros(shape) for name, shape in sums.items()}
+    tables |= {f"{name}_counts": torch.zeros(shape[0]) for name, shape in sums.items()}
     fitted = Components(WORDS, POSITIONS, WIDTH).update(states, zipf, ragged)
-    rows.append(("split", lambda: fitted.split(states, zipf, ragged), repeats // 3 + 1))
-    rows.append(
-        ("einsum and index_add_", lambda: naive_update(tables, states, zipf, ragged), repeats // 3 + 1)
-    )
-    rows.append(("pandas group-by", lambda: pandas_components(states, zipf, ragged), 3))
-    for name, candidate, times in rows:
+    given = states, zipf, ragged
+    candidates["split"] = partial(fitted.split, *given), repeats // 3 + 1
+    candidates["einsum and index_add_"] = partial(naive_update, tables, *given), repeats // 3 + 1
+    candidates["pandas group-by"] = partial(pandas_components, *given), 3
+    for name, (candidate, times) in candidates.items():
         yardstick, taken = compare(candidate, states, times)
         ratio = taken / yardstick
         verdict = f"  {'within' if ratio <= PROMISE else 'OVER'} {PROMISE:g}" if "update" in name else ""

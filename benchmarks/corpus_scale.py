@@ -11,20 +11,19 @@ valid. Words follow Zipf's law over a vocabulary of 32,000. Each shard is a proc
 other; parts are saved with checksums, then merged.
 """
 
-import json
-import subprocess
-import sys
 import tempfile
 import time
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import torch
-from timing import command_line, resident
+from timing import apart, command_line, resident
 
 from attnlib.adapters.attended import Attended, LinearMap
 from attnlib.adapters.model_pass import ModelPass
 from attnlib.analysis.analyse import fit_part, judge_part, merged_fit
+from attnlib.analysis.fit import Fit
 from attnlib.analysis.stored import Keep
 from attnlib.analysis.stream import Part, Stream
 
@@ -55,21 +54,26 @@ def drawn_pass(number: int, width: int) -> ModelPass:
     return ModelPass(tokens[0], masks[0], tokens[1], tokens[1], masks[1], (attended,))
 
 
-def run_shard(folder: Path, tokens: int, width: int, part: Part) -> None:
-    """The first pass over a shard, with what it took, as JSON on standard output."""
+def run_shard(folder: str, tokens: int, width: int, part: Part) -> tuple[float, int, str]:
+    """The first pass over a shard: its processor seconds, what was counted, and memory along the way."""
+    torch.set_num_threads(1)
     peaks = []
 
     def progress(_stage: str, read: int) -> None:
         if read in (200, 1_000) or read % 2_000 == 0:
-            peaks.append((read, resident("VmHWM") >> 20))
+            peaks.append(f"{resident('VmHWM') >> 20} MB at {read}")
 
     drawn_pass(0, width)
-    started, clock = time.perf_counter(), time.process_time()
+    clock = time.process_time()
     stream = Stream(lambda number: drawn_pass(number, width), range(tokens // TOKENS))
-    fit = fit_part(stream, part, keep=Keep(folder, {"tokens": tokens, "width": width}), progress=progress)
-    counted = sum(own.occurrences for own in fit.components.values())
-    taken = {"seconds": time.perf_counter() - started, "processor": time.process_time() - clock}
-    print(json.dumps(taken | {"counted": counted, "peaks": [*peaks, ("end", resident("VmHWM") >> 20)]}))
+    keep = Keep(Path(folder), {"tokens": tokens, "width": width})
+    counted = valid(fit_part(stream, part, keep=keep, progress=progress))
+    taken = time.process_time() - clock
+    return taken, counted, ", ".join([*peaks, f"{resident('VmHWM') >> 20} MB at end"])
+
+
+def valid(fit: Fit) -> int:
+    return sum(own.occurrences for own in fit.components.values())
 
 
 def measure(tokens: int, width: int, shards: int) -> tuple[float, int]:
@@ -77,17 +81,13 @@ def measure(tokens: int, width: int, shards: int) -> tuple[float, int]:
     with tempfile.TemporaryDirectory() as folder:
         total = counted = 0
         for shard in range(shards):
-            command = [sys.executable, __file__, "--shard", str(shard), "--shards", str(shards)]
-            command += ["--tokens", str(tokens), "--width", str(width), "--folder", folder]
-            done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-            found = json.loads(done.stdout)
-            total, counted = total + found["processor"], counted + found["counted"]
-            peaks = ", ".join(f"{peak} MB at {at}" for at, peak in found["peaks"])
-            print(f"  shard {shard}: {found['processor']:.1f} s of processor time; {peaks}", flush=True)
+            taken, found, peaks = apart(run_shard, folder, tokens, width, Part(shard, shards, 1))
+            total, counted = total + taken, counted + found
+            print(f"  shard {shard}: {taken:.1f} s of processor time; {peaks}", flush=True)
         clock = time.process_time()
         fit = merged_fit(Keep(Path(folder), {"tokens": tokens, "width": width}), Part(0, shards, 1))
         total += time.process_time() - clock
-        assert sum(own.occurrences for own in fit.components.values()) == counted
+        assert valid(fit) == counted
         size = sum(path.stat().st_size for path in Path(folder).rglob("*") if path.is_file()) / 1e6
         print(f"  merged: {counted:,} positions, {size:.0f} MB of parts", flush=True)
     return total, counted
@@ -103,32 +103,22 @@ def second_reading(tokens: int, width: int) -> tuple[float, int]:
 
 
 def main() -> None:
-    parser = command_line(__doc__, tokens=134_000_000, width=64, shards=4, sizes=False)
-    parser.add_argument("--shard", type=int)
-    parser.add_argument("--folder", type=Path)
-    options = parser.parse_args()
+    options = command_line(__doc__, tokens=134_000_000, width=64, shards=4, sizes=False).parse_args()
     torch.set_num_threads(1)
-    if options.shard is not None:
-        part = Part(options.shard, options.shards, 1)
-        run_shard(options.folder, options.tokens, options.width, part)
-    elif options.sizes:
-        points = []
-        for tokens in SIZES:
-            seconds, counted = measure(tokens, options.width, 1)
-            points.append((counted, seconds))
-            rate = f"{counted / seconds:,.0f} a second"
-            print(f"{counted:,} tokens, width {options.width}: {seconds:.1f} s, {rate}")
-        counts, seconds = torch.tensor(points, dtype=torch.float64).T
-        spread = counts - counts.mean()
-        slope = float((spread * seconds).sum() / spread.square().sum())
-        start = float(seconds.mean() - slope * counts.mean())
-        print(f"a billion: {start + 1e9 * slope:,.0f} s on one core ({start:.1f} s + {1e9 * slope:,.0f} s)")
-        seconds, counted = second_reading(SIZES[1], options.width)
-        billion = 1e9 * seconds / counted
-        print(f"second pass: {counted:,} tokens in {seconds:.1f} s, {billion:,.0f} s a billion")
-    else:
-        seconds, counted = measure(options.tokens, options.width, options.shards)
-        print(f"{counted:,} tokens, width {options.width}: {seconds:.0f} s of processor time")
+    if not options.sizes:
+        taken, counted = measure(options.tokens, options.width, options.shards)
+        print(f"{counted:,} tokens, width {options.width}: {taken:.0f} s of processor time")
+        return
+    points = []
+    for tokens in SIZES:
+        taken, counted = measure(tokens, options.width, 1)
+        points.append((counted, taken))
+        rate = f"{counted / taken:,.0f} a second"
+        print(f"{counted:,} tokens, width {options.width}: {taken:.1f} s, {rate}")
+    slope, start = np.polyfit(*zip(*points, strict=True), 1)
+    print(f"a billion: {start + 1e9 * slope:,.0f} s on one core ({start:.1f} s + {1e9 * slope:,.0f} s)")
+    taken, counted = second_reading(SIZES[1], options.width)
+    print(f"second pass: {counted:,} tokens in {taken:.1f} s, {1e9 * taken / counted:,.0f} s a billion")
 
 
 if __name__ == "__main__":

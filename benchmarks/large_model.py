@@ -7,14 +7,11 @@ a process of its own: the largest resident memory beyond the loaded model, for t
 with four layers caught of every kind of attention, its scores computed and checked. Linux only.
 """
 
-import json
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import torch
-from timing import command_line, resident
+from timing import apart, resident
 from transformers import T5Config, T5ForConditionalGeneration
 
 from attnlib.adapters import HuggingFace, TokenBatch
@@ -62,12 +59,8 @@ def measure(what: str) -> dict[str, float]:
 
 
 def main() -> None:
-    if what := command_line(__doc__, what="").parse_args().what:  # measure this in this process
-        print(json.dumps(measure(what)))
-        return
     for what in ("model alone", "a pass"):
-        command = [sys.executable, __file__, "--what", what]
-        found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        found = apart(measure, what)
         gigabytes = {name: f"{value / 1e9:.2f} GB" for name, value in found.items() if name != "seconds"}
         print(f"{what}: {found['seconds']:.0f} s; {gigabytes}", flush=True)
 

@@ -1,10 +1,12 @@
 """What benchmarks share: their command line, ways to take a step timed in turns, and memory."""
 
 import argparse
-import multiprocessing
 import statistics
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
+from multiprocessing import get_context
 from pathlib import Path
 
 import torch
@@ -24,6 +26,19 @@ def command_line(description: str, **defaults: object) -> argparse.ArgumentParse
     return parser
 
 
+def seconds(step: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
+    """How long a step takes, by the clock or by :func:`time.process_time`."""
+    began = clock()
+    step()
+    return clock() - began
+
+
+def apart(function: Callable[..., object], *given: object) -> object:
+    """What a function of a module returns in a process of its own, whose memory is nobody else's."""
+    with ProcessPoolExecutor(1, get_context("spawn")) as process:
+        return process.submit(function, *given).result()
+
+
 def in_turns(
     makers: Mapping[str, Callable[[], Step]], rounds: int, *, threads: int, cpu_time: bool
 ) -> dict[str, list[float]]:
@@ -34,37 +49,29 @@ def in_turns(
             and is called in a process of its own.
         cpu_time: processor time in place of the clock's.
     """
-    context = multiprocessing.get_context("spawn")
-    lines, processes = {}, []
-    for name, make in makers.items():
-        lines[name], other = context.Pipe()
-        processes.append(context.Process(target=_serve, args=(other, make, threads, cpu_time), daemon=True))
-        processes[-1].start()
-        other.close()  # so that its end is noticed here
-        lines[name].recv()  # made
-    times: dict[str, list[float]] = {name: [] for name in makers}
-    for number in range(rounds + 1):
-        for name, line in lines.items():
-            time.sleep(REST)
-            line.send(number)
-            taken = line.recv()
-            if number:
-                times[name].append(taken)
-    for line, process in zip(lines.values(), processes, strict=True):
-        line.send(None)
-        process.join()
-    return times
-
-
-def _serve(line, make: Callable[[], Step], threads: int, cpu_time: bool) -> None:
-    torch.set_num_threads(threads)
-    step = make()
+    context = get_context("spawn")
     clock = time.process_time if cpu_time else time.perf_counter
-    line.send("made")
-    while (number := line.recv()) is not None:
-        began = clock()
-        step(number)
-        line.send(clock() - began)
+    with ExitStack() as processes:
+        ways = {
+            name: processes.enter_context(ProcessPoolExecutor(1, context, _make, (make, threads)))
+            for name, make in makers.items()
+        }
+        times: dict[str, list[float]] = {name: [] for name in makers}
+        for number in range(rounds + 1):
+            for name, way in ways.items():
+                time.sleep(REST)
+                times[name].append(way.submit(_turn, number, clock).result())
+    return {name: taken[1:] for name, taken in times.items()}
+
+
+def _make(make: Callable[[], Step], threads: int) -> None:
+    global _step  # of this process
+    torch.set_num_threads(threads)
+    _step = make()
+
+
+def _turn(number: int, clock: Callable[[], float]) -> float:
+    return seconds(lambda: _step(number), clock)
 
 
 def quotient(ours: list[float], theirs: list[float]) -> str:

@@ -27,7 +27,7 @@ from functools import partial
 
 import numpy as np
 import torch
-from timing import Step, command_line, in_turns, quotient
+from timing import Step, command_line, in_turns, quotient, seconds
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
@@ -119,12 +119,9 @@ def aed(way: str, setting: str) -> Step:
 def matrix_product_rate(clock: Callable[[], float]) -> float:
     """Floating-point operations a second of (batch · length × width) @ (width × 4 width)."""
     left, right = torch.randn(AED_BATCH * LENGTH, WIDTH), torch.randn(WIDTH, 4 * WIDTH)
-    times = []
-    for _ in range(30):
-        started = clock()
-        left @ right
-        times.append(clock() - started)
-    return 2 * left.shape[0] * WIDTH * 4 * WIDTH / min(times)
+    return (
+        2 * left.shape[0] * WIDTH * 4 * WIDTH / min(seconds(lambda: left @ right, clock) for _ in range(30))
+    )
 
 
 def operations() -> float:

@@ -10,8 +10,7 @@ from companion.results.config import BaseConfig
 from companion.results.measurements import Measurement, measurements_of
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
-from notebooks.learn.dataset_sizes.measure import QUANTILES, measure_text_sizes
-from notebooks.learn.dataset_sizes.text_sizes import PAIRS, available
+from notebooks.learn.dataset_sizes.text_sizes import PAIRS, QUANTILES, available, measure_text_sizes
 
 # Table 9 of Snell et al. (2021): what it prints, and which of our sets each row is about.
 
@@ -26,12 +25,12 @@ class Printed:
     ``parameters`` are of the classifier with its embeddings (section A.8); None for translation.
     """
 
-    title: str
-    train_texts: int
-    train_median: tuple[int, ...]
-    validation_texts: int | None
-    validation_median: tuple[int, ...]
-    vocabulary: int
+    title: str | None = None
+    train_texts: int | None = None
+    train_median: tuple[int | None, ...] = (None, None)
+    validation_texts: int | None = None
+    validation_median: tuple[int | None, ...] = (None, None)
+    vocabulary: int | None = None
     parameters: int | None = None
 
     @property
@@ -55,22 +54,24 @@ PRINTED = (
     # Section A.9, in words; how many messages were judged on it does not say.
     Printed("SMS", 3_500, (13,), None, (13,), 4_691, 2_682_182),
 )
-# Our names of the sets that a row is about.
-_TITLES = {
-    "imdb": "IMDB",
-    "ag_news": "AG News",
-    "twenty_newsgroups": "20 NG",
-    "sst": "SST",
-    "sst_as_text": "SST",
-    "amazon": "Amzn",
-    "yelp": "Yelp",
-    "sms_spam": "SMS",
-    "iwslt14_de_en": "IWSLT14",
-    "multi30k_de_en": "Multi30k",
-    "multi30k_en_de": "Multi30k",
-    "news_en_nl": "News En-Nl",
-    "news_en_pt": "News En-Pt",
-    "news_it_pt": "News It-Pt",
+# Our names of the sets: the title of the row that each is about, and what our tables call it.
+SETS = {
+    "imdb": ("IMDB", "IMDB"),
+    "ag_news": ("AG News", "AG News"),
+    "twenty_newsgroups": ("20 NG", "20 NG"),
+    "sst": ("SST", "SST, labels from 0"),
+    "sst_as_text": ("SST", "SST, labels from 1"),
+    "amazon": ("Amzn", "Amazon"),
+    "yelp": ("Yelp", "Yelp"),
+    "sms_spam": ("SMS", "SMS"),
+    "iwslt14_de_en": ("IWSLT14", "IWSLT14 De–En"),
+    "multi30k_de_en": ("Multi30k", "Multi30k De–En"),
+    "multi30k_en_de": ("Multi30k", "Multi30k En–De"),
+    "news_en_nl": ("News En-Nl", "News En–Nl"),
+    "news_en_pt": ("News En-Pt", "News En–Pt"),
+    "news_it_pt": ("News It-Pt", "News It–Pt"),
+    "known_polarity": (None, "made by rule, labelled"),
+    "known_lexicon": (None, "made by rule, pairs"),
 }
 # What is not the paper's own data, and so is not held against the row: a part of the set is at hand.
 _IN_PART = {
@@ -82,9 +83,9 @@ _IN_PART = {
 }
 
 
-def printed(data: str) -> Printed | None:
-    """The row about one of our sets; None where there is none."""
-    return next((row for row in PRINTED if row.title == _TITLES.get(data)), None)
+def printed(data: str) -> Printed:
+    """The row about one of our sets; an empty one where there is none."""
+    return next((row for row in PRINTED if data in SETS and row.title == SETS[data][0]), Printed())
 
 
 def comparable(data: str, quantity: str) -> bool:
@@ -101,6 +102,7 @@ QUESTION = "Is the data at hand the data that the paper had, read as the paper r
 READINGS = ("published", "cleaned")
 BY_RULE = ("known_polarity", "known_lexicon")
 SIDES = ("words", "source", "target")
+LEVELS = [f"q{round(100 * share):02d}" for share in QUANTILES]
 WHOLE_TEST = {"imdb": 25_000}  # texts of a test part of which the paper, and our set, draws some
 
 
@@ -132,12 +134,26 @@ class Config(BaseConfig):
 PROFILES = {
     "quick": Config(),
     # The three sets of News Commentary are not at hand; a reader who has them names them: sets=news_it_pt.
-    "paper": Config(sets=tuple(name for name in _TITLES if not name.startswith("news")), absent="stop"),
+    "paper": Config(
+        sets=tuple(name for name, (title, _) in SETS.items() if title and "news_" not in name), absent="stop"
+    ),
 }
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
     return measurements_of([spec for _, _, spec in _planned(config)], measure_text_sizes)
+
+
+def _planned(config: Config) -> Iterator[tuple[str, str, RunSpec]]:
+    """Set, reading and what counts it."""
+    for name in config.sets:
+        if config.absent == "skip" and not available(name):
+            continue
+        for reading in READINGS[:1] if name in PAIRS else config.readings:
+            yield name, reading, RunSpec.of("text_sizes", data=name, reading=reading)
+        if name in WHOLE_TEST:
+            whole = RunSpec.of("text_sizes", data=name, n_validation=WHOLE_TEST[name])
+            yield name, READINGS[0], whole
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
@@ -158,56 +174,40 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
             found = asked.answer(store)
         except NotMeasured:  # a store that counts nothing anew; the result says what is missing
             continue
+        parts = sorted(found["parts"].items())
         if spec.resolved.n_validation:
             whole = found["parts"]["validation"]
             values[name]["whole_test"] = {"texts": whole["texts"], "median": whole["words"]["median"]}
             continue
-        row = {"data": name, "reading": reading}
-        expected = printed(name)
-        sizes = list(_sizes(row, found, expected))
-        values[name][reading] = _by_part(sizes) | {"words": _words(found, name)}
+        row, expected = {"data": name, "reading": reading}, printed(name)
+        sizes = [row | size for part, measured in parts for size in _sizes(name, part, measured)]
+        bounds = {bound: found[bound] for bound in ("kept", "different") if found[bound] is not None}
+        vocabulary = {"printed": expected.vocabulary, "by_parameters": expected.vocabulary_by_parameters}
+        values[name][reading] = _by_part(sizes) | {"words": bounds | _room(name, **bounds)}
         tables["sizes"] += sizes
-        tables["lengths"] += _lengths(row, found)
-        tables["words"].append(
-            row
-            | {bound: found[bound] for bound in ("kept", "different")}
-            | {"printed": getattr(expected, "vocabulary", None)}
-            | {"by_parameters": getattr(expected, "vocabulary_by_parameters", None)}
-        )
+        tables["lengths"] += [
+            row | {"part": part, "side": side} | dict(zip(LEVELS, measured[side]["quantiles"], strict=True))
+            for part, measured in parts
+            for side in SIDES
+            if side in measured
+        ]
+        tables["words"].append(row | {"different": None} | bounds | vocabulary)
         tables["dropped"] += [
             row | dict(zip(("part", "what", "why", "count"), line, strict=True)) for line in found["dropped"]
         ]
     return values, tables
 
 
-def _planned(config: Config) -> Iterator[tuple[str, str, RunSpec]]:
-    """Set, reading and what counts it."""
-    for name in config.sets:
-        if config.absent == "skip" and not available(name):
-            continue
-        for reading in READINGS[:1] if name in PAIRS else config.readings:
-            yield name, reading, RunSpec.of("text_sizes", data=name, reading=reading)
-        if name in WHOLE_TEST:
-            whole = RunSpec.of("text_sizes", data=name, n_validation=WHOLE_TEST[name])
-            yield name, READINGS[0], whole
-
-
-def _sizes(row: dict, found: dict, expected: Printed | None) -> Iterator[dict]:
-    for part, measured in sorted(found["parts"].items()):
-        texts = getattr(expected, f"{part}_texts", None)
-        yield _compared(row, part, "texts", measured["texts"], texts)
-        medians = getattr(expected, f"{part}_median", (None, None))
-        sides = [side for side in SIDES if side in measured]
-        for side, median in zip(sides, medians, strict=False):
-            what = "median" if side == "words" else f"{side}_median"
-            yield _compared(row, part, what, measured[side]["median"], median)
-
-
-def _compared(row: dict, part: str, what: str, found: float, expected: float | None) -> dict:
-    quantity = f"{part}.{what.rpartition('_')[2]}"
-    compared = expected is not None and comparable(row["data"], quantity)
-    row = row | {"part": part, "what": what, "found": found, "printed": expected, "compared": compared}
-    return row | {"equal": found == expected if compared else None}
+def _sizes(data: str, part: str, measured: dict) -> Iterator[dict]:
+    expected = printed(data)
+    sides = [side for side in SIDES if side in measured]
+    whats = ("texts", *("median" if side == "words" else f"{side}_median" for side in sides))
+    ours = (measured["texts"], *(measured[side]["median"] for side in sides))
+    theirs = (getattr(expected, f"{part}_texts"), *getattr(expected, f"{part}_median"))
+    for what, found, told in zip(whats, ours, theirs, strict=False):
+        compared = told is not None and comparable(data, f"{part}.{what.rpartition('_')[2]}")
+        row = {"part": part, "what": what, "found": found, "printed": told, "compared": compared}
+        yield row | {"equal": found == told if compared else None}
 
 
 def _by_part(sizes: list[dict]) -> dict:
@@ -222,23 +222,10 @@ def _by_part(sizes: list[dict]) -> dict:
     return values
 
 
-def _words(found: dict, name: str) -> dict:
-    """Bounds of the vocabulary, and how far the printed sizes lie inside."""
-    expected = printed(name)
-    low, high = found["kept"], found["different"]
-    if high is None:
-        return {"kept": low}
-    bounds = {"kept": low, "different": high}
-    if expected is not None and comparable(name, "train.texts"):
-        sizes = {"room": expected.vocabulary, "room_by_parameters": expected.vocabulary_by_parameters}
-        bounds |= {key: min(size - low, high - size) for key, size in sizes.items()}
-    return bounds
-
-
-def _lengths(row: dict, found: dict) -> Iterator[dict]:
-    for part, measured in sorted(found["parts"].items()):
-        for side in SIDES:
-            if side in measured:
-                names = (f"q{round(100 * share):02d}" for share in QUANTILES)
-                quantiles = dict(zip(names, measured[side]["quantiles"], strict=True))
-                yield row | {"part": part, "side": side} | quantiles
+def _room(data: str, kept: int, different: int | None = None) -> dict[str, int]:
+    """How far the printed sizes of a vocabulary lie inside its bounds; empty where they are not compared."""
+    expected = printed(data)
+    if different is None or expected.vocabulary is None or not comparable(data, "train.texts"):
+        return {}
+    sizes = {"room": expected.vocabulary, "room_by_parameters": expected.vocabulary_by_parameters}
+    return {name: min(size - kept, different - size) for name, size in sizes.items()}

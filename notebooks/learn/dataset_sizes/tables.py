@@ -3,28 +3,14 @@
 import pandas as pd
 
 from companion.results.result import Result
-from notebooks.learn.dataset_sizes.experiment import PRINTED
+from notebooks.learn.dataset_sizes.experiment import SETS, printed
 
-SET_NAMES = {
-    "imdb": "IMDB",
-    "ag_news": "AG News",
-    "twenty_newsgroups": "20 NG",
-    "sst": "SST, labels from 0",
-    "sst_as_text": "SST, labels from 1",
-    "amazon": "Amazon",
-    "yelp": "Yelp",
-    "sms_spam": "SMS",
-    "iwslt14_de_en": "IWSLT14 De–En",
-    "multi30k_de_en": "Multi30k De–En",
-    "multi30k_en_de": "Multi30k En–De",
-    "news_en_nl": "News En–Nl",
-    "news_en_pt": "News En–Pt",
-    "news_it_pt": "News It–Pt",
-    "known_polarity": "made by rule, labelled",
-    "known_lexicon": "made by rule, pairs",
-}
 WAYS = {"published": "as published", "cleaned": "cleaned"}
 HEADINGS = ("texts", "median length")
+
+
+def set_name(data: str) -> str:
+    return SETS[data][1] if data in SETS else data
 
 
 def sizes_table(result: Result, part: str) -> pd.DataFrame:
@@ -36,27 +22,28 @@ def sizes_table(result: Result, part: str) -> pd.DataFrame:
     rows: dict[str, dict[str, list[str]]] = {}
     for row in result.tables["sizes"]:
         if row["part"] == part:
-            name = f"{SET_NAMES.get(row['data'], row['data'])}, {WAYS[row['reading']]}"
+            name = f"{set_name(row['data'])}, {WAYS[row['reading']]}"
             rows.setdefault(name, {}).setdefault(HEADINGS[row["what"] != "texts"], []).append(_cell(row))
-    for printed in PRINTED:
-        ours = printed.title.lower().replace(" ", "_").replace("-", "_")  # news_en_nl
-        if printed.title.startswith("News") and "published" not in result.values.get(ours, {}):
-            texts, medians = (getattr(printed, f"{part}_{what}") for what in ("texts", "median"))
-            missing = f"cannot be run: data (printed {texts:,})"
-            cells = [missing], [f"(printed {median})" for median in medians]
-            rows[printed.title.replace("-", "–")] = dict(zip(HEADINGS, cells, strict=True))
+    for data in SETS:
+        if data.startswith("news") and "published" not in result.values.get(data, {}):
+            texts, medians = (getattr(printed(data), f"{part}_{what}") for what in ("texts", "median"))
+            cells = (
+                [f"cannot be run: data (printed {texts:,})"],
+                [f"(printed {median})" for median in medians],
+            )
+            rows[set_name(data)] = dict(zip(HEADINGS, cells, strict=True))
     joined = {name: [" / ".join(row[heading]) for heading in HEADINGS] for name, row in rows.items()}
     return pd.DataFrame.from_dict(joined, orient="index", columns=HEADINGS)
 
 
 def _cell(row: dict) -> str:
-    found, printed = number(row["found"]), number(row["printed"])
+    found, told = number(row["found"]), number(row["printed"])
     if row["printed"] is None:
         return found
     if not row["compared"]:
         part = row["what"] == "texts" and row["found"] < row["printed"]
-        return f"{found} of {printed}" if part else f"{found} (part; printed {printed})"
-    return f"{found} ✓" if row["equal"] else f"{found} (printed {printed})"
+        return f"{found} of {told}" if part else f"{found} (part; printed {told})"
+    return f"{found} ✓" if row["equal"] else f"{found} (printed {told})"
 
 
 def number(value: float | None) -> str:

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -33,6 +34,7 @@ from companion.data.parallel import available as available_pairs
 from companion.data.pieces import PAPER_SIZE, piece_corpus
 from companion.data.sources import cache_folder
 from companion.data.text import Dropped, Tally
+from companion.runs.procedure import Recording
 
 PAIRS = tuple(name for name in NAMES if name != OWN)
 
@@ -132,3 +134,27 @@ def _pairs(settings: Settings) -> dict[str, Tensor]:
 def _as_bytes(dropped: tuple[Dropped, ...]) -> Tensor:
     text = json.dumps([[line.part, line.what, line.why, line.count] for line in dropped], ensure_ascii=False)
     return torch.tensor(list(text.encode()), dtype=torch.uint8)
+
+
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+
+def measure_text_sizes(recording: Recording) -> dict:
+    """Counts, medians and quantiles of what :func:`record` returns."""
+    parts: dict[str, dict] = {}
+    for name, tensor in sorted(recording.tensors.items()):
+        part, dot, side = name.partition(".")
+        if dot:
+            lengths = np.asarray(tensor.tolist())
+            found = parts.setdefault(part, {"texts": len(lengths)})
+            found[side] = {
+                "median": float(np.median(lengths)),
+                "quantiles": np.quantile(lengths, QUANTILES).tolist(),
+            }
+    different = recording.tensors.get("different")
+    return {
+        "parts": parts,
+        "kept": recording["kept"].item(),
+        "different": None if different is None else different.item(),
+        "dropped": json.loads(bytes(recording["dropped"].tolist())),
+    }

@@ -1,7 +1,5 @@
 """A fixed reordering against copying: attention is no free variable, whatever is known of single words."""
 
-from collections.abc import Iterator
-
 from attnlib.errors import BadInput
 from companion.results.config import BaseConfig, NotNegative, Positive
 from companion.results.measurements import Measurement, answers, measurements_of
@@ -63,7 +61,19 @@ PROFILES = {
 
 
 def measurements(config: Config) -> tuple[Measurement, ...]:
-    return measurements_of(_planned(config), measure_copying)
+    settings = {"kind": KIND, "length": config.length, "width": config.width}
+    kinds = [
+        settings | {"order": order, "network": network, "steps": config.steps, "every": config.every}
+        for order in ORDERS
+        for network in NETWORKS
+    ]
+    seeds = {"learned": config.seeds, "uniform": config.controls}
+    asked = [kind | {"seed": seed} for kind in kinds for seed in range(seeds[kind["network"]])]
+    if config.longer_steps:
+        longer = {"order": "permuted", "network": "learned", "steps": config.longer_steps}
+        longer |= settings | {"every": SELDOMER * config.every}
+        asked += [longer | {"seed": seed} for seed in range(config.longer_seeds)]
+    return measurements_of((RunSpec.of("permutation_copying", **own) for own in asked), measure_copying)
 
 
 def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
@@ -72,44 +82,49 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     Values by order are as in :mod:`notebooks.shared.copying`, and ``late_rise``, what accuracy gains in the
     last quarter of the updates; ``longer`` are networks with more updates.
     """
-    found, groups = [], {(order, network): [] for order in ORDERS for network in (*NETWORKS, LONGER)}
-    for columns, course in answers(measurements(config), store):
-        more = columns["network"] == "learned" and columns["steps"] > config.steps
-        network = LONGER if more else columns["network"]
-        found.append(({"order": columns["order"], "network": network, "seed": columns["seed"]}, course))
-        groups[columns["order"], network].append(found[-1])
+    found = [
+        (
+            {"order": columns["order"], "seed": columns["seed"]}
+            | {"network": LONGER if columns["steps"] > config.steps else columns["network"]},
+            course,
+        )
+        for columns, course in answers(measurements(config), store)
+    ]
+
+    def group(order: str, network: str) -> list[Point]:
+        return [point for point in found if (point[0]["order"], point[0]["network"]) == (order, network)]
+
+    learned, uniform = ({order: group(order, network) for order in ORDERS} for network in NETWORKS)
+    longer = group("permuted", LONGER)
     values: dict[str, dict] = {
-        order: outcome(groups[order, "learned"], config.steps) | {"uniform": probes(groups[order, "uniform"])}
-        for order in ORDERS
+        order: outcome(learned[order], config.steps) | {"uniform": probes(uniform[order])} for order in ORDERS
     }
-    copied, permuted = (groups[order, "uniform"] for order in ORDERS)
-    values["copy_less_permuted"] = {
-        probe: paired(copied, permuted, lambda course, n=probe: course[n][-1]) for probe in PROBES
-    } | {"furthest": furthest(copied, permuted)}
-    values["permuted"]["late_rise"] = over_seeds(groups["permuted", "learned"], _late_rise)
-    longer = groups["permuted", LONGER]
+    values["copy_less_permuted"] = {"furthest": furthest(**uniform)} | {
+        probe: paired(*uniform.values(), lambda course, n=probe: course[n][-1]) for probe in PROBES
+    }
+    values["permuted"]["late_rise"] = over_seeds(learned["permuted"], _late_rise)
     values["longer"] = outcome(longer, config.longer_steps) | {
         "peak": over_seeds(longer, lambda course: max(course["accuracy"]))
     }
     return values, tables(found)
 
 
-def furthest(copied: list[Point], permuted: list[Point]) -> dict:
+def furthest(copy: list[Point], permuted: list[Point]) -> dict:
     """How far the probes at the right word are apart where they are furthest, of all snapshots on the way.
 
     The snapshot is chosen by the mean difference, of so many ``looks``, so that the interval there is
     rather too far from zero. ``among`` is the largest difference there between two networks of one order.
     """
     apart = [
-        paired(copied, permuted, lambda course, i=look: course["probe_right"][i])
-        for look in range(min((len(course["steps"]) for _, course in (*copied, *permuted)), default=0))
+        paired(copy, permuted, lambda course, i=look: course["probe_right"][i])
+        for look in range(min((len(course["steps"]) for _, course in (*copy, *permuted)), default=0))
     ]
     if not apart or not apart[0]["n"]:
         return over_seeds([], len) | {"steps": None, "looks": 0, "among": None}
     look = max(range(len(apart)), key=lambda i: abs(apart[i]["value"]))
-    probes_there = [[course["probe_right"][look] for _, course in group] for group in (copied, permuted)]
+    probes_there = [[course["probe_right"][look] for _, course in group] for group in (copy, permuted)]
     return apart[look] | {
-        "steps": copied[0][1]["steps"][look],
+        "steps": copy[0][1]["steps"][look],
         "looks": len(apart),
         "among": max(max(own) - min(own) for own in probes_there),
     }
@@ -118,20 +133,3 @@ def furthest(copied: list[Point], permuted: list[Point]) -> dict:
 def _late_rise(course: dict) -> float:
     accuracy = course["accuracy"]
     return accuracy[-1] - accuracy[3 * (len(accuracy) - 1) // 4]
-
-
-def _planned(config: Config) -> Iterator[RunSpec]:
-    kinds = [
-        (order, network, config.seeds if network == "learned" else config.controls, config.steps)
-        for order in ORDERS
-        for network in NETWORKS
-    ]
-    if config.longer_steps:
-        kinds.append(("permuted", "learned", config.longer_seeds, config.longer_steps))
-    for order, network, seeds, steps in kinds:
-        own = {"kind": KIND, "network": network, "order": order, "steps": steps}
-        every = config.every if steps == config.steps else SELDOMER * config.every
-        for seed in range(seeds):
-            yield RunSpec.of(
-                "permutation_copying", seed=seed, length=config.length, width=config.width, every=every, **own
-            )

@@ -1,6 +1,5 @@
 """Where the lexical probe is local and where it leaks: a keyword to be found at uniform attention."""
 
-from collections.abc import Callable
 from operator import itemgetter
 from typing import Annotated
 
@@ -14,16 +13,9 @@ from notebooks.shared.intervals import Point, over_seeds, paired
 PLACE = "Snell et al. 2021, section 6.1, equations 22-25; Figure 7"
 QUESTION = "Is the lexical probe about the word at its position, and does it stay so?"
 PLACES = ("keyword", "next", "mean", "last", "first")
-# Differences that the paper's orders are made of: (larger, smaller).
-ORDERS = (
-    ("keyword", "next"),
-    ("next", "mean"),
-    ("keyword", "last"),
-    ("last", "keyword"),
-    ("last", "next"),
-    ("mean", "keyword"),
-    ("first", "keyword"),
-)
+# Differences that the paper's orders are made of, the larger place first.
+ORDERS = "keyword_next next_mean keyword_last last_keyword last_next mean_keyword first_keyword"
+DIFFERENCES = {name.replace("_", "_over_"): name.split("_") for name in ORDERS.split()}
 HALFWAY = 0.75  # accuracy halfway from guessing to always right
 
 
@@ -73,50 +65,42 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     course has come to rest.
     """
     courses = [
-        [
-            {"seed": name["seed"]}
-            | {("step" if key == "steps" else key): series[i] for key, series in course.items()}
-            for i in range(len(course["steps"]))
-        ]
+        [_look(name["seed"], course, place) for place in range(len(course["steps"]))]
         for name, course in answers(measurements(config), store)
     ]
-    early = [next((row for row in course if row["accuracy"] >= HALFWAY), None) for course in courses]
-    midway = [[row for row in course if row["step"] <= config.steps / 2][-1] for course in courses]
-    late = [course[-1] for course in courses]
-    stages = {"early": [row for row in early if row is not None], "midway": midway, "late": late}
+    early = [next((look for look in looks if look[1]["accuracy"] >= HALFWAY), None) for looks in courses]
+    midway = [[look for look in looks if look[1]["step"] <= config.steps / 2][-1] for looks in courses]
+    late = [looks[-1] for looks in courses]
+    stages = {"early": [look for look in early if look], "midway": midway, "late": late}
+    gammas = (*PLACES, *DIFFERENCES)
     values = {
-        stage: _numbers((*PLACES, "step", "accuracy"), lambda of, own=chosen: over_seeds(_points(own), of))
-        for stage, chosen in stages.items()
+        stage: {name: over_seeds(looks, itemgetter(name)) for name in (*gammas, "step", "accuracy")}
+        for stage, looks in stages.items()
     }
-    values["moved"] = _numbers(PLACES, lambda of: paired(_points(late), _points(midway), of))
+    values["moved"] = {name: paired(late, midway, itemgetter(name)) for name in gammas}
     values["lead"] = _lead(courses)
-    return values, {"courses": [row for course in courses for row in course]}
+    return values, {"courses": [row for looks in courses for row, _ in looks]}
 
 
-def _points(rows: list[dict]) -> list[Point]:
-    return [({"seed": row["seed"]}, row) for row in rows]
+def _look(seed: int, course: dict, place: int) -> Point:
+    """The row of a look, and what is measured there, differences between places within the network too."""
+    found = {"step" if name == "steps" else name: series[place] for name, series in course.items()}
+    row = {"seed": seed} | found
+    return row, found | {name: row[larger] - row[smaller] for name, (larger, smaller) in DIFFERENCES.items()}
 
 
-def _numbers(names: tuple[str, ...], summary: Callable[[Callable[[dict], float]], dict]) -> dict:
-    """A summary of each column, and of the differences between places within a network."""
-    return {name: summary(itemgetter(name)) for name in names} | {
-        f"{larger}_over_{smaller}": summary(lambda row, a=larger, b=smaller: row[a] - row[b])
-        for larger, smaller in ORDERS
-    }
-
-
-def _lead(courses: list[list[dict]]) -> dict:
+def _lead(courses: list[list[Point]]) -> dict:
     """At how many looks the interval of the last position's lead over the keyword is above 0, ``ahead``.
 
     From the update ``first`` to ``final``; ``most`` is the largest mean lead. Not corrected for so many.
     """
     leads = {
-        rows[0]["step"]: over_seeds(_points(rows), lambda row: row["last"] - row["keyword"])
-        for rows in zip(*courses, strict=True)
+        looks[0][1]["step"]: over_seeds(looks, itemgetter("last_over_keyword"))
+        for looks in zip(*courses, strict=True)
     }
     ahead = [step for step, lead in leads.items() if lead["low"] is not None and lead["low"] > 0]
     most = max(leads, key=lambda step: leads[step]["value"], default=None)
-    ends = {"first": ahead[0], "final": ahead[-1]} if ahead else {"first": None, "final": None}
-    return {"looks": len(leads), "ahead": len(ahead), **ends, "step": most} | {
-        "most": over_seeds([], float) if most is None else leads[most]
+    first, final = (ahead[0], ahead[-1]) if ahead else (None, None)
+    return {"looks": len(leads), "ahead": len(ahead), "first": first, "final": final, "step": most} | {
+        "most": leads.get(most, over_seeds([], float))
     }

@@ -2,7 +2,7 @@
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import permutations
 from typing import Annotated
 
@@ -16,7 +16,7 @@ from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
 from notebooks.learn.resting_attention.measure import measure_apart, measure_resting
 from notebooks.shared.agreement import classifier_runs, gathered
-from notebooks.shared.intervals import Interval, jackknife_interval, over_seeds
+from notebooks.shared.intervals import Interval, jackknife_interval
 
 Data = Annotated[str, OneOf(labelled_sets.names())]
 PLACE = "Snell et al. 2021, section A.9"
@@ -26,7 +26,6 @@ PLACES = (*MARKS, "words")
 NOWHERE = "nowhere"  # no place has more than half of the texts
 NUMBERS = (*PLACES, *(f"{mark}_{what}" for mark in MARKS for what in ("right", "weight")))
 HALF = 50.0
-POSITIONS = ("all", "words")
 CLASSES = {  # what label 0 and label 1 stand for, in figures and tables
     "known_polarity": ("minus", "plus"),
     "sms_spam": ("ham", "spam"),
@@ -120,37 +119,48 @@ def compute(config: Config, store: Store) -> tuple[dict, dict[str, list[dict]]]:
     """Where attention rests by label, and how far two seeds agree with the marks and without, in percent.
 
     ``common`` is the commoner label; ``resting``, how many networks have the largest attention at a place in
-    more than half of its texts; ``by_mark``, agreement of pairs over all texts, parted by whether both
-    networks rest on one mark or on two.
+    more than half of its texts; ``own_mark``, for how much of each label's texts the mark that a network
+    rests on is right alone; ``by_mark``, agreement of pairs over all texts, parted by whether both networks
+    rest on one mark or on two.
     """
     values: dict = {}
     tables: dict[str, list[dict]] = {"networks": [], "pairs": []}
     for name, runs in rows(config).items():
         networks = [
-            {"data": name, "seed": run.seed, "label": label}
+            {"data": name, "seed": run.seed, "label": label, "words": 100 - found["begin"] - found["end"]}
             | found
-            | {"words": 100 - found["begin"] - found["end"]}
             for (run,), answer in gathered(_alone(runs), store).items()
             for label, found in answer.items()
         ]
+        if not networks:
+            continue
+        labels = _by("label", networks)
+        common = max(sorted(labels), key=lambda label: labels[label][0]["texts"])
+        places = {
+            row["seed"]: next((place for place in PLACES if row[place] > HALF), NOWHERE)
+            for row in labels[common]
+        }
         pairs = [
-            {
-                "data": name,
-                "seed": one.seed,
-                "second_seed": other.seed,
-                "positions": positions,
-                "label": label,
-            }
+            {"data": name, "seed": one.seed, "second_seed": other.seed, "positions": positions}
+            | {"label": label, "marks": _marks(places.get(one.seed), places.get(other.seed))}
             | found
             for (one, other), answer in gathered(_together(runs), store).items()
             for positions, groups in answer.items()
             for label, found in groups.items()
         ]
-        if networks:
-            values[name] = _resting(networks) | {"pairs": _agreeing(pairs)}
-            places = _places(networks, values[name]["common"])
-            pairs = [row | {"marks": _marks(row, places)} for row in pairs]
-            values[name]["by_mark"] = _by_mark(pairs)
+        marked = [row for row in pairs if row["label"] == "both" and row["marks"] != "other"]
+        values[name] = {
+            "labels": {
+                label: {"texts": own[0]["texts"]}
+                | {number: mean_interval([row[number] for row in own]).as_dict() for number in NUMBERS}
+                for label, own in labels.items()
+            },
+            "common": common,
+            "resting": {place: [*places.values()].count(place) for place in (*PLACES, NOWHERE)},
+            "own_mark": _own_mark(labels, places, common),
+            "pairs": _grouped(pairs, ("positions", "label"), _agreeing),
+            "by_mark": _grouped(marked, ("marks", "positions"), _ends),
+        }
         tables["networks"] += networks
         tables["pairs"] += pairs
     return values, tables
@@ -164,99 +174,74 @@ def _together(runs: Sequence[RunSpec]) -> tuple[Measurement, ...]:
     return tuple(Measurement(one, measure_apart, (), (other,)) for one, other in permutations(runs, 2))
 
 
-def _resting(networks: list[dict]) -> dict:
-    labels = {}
-    for label in sorted({row["label"] for row in networks}):
-        of_label = [({}, row) for row in networks if row["label"] == label]
-        labels[label] = {"texts": of_label[0][1]["texts"]} | {
-            name: over_seeds(of_label, lambda row, n=name: row[n]) for name in NUMBERS
-        }
-    common = max(labels, key=lambda label: labels[label]["texts"])
-    places = list(_places(networks, common).values())
-    return {
-        "labels": labels,
-        "common": common,
-        "resting": {place: places.count(place) for place in (*PLACES, NOWHERE)},
-        "own_mark": _own_mark(networks, common),
-    }
+def _marks(*places: str) -> str:
+    """``same`` or ``different`` where both networks of a pair rest on a mark, else ``other``."""
+    if not set(places) <= set(MARKS):
+        return "other"
+    return "same" if len(set(places)) == 1 else "different"
 
 
-def _places(networks: list[dict], label: str) -> dict[int, str]:
-    """By seed, where attention is largest in more than half of the texts of a label."""
-    return {
-        row["seed"]: next((place for place in PLACES if row[place] > HALF), NOWHERE)
-        for row in networks
-        if row["label"] == label
-    }
-
-
-def _own_mark(networks: list[dict], common: str) -> dict:
+def _own_mark(labels: dict[str, list[dict]], places: dict[int, str], common: str) -> dict:
     """By label and seed, percent of its texts for which the mark that a network rests on is right alone.
 
     ``default`` networks: it is right in more than half of the texts of the commoner label, and of no other.
     """
-    resting = {seed: mark for seed, mark in _places(networks, common).items() if mark in MARKS}
-    right: dict[str, dict[str, float]] = {}
-    for row in networks:
-        if row["seed"] in resting:
-            right.setdefault(row["label"], {})[str(row["seed"])] = row[f"{resting[row['seed']]}_right"]
+    marks = {seed: mark for seed, mark in places.items() if mark in MARKS}
+    right = {
+        label: {str(row["seed"]): row[f"{marks[row['seed']]}_right"] for row in own if row["seed"] in marks}
+        for label, own in labels.items()
+        if marks
+    }
     defaults = [
-        all((of_label[str(seed)] > HALF) == (label == common) for label, of_label in right.items())
-        for seed in resting
+        all((own[str(seed)] > HALF) == (label == common) for label, own in right.items()) for seed in marks
     ]
     return {"right": right, "default": sum(defaults), "n": len(defaults)}
 
 
-def _marks(pair: dict, places: dict[int, str]) -> str:
-    """``same`` or ``different`` where both networks of a pair rest on a mark, else ``other``."""
-    first, second = (places.get(pair[seed]) for seed in ("seed", "second_seed"))
-    if first not in MARKS or second not in MARKS:
-        return "other"
-    return "same" if first == second else "different"
-
-
-def _by_mark(pairs: list[dict]) -> dict:
-    found: dict = {}
-    for row in pairs:
-        if row["label"] == "both" and row["marks"] != "other":
-            found.setdefault(row["marks"], {}).setdefault(row["positions"], []).append(row["agreement"])
-    ways = {"mean": statistics.fmean, "lowest": min, "highest": max, "n": len}
+def _by(column: str, rows: list[dict]) -> dict[str, list[dict]]:
     return {
-        marks: {at: {name: of(values) for name, of in ways.items()} for at, values in by_positions.items()}
-        for marks, by_positions in found.items()
+        key: [row for row in rows if row[column] == key] for key in dict.fromkeys(row[column] for row in rows)
     }
 
 
+def _grouped(rows: list[dict], columns: tuple[str, str], summary: Callable[[list[dict]], dict]) -> dict:
+    """A summary of each group of rows, by one column and then by another."""
+    first, second = columns
+    return {
+        key: {other: summary(group) for other, group in _by(second, own).items()}
+        for key, own in _by(first, rows).items()
+    }
+
+
+def _ends(pairs: list[dict]) -> dict:
+    agreed = [row["agreement"] for row in pairs]
+    return {"mean": statistics.fmean(agreed), "lowest": min(agreed), "highest": max(agreed), "n": len(agreed)}
+
+
 def _agreeing(pairs: list[dict]) -> dict:
-    """By positions and label: agreement and chance of the mean pair, and how far apart single pairs are.
+    """Agreement and chance of the mean pair, with the jackknife's interval over seeds, and single pairs.
 
     Sets with other numbers of seeds can be compared with ``spread``, while ``lowest`` and ``highest`` reach
     further the more seeds there are.
     """
-    found: dict = {}
-    for positions in POSITIONS:
-        for label in sorted({row["label"] for row in pairs}):
-            group = [row for row in pairs if (row["positions"], row["label"]) == (positions, label)]
-            agreed = {(row["seed"], row["second_seed"]): row["agreement"] for row in group}
-            found.setdefault(positions, {})[label] = {
-                "agreement": _over_pairs(group, "agreement"),
-                "spread": pair_spread(agreed).as_dict(),
-                "chance": _over_pairs(group, "chance"),
-                "lowest": min(agreed.values()),
-                "highest": max(agreed.values()),
-            }
-    return found
+    agreed, chance = (
+        {(row["seed"], row["second_seed"]): row[name] for row in pairs} for name in ("agreement", "chance")
+    )
 
+    def mean_of(numbers: dict[tuple[int, int], float]) -> dict:
+        def of_seeds(seeds: Sequence[int]) -> float:
+            chosen = [number for pair, number in numbers.items() if set(pair) <= set(seeds)]
+            return statistics.fmean(chosen) if chosen else math.nan
 
-def _over_pairs(pairs: list[dict], name: str) -> dict:
-    """The mean of a number over pairs, with the jackknife's interval over seeds."""
+        return jackknife_interval(sorted(set().union(*numbers)), of_seeds).as_dict()
 
-    def of_seeds(seeds: Sequence[int]) -> float:
-        chosen = [row[name] for row in pairs if row["seed"] in seeds and row["second_seed"] in seeds]
-        return statistics.fmean(chosen) if chosen else math.nan
-
-    seeds = sorted({row[of] for row in pairs for of in ("seed", "second_seed")})
-    return jackknife_interval(seeds, of_seeds).as_dict()
+    return {
+        "agreement": mean_of(agreed),
+        "spread": pair_spread(agreed).as_dict(),
+        "chance": mean_of(chance),
+        "lowest": min(agreed.values()),
+        "highest": max(agreed.values()),
+    }
 
 
 def pair_spread(numbers: Mapping[tuple[int, int], float]) -> Interval:

@@ -1,27 +1,24 @@
 """Table 9 from the data: what it prints, what is compared, and small sets counted by hand."""
 
-import csv
-import json
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 import torch
 
 from attnlib.errors import DataUnavailable
+from companion.book.project import find_root
+from companion.claims.published import read_tables
 from companion.data import labelled_sets
 from companion.data.labelled import RawTexts, WordRules
 from companion.results.result import Result
 from companion.results.run import run
 from companion.runs.procedure import Recording, RunSpec
 from notebooks.learn.dataset_sizes.experiment import PRINTED, Config, compute, printed
-from notebooks.learn.dataset_sizes.measure import measure_text_sizes
 from notebooks.learn.dataset_sizes.tables import sizes_table
-from notebooks.learn.dataset_sizes.text_sizes import record
+from notebooks.learn.dataset_sizes.text_sizes import measure_text_sizes, record
 from tests.notebooks.given import Given
-
-PUBLISHED = Path(__file__).parents[3] / "claims" / "published" / "snell2021_tables.csv"
 
 
 def lengths(median):
@@ -51,30 +48,24 @@ def result_of(found, *sets):
 
 
 def test_the_printed_numbers_are_those_of_the_paper():
-    with PUBLISHED.open(encoding="utf-8", newline="") as file:
-        table = {
-            (row["dataset"], row["quantity"]): row["value"]
-            for row in csv.DictReader(file)
-            if row["table"] == "9"
-        }
+    entries = read_tables(find_root() / "claims/published/snell2021_tables.csv").entries
+    table = {(own.dataset, own.quantity): own.value for own in entries if own.table == "9"}
     rows = [row for row in PRINTED if row.title != "SMS"]  # section A.9
-    assert len(table) == 5 * len(rows)
-    for row in rows:
-        for part, short in (("train", "train"), ("validation", "val")):
-            assert table[row.title, f"{short} #"] == str(getattr(row, f"{part}_texts"))
-            median = getattr(row, f"{part}_median")
-            told = str(median[0]) if len(median) == 1 else f"({median[0]} src, {median[1]} trg)"
-            assert table[row.title, f"median {short} seq len"] == told
-        assert table[row.title, "vocab size"] == str(row.vocabulary)
+    told = {(row.title, "vocab size"): row.vocabulary for row in rows}
+    for row, (part, short) in product(rows, (("train", "train"), ("validation", "val"))):
+        told[row.title, f"{short} #"] = getattr(row, f"{part}_texts")
+        source, *target = getattr(row, f"{part}_median")
+        told[row.title, f"median {short} seq len"] = f"({source} src, {target[0]} trg)" if target else source
+    assert {name: str(value) for name, value in told.items()} == table
 
 
 def test_the_parameters_give_the_printed_vocabularies_but_for_20_newsgroups():
-    for row in PRINTED:
-        if row.parameters is not None and row.title != "20 NG":
-            assert row.vocabulary_by_parameters == row.vocabulary
+    assert all(
+        row.vocabulary_by_parameters in (None, row.vocabulary) for row in PRINTED if row.title != "20 NG"
+    )
     assert printed("twenty_newsgroups").vocabulary_by_parameters == 12_488
     assert printed("multi30k_de_en").vocabulary_by_parameters is None
-    assert printed("known_polarity") is None
+    assert printed("known_polarity").title is None
 
 
 def test_lengths_words_and_what_was_dropped_counted_by_hand(monkeypatch):
@@ -82,8 +73,12 @@ def test_lengths_words_and_what_was_dropped_counted_by_hand(monkeypatch):
     test = [("a", 0), ("a b_c 12", 1), ("a e f g", 1)]
     raw = RawTexts("sst", ("no", "yes"), texts, test, WordRules(html=True, mask_integers=True))
     monkeypatch.setitem(labelled_sets.SOURCES, "sst", SimpleNamespace(read=lambda: raw))
-    spec = RunSpec.of("text_sizes", data="sst")
-    found = measure_text_sizes(Recording(spec, record(spec.resolved, Path()), {}))
+
+    def counted_as(reading):
+        spec = RunSpec.of("text_sizes", data="sst", reading=reading)
+        return measure_text_sizes(Recording(spec, record(spec.resolved, Path()), {}))
+
+    found = counted_as("published")
     assert found["parts"]["train"]["texts"] == 4
     assert found["parts"]["train"]["words"]["median"] == 3  # lengths 4, 3, 3 and 1: br is a word here
     assert found["parts"]["validation"]["words"]["quantiles"][2] == 3  # 1, 3 and 4
@@ -92,8 +87,7 @@ def test_lengths_words_and_what_was_dropped_counted_by_hand(monkeypatch):
     assert ["train", "texts", "no word in it", 1] in found["dropped"]
     assert ["train", "words", "integers of two or more digits, read as <unk>", 3] in found["dropped"]
     assert not any("HTML" in line[2] for line in found["dropped"])  # as published it stays
-    cleaned = RunSpec.of("text_sizes", data="sst", reading="cleaned")
-    found = measure_text_sizes(Recording(cleaned, record(cleaned.resolved, Path()), {}))
+    found = counted_as("cleaned")
     assert found["different"] == 4 + 3
     assert found["parts"]["validation"]["texts"] == 2
     assert ["validation", "texts", "trained on as well", 1] in found["dropped"]
@@ -102,18 +96,12 @@ def test_lengths_words_and_what_was_dropped_counted_by_hand(monkeypatch):
 
 
 def test_pairs_are_measured_on_both_sides():
-    tensors = {
-        "train.source": torch.tensor([1, 2, 6]),
-        "train.target": torch.tensor([4, 5, 9]),
-        "kept": torch.tensor(8),
-        "dropped": torch.tensor(list(json.dumps([]).encode()), dtype=torch.uint8),
-    }
-    found = measure_text_sizes(Recording(RunSpec.of("text_sizes"), tensors, {}))
+    sides = {"train.source": torch.tensor([1, 2, 6]), "train.target": torch.tensor([4, 5, 9])}
+    rest = {"kept": torch.tensor(8), "dropped": torch.tensor(list(b"[]"), dtype=torch.uint8)}
+    found = measure_text_sizes(Recording(RunSpec.of("text_sizes"), sides | rest, {}))
     train = found["parts"]["train"]
     assert (train["texts"], train["source"]["median"], train["target"]["median"]) == (3, 2, 5)
-    assert train["source"]["quantiles"] == pytest.approx(
-        np.quantile([1, 2, 6], [0.05, 0.25, 0.5, 0.75, 0.95])
-    )
+    assert train["source"]["quantiles"] == pytest.approx([1.1, 1.5, 2, 4, 5.6])
     assert (found["kept"], found["different"], found["dropped"]) == (8, None, [])
 
 
@@ -139,9 +127,9 @@ def test_equal_different_and_not_compared():
 
 def test_a_vocabulary_outside_its_bounds_has_no_room():
     found = {"twenty_newsgroups": counted(1_197, 183.0, kept=8_000, different=16_000)}
-    result = result_of(found, "twenty_newsgroups")
-    assert result.value("twenty_newsgroups.published.words.room") == 16_000 - 31_065
-    assert result.value("twenty_newsgroups.published.words.room_by_parameters") == 16_000 - 12_488
+    words = result_of(found, "twenty_newsgroups").value("twenty_newsgroups.published.words")
+    assert words["room"] == 16_000 - 31_065
+    assert words["room_by_parameters"] == 16_000 - 12_488
 
 
 def test_the_whole_test_part_of_imdb_stands_beside_the_texts_drawn():
@@ -166,10 +154,8 @@ def test_without_data_the_made_sets_are_counted_and_the_others_say_why(tmp_path,
     assert result.data == {}
     assert result.values["sst"] == {"cannot_be_run": "data: sst is not at hand"}
     made = result.values["known_polarity"]["published"]
-    assert (made["train"]["texts"], made["validation"]["texts"]) == (
-        labelled_sets.N_TRAIN,
-        labelled_sets.N_TEST,
-    )
+    counts = [made[part]["texts"] for part in ("train", "validation")]
+    assert counts == [labelled_sets.N_TRAIN, labelled_sets.N_TEST]
     assert made["words"]["kept"] == 4 + labelled_sets.N_NEUTRAL + 2 * labelled_sets.N_POLAR
     assert result.value("known_lexicon.published.train.texts") == 4_000
     with pytest.raises(DataUnavailable):

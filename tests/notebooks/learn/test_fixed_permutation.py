@@ -6,18 +6,14 @@ import torch
 from companion.runs.keys import model_key
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
-from notebooks.learn.fixed_permutation import experiment
-from notebooks.learn.fixed_permutation.experiment import Config, furthest
-from notebooks.shared import permutation_copying as procedure
+from notebooks.learn.fixed_permutation.experiment import NETWORKS, _late_rise, compute, furthest, measurements
 from notebooks.shared.copying import PROBES
+from tests.notebooks.figure_builders import TINY, tiny
 from tests.notebooks.given import Given
-from tests.notebooks.test_every_figure import TINY as EVERY
-
-TINY = EVERY["fixed_permutation"]
 
 
-def ending(ends, missing=()):
-    """A store that knows, of every network but some, a course that ends in given numbers."""
+def computed(ends, missing=(), **changes):
+    """Of a store that knows, of every network but some, a course that ends in given numbers."""
 
     def answer(spec, measure):
         name = (spec.resolved.order, spec.resolved.network, spec.seed)
@@ -25,11 +21,11 @@ def ending(ends, missing=()):
         course |= {column: [0.1, end] for column, end in ends.get(name, {}).items()}
         return None if name in missing else course | {"steps": [0, 4]}
 
-    return Given(answer)
+    return compute(tiny("fixed_permutation", **changes), Given(answer))
 
 
 def test_networks_of_one_seed_differ_in_the_order_of_their_targets_alone(tmp_path):
-    settings = {name: TINY[name] for name in ("length", "width", "steps", "every")}
+    settings = {name: TINY["fixed_permutation"][name] for name in ("length", "width", "steps", "every")}
     specs = [
         RunSpec.of("permutation_copying", kind="sample", network="proxy", order=order, **settings)
         for order in ("copy", "permuted")
@@ -41,28 +37,19 @@ def test_networks_of_one_seed_differ_in_the_order_of_their_targets_alone(tmp_pat
     torch.testing.assert_close(copied["probe_right"], permuted["probe_right"])
 
 
-def test_the_target_is_the_source_in_the_seeds_own_order():
-    first, second = (
-        procedure._order(procedure.Settings(length=20, order="permuted", seed=seed)) for seed in (0, 1)
-    )
-    assert not torch.equal(first, second)
-    assert not torch.equal(first, torch.arange(20))
-
-
 def test_probes_are_compared_within_seeds():
     ends = {("copy", "uniform", 0): {"probe_right": 0.5}, ("permuted", "uniform", 0): {"probe_right": 0.3}}
     ends |= {("copy", "uniform", 1): {"probe_right": 0.9}, ("permuted", "uniform", 1): {"probe_right": 0.7}}
-    values, _ = experiment.compute(Config(**TINY | {"controls": 2}), ending(ends))
+    values, _ = computed(ends, controls=2)
     found = values["copy_less_permuted"]["probe_right"]
     assert (found["value"], found["low"], found["high"]) == pytest.approx((0.2, 0.2, 0.2))
-    missing = [("permuted", "uniform", 1)]
-    values, _ = experiment.compute(Config(**TINY | {"controls": 2}), ending(ends, missing))
+    values, _ = computed(ends, [("permuted", "uniform", 1)], controls=2)
     assert values["copy_less_permuted"]["probe_right"]["n"] == 1
 
 
 def test_what_is_not_measured_leaves_no_number():
-    missing = [("permuted", network, seed) for network in experiment.NETWORKS for seed in range(2)]
-    values, tables = experiment.compute(Config(**TINY), ending({}, missing))
+    missing = [("permuted", network, seed) for network in NETWORKS for seed in range(2)]
+    values, tables = computed({}, missing)
     assert values["permuted"]["lowest_accuracy"] is None
     assert values["copy_less_permuted"]["probe_right"]["n"] == 0
     assert {row["order"] for row in tables["outcomes"]} == {"copy"}
@@ -81,17 +68,15 @@ def test_the_widest_gap_on_the_way_is_found_and_held_against_one_order():
 
 
 def test_networks_with_more_updates_are_judged_apart():
-    config = Config(**TINY | {"longer_steps": 8, "longer_seeds": 2})
-    longer = [one.spec for one in experiment.measurements(config) if one.spec.resolved.steps == 8]
-    assert {(spec.resolved.order, spec.resolved.network, spec.resolved.every) for spec in longer} == {
-        ("permuted", "learned", 10)
-    }
-    ends = {("permuted", "learned", 0): {"accuracy": 0.99}}
-    values, _ = experiment.compute(config, ending(ends))
+    changes = {"longer_steps": 8, "longer_seeds": 2}
+    asked = [one.spec.resolved for one in measurements(tiny("fixed_permutation", **changes))]
+    longer = {(own.order, own.network, own.every) for own in asked if own.steps == 8}
+    assert longer == {("permuted", "learned", 10)}
+    values, _ = computed({("permuted", "learned", 0): {"accuracy": 0.99}}, **changes)
     assert (values["longer"]["n"], values["longer"]["never"], values["permuted"]["n"]) == (2, 1, 2)
     assert values["longer"]["peak"]["value"] == pytest.approx((0.99 + 0.1) / 2)
 
 
 def test_a_rise_at_the_end_is_of_the_last_quarter():
     course = {"accuracy": [0.0, 0.1, 0.2, 0.3, 0.9]}
-    assert experiment._late_rise(course) == pytest.approx(0.6)
+    assert _late_rise(course) == pytest.approx(0.6)

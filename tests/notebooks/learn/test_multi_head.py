@@ -6,45 +6,43 @@ import torch
 from attnlib.errors import NotMeasured
 from companion.runs.procedure import RunSpec
 from companion.runs.store import Store
-from notebooks.learn.multi_head import experiment
 from notebooks.learn.multi_head.experiment import (
+    SCREENED,
     UNSEEN,
     Config,
     chances,
-    failures_apart,
+    compute,
     good_head,
-    standing,
+    shares_apart,
     together,
 )
 from notebooks.learn.multi_head.multi_head import Settings, new_network
 from notebooks.shared.copied_sentences import copy_batch, draw_sources
 from notebooks.shared.copier import copier_loss
-from notebooks.shared.copying import ATTENTION, PROBES
+from notebooks.shared.copying import ATTENTION, PROBES, has_failed
+from tests.notebooks.figure_builders import tiny
 from tests.notebooks.given import Given
-from tests.notebooks.test_every_figure import TINY as EVERY
-
-TINY = EVERY["multi_head"]
 
 PAST = (0.0, 0.7, 0.7)  # accuracies of a course that was never good and does not end badly
 ENDS = {0: 0.97, 1: 0.5, 2: 0.4}  # one good head and two bad ones
 
 
-class Heads(Given):
-    """A store in which single heads have given courses, and a network that of the best of its heads.
+def computed(courses, missing=(), **changes):
+    """Settings that were asked for, values, and rows, where single heads have given courses.
 
-    Args:
-        courses: accuracies by (head, seed), by (head, seed, body), or by head; missing: heads never trained.
+    A network has that of the best of its heads. Courses are accuracies by (head, seed), by (head, seed,
+    body), or by head; ``missing`` heads are never trained.
     """
 
-    def __init__(self, courses, missing=()):
-        super().__init__(self._answer)
-        self.courses, self.missing = courses, missing
+    def of(head, settings):
+        names = ((head, settings.seed, settings.body), (head, settings.seed), head)
+        found = next((courses[name] for name in names if name in courses), PAST)
+        return found if isinstance(found, tuple) else (0.1, found, found)
 
-    def _answer(self, spec, measure):
-        settings = spec.resolved
-        if settings.heads in self.missing:
+    def answer(spec, measure):
+        if spec.resolved.heads in missing:
             return None
-        own = [self._of(head, settings) for head in settings.heads]
+        own = [of(head, spec.resolved) for head in spec.resolved.heads]
         weights = [course[-1] for course in own]  # what a head is worth, it attends
         return {
             "steps": [0, 1, 2],
@@ -53,83 +51,47 @@ class Heads(Given):
             **{column: [0.5] * 3 for column in ("loss", *ATTENTION, *PROBES)},
         }
 
-    def _of(self, head, settings):
-        names = ((head, settings.seed, settings.body), (head, settings.seed), head)
-        found = next((self.courses[name] for name in names if name in self.courses), PAST)
-        return found if isinstance(found, tuple) else (0.1, found, found)
-
-    def trials(self, config):
-        """(head, seed) of the runs of single candidates in the body of the chapter, in order."""
-        return sorted(
-            (one.heads[0], one.seed)
-            for one in self.asked
-            if len(one.heads) == 1 and one.heads[0] < UNSEEN and one.body == config.body
-        )
-
-    def networks(self, config, *, random=False):
-        """Settings of the networks of several different heads, seeds in order."""
-        several = [one for one in self.asked if len(set(one.heads)) == config.heads]
-        several.sort(key=lambda one: (one.seed, one.heads))
-        return [one for one in several if (one.heads[0] >= UNSEEN) == random]
+    store = Given(answer)
+    return store.asked, *compute(tiny("multi_head", **changes), store)
 
 
-def computed(courses, missing=(), **changes):
-    config, store = Config(**TINY | changes), Heads(courses, missing)
-    values, rows = experiment.compute(config, store)
-    return config, store, values, rows
+def networks(rows, scenario):
+    """Heads, body and seed of the networks of a scenario."""
+    own = [row for row in rows["outcomes"] if row["scenario"] == scenario]
+    return [(tuple(map(int, row["heads"].split())), row["body"], row["seed"]) for row in own]
 
 
 def test_heads_are_good_or_bad_on_all_their_data_or_neither():
-    ends = ENDS | {(3, 0): 0.99, (3, 1): 0.2}
-    config, store, values, _ = computed(ends, candidates=5, trials=2, seeds=4)
+    _, values, rows = computed(ENDS | {(3, 0): 0.99, (3, 1): 0.2}, candidates=5, trials=2, seeds=4)
     found = values["heads"]
     assert (found["tried"], found["good"], found["bad"]) == (5, 1, 2)
     assert (values["all_bad"]["failed"]["value"], values["one_good"]["failed"]["value"]) == (1, 0)
-    bad = [one for one in store.networks(config) if 0 not in one.heads]
-    mixed = [one for one in store.networks(config) if 0 in one.heads]
-    assert [frozenset(one.heads) for one in bad] == 4 * [frozenset({1, 2})]
-    assert all(one.heads[0] == 0 and one.heads[1] in (1, 2) for one in mixed)
-    random = store.networks(config, random=True)
-    assert sorted(head for one in random for head in one.heads) == list(range(UNSEEN, UNSEEN + 8))
+    assert [set(heads) for heads, *_ in networks(rows, "all_bad")] == 4 * [{1, 2}]
+    assert all(heads in ((0, 1), (0, 2)) for heads, *_ in networks(rows, "one_good"))
+    random = [head for heads, *_ in networks(rows, "random") for head in heads]
+    assert sorted(random) == list(range(UNSEEN, UNSEEN + 8))
 
 
-def test_a_head_is_good_by_its_best_look_and_bad_by_its_last():
-    courses = {
-        0: (0.1, 0.97, 0.8),  # good, though it ends short of 95 %
-        1: (0.1, 0.7, 0.5),  # bad, though it was at 70 %
-        2: (0.1, 0.5, 0.7),  # neither, though it was at 50 %
-        3: (0.1, 0.96, 0.4),  # had learned, and forgot: good, and no bad head
-    }
-    _, _, values, _ = computed(courses, candidates=4)
-    assert (values["heads"]["good"], values["heads"]["bad"]) == (2, 1)
-    assert [standing(list(own)) for own in courses.values()] == ["good", "bad", None, "good"]
+def test_networks_learn_from_new_data_in_the_body_of_their_heads_and_random_ones_in_others():
+    _, values, rows = computed(ENDS, candidates=3, trials=2, seeds=3, body=7)
+    assert {seed for _, _, seed in networks(rows, "single") + networks(rows, "again")} == {0, 1}
+    for scenario in SCREENED:
+        assert [own[1:] for own in networks(rows, scenario)] == [(7, 2), (7, 3), (7, 4)]
+    random = networks(rows, "random")
+    assert [own[1:] for own in random] == [(7, 2), (8, 3), (9, 4)]
+    assert networks(rows, "alone") == [(heads[:1], *own) for heads, *own in random]
+    copies = [(2 * heads[:1], *own) for heads, *own in networks(rows, "all_bad")]
+    assert networks(rows, "copied") == copies
+    assert values["copied"]["failed"]["value"] == 1
 
 
 def test_a_head_that_is_neither_on_some_data_is_not_tried_on_the_next():
-    ends = {0: 0.97, 1: 0.7, 2: 0.5, (3, 0): 0.5, (3, 1): 0.7}
-    config, store, values, rows = computed(ends, candidates=4, trials=3)
-    assert store.trials(config) == [(0, 0), (0, 1), (0, 2), (1, 0), (2, 0), (2, 1), (2, 2), (3, 0), (3, 1)]
+    _, values, rows = computed({0: 0.97, 1: 0.7, 2: 0.5, (3, 0): 0.5, (3, 1): 0.7}, candidates=4, trials=3)
+    assert [(*heads, seed) for heads, _, seed in networks(rows, "single")] == [(0, 0), (1, 0), (2, 0), (3, 0)]
+    again = [(*heads, seed) for heads, _, seed in networks(rows, "again")]
+    assert again == [(0, 1), (2, 1), (3, 1), (0, 2), (2, 2)]
     assert values["heads"] == {"tried": 4, "runs": 9, "good": 1, "bad": 1, "bad_later": 2}
-    # One row a head in the baseline; further trials of the same head are no further heads.
-    assert values["single"]["n"] == 4
-    assert [row["scenario"] for row in rows["outcomes"]].count("again") == 5
-
-
-def test_no_network_learns_from_data_that_its_heads_were_judged_on():
-    config, store, _, _ = computed(ENDS, candidates=3, trials=2, seeds=3)
-    assert {seed for _, seed in store.trials(config)} == {0, 1}
-    several = [*store.networks(config), *store.networks(config, random=True)]
-    assert {one.seed for one in several} == {2, 3, 4}
-
-
-def test_screened_heads_have_their_body_and_random_ones_each_another():
-    config, store, _, _ = computed(ENDS, candidates=3, seeds=3, body=7)
-    assert [one.body for one in store.networks(config)] == [7] * 6
-    random = store.networks(config, random=True)
-    assert [one.body for one in random] == [7, 8, 9]
-    alone = [one for one in store.asked if one.heads[0] >= UNSEEN and len(one.heads) == 1]
-    firsts = [(one.seed, one.body, one.heads[0]) for one in random]
-    assert sorted((one.seed, one.body, *one.heads) for one in alone) == firsts
+    assert values["single"]["n"] == 4  # further trials of the same head are no further heads
 
 
 def test_without_all_trials_no_head_is_good_or_bad():
@@ -137,10 +99,11 @@ def test_without_all_trials_no_head_is_good_or_bad():
         computed({0: 0.3, 1: 0.3}, missing=[(1,)])
 
 
-def test_the_early_look_is_one_after_the_beginning():
-    for every, followed, step in ((10, 200, 20), (8, 200, 16), (30, 200, 30), (9, 5, 9)):
-        config = Config(**TINY | {"steps": every, "every": every, "followed": followed})
-        assert experiment._early(config) == step
+@pytest.mark.parametrize(
+    ("every", "followed", "step"), [(10, 200, 20), (8, 200, 16), (30, 200, 30), (9, 5, 9)]
+)
+def test_the_early_look_is_one_after_the_beginning(every, followed, step):
+    assert Config(steps=every, every=every, followed=followed).early == step
 
 
 # What networks of the chapter have in common, and what varies.
@@ -191,32 +154,31 @@ def test_equal_heads_learn_alike():
 
 def test_good_and_bad_heads_are_tried_in_other_bodies():
     ends = ENDS | {3: 0.3} | {(head, 0, 1 + own): 0.99 for own in range(3) for head in range(4)}
-    _, store, values, _ = computed(ends, candidates=4, elsewhere=3, moved=2)
-    assert sorted(one.heads for one in store.asked if one.body == 1) == [(0,), (1,), (2,)]
+    _, values, rows = computed(ends, candidates=4, elsewhere=3, moved=2)
+    assert [own[:2] for own in networks(rows, "elsewhere_bad")[:2]] == [((1,), 1), ((2,), 1)]
     assert values["elsewhere_bad"]["accuracy"]["value"] == pytest.approx(0.99)
     assert values["elsewhere_good"]["n"] == 3
-    _, _, values, _ = computed(ends, candidates=4, elsewhere=0)
+    _, values, _ = computed(ends, candidates=4, elsewhere=0)
     assert values["elsewhere_bad"]["n"] == 0
 
 
 def test_what_more_heads_add_is_compared_in_one_body():
     first = {UNSEEN: 0.5, UNSEEN + 2: 0.6, UNSEEN + 4: 0.7}
     second = {head + 1: end + 0.1 for head, end in first.items()}
-    _, _, values, _ = computed(first | second, seeds=3)
-    found = values["random_over_alone"]
+    found = computed(first | second, seeds=3)[1]["random_over_alone"]
     assert (found["value"], found["low"], found["n"]) == (pytest.approx(0.1), pytest.approx(0.1), 3)
 
 
 @pytest.mark.parametrize(
-    ("courses", "all_bad", "one_good"),
-    [({0: 0.3, 1: 0.97, 2: 0.98}, 0, 1), ({0: 0.3, 1: 0.3}, 1, 0), ({0: 0.97, 1: 0.97}, 0, 0)],
+    ("courses", "all_bad", "one_good", "copied"),
+    [({0: 0.3, 1: 0.97, 2: 0.98}, 0, 1, 1), ({0: 0.3, 1: 0.3}, 1, 0, 1), ({0: 0.97, 1: 0.97}, 0, 0, 0)],
 )
-def test_a_scenario_of_too_few_heads_has_no_networks(courses, all_bad, one_good):
+def test_a_scenario_of_too_few_heads_has_no_networks(courses, all_bad, one_good, copied):
     """None of fewer heads, which would be judged as if they had all of them."""
-    config, store, values, _ = computed(courses, candidates=3)
-    assert (values["all_bad"]["n"], values["one_good"]["n"]) == (all_bad, one_good)
-    assert {len(one.heads) for one in store.asked} == {1, config.heads}
-    assert ("not_run" in values["all_bad"], "not_run" in values["one_good"]) == (not all_bad, not one_good)
+    asked, values, _ = computed(courses, candidates=3)
+    assert [values[name]["n"] for name in SCREENED] == [all_bad, copied, one_good]
+    assert ["not_run" not in values[name] for name in SCREENED] == [all_bad, copied, one_good]
+    assert {len(one.heads) for one in asked} == {1, 2}
     assert ("not_run" in values["all_bad_less_one_good"]) == (not all_bad or not one_good)
     if not all_bad:
         assert "of 3 heads turned out bad when alone" in values["all_bad"]["not_run"]
@@ -224,46 +186,30 @@ def test_a_scenario_of_too_few_heads_has_no_networks(courses, all_bad, one_good)
 
 
 def test_sets_of_heads_are_counted_whatever_their_order():
-    _, _, values, _ = computed({0: 0.3, 1: 0.4}, seeds=6)
+    _, values, _ = computed({0: 0.3, 1: 0.4}, seeds=6)
     assert (values["all_bad"]["n"], values["all_bad"]["head_sets"]) == (6, 1)
-    _, _, values, rows = computed({head: 0.3 for head in range(6)}, candidates=6, seeds=6)
-    drawn = {frozenset(row["heads"].split()) for row in rows["outcomes"] if row["scenario"] == "all_bad"}
+    _, values, rows = computed({head: 0.3 for head in range(6)}, candidates=6, seeds=6)
+    drawn = {frozenset(heads) for heads, *_ in networks(rows, "all_bad")}
     assert values["all_bad"]["head_sets"] == len(drawn) > 1
 
 
-def test_copies_are_of_a_bad_head_on_the_same_data_in_the_same_body():
-    config, store, values, _ = computed(ENDS, candidates=3, seeds=4, body=7)
-    bad = [one for one in store.networks(config) if 0 not in one.heads]
-    copied = [one for one in store.asked if len(one.heads) == 2 and len(set(one.heads)) == 1]
-    copied.sort(key=lambda one: one.seed)
-    assert [(one.heads, one.seed, one.body) for one in copied] == [
-        (2 * one.heads[:1], one.seed, 7) for one in bad
-    ]
-    assert values["copied"]["failed"]["value"] == 1
-    _, _, values, _ = computed({0: 0.3, 1: 0.97}, seeds=1)  # copies need no second bad head
-    assert (values["all_bad"]["n"], values["copied"]["n"]) == (0, 1)
-    assert "not_run" not in values["copied"]
-
-
 def test_failures_are_compared_in_pairs_of_one_seed():
-    _, _, values, _ = computed(ENDS, candidates=3, seeds=4)
-    apart = values["all_bad_less_one_good"]
+    apart = computed(ENDS, candidates=3, seeds=4)[1]["all_bad_less_one_good"]
     assert (apart["value"], apart["n"]) == (1, 4)
     assert 0 < apart["low"] < 1  # four pairs alike are no certainty
     # Bad heads that learn together with the good one, on the data of two networks, are as good.
     ends = ENDS | {(head, seed): 0.99 for head in (1, 2) for seed in (1, 2)}
-    _, _, values, _ = computed(ends, candidates=3, seeds=4)
-    assert values["all_bad_less_one_good"]["value"] == 0.5
+    assert computed(ends, candidates=3, seeds=4)[1]["all_bad_less_one_good"]["value"] == 0.5
 
 
 def test_later_updates_are_followed_and_judge_nothing():
     """Judged at 1 of 2 updates: heads 0 and 2 learn late, head 1 at once, and forgets."""
     late, early = (0.1, 0.5, 0.97), (0.1, 0.96, 0.5)
-    _, store, values, rows = computed(
-        {0: late, 1: early, 2: late}, candidates=3, steps=1, every=1, followed=2
-    )
-    assert {one.steps for one in store.asked} == {2}
+    courses = {0: late, 1: early, 2: late}
+    asked, values, rows = computed(courses, candidates=3, steps=1, every=1, followed=2)
+    assert {one.steps for one in asked} == {2}
     assert (values["heads"]["good"], values["heads"]["bad"]) == (1, 2)
+    assert values["heads"]["bad_later"] == 0  # head 1 forgets, and has been good
     single = values["single"]
     failed = [found["failed"]["value"] for found in (single, single["followed"])]
     assert failed == [pytest.approx(2 / 3), pytest.approx(1 / 3)]
@@ -271,7 +217,6 @@ def test_later_updates_are_followed_and_judge_nothing():
     assert single["turned"]["drawn"]["n"] + single["turned"]["away"]["n"] == 2
     assert (values["sides"]["step"], values["sides"]["end"]) == (2, 2)
     assert values["together"]["single"]["n"] == 3
-    assert values["heads"]["bad_later"] == 0  # head 1 forgets, and has been good
     assert {row["steps"] for row in rows["courses"]} == {0, 1, 2}
     own = {row["heads"]: row["accuracy"] for row in rows["outcomes"] if row["scenario"] == "single"}
     assert own == {"0": 0.5, "1": 0.96, "2": 0.5}
@@ -309,9 +254,9 @@ def test_which_head_attends_is_read_where_the_network_has_learned():
 
 
 def test_failures_are_those_of_the_last_look_in_pairs_of_one_seed():
-    found = failures_apart(ending(0.5, 0.6, 0.99, 0.94), ending(0.96, 0.5, 0.3))
+    found = shares_apart(ending(0.5, 0.6, 0.99, 0.94), ending(0.96, 0.5, 0.3), has_failed)
     assert (found["value"], found["n"]) == (0, 3)  # 1, 0 and −1; the fourth has no partner
-    assert failures_apart(ending(0.5), []) == {"value": None, "low": None, "high": None, "n": 0}
+    assert shares_apart(ending(0.5), [], has_failed) == {"value": None, "low": None, "high": None, "n": 0}
 
 
 def test_a_head_is_drawn_at_or_above_uniform_attention():

@@ -6,20 +6,17 @@ import pytest
 import torch
 
 from attnlib.errors import BadInput
-from notebooks.learn.permutation_copying import experiment
-from notebooks.learn.permutation_copying.experiment import Config, knowledge_first, way
+from notebooks.learn.permutation_copying.experiment import compute, events, knowledge_first
 from notebooks.shared import permutation_copying as procedure
 from notebooks.shared.copied_sentences import copy_batch, draw_sources
 from notebooks.shared.copier import BagOfWords, Copier, CopierConfig
 from notebooks.shared.copying import ATTENTION, PROBES
+from tests.notebooks.figure_builders import tiny
 from tests.notebooks.given import Given
-from tests.notebooks.test_every_figure import TINY as EVERY
-
-TINY = EVERY["permutation_copying"]
 
 
-def knowing(accuracies):
-    """A store that knows the courses of some networks."""
+def computed(accuracies, **changes):
+    """Values and tables of a store that knows the courses of some networks that learn to attend."""
 
     def answer(spec, measure):
         if spec.resolved.network != "learned" or spec.resolved.kind not in accuracies:
@@ -28,12 +25,12 @@ def knowing(accuracies):
         course = {name: [0.5] * len(accuracy) for name in ("loss", *ATTENTION, *PROBES)}
         return course | {"steps": [0, 2, 4, 6][: len(accuracy)], "accuracy": accuracy}
 
-    return Given(answer)
+    return compute(tiny("permutation_copying", **changes), Given(answer))
 
 
 def test_failing_and_the_time_to_learn_are_counted_from_the_courses():
-    store = knowing({"permutation": [[0.1, 0.5, 0.94], [0.1, 0.95, 0.96]], "sample": [[0.1, 0.97, 0.9]] * 2})
-    values, tables = experiment.compute(Config(**TINY), store)
+    courses = {"permutation": [[0.1, 0.5, 0.94], [0.1, 0.95, 0.96]], "sample": [[0.1, 0.97, 0.9]] * 2}
+    values, tables = computed(courses)
     assert values["permutation"]["failed"]["value"] == 0.5
     assert values["permutation"]["lowest_accuracy"] == 0.94
     assert values["permutation"]["steps_to_learn"]["value"] == (4 + 2) / 2  # never counts as all four
@@ -46,20 +43,19 @@ def test_failing_and_the_time_to_learn_are_counted_from_the_courses():
 def test_what_happens_after_the_course_is_not_read():
     """The networks on samples are trained on for the chapter on a fixed order."""
     longer = [[0.1, 0.5, 0.9, 1.0], [0.1, 0.96, 0.97, 0.2]]
-    values, tables = experiment.compute(Config(**TINY), knowing({"sample": longer}))
+    values, tables = computed({"sample": longer})
     assert values["sample"]["lowest_accuracy"] == 0.9
     assert values["sample"]["never"] == 1
     assert [row["accuracy"] for row in tables["outcomes"]] == [0.9, 0.97]
     assert max(row["steps"] for row in tables["courses"]) == 6  # shown, not judged by
     with pytest.raises(BadInput, match="no snapshot after 4 updates"):
-        experiment.compute(Config(**TINY), knowing({"sample": [[0.1], [0.1]]}))
+        computed({"sample": [[0.1], [0.1]]})
 
 
 def test_what_fails_is_told_from_what_is_slow():
     """Of three networks below 95 % after four updates one learns later; a fourth forgets."""
     courses = [[0.1, 0.5, 0.9, 0.96], [0.1, 0.5, 0.9, 0.94], [0.1, 0.2, 0.2, 0.2], [0.1, 0.95, 0.96, 0.5]]
-    config = Config(**TINY | {"seeds": 4, "followed": 6})
-    values, _ = experiment.compute(config, knowing({"permutation": courses}))
+    values, _ = computed({"permutation": courses}, seeds=4, followed=6)
     found, later = values["permutation"], values["permutation"]["followed"]
     assert (found["failed"]["value"], later["failed"]["value"], later["late"]) == (0.75, 0.75, 1)
     assert (found["never"], later["never"], later["steps"]) == (3, 2, 6)
@@ -76,17 +72,12 @@ def test_a_look_says_what_a_network_that_copies_by_attention_does():
     with torch.no_grad():
         trace = model(held_out)
     seen = procedure.snapshot_of_copier(model, held_out)
-    right = [
-        (
-            int(trace.attention[n, 0, s].argmax()) == s,
-            int(trace.logits[n, s].argmax()) == held_out.target[n, s],
-        )
-        for n in range(10)
-        for s in range(4)
-    ]
-    assert seen["attention_accuracy"].item() == pytest.approx(sum(a for a, _ in right) / 40)
-    assert seen["accuracy"].item() == pytest.approx(float(sum(b for _, b in right)) / 40)
-    weight = sum(float(trace.attention[n, 0, s, s]) for n in range(10) for s in range(4)) / 40
+    words = [(n, s) for n in range(10) for s in range(4)]
+    attended = [int(trace.attention[n, 0, s].argmax()) == s for n, s in words]
+    said = [int(trace.logits[n, s].argmax()) == held_out.target[n, s] for n, s in words]
+    assert seen["attention_accuracy"].item() == pytest.approx(sum(attended) / 40)
+    assert seen["accuracy"].item() == pytest.approx(float(sum(said)) / 40)
+    weight = sum(float(trace.attention[n, 0, s, s]) for n, s in words) / 40
     assert seen["attention_right"].item() == pytest.approx(weight, rel=1e-5)
 
 
@@ -110,25 +101,20 @@ def test_equal_seeds_see_the_same_sentences_and_uses_do_not_share_them():
     assert torch.equal(drawn, procedure._sources(settings, 4, procedure.TRAINING, 0))
     others = [(procedure.TRAINING, 1), (procedure.HELD_OUT,)]
     assert not any(torch.equal(drawn, procedure._sources(settings, 4, *use)) for use in others)
-    assert procedure._order(settings) is None
-    order = procedure._order(procedure.Settings(length=6, seed=3, order="permuted"))
-    assert sorted(order.tolist()) == list(range(6))
+    assert procedure._order(settings) is None  # copied
+    orders = [procedure._order(procedure.Settings(length=20, seed=seed, order="permuted")) for seed in (0, 1)]
+    assert [sorted(order.tolist()) for order in orders] == 2 * [list(range(20))]
+    assert len({(*range(20),), *map(tuple, (order.tolist() for order in orders))}) == 3
 
 
 # Which way attention goes, when, and what networks that never attend know of words by then.
 
 LENGTH = 10
-STEPS = [0, 10, 20, 30]
 
 
 def course(weights, attended=(0, 0, 0, 0), known=(0, 0, 0, 0), accuracy=(0, 0, 0, 0.5)):
-    return {
-        "steps": STEPS,
-        "attention_right": list(weights),
-        "attention_accuracy": list(attended),
-        "probe_agreement": list(known),
-        "accuracy": list(accuracy),
-    }
+    columns = {"attention_right": weights, "attention_accuracy": attended, "probe_agreement": known}
+    return {"steps": [0, 10, 20, 30], "accuracy": accuracy} | columns
 
 
 DRAWN = course((0.1, 0.19, 0.2, 0.9), (0, 0.2, 0.5, 1), (0.1, 0.5, 0.8, 0.9), (0, 0.2, 0.95, 1))
@@ -137,46 +123,45 @@ STAYS = course((0.1, 0.12, 0.08, 0.19))
 HELD = [course((0.1,) * 4, known=(0, 0.1, known, 0.9)) for known in (0.2, 0.3)]
 
 
-def points(*courses):
-    return [({"seed": seed}, own) for seed, own in enumerate(courses)]
+def first_of(*learned, held=HELD):
+    points = [[({"seed": seed}, own) for seed, own in enumerate(courses)] for courses in (learned, held)]
+    return knowledge_first(*points, LENGTH)
 
 
 def test_attention_has_left_at_twice_or_half_of_its_equal_share():
-    assert (way(DRAWN, LENGTH), way(AWAY, LENGTH), way(STAYS, LENGTH)) == ("drawn", "away", None)
-    found = knowledge_first(points(DRAWN, AWAY, STAYS), points(*HELD), LENGTH)
+    assert [events(own, LENGTH)["way"] for own in (DRAWN, AWAY, STAYS)] == ["drawn", "away", None]
+    found = first_of(DRAWN, AWAY, STAYS)
     assert (found["stays"], found["drawn"]["n"], found["away"]["n"]) == (1, 1, 1)
     assert found["drawn"]["left"]["value"] == found["away"]["left"]["value"] == 20
 
 
 def test_words_and_attention_are_there_from_half_of_the_words_on():
-    found = knowledge_first(points(DRAWN, AWAY), points(*HELD), LENGTH)
+    found = first_of(DRAWN, AWAY)
     drawn, away = found["drawn"], found["away"]
     assert (drawn["known"]["value"], drawn["there"]["value"], drawn["lead"]["value"]) == (10, 20, 10)
     assert (drawn["first"], away["first"]) == (1, 0)
     assert away["known"]["value"] is away["there"]["value"] is away["held"]["value"] is None
     assert (drawn["soonest"], drawn["latest"], away["soonest"]) == (20, 20, None)
-
-
-def test_networks_held_at_uniform_attention_are_asked_after_as_many_updates():
-    held = knowledge_first(points(DRAWN, AWAY), points(*HELD), LENGTH)["drawn"]["held"]
-    assert (held["value"], held["n"]) == (pytest.approx(0.25), 2)
+    # Networks held at uniform attention are asked after as many updates.
+    assert (drawn["held"]["value"], drawn["held"]["n"]) == (pytest.approx(0.25), 2)
 
 
 def test_at_the_same_look_neither_comes_first_and_words_that_never_come_do_not():
     together = course((0.1, 0.3, 0.5, 0.9), (0, 0.2, 0.5, 1), (0, 0.2, 0.5, 0.9))
     without = course((0.1, 0.3, 0.5, 0.9), (0, 0.2, 0.5, 1))
-    drawn = knowledge_first(points(together, without), points(*HELD), LENGTH)["drawn"]
+    drawn = first_of(together, without)["drawn"]
     assert (drawn["first"], drawn["lead"]["n"], drawn["there"]["n"]) == (0, 1, 2)
 
 
 def test_networks_that_get_there_later_than_the_others_were_followed_are_held_against_nothing():
     short = [{name: values[:2] for name, values in held.items()} for held in HELD]
-    drawn = knowledge_first(points(DRAWN), points(*short), LENGTH)["drawn"]
-    assert drawn["held"] == {"value": None, "low": None, "high": None, "n": 0}
-    assert (drawn["n_held"], drawn["there"]["value"]) == (0, 20)
+    for held in (short, []):
+        drawn = first_of(DRAWN, held=held)["drawn"]
+        assert drawn["held"] == {"value": None, "low": None, "high": None, "n": 0}
+        assert (drawn["n_held"], drawn["there"]["value"]) == (0, 20)
 
 
 def test_no_networks_is_no_error():
-    found = knowledge_first([], [], LENGTH)
+    found = first_of(held=[])
     assert found["stays"] == 0
     assert all(found[side]["n"] == 0 and found[side]["lead"]["value"] is None for side in ("drawn", "away"))

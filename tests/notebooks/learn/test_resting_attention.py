@@ -15,14 +15,10 @@ from tests.notebooks.given import Given
 
 def recorded(attention, log_polarity, lengths, labels, seed=0):
     """A classifier looked at twice; the first snapshot is empty, so that only the last can be meant."""
-    values = {"attention": attention, "log_polarity": log_polarity}
-    tensors = {
-        "validation.offsets": torch.tensor([0, *lengths]).cumsum(0),
-        "validation.labels": torch.tensor(labels),
-    }
-    for name, last in values.items():
-        last = torch.tensor(last, dtype=torch.float32)
-        tensors[f"validation.{name}"] = torch.stack([torch.zeros_like(last), last])
+    tensors = {"offsets": torch.tensor([0, *lengths]).cumsum(0), "labels": torch.tensor(labels)}
+    for name, last in {"attention": attention, "log_polarity": log_polarity}.items():
+        tensors[name] = torch.tensor([[0.0] * len(last), last])
+    tensors = {f"validation.{name}": tensor for name, tensor in tensors.items()}
     return Recording(SimpleNamespace(seed=seed, setting=f"seed {seed}"), tensors, {})
 
 
