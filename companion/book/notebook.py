@@ -8,7 +8,7 @@ checkout is found from the working folder and nothing of the book is touched.
 import gc
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
@@ -41,8 +41,7 @@ def networks_note(result: Result) -> str:
         return ""
     by_kind: dict[str, dict[str, int]] = {}  # kind → task → the most networks that a number rests on
     for task, kind, values in kinds_of(result, result.values.get("by_task", result.values)):
-        n = max(_networks(values), default=0)
-        if kind.partition("-")[0] in get_args(Architecture) and n:
+        if kind.partition("-")[0] in get_args(Architecture) and (n := _networks(values)):
             by_kind.setdefault(kind, {})[task_name(task)] = n
     alike: dict[str, list[str]] = {}  # what is said of several kinds
     for kind, counts in by_kind.items():
@@ -53,12 +52,11 @@ def networks_note(result: Result) -> str:
     return f"Networks a task and kind. {'; '.join(parts)}."
 
 
-def _networks(values: object) -> Iterator[int]:
-    if isinstance(values, dict) and {"value", "n"} <= set(values):
-        yield values["n"]
-    elif isinstance(values, dict):
-        for inner in values.values():
-            yield from _networks(inner)
+def _networks(values: object) -> int:
+    """The most networks that a number below rests on."""
+    if not isinstance(values, dict):
+        return 0
+    return values["n"] if {"value", "n"} <= set(values) else max(map(_networks, values.values()), default=0)
 
 
 def _listed(counts: Mapping[str, int]) -> str:
@@ -67,10 +65,10 @@ def _listed(counts: Mapping[str, int]) -> str:
         return f"{next(iter(counts.values()))} (each of {len(counts)} tasks)"
     parts = []
     for n in sorted(set(counts.values()), reverse=True):
-        tasks = [task for task in counts if counts[task] == n]
-        marks = [task.split()[1] for task in tasks if task.startswith("reordering ")]
-        tasks = [task for task in tasks if not task.startswith("reordering ")]
-        tasks += [f"reordering {', '.join(marks)} %"] if marks else []
+        own = [task for task in counts if counts[task] == n]
+        tasks = [task for task in own if not task.startswith("reordering ")]
+        if marks := [task.split()[1] for task in own if task.startswith("reordering ")]:
+            tasks.append(f"reordering {', '.join(marks)} %")
         parts.append(f"{n} ({', '.join(tasks)})")
     return ", ".join(parts)
 
@@ -134,13 +132,9 @@ class Page:
     def show(
         self, figure, name: str, *, alt: str, caption: str, data: "list[dict] | pd.DataFrame | None" = None
     ) -> None:
-        """Save a matplotlib figure as SVG and PNG (and its numbers as CSV), and display it with its texts.
+        """Save a matplotlib figure as SVG and PNG, the ``data`` drawn as CSV, and display it with its texts.
 
-        Args:
-            name: file name without suffix; also the figure's name in the book.
-            alt: what the figure shows, for who cannot see it.
-            caption: the sentence under it.
-            data: the records drawn.
+        ``name`` is that of the files and of the figure in the book, ``alt`` tells it to who cannot see it.
         """
         import pandas as pd
         from IPython.display import display

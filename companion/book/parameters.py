@@ -69,11 +69,10 @@ def cell(config: type, profiles: Mapping[str, object]) -> str:
         if len(set(values.values())) == 1:
             given = next(iter(values.values()))
         comment = f"{text.partition('. ')[0]}{f' [{given}]' if given else ''}"
-        first, *rest = textwrap.wrap(
-            comment, WIDTH - column - 2, break_long_words=False, break_on_hyphens=False
-        )
-        lines.append(f"{f'{name} = None':{column}}# {first}")
-        lines += [f"{'':{column}}# {line}" for line in rest]
+        lines += textwrap.wrap(
+            comment, WIDTH, break_long_words=False, break_on_hyphens=False,
+            initial_indent=f"{f'{name} = None':{column}}# ", subsequent_indent=f"{'':{column}}# ",
+        )  # fmt: skip
     return "\n".join(lines) + "\n"
 
 

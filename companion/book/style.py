@@ -37,15 +37,13 @@ SETTINGS = {
     "ytick.labelsize": 9,
     "axes.spines.top": False,
     "axes.spines.right": False,
-    "axes.edgecolor": INK,
-    "axes.labelcolor": INK,
-    "text.color": INK,
-    "xtick.color": INK,
-    "ytick.color": INK,
     "figure.facecolor": "white",
     "figure.constrained_layout.use": True,
     "savefig.facecolor": "white",
 }
+SETTINGS |= dict.fromkeys(
+    ("axes.edgecolor", "axes.labelcolor", "text.color", "xtick.color", "ytick.color"), INK
+)
 
 
 @contextmanager

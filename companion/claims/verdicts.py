@@ -220,12 +220,11 @@ def judge_values(
     undefined = [label for label, estimate in evidence.items() if not estimate.defined]
     if not_trained and len(undefined) == len(evidence):
         return untrained
-    reason = f"undefined: {', '.join(undefined)}" if undefined else ""
     verdict = min((weigh(judge, own) for own in evidence.values()), key=list(Verdict).index)
-    is_open = not undefined and all(judge.meets(*own.ends) for own in evidence.values())
-    if verdict is Verdict.NOT_REPRODUCED and is_open:
-        reason = UNDECIDED
-    return Judgement(verdict, evidence, reason)
+    if undefined:
+        return Judgement(verdict, evidence, f"undefined: {', '.join(undefined)}")
+    is_open = all(judge.meets(*own.ends) for own in evidence.values())
+    return Judgement(verdict, evidence, UNDECIDED * (is_open and verdict is Verdict.NOT_REPRODUCED))
 
 
 def in_short(missing: Sequence[str], most: int = 3) -> str:
