@@ -155,14 +155,12 @@ def main(arguments: list[str] | None = None) -> int:
         request = Request.read(given.run) if given.run else Request(figure.id, given.profile)
         output = project.notebook_of(request)
         execute(project, request)
-    except FigureFailed as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
     except AttnlibError as error:
         print(f"error: {error}", file=sys.stderr)
-        if output:
-            with suppress(BadInput):
-                # The page of the figure shows it.
+        if isinstance(error, FigureFailed):
+            return 1
+        with suppress(BadInput):
+            if output:  # the page of the figure shows it
                 write_text_atomic(output.with_suffix(".error.txt"), f"{error}\n")
         return 2
     return 0

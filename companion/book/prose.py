@@ -27,8 +27,9 @@ from attnlib.errors import AttnlibError, BadInput, UnknownName
 from companion.book.markup import plain
 from companion.book.numbers import NOTHING, value_at, written
 from companion.book.project import PROFILES, Project, find_root
-from companion.claims import UNDECIDED, Claim, Judgement, Verdict, judge_values, load_claims
 from companion.claims.estimates import CannotBeRun, NotRun
+from companion.claims.model import Claim, load_claims
+from companion.claims.verdicts import UNDECIDED, Judgement, Verdict, judge_values
 from companion.results import registry
 from companion.results.result import Result
 

@@ -31,9 +31,9 @@ from companion.book.markup import template
 from companion.book.project import PROFILES, Project, find_root
 from companion.book.prose import Book, as_html, filled
 from companion.book.workflow import Memo, code_files, state
-from companion.claims import UNDECIDED, ClaimVerdict
 from companion.claims.scorecard import scorecard_markdown
-from companion.claims.verify import verify
+from companion.claims.verdicts import UNDECIDED
+from companion.claims.verify import ClaimVerdict, verify
 from companion.results.result import Result
 
 IMAGE_TYPES = {"image/svg+xml", "image/png", "image/jpeg"}

@@ -2,7 +2,7 @@
 
 import io
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 import matplotlib as mpl
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -46,11 +46,9 @@ SETTINGS |= dict.fromkeys(
 )
 
 
-@contextmanager
-def style() -> Iterator[None]:
+def style() -> AbstractContextManager[None]:
     """The book's settings inside the block, the caller's own after it."""
-    with mpl.rc_context(SETTINGS):
-        yield
+    return mpl.rc_context(SETTINGS)
 
 
 def task_name(task: str) -> str:

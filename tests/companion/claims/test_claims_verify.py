@@ -7,7 +7,7 @@ import pytest
 
 from attnlib.errors import BadInput
 from companion.book.project import PROFILES
-from companion.claims import Verdict
+from companion.claims.verdicts import Verdict
 from companion.claims.verify import read_expected, summaries, verify, verify_command
 from companion.results import registry
 from companion.results.config import plain

@@ -5,8 +5,11 @@ import math
 import numpy as np
 import pytest
 
-from companion.claims import Claim, ClaimVerdict, Estimate, Judgement, Tolerance, Verdict
+from companion.claims.estimates import Estimate
+from companion.claims.model import Claim
 from companion.claims.published import Published, Reference
+from companion.claims.verdicts import Judgement, Tolerance, Verdict
+from companion.claims.verify import ClaimVerdict
 from companion.results.result import Result
 from companion.results.statistics import mean_interval
 from companion.runs.procedure import RunSpec
