@@ -11,14 +11,16 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
+
+import pandas as pd
 
 from attnlib.errors import DataUnavailable
 from attnlib.files import atomic_path, write_text_atomic
 from attnlib.models.config import Architecture
 from companion.book.parameters import typed_request
 from companion.book.project import current_project
-from companion.book.style import task_name
+from companion.book.style import as_images, task_name
 from companion.claims.verdicts import in_short
 from companion.results import registry
 from companion.results.config import plain
@@ -27,8 +29,7 @@ from companion.results.result import Result, as_csv, kinds_of
 from companion.results.run import code_of, run
 from companion.runs.keys import model_key
 
-if TYPE_CHECKING:
-    import pandas as pd
+Records = list[dict] | pd.DataFrame
 
 
 def networks_note(result: Result) -> str:
@@ -123,23 +124,16 @@ class Page:
         )
         return "\n".join(filter(None, [shown, networks_note(self.leading), text]))
 
-    def frame(self, table: str, result: Result | None = None) -> "pd.DataFrame":
+    def frame(self, table: str, result: Result | None = None) -> pd.DataFrame:
         """A tidy table of the leading result, or of another; no rows where it has none."""
-        import pandas as pd
-
         return pd.DataFrame((result or self.leading).tables.get(table, []))
 
-    def show(
-        self, figure, name: str, *, alt: str, caption: str, data: "list[dict] | pd.DataFrame | None" = None
-    ) -> None:
+    def show(self, figure, name: str, *, alt: str, caption: str, data: Records | None = None) -> None:
         """Save a matplotlib figure as SVG and PNG, the ``data`` drawn as CSV, and display it with its texts.
 
         ``name`` is that of the files and of the figure in the book, ``alt`` tells it to who cannot see it.
         """
-        import pandas as pd
         from IPython.display import display
-
-        from companion.book.style import as_images
 
         svg, png = as_images(figure)
         for suffix, content in ((".svg", svg.encode()), (".png", png)):
@@ -149,19 +143,15 @@ class Page:
             data = data.astype(object).where(data.notna(), None).to_dict("records")
         if data is not None:
             write_text_atomic(self.files / f"{name}.csv", as_csv(data))
-        display(
-            {"image/svg+xml": svg, "image/png": png, "text/plain": f"<figure {name}>"},
-            raw=True,
-            metadata={"alt": alt, "caption": caption, "name": name},
-        )
+        shown = {"image/svg+xml": svg, "image/png": png, "text/plain": f"<figure {name}>"}
+        display(shown, raw=True, metadata={"alt": alt, "caption": caption, "name": name})
 
 
 def open_page(figure: str, names: Mapping[str, object]) -> Page:
     """The results of a figure's experiment, computed now if they are not there or not current.
 
-    Args:
-        names: ``globals()`` of a notebook whose parameters cell assigns ``profile`` and the settings of the
-            experiment; None leaves the profile's own.
+    ``names`` are the ``globals()`` of a notebook whose parameters cell assigns ``profile`` and the settings
+    of the experiment; None leaves the profile's own.
 
     Raises UnknownName, BadInput: a setting that the experiment cannot use.
     """

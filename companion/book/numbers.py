@@ -22,14 +22,12 @@ number of such rows.
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from attnlib.errors import BadInput
 from companion.claims.estimates import CannotBeRun, MissingKey, NotRun, content_at
 from companion.results.result import Result
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 NOTHING = "–"
 PARTS = ("value", "low", "high", "n")
@@ -51,12 +49,9 @@ def value_at(result: Result, key: str) -> object:
 
 
 def _in_rows(result: Result, key: str, table: str, chosen: str, column: str | None) -> object:
-    import pandas as pd
-
     if table not in result.tables:
-        raise MissingKey(
-            f"result {result.experiment} has no table {table!r}; it has: {', '.join(result.tables)}"
-        )
+        there = ", ".join(result.tables)
+        raise MissingKey(f"result {result.experiment} has no table {table!r}; it has: {there}")
     frame = pd.DataFrame(result.tables[table])
     try:
         rows = frame.query(chosen) if chosen.strip() else frame
@@ -131,7 +126,7 @@ def _figure(value: object, spec: re.Match | None) -> str:
 
 def table(
     result: Result, rows: Mapping[object, str], columns: Mapping[object, str], way: str = "±"
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """A small table of a result: the cell is the number at ``<row's key>.<column's key>``.
 
     Args:
@@ -141,8 +136,6 @@ def table(
 
     Raises MissingKey: a column that no row has.
     """
-    import pandas as pd
-
     wrong: list[MissingKey] = []
 
     def cell(start: str, text: str) -> str | None:

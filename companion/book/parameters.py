@@ -156,17 +156,11 @@ def typed_request(figure: str, profile: str, given: Mapping[str, object]) -> Req
 
 
 def check_parallel(source: str | Path, target: str | Path) -> None:
-    """Refuse a reader's two text files before any work is begun.
-
-    Raises BadInput: they differ in length, are not UTF-8, or have next to nothing in them. DataUnavailable: a
-    file cannot be read. CorruptFile: a broken gzip file.
-    """
+    """Refuse a reader's two text files before any work is begun, also those with next to nothing in them."""
     pairs = sum(bool(a.strip() and b.strip()) for a, b in zip(*read_parallel(source, target), strict=True))
     if pairs < FEWEST_PAIRS:
-        raise BadInput(
-            f"{source} and {target} have {pairs} pairs of lines with words on both sides; at least "
-            f"{FEWEST_PAIRS} are needed, since a tenth is held out"
-        )
+        found = f"{source} and {target} have {pairs} pairs of lines with words on both sides"
+        raise BadInput(f"{found}; at least {FEWEST_PAIRS} are needed, since a tenth is held out")
 
 
 if __name__ == "__main__":

@@ -126,8 +126,8 @@ class PlannedResult:
     @property
     def seconds(self) -> float:
         """What the committed result took to train, a guide to which take long; much, where there is none."""
-        name = f"{self.request.experiment}.provenance.json"
-        return _json(self.project.results("paper") / name).get("training_seconds", 1e5)
+        path = self.project.results("paper") / f"{self.request.experiment}.provenance.json"
+        return _json(path).get("training_seconds", 1e5)
 
     @property
     def arguments(self) -> str:

@@ -22,11 +22,8 @@ def find_root() -> Path:
 
     Raises BadInput: none of the three holds a Snakefile and a notebooks folder.
     """
-    if named := os.environ.get("ATTNLIB_ROOT"):
-        candidates = [Path(named)]
-    else:
-        here = Path.cwd()
-        candidates = [here, *here.parents, Path(__file__).resolve().parents[2]]
+    named, here = os.environ.get("ATTNLIB_ROOT"), Path.cwd()
+    candidates = [Path(named)] if named else [here, *here.parents, Path(__file__).resolve().parents[2]]
     for folder in candidates:
         if (folder / "Snakefile").is_file() and (folder / "notebooks").is_dir():
             return folder.resolve()
@@ -116,10 +113,8 @@ def discover(project: Project) -> dict[str, Figure]:
         figure = Figure(place, path)
         other = found.setdefault(figure.experiment, figure)
         if other is not figure:
-            raise BadInput(
-                f"{other.id} and {figure.id} both end in {figure.experiment!r}, the name of an experiment; "
-                "rename one of the notebooks"
-            )
+            both = f"{other.id} and {figure.id} both end in {figure.experiment!r}, the name of an experiment"
+            raise BadInput(f"{both}; rename one of the notebooks")
     return {figure.id: figure for figure in found.values()}
 
 

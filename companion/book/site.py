@@ -54,10 +54,8 @@ def images_of(figure: str, number: int, cell: NotebookNode) -> list[NotebookNode
     """The image outputs of a cell, each with its alternative text. Raises BadInput: one has none."""
     images = [output for output in cell.get("outputs", []) if IMAGE_TYPES & set(output.get("data", {}))]
     if not all(str(image.metadata.get("alt", "")).strip() for image in images):
-        raise BadInput(
-            f"{figure}, cell {number} shows an image without alternative text; show it with "
-            "page.show(…, alt='what the figure shows')"
-        )
+        way_out = "show it with page.show(…, alt='what the figure shows')"
+        raise BadInput(f"{figure}, cell {number} shows an image without alternative text; {way_out}")
     return images
 
 
@@ -205,9 +203,8 @@ def table_of_contents(root: Path) -> dict[str, Any]:
             head = yaml.safe_load(path.read_text(encoding="utf-8").split("---\n")[1])
             part, order = str(head["part"]), int(head["order"])
         except (IndexError, KeyError, TypeError, ValueError) as error:
-            raise BadInput(
-                f"{path} has no place in the book: begin its front matter with 'part: II' and 'order: 40'"
-            ) from error
+            way_out = "begin its front matter with 'part: II' and 'order: 40'"
+            raise BadInput(f"{path} has no place in the book: {way_out}") from error
         page = path.relative_to(root / "notebooks").with_suffix("").as_posix()
         placed.setdefault(part, []).append((order, page))
     for part in content.get("parts", []):
@@ -271,10 +268,8 @@ def stage(root: Path, executed: Path, folder: Path) -> tuple[list[str], list[str
             made[f"{page}.ipynb"] = figure_page(page, prose, files, executed, end)
             kept.kept[f"{page} staged"], kept.new = dates, True
         else:
-            raise BadInput(
-                f"book/_toc.yml names {page!r}, but there is neither book/{page}.md nor notebooks/{page}.md; "
-                "write one or remove the line"
-            )
+            lacking = f"there is neither book/{page}.md nor notebooks/{page}.md"
+            raise BadInput(f"book/_toc.yml names {page!r}, but {lacking}; write one or remove the line")
     if wrong:
         raise BadInput("\n".join(["some of what the prose says does not hold:", *wrong]))
     done = _sync(wanted | {name: text.encode() for name, text in made.items()}, folder)

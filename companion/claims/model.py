@@ -213,11 +213,9 @@ def load_papers(folder: str | Path | None = None) -> tuple[Paper, ...]:
     Raises BadInput with file, claim, field, what was given and what was expected.
     """
     folder = find_root() / "claims" if folder is None else Path(folder)
-    files = sorted(folder.glob("*.yaml"))
-    if not files:
-        raise BadInput(
-            f"no claims in {folder}: expected files such as aitken2021.yaml; run from the repository"
-        )
+    if not (files := sorted(folder.glob("*.yaml"))):
+        expected = "expected files such as aitken2021.yaml; run from the repository"
+        raise BadInput(f"no claims in {folder}: {expected}")
     papers = tuple(map(_read_paper, files))
     seen: dict[str, tuple[Claim, str]] = {}
     for paper, path in zip(papers, files, strict=True):

@@ -145,9 +145,8 @@ def read_expected(root: Path) -> dict[tuple[str, str], Verdict]:
         content = loads(path.read_text(encoding="utf-8")).items()
         return {(claim, at): Verdict(told) for claim, verdicts in content for at, told in verdicts.items()}
     except (AttributeError, ValueError) as error:
-        raise BadInput(
-            f"claims/{path.name} is not as `attnlib verify --accept` writes it: {error}"
-        ) from error
+        told = f"claims/{path.name} is not as `attnlib verify --accept` writes it: {error}"
+        raise BadInput(told) from error
 
 
 def accept_verdicts(root: Path, rows: Iterable[ClaimVerdict]) -> int:
@@ -178,12 +177,13 @@ def problems(root: Path, rows: Iterable[ClaimVerdict]) -> list[str]:
         elif row.profile == "paper" and "paper" in row.claim.profiles and row.expected and row.result is None:
             missing = f"results/paper/{row.claim.experiment}.json is missing"
             lines.append(f"{missing}, and verdicts on it are expected")
-    lines += (
-        f"claims/expected.json expects {claim} to be `{verdict}` at {profile}, and there is no such "
-        "claim: bring it back, or let `attnlib verify --accept` forget it"
-        for (claim, profile), verdict in read_expected(root).items()
-        if claim not in known
-    )
+    way_out = "bring it back, or let `attnlib verify --accept` forget it"
+    for (claim, at), verdict in read_expected(root).items():
+        if claim not in known:
+            gone = (
+                f"claims/expected.json expects {claim} to be `{verdict}` at {at}, and there is no such claim"
+            )
+            lines.append(f"{gone}: {way_out}")
     return list(dict.fromkeys(lines))  # of a file once
 
 
